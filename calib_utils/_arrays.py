@@ -1,0 +1,90 @@
+"""Torch tensors and NumPy arrays alike, without importing torch."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+
+__all__ = ["is_tensor", "like", "precision", "row_blocks", "to_numpy", "widen"]
+
+T = TypeVar("T")
+
+# A block of rows of this size stays in a core's cache while several passes go over it.
+_BLOCK_BYTES = 256 * 1024
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether ``x`` is a torch tensor. Where there is a tensor, torch has been imported."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(x, torch.Tensor)
+
+
+def to_numpy(x: Any, name: str) -> np.ndarray:
+    """The numbers of ``x`` as a NumPy array, without a copy where none is needed.
+
+    Args:
+        x: a NumPy array, a list, or a torch tensor on any device, with or without a
+            gradient. bfloat16, which NumPy does not have, becomes float32.
+        name: what the error calls ``x``.
+
+    Raises:
+        ValueError: if ``x`` does not hold numbers or booleans in a rectangle, or is masked.
+    """
+    if is_tensor(x):
+        x = x.detach().cpu()
+        x = (x.float() if precision(x) == "bfloat16" else x).numpy()
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        raise ValueError(f"{name}: found masked entries; leave them out, e.g. with compressed()")
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise ValueError(f"{name}: found rows of unequal length; make them equally long") from error
+    if array.dtype.name == "bfloat16":  # of the package ml_dtypes
+        array = array.astype(np.float32)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name}: expected real numbers, found {array.dtype}; convert them first")
+    return array
+
+
+def precision(x: Any) -> str:
+    """The type of the numbers in ``x`` as they came: "float64", "bfloat16", "int32", ..."""
+    if is_tensor(x):
+        return str(x.dtype).removeprefix("torch.")
+    return np.asarray(x).dtype.name
+
+
+def like(result: np.ndarray, template: Any) -> Any:
+    """``result`` as the kind of array that ``template`` is.
+
+    Returns:
+        A torch tensor on the template's device if that is a tensor, else ``result`` itself.
+    """
+    if not is_tensor(template):
+        return result
+    tensor = sys.modules["torch"].from_numpy(np.ascontiguousarray(result))
+    if template.device.type == "mps" and result.dtype == np.float64:
+        tensor = tensor.float()  # Apple's GPUs have no float64
+    return tensor.to(template.device)
+
+
+def widen(array: np.ndarray) -> np.ndarray:
+    """Floats as float32 or float64: NumPy computes slowly in float16, and rounds at each step."""
+    if array.dtype in (np.float32, np.float64):
+        return array
+    return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+
+
+def row_blocks(array: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Consecutive rows of ``array``, as many at a time as fit a core's cache.
+
+    Yields:
+        Which rows they are, and the rows: contiguous, float32 or float64.
+    """
+    row_bytes = max(1, array[:1].size) * max(4, array.itemsize)
+    step = max(1, _BLOCK_BYTES // row_bytes)
+    for start in range(0, len(array), step):
+        rows = slice(start, min(start + step, len(array)))
+        yield rows, np.ascontiguousarray(widen(array[rows]))

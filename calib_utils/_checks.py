@@ -1,0 +1,239 @@
+"""Checks of the input. Bad input gets a ValueError that says what to do, never a number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import numpy as np
+
+from calib_utils._arrays import precision, row_blocks, to_numpy, widen
+
+__all__ = [
+    "check_confidences",
+    "check_correct",
+    "check_labels",
+    "check_logits",
+    "check_n_bins",
+    "check_probs",
+    "checked_blocks",
+    "tolerance",
+]
+
+# How far a row of probabilities may sum from one, and how far one may lie above one. A
+# softmax in float32 is off by about 1e-6, and float64 often comes from float32. Rounding to
+# float16 and bfloat16 changes a probability, and so the sum, by up to 2^-11 and 2^-8 of it.
+_TOLERANCE = {"bfloat16": 6e-3, "float16": 2e-3}
+_TOLERANCE_SINGLE = 1e-4
+
+
+def tolerance(probs: Any) -> float:
+    """How far from one a row of ``probs``, in the type that it came in, may sum."""
+    return _TOLERANCE.get(precision(probs), _TOLERANCE_SINGLE)
+
+
+def check_probs(probs: Any) -> np.ndarray:
+    """Probabilities as a NumPy array.
+
+    Args:
+        probs: (N, K) with K >= 2, rows that sum to one; or (N,), those of the positive class.
+
+    Returns:
+        The same numbers, float32 (also for float16 and bfloat16) or float64.
+
+    Raises:
+        ValueError: for another shape or type, no rows, NaN, values outside 0 to 1, or rows
+            whose sum is further from one than `tolerance` allows.
+    """
+    array = _scores(probs, "probs")
+    for _ in checked_blocks(array, tolerance(probs)):
+        pass
+    return widen(array)
+
+
+def checked_blocks(array: np.ndarray, tol: float) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of rows as `row_blocks` gives them, each checked while it is in cache.
+
+    Raises:
+        ValueError: when a block is reached that does not hold probabilities.
+    """
+    ones = {t: np.ones(array.shape[-1], t) for t in (np.float32, np.float64)}
+    for rows, block in row_blocks(array):
+        # Written so that NaN fails. Where none is negative, none is above the sum of its row.
+        with np.errstate(invalid="ignore", over="ignore"):
+            if block.ndim == 1:
+                good = block.min() >= 0 and block.max() <= 1 + tol
+            else:
+                sums = block @ ones[block.dtype.type]
+                good = block.min() >= 0 and np.abs(sums - 1).max() <= tol
+        if not good:
+            _raise_for_probs(block, rows.start, tol)
+        yield rows, block
+
+
+def check_logits(logits: Any) -> np.ndarray:
+    """Logits as a NumPy array.
+
+    Args:
+        logits: (N, K) with K >= 2; or (N,), the log-odds of the positive class.
+
+    Returns:
+        The same numbers, float32 (also for float16 and bfloat16) or float64.
+
+    Raises:
+        ValueError: for another shape or type, no rows, NaN or infinite values.
+    """
+    array = _scores(logits, "logits")
+    for rows, block in row_blocks(array):
+        if not (np.isfinite(block.min()) and np.isfinite(block.max())):
+            where = np.argwhere(~np.isfinite(block))[0]
+            raise ValueError(
+                f"logits: expected finite values, found {block[tuple(where)]} at "
+                f"{_place(where, rows.start)}; remove such rows, or give a masked class a "
+                "large negative logit such as -1e4"
+            )
+    return widen(array)
+
+
+def check_labels(labels: Any, n: int, num_classes: int) -> np.ndarray:
+    """Labels as an int64 array of shape (n,).
+
+    Raises:
+        ValueError: unless they are n integers from 0 to ``num_classes`` - 1. Floats, booleans,
+            one-hot rows and columns of shape (n, 1) are not converted in silence.
+    """
+    array = to_numpy(labels, "labels")
+    if array.ndim == 2 and array.shape[1] == 1:
+        raise ValueError(
+            f"labels: expected shape ({n},), found {array.shape}; flatten them with labels[:, 0]"
+        )
+    if array.ndim != 1:
+        raise ValueError(
+            f"labels: expected shape ({n},), found {array.shape}; "
+            "turn one-hot rows into class indices with labels.argmax(1)"
+        )
+    if len(array) != n:
+        raise ValueError(
+            f"labels: expected {n}, one for each prediction, found {len(array)}; "
+            "give as many labels as predictions"
+        )
+    if array.dtype.kind not in "iu":
+        raise ValueError(
+            f"labels: expected integers, found {precision(labels)}; "
+            "convert class indices with labels.astype(int), or labels.long() in torch"
+        )
+    bad = (array < 0) | (array >= num_classes)
+    if bad.any():
+        where = int(bad.argmax())
+        raise ValueError(
+            f"labels: expected 0 to {num_classes - 1}, found {array[where]} at index {where}; "
+            "number the classes from 0, and leave out samples without a label"
+        )
+    return array.astype(np.int64, copy=False)
+
+
+def check_confidences(confidences: Any) -> np.ndarray:
+    """Confidences as an array of shape (N,), float32 (also for the half types) or float64.
+
+    Raises:
+        ValueError: for another shape or type, none, NaN, or values outside 0 to 1.
+    """
+    array = to_numpy(confidences, "confidences")
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(
+            f"confidences: expected a non-empty array of shape (N,), found {array.shape}; "
+            "get them from probabilities with confidence_and_correct(probs, labels)"
+        )
+    _require_floats(array, confidences, "confidences")
+    bad = ~((array >= 0) & (array <= 1 + tolerance(confidences)))
+    if bad.any():
+        where = int(bad.argmax())
+        raise ValueError(
+            f"confidences: expected 0 to 1, found {array[where]} at index {where}; "
+            "give probabilities, not logits, and remove what is not a number"
+        )
+    return widen(array)
+
+
+def check_correct(correct: Any, n: int) -> np.ndarray:
+    """Whether each prediction is right, as a boolean array of shape (n,).
+
+    Raises:
+        ValueError: unless they are n values that are all True or False, or 1 or 0.
+    """
+    array = to_numpy(correct, "correct")
+    if array.shape != (n,):
+        raise ValueError(
+            f"correct: expected shape ({n},), as many as confidences, found {array.shape}; "
+            "give one True or False for each prediction"
+        )
+    bad = (array != 0) & (array != 1)
+    if bad.any():
+        where = int(bad.argmax())
+        raise ValueError(
+            f"correct: expected True or False (or 1 or 0), found {array[where]} at index {where}; "
+            "compare predicted classes with labels first"
+        )
+    return array.astype(bool, copy=False)
+
+
+def check_n_bins(n_bins: Any) -> int:
+    """The number of bins as an int.
+
+    Raises:
+        ValueError: unless it is an integer of at least 1.
+    """
+    whole = isinstance(n_bins, (int, np.integer)) and not isinstance(n_bins, bool)
+    if not whole or n_bins < 1:
+        raise ValueError(
+            f"n_bins: expected an integer of at least 1, found {n_bins!r}; 15 is usual"
+        )
+    return int(n_bins)
+
+
+def _scores(x: Any, name: str) -> np.ndarray:
+    """``x`` as floats of shape (N, K) or (N,) with N >= 1 and K >= 2."""
+    array = to_numpy(x, name)
+    if array.ndim == 2 and array.shape[1] == 1:
+        raise ValueError(
+            f"{name}: expected shape (N, K) with at least two classes, or (N,) for two classes, "
+            f"found {array.shape}; flatten it with {name}[:, 0]"
+        )
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise ValueError(
+            f"{name}: expected a non-empty array of shape (N, K), or (N,) for two classes, "
+            f"found {array.shape}; give one row for each sample"
+        )
+    _require_floats(array, x, name)
+    return array
+
+
+def _require_floats(array: np.ndarray, original: Any, name: str) -> None:
+    if array.dtype.kind != "f":
+        raise ValueError(
+            f"{name}: expected floating-point numbers, found {precision(original)}; "
+            "these look like labels or predicted classes, give what the model predicts"
+        )
+
+
+def _raise_for_probs(block: np.ndarray, start: int, tol: float) -> NoReturn:
+    """Say what is wrong with the first bad row of a block that failed its check."""
+    bad = ~((block >= 0) & (block <= 1 + tol))
+    if bad.any():
+        where = np.argwhere(bad)[0]
+        value = block[tuple(where)]
+        what = "apply a softmax if these are logits" if np.isfinite(value) else "remove such rows"
+        raise ValueError(
+            f"probs: expected values from 0 to 1, found {value} at {_place(where, start)}; {what}"
+        )
+    sums = block.sum(axis=1, dtype=np.float64)
+    row = int((np.abs(sums - 1) > 0.999 * tol).argmax())
+    raise ValueError(
+        f"probs: expected rows that sum to 1 (within {tol:g}), found {sums[row]:.6g} in row "
+        f"{start + row}; divide each row by its sum, or apply a softmax in float32"
+    )
+
+
+def _place(where: np.ndarray, start: int) -> str:
+    row = f"row {start + where[0]}"
+    return row if len(where) == 1 else f"{row}, class {where[1]}"
