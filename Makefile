@@ -1,0 +1,51 @@
+# The two commands that matter: `make book` and `make test`. `make help` lists them all.
+
+PYTHON ?= python3
+PROFILE ?= cpu
+UV_VERSION := 0.13.8
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help book notebooks test lint lock clean
+
+help: ## Say what there is
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+book: $(INSTALLED) ## Run what has changed, compare its outputs, build build/html (PROFILE=cpu or gpu)
+	@PROFILE=$(PROFILE) $(BIN)/doit
+	@echo "The book is in build/html: open build/html/index.html"
+
+notebooks: $(INSTALLED) ## Run the chapters and store their outputs anew (CHAPTER=02 for one)
+	$(BIN)/python -m tools.notebooks --execute $(CHAPTER)
+
+test: $(INSTALLED) ## Run every test: the code, the notebooks, the built site
+	$(BIN)/python -m pytest --ignore=tests/test_site.py
+	@$(MAKE) --no-print-directory book
+	$(BIN)/python -m pytest tests/test_site.py
+
+lint: $(INSTALLED) ## Check style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+lock: $(INSTALLED) ## Resolve pyproject.toml anew into requirements.lock
+	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \
+	  --no-emit-index-url --no-header pyproject.toml --extra training --group book --group test \
+	  --output-file requirements.lock
+
+clean: ## Remove all that was built, but not the environment
+	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# uv does not read pip's settings: where only pip knows a mirror, pip installs the same files.
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(BIN)/uv pip install --require-hashes -r requirements.lock \
+	  || $(BIN)/python -m pip install --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@# Its font list, else a first chapter would wait for it and say so.
+	$(BIN)/python -c 'import matplotlib.font_manager'
+	touch $@

@@ -1,0 +1,1 @@
+"""Small tools that turn the sources in `notebooks/` and `book/` into the book."""

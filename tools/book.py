@@ -1,0 +1,184 @@
+"""The book as a whole: its pages in order, its one repository setting, its labels, its papers.
+
+Numbers are counted as Sphinx counts them (chapter, then order in the chapter), so that a notebook
+in Colab and the page of the book call a figure by the same number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+import yaml
+
+from tools.myst import Directive, MystError, Text, parse
+
+PLACEHOLDER = "OWNER/REPOSITORY"
+TARGET = re.compile(r"^\((?P<label>[^)\s]+)\)=[ \t]*$\n*(?:#+ (?P<title>.+)$)?", re.MULTILINE)
+LABEL = re.compile(r"[a-z][a-z0-9-]*")
+TITLE = re.compile(r"^# (?P<title>.+)$", re.MULTILINE)
+# The kinds of a sphinx-proof directive, all numbered but the proof.
+PROOFS = [
+    *("prf:definition", "prf:theorem", "prf:proposition", "prf:lemma", "prf:corollary"),
+    *("prf:example", "prf:remark", "prf:algorithm", "prf:proof"),
+]
+
+
+@dataclass(frozen=True)
+class Label:
+    """What a reference needs: `Figure 2.1` (empty for a section), title, page and anchor."""
+
+    name: str
+    title: str
+    page: str
+    anchor: str
+
+
+class Book:
+    """The sources under `root`, read but never changed."""
+
+    def __init__(self, root: Path = Path()) -> None:
+        self.root = root
+        self.config: dict[str, Any] = yaml.safe_load((root / "_config.yml").read_text("utf-8"))
+        self.pages: dict[str, int | None] = dict(_pages(root / "_toc.yml"))
+
+    @property
+    def chapters(self) -> list[str]:
+        """The pages that are notebooks, such as `notebooks/02-ece-and-mce`."""
+        return [page for page in self.pages if page.startswith("notebooks/")]
+
+    def source(self, page: str) -> str:
+        path = self.root / f"{page}.md"
+        if not path.exists():
+            raise MystError(f"{page}.md does not exist: write it, or take it out of _toc.yml")
+        return path.read_text("utf-8")
+
+    def parameters(self, page: str, profile: str) -> dict[str, Any]:
+        """What a profile gives a chapter: `notebooks/parameters/PROFILE.yml`, by its name."""
+        path = self.root / f"notebooks/parameters/{profile}.yml"
+        if not path.exists():
+            known = ", ".join(sorted(file.stem for file in path.parent.glob("*.yml")))
+            raise SystemExit(f"no profile {profile!r}: notebooks/parameters has {known}")
+        return (yaml.safe_load(path.read_text("utf-8")) or {}).get(Path(page).name, {})
+
+    @property
+    def repository(self) -> str | None:
+        """The repository's address, or None while `_config.yml` holds the placeholder."""
+        url = self.config.get("repository", {}).get("url", PLACEHOLDER).rstrip("/")
+        return None if PLACEHOLDER in url else url
+
+    @property
+    def branch(self) -> str:
+        return self.config["repository"].get("branch", "main")
+
+    @property
+    def website(self) -> str | None:
+        """Where GitHub Pages publishes the repository, with a slash at the end."""
+        if self.repository is None:
+            return None
+        owner, name = urlsplit(self.repository).path.strip("/").split("/")
+        host = f"https://{owner.lower()}.github.io/"
+        return host if name.lower() == f"{owner.lower()}.github.io" else f"{host}{name}/"
+
+    def title(self, page: str) -> str:
+        if page not in self.pages:
+            raise MystError(f"no page {page!r} in _toc.yml; it has {', '.join(self.pages)}")
+        found = TITLE.search(self.source(page))
+        if found is None:
+            raise MystError(f"{page}.md has no title: begin it with `# Title`")
+        return found["title"]
+
+    @cached_property
+    def labels(self) -> dict[str, Label]:
+        """Every label of the book. Raises MystError when two are the same."""
+        labels: dict[str, Label] = {}
+        counts: Counter[tuple[int | None, str]] = Counter()
+        for page, number in self.pages.items():
+            for kind, label, title in _labelled(self.source(page)):
+                name = ""
+                if kind != "section":
+                    counts[number, kind] += 1
+                    count = f"{number}.{counts[number, kind]}" if number else counts[number, kind]
+                    name = f"({count})" if kind == "equation" else f"{kind.capitalize()} {count}"
+                if label in labels:
+                    raise MystError(f"{page}.md: label {label!r} is in {labels[label].page}.md too")
+                if label and not LABEL.fullmatch(label):
+                    raise MystError(f"{page}.md: label {label!r}: use a-z, 0-9 and hyphens only")
+                if label:
+                    anchor = f"equation-{label}" if kind == "equation" else label
+                    labels[label] = Label(name, title, page, anchor)
+        return labels
+
+    @cached_property
+    def papers(self) -> dict[str, tuple[str, str, str]]:
+        """Authors, year and address of every paper in `book/references.bib`, by key."""
+        from pybtex.database import parse_file
+
+        return {
+            key: (_authors(entry), entry.fields["year"], _address(entry))
+            for key, entry in parse_file(str(self.root / "book/references.bib")).entries.items()
+        }
+
+
+def _pages(toc_file: Path) -> Iterator[tuple[str, int | None]]:
+    toc = yaml.safe_load(toc_file.read_text("utf-8"))
+    yield toc["root"], None
+    number = 0
+    for part in toc.get("parts", []):
+        for chapter in part["chapters"]:
+            number += bool(part.get("numbered"))
+            yield chapter["file"], number if part.get("numbered") else None
+
+
+def _labelled(markdown: str) -> Iterator[tuple[str, str, str]]:
+    """Kind, label and title of all that is numbered or can be referred to, in order."""
+    for block in parse(markdown):
+        if isinstance(block, Text):
+            for target in TARGET.finditer(block.text):
+                yield "section", target["label"], target["title"] or ""
+        elif isinstance(block, Directive):
+            label = block.options.get("label", block.options.get("name", ""))
+            if block.name == "code-cell":
+                figure = figure_of(block.options)
+                if figure:
+                    yield "figure", figure.get("name", ""), ""
+            elif block.name == "math":
+                if label:
+                    yield "equation", label, ""
+            elif block.name == "figure":
+                yield "figure", label, ""
+            elif block.name == "exercise":
+                yield "exercise", label, block.argument
+            elif block.name in PROOFS:
+                if block.name != "prf:proof":
+                    yield block.name.removeprefix("prf:"), label, block.argument
+            else:
+                yield from _labelled(block.body)
+
+
+def figure_of(metadata: dict[str, Any]) -> dict[str, str] | None:
+    """Name, caption and alt text of the figure that a code cell draws, if it says so."""
+    mystnb = metadata.get("mystnb", {})
+    if "figure" not in mystnb:
+        return None
+    return {**mystnb["figure"], "alt": mystnb.get("image", {}).get("alt", "")}
+
+
+def _authors(entry: Any) -> str:
+    people = entry.persons["author"]
+    names = [" ".join(person.prelast_names + person.last_names).strip("{}") for person in people]
+    if len(names) > 2:
+        return f"{names[0]} et al."
+    return " and ".join(names)
+
+
+def _address(entry: Any) -> str:
+    if "doi" in entry.fields:
+        return f"https://doi.org/{quote(entry.fields['doi'])}"
+    return entry.fields.get("url", "")

@@ -1,0 +1,46 @@
+"""Run a committed notebook with nbval: `python -m tools.compare PAGE`.
+
+Every output is compared with the stored one, at the notebook's own parameters.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.kernel import heartbeat, kernel_environment
+
+SANITIZE = Path(__file__).with_name("nbval_sanitize.cfg")
+SECONDS_A_CELL = 600
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def compare(page: str) -> None:
+    """Exit with nbval's report when an output differs or a cell fails."""
+    notebook = Path(f"{page}.ipynb")
+    command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", str(notebook)]
+    command += ["--nbval-sanitize-with", str(SANITIZE), f"--nbval-cell-timeout={SECONDS_A_CELL}"]
+    # The project's own options and plugins are for its tests.
+    command += ["-q", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-c", os.devnull]
+    command += ["--rootdir", "."]
+    with heartbeat(f"nbval {notebook.stem}"):
+        done = subprocess.run(
+            command,
+            env=os.environ | kernel_environment("png"),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+    if done.returncode:
+        report = COLOURS.sub("", done.stdout).strip()
+        print(f"{notebook}: the outputs are not the stored ones.\n\n{report}\n")
+        print("If the change is wanted: `make notebooks`, and read the diff.")
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    compare(*sys.argv[1:])

@@ -1,0 +1,118 @@
+"""Run a chapter with papermill: `python -m tools.execute PAGE PROFILE`.
+
+Reads `build/notebooks/…` and the profile's parameters, writes `build/executed/PROFILE/…`.
+A failure is told in a few lines: source file and line, cell, error.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+from nbclient.exceptions import DeadKernelError
+from nbformat import NotebookNode
+from papermill.engines import NBClientEngine, papermill_engines
+from papermill.exceptions import PapermillExecutionError
+
+from tools.book import Book
+from tools.kernel import Status, heartbeat, kernel_environment
+from tools.notebooks import parameters_of
+
+BUILD = Path("build")
+
+
+class ExecutionError(RuntimeError):
+    """A cell failed; the message names notebook, cell and error."""
+
+
+def run(
+    source: Path, target: Path, figures: str, parameters: dict[str, Any] | None = None
+) -> NotebookNode:
+    """Execute `source` in the folder `notebooks/`; write `target` once every cell has run."""
+    os.environ.update(kernel_environment(figures))
+    unfinished = target.with_suffix(".part.ipynb")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with heartbeat(source.stem) as status:
+        papermill_engines.register("course", _engine(status))
+        try:
+            notebook = papermill.execute_notebook(
+                source,
+                unfinished.absolute(),
+                parameters,
+                engine_name="course",
+                kernel_name="python3",
+                progress_bar=False,
+                cwd="notebooks",
+            )
+        except PapermillExecutionError as error:
+            what = f"{error.ename}: {error.evalue}"
+            raise ExecutionError(_explain(source, error.exec_count, error.source, what)) from error
+        except DeadKernelError as error:
+            what = f"the kernel died ({error})"
+            raise ExecutionError(_explain(source, status.count, status.source, what)) from error
+    unfinished.replace(target)
+    return notebook
+
+
+def run_page(page: str, profile: str) -> None:
+    """Run the page's notebook with a profile; the page hides parameters that change nothing."""
+    source = BUILD / f"{page}.ipynb"
+    defaults = parameters_of(nbformat.read(source, as_version=4))
+    parameters = Book().parameters(page, profile)
+    if unknown := parameters.keys() - defaults.keys():
+        raise ExecutionError(
+            f"{page}: its parameters cell does not have {', '.join(sorted(unknown))}, which "
+            f"notebooks/parameters/{profile}.yml gives; it has {', '.join(defaults) or 'none'}"
+        )
+    target = BUILD / "executed" / profile / f"{page}.ipynb"
+    notebook = run(source, target, "svg", parameters)
+    if parameters == defaults:
+        notebook.cells = [
+            cell
+            for cell in notebook.cells
+            if "injected-parameters" not in cell.metadata.get("tags", [])
+        ]
+        nbformat.write(notebook, target)
+
+
+def _engine(status: Status) -> type[NBClientEngine]:
+    """Papermill's engine, telling `status` which cell is running."""
+
+    class Engine(NBClientEngine):
+        @classmethod
+        def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> Any:
+            started = nb_man.cell_start
+            total = sum(cell.cell_type == "code" for cell in nb_man.nb.cells)
+
+            def cell_start(cell: NotebookNode, *args: Any, **kwargs: Any) -> None:
+                if cell.cell_type == "code":
+                    status.count, status.total, status.source = status.count + 1, total, cell.source
+                started(cell, *args, **kwargs)
+
+            nb_man.cell_start = cell_start
+            return super().execute_managed_notebook(nb_man, kernel_name, **options)
+
+    return Engine
+
+
+def _explain(source: Path, count: int, code: str, what: str) -> str:
+    """Name the file and line that the author can open, the cell, its code, and the error."""
+    chapter = Path("notebooks") / f"{source.stem}.md"
+    before, found, _ = chapter.read_text("utf-8").partition(code)
+    line = f":{before.count(chr(10)) + 1}" if found else ""
+    lines = code.strip().splitlines()
+    shown = lines if len(lines) < 12 else [*lines[:5], "…", *lines[-5:]]
+    quoted = "\n".join(f"    {text}" for text in shown)
+    return f"{chapter}{line}: code cell {count} failed\n\n{quoted}\n\n{what}"
+
+
+if __name__ == "__main__":
+    try:
+        run_page(*sys.argv[1:])
+    except ExecutionError as error:
+        print(error)
+        sys.exit(1)

@@ -1,0 +1,63 @@
+"""What every run of a notebook shares: the kernel's environment, and a sign of life."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+
+SECONDS_BETWEEN_SIGNS = 15
+
+
+def kernel_environment(figures: str) -> dict[str, str]:
+    """Variables that make a run repeatable and draw figures as `"svg"` or `"png"`.
+
+    One thread and a fixed hash seed give the same digits each time; tqdm's bars differ from run to
+    run; an IPython folder of our own keeps the settings of the person at the keyboard out.
+    """
+    folder = Path("build/ipython").absolute() / figures
+    config = folder / "profile_default/ipython_kernel_config.py"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    config.write_text(
+        f"c.InlineBackend.figure_formats = {{'{figures}'}}\nc.IPKernelApp.log_level = 'ERROR'\n",
+        "utf-8",
+    )
+    return {
+        "IPYTHONDIR": str(folder),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONHASHSEED": "0",
+        "TQDM_DISABLE": "1",
+    }
+
+
+@dataclass
+class Status:
+    """The code cell that is running."""
+
+    count: int = 0
+    total: int = 0
+    source: str = ""
+
+
+@contextmanager
+def heartbeat(name: str) -> Iterator[Status]:
+    """Print every few seconds what is running, at which cell, and for how long."""
+    status, start, done = Status(), time.monotonic(), Event()
+
+    def beat() -> None:
+        while not done.wait(SECONDS_BETWEEN_SIGNS):
+            cell = f" cell {status.count} of {status.total}," if status.total else ""
+            seconds = time.monotonic() - start
+            print(f"  … {name}:{cell} {seconds:.0f} s", file=sys.stderr, flush=True)
+
+    thread = Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield status
+    finally:
+        done.set()
+        thread.join()

