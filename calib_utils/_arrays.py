@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 __all__ = ["is_tensor", "like", "precision", "row_blocks", "to_numpy", "widen"]
 
-T = TypeVar("T")
-
 # A block of rows of this size stays in a core's cache while several passes go over it.
-_BLOCK_BYTES = 256 * 1024
+_BLOCK_BYTES = 512 * 1024
 
 
 def is_tensor(x: Any) -> bool:
@@ -56,16 +54,23 @@ def precision(x: Any) -> str:
     return np.asarray(x).dtype.name
 
 
-def like(result: np.ndarray, template: Any) -> Any:
+def like(result: np.ndarray, template: Any, cast: bool = False) -> Any:
     """``result`` as the kind of array that ``template`` is.
 
+    Args:
+        result: any NumPy array.
+        template: a torch tensor, a NumPy array or a list.
+        cast: whether the numbers also take the type of those in ``template``.
+
     Returns:
-        A torch tensor on the template's device if that is a tensor, else ``result`` itself.
+        A torch tensor on the template's device if that is a tensor, else a NumPy array.
     """
     if not is_tensor(template):
-        return result
+        return result.astype(np.asarray(template).dtype, copy=False) if cast else result
     tensor = sys.modules["torch"].from_numpy(np.ascontiguousarray(result))
-    if template.device.type == "mps" and result.dtype == np.float64:
+    if cast:
+        tensor = tensor.to(template.dtype)
+    elif template.device.type == "mps" and result.dtype == np.float64:
         tensor = tensor.float()  # Apple's GPUs have no float64
     return tensor.to(template.device)
 

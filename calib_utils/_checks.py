@@ -17,6 +17,7 @@ __all__ = [
     "check_n_bins",
     "check_probs",
     "checked_blocks",
+    "float_scores",
     "tolerance",
 ]
 
@@ -32,11 +33,12 @@ def tolerance(probs: Any) -> float:
     return _TOLERANCE.get(precision(probs), _TOLERANCE_SINGLE)
 
 
-def check_probs(probs: Any) -> np.ndarray:
+def check_probs(probs: Any, name: str = "probs") -> np.ndarray:
     """Probabilities as a NumPy array.
 
     Args:
         probs: (N, K) with K >= 2, rows that sum to one; or (N,), those of the positive class.
+        name: what the error calls ``probs``.
 
     Returns:
         The same numbers, float32 (also for float16 and bfloat16) or float64.
@@ -45,13 +47,15 @@ def check_probs(probs: Any) -> np.ndarray:
         ValueError: for another shape or type, no rows, NaN, values outside 0 to 1, or rows
             whose sum is further from one than `tolerance` allows.
     """
-    array = _scores(probs, "probs")
-    for _ in checked_blocks(array, tolerance(probs)):
+    array = float_scores(probs, name)
+    for _ in checked_blocks(array, tolerance(probs), name):
         pass
     return widen(array)
 
 
-def checked_blocks(array: np.ndarray, tol: float) -> Iterator[tuple[slice, np.ndarray]]:
+def checked_blocks(
+    array: np.ndarray, tol: float, name: str = "probs"
+) -> Iterator[tuple[slice, np.ndarray]]:
     """Blocks of rows as `row_blocks` gives them, each checked while it is in cache.
 
     Raises:
@@ -67,15 +71,16 @@ def checked_blocks(array: np.ndarray, tol: float) -> Iterator[tuple[slice, np.nd
                 sums = block @ ones[block.dtype.type]
                 good = block.min() >= 0 and np.abs(sums - 1).max() <= tol
         if not good:
-            _raise_for_probs(block, rows.start, tol)
+            _raise_for_probs(block, rows.start, tol, name)
         yield rows, block
 
 
-def check_logits(logits: Any) -> np.ndarray:
+def check_logits(logits: Any, name: str = "logits") -> np.ndarray:
     """Logits as a NumPy array.
 
     Args:
         logits: (N, K) with K >= 2; or (N,), the log-odds of the positive class.
+        name: what the error calls ``logits``.
 
     Returns:
         The same numbers, float32 (also for float16 and bfloat16) or float64.
@@ -83,12 +88,12 @@ def check_logits(logits: Any) -> np.ndarray:
     Raises:
         ValueError: for another shape or type, no rows, NaN or infinite values.
     """
-    array = _scores(logits, "logits")
+    array = float_scores(logits, name)
     for rows, block in row_blocks(array):
         if not (np.isfinite(block.min()) and np.isfinite(block.max())):
             where = np.argwhere(~np.isfinite(block))[0]
             raise ValueError(
-                f"logits: expected finite values, found {block[tuple(where)]} at "
+                f"{name}: expected finite values, found {block[tuple(where)]} at "
                 f"{_place(where, rows.start)}; remove such rows, or give a masked class a "
                 "large negative logit such as -1e4"
             )
@@ -103,15 +108,13 @@ def check_labels(labels: Any, n: int, num_classes: int) -> np.ndarray:
             one-hot rows and columns of shape (n, 1) are not converted in silence.
     """
     array = to_numpy(labels, "labels")
-    if array.ndim == 2 and array.shape[1] == 1:
-        raise ValueError(
-            f"labels: expected shape ({n},), found {array.shape}; flatten them with labels[:, 0]"
-        )
     if array.ndim != 1:
-        raise ValueError(
-            f"labels: expected shape ({n},), found {array.shape}; "
-            "turn one-hot rows into class indices with labels.argmax(1)"
-        )
+        advice = "give one class index for each sample"
+        if array.ndim == 2:
+            flatten = "flatten them with labels[:, 0]"
+            one_hot = "turn one-hot rows into class indices with labels.argmax(1)"
+            advice = flatten if array.shape[1] == 1 else one_hot
+        raise ValueError(f"labels: expected shape ({n},), found {array.shape}; {advice}")
     if len(array) != n:
         raise ValueError(
             f"labels: expected {n}, one for each prediction, found {len(array)}; "
@@ -142,7 +145,7 @@ def check_confidences(confidences: Any) -> np.ndarray:
     if array.ndim != 1 or array.size == 0:
         raise ValueError(
             f"confidences: expected a non-empty array of shape (N,), found {array.shape}; "
-            "get them from probabilities with confidence_and_correct(probs, labels)"
+            "get them from probabilities with top_label(probs, labels)"
         )
     _require_floats(array, confidences, "confidences")
     bad = ~((array >= 0) & (array <= 1 + tolerance(confidences)))
@@ -191,7 +194,7 @@ def check_n_bins(n_bins: Any) -> int:
     return int(n_bins)
 
 
-def _scores(x: Any, name: str) -> np.ndarray:
+def float_scores(x: Any, name: str) -> np.ndarray:
     """``x`` as floats of shape (N, K) or (N,) with N >= 1 and K >= 2."""
     array = to_numpy(x, name)
     if array.ndim == 2 and array.shape[1] == 1:
@@ -216,21 +219,23 @@ def _require_floats(array: np.ndarray, original: Any, name: str) -> None:
         )
 
 
-def _raise_for_probs(block: np.ndarray, start: int, tol: float) -> NoReturn:
-    """Say what is wrong with the first bad row of a block that failed its check."""
+def _raise_for_probs(block: np.ndarray, start: int, tol: float, name: str) -> NoReturn:
+    """Say what is wrong with a block that failed its check."""
     bad = ~((block >= 0) & (block <= 1 + tol))
     if bad.any():
         where = np.argwhere(bad)[0]
         value = block[tuple(where)]
-        what = "apply a softmax if these are logits" if np.isfinite(value) else "remove such rows"
+        squash = "sigmoid" if block.ndim == 1 else "softmax"
+        advice = f"apply a {squash} to logits" if np.isfinite(value) else "remove such rows"
         raise ValueError(
-            f"probs: expected values from 0 to 1, found {value} at {_place(where, start)}; {what}"
+            f"{name}: expected values from 0 to 1, found {value} at "
+            f"{_place(where, start)}; {advice}"
         )
     sums = block.sum(axis=1, dtype=np.float64)
-    row = int((np.abs(sums - 1) > 0.999 * tol).argmax())
+    row = int(np.abs(sums - 1).argmax())
     raise ValueError(
-        f"probs: expected rows that sum to 1 (within {tol:g}), found {sums[row]:.6g} in row "
-        f"{start + row}; divide each row by its sum, or apply a softmax in float32"
+        f"{name}: expected rows that sum to 1 within {tol:g}, found {sums[row]:.6g} in row "
+        f"{start + row}; divide each row by its sum, or apply a softmax in float32 to logits"
     )
 
 
