@@ -40,8 +40,6 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
         array = np.asarray(x)
     except ValueError as error:
         raise ValueError(f"{name}: found rows of unequal length; make them equally long") from error
-    if array.dtype.name == "bfloat16":  # of the package ml_dtypes
-        array = array.astype(np.float32)
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name}: expected real numbers, found {array.dtype}; convert them first")
     return array

@@ -1,0 +1,275 @@
+"""Bad input gets an error that names it and says what to do. It never gets a number."""
+
+import numpy as np
+import pytest
+import torch
+
+from calib_utils import metrics
+
+N, K = 3000, 4  # several blocks of rows
+RNG = np.random.default_rng(0)
+PROBS = RNG.dirichlet(np.ones(K), N)
+POSITIVE = PROBS[:, 0].copy()
+LOGITS = np.log(PROBS)
+LABELS = RNG.integers(K, size=N)
+BINARY = RNG.integers(2, size=N)
+
+
+def update(probs, labels):
+    metrics.CalibrationError().update(probs, labels)
+
+
+FROM_PROBS = [
+    metrics.expected_calibration_error,
+    metrics.maximum_calibration_error,
+    metrics.classwise_calibration_error,
+    metrics.brier_score,
+    metrics.top_label,
+    update,
+]
+BINNED = [
+    metrics.expected_calibration_error,
+    metrics.maximum_calibration_error,
+    metrics.classwise_calibration_error,
+]
+ALL = [*FROM_PROBS, metrics.accuracy]
+
+
+def with_value(array, place, value):
+    changed = array.copy()
+    changed[place] = value
+    return changed
+
+
+BAD_PROBS = {
+    "NaN": (with_value(PROBS, (2500, 1), np.nan), "found nan at row 2500, class 1; remove"),
+    "inf": (with_value(PROBS, (2500, 1), np.inf), "found inf at row 2500, class 1; remove"),
+    "-inf": (with_value(PROBS, (2500, 1), -np.inf), "found -inf at row 2500, class 1; remove"),
+    "both": (with_value(PROBS, (7, slice(2)), [np.inf, -np.inf]), "found inf at row 7, class 0"),
+    "logits": (LOGITS, r"expected values from 0 to 1, found -\d.* softmax"),
+    "positive logits": (5 + PROBS, "expected values from 0 to 1, found 5.* softmax"),
+    "negative": (with_value(PROBS, 2500, [0.6, 0.6, -0.3, 0.1]), "found -0.3 at row 2500, class 2"),
+    "above 1": (with_value(PROBS, 9, [1.01, 0, 0, 0]), "found 1.01 at row 9, class 0"),
+    "twice": (2 * with_value(PROBS, slice(None), 0.25), "sum to 1 within 0.0001, found 2 in row 0"),
+    "one row": (with_value(PROBS, 2500, 0.2), "sum to 1 .*found 0.8 in row 2500; divide"),
+    "zero row": (with_value(PROBS, 2500, 0), "found 0 in row 2500; divide each row by its sum"),
+    "one-versus-rest": (PROBS**0.5, "rows that sum to 1"),
+    "integers": ((PROBS > 0.5).astype(int), "expected floating-point numbers, found int64"),
+    "booleans": (PROBS > 0.5, "expected floating-point numbers, found bool"),
+    "complex": (PROBS.astype(complex), "expected real numbers, found complex128"),
+    "text": (np.full((N, K), "0.25"), "expected real numbers, found <U4"),
+    "objects": (PROBS.astype(object), "expected real numbers, found object"),
+    "masked": (np.ma.masked_less(PROBS, 0.1), "found masked entries"),
+    "no rows": (PROBS[:0], r"non-empty array of shape \(N, K\).*found \(0, 4\)"),
+    "no columns": (PROBS[:, :0], r"non-empty array .*found \(3000, 0\)"),
+    "one column": (np.ones((N, 1)), r"found \(3000, 1\); flatten it with"),
+    "three axes": (PROBS[None], r"found \(1, 3000, 4\)"),
+    "a number": (0.5, r"found \(\)"),
+    "nothing": ([], r"found \(0,\)"),
+    "ragged": ([[0.5, 0.5], [1.0]], "found rows of unequal length"),
+}
+
+
+@pytest.mark.parametrize("metric", FROM_PROBS)
+@pytest.mark.parametrize("bad", BAD_PROBS)
+def test_probs(metric, bad):
+    probs, message = BAD_PROBS[bad]
+    with pytest.raises(ValueError, match=f"^probs: .*{message}"):
+        metric(probs, LABELS)
+
+
+@pytest.mark.parametrize("metric", FROM_PROBS)
+@pytest.mark.parametrize("bad", ["NaN", "logits", "twice", "one row", "integers", "no rows"])
+def test_probs_in_torch(metric, bad):
+    probs, message = BAD_PROBS[bad]
+    with pytest.raises(ValueError, match=f"^probs: .*{message}"):
+        metric(torch.from_numpy(probs), torch.from_numpy(LABELS))
+
+
+@pytest.mark.parametrize("metric", ALL)
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.nan, "found nan at row 2500; remove"),
+        (-0.1, "found -0.1 at row 2500; apply a sigmoid"),
+        (1.01, "found 1.01 at row 2500"),
+        (np.inf, "found inf"),
+        (-np.inf, "found -inf"),
+    ],
+)
+def test_probabilities_of_the_positive_class(metric, value, message):
+    with pytest.raises(ValueError, match=f"^probs.*: .*{message}"):
+        metric(with_value(POSITIVE, 2500, value), BINARY)
+
+
+BAD_LABELS = {
+    "-1": (with_value(LABELS, 7, -1), "expected 0 to 3, found -1 at index 7; number the classes"),
+    "K": (with_value(LABELS, 2999, K), "expected 0 to 3, found 4 at index 2999"),
+    "small type": (with_value(LABELS.astype(np.int8), 7, -100), "found -100 at index 7"),
+    "column": (LABELS[:, None], r"expected shape \(3000,\), found \(3000, 1\); .*labels\[:, 0\]"),
+    "one-hot": (np.eye(K, dtype=int)[LABELS], r"found \(3000, 4\); .*labels.argmax\(1\)"),
+    "too few": (LABELS[:-1], "expected 3000, one for each prediction, found 2999"),
+    "too many": (np.append(LABELS, 0), "found 3001"),
+    "none": ([], "found 0"),
+    "a number": (1, r"found \(\); give one class index"),
+    "floats": (LABELS.astype(float), r"expected integers, found float64; .*astype\(int\)"),
+    "booleans": (LABELS > 1, "expected integers, found bool"),
+    "NaN": (with_value(LABELS.astype(float), 0, np.nan), "expected integers, found float64"),
+    "text": (LABELS.astype(str), "expected real numbers, found <U"),
+}
+
+
+@pytest.mark.parametrize("metric", [*ALL, metrics.negative_log_likelihood])
+@pytest.mark.parametrize("bad", BAD_LABELS)
+def test_labels(metric, bad):
+    labels, message = BAD_LABELS[bad]
+    with pytest.raises(ValueError, match=f"^labels: .*{message}"):
+        metric(PROBS, labels)
+
+
+@pytest.mark.parametrize("metric", [*ALL, metrics.negative_log_likelihood])
+def test_labels_of_two_classes(metric):
+    with pytest.raises(ValueError, match=r"^labels: expected 0 to 1, found 2 at index 0"):
+        metric(POSITIVE, np.full(N, 2))
+    with pytest.raises(ValueError, match=r"^labels: expected 0 to 1, found -1 at index 0"):
+        metric(POSITIVE, 2 * BINARY - 1 - 2 * (np.arange(N) == 0) * BINARY[0])
+
+
+@pytest.mark.parametrize("metric", ALL)
+def test_labels_in_torch(metric):
+    with pytest.raises(ValueError, match=r"^labels: expected integers, found float32; .*long\(\)"):
+        metric(torch.from_numpy(PROBS), torch.from_numpy(LABELS).float())
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("metric", [metrics.negative_log_likelihood, metrics.accuracy])
+def test_logits(metric, value):
+    message = f"logits: expected finite values, found {value} at row 2500, class 1; .*-1e4"
+    with pytest.raises(ValueError, match=message):
+        metric(with_value(LOGITS, (2500, 1), value), LABELS)
+
+
+def test_log_odds():
+    with pytest.raises(ValueError, match=r"^logits: expected finite values, found nan at row 5"):
+        metrics.negative_log_likelihood(with_value(LOGITS[:, 0], 5, np.nan), BINARY)
+    # Where one half is the limit and where zero is cannot be told apart in silence.
+    with pytest.raises(ValueError, match=r"^probs_or_logits: .*apply a sigmoid to logits"):
+        metrics.accuracy(LOGITS[:, 0], BINARY)
+
+
+@pytest.mark.parametrize(
+    ("logits", "message"),
+    [
+        (LABELS, "expected floating-point numbers, found int64"),
+        (LOGITS[:0], r"found \(0, 4\)"),
+        (LOGITS[:, :1], r"found \(3000, 1\)"),
+        (LOGITS[None], r"found \(1, 3000, 4\)"),
+    ],
+)
+def test_shape_and_type_of_logits(logits, message):
+    with pytest.raises(ValueError, match=f"^logits: .*{message}"):
+        metrics.negative_log_likelihood(logits, LABELS)
+    with pytest.raises(ValueError, match=f"^probs_or_logits: .*{message}"):
+        metrics.accuracy(logits, LABELS)
+
+
+BAD_N_BINS = [0, -1, 1.0, 15.0, 2.5, "15", None, True, np.nan, [15]]
+
+
+@pytest.mark.parametrize("n_bins", BAD_N_BINS)
+@pytest.mark.parametrize("metric", BINNED)
+def test_n_bins(metric, n_bins):
+    with pytest.raises(ValueError, match=r"^n_bins: expected an integer of at least 1, found"):
+        metric(PROBS, LABELS, n_bins)
+
+
+@pytest.mark.parametrize("n_bins", BAD_N_BINS)
+def test_n_bins_of_bins(n_bins):
+    with pytest.raises(ValueError, match=r"^n_bins: expected an integer of at least 1, found"):
+        metrics.reliability_bins(POSITIVE, BINARY, n_bins)
+    with pytest.raises(ValueError, match=r"^n_bins: expected an integer of at least 1, found"):
+        metrics.CalibrationError(n_bins)
+
+
+def test_n_bins_may_be_of_numpy():
+    ece = metrics.expected_calibration_error(PROBS, LABELS, np.int32(10))
+    assert ece == metrics.expected_calibration_error(PROBS, LABELS, 10)
+
+
+def test_strategy():
+    with pytest.raises(ValueError, match=r"^strategy: expected 'uniform' or 'quantile', found 'x'"):
+        metrics.reliability_bins(POSITIVE, BINARY, strategy="x")
+    with pytest.raises(ValueError, match=r"^strategy: "):
+        metrics.expected_calibration_error(PROBS, LABELS, strategy="adaptive")
+
+
+@pytest.mark.parametrize(
+    ("confidences", "message"),
+    [
+        (with_value(POSITIVE, 7, np.nan), "expected 0 to 1, found nan at index 7"),
+        (with_value(POSITIVE, 7, np.inf), "expected 0 to 1, found inf at index 7"),
+        (with_value(POSITIVE, 7, -0.5), "expected 0 to 1, found -0.5 at index 7; give prob"),
+        (with_value(POSITIVE, 7, 1.01), "expected 0 to 1, found 1.01 at index 7"),
+        (PROBS, r"shape \(N,\), found \(3000, 4\); .*top_label\(probs, labels\)"),
+        ([], r"non-empty array of shape \(N,\), found \(0,\)"),
+        (BINARY, "expected floating-point numbers, found int64"),
+    ],
+)
+def test_confidences(confidences, message):
+    with pytest.raises(ValueError, match=f"^confidences: .*{message}"):
+        metrics.reliability_bins(confidences, BINARY)
+
+
+@pytest.mark.parametrize(
+    ("correct", "message"),
+    [
+        (BINARY[:-1], r"expected shape \(3000,\), .*found \(2999,\)"),
+        (BINARY[:, None], r"found \(3000, 1\)"),
+        (LABELS, r"expected True or False .*found [23] at index \d+; compare"),
+        (POSITIVE, "expected True or False"),
+        (with_value(BINARY.astype(float), 4, np.nan), "found nan at index 4"),
+    ],
+)
+def test_correct(correct, message):
+    with pytest.raises(ValueError, match=f"^correct: .*{message}"):
+        metrics.reliability_bins(POSITIVE, correct)
+
+
+def test_correct_may_be_zeros_and_ones():
+    as_booleans = metrics.reliability_bins(POSITIVE, BINARY.astype(bool))
+    for dtype in (int, float, np.uint8):
+        as_numbers = metrics.reliability_bins(POSITIVE, BINARY.astype(dtype))
+        for one, other in zip(as_booleans, as_numbers, strict=True):
+            np.testing.assert_array_equal(one, other)
+
+
+# ---------------------------------------------------------------- how far from one is too far
+
+
+@pytest.mark.parametrize("num_classes", [2, 3, 7, 10, 100, 1000])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_a_softmax_in_any_type_sums_to_one(dtype, num_classes):
+    generator = torch.Generator().manual_seed(num_classes)
+    labels = torch.zeros(400, dtype=torch.int64)
+    for scale in (0, 1, 5, 30):
+        logits = scale * torch.randn(400, num_classes, generator=generator)
+        for probs in (torch.softmax(logits.to(dtype), 1), torch.softmax(logits, 1).to(dtype)):
+            assert 0 <= metrics.expected_calibration_error(probs, labels) <= 1
+            assert 0 <= metrics.expected_calibration_error(probs[:, 0], labels) <= 1
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_a_row_one_per_cent_off_is_rejected(dtype):
+    for total in (0.99, 1.01):
+        probs = torch.tensor([[0.5, 0.5], [total - 0.25, 0.25]], dtype=dtype)
+        with pytest.raises(ValueError, match=r"^probs: .*in row 1; divide each row by its sum"):
+            metrics.expected_calibration_error(probs, [0, 0])
+
+
+def test_rounding_above_one_is_accepted_and_changes_nothing():
+    probs = PROBS.astype(np.float32)
+    probs[0] = [1 + 1e-6, 0, 0, 0]
+    assert probs.max() > 1
+    exact = with_value(probs, (0, 0), 1)
+    for metric in FROM_PROBS[:4]:
+        assert metric(probs, LABELS) == pytest.approx(metric(exact, LABELS), abs=1e-6)

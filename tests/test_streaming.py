@@ -1,0 +1,126 @@
+"""The calibration error from batches equals that of all predictions at once."""
+
+import doctest
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from calib_utils import metrics, streaming
+from calib_utils.metrics import CalibrationError, expected_calibration_error, reliability_bins
+
+RNG = np.random.default_rng(0)
+PROBS = RNG.dirichlet(np.ones(5), 2000).astype(np.float32)
+LABELS = RNG.integers(5, size=2000)
+
+
+def of_batches(probs, labels, cuts, n_bins=15):
+    metric = CalibrationError(n_bins)
+    for start, stop in zip([0, *cuts], [*cuts, len(labels)], strict=True):
+        if start < stop:
+            metric.update(probs[start:stop], labels[start:stop])
+    return metric
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(0, 2000), max_size=12).map(sorted), st.sampled_from([1, 5, 15, 49]))
+def test_it_does_not_matter_how_batches_are_cut(cuts, n_bins):
+    whole = expected_calibration_error(PROBS, LABELS, n_bins)
+    metric = of_batches(PROBS, LABELS, cuts, n_bins)
+    assert metric.compute() == pytest.approx(whole, abs=1e-14)
+    first, second = CalibrationError(n_bins), CalibrationError(n_bins)
+    middle = cuts[0] if cuts and 0 < cuts[0] < 2000 else 1000
+    first.update(PROBS[:middle], LABELS[:middle])
+    second.update(PROBS[middle:], LABELS[middle:])
+    first.merge(second)
+    assert first.compute() == pytest.approx(whole, abs=1e-14)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_batches_of_any_type(dtype):
+    probs, labels = torch.from_numpy(PROBS).to(dtype), torch.from_numpy(LABELS)
+    whole = expected_calibration_error(probs, labels)
+    assert of_batches(probs, labels, [1, 700]).compute() == pytest.approx(whole, abs=1e-14)
+    positive, binary = probs[:, 0], (labels == 0).long()
+    whole = expected_calibration_error(positive, binary)
+    assert of_batches(positive, binary, [1, 700]).compute() == pytest.approx(whole, abs=1e-14)
+
+
+def test_bins_are_those_of_all_predictions():
+    ours = of_batches(PROBS, LABELS, [100, 101, 1999]).bins()
+    theirs = reliability_bins(*metrics.top_label(PROBS, LABELS))
+    for one, other in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(one, other, atol=1e-14)
+    assert ours.counts.dtype == np.int64
+
+
+def test_more_than_2_to_the_24_samples_in_one_bin():
+    # float32 cannot count beyond 2^24, and its sums stop growing long before.
+    metric = CalibrationError()
+    metric.update([0.9, 0.9, 0.9], [1, 1, 0])
+    for _ in range(24):
+        metric.merge(metric)
+    metric.update([0.9], [1])
+    assert metric.bins().counts.sum() == 3 * 2**24 + 1
+    exact = abs((2 * 2**24 + 1) / (3 * 2**24 + 1) - 0.9)
+    assert metric.compute() == pytest.approx(exact, abs=1e-12)
+
+
+def test_its_memory_does_not_grow():
+    metric = of_batches(PROBS, LABELS, [])
+    size = len(pickle.dumps(metric))
+    for _ in range(20):
+        metric.update(PROBS, LABELS)
+    assert len(pickle.dumps(metric)) == size
+    assert metric.sums.shape == (3, 15)
+    assert vars(metric).keys() == {"sums"}
+
+
+def test_processes_share_it_as_a_pickle_or_as_sums():
+    whole = expected_calibration_error(PROBS, LABELS)
+    halves = [of_batches(PROBS[i::2], LABELS[i::2], []) for i in range(2)]
+    first, second = pickle.loads(pickle.dumps(halves))
+    first.merge(second)
+    assert first.compute() == pytest.approx(whole, abs=1e-14)
+    # As all_reduce does: in place, through a tensor of the same memory.
+    torch.from_numpy(halves[0].sums).add_(torch.from_numpy(halves[1].sums))
+    assert halves[0].compute() == pytest.approx(whole, abs=1e-14)
+
+
+def test_merging_leaves_the_other_as_it_was():
+    first, second = (of_batches(PROBS[i::2], LABELS[i::2], []) for i in range(2))
+    before = second.sums.copy()
+    first.merge(second)
+    first.update(PROBS, LABELS)
+    np.testing.assert_array_equal(second.sums, before)
+
+
+def test_numbers_of_bins_must_agree():
+    with pytest.raises(ValueError, match=r"^other: expected 15 bins, found 10; give all"):
+        CalibrationError(15).merge(CalibrationError(10))
+
+
+def test_nothing_seen_is_an_error():
+    with pytest.raises(ValueError, match=r"^probs: expected predictions, found none; call update"):
+        CalibrationError().compute()
+
+
+def test_a_bad_batch_changes_nothing():
+    metric = of_batches(PROBS, LABELS, [])
+    before = metric.sums.copy()
+    bad = PROBS.copy()
+    bad[-1, 0] = np.nan  # in the last of its rows
+    with pytest.raises(ValueError, match=r"^probs: "):
+        metric.update(bad, LABELS)
+    with pytest.raises(ValueError, match=r"^labels: "):
+        metric.update(PROBS, LABELS + 1)
+    np.testing.assert_array_equal(metric.sums, before)
+
+
+def test_the_example_in_its_docstring():
+    result = doctest.testmod(streaming)
+    assert result.attempted > 0
+    assert result.failed == 0
