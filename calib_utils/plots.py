@@ -1,0 +1,251 @@
+"""Pictures of calibration. Each function draws on ``ax`` and returns what it drew.
+
+The colours are told apart by colour-blind readers, and the gaps are hatched for print.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = [
+    "ConfidenceHistogram",
+    "ReliabilityDiagram",
+    "confidence_histogram",
+    "reliability_diagram",
+]
+
+# Okabe and Ito's palette.
+BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#595959"
+
+
+class ReliabilityDiagram(NamedTuple):
+    """What `reliability_diagram` drew.
+
+    Attributes:
+        ax: the axes of the diagram.
+        counts_ax: the strip above it, with the number of samples in each bin; a title
+            belongs here.
+        bins: the height of the bars (``accuracy``) and the other end of the gaps
+            (``confidence``).
+        ece: the number in the box, 0 to 1.
+        few: for each bin, whether it holds samples, but fewer than ``min_count``.
+    """
+
+    ax: Axes
+    counts_ax: Axes
+    bins: ReliabilityBins
+    ece: float
+    few: np.ndarray
+
+
+class ConfidenceHistogram(NamedTuple):
+    """What `confidence_histogram` drew.
+
+    Attributes:
+        ax: the axes of the histogram.
+        bins: the edges of the bars, and how many samples each holds.
+        share: the height of the bars: the share of the samples in each bin, 0 to 1.
+        mean_confidence: the place of the dashed line.
+        accuracy: the place of the solid line.
+    """
+
+    ax: Axes
+    bins: ReliabilityBins
+    share: np.ndarray
+    mean_confidence: float
+    accuracy: float
+
+
+def reliability_diagram(
+    probs: Any,
+    labels: Any,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    min_count: int = 0,
+    ax: Axes | None = None,
+) -> ReliabilityDiagram:
+    """Accuracy of each confidence bin, and its gap to the mean confidence of that bin.
+
+    A bar is the accuracy of the samples in a bin. The hatched bar on it ends at their mean
+    confidence: where it sticks out above the accuracy, the network is overconfident. A
+    calibrated network has bars that end on the diagonal. The strip on top says how many
+    samples each bin holds.
+
+    Args:
+        probs: probabilities, shape (N, K), or (N,) for those of the positive class. Then
+            the bars are the frequency of the positive class.
+        labels: classes, shape (N,).
+        n_bins: number of bins.
+        strategy: "uniform" for bins of equal width, "quantile" for bins of equal mass.
+        min_count: bins with fewer samples are drawn pale, since their bars are noise.
+        ax: where to draw; new axes by default.
+
+    Returns:
+        The axes and the numbers in them.
+
+    Raises:
+        ValueError: if ``probs``, ``labels``, ``n_bins`` or ``strategy`` are not valid.
+
+    Source: Guo et al. 2017, figure 1; DeGroot and Fienberg 1983.
+    """
+    confidences, correct = top_label(probs, labels)
+    bins = _as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
+    weights = bins.counts / bins.counts.sum()
+    ece = float(np.nansum(weights * np.abs(bins.accuracy - bins.confidence)))
+    full = bins.counts > 0
+    few = full & (bins.counts < min_count)
+    binary = np.ndim(probs) == 1
+
+    ax = _new_axes((4.6, 4.9)) if ax is None else ax
+    left, width = bins.edges[:-1], np.diff(bins.edges)
+    for chosen, alpha in ((full & ~few, 1.0), (few, 0.35)):
+        ax.bar(
+            left[chosen],
+            bins.accuracy[chosen],
+            width[chosen],
+            align="edge",
+            color=BLUE,
+            edgecolor="white",
+            linewidth=0.8,
+            alpha=alpha,
+            label=("Positives" if binary else "Accuracy") if alpha == 1.0 else None,
+        )
+        ax.bar(
+            left[chosen],
+            np.abs(bins.confidence - bins.accuracy)[chosen],
+            width[chosen],
+            np.minimum(bins.accuracy, bins.confidence)[chosen],
+            align="edge",
+            color=(*_rgb(ORANGE), 0.35 * alpha),
+            edgecolor=(*_rgb(ORANGE), alpha),
+            hatch="///",
+            linewidth=0.8,
+            label="Gap" if alpha == 1.0 else None,
+        )
+    ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1.2, label="Perfect calibration")
+    ax.set(
+        xlim=(0, 1),
+        ylim=(0, 1),
+        xlabel="Predicted probability" if binary else "Confidence",
+        ylabel="Frequency of the positive class" if binary else "Accuracy",
+    )
+    ax.set_aspect("equal")
+    ax.legend(loc="upper left", fontsize="small", framealpha=0.95)
+    ax.text(
+        0.96,
+        0.05,
+        f"ECE = {100 * ece:.2f} %",
+        transform=ax.transAxes,
+        ha="right",
+        bbox={"facecolor": "white", "edgecolor": GREY, "alpha": 0.95, "boxstyle": "round"},
+    )
+    return ReliabilityDiagram(ax, _counts_strip(ax, bins, few), bins, ece, few)
+
+
+def confidence_histogram(
+    probs: Any, labels: Any, *, n_bins: int = 20, ax: Axes | None = None
+) -> ConfidenceHistogram:
+    """Share of the samples at each confidence, with lines at mean confidence and accuracy.
+
+    The distance between the two lines is how overconfident the network is on the whole.
+
+    Args:
+        probs: probabilities, shape (N, K), or (N,) for those of the positive class. Then
+            the solid line is the frequency of the positive class.
+        labels: classes, shape (N,).
+        n_bins: number of bars, of equal width.
+        ax: where to draw; new axes by default.
+
+    Returns:
+        The axes and the numbers in them.
+
+    Raises:
+        ValueError: if ``probs``, ``labels`` or ``n_bins`` are not valid.
+
+    Source: Guo et al. 2017, figure 1.
+    """
+    confidences, correct = top_label(probs, labels)
+    bins = _as_numpy(reliability_bins(confidences, correct, n_bins))
+    n = bins.counts.sum()
+    share = bins.counts / n
+    mean_confidence = float(np.nansum(bins.counts * bins.confidence) / n)
+    accuracy = float(np.nansum(bins.counts * bins.accuracy) / n)
+    binary = np.ndim(probs) == 1
+
+    ax = _new_axes((4.6, 3.6)) if ax is None else ax
+    ax.bar(
+        bins.edges[:-1],
+        share,
+        np.diff(bins.edges),
+        align="edge",
+        color=BLUE,
+        edgecolor="white",
+        linewidth=0.8,
+    )
+    ax.axvline(
+        accuracy,
+        color=GREY,
+        linewidth=2,
+        label=f"{'Positives' if binary else 'Accuracy'} {100 * accuracy:.1f} %",
+    )
+    ax.axvline(
+        mean_confidence,
+        color=ORANGE,
+        linewidth=2,
+        linestyle="--",
+        label=f"Mean confidence {100 * mean_confidence:.1f} %",
+    )
+    ax.set(
+        xlim=(0, 1),
+        xlabel="Predicted probability" if binary else "Confidence",
+        ylabel="Share of samples",
+    )
+    # Room for the legend above the bars, whatever their shape.
+    ax.set_ylim(0, 1.3 * share.max())
+    ax.legend(loc="upper left", fontsize="small", framealpha=0.95)
+    return ConfidenceHistogram(ax, bins, share, mean_confidence, accuracy)
+
+
+def _new_axes(size: tuple[float, float]) -> Axes:
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def _counts_strip(ax: Axes, bins: ReliabilityBins, few: np.ndarray) -> Axes:
+    """Bars and numbers above ``ax``: how many samples each bin holds."""
+    strip = ax.inset_axes((0, 1.02, 1, 0.15), sharex=ax)
+    left, width = bins.edges[:-1], np.diff(bins.edges)
+    colours = [(*_rgb(GREY), 0.3 if pale else 0.8) for pale in few]
+    strip.bar(left, bins.counts, width, align="edge", color=colours, edgecolor="white")
+    size = min(7.0, 105 / len(bins.counts))
+    for x, count in zip(left + width / 2, bins.counts, strict=True):
+        strip.text(x, count, _short(count), ha="center", va="bottom", fontsize=size, color="black")
+    strip.set_ylim(0, 1.5 * max(1, bins.counts.max()))
+    strip.tick_params(bottom=False, labelbottom=False, left=False, labelleft=False)
+    strip.spines[["top", "left", "right"]].set_visible(False)
+    strip.set_ylabel("n", rotation=0, labelpad=8, va="center")
+    return strip
+
+
+def _short(count: int) -> str:
+    """A count in at most four characters, such as 998, 1234, 12k."""
+    return str(count) if count < 10_000 else f"{count / 1000:.0f}k"
+
+
+def _rgb(colour: str) -> tuple[float, float, float]:
+    from matplotlib.colors import to_rgb
+
+    return to_rgb(colour)
+
+
+def _as_numpy(bins: ReliabilityBins) -> ReliabilityBins:
+    return ReliabilityBins(*(np.asarray(x) for x in bins))

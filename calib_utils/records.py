@@ -1,0 +1,167 @@
+"""What trained networks predicted, stored inside the package with how it was made.
+
+A record is one ``.npz`` file without pickles: float16 logits, labels, and the facts as
+JSON. The course computes its results from records, so a reader needs neither the images
+nor the weeks of training.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import zipfile
+import zlib
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calib_utils._arrays import to_numpy
+from calib_utils._checks import check_labels, check_logits
+
+__all__ = ["PredictionRecord", "list_records", "load_record", "save_record"]
+
+SPLITS = ("validation", "test")
+_FOLDER = Path(__file__).parent / "stored_records"
+_ARRAYS = ("logits", "labels")
+
+
+@dataclass(frozen=True)
+class PredictionRecord:
+    """The logits of one network on one split, and the facts of the run.
+
+    Attributes:
+        name: of the network, such as "resnet34-cifar100".
+        split: "validation" (to fit on) or "test" (to report on).
+        logits: float32, shape (N, K), rounded to float16 when stored.
+        labels: int64, shape (N,), from 0 to K - 1.
+        model: the name of the architecture in `calib_utils.models`.
+        dataset: the data set, and what of it the network was trained on.
+        recipe: the settings of the training run, as in `calib_utils.training.Recipe`.
+        seed: of the initial weights and of the order of the images.
+        epochs: passes over the training images.
+        versions: of Python and of the libraries.
+        hardware: the processor, the number of threads and the arithmetic.
+        date: of the end of the run, such as "2026-11-20".
+        test_accuracy: share of the test images whose class was predicted, 0 to 1.
+    """
+
+    name: str
+    split: str
+    logits: np.ndarray
+    labels: np.ndarray
+    model: str
+    dataset: str
+    recipe: dict[str, Any]
+    seed: int
+    epochs: int
+    versions: dict[str, str]
+    hardware: str
+    date: str
+    test_accuracy: float
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """How the record was made: every field but the arrays."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _ARRAYS}
+
+
+def save_record(record: PredictionRecord, folder: Path | str | None = None) -> Path:
+    """Write ``record``, replacing an older one of its name and split at once or not at all.
+
+    Args:
+        record: its logits may be of any float type.
+        folder: where to write; the package's own records by default.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        ValueError: if the name, the split, the logits or the labels are not valid, or if
+            the logits do not fit in float16 (beyond 65504).
+    """
+    path = _path(record.name, record.split, folder)
+    logits = check_logits(record.logits)
+    if logits.ndim != 2:
+        raise ValueError(f"logits: expected shape (N, K), found {logits.shape}")
+    labels = check_labels(record.labels, *logits.shape)
+    logits = np.asarray(to_numpy(logits, "logits"))
+    limit = np.finfo(np.float16).max
+    largest = np.abs(logits).max()
+    if largest > limit:
+        raise ValueError(
+            f"logits: float16 holds up to {limit}, found {largest:g}; subtract each row's maximum"
+        )
+    content = io.BytesIO()
+    np.savez_compressed(
+        content,
+        logits=logits.astype(np.float16),
+        labels=np.asarray(labels).astype(np.int32),
+        facts=np.array(json.dumps(record.facts)),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(content.getbuffer())
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def load_record(name: str, split: str, folder: Path | str | None = None) -> PredictionRecord:
+    """Read the record of network ``name`` on ``split``.
+
+    Args:
+        name: such as "resnet34-cifar100"; `list_records` gives them all.
+        split: "validation" or "test".
+        folder: where to look; the package's own records by default.
+
+    Raises:
+        ValueError: if there is no such record, or if its file is damaged.
+    """
+    path = _path(name, split, folder)
+    if not path.exists():
+        known = ", ".join(f"{n} ({s})" for n, s in list_records(folder)) or "none"
+        raise ValueError(f"name: there is no record {name!r} for {split!r}; there are: {known}")
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            logits = file["logits"].astype(np.float32)
+            labels = file["labels"].astype(np.int64)
+            facts = json.loads(str(file["facts"]))
+        record = PredictionRecord(logits=logits, labels=labels, **facts)
+        check_labels(labels, *check_logits(logits).shape)
+    except (
+        EOFError,
+        KeyError,
+        OSError,
+        TypeError,
+        ValueError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        raise ValueError(
+            f"name: the file of record {name!r} for {split!r} is damaged ({error}); "
+            "install calib_utils again, or restore the file from the repository"
+        ) from error
+    return record
+
+
+def list_records(folder: Path | str | None = None) -> list[tuple[str, str]]:
+    """The name and the split of every record, sorted."""
+    stems = [path.stem for path in Path(folder or _FOLDER).glob("*.npz")]
+    found = [tuple(stem.rpartition(".")[::2]) for stem in stems]
+    return sorted((name, split) for name, split in found if split in SPLITS)
+
+
+def _path(name: str, split: str, folder: Path | str | None) -> Path:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+        raise ValueError(
+            f"name: expected lower-case letters, digits, '.', '_' and '-', found {name!r}"
+        )
+    if split not in SPLITS:
+        raise ValueError(f"split: expected one of {SPLITS}, found {split!r}")
+    return Path(folder or _FOLDER) / f"{name}.{split}.npz"

@@ -1,0 +1,104 @@
+"""Figures are checked by their data: the numbers returned, and the artists on the axes."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.patches import Rectangle
+
+from calib_utils import metrics, plots
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture
+def overconfident():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 3, (3_000, 10))
+    probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return probs, rng.integers(0, 10, 3_000)
+
+
+def bars(ax, hatched):
+    found = [p for p in ax.patches if isinstance(p, Rectangle) and bool(p.get_hatch()) == hatched]
+    return sorted(found, key=Rectangle.get_x)
+
+
+def test_the_bars_are_the_accuracy_and_end_with_the_gap_at_the_confidence(overconfident):
+    drawn = plots.reliability_diagram(*overconfident, n_bins=10)
+    full = drawn.bins.counts > 0
+    for i, bar in zip(np.flatnonzero(full), bars(drawn.ax, hatched=False), strict=True):
+        assert bar.get_x() == pytest.approx(drawn.bins.edges[i])
+        assert bar.get_height() == pytest.approx(drawn.bins.accuracy[i])
+    for i, gap in zip(np.flatnonzero(full), bars(drawn.ax, hatched=True), strict=True):
+        ends = {gap.get_y(), gap.get_y() + gap.get_height()}
+        expected = {drawn.bins.accuracy[i], drawn.bins.confidence[i]}
+        np.testing.assert_allclose(sorted(ends), sorted(expected))
+
+
+def test_the_box_shows_the_ece(overconfident):
+    drawn = plots.reliability_diagram(*overconfident)
+    assert drawn.ece == pytest.approx(metrics.expected_calibration_error(*overconfident))
+    assert f"ECE = {100 * drawn.ece:.2f} %" in [t.get_text() for t in drawn.ax.texts]
+
+
+def test_every_bin_says_how_many_samples_it_holds(overconfident):
+    drawn = plots.reliability_diagram(*overconfident, n_bins=8)
+    assert [t.get_text() for t in drawn.counts_ax.texts] == [str(c) for c in drawn.bins.counts]
+    assert drawn.bins.counts.sum() == 3_000
+
+
+def test_bins_with_few_samples_are_pale(overconfident):
+    drawn = plots.reliability_diagram(*overconfident, n_bins=10, min_count=200)
+    expected = (drawn.bins.counts > 0) & (drawn.bins.counts < 200)
+    assert expected.any()
+    np.testing.assert_array_equal(drawn.few, expected)
+    alphas = [bar.get_alpha() for bar in bars(drawn.ax, hatched=False)]
+    np.testing.assert_array_equal(np.less(alphas, 1), expected[drawn.bins.counts > 0])
+
+
+def test_binary_probabilities_are_read_as_those_of_the_positive_class():
+    probs, labels = np.array([0.1, 0.1, 0.9, 0.9]), np.array([0, 1, 1, 1])
+    drawn = plots.reliability_diagram(probs, labels, n_bins=2)
+    np.testing.assert_allclose(drawn.bins.accuracy, [0.5, 1.0])
+    assert drawn.ax.get_ylabel() == "Frequency of the positive class"
+
+
+def test_equal_mass_bins_are_drawn_at_their_edges(overconfident):
+    drawn = plots.reliability_diagram(*overconfident, n_bins=5, strategy="quantile")
+    assert np.ptp(drawn.bins.counts) <= 1
+    assert [b.get_x() for b in bars(drawn.ax, hatched=False)] == pytest.approx(
+        list(drawn.bins.edges[:-1])
+    )
+
+
+def test_histogram_shares_sum_to_one_and_the_lines_are_the_means(overconfident):
+    probs, labels = overconfident
+    drawn = plots.confidence_histogram(probs, labels)
+    assert drawn.share.sum() == pytest.approx(1)
+    assert drawn.mean_confidence == pytest.approx(probs.max(axis=1).mean())
+    assert drawn.accuracy == pytest.approx((probs.argmax(axis=1) == labels).mean())
+    places = [line.get_xdata()[0] for line in drawn.ax.lines]
+    assert places == [drawn.accuracy, drawn.mean_confidence]
+    heights = [bar.get_height() for bar in bars(drawn.ax, hatched=False)]
+    np.testing.assert_allclose(heights, drawn.share)
+
+
+@pytest.mark.parametrize("plot", [plots.reliability_diagram, plots.confidence_histogram])
+def test_plots_draw_on_the_axes_they_are_given(plot, overconfident):
+    _, (left, right) = plt.subplots(1, 2)
+    assert plot(*overconfident, ax=right).ax is right
+    assert not left.has_data()
+
+
+@pytest.mark.parametrize("plot", [plots.reliability_diagram, plots.confidence_histogram])
+def test_bad_input_is_refused_before_anything_is_drawn(plot):
+    with pytest.raises(ValueError, match="labels"):
+        plot(np.full((3, 2), 0.5), np.array([0, 1, 2]))
+    assert plt.get_fignums() == []

@@ -1,0 +1,145 @@
+import dataclasses
+import zipfile
+
+import numpy as np
+import pytest
+
+from calib_utils.records import PredictionRecord, list_records, load_record, save_record
+
+
+def make_record(**changes):
+    rng = np.random.default_rng(0)
+    facts = {
+        "name": "lenet5-toy",
+        "split": "test",
+        "logits": rng.normal(0, 5, (40, 7)).astype(np.float32),
+        "labels": rng.integers(0, 7, 40),
+        "model": "lenet5",
+        "dataset": "toy",
+        "recipe": {"epochs": 3, "milestones": [1, 2]},
+        "seed": 4,
+        "epochs": 3,
+        "versions": {"numpy": np.__version__},
+        "hardware": "a processor, 1 thread, float32",
+        "date": "2026-11-20",
+        "test_accuracy": 0.25,
+    }
+    return PredictionRecord(**facts | changes)
+
+
+def test_a_record_comes_back_as_it_was_saved(tmp_path):
+    record = make_record()
+    save_record(record, tmp_path)
+    back = load_record("lenet5-toy", "test", tmp_path)
+    assert back.facts == record.facts
+    assert back.logits.dtype == np.float32
+    np.testing.assert_array_equal(back.logits, record.logits.astype(np.float16))
+    np.testing.assert_array_equal(back.labels, record.labels)
+
+
+def test_facts_hold_every_field_but_the_arrays():
+    names = {f.name for f in dataclasses.fields(PredictionRecord)}
+    assert set(make_record().facts) == names - {"logits", "labels"}
+
+
+def test_the_file_holds_no_pickle(tmp_path):
+    path = save_record(make_record(), tmp_path)
+    with zipfile.ZipFile(path) as file:
+        for name in file.namelist():
+            header = file.read(name)[:128]
+            assert b"|O" not in header, name
+
+
+def test_torch_logits_are_stored_too(tmp_path):
+    torch = pytest.importorskip("torch")
+    record = make_record()
+    save_record(dataclasses.replace(record, logits=torch.from_numpy(record.logits)), tmp_path)
+    back = load_record("lenet5-toy", "test", tmp_path)
+    np.testing.assert_array_equal(back.logits, record.logits.astype(np.float16))
+
+
+def test_records_are_listed_in_order(tmp_path):
+    for name, split in [("b", "test"), ("a", "validation"), ("a", "test"), ("a.v2", "test")]:
+        save_record(make_record(name=name, split=split), tmp_path)
+    (tmp_path / "notes.npz").write_bytes(b"not a record")
+    assert list_records(tmp_path) == [
+        ("a", "test"),
+        ("a", "validation"),
+        ("a.v2", "test"),
+        ("b", "test"),
+    ]
+
+
+def test_an_unknown_record_names_those_that_exist(tmp_path):
+    save_record(make_record(), tmp_path)
+    with pytest.raises(ValueError, match=r"no record 'resnet' for 'test'.*lenet5-toy \(test\)"):
+        load_record("resnet", "test", tmp_path)
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.3, 0.6, 0.9, 0.999])
+def test_a_truncated_file_is_a_clear_error(tmp_path, kept):
+    path = save_record(make_record(), tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(kept * len(content))])
+    with pytest.raises(ValueError, match="'lenet5-toy' for 'test' is damaged"):
+        load_record("lenet5-toy", "test", tmp_path)
+
+
+def test_a_changed_byte_is_never_read_as_another_number(tmp_path):
+    record = make_record()
+    path = save_record(record, tmp_path)
+    content = path.read_bytes()
+    kept = load_record("lenet5-toy", "test", tmp_path)
+    for place in range(0, len(content), 97):
+        changed = bytearray(content)
+        changed[place] ^= 0x40
+        path.write_bytes(bytes(changed))
+        try:
+            back = load_record("lenet5-toy", "test", tmp_path)
+        except ValueError:
+            continue
+        np.testing.assert_array_equal(back.logits, kept.logits)
+        np.testing.assert_array_equal(back.labels, kept.labels)
+        assert back.facts == kept.facts
+
+
+def test_a_failed_write_leaves_the_old_record(tmp_path, monkeypatch):
+    save_record(make_record(seed=1), tmp_path)
+
+    def fail(*_):
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="disk full"):
+        save_record(make_record(seed=2), tmp_path)
+    monkeypatch.undo()
+    assert load_record("lenet5-toy", "test", tmp_path).seed == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["lenet5-toy.test.npz"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"name": "../up"}, "name: expected"),
+        ({"split": "train"}, "split: expected one of"),
+        ({"logits": np.full((40, 7), 1e5)}, "logits: float16 holds up to 65504"),
+        ({"logits": np.full((40, 7), np.nan)}, "logits: "),
+        ({"logits": np.zeros(40)}, r"logits: expected shape \(N, K\)"),
+        ({"labels": np.zeros(39, int)}, "labels: "),
+        ({"labels": np.full(40, 7)}, "labels: "),
+    ],
+)
+def test_bad_records_are_refused(tmp_path, changes, message):
+    with pytest.raises(ValueError, match=message):
+        save_record(make_record(**changes), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_package_s_own_records_are_whole():
+    for name, split in list_records():
+        record = load_record(name, split)
+        assert record.facts["name"] == name
+        assert set(record.versions) >= {"python", "torch", "numpy"}
+        predicted = record.logits.argmax(axis=1)
+        if split == "test":
+            assert (predicted == record.labels).mean() == pytest.approx(record.test_accuracy)
