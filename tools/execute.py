@@ -6,6 +6,7 @@ A failure is told in a few lines: source file and line, cell, error.
 
 from __future__ import annotations
 
+import ast
 import os
 import sys
 from pathlib import Path
@@ -19,14 +20,9 @@ from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
 from tools.book import Book
-from tools.kernel import Status, heartbeat, kernel_environment
-from tools.notebooks import parameters_of
+from tools.kernel import ExecutionError, Status, heartbeat, kernel_environment
 
 BUILD = Path("build")
-
-
-class ExecutionError(RuntimeError):
-    """A cell failed; the message names notebook, cell and error."""
 
 
 def run(
@@ -77,6 +73,15 @@ def run_page(page: str, profile: str) -> None:
             if "injected-parameters" not in cell.metadata.get("tags", [])
         ]
         nbformat.write(notebook, target)
+
+
+def parameters_of(notebook: NotebookNode) -> dict[str, Any]:
+    """The values in the cell tagged `parameters`; none without such a cell."""
+    for cell in notebook.cells:
+        if "parameters" in cell.metadata.get("tags", []):
+            lines = ast.parse(cell.source).body
+            return {line.targets[0].id: ast.literal_eval(line.value) for line in lines}
+    return {}
 
 
 def _engine(status: Status) -> type[NBClientEngine]:

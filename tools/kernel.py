@@ -13,6 +13,10 @@ from threading import Event, Thread
 SECONDS_BETWEEN_SIGNS = 15
 
 
+class ExecutionError(RuntimeError):
+    """A cell failed; the message names notebook, cell and error."""
+
+
 def kernel_environment(figures: str) -> dict[str, str]:
     """Variables that make a run repeatable and draw figures as `"svg"` or `"png"`.
 

