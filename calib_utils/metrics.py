@@ -116,7 +116,7 @@ def classwise_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> fl
     array, dtype, n_bins = float_scores(probs, "probs"), precision(probs), check_n_bins(n_bins)
     if array.ndim == 1:
         positive = np.minimum(check_probs(probs), 1)
-        array = np.stack([1 - positive, positive], axis=1)
+        array = np.stack([_binning.rounded(1 - positive, dtype), positive], axis=1)
     n, num_classes = array.shape
     labels = check_labels(labels, n, num_classes)
     # For each class and bin: the sum of probabilities, less the number of labels.

@@ -163,7 +163,7 @@ def test_top_label_confidence_on_an_edge_belongs_to_the_bin_below(dtype, n_bins)
     assert metrics.maximum_calibration_error(top, labels + 1, n_bins) == pytest.approx(widest)
 
 
-@pytest.mark.parametrize("n_bins", [*range(1, 131, 7), 14, 15, 49, 100, 101, 128, 1000, 5000])
+@pytest.mark.parametrize("n_bins", [*range(1, 131, 7), 14, 15, 49, 100, 101, 128, 512, 1000, 5000])
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_every_half_precision_number_finds_its_bin(dtype, n_bins):
     one = {"float16": 0x3C00, "bfloat16": 0x3F80}[dtype]
@@ -282,10 +282,15 @@ def test_classes_that_never_occur_count():
     assert ece == pytest.approx(0.8 / 3)
 
 
-def test_classwise_error_of_the_positive_class_is_that_of_two_columns():
-    probs, labels, _ = draw(500, 2)
-    one = metrics.classwise_calibration_error(probs[:, 1], labels)
-    assert one == pytest.approx(metrics.classwise_calibration_error(probs, labels), abs=1e-12)
+@pytest.mark.parametrize("n_bins", [5, 10, 15])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_classwise_error_of_the_positive_class_is_that_of_two_columns(dtype, n_bins):
+    positive = torch.linspace(0, 1, 1001, dtype=torch.float64).to(getattr(torch, dtype))
+    labels = torch.arange(1001) % 2
+    both = torch.stack([1 - positive, positive], dim=1)
+    one = metrics.classwise_calibration_error(positive, labels, n_bins)
+    two = metrics.classwise_calibration_error(both, labels, n_bins)
+    assert one == pytest.approx(two, abs=1e-12)
 
 
 def test_brier_score():

@@ -1,0 +1,219 @@
+"""The expected calibration error beside what a user would take instead, in one run.
+
+It needs one package more than the course: ``pip install torchmetrics==1.9.0``. Then
+
+    python benchmarks/ece.py
+
+prints two tables and writes them to ``benchmarks/results/ece.json``. All runs on one thread;
+times are medians of CPU time, in rounds in which each contender has its turn.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import ctypes
+import gc
+import json
+import math
+import platform
+import time
+from collections.abc import Callable
+from importlib.metadata import version
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import torch
+from sklearn.calibration import calibration_curve
+from torchmetrics.classification import MulticlassCalibrationError
+from torchmetrics.functional.classification import multiclass_calibration_error
+
+from calib_utils.metrics import CalibrationError, expected_calibration_error
+
+CLASSES, BINS, BATCH = 100, 15, 1024
+RESULTS = Path(__file__).parent / "results" / "ece.json"
+
+
+def predictions(n: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Calibrated float32 probabilities: labels are drawn from them, so the true ECE is near 0."""
+    generator = torch.Generator().manual_seed(0)
+    probs = torch.empty(n, CLASSES).normal_(std=3, generator=generator)
+    torch.softmax(probs, 1, out=probs)
+    return probs, torch.multinomial(probs, 1, generator=generator)[:, 0]
+
+
+def in_float64(confidences: np.ndarray, correct: np.ndarray) -> float:
+    """The ECE as the paper writes it, each bin summed exactly."""
+    edges = (np.arange(BINS + 1) / BINS).astype(np.float32)
+    gaps = []
+    for low, high in pairwise(edges):
+        inside = (low < confidences) & (confidences <= high)
+        gaps.append(abs(math.fsum(confidences[inside].tolist()) - int(correct[inside].sum())))
+    return math.fsum(gaps) / len(confidences)
+
+
+def with_scikit_learn(probs: np.ndarray, labels: np.ndarray) -> float:
+    """The usual recipe around `calibration_curve`, which has no ECE of its own."""
+    confidences, correct = probs.max(axis=1), probs.argmax(axis=1) == labels
+    accuracy, confidence = calibration_curve(correct, confidences, n_bins=BINS)
+    counts = np.histogram(confidences, bins=BINS, range=(0, 1))[0]
+    return float(np.abs(accuracy - confidence) @ counts[counts > 0] / len(labels))
+
+
+def streamed(metric: object, probs: torch.Tensor, labels: torch.Tensor, passes: int) -> float:
+    """Feed all rows to ``metric`` in batches, ``passes`` times over."""
+    for _ in range(passes):
+        for rows, of_rows in zip(probs.split(BATCH), labels.split(BATCH), strict=True):
+            metric.update(rows, of_rows)
+    return float(metric.compute())
+
+
+def extra_memory(run: Callable[[], float]) -> float | None:
+    """MB that ``run`` takes at its peak, beyond what is held before; None where unknown."""
+
+    def status(key: str) -> int:
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith(key))
+
+    gc.collect()
+    try:
+        ctypes.CDLL("libc.so.6").malloc_trim(0)  # else freed memory is used again, unseen
+        Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+        before = status("VmRSS:")
+        run()
+        return (status("VmHWM:") - before) * 1024 / 1e6
+    except OSError:
+        return None
+
+
+def cpu_seconds(run: Callable[[], float]) -> float:
+    start = time.process_time()
+    run()
+    return time.process_time() - start
+
+
+def compare(
+    contenders: dict[str, Callable[[], float]], truth: float, rounds: int
+) -> list[dict[str, float | str | None]]:
+    """Time, memory and error of each contender; the first is what times are compared with."""
+    values = {name: run() for name, run in contenders.items()}  # warms up
+    memory = {name: extra_memory(run) for name, run in contenders.items()}
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, run in contenders.items():
+            times[name].append(1000 * cpu_seconds(run))
+    first = median(next(iter(times.values())))
+    return [
+        {
+            "name": name,
+            "ms": median(times[name]),
+            "ratio": median(times[name]) / first,
+            "extra_mb": memory[name],
+            "error": None if name.startswith("one pass") else abs(values[name] - truth),
+        }
+        for name in contenders
+    ]
+
+
+def markdown(title: str, rows: list[dict], against: str) -> str:
+    lines = [
+        f"\n{title}\n",
+        f"| | ms | times {against} | extra MB | error |",
+        "|---|---|---|---|---|",
+    ]
+    for row in rows:
+        memory = "?" if row["extra_mb"] is None else f"{row['extra_mb']:.1f}"
+        error = "" if row["error"] is None else f"{row['error']:.0e}"
+        lines.append(
+            f"| {row['name']} | {row['ms']:.1f} | {row['ratio']:.1f} | {memory} | {error} |"
+        )
+    return "\n".join(lines)
+
+
+def cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(": ")[1] for line in lines if line.startswith("model name")), "unknown")
+
+
+def main() -> None:
+    torch.set_num_threads(1)
+    all_probs, all_labels = predictions(1_000_000)
+    confidences = all_probs.amax(1).numpy()
+    correct = (all_probs.argmax(1) == all_labels).numpy()
+    results: dict[str, object] = {
+        "bins": BINS,
+        "classes": CLASSES,
+        "threads": torch.get_num_threads(),
+        "cpu": cpu_name(),
+        "versions": {
+            "python": platform.python_version(),
+            **{name: version(name) for name in ("numpy", "torch", "torchmetrics", "scikit-learn")},
+        },
+    }
+    print(json.dumps(results, indent=2))
+    for n, rounds in ((10_000, 51), (100_000, 21), (1_000_000, 11)):
+        probs, labels = all_probs[:n], all_labels[:n]
+        arrays = probs.numpy(), labels.numpy()
+        rows = compare(
+            {
+                "one pass over the array (sum)": lambda p=probs: float(p.sum()),
+                "calib_utils, torch tensors": lambda a=(probs, labels): expected_calibration_error(
+                    *a, BINS
+                ),
+                "calib_utils, NumPy arrays": lambda a=arrays: expected_calibration_error(*a, BINS),
+                "torchmetrics": lambda a=(probs, labels): float(
+                    multiclass_calibration_error(*a, CLASSES, BINS)
+                ),
+                "NumPy and scikit-learn's curve": lambda a=arrays: with_scikit_learn(*a),
+            },
+            in_float64(confidences[:n], correct[:n]),
+            rounds,
+        )
+        results[f"{n} x {CLASSES}"] = rows
+        print(markdown(f"{n:,} x {CLASSES}", rows, "one pass"), flush=True)
+
+    passes = 10
+    n = passes * len(all_labels)
+    contenders = {
+        "calib_utils": lambda: CalibrationError(BINS),
+        "torchmetrics": lambda: MulticlassCalibrationError(CLASSES, BINS),
+    }
+    truth = in_float64(confidences, correct)
+    rows = []
+    for name, make in contenders.items():
+        streamed(make(), all_probs[: 100 * BATCH], all_labels[: 100 * BATCH], 1)  # warms up
+        value, metric = [], make()
+        start = time.process_time()
+        memory = extra_memory(
+            lambda metric=metric, value=value: value.append(
+                streamed(metric, all_probs, all_labels, passes)
+            )
+        )
+        elapsed = 1000 * (time.process_time() - start)
+        rows.append(
+            {
+                "name": name,
+                "ms": elapsed,
+                "ratio": elapsed / (rows[0]["ms"] if rows else elapsed),
+                "extra_mb": memory,
+                "error": abs(value[0] - truth),
+                "microseconds_per_batch": 1000 * elapsed / (n / BATCH),
+            }
+        )
+    results[f"{n} x {CLASSES} in batches of {BATCH}"] = rows
+    print(markdown(f"{n:,} x {CLASSES} in batches of {BATCH:,}", rows, "calib_utils"))
+    RESULTS.parent.mkdir(exist_ok=True)
+    partial = RESULTS.with_suffix(".partial")
+    partial.write_text(json.dumps(results, indent=2) + "\n")
+    partial.replace(RESULTS)
+
+
+if __name__ == "__main__":
+    main()
