@@ -17,7 +17,7 @@ from urllib.parse import quote, urlsplit
 
 import yaml
 
-from tools.myst import Directive, MystError, Text, parse
+from tools.myst import Directive, MystError, Text, naming, parse
 
 PLACEHOLDER = "OWNER/REPOSITORY"
 TARGET = re.compile(r"^\((?P<label>[^)\s]+)\)=[ \t]*$\n*(?:#+ (?P<title>.+)$)?", re.MULTILINE)
@@ -32,12 +32,16 @@ PROOFS = [
 
 @dataclass(frozen=True)
 class Label:
-    """What a reference needs: `Figure 2.1` (empty for a section), title, page and anchor."""
+    """What a reference needs: kind, `Figure 2.1` (empty for a section), title and page."""
 
+    kind: str
     name: str
     title: str
     page: str
-    anchor: str
+
+    @property
+    def number(self) -> str:
+        return self.name.rpartition(" ")[2]
 
 
 class Book:
@@ -100,19 +104,19 @@ class Book:
         labels: dict[str, Label] = {}
         counts: Counter[tuple[int | None, str]] = Counter()
         for page, number in self.pages.items():
-            for kind, label, title in _labelled(self.source(page)):
-                name = ""
-                if kind != "section":
-                    counts[number, kind] += 1
-                    count = f"{number}.{counts[number, kind]}" if number else counts[number, kind]
-                    name = f"({count})" if kind == "equation" else f"{kind.capitalize()} {count}"
-                if label in labels:
-                    raise MystError(f"{page}.md: label {label!r} is in {labels[label].page}.md too")
-                if label and not LABEL.fullmatch(label):
-                    raise MystError(f"{page}.md: label {label!r}: use a-z, 0-9 and hyphens only")
-                if label:
-                    anchor = f"equation-{label}" if kind == "equation" else label
-                    labels[label] = Label(name, title, page, anchor)
+            with naming(page):
+                for kind, label, title in _labelled(self.source(page)):
+                    name = ""
+                    if kind != "section":
+                        counts[number, kind] += 1
+                        count = f"{number}." if number else ""
+                        name = f"{kind.capitalize()} {count}{counts[number, kind]}"
+                    if label in labels:
+                        raise MystError(f"label {label!r} is in {labels[label].page}.md too")
+                    if label and not LABEL.fullmatch(label):
+                        raise MystError(f"label {label!r}: use a-z, 0-9 and hyphens only")
+                    if label:
+                        labels[label] = Label(kind, name, title, page)
         return labels
 
     @cached_property

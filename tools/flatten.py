@@ -99,8 +99,7 @@ class Flattener:
     def _math(self, block: Directive) -> str:
         formula = " ".join(block.body.split())
         if "label" in block.options:
-            number = self._label(block.options["label"]).name.strip("()")
-            formula += rf" \tag{{{number}}}"
+            formula += rf" \tag{{{self._label(block.options['label']).number}}}"
         return f"\n$${formula}$$\n"
 
     def _figure(self, block: Directive) -> str:
@@ -153,7 +152,10 @@ class Flattener:
             return self._link(title or self.book.title(page), page)
         if role in ("ref", "numref", "eq", "prf:ref"):
             label = self._label(target)
-            return self._link(title or label.name or label.title, label.page, label.anchor)
+            text = f"({label.number})" if label.kind == "equation" else label.name or label.title
+            # Sphinx puts "equation-" before the anchor of a formula.
+            anchor = f"equation-{target}" if label.kind == "equation" else target
+            return self._link(title or text, label.page, anchor)
         raise MystError(f"role {{{role}}} has no plain form; {SEE}")
 
     def _link(self, text: str, page: str, anchor: str = "") -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +21,15 @@ OPTION = re.compile(r"^:(?P<key>[\w-]+):[ \t]*(?P<value>.*)$")
 
 class MystError(ValueError):
     """A source says something that the pipeline cannot turn into a notebook or a page."""
+
+
+@contextmanager
+def naming(page: str) -> Iterator[None]:
+    """Put the file's name before the message of an error."""
+    try:
+        yield
+    except MystError as error:
+        raise MystError(f"{page}.md: {error}") from None
 
 
 @dataclass
@@ -96,6 +106,8 @@ def _options_and_body(lines: list[str]) -> tuple[dict[str, Any], str]:
         return yaml.safe_load("\n".join(lines[1:end])) or {}, body
     options: dict[str, Any] = {}
     while lines and (option := OPTION.match(lines[0])):
+        if option["value"].strip() in (">", ">-", "|", "|-"):
+            raise MystError(f"`{lines[0]}`: write options of several lines between `---` lines")
         options[option["key"]] = option["value"].strip()
         lines = lines[1:]
     return options, "\n".join(lines).strip("\n")

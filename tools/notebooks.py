@@ -24,7 +24,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell
 from tools.book import Book, figure_of
 from tools.flatten import Flattener
 from tools.kernel import ExecutionError
-from tools.myst import MystError
+from tools.myst import MystError, naming
 
 TAGS = (
     {"parameters"}
@@ -169,16 +169,18 @@ def main() -> None:
     parser.add_argument("--execute", action="store_true", help="run them, store their outputs")
     arguments = parser.parse_args()
     book = Book()
+    book.labels  # noqa: B018  read all pages first: an error in one names that one
     for page in book.chapters:
         number = page.removeprefix("notebooks/").partition("-")[0]
         if arguments.chapters and number not in arguments.chapters:
             continue
-        try:
+        with naming(page):
             make(book, page, arguments.execute)
-        except (MystError, ExecutionError) as error:
-            print(f"{page}.md: {error}")
-            sys.exit(1)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (MystError, ExecutionError) as error:
+        print(error)
+        sys.exit(1)

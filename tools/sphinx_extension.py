@@ -11,7 +11,10 @@ from sphinxcontrib import katex
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx after the extensions of Jupyter Book."""
-    # Live cells are not used, yet sphinx-thebe adds two scripts that clash on every page.
+    # Live cells are not used, yet sphinx-thebe adds a style sheet that it then does not copy, and
+    # scripts that clash on every page.
+    registry = app.registry
+    registry.css_files = [file for file in registry.css_files if "thebe" not in file[0]]
     for event, listeners in app.events.listeners.items():
         app.events.listeners[event] = [
             listener for listener in listeners if "thebe" not in listener.handler.__module__
