@@ -68,6 +68,14 @@ class PredictionRecord:
         """How the record was made: every field but the arrays."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _ARRAYS}
 
+    @property
+    def provenance(self) -> str:
+        """One line to stand below a result: network, data, epochs, seed, hardware and date."""
+        return (
+            f"{self.name}: {self.dataset}, {self.epochs} epochs, seed {self.seed}; "
+            f"{self.hardware}; {self.date}"
+        )
+
 
 def save_record(record: PredictionRecord, folder: Path | str | None = None) -> Path:
     """Write ``record``, replacing an older one of its name and split at once or not at all.

@@ -42,6 +42,12 @@ def test_facts_hold_every_field_but_the_arrays():
     assert set(make_record().facts) == names - {"logits", "labels"}
 
 
+def test_provenance_says_how_the_record_was_made():
+    assert make_record().provenance == (
+        "lenet5-toy: toy, 3 epochs, seed 4; a processor, 1 thread, float32; 2026-11-20"
+    )
+
+
 def test_the_file_holds_no_pickle(tmp_path):
     path = save_record(make_record(), tmp_path)
     with zipfile.ZipFile(path) as file:
