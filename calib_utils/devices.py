@@ -1,0 +1,71 @@
+"""What a network is trained on: the device, its fastest good arithmetic, and their names."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calib_utils import __version__
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["choose_device", "environment", "precision"]
+
+
+def choose_device(name: torch.device | str | None = None) -> torch.device:
+    """The device called ``name``; by default the GPU if there is one, else the CPU.
+
+    Raises:
+        ValueError: if it is neither "cpu" nor "cuda", or there is no GPU.
+    """
+    import torch
+
+    device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
+    if device.type not in ("cpu", "cuda"):
+        raise ValueError(f"device: expected 'cpu' or 'cuda', found {str(device)!r}")
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device: torch finds no CUDA GPU on this machine; use 'cpu'")
+    return device
+
+
+def precision(device: torch.device) -> torch.dtype:
+    """The type to multiply in: bf16 where the device has it in hardware, else float32."""
+    import torch
+
+    if device.type == "cuda":
+        fast = torch.cuda.is_bf16_supported(including_emulation=False)
+    else:
+        # Older versions of torch cannot tell, and get float32.
+        known: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
+        fast = known.get("avx512_bf16", False) or known.get("amx_bf16", False)
+    return torch.bfloat16 if fast else torch.float32
+
+
+def environment(device: torch.device) -> dict[str, Any]:
+    """What a run depends on besides its recipe: "versions", "hardware" and "date"."""
+    import torch
+
+    if device.type == "cuda":
+        hardware = torch.cuda.get_device_name(device)
+    else:
+        threads = torch.get_num_threads()
+        hardware = f"{_processor()}, {threads} thread{'s' * (threads > 1)}"
+    versions = {name: version(name) for name in ("numpy", "torch", "torchvision")}
+    return {
+        "versions": {"calib_utils": __version__, "python": platform.python_version()} | versions,
+        "hardware": f"{hardware}, {str(precision(device)).removeprefix('torch.')}",
+        "date": date.today().isoformat(),
+    }
+
+
+def _processor() -> str:
+    """The name of the CPU, which the standard library knows on few systems."""
+    cpuinfo = Path("/proc/cpuinfo")
+    lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()

@@ -1,0 +1,523 @@
+"""Training against plain torch and torchvision, and what survives when it is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from calib_utils import devices, train_cli, training
+from calib_utils.checkpoints import read_facts
+from calib_utils.data import ImageSet, load_digits
+from calib_utils.models import lenet5
+from calib_utils.records import load_record
+from calib_utils.training import DIGITS_RECIPE, Recipe, predict_logits, train
+
+SHORT = Recipe(epochs=3, batch_size=24, learning_rate=0.05, milestones=(1,))
+
+
+def random_images(n: int = 64, seed: int = 0) -> ImageSet:
+    rng = np.random.default_rng(seed)
+    images = rng.integers(0, 256, (n, 32, 32, 3), dtype=np.uint8)
+    return ImageSet(images, rng.integers(0, 10, n), (0.5, 0.4, 0.3), (0.2, 0.3, 0.4))
+
+
+def network(seed: int = 0) -> nn.Module:
+    torch.manual_seed(seed)
+    return lenet5(10)
+
+
+def weights(model: nn.Module) -> torch.Tensor:
+    return torch.cat([p.detach().flatten() for p in model.parameters()])
+
+
+def without_times(history: list[dict[str, float]]) -> list[dict[str, float]]:
+    return [{k: v for k, v in entry.items() if k != "seconds"} for entry in history]
+
+
+@pytest.fixture
+def float32(monkeypatch):
+    monkeypatch.setattr(training, "precision", lambda device: torch.float32)
+
+
+class TestRecipe:
+    def test_default_is_the_courses(self):
+        assert asdict(Recipe()) == {
+            "epochs": 30,
+            "batch_size": 128,
+            "learning_rate": 0.1,
+            "milestones": (10, 20),
+            "momentum": 0.9,
+            "weight_decay": 5e-4,
+            "crop_padding": 4,
+            "flip": True,
+        }
+
+    def test_learning_rate_equals_step_lr(self):
+        optimiser = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimiser, step_size=10, gamma=0.1)
+        for epoch in range(30):
+            assert Recipe().learning_rate_at(epoch) == pytest.approx(scheduler.get_last_lr()[0])
+            optimiser.step()
+            scheduler.step()
+
+    @pytest.mark.parametrize(
+        ("name", "value"),
+        [
+            ("epochs", 0),
+            ("batch_size", 0),
+            ("learning_rate", 0),
+            ("learning_rate", float("nan")),
+            ("learning_rate", float("inf")),
+            ("milestones", (10, -1)),
+            ("momentum", 1),
+            ("momentum", -0.1),
+            ("weight_decay", -1e-4),
+            ("crop_padding", -1),
+        ],
+    )
+    def test_bad_setting(self, name, value):
+        with pytest.raises(ValueError, match=f"{name}: expected .*, found "):
+            Recipe(**{name: value})
+
+
+class TestBatches:
+    def reference(self, data: ImageSet, index: int, top: int, left: int, mirrored: bool):
+        """One image the way torchvision prepares it."""
+        from torchvision.transforms import functional as TF
+
+        image = torch.from_numpy(data.images[index]).permute(2, 0, 1) / 255
+        image = TF.crop(TF.pad(image, [4]), top, left, 32, 32)
+        return TF.normalize(TF.hflip(image) if mirrored else image, data.mean, data.std)
+
+    def test_augmented_images_equal_torchvisions(self):
+        data = random_images(20)
+        batches = training._Batches(data, torch.device("cpu"), padding=4)
+        order, draws = training._epoch_draws(20, Recipe(), seed=0, epoch=0)
+        expected = [
+            self.reference(data, i, *draws[:, place]) for place, i in enumerate(order.tolist())
+        ]
+        torch.testing.assert_close(batches.augmented(order, draws), torch.stack(expected))
+
+    def test_extreme_crops(self):
+        data = random_images(1)
+        batches = training._Batches(data, torch.device("cpu"), padding=4)
+        for draws in ((0, 0, 0), (8, 8, 1), (0, 8, 1), (4, 4, 0)):
+            found = batches.augmented(torch.tensor([0]), torch.tensor(draws)[:, None])
+            torch.testing.assert_close(found[0], self.reference(data, 0, *draws))
+
+    def test_without_augmentation_equals_torchvisions(self):
+        from torchvision.transforms import functional as TF
+
+        data = random_images(3)
+        batches = training._Batches(data, torch.device("cpu"))
+        images = torch.from_numpy(data.images).permute(0, 3, 1, 2) / 255
+        expected = TF.normalize(images, data.mean, data.std)
+        torch.testing.assert_close(batches.normalised(batches.images), expected)
+
+    def test_draws_are_even_and_differ_from_epoch_to_epoch(self):
+        n = 50_000
+        order, (top, left, mirrored) = training._epoch_draws(n, Recipe(), seed=0, epoch=0)
+        assert order.sort().values.equal(torch.arange(n))
+        for crop in (top, left):
+            counts = torch.bincount(crop, minlength=9)
+            assert len(counts) == 9
+            assert (abs(counts - n / 9) < 5 * (n / 9) ** 0.5).all()
+        assert abs(mirrored.float().mean() - 0.5) < 0.01
+        for seed, epoch in ((0, 1), (1, 0)):
+            assert not order.equal(training._epoch_draws(n, Recipe(), seed, epoch)[0])
+
+    def test_no_crop_and_no_flip(self):
+        recipe = Recipe(crop_padding=0, flip=False)
+        assert (training._epoch_draws(100, recipe, seed=0, epoch=0)[1] == 0).all()
+
+
+class TestTrain:
+    @pytest.mark.parametrize("momentum", [0.9, 0.0])
+    def test_equals_a_plain_loop(self, float32, momentum):
+        """The same order and draws through torchvision's transforms and torch's own optimiser."""
+        data, recipe = random_images(), replace(SHORT, momentum=momentum)
+        model, expected_history = network(), []
+        optimiser = torch.optim.SGD(
+            model.parameters(), lr=0.05, momentum=momentum, weight_decay=5e-4, foreach=False
+        )
+        for epoch in range(3):
+            if epoch == 1:
+                optimiser.param_groups[0]["lr"] = 0.005
+            order, draws = training._epoch_draws(64, recipe, 7, epoch)
+            losses = []
+            for places in torch.arange(64).split(24):
+                reference = TestBatches().reference
+                images = torch.stack([reference(data, order[i], *draws[:, i]) for i in places])
+                labels = torch.from_numpy(data.labels)[order[places]]
+                loss = F.cross_entropy(model(images), labels)
+                optimiser.zero_grad()
+                loss.backward()
+                optimiser.step()
+                losses += [loss.item()] * len(labels)
+            expected_history.append(np.mean(losses))
+
+        trained = network()
+        history = train(trained, data, recipe, seed=7, device="cpu", progress=False)
+        assert [entry["train_loss"] for entry in history] == pytest.approx(expected_history)
+        torch.testing.assert_close(weights(trained), weights(model), rtol=1e-4, atol=1e-6)
+
+    def test_learns_the_digits(self):
+        digits, validation, _ = load_digits()
+        model = network()
+        history = train(model, digits, replace(DIGITS_RECIPE, epochs=20), progress=False)
+        assert history[-1]["train_loss"] < 0.2 < 2 < history[0]["train_loss"]
+        predicted = predict_logits(model, validation).argmax(axis=1)
+        assert (predicted == validation.labels).mean() > 0.8
+
+    def test_history(self):
+        seen = []
+
+        def after_epoch(model: nn.Module) -> dict[str, float]:
+            seen.append(model.training)
+            return {"validation_accuracy": len(seen) / 10}
+
+        model = network()
+        history = train(model, random_images(), SHORT, after_epoch=after_epoch, progress=False)
+        assert seen == [False] * 3
+        assert not model.training
+        assert [entry["epoch"] for entry in history] == [1, 2, 3]
+        assert [entry["learning_rate"] for entry in history] == pytest.approx([0.05, 5e-3, 5e-3])
+        assert [entry["validation_accuracy"] for entry in history] == [0.1, 0.2, 0.3]
+        for entry in history:
+            assert entry["seconds"] > 0
+            assert (entry["train_accuracy"] * 64) % 1 == 0
+
+    def test_seed_decides(self):
+        runs = []
+        for seed in (0, 0, 1):
+            model = network()
+            train(model, random_images(), SHORT, seed=seed, progress=False)
+            runs.append(weights(model))
+        assert runs[0].equal(runs[1])
+        assert not runs[0].equal(runs[2])
+
+    def test_progress_bars_show_epoch_loss_accuracy_and_steps(self, capsys):
+        train(network(), random_images(), SHORT)
+        shown = capsys.readouterr().err
+        for part in ("training: 100%", "3/3", "loss=2.", "accuracy=", "epoch 2:"):
+            assert part in shown
+
+    def test_is_quiet_when_asked(self, capfd):
+        train(network(), random_images(), SHORT, progress=False)
+        assert capfd.readouterr() == ("", "")
+
+    def test_loss_that_is_not_finite(self):
+        with pytest.raises(
+            FloatingPointError, match=r"training loss is .* in epoch 1: try a lower"
+        ):
+            train(network(), random_images(), replace(SHORT, learning_rate=1e30), progress=False)
+
+    @pytest.mark.parametrize("seed", [-1, 2**32])
+    def test_bad_seed(self, seed):
+        with pytest.raises(ValueError, match=f"seed: expected 0 to 4294967295, found {seed}"):
+            train(network(), random_images(), SHORT, seed=seed)
+
+    def test_too_few_outputs(self):
+        with pytest.raises(ValueError, match=r"model: expected at least 10 outputs.*found 5"):
+            train(lenet5(5), random_images(), SHORT, progress=False)
+
+
+class TestPrecision:
+    @pytest.mark.parametrize(
+        ("capabilities", "expected"),
+        [
+            ({"avx512_bf16": True, "amx_bf16": False}, torch.bfloat16),
+            ({"avx512_bf16": False, "amx_bf16": True}, torch.bfloat16),
+            ({"avx512_bf16": False, "avx2": True}, torch.float32),
+            ({"architecture": "arm64"}, torch.float32),
+        ],
+    )
+    def test_bf16_only_in_hardware(self, monkeypatch, capabilities, expected):
+        monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
+        assert devices.precision(torch.device("cpu")) == expected
+
+    def test_torch_that_cannot_tell(self, monkeypatch):
+        monkeypatch.delattr(torch.cpu, "get_capabilities")
+        assert devices.precision(torch.device("cpu")) == torch.float32
+
+    @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+    def test_network_runs_in_it_while_it_trains(self, monkeypatch, dtype):
+        monkeypatch.setattr(training, "precision", lambda device: dtype)
+        model, seen = network(), []
+        model.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
+        train(model, random_images(), replace(SHORT, epochs=1), device="cpu", progress=False)
+        assert seen == [dtype] * 3
+        assert weights(model).dtype == torch.float32
+
+    def test_device_names(self):
+        with pytest.raises(ValueError, match="device: expected 'cpu' or 'cuda', found 'meta'"):
+            devices.choose_device("meta")
+        if not torch.cuda.is_available():
+            with pytest.raises(ValueError, match="device: torch finds no CUDA GPU"):
+                devices.choose_device("cuda")
+
+    def test_environment_says_what_a_run_depends_on(self):
+        made = devices.environment(torch.device("cpu"))
+        assert made["versions"].keys() == {"calib_utils", "python", "numpy", "torch", "torchvision"}
+        assert f"{torch.get_num_threads()} thread" in made["hardware"]
+        assert made["hardware"].endswith(("bfloat16", "float32"))
+
+
+class TestPredictLogits:
+    def test_equals_the_network_on_normalised_images(self):
+        from torchvision.transforms import functional as TF
+
+        data, model = random_images(10), network()
+        images = torch.from_numpy(data.images).permute(0, 3, 1, 2) / 255
+        with torch.no_grad():
+            expected = model(TF.normalize(images, data.mean, data.std)).numpy()
+        for batch_size in (1, 4, 1000):
+            found = predict_logits(model, data, device="cpu", batch_size=batch_size)
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+            assert found.dtype == np.float32
+
+    def test_switches_dropout_off(self):
+        model = nn.Sequential(nn.Flatten(), nn.Dropout(0.5), nn.Linear(3072, 10)).train()
+        a, b = (predict_logits(model, random_images(5), device="cpu") for _ in range(2))
+        assert (a == b).all()
+
+
+class TestCheckpoint:
+    @pytest.mark.parametrize("momentum", [0.9, 0.0])
+    @pytest.mark.parametrize("stop", [1, 2])
+    def test_stopped_run_ends_like_one_that_was_not(self, tmp_path, momentum, stop):
+        recipe = replace(SHORT, momentum=momentum)
+        whole = network()
+        expected = train(whole, random_images(), recipe, progress=False)
+
+        def interrupt(_: nn.Module) -> dict[str, float]:
+            calls.append(1)
+            if len(calls) > stop:
+                raise KeyboardInterrupt
+            return {}
+
+        calls: list[int] = []
+        file = tmp_path / "new" / "run.safetensors"
+        with pytest.raises(KeyboardInterrupt):
+            train(
+                network(),
+                random_images(),
+                recipe,
+                checkpoint=file,
+                after_epoch=interrupt,
+                progress=False,
+            )
+        assert len(read_facts(file)["history"]) == stop
+        resumed = network(seed=1)  # its own weights must not matter
+        history = train(resumed, random_images(), recipe, checkpoint=file, progress=False)
+        assert weights(resumed).equal(weights(whole))
+        assert without_times(history) == without_times(expected)
+        assert os.listdir(file.parent) == [file.name]
+
+    def test_batch_statistics_and_dropout_resume_too(self, tmp_path):
+        def build() -> nn.Module:
+            torch.manual_seed(0)
+            return nn.Sequential(
+                nn.Conv2d(3, 4, 5, stride=4),
+                nn.BatchNorm2d(4),
+                nn.Dropout(0.3),
+                nn.Flatten(),
+                nn.Linear(196, 10),
+            )
+
+        whole, resumed = build(), build()
+        train(whole, random_images(), SHORT, progress=False)
+        calls: list[int] = []
+
+        def interrupt(_: nn.Module) -> dict[str, float]:
+            calls.append(1)
+            return {} if len(calls) < 2 else 1 / 0
+
+        file = tmp_path / "run.safetensors"
+        with pytest.raises(ZeroDivisionError):
+            train(
+                build(),
+                random_images(),
+                SHORT,
+                checkpoint=file,
+                after_epoch=interrupt,
+                progress=False,
+            )
+        train(resumed, random_images(), SHORT, checkpoint=file, progress=False)
+        for (name, a), b in zip(
+            whole.state_dict().items(), resumed.state_dict().values(), strict=True
+        ):
+            assert a.equal(b), name
+
+    def test_complete_run_is_not_repeated(self, tmp_path):
+        file = tmp_path / "run.safetensors"
+        first, second = network(), network(seed=1)
+        history = train(first, random_images(), SHORT, checkpoint=file, progress=False)
+        before = file.stat()
+        assert train(second, random_images(), SHORT, checkpoint=file, progress=False) == history
+        assert weights(first).equal(weights(second))
+        assert file.stat() == before
+
+    def test_facts(self, tmp_path):
+        file = tmp_path / "run.safetensors"
+        history = train(network(), random_images(), SHORT, seed=5, checkpoint=file, progress=False)
+        facts = read_facts(file)
+        assert facts["recipe"] == asdict(SHORT) | {"milestones": [1]}
+        assert facts["seed"] == 5
+        assert facts["history"] == history
+        assert facts["environment"] == devices.environment(devices.choose_device())
+
+    @pytest.fixture
+    def file(self, tmp_path):
+        file = tmp_path / "run.safetensors"
+        train(network(), random_images(), SHORT, checkpoint=file, progress=False)
+        return file
+
+    @pytest.mark.parametrize("keep", [0, 7, 100, 2000, -1])
+    def test_truncated(self, file, keep):
+        file.write_bytes(file.read_bytes()[:keep])
+        with pytest.raises(ValueError, match=rf"checkpoint: {file} is damaged.*delete it"):
+            train(network(), random_images(), SHORT, checkpoint=file, progress=False)
+
+    def test_not_a_checkpoint(self, file):
+        from safetensors.torch import save_file
+
+        for write in (
+            lambda: file.write_bytes(b"\x80\x04K\x01." * 100),
+            lambda: save_file({"x": torch.zeros(2)}, file),
+            lambda: save_file({"x": torch.zeros(2)}, file, {"facts": "{}"}),
+            lambda: save_file({"x": torch.zeros(2)}, file, {"facts": "not JSON"}),
+        ):
+            write()
+            with pytest.raises(ValueError, match=r"checkpoint: .* is damaged"):
+                train(network(), random_images(), SHORT, checkpoint=file, progress=False)
+
+    def test_other_recipe_seed_or_network(self, file):
+        data = random_images()
+        with pytest.raises(ValueError, match=r"was made with .*0\.05.*asks for .*0\.01"):
+            train(network(), data, replace(SHORT, learning_rate=0.01), checkpoint=file)
+        with pytest.raises(ValueError, match=r"was made with .*'seed': 0.*asks for .*'seed': 1"):
+            train(network(), data, SHORT, seed=1, checkpoint=file)
+        with pytest.raises(ValueError, match="is of another network"):
+            train(lenet5(11), data, SHORT, checkpoint=file)
+
+
+LONG = replace(SHORT, epochs=8, milestones=(3, 6))
+KILLED_RUN = """
+import sys, time
+from test_training import LONG, network, random_images
+from calib_utils.training import train
+
+def never_end(model):
+    epochs.append(1)
+    return {} if len(epochs) < 5 else time.sleep(1000)
+
+epochs = []
+train(network(), random_images(), LONG, checkpoint=sys.argv[1], after_epoch=never_end,
+      progress=False)
+"""
+
+
+def test_killed_run_ends_like_one_that_was_not(tmp_path):
+    """kill -9 at a moment that nobody chose, then go on to the end."""
+    file = tmp_path / "run.safetensors"
+    folder = os.path.dirname(__file__)
+    paths = [folder, os.path.dirname(folder), os.environ.get("PYTHONPATH", "")]
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED_RUN, str(file)],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+    )
+    try:
+        # Whenever it is read, the file is a whole checkpoint.
+        while not file.exists() or len(read_facts(file)["history"]) < 2:
+            assert process.poll() is None, "the run ended by itself"
+            time.sleep(0.005)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert len(read_facts(file)["history"]) < LONG.epochs
+    file.with_name(file.name + ".part").write_bytes(b"half a file")
+
+    resumed, whole = network(seed=1), network()
+    history = train(resumed, random_images(), LONG, checkpoint=file, progress=False)
+    expected = train(whole, random_images(), LONG, progress=False)
+    assert without_times(history) == without_times(expected)
+    assert weights(resumed).equal(weights(whole))
+
+
+class TestCommandLine:
+    def command(self, folder, **changes: str) -> list[str]:
+        options = {
+            "model": "lenet5",
+            "dataset": "digits",
+            "epochs": "2",
+            "checkpoint": str(folder / "run.safetensors"),
+            "record": "lenet5-digits",
+            "folder": str(folder),
+        } | changes
+        return [x for name, value in options.items() for x in (f"--{name}", value)]
+
+    def test_trains_and_writes_records_then_only_writes_them(self, tmp_path, capsys):
+        train_cli.main(self.command(tmp_path))
+        assert "test accuracy" in capsys.readouterr().out
+        _, validation, test = load_digits()
+        first = load_record("lenet5-digits", "test", tmp_path)
+        assert first.labels.tolist() == test.labels.tolist()
+        assert first.test_accuracy == (first.logits.argmax(axis=1) == test.labels).mean()
+        assert first.recipe == asdict(replace(DIGITS_RECIPE, epochs=2)) | {"milestones": [20, 40]}
+        assert (first.model, first.epochs, first.seed) == ("lenet5", 2, 0)
+        assert first.dataset == "digits, trained on 197 images"
+        assert first.versions["torch"] in torch.__version__
+        assert "s an epoch" in first.hardware
+        second = load_record("lenet5-digits", "validation", tmp_path)
+        assert second.labels.tolist() == validation.labels.tolist()
+        assert second.test_accuracy == first.test_accuracy
+
+        for name in ("test", "validation"):
+            (tmp_path / f"lenet5-digits.{name}.npz").unlink()
+        train_cli.main(self.command(tmp_path))
+        again = load_record("lenet5-digits", "test", tmp_path)
+        assert again.facts == first.facts  # the time of an epoch too: nothing was trained
+        assert (again.logits == first.logits).all()
+
+    def test_weights_come_from_the_seed(self, tmp_path):
+        """The course's records: seed, network, then training."""
+        train_cli.main(self.command(tmp_path))
+        digits, _, test = load_digits()
+        model = network(seed=0)
+        train(model, digits, replace(DIGITS_RECIPE, epochs=2), seed=0, progress=False)
+        stored = load_record("lenet5-digits", "test", tmp_path).logits
+        assert (stored == predict_logits(model, test).astype(np.float16)).all()
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"epochs": "0"}, "error: epochs: expected at least 1, found 0"),
+            ({"learning-rate": "-1"}, "error: learning_rate: expected a number above 0, found -1"),
+            ({"record": "../x"}, "error: name: expected lower-case letters"),
+            ({"device": "meta"}, "error: device: expected 'cpu' or 'cuda'"),
+            ({"seed": "-1"}, "error: seed: expected 0 to"),
+            ({"model": "alexnet"}, "invalid choice: 'alexnet'"),
+            ({"epochs": "many"}, "argument --epochs: invalid int value: 'many'"),
+        ],
+    )
+    def test_bad_value(self, tmp_path, capsys, changes, message):
+        with pytest.raises(SystemExit) as stop:
+            train_cli.main(self.command(tmp_path, **changes))
+        assert stop.value.code in (1, 2)
+        assert message in capsys.readouterr().err
+        assert not list(tmp_path.iterdir())
+
+    def test_module_is_the_command(self):
+        command = [sys.executable, "-m", "calib_utils.training", "--help"]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert "--checkpoint" in shown.stdout
+        assert shown.stderr == ""
