@@ -61,14 +61,14 @@ def checked_blocks(
     Raises:
         ValueError: when a block is reached that does not hold probabilities.
     """
-    ones = {t: np.ones(array.shape[-1], t) for t in (np.float32, np.float64)}
+    ones = np.ones(array[:1].size, widen(array[:0]).dtype)
     for rows, block in row_blocks(array):
         # Written so that NaN fails. Where none is negative, none is above the sum of its row.
         with np.errstate(invalid="ignore", over="ignore"):
             if block.ndim == 1:
                 good = block.min() >= 0 and block.max() <= 1 + tol
             else:
-                sums = block @ ones[block.dtype.type]
+                sums = block @ ones
                 good = block.min() >= 0 and np.abs(sums - 1).max() <= tol
         if not good:
             _raise_for_probs(block, rows.start, tol, name)
@@ -215,7 +215,7 @@ def _require_floats(array: np.ndarray, original: Any, name: str) -> None:
     if array.dtype.kind != "f":
         raise ValueError(
             f"{name}: expected floating-point numbers, found {precision(original)}; "
-            "these look like labels or predicted classes, give what the model predicts"
+            f"give {name} as the model computes them, not labels or predicted classes"
         )
 
 
