@@ -1,0 +1,61 @@
+"""Recalibrators: maps from a network's logits to calibrated probabilities.
+
+All have ``fit(logits, labels)``, on a validation set, and ``predict_proba(logits)``; ``save``
+writes one to a file and `load` reads it. Torch tensors or NumPy arrays go in, and the same
+kind comes out. Labels are integers from 0.
+
+For K classes and logits of shape (N, K): `TemperatureScaling`, `EnsembleTemperatureScaling`,
+`VectorScaling`, `MatrixScaling`, `DirichletCalibration`, `StructuredMatrixScaling`.
+
+For two classes and one logit or score for each sample, shape (N,): `HistogramBinning`,
+`IsotonicRegression`, `PlattScaling`, `BetaCalibration`, `BayesianBinningIntoQuantiles`, and
+`TemperatureScaling` again. `OneVersusRest` brings them to K classes.
+
+`CalibratedModule` puts any of them behind a network.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from calib_utils.recalibration.base import Recalibrator, load
+from calib_utils.recalibration.bbq import BayesianBinningIntoQuantiles
+from calib_utils.recalibration.binary import HistogramBinning, IsotonicRegression
+from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
+from calib_utils.recalibration.one_versus_rest import OneVersusRest
+from calib_utils.recalibration.scaling import (
+    DirichletCalibration,
+    MatrixScaling,
+    StructuredMatrixScaling,
+    VectorScaling,
+)
+from calib_utils.recalibration.temperature import EnsembleTemperatureScaling, TemperatureScaling
+
+if TYPE_CHECKING:
+    from calib_utils.recalibration.module import CalibratedModule
+
+__all__ = [
+    "BayesianBinningIntoQuantiles",
+    "BetaCalibration",
+    "CalibratedModule",
+    "DirichletCalibration",
+    "EnsembleTemperatureScaling",
+    "HistogramBinning",
+    "IsotonicRegression",
+    "MatrixScaling",
+    "OneVersusRest",
+    "PlattScaling",
+    "Recalibrator",
+    "StructuredMatrixScaling",
+    "TemperatureScaling",
+    "VectorScaling",
+    "load",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "CalibratedModule":  # the only one that needs torch
+        from calib_utils.recalibration.module import CalibratedModule
+
+        return CalibratedModule
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

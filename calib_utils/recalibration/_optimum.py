@@ -1,0 +1,155 @@
+"""The temperature of lowest NLL, found exactly.
+
+Let d be a sample's logits minus the largest of them, and b = 1/T. The NLL is convex in b,
+with derivative A - M(b): A is the mean of -d at the label, and M(b) the mean over samples
+of the expectation of -d under softmax(b d). M falls from M(0) to 0, so there is one root
+where 0 < A < M(0), and none elsewhere. log M is nearly linear in log b, which makes a
+Newton step on these axes long and safe, at any scale of the logits.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from calib_utils._arrays import row_blocks
+
+__all__ = ["Optimum", "optimal_temperature", "softmax"]
+
+_TOLERANCE = 1e-9  # of the derivative, relative to A
+_MAX_STEPS = 200  # far more than are ever needed
+_START_ROWS = 1_000  # enough to bring the first guess within a few per cent
+
+
+class Optimum(NamedTuple):
+    """The best temperature, and how it was found.
+
+    Attributes:
+        temperature: where the NLL is lowest, or its bound if there is no such place.
+        scale: a temperature of the size of the logits' differences.
+        passes: how often all logits were read; a pass over some of them counts in part.
+        problem: why there is no optimum; empty if there is one.
+    """
+
+    temperature: float
+    scale: float
+    passes: int
+    problem: str
+
+
+class _Summary(NamedTuple):
+    """What one reading of the logits tells."""
+
+    largest: np.ndarray  # of each row
+    label_gap: float  # A
+    mean_gap: float  # M(0)
+    smallest: float  # of the rows' mean gaps, those of constant rows left out
+    widest: float  # of the rows' mean gaps
+
+
+def optimal_temperature(logits: np.ndarray, labels: np.ndarray) -> Optimum:
+    """Minimise the NLL of softmax(logits / T).
+
+    Args:
+        logits: (N, K), checked.
+        labels: (N,), checked.
+
+    Raises:
+        ValueError: if differences of the logits overflow float64.
+    """
+    summary = _summarise(logits, labels)
+    if not math.isfinite(summary.widest):
+        raise ValueError("logits: expected differences that float64 holds; divide the logits")
+    if summary.widest == 0:
+        return Optimum(
+            1.0, 1.0, 1, "all logits of a sample are equal, so no temperature changes anything"
+        )
+    low, high = 1e-9 * summary.smallest, 1e6 * summary.widest  # the bounds of T
+    if summary.label_gap == 0:
+        problem = "every label has the largest logit, so the NLL falls for ever as T goes to 0"
+        return Optimum(low, summary.mean_gap, 1, problem)
+    # The derivative at T = high is this one at T = infinity, up to 1e-6 of the logits' size.
+    if summary.label_gap >= summary.mean_gap:
+        problem = "labels have no larger logits than others, so the NLL falls for ever as T grows"
+        return Optimum(high, summary.mean_gap, 1, problem)
+    step = len(logits) // _START_ROWS
+    guess, extra = math.log(2 / summary.mean_gap), 0.0
+    if step > 1:
+        sample = _summarise(logits[::step], labels[::step])
+        if 0 < sample.label_gap < sample.mean_gap:
+            guess, steps, _ = _root(logits[::step], sample, guess, low, high)
+            extra = (steps + 1) / step
+    log_b, steps, beyond = _root(logits, summary, guess, low, high)
+    passes = math.ceil(1 + extra + steps)
+    if beyond:
+        temperature = low if beyond > 0 else high
+        problem = f"the NLL is lowest beyond {temperature:.3g}, the bound of T for these logits"
+        return Optimum(temperature, summary.mean_gap, passes, problem)
+    return Optimum(math.exp(-log_b), summary.mean_gap, passes, "")
+
+
+def _summarise(logits: np.ndarray, labels: np.ndarray) -> _Summary:
+    largest = np.empty(len(logits))
+    label_gap, mean_gap, smallest, widest = 0.0, 0.0, math.inf, 0.0
+    for rows, block in row_blocks(logits):
+        top = block.max(axis=1).astype(np.float64)
+        of_labels = np.take_along_axis(block, labels[rows, None], axis=1)[:, 0]
+        with np.errstate(over="ignore"):
+            gaps = np.subtract(top[:, None], block, dtype=np.float64).mean(axis=1)
+            label_gap += (top - of_labels).sum()
+        largest[rows] = top
+        mean_gap += gaps.sum()
+        widest = max(widest, gaps.max())
+        smallest = min(smallest, gaps.min(where=gaps > 0, initial=math.inf))
+    n = len(logits)
+    return _Summary(largest, float(label_gap / n), float(mean_gap / n), smallest, widest)
+
+
+def _root(
+    logits: np.ndarray, summary: _Summary, log_b: float, low: float, high: float
+) -> tuple[float, int, int]:
+    """Where M(b) = A for a temperature between ``low`` and ``high``.
+
+    Returns:
+        log b; how often the logits were read; and 0, or on which side the root lies of the
+        range: 1 if b is too large for it, -1 if too small.
+    """
+    left, right = -math.log(high), -math.log(low)
+    for steps in range(1, _MAX_STEPS + 1):
+        # b M(b), and -b^2 M'(b).
+        expectation, variance = _moments(logits, summary.largest, math.exp(log_b))
+        value = math.log(expectation / summary.label_gap) - log_b if expectation > 0 else -math.inf
+        if abs(value) <= _TOLERANCE:
+            return log_b, steps, 0
+        left, right = (log_b, right) if value > 0 else (left, log_b)
+        if right - left < _TOLERANCE:
+            break
+        newton = log_b + value * expectation / variance if variance > 0 else math.inf
+        log_b = newton if left < newton < right else (left + right) / 2
+    return log_b, steps, 1 if value > 0 else -1
+
+
+def _moments(logits: np.ndarray, largest: np.ndarray, b: float) -> tuple[float, float]:
+    """Mean over the rows of the expectation and variance of -b d under softmax(b d)."""
+    expectation, variance = 0.0, 0.0
+    for rows, block in row_blocks(logits):
+        x = np.subtract(block, largest[rows, None], dtype=np.float64)
+        x *= b
+        weights = np.exp(x)
+        total = weights.sum(axis=1)
+        weights *= x
+        first = np.einsum("ij->i", weights) / total
+        second = np.einsum("ij,ij->i", weights, x) / total
+        expectation -= first.sum()
+        variance += (second - first * first).sum()
+    return float(expectation / len(logits)), float(variance / len(logits))
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """The softmax of each row of a float64 array, which it overwrites."""
+    scores -= scores.max(axis=1, keepdims=True)
+    np.exp(scores, out=scores)
+    scores /= scores.sum(axis=1, keepdims=True)
+    return scores

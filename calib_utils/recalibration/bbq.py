@@ -1,0 +1,106 @@
+"""Bayesian binning into quantiles."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calib_utils.recalibration.binary import BinaryRecalibrator
+
+__all__ = ["BayesianBinningIntoQuantiles"]
+
+_RANGE = 10  # C of the paper: the numbers of bins reach from N^(1/3) / C to C N^(1/3)
+_PRIOR_SAMPLES = 2.0  # N' of the paper: how many samples the prior of all bins is worth
+
+
+class BayesianBinningIntoQuantiles(BinaryRecalibrator):
+    """BBQ: the mean of many histogram binnings, each weighted by how probable it is.
+
+    There is one model for each number of bins B from floor(N^(1/3) / 10) to
+    ceil(10 N^(1/3)), at least 1 and at most ceil(N / 5), with equally many samples in each
+    bin; equal scores share one. Edges lie half-way between samples. In bin b, with N_b
+    samples of which m_b are positive, the prior of the probability is
+    Beta(alpha_b, beta_b), with alpha_b = 2 p_b / B, beta_b = 2 (1 - p_b) / B and p_b the
+    middle of the bin. A model's weight is its marginal likelihood, from a uniform prior,
+
+        prod_b Gamma(2/B) / Gamma(N_b + 2/B)
+               * Gamma(m_b + alpha_b) / Gamma(alpha_b)
+               * Gamma(N_b - m_b + beta_b) / Gamma(beta_b),
+
+    and it gives (m_b + alpha_b) / (N_b + 2/B), which is never quite 0 or 1. The weighted mean
+    of step functions is one step function, so prediction is one search. It may break the
+    order of samples. With a class that has no sample it stays close to 0 or 1.
+
+    Args:
+        inputs: "logits", whose sigmoid is the score, or "scores".
+
+    Attributes:
+        n_bins_: int64, shape (J,), how many bins each model has.
+        weights_: float64, shape (J,), of the models; they sum to one.
+        thresholds_: float64, rising scores, at which the steps are.
+        probabilities_: float64, one more; a score on a threshold belongs to the step below.
+
+    Source: Naeini, Cooper, Hauskrecht 2015, "Obtaining well calibrated probabilities using
+    Bayesian binning". Some libraries weigh the models by AIC or BIC, or use bins of equal
+    width, which is not the paper's method.
+    """
+
+    n_bins_: np.ndarray
+    weights_: np.ndarray
+    thresholds_: np.ndarray
+    probabilities_: np.ndarray
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+        from scipy.special import gammaln
+
+        scores = self._as_scores(logits).astype(np.float64)
+        order = np.argsort(scores, kind="stable")
+        scores, n = scores[order], len(scores)
+        positives = np.concatenate([[0], np.cumsum(labels[order])])
+        cuts = _cuts(scores)
+
+        root = np.cbrt(n)
+        lowest = max(1, int(root / _RANGE))
+        highest = max(lowest, min(-(-n // 5), int(np.ceil(_RANGE * root))))
+        sizes = np.arange(lowest, highest + 1)
+        # All bins of all models, one after the other: where they end in the sorted samples.
+        model = np.repeat(np.arange(len(sizes)), sizes)
+        place = np.arange(len(model)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+        ends = place * n // sizes[model]
+        ends = np.searchsorted(scores, scores[np.maximum(ends, 1) - 1], side="right")
+        fresh = np.append(True, (model[1:] != model[:-1]) | (ends[1:] != ends[:-1]))
+        model, ends = model[fresh], ends[fresh]
+        first = np.append(True, model[1:] != model[:-1])
+        starts = np.where(first, 0, np.roll(ends, 1))
+        n_bins = np.bincount(model)
+
+        total = ends - starts
+        positive = positives[ends] - positives[starts]
+        middle = np.clip((cuts[starts] + cuts[ends]) / 2, 1e-12, 1 - 1e-12)
+        prior = _PRIOR_SAMPLES / n_bins[model]
+        alpha, beta = prior * middle, prior * (1 - middle)
+        evidence = gammaln(prior) - gammaln(total + prior)
+        evidence += gammaln(positive + alpha) - gammaln(alpha)
+        evidence += gammaln(total - positive + beta) - gammaln(beta)
+        log_weights = np.bincount(model, evidence)
+        weights = np.exp(log_weights - log_weights.max())
+        weights /= weights.sum()
+
+        # The weighted mean changes by this much where a bin of one model starts and ends.
+        value = weights[model] * (positive + alpha) / (total + prior)
+        change = np.bincount(starts, value, minlength=n + 1)
+        change -= np.bincount(ends, value, minlength=n + 1)
+        steps = np.unique(starts)
+        self.n_bins_, self.weights_ = n_bins, weights
+        self.thresholds_ = cuts[steps[1:]]
+        self.probabilities_ = np.clip(np.cumsum(change[steps]), 0, 1)
+
+    def _predict(self, logits: np.ndarray) -> np.ndarray:
+        scores = self._as_scores(logits)
+        return self.probabilities_[np.searchsorted(self.thresholds_, scores, side="left")]
+
+
+def _cuts(scores: np.ndarray) -> np.ndarray:
+    """Edges before, between and after the sorted scores: (N + 1,), from 0 to 1."""
+    between = (scores[:-1] + scores[1:]) / 2
+    between = np.where(between < scores[1:], between, scores[:-1])  # where rounding went up
+    return np.concatenate([[0.0], between, [1.0]])

@@ -1,0 +1,153 @@
+"""Maps from one logit or score of a sample to the probability of the positive class.
+
+``inputs="logits"`` means log-odds, or any other real decision value where the method says so;
+``inputs="scores"`` means probabilities of the positive class, 0 to 1. `predict_proba` takes
+what `fit` took. For more than two classes see `OneVersusRest`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from calib_utils import _binning
+from calib_utils._checks import check_logits, check_n_bins, check_probs
+from calib_utils.recalibration.base import Recalibrator
+
+__all__ = ["BinaryRecalibrator", "HistogramBinning", "IsotonicRegression"]
+
+
+class BinaryRecalibrator(Recalibrator):
+    """A recalibrator of one logit or score for each sample, of shape (N,)."""
+
+    _shapes: ClassVar[tuple[str, ...]] = ("(N,)",)
+
+    def __init__(self, inputs: str = "logits"):
+        if inputs not in ("logits", "scores"):
+            raise ValueError(f"inputs: expected 'logits' or 'scores', found {inputs!r}")
+        self.inputs = inputs
+
+    def _check_values(self, logits: Any) -> np.ndarray:
+        if self.inputs == "logits":
+            return check_logits(logits)
+        return np.minimum(check_probs(logits, "logits (inputs='scores')"), 1)
+
+    def _as_scores(self, values: np.ndarray) -> np.ndarray:
+        if self.inputs == "scores":
+            return values
+        from scipy.special import expit
+
+        return np.asarray(expit(values.astype(np.float64)))
+
+    def _log_parts(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of the scores s, log s and log(1 - s).
+
+        A score of 0 or 1 counts as the number next to it in its type, so both are finite.
+        """
+        if self.inputs == "logits":
+            values = values.astype(np.float64)
+            return -np.logaddexp(0, -values), -np.logaddexp(0, values)
+        info = np.finfo(values.dtype)
+        values = np.clip(values, info.tiny, 1 - info.epsneg).astype(np.float64)
+        return np.log(values), np.log1p(-values)
+
+    def _as_logits(self, values: np.ndarray) -> np.ndarray:
+        if self.inputs == "logits":
+            return values.astype(np.float64)
+        positive, negative = self._log_parts(values)
+        return positive - negative
+
+
+class HistogramBinning(BinaryRecalibrator):
+    """Replace a score by the part of the validation samples in its bin that are positive.
+
+    Bins are those of `calib_utils.metrics.reliability_bins`: right-closed, so that a score on
+    an edge belongs to the bin below it. Scores outside the edges belong to the nearest bin.
+    A bin without samples gives the middle between its edges. All scores in a bin become
+    equal: of several classes that tie, the first counts as predicted, as everywhere.
+
+    With a class that has no sample, every bin that has any gives 0 or 1.
+
+    Args:
+        n_bins: how many bins, M.
+        strategy: "uniform" (equal width) or "quantile" (equal mass).
+        inputs: "logits", whose sigmoid is the score, or "scores".
+
+    Attributes:
+        edges_: float64, shape (M + 1,), of the scores.
+        counts_: int64, shape (M,), how many validation samples each bin had.
+        probabilities_: float64, shape (M,), what each bin gives.
+
+    Raises:
+        ValueError: for an argument that is not as above.
+
+    Source: Zadrozny, Elkan 2001, "Obtaining calibrated probability estimates from decision
+    trees and naive Bayesian classifiers".
+    """
+
+    edges_: np.ndarray
+    counts_: np.ndarray
+    probabilities_: np.ndarray
+
+    def __init__(self, n_bins: int = 15, strategy: str = "uniform", inputs: str = "logits"):
+        super().__init__(inputs)
+        if strategy not in ("uniform", "quantile"):
+            raise ValueError(f"strategy: expected 'uniform' or 'quantile', found {strategy!r}")
+        self.n_bins = check_n_bins(n_bins)
+        self.strategy = strategy
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+        scores = self._as_scores(logits)
+        bins = _binning.bin_predictions(
+            scores, labels == 1, self.n_bins, self.strategy, scores.dtype.name
+        )
+        middles = (bins.edges[:-1] + bins.edges[1:]) / 2
+        self.edges_, self.counts_ = bins.edges, bins.counts
+        self.probabilities_ = np.where(bins.counts > 0, bins.accuracy, middles)
+
+    def _predict(self, logits: np.ndarray) -> np.ndarray:
+        scores = self._as_scores(logits)
+        if self.strategy == "uniform":
+            index = _binning.uniform_index(scores, self.n_bins, scores.dtype.name)
+        else:
+            index = _binning.right_closed_index(scores, self.edges_)
+        return self.probabilities_[index]
+
+
+class IsotonicRegression(BinaryRecalibrator):
+    """The rising step function that fits the labels best, by least squares.
+
+    It is scikit-learn's: constant where validation samples were pooled, linear in between
+    (on the scale of the input, so logits and scores give different answers there), and
+    constant outside their range. The order of samples stays, but many become equal. It gives
+    exactly 0 or 1 at the ends, so the NLL of a sample can be infinite.
+
+    With a class that has no sample it gives 0 or 1 everywhere.
+
+    Args:
+        inputs: "logits", any real decision values that rise with the probability; or
+            "scores".
+
+    Attributes:
+        thresholds_: float64, rising inputs at which the map is known.
+        probabilities_: float64, what it gives there.
+
+    Source: Zadrozny, Elkan 2002, "Transforming classifier scores into accurate multiclass
+    probability estimates".
+    """
+
+    thresholds_: np.ndarray
+    probabilities_: np.ndarray
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+        from sklearn.isotonic import IsotonicRegression as Solver
+
+        # The solver takes inputs closer than 1e-15 for equal. Powers of two change no digit.
+        scale = 2.0 ** np.frexp(float(np.abs(logits).max()))[1]
+        solver = Solver(y_min=0, y_max=1).fit(logits.astype(np.float64) / scale, labels)
+        self.thresholds_ = np.asarray(solver.X_thresholds_, dtype=np.float64) * scale
+        self.probabilities_ = np.asarray(solver.y_thresholds_, dtype=np.float64)
+
+    def _predict(self, logits: np.ndarray) -> np.ndarray:
+        return np.interp(logits, self.thresholds_, self.probabilities_)

@@ -1,0 +1,96 @@
+"""From two classes to many."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections import Counter
+
+import numpy as np
+
+from calib_utils.recalibration._optimum import softmax
+from calib_utils.recalibration.base import Recalibrator
+from calib_utils.recalibration.binary import BinaryRecalibrator
+
+__all__ = ["OneVersusRest"]
+
+
+class OneVersusRest(Recalibrator):
+    """One binary recalibrator for each class, against all others; rows are then normalised.
+
+    Class k's recalibrator sees the softmax probability p_k if its ``inputs`` is "scores", or
+    the log-odds of p_k, in full precision, if that is "logits".
+
+    The classes do not know of each other, so the predicted class may change. Binning makes
+    many probabilities equal: of tied maxima the first class counts as predicted, as
+    everywhere. A row in which all classes got 0 keeps its uncalibrated probabilities, and so
+    does, before the normalisation, a class without samples.
+
+    Args:
+        base: an unfitted binary recalibrator, which is copied for each class.
+
+    Attributes:
+        classes_: int64, the classes that had samples.
+        calibrators_: one fitted recalibrator for each of them.
+
+    Raises:
+        ValueError: if ``base`` is not a binary recalibrator.
+
+    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2, after
+    Zadrozny, Elkan 2002.
+    """
+
+    classes_: np.ndarray
+    calibrators_: list[BinaryRecalibrator]
+
+    def __init__(self, base: BinaryRecalibrator):
+        if not isinstance(base, BinaryRecalibrator):
+            raise ValueError(
+                f"base: expected a binary recalibrator such as HistogramBinning(), found {base!r}; "
+                "the other methods take (N, K) themselves"
+            )
+        self.base = base
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+        counts = np.bincount(labels, minlength=logits.shape[1])
+        inputs = np.ascontiguousarray(self._inputs(logits).T)
+        self.classes_ = np.flatnonzero(counts)
+        self.calibrators_ = []
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            for k in self.classes_:
+                calibrator = copy.copy(self.base)
+                calibrator._fit(inputs[k], (labels == k).astype(np.int64))
+                calibrator.n_classes_ = 2
+                self.calibrators_.append(calibrator)
+        for text, times in Counter(str(warning.message) for warning in caught).items():
+            warnings.warn(f"{text} (for {times} of {len(counts)} classes)", stacklevel=3)
+
+    def _predict(self, logits: np.ndarray) -> np.ndarray:
+        original = softmax(logits.astype(np.float64))
+        inputs = original if self.base.inputs == "scores" else self._inputs(logits)
+        result = original.copy()
+        for k, calibrator in zip(self.classes_, self.calibrators_, strict=True):
+            result[:, k] = calibrator._predict(inputs[:, k])
+        sums = result.sum(axis=1, keepdims=True)
+        return np.where(sums > 0, result / np.where(sums > 0, sums, 1), original)
+
+    def _inputs(self, logits: np.ndarray) -> np.ndarray:
+        """What the binary recalibrators see, in float64."""
+        if self.base.inputs == "scores":
+            return softmax(logits.astype(np.float64))
+        return _log_odds(logits)
+
+
+def _log_odds(logits: np.ndarray) -> np.ndarray:
+    """log(p / (1 - p)) of each softmax probability p, also where p rounds to 0 or 1."""
+    z = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
+    top = z.argmax(axis=1, keepdims=True)
+    powers = np.exp(z)
+    total = powers.sum(axis=1, keepdims=True)
+    # The sum of the others' powers; without the largest, it is summed anew.
+    np.put_along_axis(powers, top, 0, axis=1)
+    rest = total - np.exp(z)
+    np.put_along_axis(rest, top, powers.sum(axis=1, keepdims=True), axis=1)
+    tiny = np.finfo(np.float64).tiny
+    return z - np.log(np.maximum(rest, tiny))

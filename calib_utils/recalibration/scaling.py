@@ -1,0 +1,238 @@
+"""Affine maps of the logits: vector, matrix, Dirichlet and structured matrix scaling.
+
+All of them start at temperature scaling, and see only what softmax sees: a constant added to
+the logits of a sample changes nothing. Their fits are convex, and a `UserWarning` says when
+one did not reach its optimum.
+
+How strongly to regularise is one number, fixed before the fit. Its unit is chosen so that 1
+suits any number of classes and samples (Berta et al. 2026); nothing is tuned on test data.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from abc import abstractmethod
+
+import numpy as np
+
+from calib_utils._arrays import row_blocks
+from calib_utils.recalibration._affine import Penalties, fit_diagonal, fit_full
+from calib_utils.recalibration._optimum import Optimum, optimal_temperature, softmax
+from calib_utils.recalibration.base import Recalibrator
+
+__all__ = ["DirichletCalibration", "MatrixScaling", "StructuredMatrixScaling", "VectorScaling"]
+
+
+class VectorScaling(Recalibrator):
+    """Scale and shift the logit of each class on its own: softmax(w * z + b).
+
+    z are the logits less their mean over the classes. 2K parameters, fitted by NLL without
+    regularisation. It may change the predicted class.
+
+    A class without samples keeps w = 1/T, of temperature scaling, and b = 0, while the b of
+    the others have mean 0; otherwise its probability would fall to 0.
+
+    Attributes:
+        weights_: w, float64, shape (K,).
+        intercept_: b, float64, shape (K,).
+
+    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
+    """
+
+    weights_: np.ndarray
+    intercept_: np.ndarray
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+        start = _start(logits, labels)
+        weights, self.intercept_ = fit_diagonal(_centred(logits, start), labels, 1.0)
+        self.weights_ = weights / start
+
+    def _predict(self, logits: np.ndarray) -> np.ndarray:
+        return softmax(_centred(logits) * self.weights_ + self.intercept_)
+
+
+class _FullMatrix(Recalibrator):
+    """softmax(W x + b) for features x of the logits."""
+
+    weights_: np.ndarray
+    intercept_: np.ndarray
+
+    def __init__(self, regularization: float):
+        if not 0 <= regularization < math.inf:
+            raise ValueError(
+                f"regularization: expected a finite number of at least 0, "
+                f"found {regularization!r}; 1 suits most validation sets"
+            )
+        self.regularization = regularization
+
+    def _predict(self, logits: np.ndarray) -> np.ndarray:
+        return softmax(self._features(logits) @ self.weights_.T + self.intercept_)
+
+    def _penalties(self, n: int, k: int, *, diagonal: bool = False) -> Penalties:
+        unit = self.regularization * k / n
+        return Penalties(unit * (k - 1), unit if diagonal else 0.0, unit)
+
+    @abstractmethod
+    def _features(self, logits: np.ndarray) -> np.ndarray:
+        """The features x of a block of logits, in float64."""
+
+
+class MatrixScaling(_FullMatrix):
+    """A full affine map of the logits: softmax(W z + b).
+
+    z are the logits less their mean over the classes. W is (K, K), so there are K (K + 1)
+    parameters. Plain, as in Guo et al., it needs far more samples than that; with 100 classes
+    and 5,000 samples it learns the validation set by heart. With ``regularization`` c it
+    minimises
+
+        NLL + c K / n * ((K - 1) * sum_{i != j} (T w_ij)^2 + sum_j b_j^2),
+
+    where T is the temperature of `TemperatureScaling`, so that the scale of the logits does
+    not matter, and W starts at I / T. This is the off-diagonal and intercept regularisation
+    (ODIR) of Kull et al. with lambda = c (K (K - 1))^2 / n and mu = c K^2 / n.
+
+    A class without samples keeps its row of I / T and b = 0, while the mean change of the
+    other rows is 0; otherwise its probability would fall to 0.
+
+    Args:
+        regularization: c; 0, the default, is plain matrix scaling. Try 1.
+
+    Attributes:
+        weights_: W, float64, shape (K, K).
+        intercept_: b, float64, shape (K,).
+
+    Raises:
+        ValueError: if ``regularization`` is negative or not finite.
+
+    Sources: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2; Kull
+    et al. 2019, "Beyond temperature scaling", section 3.
+    """
+
+    def __init__(self, regularization: float = 0.0):
+        super().__init__(regularization)
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+        start = _start(logits, labels)
+        penalties = self._penalties(*logits.shape)
+        weights, self.intercept_ = fit_full(_centred(logits, start), labels, 1.0, penalties)
+        self.weights_ = weights / start
+
+    def _features(self, logits: np.ndarray) -> np.ndarray:
+        return _centred(logits)
+
+
+class DirichletCalibration(_FullMatrix):
+    """A full affine map of the log-probabilities: softmax(W log p + b), p = softmax(z).
+
+    If the uncalibrated p of each class follow Dirichlet distributions, this is the calibrated
+    map. The fit starts at W = I / T and b = 0, and minimises
+
+        NLL + c K / n * ((K - 1) * sum_{i != j} w_ij^2 + sum_j b_j^2),
+
+    the off-diagonal and intercept regularisation (ODIR) of the paper with
+    lambda = c (K (K - 1))^2 / n and mu = c K^2 / n. The paper finds lambda and mu by
+    cross-validation; here c is fixed.
+
+    A class without samples is handled as in `MatrixScaling`.
+
+    Args:
+        regularization: c; 0 for none.
+
+    Attributes:
+        weights_: W, float64, shape (K, K).
+        intercept_: b, float64, shape (K,).
+
+    Raises:
+        ValueError: if ``regularization`` is negative or not finite.
+
+    Source: Kull et al. 2019, "Beyond temperature scaling: Obtaining well-calibrated
+    multi-class probabilities with Dirichlet calibration", section 3.
+    """
+
+    def __init__(self, regularization: float = 1.0):
+        super().__init__(regularization)
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+        start = _start(logits, labels)
+        penalties = self._penalties(*logits.shape)
+        features = _log_softmax(logits, 1.0)
+        self.weights_, self.intercept_ = fit_full(features, labels, 1 / start, penalties)
+
+    def _features(self, logits: np.ndarray) -> np.ndarray:
+        return _log_softmax(logits, 1.0)
+
+
+class StructuredMatrixScaling(_FullMatrix):
+    """Temperature scaling, then a full affine map that a ridge holds near the identity.
+
+    With x = log softmax(z / T), the probabilities are softmax(W x + b). Given T, the fit
+    minimises
+
+        NLL + c K / n * ((K - 1) * sum_{i != j} w_ij^2 + sum_i (w_ii - 1)^2 + sum_j b_j^2).
+
+    Each part of the map is held the more tightly the more parameters it has, and all the less
+    the more samples there are: from temperature scaling with few, to matrix scaling with many.
+
+    A class without samples is handled as in `MatrixScaling`.
+
+    Args:
+        regularization: c; 0 for none.
+
+    Attributes:
+        temperature_: T.
+        weights_: W, float64, shape (K, K).
+        intercept_: b, float64, shape (K,).
+
+    Raises:
+        ValueError: if ``regularization`` is negative or not finite.
+
+    Source: Berta, Holzmüller, Jordan, Bach 2026, "Structured Matrix Scaling for Multi-Class
+    Calibration" (arXiv 2511.03685), with the ridge penalty.
+    """
+
+    temperature_: float
+
+    def __init__(self, regularization: float = 1.0):
+        super().__init__(regularization)
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+        self.temperature_ = _start(logits, labels)
+        penalties = self._penalties(*logits.shape, diagonal=True)
+        features = _log_softmax(logits, self.temperature_)
+        self.weights_, self.intercept_ = fit_full(features, labels, 1.0, penalties)
+
+    def _features(self, logits: np.ndarray) -> np.ndarray:
+        return _log_softmax(logits, self.temperature_)
+
+
+def _start(logits: np.ndarray, labels: np.ndarray) -> float:
+    """The temperature at which an affine fit begins."""
+    best: Optimum = optimal_temperature(logits, labels)
+    if not best.problem:
+        return best.temperature
+    warnings.warn(
+        f"temperature: {best.problem}; the fit starts at {best.scale:.3g}",
+        stacklevel=4,
+    )
+    return best.scale
+
+
+def _centred(logits: np.ndarray, divisor: float = 1.0) -> np.ndarray:
+    """The logits less the mean of their row, in float64."""
+    # Two steps, as the mean of large logits is rounded.
+    result = np.subtract(logits, logits[:, :1], dtype=np.float64)
+    result -= result.mean(axis=1, keepdims=True)
+    result /= divisor
+    return result
+
+
+def _log_softmax(logits: np.ndarray, temperature: float) -> np.ndarray:
+    """The logarithm of softmax(logits / T), in float64."""
+    result = np.empty(logits.shape)
+    for rows, block in row_blocks(logits):
+        x = np.subtract(block, block.max(axis=1, keepdims=True), dtype=np.float64)
+        x /= temperature
+        x -= np.log(np.exp(x).sum(axis=1, keepdims=True))
+        result[rows] = x
+    return result

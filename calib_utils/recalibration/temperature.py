@@ -1,0 +1,164 @@
+"""Temperature scaling, and its ensemble."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+
+from calib_utils._arrays import row_blocks
+from calib_utils.recalibration._optimum import optimal_temperature, softmax
+from calib_utils.recalibration.base import Recalibrator
+
+__all__ = ["EnsembleTemperatureScaling", "TemperatureScaling"]
+
+
+class TemperatureScaling(Recalibrator):
+    """Divide all logits by one number, the temperature T: softmax(z / T).
+
+    T > 1 lowers the confidences and T < 1 raises them. The order of the classes, and so the
+    predicted class and the accuracy, stay as they were. With two classes ``logits`` may be
+    (N,), the log-odds z of the positive class: sigmoid(z / T).
+
+    `fit` finds the T of lowest NLL: it stops when the derivative in 1/T is zero to 1e-9 of
+    its size at T = 0. Where there is no such T, it warns and sets T to its bound, which
+    follows the size of the logits. If every label is a predicted class the NLL falls as T
+    goes to 0: the lower bound gives certainty. If the logits point to the labels no better
+    than chance it falls as T grows: the upper bound gives uniform probabilities. A class
+    without samples needs no special answer, as T belongs to all classes.
+
+    Args:
+        temperature: a fixed T, above 0. `predict_proba` then works without `fit`, and for
+            any number of classes; `fit` checks its input and leaves T alone.
+
+    Attributes:
+        temperature_: T.
+        n_passes_: how often `fit` read all logits, the check for bad input included.
+
+    Raises:
+        ValueError: if ``temperature`` is not a finite number above 0.
+
+    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
+    """
+
+    temperature_: float
+    n_passes_: int
+
+    _shapes: ClassVar[tuple[str, ...]] = ("(N, K)", "(N,)")
+    _keeps_class: ClassVar[bool] = True
+
+    def __init__(self, temperature: float | None = None):
+        self.temperature = temperature
+        if temperature is not None:
+            if not 0 < temperature < math.inf:
+                raise ValueError(
+                    f"temperature: expected a finite number above 0, found {temperature!r}; "
+                    "1 leaves the logits as they are"
+                )
+            self.temperature_ = float(temperature)
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+        if self.temperature is not None:
+            return
+        if logits.ndim == 1:
+            logits = np.stack([np.zeros_like(logits), logits], axis=1)
+        best = optimal_temperature(logits, labels)
+        if best.problem:
+            warnings.warn(
+                f"temperature: {best.problem}; set to {best.temperature:.3g}", stacklevel=3
+            )
+        self.temperature_, self.n_passes_ = best.temperature, best.passes + 1
+
+    def _predict(self, logits: np.ndarray) -> np.ndarray:
+        return tempered(logits, self.temperature_)
+
+    def _require_fitted(self) -> None:
+        if "temperature_" not in vars(self):
+            super()._require_fitted()
+
+    def _check_classes(self, array: np.ndarray) -> None:
+        if self.temperature is None:
+            super()._check_classes(array)
+
+
+class EnsembleTemperatureScaling(Recalibrator):
+    """A weighted mean of tempered, original and uniform probabilities.
+
+    w1 softmax(z / T) + w2 softmax(z) + w3 / K, with weights of 0 or more that sum to one. T
+    is that of `TemperatureScaling`; given T, the weights minimise the NLL, which is convex
+    in them. The order of the classes, and so the accuracy, stay as they were. A class
+    without samples needs no special answer.
+
+    Attributes:
+        temperature_: T.
+        weights_: float64, shape (3,): w1, w2, w3.
+
+    Source: Zhang, Kailkhura, Han 2020, "Mix-n-Match: Ensemble and Compositional Methods for
+    Uncertainty Calibration in Deep Learning", section 3.2.
+    """
+
+    temperature_: float
+    weights_: np.ndarray
+
+    _keeps_class: ClassVar[bool] = True
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+        best = optimal_temperature(logits, labels)
+        if best.problem:
+            warnings.warn(
+                f"temperature: {best.problem}; set to {best.temperature:.3g}", stacklevel=3
+            )
+        self.temperature_ = best.temperature
+        of_label = np.full((len(logits), 3), 1 / logits.shape[1])
+        for rows, block in row_blocks(logits):
+            for column, temperature in enumerate((self.temperature_, 1.0)):
+                probs = tempered(block, temperature)
+                of_label[rows, column] = probs[np.arange(len(block)), labels[rows]]
+        self.weights_ = _best_weights(of_label)
+
+    def _predict(self, logits: np.ndarray) -> np.ndarray:
+        first, second, third = self.weights_
+        result = first * tempered(logits, self.temperature_)
+        if second > 0:
+            result += second * tempered(logits, 1.0)
+        return result + third / logits.shape[1]
+
+
+def tempered(logits: np.ndarray, temperature: float) -> np.ndarray:
+    """softmax(logits / T), or sigmoid(logits / T) for logits of shape (N,), in float64."""
+    if logits.ndim == 1:
+        logits = np.stack([np.zeros_like(logits), logits], axis=1)
+        return tempered(logits, temperature)[:, 1]
+    # The largest is taken off first, or dividing by a small T could overflow.
+    scores = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
+    with np.errstate(over="ignore"):
+        scores /= temperature
+    return softmax(scores)
+
+
+def _best_weights(probs: np.ndarray) -> np.ndarray:
+    """The weights w >= 0, summing to one, of highest mean log(probs @ w).
+
+    Args:
+        probs: (N, J), what each of J members gives to the label; a row has some value > 0.
+    """
+    from scipy.optimize import minimize
+
+    def objective(weights: np.ndarray) -> tuple[float, Any]:
+        mixed = np.maximum(probs @ weights, np.finfo(float).tiny)
+        return -np.log(mixed).mean(), -(probs / mixed[:, None]).mean(axis=0)
+
+    members = probs.shape[1]
+    result = minimize(
+        objective,
+        np.full(members, 1 / members),
+        jac=True,
+        method="SLSQP",
+        bounds=[(0, 1)] * members,
+        constraints={"type": "eq", "fun": lambda w: w.sum() - 1, "jac": np.ones_like},
+        options={"ftol": 1e-12, "maxiter": 500},
+    )
+    weights = np.clip(result.x, 0, 1)
+    return weights / weights.sum()
