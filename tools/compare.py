@@ -24,7 +24,7 @@ def compare(page: str) -> None:
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", str(notebook)]
     command += ["--nbval-sanitize-with", str(SANITIZE), f"--nbval-cell-timeout={SECONDS_A_CELL}"]
     # The project's own options and plugins are for its tests.
-    command += ["-q", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-c", os.devnull]
+    command += ["-q", "-rN", "--no-header", "-p", "no:cacheprovider", "-c", os.devnull]
     command += ["--rootdir", "."]
     with heartbeat(f"nbval {notebook.stem}"):
         done = subprocess.run(

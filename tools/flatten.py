@@ -25,10 +25,10 @@ SPAN = re.compile(
 EXPLICIT_TITLE = re.compile(r"^(?P<title>.+?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
 IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<path>[^)\s]+)\)")
 DISPLAY_MATH = re.compile(r"\$\$(?P<formula>.+?)\$\$", re.DOTALL)
+INDENTED = re.compile(r"^\s+[`:~]{3,}\{.*$", re.MULTILINE)
 # MyST that a plain Markdown reader shows as source.
 LEFT_OVER = re.compile(
-    r"^\s*[`:~]{3,}\{.*$"  # an indented directive
-    r"|^%.*$|^\+\+\+.*$"  # a comment or a block break
+    r"^%.*$|^\+\+\+.*$"  # a comment or a block break
     r"|^\(\S+\)=.*$|\{\{.*?\}\}"  # a target inside text, a substitution
     r"|\[\^[^\]]+\]"  # a footnote
     r"|(?<!!)\[[^\]]*\]\((?!https?://|mailto:)[^)]*\)",  # a link inside the book
@@ -115,6 +115,8 @@ class Flattener:
     def _text(self, text: str) -> str:
         # Targets go; links reach them in the published book.
         text = re.sub(r"^\([^)\s]+\)=[ \t]*\n?", "", text, flags=re.MULTILINE)
+        if indented := INDENTED.search(text):
+            raise MystError(f"`{indented[0].strip()}`: a directive begins at the start of its line")
         kept: list[str] = []
 
         def keep(found: re.Match[str]) -> str:

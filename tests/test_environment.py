@@ -1,0 +1,63 @@
+"""pyproject.toml, requirements.lock and environment.yml say the same."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).parents[1]
+LOCK = (ROOT / "requirements.lock").read_text("utf-8")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+PINNED = {
+    canonicalize_name(name): version
+    for name, version in re.findall(r"^([\w.-]+)==([^\s;\\]+)", LOCK, re.MULTILINE)
+}
+
+
+def wanted() -> list[Requirement]:
+    groups = [
+        PROJECT["project"]["dependencies"],
+        *PROJECT["project"]["optional-dependencies"].values(),
+        *PROJECT["dependency-groups"].values(),
+    ]
+    return [Requirement(line) for group in groups for line in group]
+
+
+def test_every_dependency_is_locked_within_its_range() -> None:
+    wrong = {
+        str(requirement): PINNED.get(canonicalize_name(requirement.name))
+        for requirement in wanted()
+        if not requirement.specifier.contains(PINNED.get(canonicalize_name(requirement.name), "0"))
+    }
+    assert wrong == {}
+
+
+def test_every_locked_package_has_hashes() -> None:
+    packages = re.split(r"^(?=[\w.-]+==)", LOCK, flags=re.MULTILINE)[1:]
+    assert len(packages) >= len(PINNED) > 100
+    assert [text.splitlines()[0] for text in packages if "--hash=sha256:" not in text] == []
+
+
+def test_the_lock_names_no_host() -> None:
+    assert re.findall(r"\S*(?:://|--index|--find-links|@ file).*", LOCK) == []
+
+
+def test_conda_takes_its_packages_from_the_lock() -> None:
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text("utf-8"))
+    assert environment["dependencies"] == [
+        f"python{PROJECT['project']['requires-python']}",
+        "pip",
+        {"pip": ["-r requirements.lock"]},
+    ]
+
+
+def test_make_lock_takes_every_group() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    groups = {f"--group {name}" for name in PROJECT["dependency-groups"]}
+    extras = {f"--extra {name}" for name in PROJECT["project"]["optional-dependencies"]}
+    assert {option for option in groups | extras if option not in makefile} == set()

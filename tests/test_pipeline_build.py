@@ -1,0 +1,189 @@
+"""The pipeline on a tiny book: what it runs, what it skips, and what it does when a step fails.
+
+The tests follow one book through its life, so they run in order and share its folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tiny_book import REPOSITORY, write_tiny_book
+
+pytestmark = pytest.mark.xdist_group("tiny book")
+
+
+class TinyBook:
+    def __init__(self, root: Path, url: str | None = None) -> None:
+        self.root = write_tiny_book(root, url=url)
+
+    def read(self, name: str) -> str:
+        return (self.root / name).read_text("utf-8")
+
+    def edit(self, name: str, old: str, new: str) -> None:
+        text = self.read(name)
+        assert old in text
+        (self.root / name).write_text(text.replace(old, new), "utf-8")
+
+    def tool(self, *arguments: str) -> None:
+        environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+        command = [sys.executable, "-m", *arguments]
+        subprocess.run(command, cwd=self.root, env=environment, check=True)
+
+    def doit(self, *tasks: str, profile: str = "cpu") -> tuple[int, str]:
+        """Run the real `dodo.py` on this book; return its exit code and what it said."""
+        command = [sys.executable, "-m", "doit", "-f", REPOSITORY / "dodo.py", "-d", self.root]
+        done = subprocess.run(
+            [*command, *tasks],
+            env=os.environ | {"PROFILE": profile},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        print(done.stdout)
+        return done.returncode, done.stdout
+
+    def steps(self, *tasks: str, profile: str = "cpu") -> set[str]:
+        """The steps that ran, which must succeed."""
+        code, said = self.doit(*tasks, profile=profile)
+        assert code == 0
+        return {line.removesuffix(" …") for line in said.splitlines() if line.endswith(" …")}
+
+
+CHAPTERS = ("papermill", "nbval")
+RUN_ONE, COMPARE_ONE = "run 01-one (cpu)", "compare 01-one with its stored outputs"
+RUN_TWO, COMPARE_TWO = "run 02-two (cpu)", "compare 02-two with its stored outputs"
+MAKE = "make notebooks"
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
+    book = TinyBook(tmp_path_factory.mktemp("tiny"))
+    book.tool("tools.notebooks", "--execute")
+    return book
+
+
+@pytest.fixture(scope="module")
+def built(book: TinyBook) -> TinyBook:
+    assert book.steps() == {MAKE, RUN_ONE, COMPARE_ONE, RUN_TWO, COMPARE_TWO, "build the site"}
+    return book
+
+
+def test_the_site_shows_executed_chapters(built: TinyBook) -> None:
+    page = built.read("build/html/notebooks/01-one.html")
+    assert "1. The first" in page
+    assert 'class="katex"' in page
+    assert "injected-parameters" not in page
+    second = built.read("build/html/notebooks/02-two.html")
+    assert "0.667" in second
+    assert 'alt="A line that rises from 0 to 1."' in second
+    # The same numbers as in the notebook for Colab, which counts by itself.
+    assert "Figure 2.1" in second
+    assert "**Figure 2.1.** A line, as (1.1)." in built.read("notebooks/02-two.ipynb")
+
+
+def test_the_placeholder_gives_no_colab_button(built: TinyBook) -> None:
+    assert "colab" not in built.read("build/html/notebooks/01-one.html")
+
+
+def test_a_second_run_does_nothing(built: TinyBook) -> None:
+    assert built.steps() == set()
+
+
+def test_touched_files_are_not_changed_files(built: TinyBook) -> None:
+    for path in built.root.rglob("*.md"):
+        path.touch()
+    assert built.steps() == set()
+
+
+def test_prose_reruns_its_chapter_alone(built: TinyBook) -> None:
+    built.edit("notebooks/02-two.md", "rises. See", "rises and rises. See")
+    assert built.steps(*CHAPTERS) == {MAKE, RUN_TWO, COMPARE_TWO}
+    assert "rises and rises" in built.read("notebooks/02-two.ipynb")
+
+
+def test_the_library_reruns_the_chapters_that_use_it(built: TinyBook) -> None:
+    (built.root / "calib_utils/__init__.py").write_text("x = 1\n")
+    assert built.steps(*CHAPTERS) == {RUN_ONE, COMPARE_ONE}
+    (built.root / "calib_utils/stored_records").mkdir()
+    (built.root / "calib_utils/stored_records/some.npz").write_bytes(b"data")
+    assert built.steps(*CHAPTERS) == {RUN_ONE, COMPARE_ONE}
+
+
+def test_a_profile_gives_its_parameters(built: TinyBook) -> None:
+    steps = built.steps("papermill", profile="gpu")
+    assert steps == {"run 01-one (gpu)", "run 02-two (gpu)"}
+    executed = built.read("build/executed/gpu/notebooks/01-one.ipynb")
+    assert "a = 5" in executed
+    assert '"7"' in executed
+    code, said = built.doit(profile="tpu")
+    assert code != 0
+    assert "no profile 'tpu': notebooks/parameters has cpu, gpu" in said
+
+
+def test_an_unknown_parameter_is_an_error(built: TinyBook) -> None:
+    built.edit("notebooks/parameters/gpu.yml", "{a: 5}", "{epochs: 5}")
+    code, said = built.doit("papermill", profile="gpu")
+    assert code != 0
+    assert "its parameters cell does not have epochs" in said
+
+
+def test_an_edited_output_fails_and_leaves_the_site(built: TinyBook) -> None:
+    before = built.read("build/html/notebooks/02-two.html")
+    stored = built.read("notebooks/02-two.ipynb")
+    built.edit("notebooks/02-two.ipynb", "0.667", "0.668")
+    code, said = built.doit()
+    assert code != 0
+    assert "notebooks/02-two.ipynb: the outputs are not the stored ones" in said
+    assert "0.668" in said
+    assert "The last good one, if any, is still in build/html." in said
+    assert built.read("build/html/notebooks/02-two.html") == before
+    (built.root / "notebooks/02-two.ipynb").write_text(stored, "utf-8")
+
+
+@pytest.mark.parametrize(
+    ("code", "error"),
+    [
+        ("raise ValueError('labels: found 100')", "ValueError: labels: found 100"),
+        ("import os; os._exit(1)", "the kernel died"),
+    ],
+)
+def test_a_failing_cell_is_named_and_leaves_the_site(
+    built: TinyBook, code: str, error: str
+) -> None:
+    before = built.read("build/html/notebooks/02-two.html")
+    source = built.read("notebooks/02-two.md")
+    built.edit("notebooks/02-two.md", 'print(f"{2 / 3:.3f}")', code)
+    line = built.read("notebooks/02-two.md").splitlines().index(code) + 1
+    exit_code, said = built.doit()
+    assert exit_code != 0
+    assert f"notebooks/02-two.md:{line}: code cell 2 failed\n\n    {code}\n\n" in said
+    assert error in said
+    assert "Traceback" not in said.partition("code cell 2 failed")[2].partition("compare")[0]
+    assert built.read("build/html/notebooks/02-two.html") == before
+    (built.root / "notebooks/02-two.md").write_text(source, "utf-8")
+
+
+def test_a_warning_of_sphinx_leaves_the_site(built: TinyBook) -> None:
+    before = built.read("build/html/book/intro.html")
+    built.edit("book/intro.md", "comes first", "comes {ref}`nowhere`")
+    code, said = built.doit()
+    assert code != 0
+    assert "undefined label: 'nowhere'" in said
+    assert built.read("build/html/book/intro.html") == before
+
+
+def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built: TinyBook) -> None:
+    course = TinyBook(tmp_path / "course", url="https://github.com/someone/course")
+    shutil.copytree(built.root / "build/executed", course.root / "build/executed")
+    course.tool("tools.site", "cpu")
+    page = course.read("build/html/notebooks/01-one.html")
+    button = "https://colab.research.google.com/github/someone/course/blob/main/notebooks/01-one"
+    assert f'href="{button}.ipynb"' in page
+    sitemap = course.read("build/html/sitemap.xml")
+    assert "https://someone.github.io/course/notebooks/01-one.html" in sitemap

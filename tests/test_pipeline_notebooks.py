@@ -1,0 +1,277 @@
+"""From MyST to the two notebooks: every directive and role, and what must not pass."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import nbformat
+import pytest
+from tiny_book import HEAD, ONE, write_tiny_book
+
+from tools.book import Book
+from tools.flatten import Flattener
+from tools.myst import MystError, parse
+from tools.notebooks import colab_notebook, keep_text, page_notebook, write_if_changed
+
+URL = "https://github.com/someone/course"
+SITE = "https://someone.github.io/course/"
+LABELS = """
+# The second
+
+(part)=
+## A part
+
+```{math}
+:label: eq-product
+p = q r
+```
+
+:::{prf:definition} Calibration
+:label: def-calibration
+
+Promise and truth agree.
+:::
+
+:::{exercise} Count
+:label: ex-count
+
+Count them.
+:::
+
+:::{figure} ../book/figures/map.svg
+---
+alt: A map of
+  the chapters.
+name: fig-map
+---
+Where {ref}`part` stands.
+:::
+"""
+
+
+@pytest.fixture
+def book(tmp_path: Path) -> Book:
+    return Book(write_tiny_book(tmp_path / "placeholder", two=LABELS))
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Book:
+    return Book(write_tiny_book(tmp_path / "published", two=LABELS, url=URL))
+
+
+def flat(book: Book, markdown: str) -> str:
+    return Flattener(book, "notebooks/02-two").flatten(markdown)
+
+
+@pytest.mark.parametrize(
+    ("markdown", "plain"),
+    [
+        (":::{note}\nLook.\n:::", "> **Note**\n>\n> Look."),
+        (":::{seealso}\nLook.\n:::", "> **See also**\n>\n> Look."),
+        ("```{tip}\nLook.\n```", "> **Tip**\n>\n> Look."),
+        (":::{admonition} A $t$\nLook.\n:::", "> **A $t$**\n>\n> Look."),
+        (
+            ":::{warning}\n:class: dropdown\nLook.\n:::",
+            "<details>\n<summary>Warning</summary>\n\nLook.\n\n</details>",
+        ),
+        (
+            ":::{dropdown} More\nLook.\n:::",
+            "<details>\n<summary>More</summary>\n\nLook.\n\n</details>",
+        ),
+        (
+            ":::{prf:definition} Calibration\n:label: def-calibration\nIt is.\n:::",
+            "> **Definition 2.1 (Calibration)**\n>\n> It is.",
+        ),
+        (":::{prf:proof}\nSee.\n:::", "> **Proof**\n>\n> See."),
+        (
+            ":::{exercise} Count\n:label: ex-count\nCount them.\n:::",
+            "> **Exercise 2.1 (Count)**\n>\n> Count them.",
+        ),
+        (
+            ":::{solution} ex-count\n:class: dropdown\nTen.\n:::",
+            "<details>\n<summary>Solution to Exercise 2.1</summary>\n\nTen.\n\n</details>",
+        ),
+        (
+            "```{solution-start} ex-count\n:class: dropdown\n```",
+            "**Solution to Exercise 2.1** (open the next cells)",
+        ),
+        ("```{solution-end}\n```", ""),
+        ("```{math}\n:label: eq-product\np = q r\n```", r"$$p = q r \tag{2.1}$$"),
+        ("```{math}\np =\n q\n```", "$$p = q$$"),
+        (
+            "::::{note}\nA\n:::{tip}\nB\n:::\n::::",
+            "> **Note**\n>\n> A\n>\n> > **Tip**\n> >\n> > B",
+        ),
+        (":::{note}\n$$\na = b\n$$\n:::", "> **Note**\n>\n> $$a = b$$"),
+        ("(here)=\n## Section", "## Section"),
+        ("```python\n{ref}`x` [^1]\n```", "```python\n{ref}`x` [^1]\n```"),
+        ("`` {ref}`x` `` and `{{ x }}`", "`` {ref}`x` `` and `{{ x }}`"),
+        ("$f[x](y)$ and $$a_{{b}}$$", "$f[x](y)$ and $$a_{{b}}$$"),
+        ("[a](https://example.org)", "[a](https://example.org)"),
+    ],
+)
+def test_each_directive_has_a_plain_form(book: Book, markdown: str, plain: str) -> None:
+    assert flat(book, markdown) == plain
+
+
+@pytest.mark.parametrize(
+    ("role", "plain", "link"),
+    [
+        ("{ref}`part`", "A part", "notebooks/02-two.html#part"),
+        ("{ref}`there <part>`", "there", "notebooks/02-two.html#part"),
+        ("{ref}`ex-count`", "Exercise 2.1", "notebooks/02-two.html#ex-count"),
+        ("{numref}`fig-map`", "Figure 2.1", "notebooks/02-two.html#fig-map"),
+        ("{prf:ref}`def-calibration`", "Definition 2.1", "notebooks/02-two.html#def-calibration"),
+        ("{eq}`eq-sum`", "(1.1)", "notebooks/01-one.html#equation-eq-sum"),
+        ("{doc}`01-one`", "The first", "notebooks/01-one.html"),
+        ("{doc}`start </book/intro>`", "start", "book/intro.html"),
+    ],
+)
+def test_each_role_is_a_link_once_the_book_has_an_address(
+    book: Book, published: Book, role: str, plain: str, link: str
+) -> None:
+    assert flat(book, role) == plain
+    assert flat(published, role) == f"[{plain}]({SITE}{link})"
+
+
+def test_citations_link_to_the_papers(book: Book) -> None:
+    paper = "https://arxiv.org/abs/1706.04599"
+    assert flat(book, "{cite:t}`guo2017calibration`") == f"[Guo et al. (2017)]({paper})"
+    assert flat(book, "{cite:p}`guo2017calibration`") == f"([Guo et al., 2017]({paper}))"
+
+
+def test_images_take_the_repositorys_address_when_there_is_one(book: Book, published: Book) -> None:
+    figure = LABELS[LABELS.index(":::{figure}") :]
+    image = f"![A map of the chapters.]({URL}/raw/main/book/figures/map.svg)"
+    assert flat(published, figure).startswith(image)
+    assert "](../book/figures/map.svg)" in flat(book, figure)
+    assert flat(book, figure).endswith("**Figure 2.1.** Where A part stands.")
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "```{mermaid}\ngraph\n```",
+        ":::{margin}\nx\n:::",
+        "{glue:text}`x`",
+        "{cite:p}`nobody1900nothing`",
+        "{ref}`nowhere`",
+        "{doc}`03-three`",
+        "{{ substitution }}",
+        "% a comment",
+        "+++",
+        "text[^1]",
+        "$$a = b$$ (eq-x)",
+        "[here](#part)",
+        "[two](02-two.md)",
+        "- a\n\n  ```{note}\n  b\n  ```",
+        ":::{note}\nnever closed",
+        ":::{exercise} Without a label\nx\n:::",
+        ":::{figure} x.svg\n:name: fig-x\nWithout alt text.\n:::",
+        ":::{figure} x.svg\n:alt: >-\n  too long\n:name: fig-x\n:::",
+        "![](https://example.org/x.png)",
+    ],
+)
+def test_what_has_no_plain_form_is_an_error(book: Book, markdown: str) -> None:
+    with pytest.raises(MystError):
+        flat(book, markdown)
+
+
+def test_a_label_used_twice_is_an_error(tmp_path: Path) -> None:
+    book = Book(write_tiny_book(tmp_path, two="# Two\n\n(one)=\n## Again\n"))
+    with pytest.raises(MystError, match=r"02-two\.md: label 'one' is in notebooks/01-one\.md too"):
+        _ = book.labels
+
+
+def test_options_are_read_in_both_notations() -> None:
+    (block,) = parse("```{figure} x.svg\n---\nname: fig-x\nalt: long\n  text\n---\nBody.\n```")
+    assert (block.options, block.body) == ({"name": "fig-x", "alt": "long text"}, "Body.")
+    (block,) = parse(":::{figure} x.svg\n:name: fig-x\n\nBody.\n:::")
+    assert (block.options, block.body) == ({"name": "fig-x"}, "Body.")
+
+
+def test_generation_is_deterministic_and_has_ids_by_position(book: Book) -> None:
+    first, second = (colab_notebook(book, "notebooks/01-one") for _ in range(2))
+    assert nbformat.writes(first) == nbformat.writes(second)
+    assert [cell.id for cell in first.cells] == [f"cell-{n:02d}" for n in range(1, 5)]
+    # nbval compares no output of a cell without a count.
+    assert [cell.execution_count for cell in first.cells if cell.cell_type == "code"] == [1, 2]
+    nbformat.validate(first)
+
+
+def test_both_notebooks_hold_the_same_code(book: Book) -> None:
+    page, colab = (make(book, "notebooks/01-one") for make in (page_notebook, colab_notebook))
+    code = [[c.source for c in nb.cells if c.cell_type == "code"] for nb in (page, colab)]
+    assert code[0] == code[1]
+    assert "{math}" in page.cells[2].source
+    assert page.cells[1].metadata.tags == ["parameters"]
+
+
+def test_a_round_trip_writes_the_same_bytes(book: Book, tmp_path: Path) -> None:
+    path = tmp_path / "one.ipynb"
+    assert write_if_changed(colab_notebook(book, "notebooks/01-one"), path)
+    again = colab_notebook(book, "notebooks/01-one", nbformat.read(path, as_version=4))
+    assert not write_if_changed(again, path)
+
+
+def test_stored_outputs_stay_with_unchanged_code_only(tmp_path: Path) -> None:
+    stored = colab_notebook(Book(write_tiny_book(tmp_path / "a")), "notebooks/01-one")
+    stored.cells[-1].outputs = [nbformat.v4.new_output("stream", text="3\n")]
+    prose = ONE.replace("How much", "What")
+    same = colab_notebook(Book(write_tiny_book(tmp_path / "b", prose)), "notebooks/01-one", stored)
+    assert same.cells[-1].outputs[0].text == "3\n"
+    code = ONE.replace("b = 2", "b = 3")
+    other = colab_notebook(Book(write_tiny_book(tmp_path / "c", code)), "notebooks/01-one", stored)
+    assert other.cells[-1].outputs == []
+    assert other.cells[-1].execution_count == 2
+
+
+def test_pictures_and_traces_are_not_stored() -> None:
+    data = {"image/png": "…", "image/svg+xml": "<svg/>", "text/plain": "<Figure>"}
+    outputs = [
+        nbformat.v4.new_output("display_data", data=data, metadata={"image/png": {"width": 9}}),
+        nbformat.v4.new_output("error", ename="E", evalue="e", traceback=["/home/someone"]),
+    ]
+    kept = json.dumps(keep_text(outputs))
+    assert "<Figure>" in kept
+    assert not any(text in kept for text in ("image/", "width", "/home"))
+
+
+def test_the_install_cell_comes_with_the_repositorys_address(book: Book, published: Book) -> None:
+    with_address = colab_notebook(published, "notebooks/01-one")
+    install = with_address.cells[0].source
+    assert 'if "google.colab" in sys.modules:' in install
+    assert f"%pip install -q --no-deps git+{URL}@main" in install
+    without = colab_notebook(book, "notebooks/01-one")
+    assert "colab" not in nbformat.writes(without)
+    assert len(without.cells) == len(with_address.cells) - 1
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        ":tags: [nbval-ignore-output]\n\nx = 1",
+        ":tags: [hide_input]\n\nx = 1",
+        "# NBVAL_SKIP\nx = 1",
+        "---\nmystnb: {figure: {name: fig-x, caption: No alt text.}}\n---\nx = 1",
+    ],
+)
+def test_cells_that_would_escape_a_check_are_errors(tmp_path: Path, cell: str) -> None:
+    source = f"# One\n\n```{{code-cell}} python\n{cell}\n```\n"
+    book = Book(write_tiny_book(tmp_path, source, LABELS))
+    with pytest.raises(MystError):
+        page_notebook(book, "notebooks/01-one")
+
+
+def test_folded_code_is_folded_in_colab_too(tmp_path: Path) -> None:
+    source = "# One\n\n```{code-cell} python\n:tags: [hide-input]\n\nx = 1\n```\n"
+    book = Book(write_tiny_book(tmp_path, source, LABELS))
+    metadata = colab_notebook(book, "notebooks/01-one").cells[1].metadata
+    assert metadata["cellView"] == "form"
+    assert metadata["jupyter"] == {"source_hidden": True}
+
+
+def test_the_head_of_the_example_is_that_of_the_chapters() -> None:
+    for chapter in Path(__file__).parents[1].glob("notebooks/[0-9]*.md"):
+        assert chapter.read_text("utf-8").startswith(HEAD), chapter

@@ -1,0 +1,195 @@
+"""The built pages, read as files and in a browser: nothing broken, missing, or from elsewhere."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from tools.book import Book
+
+ROOT = Path(__file__).parents[1]
+SITE = ROOT / "build/html"
+BOOK = Book(ROOT)
+PAGES = [f"{page}.html" for page in BOOK.pages] + ["search.html", "genindex.html", "404.html"]
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER_OPTIONS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+]
+# What axe-core finds in the theme itself, on every page of every book made with it.
+KNOWN_OF_THE_THEME = {"label-content-name-mismatch", "region"}
+SILENT = {"script", "style", "pre", "code", "annotation", "title"}
+VOID = {"img", "link", "meta", "br", "hr", "input", "source", "wbr"}
+PHONE = {"width": 375, "height": 800}
+
+
+class Page(HTMLParser):
+    """What the checks need of a page: anchors, links, pictures, resources, and visible prose."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self.anchors: set[str] = set()
+        self.links: list[str] = []
+        self.images: list[dict[str, str | None]] = []
+        self.resources: list[str] = []
+        self.prose = ""
+        self.open: list[str] = []
+        self.text = path.read_text("utf-8")
+        self.feed(self.text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attributes = dict(attrs)
+        if tag not in VOID:
+            self.open.append(tag)
+        self.anchors |= {value for key in ("id", "name") if (value := attributes.get(key))}
+        if tag == "a" and (link := attributes.get("href")):
+            self.links.append(link)
+        elif tag == "img":
+            self.images.append(attributes)
+        if tag in {"img", "script", "iframe", "source", "audio", "video", "embed"}:
+            self.resources += [source] if (source := attributes.get("src")) else []
+        elif tag == "link" and attributes.get("rel") not in {"canonical", "author"}:
+            self.resources += [source] if (source := attributes.get("href")) else []
+
+    def handle_endtag(self, tag: str) -> None:
+        while self.open and self.open.pop() != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if not SILENT & set(self.open):
+            self.prose += data
+
+
+@functools.cache
+def page(name: str) -> Page:
+    path = SITE / name
+    if not path.exists():
+        pytest.fail(f"build/html/{name} is not there: `make book` first")
+    return Page(path)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_inside_the_site_lead_somewhere(name: str) -> None:
+    broken = []
+    for link in page(name).links + page(name).resources:
+        parts = urlsplit(link)
+        if parts.scheme or parts.netloc:
+            continue
+        target = name
+        if parts.path:
+            start = "/" if name == "404.html" else f"/{Path(name).parent}/"
+            target = os.path.normpath(os.path.join(start, unquote(parts.path))).lstrip("/")
+        anchors = page(target).anchors if target.endswith(".html") else set()
+        if not (SITE / target).is_file() or parts.fragment not in anchors | {""}:
+            broken.append(link)
+    assert broken == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_nothing_is_loaded_from_elsewhere(name: str) -> None:
+    assert [source for source in page(name).resources if urlsplit(source).netloc] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_image_says_what_it_shows(name: str) -> None:
+    silent = [
+        image["src"]
+        for image in page(name).images
+        if not (image.get("alt") or "").strip() or "/" in (image.get("alt") or "").split()[0]
+    ]
+    assert silent == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_formula_is_drawn(name: str) -> None:
+    assert re.findall(r"\$\$|\$[^$\n]{1,200}\$|\\[(\[]|\\\w+\{", page(name).prose) == []
+    assert "#cc0000" not in page(name).text
+    assert "katex-error" not in page(name).text
+
+
+@pytest.mark.parametrize("chapter", BOOK.chapters)
+def test_a_colab_button_only_with_an_address(chapter: str) -> None:
+    path = f"{BOOK.repository or ''}/blob/{BOOK.branch}/{chapter}.ipynb".removeprefix(
+        "https://github.com"
+    )
+    button = f"https://colab.research.google.com/github{path}"
+    if BOOK.repository:
+        assert button in page(f"{chapter}.html").links
+    else:
+        assert "colab.research.google.com" not in page(f"{chapter}.html").text
+
+
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    handler = functools.partial(Quiet, directory=SITE)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if executable is None:
+        message = f"no browser: install one of {', '.join(BROWSERS)}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(message)
+        pytest.skip(message)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=BROWSER_OPTIONS)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_in_the_browser(name: str, scheme: str, browser: Any, address: str) -> None:
+    """No error in the console, no request that leaves the site, nothing that axe-core objects to.
+
+    Then, on a phone: nothing wider than the screen.
+    """
+    from axe_playwright_python.sync_playwright import Axe
+
+    errors, requests = [], []
+    tab = browser.new_page(color_scheme=scheme)
+    tab.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.on("request", lambda request: requests.append(request.url))
+    tab.goto(address + name, wait_until="load")
+    found = Axe().run(tab).response["violations"]
+    violations = [
+        (rule["id"], node["html"][:200])
+        for rule in found
+        if rule["id"] not in KNOWN_OF_THE_THEME
+        for node in rule["nodes"]
+    ]
+    tab.set_viewport_size(PHONE)
+    width = tab.evaluate(
+        "Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"
+    )
+    tab.close()
+    assert errors == []
+    assert [url for url in requests if not url.startswith((address, "data:"))] == []
+    assert violations == []
+    assert width <= PHONE["width"]
