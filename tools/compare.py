@@ -15,6 +15,8 @@ from tools.kernel import heartbeat, kernel_environment
 
 SANITIZE = Path(__file__).with_name("nbval_sanitize.cfg")
 SECONDS_A_CELL = 600
+SHOWN = 2
+FAILURE = re.compile(r"^_{3,} .*::Cell \d+ _{3,}\n", re.MULTILINE)
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -36,10 +38,18 @@ def compare(page: str) -> None:
             check=False,
         )
     if done.returncode:
-        report = COLOURS.sub("", done.stdout).strip()
-        print(f"{notebook}: the outputs are not the stored ones.\n\n{report}\n")
+        print(f"{notebook}: the outputs are not the stored ones.\n\n{report(done.stdout)}\n")
         print("If the change is wanted: `make notebooks`, and read the diff.")
         sys.exit(1)
+
+
+def report(said: str) -> str:
+    """What nbval says of the first cells; those behind often fail for the same reason."""
+    start, *cells = FAILURE.split(COLOURS.sub("", said).strip())
+    if not cells:
+        return start
+    more = len(cells) - SHOWN
+    return "".join(cells[:SHOWN]).strip() + (f"\n\n… and {more} more cells" if more > 0 else "")
 
 
 if __name__ == "__main__":
