@@ -124,8 +124,9 @@ def reliability_diagram(
             width[chosen],
             np.minimum(bins.accuracy, bins.confidence)[chosen],
             align="edge",
-            color=(*_rgb(ORANGE), 0.35 * alpha),
-            edgecolor=(*_rgb(ORANGE), alpha),
+            # No fill and no transparency, which as SVG would hide the hatch.
+            color="none",
+            edgecolor=_on_white(ORANGE, alpha),
             hatch="///",
             linewidth=0.8,
             label="Gap" if alpha == 1.0 else None,
@@ -239,6 +240,11 @@ def _counts_strip(ax: Axes, bins: ReliabilityBins, few: np.ndarray) -> Axes:
 def _short(count: int) -> str:
     """A count in at most four characters, such as 998, 1234, 12k."""
     return str(count) if count < 10_000 else f"{count / 1000:.0f}k"
+
+
+def _on_white(colour: str, alpha: float) -> tuple[float, ...]:
+    """The opaque colour that ``colour`` of this transparency makes on white paper."""
+    return tuple(1 - alpha * (1 - part) for part in _rgb(colour))
 
 
 def _rgb(colour: str) -> tuple[float, float, float]:
