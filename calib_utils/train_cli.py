@@ -22,6 +22,8 @@ from calib_utils.training import DIGITS_RECIPE, Recipe, predict_logits, train
 
 __all__ = ["main"]
 
+_TITLES = {"cifar100": "CIFAR-100", "digits": "scikit-learn's digits"}
+
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Train, or go on training, then write the validation and the test record."""
@@ -43,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--model", choices=("resnet34", "lenet5"), required=True)
-    add("--dataset", choices=("cifar100", "digits"), default="cifar100")
+    add("--dataset", choices=tuple(_TITLES), default="cifar100")
     add("--epochs", type=int, help="default: 30 (digits: 60)")
     add(
         "--learning-rate",
@@ -92,7 +94,7 @@ def _run(args: argparse.Namespace) -> None:
                 logits=logits[split],
                 labels=data.labels,
                 model=args.model,
-                dataset=f"{args.dataset}, trained on {len(training):,} images",
+                dataset=f"{len(training):,} training images of {_TITLES[args.dataset]}",
                 recipe=facts["recipe"],
                 seed=args.seed,
                 epochs=len(history),

@@ -2,7 +2,8 @@
 
 The images live on the device, and each batch is cropped, flipped and normalised there
 in a few tensor operations. All that is random in an epoch comes from the seed and the
-epoch's number, so a run that was killed ends at the weights of one that was not.
+epoch's number, so a run that was killed ends at the weights of one that was not: bit for
+bit on a CPU with as many threads; on a GPU up to the order in which it adds.
 """
 
 from __future__ import annotations

@@ -427,7 +427,7 @@ train(network(), random_images(), LONG, checkpoint=sys.argv[1], after_epoch=neve
 
 
 def test_killed_run_ends_like_one_that_was_not(tmp_path):
-    """kill -9 at a moment that nobody chose, then go on to the end."""
+    """Kill -9 at a moment that nobody chose, then go on to the end."""
     file = tmp_path / "run.safetensors"
     folder = os.path.dirname(__file__)
     paths = [folder, os.path.dirname(folder), os.environ.get("PYTHONPATH", "")]
@@ -474,7 +474,7 @@ class TestCommandLine:
         assert first.test_accuracy == (first.logits.argmax(axis=1) == test.labels).mean()
         assert first.recipe == asdict(replace(DIGITS_RECIPE, epochs=2)) | {"milestones": [20, 40]}
         assert (first.model, first.epochs, first.seed) == ("lenet5", 2, 0)
-        assert first.dataset == "digits, trained on 197 images"
+        assert first.dataset == "197 training images of scikit-learn's digits"
         assert first.versions["torch"] in torch.__version__
         assert "s an epoch" in first.hardware
         second = load_record("lenet5-digits", "validation", tmp_path)
