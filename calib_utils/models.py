@@ -14,13 +14,17 @@ def resnet34(num_classes: int = 100) -> nn.Module:
     """ResNet-34 as torchvision has it, untrained, with ``num_classes`` outputs.
 
     Its stem (a 7x7 convolution of stride 2, then max pooling) was made for images of
-    224 pixels: a 32-pixel image is down to 8 pixels before the first block.
+    224 pixels: a 32-pixel image is down to 8 pixels before the first block. Where it has
+    become one or two pixels, the convolutions are computed in a way that is quicker on a CPU.
 
     Source: He et al. 2016, "Deep Residual Learning for Image Recognition".
     """
     from torchvision.models import resnet34 as torchvision_resnet34
 
-    return torchvision_resnet34(weights=None, num_classes=num_classes)
+    from calib_utils.small_convolutions import speed_up_small_convolutions
+
+    model = torchvision_resnet34(weights=None, num_classes=num_classes)
+    return speed_up_small_convolutions(model)
 
 
 def lenet5(num_classes: int = 100) -> nn.Module:
