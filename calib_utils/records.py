@@ -22,7 +22,7 @@ import numpy as np
 from calib_utils._arrays import to_numpy
 from calib_utils._checks import check_labels, check_logits
 
-__all__ = ["PredictionRecord", "list_records", "load_record", "save_record"]
+__all__ = ["PredictionRecord", "list_records", "load_record", "record_path", "save_record"]
 
 SPLITS = ("validation", "test")
 _FOLDER = Path(__file__).parent / "stored_records"
@@ -91,7 +91,7 @@ def save_record(record: PredictionRecord, folder: Path | str | None = None) -> P
         ValueError: if the name, the split, the logits or the labels are not valid, or if
             the logits do not fit in float16 (beyond 65504).
     """
-    path = _path(record.name, record.split, folder)
+    path = record_path(record.name, record.split, folder)
     logits = check_logits(record.logits)
     if logits.ndim != 2:
         raise ValueError(f"logits: expected shape (N, K), found {logits.shape}")
@@ -131,7 +131,7 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
     Raises:
         ValueError: if there is no such record, or if its file is damaged.
     """
-    path = _path(name, split, folder)
+    path = record_path(name, split, folder)
     if not path.exists():
         known = ", ".join(f"{n} ({s})" for n, s in list_records(folder)) or "none"
         raise ValueError(f"name: there is no record {name!r} for {split!r}; there are: {known}")
@@ -165,7 +165,12 @@ def list_records(folder: Path | str | None = None) -> list[tuple[str, str]]:
     return sorted((name, split) for name, split in found if split in SPLITS)
 
 
-def _path(name: str, split: str, folder: Path | str | None) -> Path:
+def record_path(name: str, split: str, folder: Path | str | None) -> Path:
+    """Where the record of network ``name`` on ``split`` is stored, whether it is there or not.
+
+    Raises:
+        ValueError: if the name or the split is not valid.
+    """
     if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
         raise ValueError(
             f"name: expected lower-case letters, digits, '.', '_' and '-', found {name!r}"

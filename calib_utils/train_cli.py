@@ -30,7 +30,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = _parser()
     args = parser.parse_args(arguments)
     try:
-        records._path(args.record, "test", args.folder)  # a bad name fails now, not in an hour
+        records.record_path(
+            args.record, "test", args.folder
+        )  # a bad name fails now, not in an hour
         _run(args)
     except (ValueError, OSError, FloatingPointError) as error:
         parser.exit(1, f"error: {error}\n")
