@@ -1,7 +1,9 @@
 """The pipeline, for doit: what each step reads and writes.
 
-    source .md ──> notebooks ──> papermill ──> site
-                       └───────> nbval ─────────┘   (compares with the stored outputs)
+    source .md ──> notebooks ──> papermill ──> nbval ──> site
+
+Papermill runs what becomes the page, nbval the committed notebook, to compare its outputs with the
+stored ones.
 
 A step whose files have the same content as last time is skipped. Paths are relative to the folder
 that doit runs in, which is the repository, or a small book of a test.
@@ -104,6 +106,11 @@ def reads(page):
 
 # The last chapters are the longest: begin with them.
 CHAPTERS = book.chapters[::-1]
+# Pictures for pages that are no notebooks, by the script that draws them.
+PICTURES = {
+    script: BUILD / "figures" / f"{script.stem}.svg"
+    for script in sorted(Path("book/figures").glob("*.py"))
+}
 
 
 def task_notebooks():
@@ -142,9 +149,22 @@ def task_nbval():
         yield {
             "name": page,
             "actions": tool("compare", page),
-            "task_dep": ["notebooks"],
+            # A cell that fails is told once, and in fewer lines, by the step before.
+            "task_dep": ["notebooks", f"papermill:{page}"],
             "file_dep": [f"{page}.ipynb", *reads(page), *tools("compare")],
             "title": lambda task, page=page: f"compare {Path(page).name} with its stored outputs",
+        }
+
+
+def task_figures():
+    """Draw the pictures of the pages that are no notebooks."""
+    for script, picture in PICTURES.items():
+        yield {
+            "name": script.stem,
+            "actions": [[sys.executable, str(script), str(picture)]],
+            "file_dep": [script, *everything("calib_utils"), *existing("requirements.lock")],
+            "targets": [picture],
+            "title": lambda task: f"draw {task.name.partition(':')[2]}",
         }
 
 
@@ -156,6 +176,7 @@ def task_site():
         "task_dep": ["nbval"],
         "file_dep": [
             *executed,
+            *PICTURES.values(),
             *everything("book"),
             *existing("_config.yml", "_toc.yml", "requirements.lock"),
             *tools("book", "site", "sphinx_extension"),

@@ -164,7 +164,7 @@ def test_a_failing_cell_is_named_and_leaves_the_site(
     assert exit_code != 0
     assert f"notebooks/02-two.md:{line}: code cell 2 failed\n\n    {code}\n\n" in said
     assert error in said
-    assert "Traceback" not in said.partition("code cell 2 failed")[2].partition("compare")[0]
+    assert "Traceback" not in said
     assert built.read("build/html/notebooks/02-two.html") == before
     (built.root / "notebooks/02-two.md").write_text(source, "utf-8")
 

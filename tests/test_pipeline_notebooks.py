@@ -14,6 +14,7 @@ from tools.flatten import Flattener
 from tools.myst import MystError, parse
 from tools.notebooks import colab_notebook, keep_text, page_notebook, write_if_changed
 
+CELL = "```{code-cell} python\n"
 URL = "https://github.com/someone/course"
 SITE = "https://someone.github.io/course/"
 LABELS = """
@@ -215,16 +216,29 @@ def test_a_round_trip_writes_the_same_bytes(book: Book, tmp_path: Path) -> None:
     assert not write_if_changed(again, path)
 
 
-def test_stored_outputs_stay_with_unchanged_code_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("before", "after", "outputs"),
+    [
+        ("How much", "What", ["3\n"]),
+        # nbval will say that this is no longer right.
+        ("b = 2", "b = 3", ["3\n"]),
+        (f"{CELL}import", f"{CELL}0\n```\n\n{CELL}import", ["3\n"]),
+        ("a + b\n```\n", f"a + b\n```\n\n{CELL}a - b\n```\n", []),
+    ],
+)
+def test_stored_outputs_follow_their_code(
+    tmp_path: Path, before: str, after: str, outputs: list[str]
+) -> None:
     stored = colab_notebook(Book(write_tiny_book(tmp_path / "a")), "notebooks/01-one")
     stored.cells[-1].outputs = [nbformat.v4.new_output("stream", text="3\n")]
-    prose = ONE.replace("How much", "What")
-    same = colab_notebook(Book(write_tiny_book(tmp_path / "b", prose)), "notebooks/01-one", stored)
-    assert same.cells[-1].outputs[0].text == "3\n"
-    code = ONE.replace("b = 2", "b = 3")
-    other = colab_notebook(Book(write_tiny_book(tmp_path / "c", code)), "notebooks/01-one", stored)
-    assert other.cells[-1].outputs == []
-    assert other.cells[-1].execution_count == 2
+    changed = ONE.replace(before, after)
+    assert changed != ONE
+    notebook = colab_notebook(
+        Book(write_tiny_book(tmp_path / "b", changed)), "notebooks/01-one", stored
+    )
+    assert [output.text for output in notebook.cells[-1].outputs] == outputs
+    counts = [cell.execution_count for cell in notebook.cells if cell.cell_type == "code"]
+    assert counts == list(range(1, len(counts) + 1))
 
 
 def test_pictures_and_traces_are_not_stored() -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections import defaultdict
+from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +46,8 @@ def page_notebook(book: Book, page: str) -> NotebookNode:
 
 
 def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) -> NotebookNode:
-    """The committed notebook: plain Markdown, with the outputs of `stored` for unchanged code."""
+    """The committed notebook: plain Markdown, and the outputs of `stored`."""
     flattener = Flattener(book, page)
-    outputs = defaultdict(list)
-    for cell in stored.cells if stored else []:
-        if cell.cell_type == "code":
-            outputs[cell.source].append(cell.outputs)
     cells = [_install_cell(book)] if book.repository else []
     for cell in page_notebook(book, page).cells:
         if cell.cell_type == "markdown":
@@ -63,9 +59,8 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
         cells.append(cell)
         if figure:
             cells.append(new_markdown_cell(flattener.caption(figure["name"], figure["caption"])))
-    for cell in cells:
-        if cell.cell_type == "code" and outputs[cell.source]:
-            cell.outputs = outputs[cell.source].pop(0)
+    if stored:
+        _take_outputs(cells, stored.cells)
     return _numbered(nbformat.v4.new_notebook(cells=cells, metadata=_metadata()))
 
 
@@ -104,6 +99,21 @@ def _check(cell: NotebookNode) -> None:
     figure = figure_of(cell.metadata)
     if figure and not all(figure.get(key) for key in ("name", "caption", "alt")):
         raise MystError(f"cell `{first}`: a figure needs a name, a caption and an alt text")
+
+
+def _take_outputs(cells: list[NotebookNode], stored: list[NotebookNode]) -> None:
+    """Give each code cell the outputs of the same code, wherever it stood.
+
+    A cell whose code has changed keeps the outputs of its place, so that nbval says what differs
+    and an undone change leaves nothing behind.
+    """
+    new = [cell for cell in cells if cell.cell_type == "code"]
+    old = [cell for cell in stored if cell.cell_type == "code"]
+    matches = SequenceMatcher(None, [c.source for c in old], [c.source for c in new], False)
+    for what, start, end, new_start, new_end in matches.get_opcodes():
+        if what in ("equal", "replace"):
+            for before, after in zip(old[start:end], new[new_start:new_end], strict=False):
+                after.outputs = before.outputs
 
 
 def _install_cell(book: Book) -> NotebookNode:
