@@ -21,6 +21,7 @@ __all__ = ["Penalties", "fit_diagonal", "fit_full"]
 _BLOCK_VALUES = 64 * 1024  # so that a block of scores stays in a core's cache
 _HESSIAN_ROWS = 5_000  # on which the diagonal fit's Hessian is computed
 _MAX_STEPS = 500
+_BY_HEART = 1e-4  # an NLL that no honest fit reaches
 
 
 class Penalties(NamedTuple):
@@ -123,10 +124,11 @@ def _minimise(objective: Callable[[np.ndarray], tuple[float, np.ndarray]], size:
         # Near the optimum the NLL is this close to lowest: half the squared gradient.
         options={"maxcor": 20, "ftol": 1e-10, "gtol": 1e-6, "maxiter": _MAX_STEPS},
     )
-    if result.nit >= _MAX_STEPS:
+    if result.nit >= _MAX_STEPS or result.fun < _BY_HEART:
         warnings.warn(
-            f"the fit stopped after {_MAX_STEPS} steps, short of its optimum: there are too few "
-            "samples for so many parameters; regularise, or take a method with fewer",
+            f"the fit ended after {result.nit} steps with an NLL of {result.fun:.2g}, short of an "
+            "optimum: there are too few samples for so many parameters, which learn them by "
+            "heart; regularise, or take a method with fewer",
             stacklevel=5,
         )
     return np.asarray(result.x)

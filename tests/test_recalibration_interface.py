@@ -1,0 +1,315 @@
+"""What all recalibrators have in common: bad input, files, kinds of arrays, absent classes."""
+
+import subprocess
+import sys
+import warnings
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+from recalibration_cases import ALL_BINARY, ALL_MULTICLASS, BINARY, MULTICLASS, binary, multiclass
+
+from calib_utils import recalibration
+from calib_utils.recalibration import (
+    CalibratedModule,
+    HistogramBinning,
+    OneVersusRest,
+    PlattScaling,
+    TemperatureScaling,
+    load,
+)
+
+CASES = [(name, make, multiclass(200, 4)) for name, make in ALL_MULTICLASS.items()]
+CASES += [(f"binary {name}", make, binary(200)) for name, make in ALL_BINARY.items()]
+every_method = pytest.mark.parametrize(
+    ("make", "data"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
+)
+
+
+# ---------------------------------------------------------------- the interface
+
+
+@every_method
+def test_fit_returns_itself_and_learns_names_ending_in_an_underscore(make, data):
+    method = make()
+    before = set(vars(method))
+    assert method.fit(*data) is method
+    learned = set(vars(method)) - before
+    assert "n_classes_" in learned
+    assert all(name.endswith("_") and not name.startswith("_") for name in learned)
+    assert repr(make()) == repr(method)
+
+
+@every_method
+def test_torch_and_numpy_give_the_same_in_their_own_kind(make, data):
+    logits, labels = data
+    expected = make().fit(logits, labels).predict_proba(logits)
+    tensor = torch.tensor(logits)
+    found = make().fit(tensor.requires_grad_(), torch.tensor(labels)).predict_proba(tensor)
+    assert isinstance(expected, np.ndarray)
+    assert isinstance(found, torch.Tensor)
+    assert found.dtype == tensor.dtype
+    np.testing.assert_array_equal(found.numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_gives_single(dtype):
+    logits, labels = multiclass(200, 4)
+    found = TemperatureScaling().fit(torch.tensor(logits).to(dtype), labels)
+    probs = found.predict_proba(torch.tensor(logits).to(dtype))
+    assert probs.dtype == torch.float32
+    np.testing.assert_allclose(probs.sum(dim=1), 1, rtol=1e-6)
+
+
+@every_method
+def test_unfitted_use_is_an_error(make, data, tmp_path):
+    with pytest.raises(RuntimeError, match="is not fitted; call fit"):
+        make().predict_proba(data[0])
+    with pytest.raises(RuntimeError, match="is not fitted"):
+        make().save(tmp_path / "x.npz")
+
+
+@pytest.mark.parametrize("make", ALL_MULTICLASS.values(), ids=ALL_MULTICLASS)
+def test_another_number_of_classes_is_an_error(make):
+    fitted = make().fit(*multiclass(200, 4))
+    with pytest.raises(ValueError, match="expected 4 classes, as in fit, found 3"):
+        fitted.predict_proba(np.zeros((5, 3)))
+
+
+def test_wrong_shapes_say_what_to_do():
+    with pytest.raises(ValueError, match=r"HistogramBinning takes shape \(N,\).*OneVersusRest"):
+        HistogramBinning().fit(np.zeros((4, 3)), [0, 1, 2, 0])
+    with pytest.raises(ValueError, match=r"VectorScaling takes shape \(N, K\), found \(4,\)"):
+        recalibration.VectorScaling().fit(np.zeros(4), [0, 1, 1, 0])
+    fitted = TemperatureScaling().fit(*binary(100))
+    with pytest.raises(ValueError, match="expected 2 classes"):
+        fitted.predict_proba(np.zeros((4, 3)))
+
+
+@every_method
+def test_bad_input_is_an_error_and_never_a_number(make, data):
+    logits, labels = data
+    with_nan, with_inf = logits.copy(), logits.copy()
+    with_nan[3] = np.nan
+    with_inf.flat[3] = -np.inf
+    for bad_logits, bad_labels, message in [
+        (with_nan, labels, "logits: expected finite values"),
+        (with_inf, labels, "logits: expected finite values"),
+        (logits.astype(int), labels, "logits: expected floating-point"),
+        (logits[:0], labels[:0], "logits: expected a non-empty"),
+        (logits, labels[:-1], "labels: expected 200"),
+        (logits, labels - 1, "labels: expected 0 to"),
+        (logits, labels + 4, "labels: expected 0 to"),
+        (logits, labels.astype(float), "labels: expected integers"),
+        (logits, labels[:, None], "labels: expected shape"),
+        (logits, np.eye(4, dtype=int)[labels], "labels: expected shape"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            make().fit(bad_logits, bad_labels)
+    fitted = make().fit(logits, labels)
+    with pytest.raises(ValueError, match="logits: expected finite values"):
+        fitted.predict_proba(with_nan)
+
+
+@pytest.mark.parametrize("make", BINARY.values(), ids=BINARY)
+def test_scores_must_be_probabilities(make):
+    with pytest.raises(
+        ValueError, match=r"logits \(inputs='scores'\): expected values from 0 to 1"
+    ):
+        make(inputs="scores").fit(np.array([0.2, 1.3]), [0, 1])
+    with pytest.raises(ValueError, match="inputs: expected 'logits' or 'scores'"):
+        make(inputs="probabilities")
+
+
+def test_bad_arguments_of_histogram_binning():
+    for bad in (0, 2.5, True):
+        with pytest.raises(ValueError, match="n_bins: expected"):
+            HistogramBinning(n_bins=bad)
+    with pytest.raises(ValueError, match="strategy: expected"):
+        HistogramBinning(strategy="mass")
+
+
+# ---------------------------------------------------------------- absent classes
+
+
+@pytest.mark.parametrize("make", ALL_MULTICLASS.values(), ids=ALL_MULTICLASS)
+def test_an_absent_class_is_named_and_keeps_a_probability(make):
+    logits, labels = multiclass(400, 5)
+    kept = labels != 3
+    with pytest.warns(UserWarning, match=r"1 of 5 classes have no sample \(3\)"):
+        fitted = make().fit(logits[kept], labels[kept])
+    new = 4 * np.eye(5)
+    probs = fitted.predict_proba(new)
+    np.testing.assert_allclose(probs.sum(axis=1), 1)
+    assert probs[3].argmax() == 3
+    assert probs[3, 3] > 0.3
+
+
+@pytest.mark.parametrize("make", ALL_BINARY.values(), ids=ALL_BINARY)
+@pytest.mark.parametrize("only", [0, 1])
+def test_a_single_class_in_binary_data(make, only):
+    z, _ = binary(50)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fitted = make().fit(z, np.full(50, only))
+    assert f"1 of 2 classes have no sample ({1 - only})" in str(caught[0].message)
+    probs = fitted.predict_proba(z)
+    assert ((probs >= 0) & (probs <= 1)).all()
+
+
+def test_warnings_point_to_the_caller():
+    logits, _ = multiclass(100, 4)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for make in ALL_MULTICLASS.values():
+            make().fit(logits, np.minimum(logits.argmax(axis=1), 2))
+    assert len(caught) > 2 * len(MULTICLASS)
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+# ---------------------------------------------------------------- files
+
+
+@every_method
+def test_save_and_load_give_the_same_bits(make, data, tmp_path):
+    fitted = make().fit(*data)
+    path = tmp_path / "fitted.npz"
+    fitted.save(path)
+    again = load(path)
+    assert type(again) is type(fitted)
+    assert repr(again) == repr(fitted)
+    assert again.n_classes_ == fitted.n_classes_
+    np.testing.assert_array_equal(again.predict_proba(data[0]), fitted.predict_proba(data[0]))
+    assert [p.name for p in tmp_path.iterdir()] == ["fitted.npz"]
+    with np.load(path, allow_pickle=False) as file:  # any object array would raise here
+        assert all(file[name].dtype != object for name in file.files)
+
+
+def test_fixed_temperature_is_saved(tmp_path):
+    TemperatureScaling(temperature=1.5).save(tmp_path / "fixed.npz")
+    assert load(tmp_path / "fixed.npz").predict_proba(np.eye(3)).shape == (3, 3)
+
+
+def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
+    path = tmp_path / "fitted.npz"
+    TemperatureScaling(temperature=1.5).save(path)
+    before = path.read_bytes()
+
+    def fail(*args):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(OSError, match="no space"):
+        TemperatureScaling(temperature=3.0).save(path)
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["fitted.npz"]
+
+
+def test_damaged_files_are_a_clear_error(tmp_path):
+    path = tmp_path / "fitted.npz"
+    OneVersusRest(PlattScaling()).fit(*multiclass(100, 3)).save(path)
+    whole = path.read_bytes()
+    assert load(path).n_classes_ == 3
+    damaged = [whole[:size] for size in range(0, len(whole), 97)]
+    for place in range(30, len(whole), 61):
+        damaged.append(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+    messages = []
+    for content in [*damaged, b"", b"not a file of arrays"]:
+        path.write_bytes(content)
+        try:
+            assert load(path).n_classes_ == 3  # where nothing depends on the changed byte
+        except ValueError as error:
+            messages.append(str(error))
+    assert len(messages) > len(damaged) / 2
+    assert all("is damaged or holds no recalibrator" in message for message in messages)
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "absent.npz")
+
+
+@pytest.mark.parametrize(
+    "header", ['{"class": "Path", "arguments": {}, "learned": {}}', "3", "[]", "{"]
+)
+def test_files_of_something_else_are_a_clear_error(tmp_path, header):
+    np.savez(tmp_path / "other.npz", header=np.array(header))
+    with pytest.raises(ValueError, match="holds no recalibrator"):
+        load(tmp_path / "other.npz")
+    np.savez(tmp_path / "other.npz", array=np.zeros(3))
+    with pytest.raises(ValueError, match="holds no recalibrator"):
+        load(tmp_path / "other.npz")
+
+
+def test_pickles_are_refused(tmp_path):
+    path = tmp_path / "pickle.npz"
+    np.savez(path, header=np.array({"a": 1}, dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="holds no recalibrator"):
+        load(path)
+    assert zipfile.is_zipfile(path)
+
+
+# ---------------------------------------------------------------- behind a network
+
+
+def network(k=4):
+    torch.manual_seed(0)
+    return torch.nn.Linear(6, k)
+
+
+def test_module_gives_log_probabilities():
+    inputs, labels = torch.randn(300, 6), torch.randint(0, 4, (300,))
+    logits = network()(inputs).detach()
+    fitted = TemperatureScaling(temperature=1.5)
+    model = CalibratedModule(network(), fitted).eval()
+    outputs = model(inputs)
+    assert outputs.dtype == torch.float32
+    assert not outputs.requires_grad
+    torch.testing.assert_close(outputs, torch.log_softmax(logits / 1.5, dim=1))
+    torch.testing.assert_close(model.predict_proba(inputs), fitted.predict_proba(logits))
+    torch.testing.assert_close(
+        torch.nn.functional.cross_entropy(outputs, labels),
+        torch.nn.functional.cross_entropy(logits / 1.5, labels),
+    )
+    assert list(model.network.parameters())
+
+
+def test_module_for_any_recalibrator():
+    inputs, labels = torch.randn(300, 6), torch.randint(0, 4, (300,))
+    logits = network()(inputs).detach()
+    for name in ("structured matrix", "one-versus-rest equal mass"):
+        fitted = ALL_MULTICLASS[name]().fit(logits, logits.argmax(dim=1) % 3 + labels % 2)
+        probs = CalibratedModule(network(), fitted).predict_proba(inputs)
+        torch.testing.assert_close(probs, fitted.predict_proba(logits), rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("squeeze", [False, True])
+def test_module_for_two_classes(squeeze):
+    inputs = torch.randn(300, 6)
+    column = network(1)
+    z = column(inputs).detach()[:, 0]
+    fitted = PlattScaling().fit(z, (z + torch.randn(300) > 0).long())
+    net = torch.nn.Sequential(column, torch.nn.Flatten(0)) if squeeze else column
+    outputs = CalibratedModule(net, fitted)(inputs)
+    assert outputs.shape == ((300,) if squeeze else (300, 1))
+    torch.testing.assert_close(outputs.flatten(), fitted.slope_ * z + fitted.intercept_)
+    probs = CalibratedModule(net, fitted).predict_proba(inputs)
+    torch.testing.assert_close(probs.flatten(), fitted.predict_proba(z))
+
+
+# ---------------------------------------------------------------- import
+
+
+def test_importing_needs_no_heavy_library():
+    heavy = ("torch", "sklearn", "scipy", "matplotlib")
+    code = f"import sys, calib_utils.recalibration; print([m for m in {heavy} if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there():
+    for name in recalibration.__all__:
+        assert getattr(recalibration, name).__doc__
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        recalibration.Nothing  # noqa: B018
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TemperatureScaling().fit(*multiclass(200, 4))
