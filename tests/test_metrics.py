@@ -100,7 +100,7 @@ def test_the_predicted_class_is_the_first_of_tied_maxima():
     assert confidences.tolist() == [0.5, 0.5, 0.6]
     assert correct.tolist() == [True, False, True]
     assert metrics.accuracy(probs, [0, 1, 1]) == pytest.approx(2 / 3)
-    assert metrics.accuracy(np.array([0.5, 0.5, 0.6]), [0, 1, 1]) == pytest.approx(2 / 3)
+    assert metrics.accuracy(np.array([0.5, 0.5, 0.6]), [0, 0, 1]) == 1
     assert metrics.maximum_calibration_error(probs, [0, 1, 1], 10) == pytest.approx(0.4)
     thirds = np.full((3, 3), 1 / 3, np.float32)
     assert metrics.top_label(thirds, [0, 1, 2])[1].tolist() == [True, False, False]

@@ -246,7 +246,8 @@ def test_correct_may_be_zeros_and_ones():
 # ---------------------------------------------------------------- how far from one is too far
 
 
-@pytest.mark.parametrize("num_classes", [2, 3, 7, 10, 100, 1000])
+# Equal probabilities of 1/255 and 1/2047 are rounded most, by 2^-8 and 2^-11 of themselves.
+@pytest.mark.parametrize("num_classes", [2, 3, 10, 100, 255, 2047])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
 def test_a_softmax_in_any_type_sums_to_one(dtype, num_classes):
     generator = torch.Generator().manual_seed(num_classes)
