@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -122,7 +124,6 @@ def train(
         FloatingPointError: if the loss stops being a finite number.
     """
     import torch
-    from tqdm.auto import tqdm
 
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed: expected 0 to {2**32 - 1}, found {seed}")
@@ -139,15 +140,10 @@ def train(
         history = load_checkpoint(Path(checkpoint), model, optimiser, recipe, seed)
 
     batches = _Batches(data, device, recipe.crop_padding)
-    with tqdm(
-        desc="training",
-        initial=len(history),
-        total=recipe.epochs,
-        unit="epoch",
-        disable=not progress,
-    ) as bar:
+    tqdm = _progress_bars(progress)
+    with tqdm(desc="training", initial=len(history), total=recipe.epochs, unit="epoch") as bar:
         for epoch in range(len(history), recipe.epochs):
-            entry = _train_epoch(model, batches, optimiser, recipe, seed, epoch, progress)
+            entry = _train_epoch(model, batches, optimiser, recipe, seed, epoch, tqdm)
             if after_epoch:
                 model.eval()
                 entry |= after_epoch(model)
@@ -237,6 +233,14 @@ def _epoch_draws(n: int, recipe: Recipe, seed: int, epoch: int) -> tuple[torch.T
     return order, torch.cat([crops, flips])
 
 
+def _progress_bars(shown: bool) -> Callable[..., Any]:
+    """Bars of tqdm. `disable` is given only to hide one, so that TQDM_DISABLE=1 has its effect."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a notebook without ipywidgets gets bars of text
+        from tqdm.auto import tqdm
+    return tqdm if shown else partial(tqdm, disable=True)
+
+
 def _train_epoch(
     model: nn.Module,
     batches: _Batches,
@@ -244,11 +248,10 @@ def _train_epoch(
     recipe: Recipe,
     seed: int,
     epoch: int,
-    progress: bool,
+    tqdm: Callable[..., Any],
 ) -> dict[str, float]:
     """One pass over the images; returns its entry in the history."""
     import torch
-    from tqdm.auto import tqdm
 
     start = time.perf_counter()
     device, n = batches.images.device, len(batches.labels)
@@ -262,7 +265,7 @@ def _train_epoch(
     correct = torch.zeros((), dtype=torch.int64, device=device)
     model.train()
     steps = range(0, n, recipe.batch_size)
-    for first in tqdm(steps, f"epoch {epoch + 1}", leave=False, disable=not progress):
+    for first in tqdm(steps, f"epoch {epoch + 1}", leave=False):
         step = slice(first, first + recipe.batch_size)
         images, labels = batches.augmented(order[step], draws[:, step]), batches.labels[order[step]]
         with torch.autocast(device.type, arithmetic, enabled=arithmetic == torch.bfloat16):

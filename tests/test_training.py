@@ -20,6 +20,11 @@ from calib_utils.models import lenet5
 from calib_utils.records import load_record
 from calib_utils.training import DIGITS_RECIPE, Recipe, predict_logits, train
 
+# In which another Python imports this file.
+FOLDER = os.path.dirname(__file__)
+PATHS = [FOLDER, os.path.dirname(FOLDER), os.environ.get("PYTHONPATH", "")]
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(PATHS)}
+
 SHORT = Recipe(epochs=3, batch_size=24, learning_rate=0.05, milestones=(1,))
 
 
@@ -213,6 +218,18 @@ class TestTrain:
     def test_is_quiet_when_asked(self, capfd):
         train(network(), random_images(), SHORT, progress=False)
         assert capfd.readouterr() == ("", "")
+
+    def test_is_quiet_where_tqdm_is_switched_off(self):
+        """As in the notebooks' pipeline; tqdm reads the variable when it is imported."""
+        code = "import test_training as t; t.train(t.network(), t.random_images(), t.SHORT)"
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=ENVIRONMENT | {"TQDM_DISABLE": "1"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert (done.stdout, done.stderr) == ("", "")
 
     def test_loss_that_is_not_finite(self):
         with pytest.raises(
@@ -429,11 +446,9 @@ train(network(), random_images(), LONG, checkpoint=sys.argv[1], after_epoch=neve
 def test_killed_run_ends_like_one_that_was_not(tmp_path):
     """Kill -9 at a moment that nobody chose, then go on to the end."""
     file = tmp_path / "run.safetensors"
-    folder = os.path.dirname(__file__)
-    paths = [folder, os.path.dirname(folder), os.environ.get("PYTHONPATH", "")]
     process = subprocess.Popen(
         [sys.executable, "-c", KILLED_RUN, str(file)],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths)},
+        env=ENVIRONMENT,
     )
     try:
         # Whenever it is read, the file is a whole checkpoint.
