@@ -11,6 +11,7 @@ from tiny_book import HEAD, ONE, write_tiny_book
 
 from tools.book import Book
 from tools.flatten import Flattener
+from tools.kernel import ExecutionError
 from tools.myst import MystError, parse
 from tools.notebooks import colab_notebook, keep_text, page_notebook, write_if_changed
 
@@ -250,6 +251,11 @@ def test_pictures_and_traces_are_not_stored() -> None:
     kept = json.dumps(keep_text(outputs))
     assert "<Figure>" in kept
     assert not any(text in kept for text in ("image/", "width", "/home"))
+
+
+def test_a_warning_is_not_stored() -> None:
+    with pytest.raises(ExecutionError, match="Deprecated"):
+        keep_text([nbformat.v4.new_output("stream", name="stderr", text="Deprecated")])
 
 
 def test_the_install_cell_comes_with_the_repositorys_address(book: Book, published: Book) -> None:

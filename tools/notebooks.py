@@ -65,9 +65,15 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
 
 
 def keep_text(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Outputs as they are stored: no pictures, no metadata, no paths of a traceback."""
+    """Outputs as they are stored: no pictures, no metadata, no paths of a traceback.
+
+    Raises:
+        ExecutionError: something was written to stderr, such as a warning.
+    """
     kept = []
     for output in outputs:
+        if output.get("name") == "stderr":
+            raise ExecutionError(f"a cell writes to stderr, where nobody reads it: {output.text}")
         output = nbformat.from_dict(output)
         if "data" in output:
             output.data = {k: v for k, v in output.data.items() if not k.startswith("image/")}
