@@ -7,20 +7,15 @@ nor the weeks of training.
 
 from __future__ import annotations
 
-import io
-import json
-import os
 import re
-import zipfile
-import zlib
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import to_numpy
 from calib_utils._checks import check_labels, check_logits
+from calib_utils._npz import explain_damage, read_npz, write_npz
 
 __all__ = ["PredictionRecord", "list_records", "load_record", "record_path", "save_record"]
 
@@ -96,27 +91,17 @@ def save_record(record: PredictionRecord, folder: Path | str | None = None) -> P
     if logits.ndim != 2:
         raise ValueError(f"logits: expected shape (N, K), found {logits.shape}")
     labels = check_labels(record.labels, *logits.shape)
-    logits = np.asarray(to_numpy(logits, "logits"))
     limit = np.finfo(np.float16).max
     largest = np.abs(logits).max()
     if largest > limit:
         raise ValueError(
             f"logits: float16 holds up to {limit}, found {largest:g}; subtract each row's maximum"
         )
-    content = io.BytesIO()
-    np.savez_compressed(
-        content,
-        logits=logits.astype(np.float16),
-        labels=np.asarray(labels).astype(np.int32),
-        facts=np.array(json.dumps(record.facts)),
-    )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content.getbuffer())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    stored: dict[str, np.ndarray] = {
+        "logits": logits.astype(np.float16),
+        "labels": labels.astype(np.int32),
+    }
+    write_npz(path, stored, record.facts)
     return path
 
 
@@ -135,26 +120,12 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
     if not path.exists():
         known = ", ".join(f"{n} ({s})" for n, s in list_records(folder)) or "none"
         raise ValueError(f"name: there is no record {name!r} for {split!r}; there are: {known}")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            logits = file["logits"].astype(np.float32)
-            labels = file["labels"].astype(np.int64)
-            facts = json.loads(str(file["facts"]))
+    with explain_damage(f"name: the file of record {name!r} for {split!r}"):
+        arrays, facts = read_npz(path)
+        logits = arrays["logits"].astype(np.float32)
+        labels = arrays["labels"].astype(np.int64)
         record = PredictionRecord(logits=logits, labels=labels, **facts)
         check_labels(labels, *check_logits(logits).shape)
-    except (
-        EOFError,
-        KeyError,
-        OSError,
-        TypeError,
-        ValueError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        raise ValueError(
-            f"name: the file of record {name!r} for {split!r} is damaged ({error}); "
-            "install calib_utils again, or restore the file from the repository"
-        ) from error
     return record
 
 
