@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import inspect
+import itertools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["build_model", "lenet5", "resnet34"]
+__all__ = ["build_model", "cifar_resnet", "convnet", "lenet5", "resnet34"]
 
 
 def resnet34(num_classes: int = 100) -> nn.Module:
@@ -51,15 +54,95 @@ def lenet5(num_classes: int = 100) -> nn.Module:
     )
 
 
-_MODELS = {"lenet5": lenet5, "resnet34": resnet34}
+def cifar_resnet(
+    depth: int = 20, width: int = 16, batch_norm: bool = True, num_classes: int = 100
+) -> nn.Module:
+    """A residual network for images of 32 pixels, whose depth and width can be chosen.
 
+    One convolution, then three stages of residual blocks at 32, 16 and 8 pixels, the mean of
+    the pixels, and a linear layer. See `calib_utils.residual.ResidualBlock` for the shortcuts,
+    and for how a network without batch normalisation starts.
 
-def build_model(name: str, num_classes: int = 100) -> nn.Module:
-    """Build the untrained network called ``name``.
+    Args:
+        depth: layers with weights: 6n + 2 for n blocks in a stage, such as 8, 14, 20.
+        width: channels in the first stage; the later ones have twice and four times as many.
+        batch_norm: whether each convolution is followed by batch normalisation.
+        num_classes: number of outputs.
 
     Raises:
-        ValueError: if there is no network of that name.
+        ValueError: if there is no such depth or width.
+
+    Source: He et al. 2016, "Deep Residual Learning for Image Recognition", section 4.2.
+    """
+    if depth < 8 or (depth - 2) % 6:
+        raise ValueError(f"depth: expected 6n + 2, such as 8, 14 or 20, found {depth}")
+    if width < 1:
+        raise ValueError(f"width: expected at least 1, found {width}")
+    from torch import nn
+
+    from calib_utils.residual import ResidualBlock, convolution
+
+    n = (depth - 2) // 6
+    layers = [convolution(3, width, batch_norm=batch_norm), nn.ReLU()]
+    inputs = width
+    for stage in range(3):
+        for block in range(n):
+            outputs, stride = width * 2**stage, 2 if stage and not block else 1
+            layers.append(ResidualBlock(inputs, outputs, stride, batch_norm, blocks=3 * n))
+            inputs = outputs
+    pool = [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
+    return nn.Sequential(*layers, *pool, nn.Linear(inputs, num_classes))
+
+
+def convnet(batch_norm: bool = True, num_classes: int = 100) -> nn.Module:
+    """A plain network of six layers: five 3x3 convolutions and a linear layer.
+
+    Max pooling halves the image after the second, fourth and fifth convolution.
+
+    Args:
+        batch_norm: whether each convolution is followed by batch normalisation.
+        num_classes: number of outputs.
+
+    Source: the six-layer ConvNet of Guo et al. 2017, "On Calibration of Modern Neural
+    Networks", figure 2; they do not give its widths and pooling, which are ours.
+    """
+    from torch import nn
+
+    from calib_utils.residual import convolution
+
+    layers: list[nn.Module] = []
+    channels = (3, 32, 32, 64, 64, 128)
+    for number, (inputs, outputs) in enumerate(itertools.pairwise(channels), start=1):
+        layers += [convolution(inputs, outputs, batch_norm=batch_norm), nn.ReLU()]
+        if number in (2, 4, 5):
+            layers.append(nn.MaxPool2d(2))
+    return nn.Sequential(*layers, nn.Flatten(), nn.Linear(128 * 4 * 4, num_classes))
+
+
+_MODELS: dict[str, Callable[..., nn.Module]] = {
+    "cifar_resnet": cifar_resnet,
+    "convnet": convnet,
+    "lenet5": lenet5,
+    "resnet34": resnet34,
+}
+
+
+def build_model(name: str, num_classes: int = 100, **options: Any) -> nn.Module:
+    """Build the untrained network called ``name``.
+
+    Args:
+        name: of a function of this module.
+        num_classes: number of outputs.
+        options: what else that function takes, such as ``depth=14``.
+
+    Raises:
+        ValueError: if there is no network of that name, or it has no such option.
     """
     if name not in _MODELS:
         raise ValueError(f"name: there is no network {name!r}; choose one of {sorted(_MODELS)}")
-    return _MODELS[name](num_classes)
+    known = inspect.signature(_MODELS[name]).parameters.keys() - {"num_classes"}
+    if unknown := options.keys() - known:
+        raise ValueError(
+            f"options: {name} does not take {sorted(unknown)}; it takes {sorted(known) or 'none'}"
+        )
+    return _MODELS[name](num_classes=num_classes, **options)

@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from calib_utils.models import build_model, lenet5, resnet34
+from calib_utils.models import build_model, cifar_resnet, convnet, lenet5, resnet34
+from calib_utils.residual import ResidualBlock
 from calib_utils.small_convolutions import Conv3x3, speed_up_small_convolutions
 
 
@@ -37,7 +38,7 @@ def test_resnet34_throws_most_of_a_small_image_away_in_its_stem():
     assert stem(torch.zeros(1, 3, 32, 32)).shape == (1, 64, 8, 8)
 
 
-@pytest.mark.parametrize("name", ["lenet5", "resnet34"])
+@pytest.mark.parametrize("name", ["cifar_resnet", "convnet", "lenet5", "resnet34"])
 @pytest.mark.parametrize("num_classes", [10, 100])
 def test_outputs_are_one_logit_per_class(name, num_classes):
     model = build_model(name, num_classes).eval()
@@ -94,3 +95,83 @@ def test_other_convolutions_stay_as_they_are():
     ]
     model = speed_up_small_convolutions(nn.Sequential(*others))
     assert {type(layer) for layer in model} == {nn.Conv2d}
+
+
+def weighted_layers(model: nn.Module) -> int:
+    return sum(isinstance(layer, (nn.Conv2d, nn.Linear)) for layer in model.modules())
+
+
+class TestCifarResnet:
+    @pytest.mark.parametrize("depth", [8, 14, 20, 32, 56, 110])
+    def test_depth_counts_the_layers_with_weights(self, depth):
+        assert weighted_layers(cifar_resnet(depth)) == depth
+
+    def test_size_is_the_papers(self):
+        """Table 6 of He et al.: 0.27 million for 20 layers, and 0.85 for 56, with 10 classes."""
+        for depth, millions in ((20, 0.27), (56, 0.85)):
+            assert round(count(cifar_resnet(depth, num_classes=10)) / 1e6, 2) == millions
+
+    def test_size_counted_by_hand(self):
+        first = 9 * 3 * 4 + 2 * 4
+        stages = [9 * a * b + 9 * b * b + 4 * b for a, b in ((4, 4), (4, 8), (8, 16))]
+        assert count(cifar_resnet(8, width=4, num_classes=10)) == first + sum(stages) + 17 * 10
+
+    def test_images_shrink_to_32_16_and_8_pixels(self):
+        model, shapes = cifar_resnet(14, width=4).eval(), []
+        for layer in model.children():
+            layer.register_forward_hook(lambda _, __, y: shapes.append(tuple(y.shape[1:])))
+        model(torch.zeros(1, 3, 32, 32))
+        stages = [(4, 32, 32)] * 4 + [(8, 16, 16)] * 2 + [(16, 8, 8)] * 2
+        assert shapes == [*stages, (16, 1, 1), (16,), (100,)]
+
+    def test_shortcut_takes_every_second_pixel_and_adds_zeros(self):
+        block = ResidualBlock(2, 4, stride=2, batch_norm=False, blocks=3)  # its branch is zero
+        x = torch.rand(1, 2, 4, 4)
+        expected = torch.cat([x[:, :, ::2, ::2], torch.zeros(1, 2, 2, 2)], dim=1)
+        assert block(x).equal(expected)
+
+    def test_without_batch_normalisation_there_is_none(self):
+        model = cifar_resnet(20, batch_norm=False)
+        assert not [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
+        assert weighted_layers(model) == 20
+
+    def test_without_batch_normalisation_the_signal_keeps_its_size(self):
+        torch.manual_seed(0)
+        images = torch.randn(64, 3, 32, 32)
+        shallow, deep = (cifar_resnet(depth, batch_norm=False)(images) for depth in (8, 110))
+        assert deep.std() < 2 * shallow.std()
+
+    @pytest.mark.parametrize("depth", [2, 7, 10, 18, -4])
+    def test_bad_depth(self, depth):
+        with pytest.raises(ValueError, match=rf"depth: expected 6n \+ 2.*found {depth}"):
+            cifar_resnet(depth)
+
+    def test_bad_width(self):
+        with pytest.raises(ValueError, match="width: expected at least 1, found 0"):
+            cifar_resnet(width=0)
+
+
+class TestConvnet:
+    @pytest.mark.parametrize("batch_norm", [True, False])
+    def test_has_six_layers(self, batch_norm):
+        model = convnet(batch_norm)
+        assert weighted_layers(model) == 6
+        norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
+        assert len(norms) == 5 * batch_norm
+
+    def test_normalisation_has_two_weights_where_it_replaces_one_bias(self):
+        assert count(convnet(True)) - count(convnet(False)) == 32 + 32 + 64 + 64 + 128
+
+
+class TestBuildModel:
+    def test_options_reach_the_network(self):
+        built = build_model("cifar_resnet", 10, depth=14, width=4, batch_norm=False)
+        wanted = cifar_resnet(14, 4, batch_norm=False, num_classes=10)
+        shapes = [{k: v.shape for k, v in m.state_dict().items()} for m in (built, wanted)]
+        assert shapes[0] == shapes[1]
+
+    def test_unknown_option(self):
+        with pytest.raises(ValueError, match=r"convnet does not take \['depth'\].*'batch_norm'"):
+            build_model("convnet", depth=6)
+        with pytest.raises(ValueError, match=r"lenet5 does not take \['width'\].*none"):
+            build_model("lenet5", width=6)
