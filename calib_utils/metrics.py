@@ -41,6 +41,7 @@ __all__ = [
     "brier_score",
     "classwise_calibration_error",
     "expected_calibration_error",
+    "expected_calibration_interval",
     "maximum_calibration_error",
     "negative_log_likelihood",
     "reliability_bins",
@@ -70,6 +71,55 @@ def expected_calibration_error(
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", equation 3.
     """
     return _binning.expected_gap(_bins(probs, labels, n_bins, strategy))
+
+
+def expected_calibration_interval(
+    probs: Any,
+    labels: Any,
+    n_bins: int = 15,
+    *,
+    level: float = 0.95,
+    repeats: int = 1000,
+    seed: int = 0,
+) -> tuple[float, float]:
+    """Between which numbers the ECE lies, had other samples been drawn: a bootstrap interval.
+
+    Whole samples are drawn with replacement, as many as there are, and the ECE is computed,
+    ``repeats`` times over; the interval holds the middle ones. It speaks about the choice of
+    the samples, not about another training run. A drawn set is noisier than the set itself,
+    and noise adds to the ECE: so the interval of a small ECE reaches further up than down.
+
+    Args:
+        probs: (N, K), or (N,) for the positive class.
+        labels: (N,), integers from 0 to K - 1.
+        n_bins: how many bins of equal width, M.
+        level: the share of the results inside, above 0 and below 1.
+        repeats: how many sets are drawn.
+        seed: of the draws; the same seed gives the same interval.
+
+    Returns:
+        Its lower and its upper end, 0 to 1.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Efron, Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level: expected a number between 0 and 1, found {level!r}; try 0.95")
+    if repeats < 1:
+        raise ValueError(f"repeats: expected at least 1, found {repeats!r}; try 1000")
+    n_bins = check_n_bins(n_bins)
+    confidences, correct = _binning.confidence_and_correct(probs, labels)
+    bin_of = _binning.uniform_index(confidences, n_bins, precision(probs))
+    excess = confidences.astype(np.float64) - correct
+    n, rng, results = len(excess), np.random.default_rng(seed), np.empty(repeats)
+    for i in range(repeats):  # one set of indices fits in the cache, all of them would not
+        drawn = rng.integers(n, size=n)
+        sums = np.bincount(bin_of[drawn], excess[drawn], minlength=n_bins)
+        results[i] = np.abs(sums).sum() / n
+    low, high = np.quantile(results, [(1 - level) / 2, (1 + level) / 2])
+    return float(low), float(high)
 
 
 def maximum_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> float:
