@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
-from tools.book import Book
+from tools.book import Book, figure_of
 from tools.kernel import ExecutionError, Status, heartbeat, kernel_environment
 
 BUILD = Path("build")
@@ -66,6 +66,8 @@ def run_page(page: str, profile: str) -> None:
         )
     target = BUILD / "executed" / profile / f"{page}.ipynb"
     notebook = run(source, target, "svg", parameters)
+    for cell in notebook.cells:
+        check_pictures(cell, page)
     if parameters == defaults:
         notebook.cells = [
             cell
@@ -82,6 +84,22 @@ def parameters_of(notebook: NotebookNode) -> dict[str, Any]:
             lines = ast.parse(cell.source).body
             return {line.targets[0].id: ast.literal_eval(line.value) for line in lines}
     return {}
+
+
+def check_pictures(cell: NotebookNode, page: str) -> None:
+    """Raise ExecutionError unless the cell's pictures are the one that its metadata describes."""
+    pictures = sum(
+        any(kind.startswith("image/") for kind in output.get("data", {}))
+        for output in cell.get("outputs", [])
+    )
+    described = figure_of(cell.metadata) is not None
+    hidden = {"remove-cell", "remove-output"} & set(cell.metadata.get("tags", []))
+    if pictures != described and not hidden:
+        first = cell.source.partition("\n")[0]
+        raise ExecutionError(
+            f"{page}.md: cell `{first}` draws {pictures} pictures and describes {int(described)}: "
+            "each needs a cell of its own, with a figure's name, caption and alt text"
+        )
 
 
 def _engine(status: Status) -> type[NBClientEngine]:

