@@ -1,0 +1,522 @@
+"""Every recalibrator beside what a user would take instead, in one run.
+
+It needs a few packages more than the course, in an environment of their own (some are old
+friends of an older NumPy, and all together pull in some eighty others):
+
+    pip install netcal==1.4.0 probmetrics==1.3.0 betacal==1.1.0 torch-uncertainty==0.13.0
+    pip install rich einops torchinfo timm lightning h5py glest opencv-python-headless \
+        seaborn scikit-image jsonargparse rich-argparse
+
+A package that is missing is left out, and the table says so. Then
+
+    python benchmarks/recalibration.py                     # about ten minutes
+    python benchmarks/recalibration.py --sizes 5000x100    # one
+
+prints a table for each size and writes all to ``benchmarks/results/recalibration.json``, anew
+after each fit. Everything runs on one thread; times are medians of CPU time. The labels are
+drawn from softmax(z / 2), so the best map is known, and so is its NLL. Peers see the logits or
+log-probabilities where ours see logits less their mean, so the NLL of vector and matrix scaling
+differs a little between libraries; with few samples plain matrix scaling has no optimum, and
+what counts is the time to an NLL. The fits of peers have
+a budget of CPU time (``--budget``): one that a smaller size predicts to exceed it is skipped,
+and one that exceeds it is stopped. Both say "over budget".
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import argparse
+import contextlib
+import importlib
+import io
+import json
+import logging
+import math
+import platform
+import signal
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.special import log_softmax, softmax
+
+from calib_utils import recalibration as ours
+from calib_utils.recalibration import _affine
+
+RESULTS = Path(__file__).parent / "results" / "recalibration.json"
+SIZES = ("5000x100", "50000x100", "50000x1000")
+TEMPERATURE = 2.0
+NEW_SAMPLES = 10_000
+PACKAGES = (
+    "numpy",
+    "scipy",
+    "torch",
+    "scikit-learn",
+    "netcal",
+    "probmetrics",
+    "betacal",
+    "torch-uncertainty",
+)
+
+Predict = Callable[[np.ndarray], np.ndarray]  # from logits to probabilities
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Logits (N, K) in float32, their labels, and the forms in which peers want them."""
+
+    logits: np.ndarray
+    labels: np.ndarray
+
+    @cached_property
+    def probs(self) -> np.ndarray:
+        return softmax(self.logits.astype(np.float64), axis=1)
+
+    @cached_property
+    def tensors(self) -> tuple[torch.Tensor, torch.Tensor]:
+        return torch.from_numpy(self.logits), torch.from_numpy(self.labels)
+
+    @cached_property
+    def loader(self) -> torch.utils.data.DataLoader:
+        dataset = torch.utils.data.TensorDataset(*self.tensors)
+        return torch.utils.data.DataLoader(dataset, batch_size=10_000)
+
+
+def draw(n: int, k: int, seed: int) -> Samples:
+    """Logits with correlated classes, calibrated once they are divided by 2."""
+    rng = np.random.default_rng(seed)
+    classes = 0.45 * np.random.default_rng(k).standard_normal((32, k), np.float32)
+    logits = rng.standard_normal((n, 32), np.float32) @ classes
+    logits += 0.8 * rng.standard_normal((n, k), np.float32)
+    labels = np.empty(n, np.int64)
+    for start in range(0, n, 5_000):
+        rows = slice(start, start + 5_000)
+        sums = softmax(logits[rows].astype(np.float64), axis=1).cumsum(axis=1)
+        labels[rows] = (sums < rng.random((len(sums), 1))).sum(axis=1)
+    return Samples(np.float32(TEMPERATURE) * logits, np.minimum(labels, k - 1))
+
+
+# ------------------------------------------------------------------ contenders
+
+
+def fit_ours(make: Callable[[], ours.Recalibrator]) -> Callable[[Samples], Predict]:
+    def fit(samples: Samples) -> Predict:
+        fitted = make().fit(samples.logits, samples.labels)
+        return lambda logits: fitted.predict_proba(logits.astype(np.float64))
+
+    return fit
+
+
+def stopped_early(steps: int) -> Callable[[Samples], Predict]:
+    """Plain matrix scaling, stopped as peers are: with few samples its optimum is infinite."""
+
+    def fit(samples: Samples) -> Predict:
+        usual, _affine._MAX_STEPS = _affine._MAX_STEPS, steps
+        try:
+            return fit_ours(ours.MatrixScaling)(samples)
+        finally:
+            _affine._MAX_STEPS = usual
+
+    return fit
+
+
+def known_recipe(steps: int) -> Callable[[Samples], Predict]:
+    """Temperature scaling as many people know it: torch's LBFGS on T, in small steps."""
+
+    def fit(samples: Samples) -> Predict:
+        logits, labels = samples.tensors
+        temperature = torch.nn.Parameter(torch.tensor([1.5]))
+        optimiser = torch.optim.LBFGS([temperature], lr=0.01, max_iter=steps)
+
+        def closure() -> torch.Tensor:
+            optimiser.zero_grad()
+            loss = torch.nn.functional.cross_entropy(logits / temperature, labels)
+            loss.backward()
+            return loss
+
+        optimiser.step(closure)
+        found = temperature.item()
+        return lambda z: softmax(z.astype(np.float64) / found, axis=1)
+
+    return fit
+
+
+def fit_on_probs(module: str, make: Callable[[Any], Any]) -> Callable[[Samples], Predict]:
+    """A peer that takes probabilities, in float64, and maps new ones."""
+
+    def fit(samples: Samples) -> Predict:
+        peer = make(importlib.import_module(module))
+        peer.fit(samples.probs, samples.labels)
+        predict = peer.transform if hasattr(peer, "transform") else peer.predict_proba
+        return lambda logits: predict(softmax(logits.astype(np.float64), axis=1))
+
+    return fit
+
+
+def torch_uncertainty(name: str, **arguments: Any) -> Callable[[Samples], Predict]:
+    def fit(samples: Samples) -> Predict:
+        scalers = importlib.import_module("torch_uncertainty.post_processing")
+        k = samples.logits.shape[1]
+        lam = arguments.get("strength", 0.0) * k**2 / len(samples.logits)
+        more = (
+            {"num_classes": k}
+            if name in ("VectorScaler", "MatrixScaler", "DirichletScaler")
+            else {}
+        )
+        if lam:
+            more |= {"lambda_reg": lam * (k - 1) ** 2, "mu_reg": lam}
+        scaler = getattr(scalers, name)(**more)
+        scaler.fit(samples.loader, progress=False)
+        return lambda z: torch.softmax(scaler(torch.from_numpy(z)).double(), dim=1).detach().numpy()
+
+    return fit
+
+
+def scikit_temperature(samples: Samples) -> Predict:
+    calibration = importlib.import_module("sklearn.calibration")
+    peer = calibration._TemperatureScaling().fit(samples.logits, samples.labels)
+    return lambda logits: peer.predict(logits)
+
+
+def scikit_matrix(samples: Samples) -> Predict:
+    linear = importlib.import_module("sklearn.linear_model")
+    peer = linear.LogisticRegression(C=np.inf).fit(samples.logits, samples.labels)
+    return lambda logits: peer.predict_proba(logits)
+
+
+def each_class(
+    make: Callable[[], Any], column: bool = False, log_odds: bool = False
+) -> Callable[[Samples], Predict]:
+    """One peer for each class against the others, on its probability, then normalised."""
+
+    def inputs(probs: np.ndarray) -> np.ndarray:
+        if log_odds:
+            probs = np.clip(probs, 1e-300, 1 - 1e-16)
+            probs = np.log(probs) - np.log1p(-probs)
+        return np.ascontiguousarray(probs.T).reshape(probs.shape[::-1] + (1,) * column)
+
+    def fit(samples: Samples) -> Predict:
+        peers = [
+            make().fit(values, (samples.labels == k).astype(int))
+            for k, values in enumerate(inputs(samples.probs))
+        ]
+
+        def predict(logits: np.ndarray) -> np.ndarray:
+            columns = inputs(softmax(logits.astype(np.float64), axis=1))
+            found = [peer.predict(values) for peer, values in zip(peers, columns, strict=True)]
+            result = np.stack(found, axis=1)
+            return result / result.sum(axis=1, keepdims=True)
+
+        return predict
+
+    return fit
+
+
+def scikit_isotonic() -> Any:
+    return importlib.import_module("sklearn.isotonic").IsotonicRegression(out_of_bounds="clip")
+
+
+def scikit_sigmoid() -> Any:
+    return importlib.import_module("sklearn.calibration")._SigmoidCalibration()
+
+
+def betacal() -> Any:
+    return importlib.import_module("betacal").BetaCalibration(parameters="abm")
+
+
+def one_versus_rest(name: str, **arguments: Any) -> Callable[[Samples], Predict]:
+    return fit_ours(lambda: ours.OneVersusRest(getattr(ours, name)(**arguments)))
+
+
+NETCAL, PROBMETRICS = "netcal", "probmetrics.calibrators"
+# method: (how its cost grows with K, {contender: fit}); ours first.
+METHODS: dict[str, tuple[float, dict[str, Callable[[Samples], Predict]]]] = {
+    "temperature": (
+        1.0,
+        {
+            "calib_utils": fit_ours(ours.TemperatureScaling),
+            "known recipe, 50 steps": known_recipe(50),
+            "known recipe, 200 steps": known_recipe(200),
+            "scikit-learn": scikit_temperature,
+            "probmetrics": fit_on_probs(PROBMETRICS, lambda m: m.get_calibrator("temp-scaling")),
+            "netcal": fit_on_probs(NETCAL + ".scaling", lambda m: m.TemperatureScaling()),
+            "torch-uncertainty": torch_uncertainty("TemperatureScaler"),
+        },
+    ),
+    "ensemble temperature": (1.0, {"calib_utils": fit_ours(ours.EnsembleTemperatureScaling)}),
+    "vector": (
+        1.0,
+        {
+            "calib_utils": fit_ours(ours.VectorScaling),
+            "probmetrics": fit_on_probs(
+                PROBMETRICS, lambda m: m.logistic.VectorScalingCalibrator()
+            ),
+            "probmetrics, SVS (ridge)": fit_on_probs(PROBMETRICS, lambda m: m.SVSCalibrator()),
+            "torch-uncertainty": torch_uncertainty("VectorScaler"),
+            "netcal": fit_on_probs(NETCAL + ".scaling", lambda m: m.LogisticCalibration()),
+        },
+    ),
+    "matrix, plain": (
+        1.5,
+        {
+            "calib_utils": fit_ours(ours.MatrixScaling),
+            "calib_utils, stopped after 20 steps": stopped_early(20),
+            "scikit-learn": scikit_matrix,
+            "probmetrics": fit_on_probs(
+                PROBMETRICS, lambda m: m.logistic.MatrixScalingCalibrator()
+            ),
+            "torch-uncertainty": torch_uncertainty("MatrixScaler"),
+        },
+    ),
+    "matrix, regularised": (
+        1.5,
+        {"calib_utils": fit_ours(lambda: ours.MatrixScaling(regularization=1.0))},
+    ),
+    "structured matrix": (
+        1.5,
+        {
+            "calib_utils": fit_ours(ours.StructuredMatrixScaling),
+            "probmetrics": fit_on_probs(PROBMETRICS, lambda m: m.SMSCalibrator()),
+        },
+    ),
+    "Dirichlet (ODIR)": (
+        1.5,
+        {
+            "calib_utils": fit_ours(ours.DirichletCalibration),
+            "torch-uncertainty": torch_uncertainty("DirichletScaler", strength=1.0),
+        },
+    ),
+    "histogram, one-versus-rest": (
+        1.0,
+        {
+            "calib_utils": one_versus_rest("HistogramBinning"),
+            "netcal": fit_on_probs(NETCAL + ".binning", lambda m: m.HistogramBinning(bins=15)),
+            "torch-uncertainty": torch_uncertainty("HistogramBinningScaler"),
+        },
+    ),
+    "isotonic, one-versus-rest": (
+        1.0,
+        {
+            "calib_utils": one_versus_rest("IsotonicRegression"),
+            "scikit-learn, each class": each_class(scikit_isotonic),
+            "netcal": fit_on_probs(NETCAL + ".binning", lambda m: m.IsotonicRegression()),
+            "torch-uncertainty": torch_uncertainty("IsotonicRegressionScaler"),
+        },
+    ),
+    "Platt, one-versus-rest": (
+        1.0,
+        {
+            "calib_utils": one_versus_rest("PlattScaling", smooth_targets=True),
+            "scikit-learn, each class": each_class(scikit_sigmoid, log_odds=True),
+        },
+    ),
+    "beta, one-versus-rest": (
+        1.0,
+        {
+            "calib_utils": one_versus_rest("BetaCalibration"),
+            "betacal, each class": each_class(betacal, column=True),
+        },
+    ),
+    "BBQ, one-versus-rest": (
+        1.0,
+        {
+            "calib_utils": one_versus_rest("BayesianBinningIntoQuantiles"),
+            "netcal (BIC)": fit_on_probs(NETCAL + ".binning", lambda m: m.BBQ()),
+            "torch-uncertainty (15 bins)": torch_uncertainty("BBQScaler"),
+        },
+    ),
+}
+
+
+# ------------------------------------------------------------------ measuring
+
+
+class OverBudget(Exception):
+    pass
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Without the progress bars and warnings of many fits."""
+    logging.disable(logging.WARNING)
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+        np.errstate(all="ignore"),
+    ):
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextlib.contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """Raise OverBudget after this much CPU time."""
+
+    def stop(*_: object) -> None:
+        raise OverBudget
+
+    previous = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds if math.isfinite(seconds) else 0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, previous)
+
+
+def mean_nll(predict: Predict, samples: Samples) -> float:
+    """From probabilities; infinite if a label got 0."""
+    total = 0.0
+    for start in range(0, len(samples.labels), 5_000):
+        rows = slice(start, start + 5_000)
+        labels = samples.labels[rows]
+        probs = np.asarray(predict(samples.logits[rows]), np.float64)
+        total -= np.log(probs[np.arange(len(labels)), labels]).sum()
+    return float(total / len(samples.labels))
+
+
+def measure(
+    fit: Callable[[Samples], Predict], samples: Samples, new: Samples, budget: float
+) -> dict[str, Any]:
+    """Median time of up to five fits (fewer of slow ones), and the NLL reached."""
+    with quiet():
+        try:
+            with at_most(budget):
+                times: list[float] = []
+                while not times or (len(times) < 5 and sum(times) < 2):
+                    start = time.process_time()
+                    predict = fit(samples)
+                    times.append(time.process_time() - start)
+            fitted, unseen = mean_nll(predict, samples), mean_nll(predict, new)
+        except OverBudget:
+            return {"note": "over budget"}
+        except ImportError as error:
+            return {"note": f"not installed ({error.name})"}
+        except Exception as error:  # a peer's, on input that is fine: worth a line in the table
+            return {"note": f"failed: {type(error).__name__}"}
+    return {"ms": 1000 * median(times), "nll": finite(fitted), "nll_new": finite(unseen)}
+
+
+def finite(value: float) -> float | str:
+    """JSON has no infinity."""
+    return value if math.isfinite(value) else "infinite"
+
+
+def predicted(earlier: list[dict], n: int, k: int, power: float) -> float:
+    """Seconds that a fit may take, from the largest size that it was measured at."""
+    done = [row for row in earlier if "ms" in row]
+    if done:
+        last = done[-1]
+        return last["ms"] / 1000 * (n / last["n"]) * (k / last["k"]) ** power
+    return math.inf if any(row["note"] == "over budget" for row in earlier) else 0.0
+
+
+def write(results: dict[str, Any]) -> None:
+    RESULTS.parent.mkdir(exist_ok=True)
+    partial = RESULTS.with_suffix(".partial")
+    partial.write_text(json.dumps(results, indent=1) + "\n")
+    partial.replace(RESULTS)
+
+
+def markdown(rows: list[dict], n: int, k: int, best: dict[str, float]) -> str:
+    lines = [
+        f"\n{n:,} x {k:,}: the true map has an NLL of {best['nll']:.4f} on the fitted samples "
+        f"and {best['nll_new']:.4f} on new ones.\n",
+        "| method | library | fit, ms | times ours | NLL, fitted | NLL, new |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        if row["library"] == "calib_utils":
+            unit = row.get("ms")
+        if "ms" not in row:
+            cells = f"{row['note']} | | |"
+        else:
+            ratio = f"{row['ms'] / unit:.1f}" if unit else ""
+            losses = [x if isinstance(x, str) else f"{x:.4f}" for x in (row["nll"], row["nll_new"])]
+            cells = f"{row['ms']:.0f} | {ratio} | {losses[0]} | {losses[1]}"
+        lines.append(f"| {row['method']} | {row['library']} | {cells} |")
+    return "\n".join(lines)
+
+
+def cpu_name() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.split(": ")[1] for line in lines if line.startswith("model name")), "unknown")
+
+
+def versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    return found
+
+
+def warm_up() -> None:
+    """Import what the fits import, so that no clock counts it."""
+    samples = draw(200, 3, seed=2)
+    for _, contenders in METHODS.values():
+        for fit in contenders.values():
+            measure(fit, samples, samples, 10)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--sizes", nargs="+", default=SIZES, help="such as 5000x100")
+    parser.add_argument("--budget", type=float, default=20, help="seconds for a peer's fit")
+    arguments = parser.parse_args()
+    torch.set_num_threads(1)
+    warm_up()
+    results: dict[str, Any] = {
+        "cpu": cpu_name(),
+        "threads": torch.get_num_threads(),
+        "versions": versions(),
+        "temperature": TEMPERATURE,
+        "budget_s": arguments.budget,
+        "true_map": {},
+        "rows": [],
+    }
+    for size in arguments.sizes:
+        n, k = map(int, size.split("x"))
+        samples, new = draw(n, k, seed=0), draw(NEW_SAMPLES, k, seed=1)
+        samples.probs, samples.loader  # noqa: B018 (computed here, so that no clock counts it)
+        best = {
+            name: mean_nll(lambda z: np.exp(log_softmax(z / TEMPERATURE, axis=1)), s)
+            for name, s in (("nll", samples), ("nll_new", new))
+        }
+        results["true_map"][size] = best
+        for method, (power, contenders) in METHODS.items():
+            for library, fit in contenders.items():
+                earlier = [
+                    row
+                    for row in results["rows"]
+                    if (row["method"], row["library"]) == (method, library)
+                ]
+                budget = math.inf if library.startswith("calib_utils") else arguments.budget
+                if predicted(earlier, n, k, power) > budget:
+                    found: dict[str, Any] = {"note": "over budget"}
+                else:
+                    found = measure(fit, samples, new, budget)
+                row = {"method": method, "library": library, "n": n, "k": k, **found}
+                results["rows"].append(row)
+                write(results)
+        rows = [row for row in results["rows"] if (row["n"], row["k"]) == (n, k)]
+        print(markdown(rows, n, k, best), flush=True)
+
+
+if __name__ == "__main__":
+    main()
