@@ -20,8 +20,10 @@ book: $(INSTALLED) ## Run what has changed, compare its outputs, build build/htm
 notebooks: $(INSTALLED) ## Run the chapters and store their outputs anew (CHAPTER=02 for one)
 	$(BIN)/python -m tools.notebooks --execute $(CHAPTER)
 
+# Torch on one thread, since two tests run at a time; the site is tested once it is built.
+test: export OMP_NUM_THREADS := 1
 test: $(INSTALLED) ## Run every test: the code, the notebooks, the built site
-	$(BIN)/python -m pytest --ignore=tests/test_site.py
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --ignore=tests/test_site.py
 	@$(MAKE) --no-print-directory book
 	$(BIN)/python -m pytest tests/test_site.py
 
