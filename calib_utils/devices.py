@@ -50,11 +50,15 @@ def environment(device: torch.device) -> dict[str, Any]:
     """What a run depends on besides its recipe: "versions", "hardware" and "date"."""
     import torch
 
+    from calib_utils.distributed import world_size
+
     if device.type == "cuda":
         hardware = torch.cuda.get_device_name(device)
     else:
         threads = torch.get_num_threads()
         hardware = f"{_processor()}, {threads} thread{'s' * (threads > 1)}"
+    if world_size() > 1:
+        hardware = f"{world_size()} processes, each {hardware}"
     versions = {name: version(name) for name in ("numpy", "torch", "torchvision")}
     return {
         "versions": {"calib_utils": __version__, "python": platform.python_version()} | versions,

@@ -33,7 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         records.record_path(
             args.record, "test", args.folder
         )  # a bad name fails now, not in an hour
-        _run(args)
+        from calib_utils.distributed import process_group
+
+        with process_group():
+            _run(args)
     except (ValueError, OSError, FloatingPointError) as error:
         parser.exit(1, f"error: {error}\n")
 
@@ -43,7 +46,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m calib_utils.training",
         description="Train a network with the course's recipe and store its predictions. A run "
         "that was stopped goes on from its checkpoint when the same command is given again; "
-        "one that was complete only writes its records.",
+        "one that was complete only writes its records. Under torchrun several GPUs share one run.",
     )
     add = parser.add_argument
     add("--model", choices=("resnet34", "lenet5"), required=True)
@@ -65,6 +68,8 @@ def _parser() -> argparse.ArgumentParser:
 def _run(args: argparse.Namespace) -> None:
     import torch
 
+    from calib_utils.distributed import rank
+
     device = choose_device(args.device)
     asked = {"epochs": args.epochs, "learning_rate": args.learning_rate}
     recipe = replace(
@@ -77,6 +82,8 @@ def _run(args: argparse.Namespace) -> None:
     history = train(
         model, training, recipe, seed=args.seed, device=device, checkpoint=args.checkpoint
     )
+    if rank() > 0:
+        return
     facts = read_facts(args.checkpoint)
     made = facts.get("environment") or environment(device)
     seconds = median(entry["seconds"] for entry in history)

@@ -3,22 +3,22 @@
 The images live on the device, and each batch is cropped, flipped and normalised there
 in a few tensor operations. All that is random in an epoch comes from the seed and the
 epoch's number, so a run that was killed ends at the weights of one that was not: bit for
-bit on a CPU with as many threads; on a GPU up to the order in which it adds.
+bit on a CPU with as many threads; on a GPU up to the order in which it adds. Several
+processes, started by torchrun, train one network together: see `calib_utils.distributed`.
 """
 
 from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calib_utils._progress import progress_bars
 from calib_utils.checkpoints import load_checkpoint, save_checkpoint
 from calib_utils.devices import choose_device, environment, precision
 
@@ -110,8 +110,8 @@ def train(
         device: where to train; the GPU if there is one, by default.
         checkpoint: a file that is rewritten after each epoch. If it is there already, the
             run goes on from it, or ends at once if it was complete.
-        after_epoch: called with the model in evaluation mode; what it returns joins the
-            epoch's entry in the history.
+        after_epoch: called with the model in evaluation mode, in the first process only;
+            what it returns joins the epoch's entry in the history.
         progress: whether to show progress bars.
 
     Returns:
@@ -120,13 +120,22 @@ def train(
 
     Raises:
         ValueError: if the seed is out of range, the network has fewer outputs than the images
-            have classes, or the checkpoint is damaged or of another recipe, seed or network.
+            have classes, a batch has fewer images than there are processes, or the checkpoint
+            is damaged, of another recipe, seed or network, or not there for all processes.
         FloatingPointError: if the loss stops being a finite number.
     """
     import torch
 
+    from calib_utils.distributed import from_first, rank, replicate, world_size
+
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed: expected 0 to {2**32 - 1}, found {seed}")
+    smallest = len(data) % recipe.batch_size or recipe.batch_size
+    if smallest < world_size():
+        raise ValueError(
+            f"batch_size: {len(data)} images leave a batch of {smallest} for {world_size()} "
+            "processes; choose another batch size, or fewer processes"
+        )
     device = _place(model, device)
     optimiser = torch.optim.SGD(
         model.parameters(),
@@ -138,17 +147,20 @@ def train(
     history: list[dict[str, float]] = []
     if checkpoint and Path(checkpoint).exists():
         history = load_checkpoint(Path(checkpoint), model, optimiser, recipe, seed)
+    if len(history) != from_first(len(history)):
+        raise ValueError(f"checkpoint: not every process finds {checkpoint}; share its folder")
 
+    first, replica = rank() == 0, replicate(model)
     batches = _Batches(data, device, recipe.crop_padding)
-    tqdm = _progress_bars(progress)
+    tqdm = progress_bars(progress and first)
     with tqdm(desc="training", initial=len(history), total=recipe.epochs, unit="epoch") as bar:
         for epoch in range(len(history), recipe.epochs):
-            entry = _train_epoch(model, batches, optimiser, recipe, seed, epoch, tqdm)
-            if after_epoch:
+            entry = _train_epoch(replica, batches, optimiser, recipe, seed, epoch, tqdm)
+            if after_epoch and first:
                 model.eval()
                 entry |= after_epoch(model)
-            history.append(entry)
-            if checkpoint:
+            history.append(from_first(entry))
+            if checkpoint and first:
                 facts = {"recipe": asdict(recipe), "seed": seed, "history": history}
                 facts["environment"] = environment(device)
                 save_checkpoint(Path(checkpoint), model, optimiser, facts)
@@ -233,14 +245,6 @@ def _epoch_draws(n: int, recipe: Recipe, seed: int, epoch: int) -> tuple[torch.T
     return order, torch.cat([crops, flips])
 
 
-def _progress_bars(shown: bool) -> Callable[..., Any]:
-    """Bars of tqdm. `disable` is given only to hide one, so that TQDM_DISABLE=1 has its effect."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a notebook without ipywidgets gets bars of text
-        from tqdm.auto import tqdm
-    return tqdm if shown else partial(tqdm, disable=True)
-
-
 def _train_epoch(
     model: nn.Module,
     batches: _Batches,
@@ -252,6 +256,8 @@ def _train_epoch(
 ) -> dict[str, float]:
     """One pass over the images; returns its entry in the history."""
     import torch
+
+    from calib_utils.distributed import add_up, share, world_size
 
     start = time.perf_counter()
     device, n = batches.images.device, len(batches.labels)
@@ -266,7 +272,8 @@ def _train_epoch(
     model.train()
     steps = range(0, n, recipe.batch_size)
     for first in tqdm(steps, f"epoch {epoch + 1}", leave=False):
-        step = slice(first, first + recipe.batch_size)
+        end = min(first + recipe.batch_size, n)
+        step = share(first, end)
         images, labels = batches.augmented(order[step], draws[:, step]), batches.labels[order[step]]
         with torch.autocast(device.type, arithmetic, enabled=arithmetic == torch.bfloat16):
             logits = model(images)
@@ -277,15 +284,16 @@ def _train_epoch(
             )
         loss = torch.nn.functional.cross_entropy(logits.float(), labels)
         optimiser.zero_grad(set_to_none=True)
-        loss.backward()
+        # Over the batch, the mean of the processes' gradients is then the gradient of the mean.
+        (loss * (world_size() * len(labels) / (end - first))).backward()
         optimiser.step()
         loss_sum += loss.detach() * len(labels)
         correct += (logits.detach().argmax(dim=1) == labels).sum()
     entry = {
         "epoch": epoch + 1,
         "learning_rate": recipe.learning_rate_at(epoch),
-        "train_loss": loss_sum.item() / n,
-        "train_accuracy": correct.item() / n,
+        "train_loss": add_up(loss_sum).item() / n,
+        "train_accuracy": add_up(correct).item() / n,
         "seconds": time.perf_counter() - start,
     }
     if not math.isfinite(entry["train_loss"]):
