@@ -215,6 +215,14 @@ def test_bbq_prior_keeps_away_from_zero_and_one():
     assert ((probs.predict_proba(scores) > 0) & (probs.predict_proba(scores) < 1)).all()
 
 
+def test_bbq_scores_on_a_threshold_belong_to_the_step_below():
+    scores, labels = np.arange(1, 31) / 64, np.repeat([0, 1, 0], 10)
+    fitted = BayesianBinningIntoQuantiles(inputs="scores").fit(scores, labels)
+    assert len(fitted.thresholds_) > 3
+    on, below = fitted.predict_proba(fitted.thresholds_), fitted.probabilities_[:-1]
+    np.testing.assert_array_equal(on, below)
+
+
 def test_bbq_comes_near_a_known_map():
     z, labels = binary(50_000, slope=0.5, intercept=0.3)
     probs = BayesianBinningIntoQuantiles().fit(z, labels).predict_proba(z)
