@@ -106,10 +106,11 @@ def reads(page):
 
 # The last chapters are the longest: begin with them.
 CHAPTERS = book.chapters[::-1]
-# Pictures for pages that are no notebooks, by the script that draws them.
-PICTURES = {
-    script: BUILD / "figures" / f"{script.stem}.svg"
-    for script in sorted(Path("book/figures").glob("*.py"))
+# Pictures and tables for pages that are no notebooks, by the script that makes them.
+PARTS = {
+    script: BUILD / folder / f"{script.stem}{suffix}"
+    for folder, suffix in (("figures", ".svg"), ("tables", ".md"))
+    for script in sorted(Path("book", folder).glob("*.py"))
 }
 
 
@@ -156,15 +157,17 @@ def task_nbval():
         }
 
 
-def task_figures():
-    """Draw the pictures of the pages that are no notebooks."""
-    for script, picture in PICTURES.items():
+def task_parts():
+    """Draw the pictures, and write the tables, of the pages that are no notebooks."""
+    sources = {"figures": "calib_utils", "tables": "benchmarks/results"}
+    for script, part in PARTS.items():
+        folder = script.parent.name
         yield {
-            "name": script.stem,
-            "actions": [[sys.executable, str(script), str(picture)]],
-            "file_dep": [script, *everything("calib_utils"), *existing("requirements.lock")],
-            "targets": [picture],
-            "title": lambda task: f"draw {task.name.partition(':')[2]}",
+            "name": f"{folder}/{script.stem}",
+            "actions": [[sys.executable, str(script), str(part)]],
+            "file_dep": [script, *everything(sources[folder]), *existing("requirements.lock")],
+            "targets": [part],
+            "title": lambda task: f"make {task.name.partition(':')[2]}",
         }
 
 
@@ -176,7 +179,7 @@ def task_site():
         "task_dep": ["nbval"],
         "file_dep": [
             *executed,
-            *PICTURES.values(),
+            *PARTS.values(),
             *everything("book"),
             *existing("_config.yml", "_toc.yml", "requirements.lock"),
             *tools("book", "site", "sphinx_extension"),

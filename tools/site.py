@@ -47,10 +47,9 @@ def stage(book: Book, profile: str, folder: Path) -> None:
     """Copy pages, pictures and executed notebooks to where Sphinx builds."""
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree("book", folder / "book")
-    if (BUILD / "figures").exists():
-        shutil.copytree(BUILD / "figures", folder / "book/figures", dirs_exist_ok=True)
-    if (BUILD / "figures").exists():  # drawn for pages that are no notebooks
-        shutil.copytree(BUILD / "figures", folder / "book/figures", dirs_exist_ok=True)
+    for parts in ("figures", "tables"):  # made for pages that are no notebooks
+        if (BUILD / parts).exists():
+            shutil.copytree(BUILD / parts, folder / "book" / parts, dirs_exist_ok=True)
     shutil.copytree(BUILD / "executed" / profile / "notebooks", folder / "notebooks")
     shutil.copy("_toc.yml", folder)
     config = yaml.safe_dump(site_config(book), allow_unicode=True)

@@ -1,0 +1,215 @@
+"""The tables of the benchmark page: `python book/tables/benchmarks.py TARGET`.
+
+Reads what the scripts in `benchmarks/` have measured and writes it as Markdown, each table with
+where it was measured and a sentence that reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+RESULTS = Path("benchmarks/results")
+OURS = "calib_utils"
+SAME_NLL = 1e-4  # fits whose NLLs differ by less are called equally good
+
+
+def table(head: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [head, ["---"] + ["--:"] * (len(head) - 1), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def short(number: float) -> str:
+    """Two or three significant digits, with commas and without an exponent."""
+    digits = max(0, 2 - len(f"{abs(number):.0f}")) if abs(number) >= 1 else 2
+    return f"{float(f'{number:.3g}'):,.{digits}f}"
+
+
+def milliseconds(value: float) -> str:
+    return f"{short(value / 1000)} s" if value >= 10_000 else f"{short(value)} ms"
+
+
+def times(peer: float, ours: float) -> str:
+    """How a peer's time compares with ours, in words."""
+    if peer >= ours:
+        return f"{short(peer / ours)} times as long as"
+    return f"{short(peer / ours)} of the time of"
+
+
+def machine(results: dict[str, Any], *facts: str) -> str:
+    versions = ", ".join(f"{name} {text}" for name, text in results["versions"].items())
+    hardware = results.get("hardware") or results["cpu"]
+    threads = "" if "thread" in hardware else f"{results['threads']} thread"
+    return f"Measured on: {', '.join(filter(None, [hardware, threads, *facts]))}. {versions}."
+
+
+def ece(results: dict[str, Any]) -> str:
+    """Time, memory and error of the ECE, by number of predictions."""
+    parts = [machine(results)]
+    for size, rows in results.items():
+        if not isinstance(rows, list):
+            continue
+        parts += [
+            "### " + re.sub("[0-9]+", lambda n: f"{int(n[0]):,}", size).replace(" x ", " by "),
+            table(
+                ["", "time", "ratio", "extra MB", "error"],
+                (
+                    [
+                        row["name"],
+                        milliseconds(row["ms"]),
+                        short(row["ratio"]),
+                        "?" if row["extra_mb"] is None else short(row["extra_mb"]),
+                        "" if row["error"] is None else f"{row['error']:.0e}",
+                    ]
+                    for row in rows
+                ),
+            ),
+        ]
+        mine = [row for row in rows if row["name"].startswith(OURS)]
+        ours = min(mine, key=lambda row: row["ms"])
+        peers = [row for row in rows if row not in mine and row["error"] is not None]
+        read = [f"{row['name']} takes {times(row['ms'], ours['ms'])} {OURS}" for row in peers]
+        parts.append(f"{'; '.join(read)}.")
+    return "\n\n".join(parts)
+
+
+def training(results: dict[str, Any]) -> str:
+    """An epoch of the course's training beside one of the tutorial script's."""
+    rows = results["rows"]
+    script, ours = rows
+    parts = [
+        machine(results, f"{results['workers']} workers"),
+        table(
+            ["", "seconds an epoch", "images a second", "ratio", "test accuracy, %"],
+            (
+                [
+                    row["name"],
+                    short(median(row["seconds_per_epoch"])),
+                    short(row["images_per_second"]),
+                    short(row["times_the_script"]),
+                    f"{100 * row['test_accuracy']:.1f}",
+                ]
+                for row in rows
+            ),
+        ),
+        f"An epoch of {script['name']} takes "
+        f"{times(ours['images_per_second'], script['images_per_second'])} one of {OURS} "
+        f"({results['training_images']:,} images, {results['epochs']} epochs each).",
+    ]
+    return "\n\n".join(parts)
+
+
+def recalibration(results: dict[str, Any]) -> str:
+    """Every recalibrator beside its peers, by number of samples and classes."""
+    parts = [machine(results)]
+    sizes = dict.fromkeys((row["n"], row["k"]) for row in results["rows"])
+    for n, k in sizes:
+        rows = [row for row in results["rows"] if (row["n"], row["k"]) == (n, k)]
+        best = results["true_map"][f"{n}x{k}"]
+        methods = dict.fromkeys(row["method"] for row in rows)
+        parts += [
+            f"### {n:,} samples, {k:,} classes",
+            f"The map from which the labels were drawn has an NLL of {best['nll']:.4f} on the "
+            f"samples that are fitted and of {best['nll_new']:.4f} on new ones.",
+            table(
+                ["method", "library", "time", "ratio", "NLL, fitted", "NLL, new"],
+                (
+                    fit_row(row, ours_of(rows, row["method"]), first=row in firsts(rows))
+                    for row in rows
+                ),
+            ),
+            "\n".join(filter(None, (read_method(rows, method) for method in methods))),
+        ]
+    return "\n\n".join(parts)
+
+
+def firsts(rows: list[dict]) -> list[dict]:
+    """The first row of each method, which names it."""
+    return list({row["method"]: row for row in reversed(rows)}.values())
+
+
+def ours_of(rows: list[dict], method: str) -> dict | None:
+    found = (r for r in rows if (r["method"], r["library"]) == (method, OURS) and "ms" in r)
+    return next(found, None)
+
+
+def fit_row(row: dict, ours: dict | None, first: bool) -> list[str]:
+    name = [row["method"] if first else "", row["library"]]
+    if "ms" not in row:
+        return [*name, row["note"], "", "", ""]
+    losses = [x if isinstance(x, str) else f"{x:.4f}" for x in (row["nll"], row["nll_new"])]
+    ratio = short(row["ms"] / ours["ms"]) if ours else ""
+    return [*name, milliseconds(row["ms"]), ratio, *losses]
+
+
+def read_method(rows: list[dict], method: str) -> str:
+    """What the table says of one method: its fastest peer that fits as well."""
+    ours = ours_of(rows, method)
+    peers = [
+        row
+        for row in rows
+        if row["method"] == method and not row["library"].startswith(OURS) and "ms" in row
+    ]
+    if not ours or not peers:
+        return ""
+    equal = [row for row in peers if as_good(row["nll"], ours["nll"])]
+    if not equal:
+        return f"- {method}: no peer fits as well as {OURS}."
+    fastest = min(equal, key=lambda row: row["ms"])
+    return (
+        f"- {method}: {fastest['library']}, the fastest of the peers that fit as well, takes "
+        f"{times(fastest['ms'], ours['ms'])} {OURS}."
+    )
+
+
+def as_good(loss: float | str, than: float | str) -> bool:
+    if isinstance(loss, str) or isinstance(than, str):  # infinite
+        return isinstance(than, str)
+    return loss <= than + SAME_NLL
+
+
+SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
+    "ece": (
+        "The expected calibration error",
+        "The ECE of calibrated float32 predictions with 15 bins: CPU time, the memory taken beside "
+        "the data, and the distance from the ECE that exact sums give. The ratio is to one pass "
+        "over the array; for the stream in batches, where the metric is updated batch by batch, "
+        f"it is to {OURS}.",
+        ece,
+    ),
+    "recalibration": (
+        "Fitting the recalibrators",
+        "Each method of the {ref}`chapter on methods <calibration-methods>` beside the libraries "
+        "that have it, on logits that are twice too large: CPU time of one fit, and the NLL that "
+        f"it reaches. The ratio is to {OURS}. Less NLL on the fitted samples means that the fit "
+        "came nearer to its optimum; on new samples it may mean the opposite.",
+        recalibration,
+    ),
+    "training": (
+        "An epoch of training",
+        "An epoch of ResNet-34 on CIFAR-100 with the recipe of the "
+        "{ref}`lab <resnet34-lab>`, beside the script that most tutorials use: images "
+        "prepared one by one by the workers of a DataLoader, all arithmetic in float32.",
+        training,
+    ),
+}
+
+
+def main(target: Path) -> None:
+    parts = []
+    for name, (title, about, section) in SECTIONS.items():
+        path = RESULTS / f"{name}.json"
+        if path.exists():  # measured
+            results = json.loads(path.read_text("utf-8"))
+            parts += [f"## {title}", f"{about} (`benchmarks/{name}.py`)", section(results)]
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text("\n\n".join(parts) + "\n", "utf-8")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,127 @@
+"""The tables of the benchmark page, from results that are made up here."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+REPOSITORY = Path(__file__).parents[1]
+SCRIPT = REPOSITORY / "book/tables/benchmarks.py"
+
+
+def page(folder: Path, **results: dict) -> str:
+    """What the script writes in a folder with these results."""
+    (folder / "benchmarks/results").mkdir(parents=True)
+    for name, content in results.items():
+        path = folder / f"benchmarks/results/{name}.json"
+        path.write_text(json.dumps(content), "utf-8")
+    subprocess.run([sys.executable, SCRIPT, "build/tables/page.md"], cwd=folder, check=True)
+    return (folder / "build/tables/page.md").read_text("utf-8")
+
+
+def ece_row(name, ms, error):
+    return {"name": name, "ms": ms, "ratio": ms / 2, "extra_mb": None, "error": error}
+
+
+ECE = {
+    "cpu": "A processor",
+    "threads": 1,
+    "versions": {"numpy": "9.9"},
+    "20000 x 100": [
+        ece_row("one pass over the array (sum)", 2.0, None),
+        ece_row("calib_utils, torch tensors", 5.0, 1e-17),
+        ece_row("calib_utils, NumPy arrays", 4.0, 1e-17),
+        ece_row("slow peer", 14_000.0, 1e-7),
+        ece_row("quick peer", 1.0, 0.5),
+    ],
+}
+
+
+def fit(library, method="vector", **found):
+    return {"method": method, "library": library, "n": 5000, "k": 100, **found}
+
+
+RECALIBRATION = {
+    "cpu": "A processor",
+    "threads": 1,
+    "versions": {},
+    "true_map": {"5000x100": {"nll": 1.5, "nll_new": 1.6}},
+    "rows": [
+        fit("calib_utils", ms=10.0, nll=1.4, nll_new=1.7),
+        fit("worse peer", ms=1.0, nll=1.41, nll_new=1.7),
+        fit("equal peer", ms=35.0, nll=1.40005, nll_new=1.7),
+        fit("slower equal peer", ms=70.0, nll=1.4, nll_new=1.7),
+        fit("late peer", note="over budget"),
+        fit("calib_utils", "matrix", ms=10.0, nll=0.1, nll_new="infinite"),
+        fit("peer", "matrix", ms=10.0, nll=0.2, nll_new=3.0),
+    ],
+}
+
+TRAINING = {
+    "hardware": "A card, 2 threads",
+    "threads": 2,
+    "workers": 8,
+    "epochs": 2,
+    "training_images": 45_000,
+    "versions": {"torch": "9"},
+    "rows": [
+        {
+            "name": name,
+            "seconds_per_epoch": [seconds, seconds],
+            "images_per_second": 45_000 / seconds,
+            "times_the_script": 90 / seconds,
+            "test_accuracy": 0.5,
+        }
+        for name, seconds in (("the script", 90), ("calib_utils", 36))
+    ],
+}
+
+
+def test_ece(tmp_path):
+    text = page(tmp_path, ece=ECE)
+    assert "Measured on: A processor, 1 thread. numpy 9.9." in text
+    assert "### 20,000 by 100" in text
+    assert "| slow peer | 14 s | 7,000 | ? | 1e-07 |" in text
+    # Against the faster of our two rows.
+    assert "slow peer takes 3,500 times as long as calib_utils" in text
+    assert "quick peer takes 0.25 of the time of calib_utils" in text
+    assert "one pass over the array (sum) takes" not in text
+
+
+def test_recalibration(tmp_path):
+    text = page(tmp_path, recalibration=RECALIBRATION)
+    assert "| vector | calib_utils | 10 ms | 1.0 | 1.4000 | 1.7000 |" in text
+    assert "|  | equal peer | 35 ms | 3.5 | 1.4001 | 1.7000 |" in text
+    assert "|  | late peer | over budget |  |  |  |" in text
+    assert "infinite" in text
+    assert (
+        "- vector: equal peer, the fastest of the peers that fit as well, takes 3.5 times as "
+        "long as calib_utils." in text
+    )
+    assert "- matrix: no peer fits as well as calib_utils." in text
+
+
+def test_training(tmp_path):
+    text = page(tmp_path, training=TRAINING)
+    assert "Measured on: A card, 2 threads, 8 workers. torch 9." in text
+    assert "| calib_utils | 36 | 1,250 | 2.5 | 50.0 |" in text
+    assert "An epoch of the script takes 2.5 times as long as one of calib_utils" in text
+
+
+def test_one_section_for_each_file_that_is_there(tmp_path):
+    text = page(tmp_path, ece=ECE, training=TRAINING)
+    assert [line for line in text.splitlines() if line.startswith("## ")] == [
+        "## The expected calibration error",
+        "## An epoch of training",
+    ]
+
+
+@pytest.mark.skipif(
+    not (REPOSITORY / "benchmarks/results").exists(), reason="nothing is measured here"
+)
+def test_the_stored_results(tmp_path):
+    results = REPOSITORY / "benchmarks/results"
+    stored = {path.stem: json.loads(path.read_text()) for path in results.glob("*.json")}
+    assert page(tmp_path, **stored).count("Measured on: ") == len(stored)
