@@ -16,6 +16,8 @@ import numpy as np
 
 __all__ = ["explain_damage", "read_npz", "write_npz"]
 
+_ADVICE = "install calib_utils again, or restore the file from the repository"
+
 
 def write_npz(path: Path, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
     """Write ``arrays``, and ``facts`` as JSON, replacing an older file."""
@@ -39,20 +41,20 @@ def read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 @contextmanager
-def explain_damage(what: str) -> Iterator[None]:
+def explain_damage(what: str, advice: str = _ADVICE) -> Iterator[None]:
     """Turn all that reading a damaged file can raise into a ValueError about ``what``."""
     try:
         yield
     except (
+        AttributeError,
         EOFError,
         KeyError,
+        NotImplementedError,
         OSError,
+        RuntimeError,
         TypeError,
         ValueError,
         zipfile.BadZipFile,
         zlib.error,
     ) as error:
-        raise ValueError(
-            f"{what} is damaged ({error}); install calib_utils again, or restore the file from "
-            "the repository"
-        ) from error
+        raise ValueError(f"{what} is damaged ({error}); {advice}") from error

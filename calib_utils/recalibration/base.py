@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import io
-import json
-import os
 import warnings
-import zipfile
-import zlib
 from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,6 +12,7 @@ import numpy as np
 
 from calib_utils._arrays import like, row_blocks
 from calib_utils._checks import check_labels, check_logits
+from calib_utils._npz import explain_damage, read_npz, write_npz
 
 __all__ = ["Recalibrator", "load"]
 
@@ -105,16 +101,8 @@ class Recalibrator(ABC):
         """
         self._require_fitted()
         arrays: dict[str, np.ndarray] = {}
-        header = json.dumps(_encode(self, arrays))
-        content = io.BytesIO()
-        np.savez(content, allow_pickle=False, header=np.array(header), **arrays)
-        path = Path(path)
-        part = path.with_name(f".{path.name}.{os.getpid()}.part")
-        try:
-            part.write_bytes(content.getbuffer())
-            os.replace(part, path)
-        finally:
-            part.unlink(missing_ok=True)
+        facts = _encode(self, arrays)
+        write_npz(Path(path), arrays, facts)
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self._arguments().items())
@@ -182,27 +170,13 @@ def load(path: Path | str) -> Recalibrator:
         ValueError: if the file is damaged, or was not written by `Recalibrator.save`.
     """
     path = Path(path)
-    try:
-        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as file:
-            content = {name: file[name] for name in file.files}
-        result = _decode(json.loads(str(content["header"])), content)
+    path.stat()  # a missing file is not a damaged one
+    with explain_damage(f"path: {path} holds no recalibrator, or", "fit and save it again"):
+        arrays, facts = read_npz(path)
+        result = _decode(facts, arrays)
         if not isinstance(result, Recalibrator):
-            raise TypeError("its header names no recalibrator")
+            raise TypeError("its facts name no recalibrator")
         result._require_fitted()
-    except (
-        AttributeError,
-        EOFError,
-        KeyError,
-        NotImplementedError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-        zipfile.BadZipFile,
-        zlib.error,
-    ) as error:
-        raise ValueError(
-            f"path: {path} is damaged or holds no recalibrator ({error}); fit and save it again"
-        ) from error
     return result
 
 
