@@ -176,7 +176,8 @@ def task_site():
     executed = [BUILD / "executed" / PROFILE / f"{page}.ipynb" for page in CHAPTERS]
     return {
         "actions": tool("site", PROFILE),
-        "task_dep": ["nbval"],
+        # In this order, which that of the files below would not keep.
+        "task_dep": [*(f"papermill:{page}" for page in CHAPTERS), "nbval"],
         "file_dep": [
             *executed,
             *PARTS.values(),

@@ -17,13 +17,20 @@ PINNED = {
     canonicalize_name(name): version
     for name, version in re.findall(r"^([\w.-]+)==([^\s;\\]+)", LOCK, re.MULTILINE)
 }
+# Installed only by whoever wants to compare with other libraries.
+OPTIONAL = {"peers"}
+
+
+def locked_groups() -> dict[str, list[str]]:
+    groups = PROJECT["dependency-groups"]
+    return {name: lines for name, lines in groups.items() if name not in OPTIONAL}
 
 
 def wanted() -> list[Requirement]:
     groups = [
         PROJECT["project"]["dependencies"],
         *PROJECT["project"]["optional-dependencies"].values(),
-        *PROJECT["dependency-groups"].values(),
+        *locked_groups().values(),
     ]
     return [Requirement(line) for group in groups for line in group]
 
@@ -58,6 +65,6 @@ def test_conda_takes_its_packages_from_the_lock() -> None:
 
 def test_make_lock_takes_every_group() -> None:
     makefile = (ROOT / "Makefile").read_text("utf-8")
-    groups = {f"--group {name}" for name in PROJECT["dependency-groups"]}
+    groups = {f"--group {name}" for name in locked_groups()}
     extras = {f"--extra {name}" for name in PROJECT["project"]["optional-dependencies"]}
     assert {option for option in groups | extras if option not in makefile} == set()
