@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from test_training import random_images
@@ -13,6 +14,8 @@ from torch import nn
 
 from calib_utils import distributed, training
 from calib_utils.checkpoints import read_facts
+from calib_utils.experiments import list_experiments, load_experiment, plan_grid
+from calib_utils.experiments.runner import run_grid
 from calib_utils.models import build_model
 from calib_utils.training import Recipe, train
 
@@ -23,7 +26,7 @@ RUN = """
 import json, sys
 from pathlib import Path
 import torch
-from test_distributed import NETWORKS, run
+from test_distributed import NETWORKS, make_grid, run
 from calib_utils import training
 from calib_utils.distributed import process_group, rank
 
@@ -31,8 +34,27 @@ training.precision = lambda device: torch.float32
 folder = Path(sys.argv[1])
 with process_group():
     results = {name: run(name, folder) for name in NETWORKS}
+    make_grid(folder)
     (folder / f"{rank()}.json").write_text(json.dumps(results))
 """
+
+GRID = """
+seeds = [0, 1]
+[profiles.cpu]
+dataset = "digits"
+training_images = 150
+recipe = { epochs = 2, milestones = [1], batch_size = 32, learning_rate = 0.01 }
+[grids.tiny]
+networks = [{ name = "lenet5" }]
+test_every_epoch = true
+"""
+
+
+def make_grid(folder: Path) -> None:
+    file = folder / f"grids-{distributed.rank()}.toml"
+    file.write_text(GRID)
+    runs = plan_grid("tiny", "cpu", file)
+    assert run_grid(runs, folder / "runs", folder / "runs", progress=False) == {}
 
 
 def network(name: str, seed: int = 0) -> nn.Module:
@@ -98,11 +120,29 @@ def test_two_processes_end_like_one(two_processes, tmp_path, monkeypatch, name, 
 
 def test_only_the_first_process_writes(two_processes):
     checkpoints = {f"{name}.safetensors" for name in NETWORKS}
-    assert set(os.listdir(two_processes)) == checkpoints | {"0.json", "1.json"}
+    assert {path.name for path in two_processes.glob("*.safetensors")} == checkpoints
     made = read_facts(two_processes / "lenet5.safetensors")
     assert made["environment"]["hardware"].startswith("2 processes, each ")
     results = json.loads((two_processes / "1.json").read_text())
     assert made["history"] == results["lenet5"]["history"]
+
+
+def test_grid_shares_each_run(two_processes, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "precision", lambda device: torch.float32)
+    make_grid(tmp_path)
+    names = list_experiments("tiny", "cpu", tmp_path / "runs")
+    assert names == ["lenet5.seed-0", "lenet5.seed-1"]
+    assert list_experiments("tiny", "cpu", two_processes / "runs") == names
+    for name in names:
+        found, alone = (
+            load_experiment("tiny", "cpu", name, folder / "runs")
+            for folder in (two_processes, tmp_path)
+        )
+        assert found.hardware.startswith("2 processes, each ")
+        assert found.recipe == alone.recipe
+        assert found.nll == pytest.approx(alone.nll, abs=1e-5)
+        assert found.error == pytest.approx(alone.error)
+        np.testing.assert_allclose(found.confidences, alone.confidences, atol=1e-5)
 
 
 def test_shares_of_all_processes_are_the_batch(monkeypatch):

@@ -1,0 +1,102 @@
+"""The command line of the experiments: ``python -m calib_utils.experiments --help``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from calib_utils.experiments.grids import Run, grid_names, plan_grid
+from calib_utils.experiments.records import load_experiment
+
+__all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """List, time or make the runs of one or more grids."""
+    parser = _parser()
+    args = parser.parse_args(arguments)
+    try:
+        names = args.grid or grid_names(args.grids)
+        runs = [run for name in names for run in plan_grid(name, args.profile, args.grids)]
+        if args.list:
+            _list(runs, args)
+        elif args.estimate:
+            _estimate(runs, args)
+        else:
+            _make(runs, args)
+    except (ValueError, OSError) as error:
+        parser.exit(1, f"error: {error}\n")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m calib_utils.experiments",
+        description="Train the networks of the experiments and store a record of each. Runs that "
+        "have a record are left out; one that was stopped goes on from its checkpoint when the "
+        "same command is given again. Under torchrun several GPUs share each run.",
+    )
+    add = parser.add_argument
+    add("--grid", action="append", metavar="NAME", help="may be given again (default: all)")
+    add("--profile", default="cpu", help="cpu or gpu: how many images and epochs (default: cpu)")
+    add("--folder", type=Path, default=Path("runs"), help="for the checkpoints (default: runs)")
+    add("--records", type=Path, help="folder for the records (default: inside calib_utils)")
+    add("--jobs", type=int, default=1, help="runs at a time on this machine (default: 1)")
+    add("--scheduler", metavar="ADDRESS", help="of a Dask cluster that makes the runs instead")
+    add("--device", choices=("cpu", "cuda"), help="default: the GPUs if there are any")
+    add("--grids", type=Path, metavar="FILE", help="other grids than the course's")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--list", action="store_true", help="only say what is there and missing")
+    instead.add_argument("--estimate", action="store_true", help="only time an epoch of each net")
+    return parser
+
+
+def _list(runs: Sequence[Run], args: argparse.Namespace) -> None:
+    from calib_utils.experiments.runner import epochs_done, has_record
+
+    for run in runs:
+        if has_record(run, args.records):
+            record = load_experiment(run.grid, run.profile, run.name, args.records)
+            state = f"error {record.error:.1%}, NLL {record.nll:.3f}, ECE {record.ece:.1%}"
+        else:
+            state = f"{epochs_done(run, args.folder)} of {run.recipe.epochs} epochs"
+        print(f"{run.grid + '/' + run.name:<45} {state}")
+
+
+def _estimate(runs: Sequence[Run], args: argparse.Namespace) -> None:
+    from calib_utils.experiments.runner import epochs_done, has_record, time_run
+
+    missing = [run for run in runs if not has_record(run, args.records)]
+    seconds: dict[str, float] = {}
+    totals = dict.fromkeys((run.grid for run in runs), 0.0)
+    for run in missing:
+        network = ", ".join(f"{key}={value}" for key, value in run.network.items())
+        network += ", tested at every epoch" * run.test_every_epoch
+        if network not in seconds:
+            seconds[network] = time_run(run, args.device)
+            print(f"{seconds[network]:7.1f} s an epoch: {network}", flush=True)
+        left = run.recipe.epochs - epochs_done(run, args.folder)
+        totals[run.grid] += left * seconds[network] / 3600
+    for grid, hours in (totals | {"all": sum(totals.values())}).items():
+        print(f"{hours:7.2f} hours: {grid}")
+
+
+def _make(runs: Sequence[Run], args: argparse.Namespace) -> None:
+    from calib_utils.distributed import process_group
+    from calib_utils.experiments.runner import run_grid
+
+    with process_group():
+        failed = run_grid(
+            runs,
+            args.folder,
+            args.records,
+            jobs=args.jobs,
+            scheduler=args.scheduler,
+            device=args.device,
+        )
+    if failed:
+        raise ValueError("\n  ".join(["these runs failed:", *map(": ".join, failed.items())]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+"""The plan of the experiments: the runs of a grid, as ``grids.toml`` describes them."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import asdict, dataclass, fields
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from calib_utils.training import Recipe
+
+__all__ = ["Run", "grid_names", "plan_grid"]
+
+_FILE = Path(__file__).with_name("grids.toml")
+_ENTRIES = {"networks", "factor", "values", "seeds", "recipe", "test_every_epoch"}
+
+
+@dataclass(frozen=True)
+class Run:
+    """One network to train: a place in a grid, and a seed.
+
+    Attributes:
+        grid: such as "depth".
+        profile: such as "cpu".
+        name: of the run within its grid and profile, such as "cifar_resnet.depth-8.seed-0".
+        network: the name of the network, and its options, for `models.build_model`.
+        factor: what differs between the runs of the grid; empty if nothing does.
+        value: of the factor in this run.
+        seed: of the weights, the order of the images, the crops and the flips.
+        dataset: "cifar100" or "digits".
+        training_images: how many of the training images are used, the same in every run.
+        recipe: see `training.Recipe`.
+        test_every_epoch: whether the history has error, NLL and ECE on the test images.
+    """
+
+    grid: str
+    profile: str
+    name: str
+    network: dict[str, Any]
+    factor: str
+    value: float | bool | None
+    seed: int
+    dataset: str
+    training_images: int
+    recipe: Recipe
+    test_every_epoch: bool
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """All that decides what the run ends with, and where its record belongs, as JSON."""
+        plan = {k: v for k, v in asdict(self).items() if k != "test_every_epoch"}
+        recipe = plan["recipe"]
+        return plan | {"recipe": recipe | {"milestones": list(recipe["milestones"])}}
+
+
+def grid_names(file: Path | str | None = None) -> list[str]:
+    """The names of the grids in ``file``; by default, of the course's."""
+    return list(_read(file)["grids"])
+
+
+def plan_grid(grid: str, profile: str = "cpu", file: Path | str | None = None) -> list[Run]:
+    """The runs of a grid, the first seed of each value before the second.
+
+    Args:
+        grid: its name.
+        profile: of the protocol, "cpu" or "gpu".
+        file: of the grids, in the form of the course's ``grids.toml``, the default.
+
+    Raises:
+        ValueError: if there is no such grid or profile, or an entry of it makes no sense.
+    """
+    plans = _read(file)
+    for name, value in (("grid", grid), ("profile", profile)):
+        if value not in plans[f"{name}s"]:
+            known = ", ".join(plans[f"{name}s"])
+            raise ValueError(f"{name}: there is no {name} {value!r}; choose one of {known}")
+    protocol, entries = plans["profiles"][profile], plans["grids"][grid]
+    entries = {"seeds": plans["seeds"]} | entries | entries.get(profile, {})
+    if unknown := entries.keys() - _ENTRIES - plans["profiles"].keys():
+        raise ValueError(f"grid: {grid!r} has unknown entries {sorted(unknown)}")
+    settings = protocol["recipe"] | entries.get("recipe", {})
+    factor = entries.get("factor", "")
+    runs = []
+    for seed, network, value in product(
+        entries["seeds"], entries["networks"], entries["values"] if factor else [None]
+    ):
+        own = {factor: value} if factor else {}
+        of_recipe = factor in {field.name for field in fields(Recipe)}
+        level = f".{factor}-{str(value).lower()}" if factor else ""
+        runs.append(
+            Run(
+                grid=grid,
+                profile=profile,
+                name=f"{network['name']}{level}.seed-{seed}",
+                network=network | ({} if of_recipe else own),
+                factor=factor,
+                value=value,
+                seed=seed,
+                dataset=protocol["dataset"],
+                training_images=protocol["training_images"],
+                recipe=_recipe(settings | (own if of_recipe else {})),
+                test_every_epoch=entries.get("test_every_epoch", False),
+            )
+        )
+    if len({run.name for run in runs}) < len(runs):
+        raise ValueError(f"grid: {grid!r} has two runs of one name: {[run.name for run in runs]}")
+    return runs
+
+
+def _recipe(settings: dict[str, Any]) -> Recipe:
+    if unknown := settings.keys() - {field.name for field in fields(Recipe)}:
+        raise ValueError(f"recipe: there are no settings {sorted(unknown)}")
+    return Recipe(**settings | {"milestones": tuple(settings["milestones"])})
+
+
+def _read(file: Path | str | None) -> dict[str, Any]:
+    with Path(file or _FILE).open("rb") as opened:
+        return tomllib.load(opened)

@@ -1,0 +1,164 @@
+"""What a run of an experiment leaves: small enough for many, and all that its figures need."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calib_utils._checks import check_confidences, check_correct
+from calib_utils._npz import explain_damage, read_npz, write_npz
+
+__all__ = [
+    "ExperimentRecord",
+    "experiment_path",
+    "list_experiments",
+    "load_experiment",
+    "save_experiment",
+]
+
+_FOLDER = Path(__file__).parents[1] / "stored_experiments"
+_ARRAYS = ("confidences", "correct")
+
+
+@dataclass(frozen=True)
+class ExperimentRecord:
+    """The results of one run on the test images, and the facts of the run.
+
+    The first ten fields are those of `grids.Run`, with the recipe as a dictionary.
+
+    Attributes:
+        confidences: float32, shape (N,): the largest probability for each test image. As
+            stored, they give the ECE in ``ece`` again.
+        correct: bool, shape (N,): whether that class is the image's.
+        history: of each epoch, as `training.train` returns it; with "test_error", "test_nll"
+            and "test_ece" if the grid asks for them.
+        error: share of the test images whose class was not predicted, 0 to 1.
+        nll: negative log-likelihood of the test images, in nats.
+        ece: expected calibration error with 15 bins, 0 to 1.
+        temperature: of lowest NLL on the validation images.
+        nll_scaled: NLL of the test images after division of the logits by the temperature.
+        ece_scaled: their ECE after it.
+        versions: of Python and of the libraries.
+        hardware: the processor, the number of threads and the arithmetic.
+        date: of the last epoch, such as "2026-11-20".
+    """
+
+    grid: str
+    profile: str
+    name: str
+    network: dict[str, Any]
+    factor: str
+    value: float | bool | None
+    seed: int
+    dataset: str
+    training_images: int
+    recipe: dict[str, Any]
+    confidences: np.ndarray
+    correct: np.ndarray
+    history: list[dict[str, float]]
+    error: float
+    nll: float
+    ece: float
+    temperature: float
+    nll_scaled: float
+    ece_scaled: float
+    versions: dict[str, str]
+    hardware: str
+    date: str
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Every field but the arrays."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _ARRAYS}
+
+    @property
+    def train_loss(self) -> float:
+        """Mean loss over the augmented training images, as they were met in the last epoch."""
+        return self.history[-1]["train_loss"]
+
+    @property
+    def train_accuracy(self) -> float:
+        """Share of the training images whose class was predicted in the last epoch."""
+        return self.history[-1]["train_accuracy"]
+
+    @property
+    def provenance(self) -> str:
+        """One line to stand below a figure: the run, its data, epochs, hardware and date."""
+        return (
+            f"{self.grid}/{self.name}: {self.training_images:,} training images of "
+            f"{self.dataset}, {len(self.history)} epochs; {self.hardware}; {self.date}"
+        )
+
+
+def save_experiment(record: ExperimentRecord, folder: Path | str | None = None) -> Path:
+    """Write ``record``, replacing an older one of its name at once or not at all.
+
+    Args:
+        record: see `ExperimentRecord`.
+        folder: where to write; the package's own experiments by default.
+
+    Returns:
+        The path of the file.
+
+    Raises:
+        ValueError: if a name, the confidences or ``correct`` are not valid.
+    """
+    path = experiment_path(record.grid, record.profile, record.name, folder)
+    confidences = check_confidences(record.confidences).astype(np.float32)
+    arrays: dict[str, np.ndarray] = {
+        "confidences": confidences,
+        "correct": check_correct(record.correct, len(confidences)),
+    }
+    write_npz(path, arrays, record.facts)
+    return path
+
+
+def load_experiment(
+    grid: str, profile: str, name: str, folder: Path | str | None = None
+) -> ExperimentRecord:
+    """Read the record of one run.
+
+    Args:
+        grid: such as "depth".
+        profile: "cpu" or "gpu".
+        name: of the run; `list_experiments` gives them all.
+        folder: where to look; the package's own experiments by default.
+
+    Raises:
+        ValueError: if there is no such record, or if its file is damaged.
+    """
+    path = experiment_path(grid, profile, name, folder)
+    if not path.exists():
+        known = ", ".join(list_experiments(grid, profile, folder)) or "none"
+        raise ValueError(f"name: there is no run {name!r} in {grid}/{profile}; there are: {known}")
+    with explain_damage(f"name: the file of run {name!r} in {grid}/{profile}"):
+        arrays, facts = read_npz(path)
+        record = ExperimentRecord(
+            confidences=arrays["confidences"], correct=arrays["correct"], **facts
+        )
+        check_correct(record.correct, len(check_confidences(record.confidences)))
+    return record
+
+
+def list_experiments(grid: str, profile: str, folder: Path | str | None = None) -> list[str]:
+    """The names of the runs of a grid that have a record, sorted."""
+    return sorted(path.stem for path in (Path(folder or _FOLDER) / grid / profile).glob("*.npz"))
+
+
+def experiment_path(grid: str, profile: str, name: str, folder: Path | str | None) -> Path:
+    """Where the record of a run is stored, whether it is there or not.
+
+    Raises:
+        ValueError: if a name is not valid.
+    """
+    for what, text in (("grid", grid), ("profile", profile), ("name", name)):
+        if not re.fullmatch(r"[a-z0-9][a-z0-9._+-]*", text):
+            raise ValueError(
+                f"{what}: expected lower-case letters, digits, '.', '_', '+' and '-', "
+                f"found {text!r}"
+            )
+    return Path(folder or _FOLDER) / grid / profile / f"{name}.npz"

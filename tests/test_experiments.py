@@ -1,0 +1,489 @@
+"""The plan of the experiments, their records, and runs that are stopped, shared or broken."""
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax, softmax
+
+from calib_utils.checkpoints import read_facts
+from calib_utils.data import load_digits
+from calib_utils.experiments import (
+    ExperimentRecord,
+    grid_names,
+    list_experiments,
+    load_experiment,
+    plan_grid,
+    runner,
+    save_experiment,
+)
+from calib_utils.experiments.__main__ import main
+from calib_utils.experiments.runner import checkpoint_path, run_grid
+from calib_utils.metrics import reliability_bins
+from calib_utils.models import build_model
+from calib_utils.training import predict_logits, train
+
+PROFILES = ("cpu", "gpu")
+TINY = """
+seeds = [0, 1]
+
+[profiles.cpu]
+dataset = "digits"
+training_images = 150
+
+[profiles.cpu.recipe]
+epochs = 8
+milestones = [5]
+batch_size = 32
+learning_rate = 0.02
+crop_padding = 0
+flip = false
+
+[grids.weight-decay]
+networks = [{ name = "lenet5" }]
+factor = "weight_decay"
+values = [0.0, 1e-2]
+
+[grids.nll]
+networks = [{ name = "lenet5" }]
+test_every_epoch = true
+cpu = { seeds = [2], recipe = { epochs = 3 } }
+
+[grids.long]
+networks = [{ name = "lenet5" }]
+factor = "weight_decay"
+values = [0.0, 1e-2]
+cpu = { seeds = [0], recipe = { epochs = 50 } }
+
+[grids.broken]
+networks = [{ name = "lenet5" }]
+factor = "learning_rate"
+values = [1e30, 0.01]
+cpu = { seeds = [0], recipe = { epochs = 1 } }
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """As the workers have, so that all add in the same order."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory) -> Path:
+    file = tmp_path_factory.mktemp("grids") / "tiny.toml"
+    file.write_text(TINY)
+    return file
+
+
+@pytest.fixture(scope="module")
+def expected(tiny, tmp_path_factory) -> Path:
+    """The records of the tiny grids, made one after the other without a stop."""
+    folder = tmp_path_factory.mktemp("expected")
+    for grid in ("weight-decay", "nll"):
+        assert run_grid(plan_grid(grid, "cpu", tiny), folder, folder, progress=False) == {}
+    return folder
+
+
+def same_numbers(grid: str, folder: Path, expected: Path) -> None:
+    """Check all but the times and what else says when and where."""
+    names = list_experiments(grid, "cpu", expected)
+    assert names
+    assert list_experiments(grid, "cpu", folder) == names
+    for name in names:
+        found, wanted = (
+            dataclasses.asdict(load_experiment(grid, "cpu", name, f)) for f in (folder, expected)
+        )
+        for record in (found, wanted):
+            del record["hardware"], record["date"]
+            for entry in record["history"]:
+                del entry["seconds"]
+            for array in ("confidences", "correct"):
+                record[array] = record[array].tolist()
+        assert found == wanted
+
+
+class TestPlan:
+    def runs(self, grid: str, profile: str = "cpu") -> list:
+        return plan_grid(grid, profile)
+
+    def test_grids(self):
+        assert grid_names() == ["depth", "width", "batch-norm", "weight-decay", "nll"]
+
+    @pytest.mark.parametrize("profile", PROFILES)
+    def test_depth(self, profile):
+        runs = self.runs("depth", profile)
+        depths = {run.network["depth"] for run in runs}
+        assert len(depths) >= 5
+        assert min(depths) <= 8
+        assert max(depths) >= 56
+        assert {run.network["name"] for run in runs} == {"cifar_resnet"}
+        assert {run.network["width"] for run in runs} == {16}
+
+    @pytest.mark.parametrize("profile", PROFILES)
+    def test_width(self, profile):
+        runs = self.runs("width", profile)
+        widths = {run.network["width"] for run in runs}
+        assert len(widths) >= 5
+        assert max(widths) >= 16 * min(widths)
+        assert len({run.network["depth"] for run in runs}) == 1
+
+    @pytest.mark.parametrize("profile", PROFILES)
+    def test_batch_norm(self, profile):
+        pairs = {(r.network["name"], r.network["batch_norm"]) for r in self.runs("batch-norm")}
+        assert pairs == {(name, on) for name in ("convnet", "cifar_resnet") for on in (True, False)}
+
+    @pytest.mark.parametrize("profile", PROFILES)
+    def test_weight_decay(self, profile):
+        values = {run.recipe.weight_decay for run in self.runs("weight-decay", profile)}
+        assert len(values) >= 6
+        assert min(values) <= 1e-5
+        assert max(values) == 1e-2
+
+    @pytest.mark.parametrize("profile", PROFILES)
+    def test_nll(self, profile):
+        runs = self.runs("nll", profile)
+        usual = self.runs("depth", profile)[0].recipe
+        for run in runs:
+            assert run.test_every_epoch
+            assert run.recipe.epochs > 2 * usual.epochs
+            assert len(run.recipe.milestones) >= 2
+        assert len(runs) == (1 if profile == "cpu" else 3)
+
+    @pytest.mark.parametrize("profile", PROFILES)
+    @pytest.mark.parametrize("grid", ["depth", "width", "batch-norm", "weight-decay"])
+    def test_only_the_factor_differs(self, grid, profile):
+        runs = self.runs(grid, profile)
+        rest, seeds = set(), {}
+        for run in runs:
+            assert run.value == (run.network | dataclasses.asdict(run.recipe))[run.factor]
+            recipe = {k: v for k, v in dataclasses.asdict(run.recipe).items() if k != run.factor}
+            network = {k: v for k, v in run.network.items() if k != run.factor}
+            if grid == "batch-norm":
+                network = {}  # two networks, each with and without
+            rest.add(json.dumps([recipe, network, run.dataset, run.training_images]))
+            seeds.setdefault((run.network["name"], run.value), []).append(run.seed)
+        assert len(rest) == 1
+        assert set(map(tuple, seeds.values())) == {(0, 1, 2)}
+
+    @pytest.mark.parametrize("profile", PROFILES)
+    def test_every_network_can_be_built(self, profile):
+        built = set()
+        for grid in grid_names():
+            for run in self.runs(grid, profile):
+                network = json.dumps(run.network)
+                if network not in built:
+                    build_model(**run.network, num_classes=100)
+                built.add(network)
+        assert len(built) >= 12
+
+    def test_gpu_uses_all_images_and_cpu_a_fixed_part(self):
+        assert {r.training_images for g in grid_names() for r in self.runs(g, "gpu")} == {45_000}
+        assert {r.training_images for g in grid_names() for r in self.runs(g)} == {10_000}
+
+    def test_first_seeds_come_first(self, tiny):
+        names = [run.name for run in plan_grid("weight-decay", "cpu", tiny)]
+        assert names == [f"lenet5.weight_decay-{v}.seed-{s}" for s in (0, 1) for v in (0.0, 0.01)]
+
+    def test_profile_overrides_grid_and_recipe(self, tiny):
+        (run,) = plan_grid("nll", "cpu", tiny)
+        assert (run.seed, run.recipe.epochs, run.recipe.batch_size) == (2, 3, 32)
+        assert (run.name, run.factor, run.value) == ("lenet5.seed-2", "", None)
+
+    @pytest.mark.parametrize(
+        ("change", "grid", "message"),
+        [
+            (
+                ("", ""),
+                "height",
+                "grid: there is no grid 'height'; choose one of weight-decay, nll, long",
+            ),
+            (("profiles.cpu", "profiles.mine"), "nll", "profile: there is no profile 'cpu'"),
+            (("test_every_epoch", "test_always"), "nll", r"grid: 'nll' has unknown.*test_always"),
+            (("batch_size", "batch"), "nll", r"recipe: there are no settings \['batch'\]"),
+            (("epochs = 3", "epochs = 0"), "nll", "epochs: expected at least 1, found 0"),
+            (("0.0, 1e-2", "0.1, 0.1"), "weight-decay", "grid: 'weight-decay' has two runs of one"),
+        ],
+    )
+    def test_bad_plan(self, tmp_path, change, grid, message):
+        file = tmp_path / "grids.toml"
+        file.write_text(TINY.replace(*change))
+        with pytest.raises(ValueError, match=message):
+            plan_grid(grid, "cpu", file)
+
+
+class TestRecord:
+    def record(self, **changes) -> ExperimentRecord:
+        rng = np.random.default_rng(0)
+        fields = {
+            **{"grid": "depth", "profile": "cpu", "name": "toy.depth-8.seed-0"},
+            **{"network": {"name": "toy", "depth": 8}, "factor": "depth", "value": 8, "seed": 0},
+            **{"dataset": "digits", "training_images": 1500, "recipe": {"epochs": 1}},
+            **{"confidences": rng.random(50, np.float32), "correct": rng.random(50) < 0.5},
+            "history": [{"epoch": 1, "train_loss": 0.5, "train_accuracy": 0.75}],
+            **{"error": 0.5, "nll": 1.0, "ece": 0.1, "temperature": 1.5},
+            **{"nll_scaled": 0.9, "ece_scaled": 0.05, "versions": {"numpy": "2"}},
+            **{"hardware": "a processor", "date": "2026-11-20"},
+        }
+        return ExperimentRecord(**fields | changes)
+
+    def test_comes_back_as_it_was_saved(self, tmp_path):
+        record = self.record()
+        path = save_experiment(record, tmp_path)
+        assert path == tmp_path / "depth" / "cpu" / "toy.depth-8.seed-0.npz"
+        back = load_experiment("depth", "cpu", "toy.depth-8.seed-0", tmp_path)
+        assert back.facts == record.facts
+        assert (back.train_loss, back.train_accuracy) == (0.5, 0.75)
+        assert back.confidences.dtype == np.float32
+        assert back.correct.dtype == bool
+        assert (back.confidences == record.confidences).all()
+        assert (back.correct == record.correct).all()
+        assert back.provenance == (
+            "depth/toy.depth-8.seed-0: 1,500 training images of digits, 1 epochs; "
+            "a processor; 2026-11-20"
+        )
+
+    def test_holds_no_pickle(self, tmp_path):
+        with zipfile.ZipFile(save_experiment(self.record(), tmp_path)) as file:
+            for name in file.namelist():
+                assert b"|O" not in file.read(name)[:128], name
+
+    @pytest.mark.parametrize("kept", [0.0, 0.5, 0.99])
+    def test_damaged_file(self, tmp_path, kept):
+        path = save_experiment(self.record(), tmp_path)
+        content = path.read_bytes()
+        path.write_bytes(content[: int(kept * len(content))])
+        with pytest.raises(ValueError, match=r"run 'toy.*' in depth/cpu is damaged"):
+            load_experiment("depth", "cpu", path.stem, tmp_path)
+
+    def test_unknown_run_names_those_that_exist(self, tmp_path):
+        save_experiment(self.record(), tmp_path)
+        with pytest.raises(ValueError, match=r"no run 'x' in depth/cpu; there are: toy\.depth-8"):
+            load_experiment("depth", "cpu", "x", tmp_path)
+        assert list_experiments("depth", "gpu", tmp_path) == []
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"grid": "../up"}, "grid: expected lower-case"),
+            ({"profile": "CPU"}, "profile: expected lower-case"),
+            ({"name": "a/b"}, "name: expected lower-case"),
+            ({"confidences": np.full(50, 1.5)}, "confidences: expected 0 to 1, found 1.5"),
+            ({"correct": np.zeros(49, bool)}, "correct: expected shape"),
+        ],
+    )
+    def test_bad_record(self, tmp_path, changes, message):
+        with pytest.raises(ValueError, match=message):
+            save_experiment(self.record(**changes), tmp_path)
+        assert list(tmp_path.iterdir()) == []
+
+    def test_the_packages_own_agree_with_the_grids(self):
+        """Whatever is stored was made as the file of grids says, and by whole runs."""
+        for grid in grid_names():
+            for profile in PROFILES:
+                runs = {run.name: run for run in plan_grid(grid, profile)}
+                for name in list_experiments(grid, profile):
+                    record = load_experiment(grid, profile, name)
+                    assert runner.has_record(runs[name])
+                    assert len(record.history) == record.recipe["epochs"]
+                    assert len(record.correct) == 10_000
+                    assert record.error == pytest.approx(1 - record.correct.mean())
+                    assert record.ece == pytest.approx(ece(record), abs=1e-6)
+
+
+def ece(record: ExperimentRecord) -> float:
+    bins = reliability_bins(record.confidences, record.correct)
+    gaps = np.abs(bins.accuracy - bins.confidence)
+    return float(np.nansum(bins.counts * gaps) / bins.counts.sum())
+
+
+class TestRuns:
+    def test_record_says_what_the_network_does(self, tiny, expected):
+        """Against the same network trained by hand, and formulas written out."""
+        run = plan_grid("weight-decay", "cpu", tiny)[-1]
+        record = load_experiment("weight-decay", "cpu", run.name, expected)
+        training, validation, test = runner.load_images("digits", 150)
+        assert len(training) == 150
+        torch.manual_seed(1)
+        model = build_model("lenet5", 10)
+        history = train(model, training, run.recipe, seed=1, progress=False)
+        assert record.train_loss == history[-1]["train_loss"]
+        assert record.train_accuracy == history[-1]["train_accuracy"]
+        logits = predict_logits(model, test).astype(np.float64)
+        on_validation = predict_logits(model, validation).astype(np.float64)
+
+        def nll(z: np.ndarray, labels: np.ndarray) -> float:
+            return float(-log_softmax(z, axis=1)[np.arange(len(z)), labels].mean())
+
+        best = minimize_scalar(
+            lambda t: nll(on_validation / t, validation.labels), bounds=(0.05, 20), method="bounded"
+        ).x
+        assert record.temperature == pytest.approx(best, rel=1e-3)
+        assert record.error == pytest.approx((logits.argmax(axis=1) != test.labels).mean())
+        assert record.nll == pytest.approx(nll(logits, test.labels), rel=1e-6)
+        assert record.nll_scaled == pytest.approx(nll(logits / best, test.labels), rel=1e-4)
+        np.testing.assert_allclose(
+            record.confidences, softmax(logits, axis=1).max(axis=1), rtol=1e-5
+        )
+        assert record.correct.tolist() == (logits.argmax(axis=1) == test.labels).tolist()
+
+    def test_stored_confidences_give_the_stored_error_and_ece(self, expected):
+        for name in list_experiments("weight-decay", "cpu", expected):
+            record = load_experiment("weight-decay", "cpu", name, expected)
+            assert ece(record) == pytest.approx(record.ece, abs=1e-7)
+            assert record.error == pytest.approx(1 - record.correct.mean())
+
+    def test_facts(self, tiny, expected):
+        run = plan_grid("weight-decay", "cpu", tiny)[1]
+        record = load_experiment("weight-decay", "cpu", run.name, expected)
+        assert (record.grid, record.profile, record.factor) == (
+            "weight-decay",
+            "cpu",
+            "weight_decay",
+        )
+        assert (record.value, record.recipe["weight_decay"]) == (0.01, 0.01)
+        assert record.network == {"name": "lenet5"}
+        assert record.recipe["milestones"] == [5]
+        assert record.versions.keys() >= {"python", "torch", "numpy"}
+        assert "1 thread, " in record.hardware
+        assert record.hardware.endswith("s an epoch")
+
+    def test_nll_run_has_test_metrics_at_every_epoch(self, expected):
+        record = load_experiment("nll", "cpu", "lenet5.seed-2", expected)
+        assert [entry["epoch"] for entry in record.history] == [1, 2, 3]
+        for metric in ("error", "nll", "ece"):
+            values = [entry[f"test_{metric}"] for entry in record.history]
+            assert values[-1] == getattr(record, metric)
+            assert len(set(values)) > 1 or metric == "error"
+
+    def test_training_images_are_the_same_in_every_run(self):
+        chosen, *rest = runner.load_images("digits", 150)
+        runner.load_images.cache_clear()
+        again, *_ = runner.load_images("digits", 150)
+        assert (chosen.images == again.images).all()
+        training, *whole = load_digits()
+        assert [len(x) for x in rest] == [len(x) for x in whole]
+        pictures = {image.tobytes() for image in training.images}
+        assert {image.tobytes() for image in chosen.images} <= pictures
+
+    def test_finished_runs_are_left_out(self, tiny, expected, monkeypatch):
+        monkeypatch.setattr(runner, "train", lambda *_, **__: 1 / 0)
+        runs = plan_grid("weight-decay", "cpu", tiny)
+        assert run_grid(runs, expected, expected, progress=False) == {}
+
+    def test_record_of_other_settings_is_not_taken(self, tiny, expected, tmp_path):
+        changed = tmp_path / "grids.toml"
+        changed.write_text(TINY.replace("epochs = 8", "epochs = 9"))
+        runs = plan_grid("weight-decay", "cpu", changed)
+        with pytest.raises(ValueError, match=r"records: .* was made with .*'epochs': 8.*asks for"):
+            run_grid(runs, expected, expected, progress=False)
+
+    def test_failing_run_does_not_stop_the_others(self, tiny, tmp_path):
+        runs = plan_grid("broken", "cpu", tiny)
+        failed = run_grid(runs, tmp_path, tmp_path, progress=False)
+        assert list(failed) == ["lenet5.learning_rate-1e+30.seed-0"]
+        assert "the training loss is nan" in failed["lenet5.learning_rate-1e+30.seed-0"]
+        assert list_experiments("broken", "cpu", tmp_path) == ["lenet5.learning_rate-0.01.seed-0"]
+
+    def test_bars_for_the_grid_and_for_the_run(self, tiny, tmp_path, capsys):
+        run_grid(plan_grid("nll", "cpu", tiny), tmp_path, tmp_path)
+        shown = capsys.readouterr().err
+        for part in ("grid: 100%", "1/1", "lenet5.seed-2", "training: 100%", "3/3"):
+            assert part in shown
+
+
+class TestSharing:
+    def test_jobs_of_this_machine_end_like_one_after_the_other(self, tiny, expected, tmp_path):
+        runs = plan_grid("weight-decay", "cpu", tiny)
+        assert run_grid(runs, tmp_path, tmp_path, jobs=2, progress=False) == {}
+        same_numbers("weight-decay", tmp_path, expected)
+
+    def test_dask_cluster_of_two_workers_ends_like_one_process(self, tiny, expected, tmp_path):
+        cluster = pytest.importorskip("distributed").LocalCluster
+        with cluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local:
+            runs = plan_grid("weight-decay", "cpu", tiny)
+            address = local.scheduler_address
+            assert run_grid(runs, tmp_path, tmp_path, scheduler=address, progress=False) == {}
+        same_numbers("weight-decay", tmp_path, expected)
+
+
+def arguments(tiny: Path, folder: Path, grid: str) -> list[str]:
+    options = {"--grid": grid, "--grids": tiny, "--folder": folder, "--records": folder}
+    return ["-m", "calib_utils.experiments", *(str(x) for pair in options.items() for x in pair)]
+
+
+def environment() -> dict[str, str]:
+    root = str(Path(__file__).parents[1])
+    paths = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
+    return os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
+
+
+def test_killed_grid_ends_like_one_that_was_not(tiny, tmp_path):
+    """Kill -9 in the second run, at a moment that nobody chose, then give the command again."""
+    runs = plan_grid("long", "cpu", tiny)
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    first, second = (checkpoint_path(run, killed) for run in runs)
+    command = [sys.executable, *arguments(tiny, killed, "long")]
+    process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL)
+    try:
+        while not second.exists():
+            assert process.poll() is None, "the grid ended by itself"
+            time.sleep(0.002)
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    assert list_experiments("long", "cpu", killed) == [runs[0].name]
+    before, begun = first.stat().st_mtime_ns, read_facts(second)["history"]
+    assert 1 <= len(begun) < 50
+    assert run_grid(runs, killed, killed, progress=False) == {}
+    assert first.stat().st_mtime_ns == before
+    assert read_facts(second)["history"][: len(begun)] == begun  # its times too: not run again
+
+    assert run_grid(runs, whole, whole, progress=False) == {}
+    same_numbers("long", killed, whole)
+
+
+class TestCommandLine:
+    def options(self, tiny: Path, folder: Path, grid: str) -> list[str]:
+        return arguments(tiny, folder, grid)[2:]
+
+    def test_list(self, tiny, expected, tmp_path, capsys):
+        main([*self.options(tiny, expected, "nll"), "--list"])
+        assert "nll/lenet5.seed-2 " in (shown := capsys.readouterr().out)
+        assert "error " in shown
+        assert "ECE " in shown
+        main([*self.options(tiny, tmp_path, "nll"), "--list"])
+        assert "0 of 3 epochs" in capsys.readouterr().out
+
+    def test_estimate_times_each_network_once_and_leaves_nothing(self, tiny, tmp_path, capsys):
+        main([*self.options(tiny, tmp_path, "weight-decay"), "--estimate"])
+        shown = capsys.readouterr().out
+        assert shown.count("s an epoch: name=lenet5") == 1
+        assert "hours: weight-decay" in shown
+        assert "hours: all" in shown
+        assert list(tmp_path.iterdir()) == []
+
+    def test_failed_runs_are_an_error(self, tiny, tmp_path, capsys):
+        with pytest.raises(SystemExit) as stop:
+            main(self.options(tiny, tmp_path, "broken"))
+        assert stop.value.code == 1
+        error = capsys.readouterr().err
+        assert "these runs failed:\n  lenet5.learning_rate-1e+30.seed-0: the training" in error
+
+    def test_unknown_grid(self, tiny, tmp_path, capsys):
+        with pytest.raises(SystemExit):
+            main(self.options(tiny, tmp_path, "height"))
+        assert "error: grid: there is no grid 'height'" in capsys.readouterr().err
