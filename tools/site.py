@@ -14,6 +14,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 
@@ -28,18 +29,16 @@ NOISE = re.compile(r"\x1b\[[0-9;]*m")
 def site_config(book: Book) -> dict[str, Any]:
     """`_config.yml` with what follows from its repository setting."""
     config = book.config
-    if book.repository is None:
+    options = config["sphinx"]["config"]
+    if book.website is None:
         # No button to a notebook that is nowhere, no map of a site without address.
         del config["launch_buttons"]
         config["sphinx"]["extra_extensions"].remove("sphinx_sitemap")
-        for option in ("sitemap_url_scheme", "sitemap_show_lastmod"):
-            del config["sphinx"]["config"][option]
-        config["sphinx"]["config"]["notfound_urls_prefix"] = "/"
-        return config
-    config["html"]["baseurl"] = book.website
-    config["html"]["use_repository_button"] = True
-    path = "/" + book.website.split("/", 3)[3]
-    config["sphinx"]["config"]["notfound_urls_prefix"] = path
+        del options["sitemap_url_scheme"], options["sitemap_show_lastmod"]
+        options["notfound_urls_prefix"] = "/"
+    else:
+        config["html"] |= {"baseurl": book.website, "use_repository_button": True}
+        options["notfound_urls_prefix"] = urlsplit(book.website).path
     return config
 
 
@@ -60,7 +59,7 @@ def build(profile: str) -> None:
     """Build `build/html`. Exits with Sphinx's warnings when there are any."""
     staged = BUILD / "site"
     stage(Book(), profile, staged)
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", staged]
+    command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(staged)]
     command += ["-W", "-n", "--keep-going", "--all", "--quiet"]
     with heartbeat("site"):
         done = subprocess.run(
