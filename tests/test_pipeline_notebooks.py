@@ -285,11 +285,20 @@ def test_cells_that_would_escape_a_check_are_errors(tmp_path: Path, cell: str) -
 
 
 def test_folded_code_is_folded_in_colab_too(tmp_path: Path) -> None:
-    source = "# One\n\n```{code-cell} python\n:tags: [hide-input]\n\nx = 1\n```\n"
+    gates = "```{{solution-{}}} ex-count\n:class: dropdown\n```\n"
+    source = (
+        f"# One\n\n{CELL}:tags: [hide-input]\n\na = 1\n```\n\n{CELL}b = 1\n```\n"
+        f"\n{gates.format('start')}\n{CELL}c = 1\n```\n\n{gates.format('end')}\n{CELL}d = 1\n```\n"
+    )
     book = Book(write_tiny_book(tmp_path, source, LABELS))
-    metadata = colab_notebook(book, "notebooks/01-one").cells[1].metadata
-    assert metadata["cellView"] == "form"
-    assert metadata["jupyter"] == {"source_hidden": True}
+    cells = colab_notebook(book, "notebooks/01-one").cells
+    folded = {
+        cell.source: cell.metadata.get("cellView") == "form"
+        and cell.metadata.get("jupyter") == {"source_hidden": True}
+        for cell in cells
+        if cell.cell_type == "code"
+    }
+    assert folded == {"a = 1": True, "b = 1": False, "c = 1": True, "d = 1": False}
 
 
 def test_the_head_of_the_example_is_that_of_the_chapters() -> None:
