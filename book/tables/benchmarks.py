@@ -19,8 +19,9 @@ OURS = "calib_utils"
 SAME_NLL = 1e-4  # fits whose NLLs differ by less are called equally good
 
 
-def table(head: list[str], rows: Iterable[list[str]]) -> str:
-    lines = [head, ["---"] + ["--:"] * (len(head) - 1), *rows]
+def table(head: list[str], rows: Iterable[list[str]], names: int = 1) -> str:
+    """A table whose first columns are names and whose others are numbers."""
+    lines = [head, ["---"] * names + ["--:"] * (len(head) - names), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
@@ -122,6 +123,7 @@ def recalibration(results: dict[str, Any]) -> str:
                     fit_row(row, ours_of(rows, row["method"]), first=row in firsts(rows))
                     for row in rows
                 ),
+                names=2,
             ),
             "\n".join(filter(None, (read_method(rows, method) for method in methods))),
         ]
