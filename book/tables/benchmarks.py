@@ -58,7 +58,7 @@ def ece(results: dict[str, Any]) -> str:
         parts += [
             "### " + re.sub("[0-9]+", lambda n: f"{int(n[0]):,}", size).replace(" x ", " by "),
             table(
-                ["", "time", "ratio", "extra MB", "error"],
+                ["library", "time", "ratio", "extra MB", "error"],
                 (
                     [
                         row["name"],
@@ -86,7 +86,7 @@ def training(results: dict[str, Any]) -> str:
     parts = [
         machine(results, f"{results['workers']} workers"),
         table(
-            ["", "seconds an epoch", "images a second", "ratio", "test accuracy, %"],
+            ["code", "seconds an epoch", "images a second", "ratio", "test accuracy, %"],
             (
                 [
                     row["name"],
