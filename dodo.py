@@ -124,7 +124,7 @@ def task_notebooks():
             *existing("_config.yml", "_toc.yml", "book/references.bib"),
             # Read for their outputs; also, who edits one by hand gets it made again.
             *existing(*committed),
-            *tools("book", "flatten", "myst", "notebooks"),
+            *tools("book", "colab", "flatten", "myst", "notebooks", "page"),
         ],
         "targets": [BUILD / path for path in committed],
         "title": lambda task: "make notebooks",

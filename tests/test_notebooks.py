@@ -15,8 +15,9 @@ import pytest
 import yaml
 
 from tools.book import Book
+from tools.colab import colab_notebook
 from tools.execute import parameters_of
-from tools.notebooks import colab_notebook, page_notebook
+from tools.page import page_notebook
 
 ROOT = Path(__file__).parents[1]
 BOOK = Book(ROOT)
@@ -113,3 +114,6 @@ def test_a_wrong_bin_edge_fails_the_chapter_that_computes_with_it(tmp_path: Path
     )
     assert done.returncode != 0
     assert f"{page}.ipynb: the outputs are not the stored ones" in done.stdout
+    # The same cell in both: the ten samples, four of which lie on an edge.
+    assert "Cell outputs differ" in done.stdout
+    assert "bins = reliability_bins(confidences, correct, n_bins=5)" in done.stdout

@@ -10,10 +10,12 @@ import pytest
 from tiny_book import HEAD, ONE, write_tiny_book
 
 from tools.book import Book
+from tools.colab import colab_notebook, keep_text
 from tools.flatten import Flattener
 from tools.kernel import ExecutionError
 from tools.myst import MystError, parse
-from tools.notebooks import colab_notebook, keep_text, page_notebook, write_if_changed
+from tools.notebooks import write_if_changed
+from tools.page import page_notebook
 
 CELL = "```{code-cell} python\n"
 URL = "https://github.com/someone/course"

@@ -1,0 +1,58 @@
+"""The notebook behind a page: one cell for each cell of the source, MyST kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jupytext
+from nbformat import NotebookNode
+
+from tools.book import Book, figure_of
+from tools.myst import MystError
+
+TAGS = (
+    {"parameters"}
+    | {f"hide-{part}" for part in ("input", "output", "cell")}
+    | {f"remove-{part}" for part in ("input", "output", "cell")}
+)
+
+
+def page_notebook(book: Book, page: str) -> NotebookNode:
+    """Read the source of a page for papermill to run."""
+    notebook = jupytext.reads(book.source(page), fmt="md:myst")
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            _check(cell)
+    notebook.metadata = notebook_metadata()
+    return numbered(notebook)
+
+
+def notebook_metadata() -> dict[str, Any]:
+    return {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    }
+
+
+def numbered(notebook: NotebookNode) -> NotebookNode:
+    """Positions as ids and counts; nbval compares no cell without an execution count."""
+    executed = 0
+    for position, cell in enumerate(notebook.cells, start=1):
+        cell.id = f"cell-{position:02d}"
+        if cell.cell_type == "code":
+            executed += 1
+            cell.execution_count = executed
+            for output in cell.outputs:
+                if output.output_type == "execute_result":
+                    output.execution_count = executed
+    return notebook
+
+
+def _check(cell: NotebookNode) -> None:
+    first = cell.source.partition("\n")[0]
+    unknown = set(cell.metadata.get("tags", [])) - TAGS
+    if unknown or "nbval" in cell.source.lower():
+        raise MystError(f"cell `{first}`: only the tags {', '.join(sorted(TAGS))} are known")
+    figure = figure_of(cell.metadata)
+    if figure and not all(figure.get(key) for key in ("name", "caption", "alt")):
+        raise MystError(f"cell `{first}`: a figure needs a name, a caption and an alt text")
