@@ -32,6 +32,7 @@ from sklearn.calibration import calibration_curve
 from torchmetrics.classification import MulticlassCalibrationError
 from torchmetrics.functional.classification import multiclass_calibration_error
 
+from calib_utils.devices import processor_name
 from calib_utils.metrics import CalibrationError, expected_calibration_error
 
 CLASSES, BINS, BATCH = 100, 15, 1024
@@ -134,14 +135,6 @@ def markdown(title: str, rows: list[dict], against: str) -> str:
     return "\n".join(lines)
 
 
-def cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.split(": ")[1] for line in lines if line.startswith("model name")), "unknown")
-
-
 def main() -> None:
     torch.set_num_threads(1)
     all_probs, all_labels = predictions(1_000_000)
@@ -151,7 +144,7 @@ def main() -> None:
         "bins": BINS,
         "classes": CLASSES,
         "threads": torch.get_num_threads(),
-        "cpu": cpu_name(),
+        "cpu": processor_name(),
         "versions": {
             "python": platform.python_version(),
             **{name: version(name) for name in ("numpy", "torch", "torchmetrics", "scikit-learn")},

@@ -52,6 +52,7 @@ import torch
 from scipy.special import log_softmax, softmax
 
 from calib_utils import recalibration as ours
+from calib_utils.devices import processor_name
 from calib_utils.recalibration import _affine
 
 RESULTS = Path(__file__).parent / "results" / "recalibration.json"
@@ -450,14 +451,6 @@ def markdown(rows: list[dict], n: int, k: int, best: dict[str, float]) -> str:
     return "\n".join(lines)
 
 
-def cpu_name() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        return platform.processor()
-    return next((line.split(": ")[1] for line in lines if line.startswith("model name")), "unknown")
-
-
 def versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
     for package in PACKAGES:
@@ -482,7 +475,7 @@ def main() -> None:
     torch.set_num_threads(1)
     warm_up()
     results: dict[str, Any] = {
-        "cpu": cpu_name(),
+        "cpu": processor_name(),
         "threads": torch.get_num_threads(),
         "versions": versions(),
         "temperature": TEMPERATURE,

@@ -14,7 +14,7 @@ from calib_utils import __version__
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["choose_device", "environment", "precision"]
+__all__ = ["choose_device", "environment", "precision", "processor_name"]
 
 
 def choose_device(name: torch.device | str | None = None) -> torch.device:
@@ -56,7 +56,7 @@ def environment(device: torch.device) -> dict[str, Any]:
         hardware = torch.cuda.get_device_name(device)
     else:
         threads = torch.get_num_threads()
-        hardware = f"{_processor()}, {threads} thread{'s' * (threads > 1)}"
+        hardware = f"{processor_name()}, {threads} thread{'s' * (threads > 1)}"
     if world_size() > 1:
         hardware = f"{world_size()} processes, each {hardware}"
     versions = {name: version(name) for name in ("numpy", "torch", "torchvision")}
@@ -67,7 +67,7 @@ def environment(device: torch.device) -> dict[str, Any]:
     }
 
 
-def _processor() -> str:
+def processor_name() -> str:
     """The name of the CPU, which the standard library knows on few systems."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
