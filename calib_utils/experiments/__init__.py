@@ -4,20 +4,27 @@ What is trained stands in ``grids.toml``. ``python -m calib_utils.experiments`` 
 each run leaves a small record, which `load_experiment` reads.
 """
 
+from calib_utils.experiments.comparison import Difference, compare
 from calib_utils.experiments.grids import Run, grid_names, plan_grid
 from calib_utils.experiments.records import (
     ExperimentRecord,
+    by_level,
     list_experiments,
     load_experiment,
+    load_grid,
     save_experiment,
 )
 
 __all__ = [
+    "Difference",
     "ExperimentRecord",
     "Run",
+    "by_level",
+    "compare",
     "grid_names",
     "list_experiments",
     "load_experiment",
+    "load_grid",
     "plan_grid",
     "save_experiment",
 ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,11 @@ from calib_utils._npz import explain_damage, read_npz, write_npz
 
 __all__ = [
     "ExperimentRecord",
+    "by_level",
     "experiment_path",
     "list_experiments",
     "load_experiment",
+    "load_grid",
     "save_experiment",
 ]
 
@@ -88,9 +92,11 @@ class ExperimentRecord:
     @property
     def provenance(self) -> str:
         """One line to stand below a figure: the run, its data, epochs, hardware and date."""
+        seconds = median(entry["seconds"] for entry in self.history)
         return (
             f"{self.grid}/{self.name}: {self.training_images:,} training images of "
-            f"{self.dataset}, {len(self.history)} epochs; {self.hardware}; {self.date}"
+            f"{self.dataset}, {len(self.history)} epochs of {seconds:.1f} s; {self.hardware}; "
+            f"{self.date}"
         )
 
 
@@ -142,6 +148,45 @@ def load_experiment(
         )
         check_correct(record.correct, len(check_confidences(record.confidences)))
     return record
+
+
+def load_grid(grid: str, profile: str, folder: Path | str | None = None) -> list[ExperimentRecord]:
+    """Read the records of all runs of a grid, in the order of `list_experiments`.
+
+    Raises:
+        ValueError: if there is none, or if a file is damaged.
+    """
+    names = list_experiments(grid, profile, folder)
+    if not names:
+        raise ValueError(
+            f"grid: there are no records of {grid!r} in the profile {profile!r}; make them with "
+            f"python -m calib_utils.experiments --grid {grid} --profile {profile}"
+        )
+    return [load_experiment(grid, profile, name, folder) for name in names]
+
+
+def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[ExperimentRecord]]:
+    """The records of a grid by network and value of the factor, from the lowest value up.
+
+    Args:
+        records: of one grid and profile.
+
+    Returns:
+        For each ("cifar_resnet", 8) and so on, its records by seed.
+
+    Raises:
+        ValueError: if the runs differ in more than network, factor and seed.
+    """
+    records = sorted(records, key=lambda r: (r.network["name"], r.value, r.seed))
+    protocols = {
+        (r.grid, r.dataset, r.training_images, str({**r.recipe, r.factor: None})) for r in records
+    }
+    if len(protocols) > 1:
+        raise ValueError(f"records: expected runs of one protocol, found {sorted(protocols)}")
+    levels: dict[tuple[str, Any], list[ExperimentRecord]] = {}
+    for record in records:
+        levels.setdefault((record.network["name"], record.value), []).append(record)
+    return levels
 
 
 def list_experiments(grid: str, profile: str, folder: Path | str | None = None) -> list[str]:

@@ -1,0 +1,118 @@
+"""Is the ECE higher at one level of a factor than at another, or was it chance?
+
+Chance comes in twice: another seed would have given other networks, and other test images
+other numbers for the same networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from calib_utils._binning import uniform_index
+from calib_utils.experiments.records import ExperimentRecord
+
+__all__ = ["Difference", "compare"]
+
+
+class Difference(NamedTuple):
+    """How much higher a metric is in a second group of runs than in a first one.
+
+    Attributes:
+        mean: of the second group less that of the first, -1 to 1.
+        seeds: lower and upper end of the 95 % interval for other seeds; NaN if a group has
+            fewer than two runs.
+        images: the same for other test images.
+    """
+
+    mean: float
+    seeds: tuple[float, float]
+    images: tuple[float, float]
+
+    @property
+    def verdict(self) -> str:
+        """Either "higher" or "lower" if both intervals say so, else "undecided"."""
+        if min(*self.seeds, *self.images) > 0:
+            return "higher"
+        if max(*self.seeds, *self.images) < 0:
+            return "lower"
+        return "undecided"
+
+
+def compare(
+    first: Sequence[ExperimentRecord],
+    second: Sequence[ExperimentRecord],
+    metric: str = "ece",
+    *,
+    repeats: int = 1000,
+    seed: int = 0,
+) -> Difference:
+    """Compare the mean of a metric on the test images in two groups of runs.
+
+    The interval for seeds is Welch's, from the spread of the runs of each group. For that of
+    images, sets of test images are drawn with replacement, the same for all runs, and the
+    difference is computed on each.
+
+    Args:
+        first: runs that differ in their seed only.
+        second: the same, at another level of a factor.
+        metric: "ece" (15 bins) or "error".
+        repeats: how many sets of test images are drawn.
+        seed: of the draws.
+
+    Raises:
+        ValueError: if there is no such metric, or a group is empty.
+
+    Source: Welch 1947, "The generalization of Student's problem"; Efron and Tibshirani 1993,
+    "An Introduction to the Bootstrap".
+    """
+    if metric not in ("ece", "error"):
+        raise ValueError(f"metric: expected 'ece' or 'error', found {metric!r}")
+    for name, runs in (("first", first), ("second", second)):
+        if not runs:
+            raise ValueError(f"{name}: expected at least one run, found none")
+    groups = [[getattr(record, metric) for record in runs] for runs in (first, second)]
+    return Difference(
+        float(np.mean(groups[1]) - np.mean(groups[0])),
+        _welch(*groups),
+        _bootstrap(first, second, metric, repeats, seed),
+    )
+
+
+def _welch(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
+    from scipy.stats import ttest_ind
+
+    if min(len(first), len(second)) < 2:
+        return float("nan"), float("nan")
+    low, high = ttest_ind(second, first, equal_var=False).confidence_interval(0.95)
+    return float(low), float(high)
+
+
+def _bootstrap(
+    first: Sequence[ExperimentRecord],
+    second: Sequence[ExperimentRecord],
+    metric: str,
+    repeats: int,
+    seed: int,
+) -> tuple[float, float]:
+    # Each metric is a sum over bins of |the sum of some term over the images in the bin|.
+    terms = []
+    for sign, runs in ((-1, first), (1, second)):
+        for record in runs:
+            if metric == "ece":
+                bins = uniform_index(record.confidences, 15, "float32")
+                term = record.confidences.astype(np.float64) - record.correct
+            else:
+                bins, term = np.zeros(len(record.correct), np.int64), 1.0 - record.correct
+            terms.append((sign / len(runs), bins, term))
+    n, rng, results = len(terms[0][1]), np.random.default_rng(seed), np.empty(repeats)
+    for i in range(repeats):
+        # How often each image is drawn weighs its term: one product instead of a selection.
+        times = np.bincount(rng.integers(n, size=n), minlength=n)
+        results[i] = sum(
+            weight * np.abs(np.bincount(bins, times * term)).sum() for weight, bins, term in terms
+        )
+    low, high = np.quantile(results / n, [0.025, 0.975])
+    return float(low), float(high)

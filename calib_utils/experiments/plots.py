@@ -1,0 +1,84 @@
+"""Pictures of the experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from calib_utils.experiments.records import ExperimentRecord, by_level
+from calib_utils.plots import BLUE, ORANGE
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["FactorPlot", "factor_plot"]
+
+_STYLES = {"error": ("Test error", BLUE, "o", "-"), "ece": ("ECE", ORANGE, "s", "--")}
+
+
+class FactorPlot(NamedTuple):
+    """What `factor_plot` drew.
+
+    Attributes:
+        ax: the axes.
+        levels: the values of the factor, from left to right.
+        dots: for each network and level, the metric of each seed, in percent.
+    """
+
+    ax: Axes
+    levels: list[Any]
+    dots: dict[tuple[str, Any], list[float]]
+
+
+def factor_plot(
+    records: Iterable[ExperimentRecord], metric: str = "ece", ax: Axes | None = None
+) -> FactorPlot:
+    """A metric against the factor of a grid: a dot for each seed, a line through the means.
+
+    The values of the factor stand at equal distances. A second network has hollow dots.
+
+    Args:
+        records: of one grid and profile.
+        metric: "error" or "ece".
+        ax: where to draw; new axes by default.
+
+    Raises:
+        ValueError: if there is no such metric, or the runs have not all one protocol.
+
+    Source: Guo et al. 2017, figure 2.
+    """
+    if metric not in _STYLES:
+        raise ValueError(f"metric: expected 'error' or 'ece', found {metric!r}")
+    groups = by_level(records)
+    if ax is None:
+        import matplotlib.pyplot as plt
+
+        ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1]
+    label, colour, marker, line = _STYLES[metric]
+    levels = sorted({level for _, level in groups})
+    networks = list(dict.fromkeys(network for network, _ in groups))
+    dots = {key: [100 * getattr(r, metric) for r in runs] for key, runs in groups.items()}
+    for network, fill in zip(networks, (colour, "none"), strict=False):
+        own = {levels.index(level): dots[name, level] for name, level in dots if name == network}
+        name = f"{label}, {network}" if len(networks) > 1 else label
+        ax.plot(list(own), [np.mean(seeds) for seeds in own.values()], line, color=colour)
+        for place, seeds in own.items():
+            ax.plot(
+                [place] * len(seeds),
+                seeds,
+                marker,
+                color=colour,
+                markerfacecolor=fill,
+                markersize=4.5,
+                label=name if place == min(own) else None,
+            )
+    names = {True: "with", False: "without"}
+    ax.set_xticks(
+        range(len(levels)),
+        [names[x] if isinstance(x, bool) else f"{x:g}" for x in levels],
+    )
+    ax.margins(x=0.1)
+    ax.set_ylabel(f"{label} (%)")
+    return FactorPlot(ax, levels, dots)

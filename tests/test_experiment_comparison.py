@@ -1,0 +1,216 @@
+"""Groups of runs compared, and their figures, against formulas written out."""
+
+import dataclasses
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from scipy.stats import t
+
+from calib_utils.experiments import (
+    ExperimentRecord,
+    by_level,
+    compare,
+    load_grid,
+    save_experiment,
+)
+from calib_utils.experiments.plots import factor_plot
+
+N = 4_000
+
+
+def ece(confidences: np.ndarray, correct: np.ndarray) -> float:
+    """Equation 3 of Guo et al., with a loop over the bins."""
+    total = 0.0
+    for m in range(15):
+        here = (confidences > np.float32(m / 15)) & (confidences <= np.float32((m + 1) / 15))
+        total += abs(confidences[here].astype(float).sum() - correct[here].sum())
+    return total / len(correct)
+
+
+def record(level, seed: int, excess: float, network: str = "toy", **changes) -> ExperimentRecord:
+    """Answers whose confidence is too high by ``excess``; the same images for every run."""
+    rng = np.random.default_rng(7)
+    truth = rng.uniform(0.2, 0.7, N)
+    correct = np.random.default_rng([seed, int(100 * level)]).random(N) < truth
+    confidences = (truth + excess).astype(np.float32)
+    fields = {
+        **{"grid": "depth", "profile": "cpu", "name": f"{network}.depth-{level}.seed-{seed}"},
+        **{"network": {"name": network, "depth": level}, "factor": "depth", "value": level},
+        **{"seed": seed, "dataset": "digits", "training_images": 150, "recipe": {"epochs": 1}},
+        **{"confidences": confidences, "correct": correct, "history": [], "temperature": 1.0},
+        **{"error": 1 - correct.mean(), "nll": 1.0, "ece": ece(confidences, correct)},
+        **{"nll_scaled": 1.0, "ece_scaled": 0.0, "versions": {}, "hardware": "", "date": ""},
+    }
+    return ExperimentRecord(**fields | changes)
+
+
+@pytest.fixture(scope="module")
+def calibrated():
+    return [record(8, seed, 0.0) for seed in range(3)]
+
+
+@pytest.fixture(scope="module")
+def overconfident():
+    return [record(56, seed, 0.1) for seed in range(3)]
+
+
+class TestCompare:
+    def test_difference_of_the_means(self, calibrated, overconfident):
+        found = compare(calibrated, overconfident, repeats=50)
+        expected = np.mean([r.ece for r in overconfident]) - np.mean([r.ece for r in calibrated])
+        assert found.mean == pytest.approx(expected)
+        assert 0.06 < found.mean < 0.1
+        assert found.verdict == "higher"
+
+    def test_the_other_way_round(self, calibrated, overconfident):
+        there, back = (
+            compare(*pair, repeats=50)
+            for pair in ((calibrated, overconfident), (overconfident, calibrated))
+        )
+        assert back.mean == pytest.approx(-there.mean)
+        assert back.seeds == pytest.approx([-x for x in reversed(there.seeds)])
+        assert back.images == pytest.approx([-x for x in reversed(there.images)])
+        assert back.verdict == "lower"
+
+    def test_interval_for_seeds_is_welchs(self, calibrated, overconfident):
+        a, b = ([r.ece for r in runs] for runs in (calibrated, overconfident))
+        va, vb = np.var(a, ddof=1) / 3, np.var(b, ddof=1) / 3
+        freedom = (va + vb) ** 2 / (va**2 / 2 + vb**2 / 2)
+        half = t.ppf(0.975, freedom) * np.sqrt(va + vb)
+        middle = np.mean(b) - np.mean(a)
+        found = compare(calibrated, overconfident, repeats=2).seeds
+        assert found == pytest.approx((middle - half, middle + half))
+
+    @pytest.mark.parametrize("metric", ["ece", "error"])
+    def test_interval_for_images_is_a_bootstrap_of_whole_images(
+        self, calibrated, overconfident, metric
+    ):
+        """Every draw made again, with the metrics computed on the drawn images."""
+        rng, differences = np.random.default_rng(3), []
+        for _ in range(20):
+            drawn = rng.integers(N, size=N)
+            means = []
+            for runs in (calibrated, overconfident):
+                of_runs = [
+                    ece(r.confidences[drawn], r.correct[drawn])
+                    if metric == "ece"
+                    else 1 - r.correct[drawn].mean()
+                    for r in runs
+                ]
+                means.append(np.mean(of_runs))
+            differences.append(means[1] - means[0])
+        found = compare(calibrated, overconfident, metric, repeats=20, seed=3)
+        assert found.images == pytest.approx(np.quantile(differences, [0.025, 0.975]))
+
+    def test_equal_groups_are_undecided(self, calibrated):
+        others = [record(8, seed, 0.0) for seed in range(3, 6)]
+        assert compare(calibrated, others, repeats=100).verdict == "undecided"
+
+    def test_seeds_that_disagree_are_undecided(self, calibrated):
+        others = [record(8, seed, excess) for seed, excess in enumerate((0.0, 0.01, 0.15))]
+        found = compare(calibrated, others, repeats=100)
+        assert found.images[0] > 0  # other images would show the same
+        assert found.seeds[0] < 0  # other seeds might not
+        assert found.verdict == "undecided"
+
+    def test_one_seed_decides_nothing(self, calibrated, overconfident):
+        found = compare(calibrated, overconfident[:1], repeats=50)
+        assert np.isnan(found.seeds).all()
+        assert found.images[0] > 0
+        assert found.verdict == "undecided"
+
+    def test_bad_input(self, calibrated):
+        with pytest.raises(ValueError, match="metric: expected 'ece' or 'error', found 'nll'"):
+            compare(calibrated, calibrated, "nll")
+        with pytest.raises(ValueError, match="second: expected at least one run, found none"):
+            compare(calibrated, [])
+
+
+class TestLevels:
+    def test_sorted_by_network_value_and_seed(self):
+        runs = [
+            record(level, seed, 0.0, network)
+            for network in ("toy", "a")
+            for level in (56, 8, 14)
+            for seed in (1, 0)
+        ]
+        found = by_level(runs)
+        assert list(found) == [(n, level) for n in ("a", "toy") for level in (8, 14, 56)]
+        assert {tuple(r.seed for r in runs) for runs in found.values()} == {(0, 1)}
+
+    @pytest.mark.parametrize(
+        "change", [{"recipe": {"epochs": 2}}, {"training_images": 9}, {"grid": "width"}]
+    )
+    def test_protocols_are_never_mixed(self, change):
+        runs = [record(8, 0, 0.0), record(14, 0, 0.0, **change)]
+        with pytest.raises(ValueError, match="records: expected runs of one protocol, found"):
+            by_level(runs)
+        with pytest.raises(ValueError, match="one protocol"):
+            factor_plot(runs)
+
+    def test_the_factor_itself_may_be_part_of_the_recipe(self):
+        runs = [
+            dataclasses.replace(record(8, 0, 0.0), factor="weight_decay", value=x)
+            for x in (0.0, 0.1)
+        ]
+        for run in runs:
+            run.recipe["weight_decay"] = run.value
+        assert [value for _, value in by_level(runs)] == [0.0, 0.1]
+
+    def test_load_grid(self, tmp_path, calibrated):
+        for run in calibrated:
+            save_experiment(run, tmp_path)
+        found = load_grid("depth", "cpu", tmp_path)
+        assert [r.name for r in found] == [r.name for r in calibrated]
+        with pytest.raises(ValueError, match="no records of 'width' in the profile 'gpu'; make"):
+            load_grid("width", "gpu", tmp_path)
+
+
+class TestFactorPlot:
+    def dots(self, ax, fill: str) -> set[tuple[float, float]]:
+        lines = [x for x in ax.lines if x.get_marker() != "None"]
+        hollow = [x for x in lines if (x.get_markerfacecolor() == "none") == (fill == "none")]
+        return {tuple(xy) for line in hollow for xy in line.get_xydata().round(6)}
+
+    def test_a_dot_for_each_seed_and_a_line_through_the_means(self, calibrated, overconfident):
+        drawn = factor_plot([*overconfident, *calibrated], "error")
+        assert drawn.levels == [8, 56]
+        groups = [calibrated, overconfident]
+        expected = {
+            (float(place), round(100 * r.error, 6))
+            for place, runs in enumerate(groups)
+            for r in runs
+        }
+        assert self.dots(drawn.ax, "full") == expected
+        (line,) = [x for x in drawn.ax.lines if x.get_marker() == "None"]
+        means = [100 * np.mean([r.error for r in runs]) for runs in groups]
+        assert line.get_ydata() == pytest.approx(means)
+        assert [x.get_text() for x in drawn.ax.get_xticklabels()] == ["8", "56"]
+        plt.close("all")
+
+    def test_two_networks_and_a_yes_or_no(self):
+        runs = [
+            dataclasses.replace(record(8, seed, 0.1, network), value=value)
+            for network in ("a", "b")
+            for value in (True, False)
+            for seed in range(2)
+        ]
+        drawn = factor_plot(runs)
+        assert [x.get_text() for x in drawn.ax.get_xticklabels()] == ["without", "with"]
+        assert len(self.dots(drawn.ax, "none")) == len(self.dots(drawn.ax, "full")) == 4
+        labels = [x.get_text() for x in drawn.ax.legend().get_texts()]
+        assert labels == ["ECE, a", "ECE, b"]
+        plt.close("all")
+
+    def test_a_grid_that_is_not_complete(self, calibrated, overconfident):
+        drawn = factor_plot([*calibrated, overconfident[0]])
+        assert [len(x) for x in drawn.dots.values()] == [3, 1]
+        plt.close("all")
+
+    def test_bad_metric(self, calibrated):
+        with pytest.raises(ValueError, match="metric: expected 'error' or 'ece', found 'nll'"):
+            factor_plot(calibrated, "nll")
