@@ -192,11 +192,22 @@ class TestPlan:
 
     def test_gpu_uses_all_images_and_cpu_a_fixed_part(self):
         assert {r.training_images for g in grid_names() for r in self.runs(g, "gpu")} == {45_000}
-        assert {r.training_images for g in grid_names() for r in self.runs(g)} == {10_000}
+        assert {r.training_images for g in grid_names() for r in self.runs(g)} == {8_000}
 
     def test_first_seeds_come_first(self, tiny):
         names = [run.name for run in plan_grid("weight-decay", "cpu", tiny)]
         assert names == [f"lenet5.weight_decay-{v}.seed-{s}" for s in (0, 1) for v in (0.0, 0.01)]
+
+    def test_same_training_in_several_grids(self):
+        """The usual network of the grids is one training for each seed, a longer run another."""
+        runs = [run for grid in grid_names() for run in self.runs(grid)]
+        usual = {"name": "cifar_resnet", "depth": 14, "width": 16, "batch_norm": True}
+        same = [r for r in runs if r.network == usual and r.recipe == runs[0].recipe]
+        assert {run.grid for run in same} >= {"depth", "weight-decay"}
+        assert len({run.training for run in same}) == 3
+        for run in runs:
+            others = [{"seed": 9}, {"dataset": "digits"}, {"training_images": 9}]
+            assert run.training not in {dataclasses.replace(run, **o).training for o in others}
 
     def test_profile_overrides_grid_and_recipe(self, tiny):
         (run,) = plan_grid("nll", "cpu", tiny)
@@ -233,7 +244,7 @@ class TestRecord:
             **{"network": {"name": "toy", "depth": 8}, "factor": "depth", "value": 8, "seed": 0},
             **{"dataset": "digits", "training_images": 1500, "recipe": {"epochs": 1}},
             **{"confidences": rng.random(50, np.float32), "correct": rng.random(50) < 0.5},
-            "history": [{"epoch": 1, "train_loss": 0.5, "train_accuracy": 0.75}],
+            "history": [{"epoch": 1, "train_loss": 0.5, "train_accuracy": 0.75, "seconds": 2}],
             **{"error": 0.5, "nll": 1.0, "ece": 0.1, "temperature": 1.5},
             **{"nll_scaled": 0.9, "ece_scaled": 0.05, "versions": {"numpy": "2"}},
             **{"hardware": "a processor", "date": "2026-11-20"},
@@ -252,8 +263,8 @@ class TestRecord:
         assert (back.confidences == record.confidences).all()
         assert (back.correct == record.correct).all()
         assert back.provenance == (
-            "depth/toy.depth-8.seed-0: 1,500 training images of digits, 1 epochs; "
-            "a processor; 2026-11-20"
+            "depth/toy.depth-8.seed-0: 1,500 training images of digits, 1 epochs of "
+            "2.0 s; a processor; 2026-11-20"
         )
 
     def test_holds_no_pickle(self, tmp_path):
@@ -359,7 +370,7 @@ class TestRuns:
         assert record.recipe["milestones"] == [5]
         assert record.versions.keys() >= {"python", "torch", "numpy"}
         assert "1 thread, " in record.hardware
-        assert record.hardware.endswith("s an epoch")
+        assert record.hardware.endswith(("float32", "bfloat16"))
 
     def test_nll_run_has_test_metrics_at_every_epoch(self, expected):
         record = load_experiment("nll", "cpu", "lenet5.seed-2", expected)
@@ -383,6 +394,18 @@ class TestRuns:
         monkeypatch.setattr(runner, "train", lambda *_, **__: 1 / 0)
         runs = plan_grid("weight-decay", "cpu", tiny)
         assert run_grid(runs, expected, expected, progress=False) == {}
+
+    def test_runs_that_train_the_same_share_it(self, tiny, tmp_path, monkeypatch):
+        runs = plan_grid("weight-decay", "cpu", tiny)[:2]
+        again = [dataclasses.replace(run, grid="again", name=f"x.seed-{run.seed}") for run in runs]
+        assert run_grid(runs, tmp_path, tmp_path, progress=False) == {}
+        monkeypatch.setattr("calib_utils.training._train_epoch", lambda *_: 1 / 0)
+        assert run_grid(again[:1], tmp_path, tmp_path, progress=False) == {}
+        found, wanted = (
+            load_experiment(run.grid, "cpu", run.name, tmp_path) for run in (again[0], runs[0])
+        )
+        assert found.history == wanted.history
+        assert (found.confidences == wanted.confidences).all()
 
     def test_record_of_other_settings_is_not_taken(self, tiny, expected, tmp_path):
         changed = tmp_path / "grids.toml"

@@ -19,6 +19,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     try:
         names = args.grid or grid_names(args.grids)
         runs = [run for name in names for run in plan_grid(name, args.profile, args.grids)]
+        runs.sort(key=lambda run: run.seed)  # every grid early with its first seed
         if args.list:
             _list(runs, args)
         elif args.estimate:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import tomllib
 from dataclasses import asdict, dataclass, fields
 from itertools import product
@@ -52,6 +54,14 @@ class Run:
         plan = {k: v for k, v in asdict(self).items() if k != "test_every_epoch"}
         recipe = plan["recipe"]
         return plan | {"recipe": recipe | {"milestones": list(recipe["milestones"])}}
+
+    @property
+    def training(self) -> str:
+        """A name for what is trained; runs of several grids that train the same share it."""
+        places = {"grid", "profile", "name", "factor", "value"}
+        what = {k: v for k, v in self.settings.items() if k not in places}
+        text = json.dumps([what, self.test_every_epoch], sort_keys=True)
+        return f"{self.network['name']}.{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
 def grid_names(file: Path | str | None = None) -> list[str]:

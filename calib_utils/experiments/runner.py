@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from pathlib import Path
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def run_grid(
 ) -> dict[str, str]:
     """Make the records of ``runs`` that are not there yet.
 
-    A run that fails does not stop the others.
+    A run that fails does not stop the others. Runs that train the same network do it once.
 
     Args:
         runs: as `grids.plan_grid` gives them.
@@ -73,6 +73,11 @@ def run_grid(
     folder = Path(folder).absolute()
     records = Path(records).absolute() if records else None
     missing = from_first([run for run in runs if not has_record(run, records)])
+    first = {run.training: run for run in reversed(missing)}
+    repeats = [run for run in missing if run is not first[run.training]]
+    # No two may train one network at the same time: its second run waits for the first runs.
+    passes = [run for run in missing if run is first[run.training]], repeats
+    missing = list(chain(*passes))
     alone = jobs == 1 and not scheduler
     tqdm = progress_bars(progress and rank() == 0)
     failed = {}
@@ -85,11 +90,14 @@ def run_grid(
         parallel = Parallel(
             n_jobs=-1 if scheduler else jobs, return_as="generator_unordered", batch_size=1
         )
-        results = parallel(
-            delayed(_attempt)(run, folder, records, device, place, progress and alone)
-            for place, run in enumerate(missing)
+        results = (
+            parallel(
+                delayed(_attempt)(run, folder, records, device, place, progress and alone)
+                for place, run in enumerate(some)
+            )
+            for some in passes
         )
-        for done, (name, problem) in enumerate(results, start=1):
+        for done, (name, problem) in enumerate(chain.from_iterable(results), start=1):
             if problem:
                 failed[name] = problem
             bar.set_postfix_str(missing[done].name if alone and done < len(missing) else name)
@@ -128,7 +136,6 @@ def run_experiment(
     before, confidences, correct = _test_metrics(logits, test.labels)
     after, *_ = _test_metrics(logits / scaling.temperature_, test.labels)
     made = read_facts(checkpoint)["environment"]
-    seconds = median(entry["seconds"] for entry in history)
     record = ExperimentRecord(
         **run.settings,
         confidences=confidences,
@@ -139,7 +146,7 @@ def run_experiment(
         nll_scaled=after["nll"],
         ece_scaled=after["ece"],
         versions=made["versions"],
-        hardware=f"{made['hardware']}, {seconds:.1f} s an epoch",
+        hardware=made["hardware"],
         date=made["date"],
     )
     save_experiment(record, records)
@@ -154,8 +161,8 @@ def time_run(run: Run, device: str | None = None) -> float:
 
 
 def checkpoint_path(run: Run, folder: Path | str) -> Path:
-    """Where a run keeps its state while it trains."""
-    return experiment_path(run.grid, run.profile, run.name, folder).with_suffix(".safetensors")
+    """Where a run keeps its state while it trains, with the runs that train the same."""
+    return Path(folder) / f"{run.training}.safetensors"
 
 
 def epochs_done(run: Run, folder: Path | str) -> int:
