@@ -1,13 +1,16 @@
-"""An epoch of the course's training beside one of the script that it grew from, in one run.
+"""The course's training beside that of the script that it grew from, in one run.
 
 The script trains as most tutorials do: images are cropped, flipped and normalised one by one
 by torchvision's transforms in the workers of a DataLoader, all arithmetic is in float32, and
 the loss and the number of hits are read back at each step. Both train ResNet-34 with the same
-recipe on the same images, and their epochs take turns. It needs CIFAR-100, and
+recipe on the same images, from several seeds, and their epochs take turns. Like the script's,
+the learning rate drops after a third and after two thirds of the epochs, however many there
+are. It needs CIFAR-100, and
 
     python benchmarks/training.py
 
-prints a table and writes it to ``benchmarks/results/training.json``.
+prints a table and writes it to ``benchmarks/results/training.json``, where a run on a CPU and
+one on a GPU have a place each. The file is written after each seed.
 """
 
 from __future__ import annotations
@@ -15,16 +18,19 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from itertools import chain
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import torch
 from PIL import Image
 from torch import nn
+from torch.optim.lr_scheduler import MultiStepLR
 from torch.utils.data import DataLoader, Dataset
 from torchvision import models, transforms
 
-from calib_utils.data import ImageSet, load_splits
+from calib_utils.data import ImageSet, load_splits, train_validation_split
 from calib_utils.devices import choose_device, environment
 from calib_utils.models import build_model
 from calib_utils.training import Recipe, predict_logits, train
@@ -71,7 +77,7 @@ class Script:
             momentum=recipe.momentum,
             weight_decay=recipe.weight_decay,
         )
-        self.scheduler = torch.optim.lr_scheduler.StepLR(self.optimiser, step_size=10, gamma=0.1)
+        self.scheduler = MultiStepLR(self.optimiser, recipe.milestones, gamma=0.1)
 
     def epoch(self) -> float:
         """Train for one epoch; returns its seconds."""
@@ -81,8 +87,9 @@ class Script:
         self.model.train()
         for images, labels in self.loader:
             images, labels = images.to(self.device), labels.to(self.device)
-            loss = criterion(logits := self.model(images), labels)
             self.optimiser.zero_grad()
+            logits = self.model(images)
+            loss = criterion(logits, labels)
             loss.backward()
             self.optimiser.step()
             loss_sum += loss.item()
@@ -91,61 +98,92 @@ class Script:
         return time.perf_counter() - start
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--epochs", type=int, default=2, help="default: %(default)s")
-    parser.add_argument("--fraction", type=float, default=1.0, help="of the images, to try it out")
-    parser.add_argument("--workers", type=int, default=8, help="of the script's DataLoader")
-    args = parser.parse_args()
-
-    device, recipe = choose_device(), Recipe(epochs=args.epochs)
-    training, _, test = (
-        part.subset(slice(max(1, round(args.fraction * len(part)))))
-        for part in load_splits("cifar100")
-    )
-    torch.manual_seed(0)
-    script = Script(training, recipe, args.workers, device)
+def train_both(
+    seed: int, data: ImageSet, recipe: Recipe, workers: int, device: torch.device
+) -> dict[str, tuple[nn.Module, list[float]]]:
+    """Train the script's network and ours in turns; returns each with its seconds an epoch."""
+    torch.manual_seed(seed)
+    script = Script(data, recipe, workers, device)
     script_seconds: list[float] = []
 
     def script_epoch(_: nn.Module) -> dict[str, float]:
         script_seconds.append(script.epoch())
         return {}
 
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     model = build_model("resnet34")
-    history = train(model, training, recipe, device=device, after_epoch=script_epoch)
-    seconds = {SCRIPT: script_seconds, OURS: [entry["seconds"] for entry in history]}
+    history = train(model, data, recipe, seed=seed, device=device, after_epoch=script_epoch)
+    return {
+        SCRIPT: (script.model, script_seconds),
+        OURS: (model, [entry["seconds"] for entry in history]),
+    }
 
-    rows = []
-    for name, network in ((SCRIPT, script.model), (OURS, model)):
-        predicted = predict_logits(network, test, device=device).argmax(axis=1)
-        rows.append(
-            {
-                "name": name,
-                "seconds_per_epoch": seconds[name],
-                "images_per_second": len(training) / median(seconds[name]),
-                "times_the_script": median(script_seconds) / median(seconds[name]),
-                "test_accuracy": float((predicted == test.labels).mean()),
-            }
-        )
+
+def store(path: Path, kind: str, results: dict[str, Any]) -> None:
+    """Put the results of one kind of device in the place of its older ones, at once."""
+    kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(kept | {kind: results}, indent=2) + "\n", "utf-8")
+    partial.replace(path)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seeds", type=int, default=3, help="default: %(default)s")
+    parser.add_argument("--epochs", type=int, default=30, help="default: %(default)s")
+    parser.add_argument("--images", type=int, help="to train on; all 45,000 by default")
+    parser.add_argument(
+        "--workers", type=int, default=8, help="of the script's DataLoader; default: %(default)s"
+    )
+    parser.add_argument(
+        "--results", type=Path, default=RESULTS, help="another file, to try something out"
+    )
+    args = parser.parse_args(arguments)
+    if args.seeds < 1:
+        parser.error(f"--seeds: expected at least 1, found {args.seeds}")
+    if args.epochs < 3:
+        parser.error(f"--epochs: expected at least 3, one a learning rate, found {args.epochs}")
+    training, _, test = load_splits("cifar100")
+    images = len(training) if args.images is None else args.images
+    if not 1 <= images <= len(training):
+        parser.error(f"--images: expected 1 to {len(training)}, found {images}")
+    if images < len(training):
+        # Chosen as in the experiments: at random, and the same in every run.
+        _, chosen = train_validation_split(len(training), images)
+        training = training.subset(chosen)
+
+    device = choose_device()
+    recipe = Recipe(epochs=args.epochs, milestones=(args.epochs // 3, 2 * args.epochs // 3))
     made = environment(device) | {
         "threads": torch.get_num_threads(),
         "workers": args.workers,
-        "epochs": args.epochs,
+        "epochs": recipe.epochs,
+        "milestones": recipe.milestones,
         "training_images": len(training),
         "test_images": len(test),
     }
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(made | {"rows": rows}, indent=2) + "\n")
+    rows: dict[str, dict[str, Any]] = {
+        name: {"name": name, "seconds": [], "test_accuracies": []} for name in (SCRIPT, OURS)
+    }
+    for seed in range(args.seeds):
+        trained = train_both(seed, training, recipe, args.workers, device)
+        for name, (network, seconds) in trained.items():
+            predicted = predict_logits(network, test, device=device).argmax(axis=1)
+            rows[name]["seconds"].append(seconds)
+            rows[name]["test_accuracies"].append(float((predicted == test.labels).mean()))
+        # After each seed, so that a run that is killed keeps those that it has.
+        store(args.results, device.type, made | {"rows": list(rows.values())})
 
-    print(f"ResNet-34, {len(training):,} images, {args.epochs} epochs; {made['hardware']}\n")
-    print("| | s an epoch | images/s | times the script | test accuracy |")
+    print(f"ResNet-34, {len(training):,} images, {recipe.epochs} epochs; {made['hardware']}\n")
+    print("| | s an epoch | images/s | times the script | test accuracy of each seed |")
     print("|---|---|---|---|---|")
-    for row in rows:
+    medians = {name: median(chain(*row["seconds"])) for name, row in rows.items()}
+    for name, seconds in medians.items():
+        accuracies = ", ".join(f"{accuracy:.1%}" for accuracy in rows[name]["test_accuracies"])
         print(
-            f"| {row['name']} | {median(row['seconds_per_epoch']):.1f} "
-            f"| {row['images_per_second']:.0f} | {row['times_the_script']:.2f} "
-            f"| {row['test_accuracy']:.1%} |"
+            f"| {name} | {seconds:.1f} | {len(training) / seconds:.0f} "
+            f"| {medians[SCRIPT] / seconds:.2f} | {accuracies} |"
         )
 
 

@@ -59,23 +59,36 @@ RECALIBRATION = {
     ],
 }
 
+
+def measured(hardware, script, ours):
+    """Results of training on one device: the seconds and accuracies of two codes."""
+    return {
+        "hardware": hardware,
+        "threads": 2,
+        "workers": 8,
+        "epochs": 3,
+        "milestones": [1, 2],
+        "training_images": 45_000,
+        "test_images": 10_000,
+        "versions": {"torch": "9"},
+        "rows": [
+            {"name": name, "seconds": seconds, "test_accuracies": accuracies}
+            for name, (seconds, accuracies) in (("the script", script), ("calib_utils", ours))
+        ],
+    }
+
+
 TRAINING = {
-    "hardware": "A card, 2 threads",
-    "threads": 2,
-    "workers": 8,
-    "epochs": 2,
-    "training_images": 45_000,
-    "versions": {"torch": "9"},
-    "rows": [
-        {
-            "name": name,
-            "seconds_per_epoch": [seconds, seconds],
-            "images_per_second": 45_000 / seconds,
-            "times_the_script": 90 / seconds,
-            "test_accuracy": 0.5,
-        }
-        for name, seconds in (("the script", 90), ("calib_utils", 36))
-    ],
+    "cuda": measured(
+        "A card",
+        script=([[900, 90, 90], [90, 90, 80]], [0.500, 0.504]),
+        ours=([[400, 9, 9], [9, 9, 9]], [0.520, 0.524]),
+    ),
+    "cpu": measured(
+        "A processor, 2 threads",
+        script=([[90, 90, 90], [90, 90, 90]], [0.20, 0.24]),
+        ours=([[36, 36, 36], [36, 36, 36]], [0.19, 0.23]),
+    ),
 }
 
 
@@ -105,16 +118,36 @@ def test_recalibration(tmp_path):
 
 def test_training(tmp_path):
     text = page(tmp_path, training=TRAINING)
-    assert "Measured on: A card, 2 threads, 8 workers. torch 9." in text
-    assert "| calib_utils | 36 | 1,250 | 2.5 | 50.0 |" in text
-    assert "An epoch of the script takes 2.5 times as long as one of calib_utils" in text
+    cpu, gpu = text.split("### On a CPU")[1].split("### On a GPU")
+    assert "Measured on: A processor, 2 threads, 8 workers. torch 9." in cpu
+    assert "2 seeds, 3 epochs each on 45,000 images; the learning rate drops after epochs 1" in cpu
+    assert "| the script | 90 | 500 | 1.0 | 22.0 ± 2.8 |" in cpu
+    assert "| calib_utils | 36 | 1,250 | 2.5 | 21.0 ± 2.8 |" in cpu
+    assert "An epoch of the script takes 2.5 times as long as one of calib_utils." in cpu
+    # Both have a standard deviation of sqrt(8) and two seeds, so the error is sqrt(8 / 2 + 8 / 2);
+    # t is 1 / sqrt(8) with two degrees of freedom, so p is 1 - t / sqrt(2 + t^2) = 0.757.
+    assert "is lower by 1.00 ± 2.83 points (± the standard error)" in cpu
+    assert "With 2 seeds, that may be chance (Welch's t-test, p = 0.76)." in cpu
+    assert "Measured on: A card, 2 threads, 8 workers. torch 9." in gpu
+    assert "| calib_utils | 9.0 | 5,000 | 10 | 52.2 ± 0.3 |" in gpu  # medians
+    assert "is higher by 2.00 ± 0.28 points" in gpu
+    assert "that is more than chance between seeds explains" in gpu  # t is sqrt(50)
+
+
+def test_training_on_one_device_with_one_seed(tmp_path):
+    results = measured("A card", script=([[90]], [0.5]), ours=([[9]], [0.6]))
+    text = page(tmp_path, training={"cuda": results})
+    assert "### On a CPU" not in text
+    assert "1 seed, 3 epochs each" in text
+    assert "| calib_utils | 9.0 | 5,000 | 10 | 60.0 |" in text
+    assert "One seed does not tell whether their test accuracies differ." in text
 
 
 def test_one_section_for_each_file_that_is_there(tmp_path):
     text = page(tmp_path, ece=ECE, training=TRAINING)
     assert [line for line in text.splitlines() if line.startswith("## ")] == [
         "## The expected calibration error",
-        "## An epoch of training",
+        "## Training a network",
     ]
 
 
@@ -124,4 +157,5 @@ def test_one_section_for_each_file_that_is_there(tmp_path):
 def test_the_stored_results(tmp_path):
     results = REPOSITORY / "benchmarks/results"
     stored = {path.stem: json.loads(path.read_text()) for path in results.glob("*.json")}
-    assert page(tmp_path, **stored).count("Measured on: ") == len(stored)
+    devices = len(stored.get("training", [None])) - 1  # beyond the first
+    assert page(tmp_path, **stored).count("Measured on: ") == len(stored) + devices

@@ -10,13 +10,15 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterable
+from itertools import chain
 from pathlib import Path
-from statistics import median
+from statistics import mean, median, stdev
 from typing import Any
 
 RESULTS = Path("benchmarks/results")
 OURS = "calib_utils"
 SAME_NLL = 1e-4  # fits whose NLLs differ by less are called equally good
+DEVICES = {"cpu": "On a CPU", "cuda": "On a GPU"}
 
 
 def table(head: list[str], rows: Iterable[list[str]], names: int = 1) -> str:
@@ -42,10 +44,14 @@ def times(peer: float, ours: float) -> str:
     return f"{short(peer / ours)} of the time of"
 
 
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def machine(results: dict[str, Any], *facts: str) -> str:
     versions = ", ".join(f"{name} {text}" for name, text in results["versions"].items())
     hardware = results.get("hardware") or results["cpu"]
-    threads = "" if "thread" in hardware else f"{results['threads']} thread"
+    threads = "" if "thread" in hardware else count(results["threads"], "thread")
     return f"Measured on: {', '.join(filter(None, [hardware, threads, *facts]))}. {versions}."
 
 
@@ -80,29 +86,63 @@ def ece(results: dict[str, Any]) -> str:
 
 
 def training(results: dict[str, Any]) -> str:
-    """An epoch of the course's training beside one of the tutorial script's."""
-    rows = results["rows"]
+    """The course's training beside the tutorial script's, on each device that was measured."""
+    return "\n\n".join(
+        f"### {title}\n\n{training_on(results[kind])}"
+        for kind, title in DEVICES.items()
+        if kind in results
+    )
+
+
+def training_on(results: dict[str, Any]) -> str:
+    rows, images = results["rows"], results["training_images"]
     script, ours = rows
+    seconds = [median(chain(*row["seconds"])) for row in rows]
+    drops = " and ".join(str(epoch) for epoch in results["milestones"])
     parts = [
-        machine(results, f"{results['workers']} workers"),
+        machine(results, count(results["workers"], "worker")),
+        f"{count(len(ours['seconds']), 'seed')}, {results['epochs']} epochs each on {images:,} "
+        f"images; the learning rate drops after epochs {drops}. The accuracy is that on "
+        f"{results['test_images']:,} test images.",
         table(
             ["code", "seconds an epoch", "images a second", "ratio", "test accuracy, %"],
             (
                 [
                     row["name"],
-                    short(median(row["seconds_per_epoch"])),
-                    short(row["images_per_second"]),
-                    short(row["times_the_script"]),
-                    f"{100 * row['test_accuracy']:.1f}",
+                    short(time),
+                    short(images / time),
+                    short(seconds[0] / time),
+                    over_seeds([100 * accuracy for accuracy in row["test_accuracies"]]),
                 ]
-                for row in rows
+                for row, time in zip(rows, seconds, strict=True)
             ),
         ),
-        f"An epoch of {script['name']} takes "
-        f"{times(ours['images_per_second'], script['images_per_second'])} one of {OURS} "
-        f"({results['training_images']:,} images, {results['epochs']} epochs each).",
+        f"An epoch of {script['name']} takes {times(*seconds)} one of {OURS}. "
+        + read_accuracies(script["test_accuracies"], ours["test_accuracies"]),
     ]
     return "\n\n".join(parts)
+
+
+def over_seeds(values: list[float]) -> str:
+    """The mean, and the standard deviation if there is more than one seed."""
+    return f"{mean(values):.1f}" + (f" ± {stdev(values):.1f}" if len(values) > 1 else "")
+
+
+def read_accuracies(script: list[float], ours: list[float]) -> str:
+    """How far the mean accuracies are apart, and whether chance between seeds explains it."""
+    if len(ours) < 2:
+        return "One seed does not tell whether their test accuracies differ."
+    from scipy.stats import ttest_ind
+
+    points = 100 * (mean(ours) - mean(script))
+    error = 100 * (stdev(ours) ** 2 / len(ours) + stdev(script) ** 2 / len(script)) ** 0.5
+    p = ttest_ind(ours, script, equal_var=False).pvalue
+    verdict = "is more than chance between seeds explains" if p < 0.05 else "may be chance"
+    return (
+        f"The mean test accuracy of {OURS} is {'higher' if points >= 0 else 'lower'} by "
+        f"{abs(points):.2f} ± {error:.2f} points (± the standard error). With "
+        f"{len(ours)} seeds, that {verdict} (Welch's t-test, p = {p:.2g})."
+    )
 
 
 def recalibration(results: dict[str, Any]) -> str:
@@ -193,10 +233,12 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         recalibration,
     ),
     "training": (
-        "An epoch of training",
-        "An epoch of ResNet-34 on CIFAR-100 with the recipe of the "
-        "{ref}`lab <resnet34-lab>`, beside the script that most tutorials use: images "
-        "prepared one by one by the workers of a DataLoader, all arithmetic in float32.",
+        "Training a network",
+        "ResNet-34 on CIFAR-100 with the recipe of the {ref}`lab <resnet34-lab>`, beside the "
+        "script that most tutorials use: images prepared one by one by the workers of a "
+        "DataLoader, all arithmetic in float32. Both train on the same images, and their epochs "
+        "take turns. Times are medians over all epochs; ± is the standard deviation over the "
+        "seeds.",
         training,
     ),
 }
