@@ -145,6 +145,13 @@ def test_citations_link_to_the_papers(book: Book) -> None:
     assert flat(book, "{cite:p}`guo2017calibration`") == f"([Guo et al., 2017]({paper}))"
 
 
+def test_names_of_authors_are_plain_text(book: Book) -> None:
+    bibliography = book.root / "book" / "references.bib"
+    with bibliography.open("a") as file:
+        file.write('@misc{ue, author={M{\\"u}ller, R and {Silva Filho}, T}, year=2019, url={u}}')
+    assert flat(Book(book.root), "{cite:t}`ue`") == "[Müller and Silva Filho (2019)](u)"
+
+
 def test_images_take_the_repositorys_address_when_there_is_one(book: Book, published: Book) -> None:
     figure = LABELS[LABELS.index(":::{figure}") :]
     image = f"![A map of the chapters.]({URL}/raw/main/book/figures/map.svg)"

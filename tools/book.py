@@ -175,8 +175,13 @@ def figure_of(metadata: dict[str, Any]) -> dict[str, str] | None:
 
 
 def _authors(entry: Any) -> str:
+    from pybtex.richtext import Text
+
     people = entry.persons["author"]
-    names = [" ".join(person.prelast_names + person.last_names).strip("{}") for person in people]
+    names = [
+        str(Text.from_latex(" ".join(person.prelast_names + person.last_names)))
+        for person in people
+    ]
     if len(names) > 2:
         return f"{names[0]} et al."
     return " and ".join(names)
