@@ -14,6 +14,7 @@ from calib_utils.experiments import (
     ExperimentRecord,
     by_level,
     compare,
+    describe_protocol,
     load_grid,
     save_experiment,
 )
@@ -168,6 +169,26 @@ class TestLevels:
         assert [r.name for r in found] == [r.name for r in calibrated]
         with pytest.raises(ValueError, match="no records of 'width' in the profile 'gpu'; make"):
             load_grid("width", "gpu", tmp_path)
+
+    def test_protocol_in_words(self):
+        recipe = {"epochs": 24, "milestones": [8, 16], "batch_size": 64, "learning_rate": 0.1}
+        recipe |= {"weight_decay": 5e-4}
+        made = {"recipe": recipe, "hardware": "a CPU", "date": "2026-11-20"}
+        runs = [record(level, seed, 0.0, **made) for level in (8, 14) for seed in (2, 0)]
+        assert describe_protocol(runs) == (
+            "depth: 4 runs, seeds 0, 2; 150 training images of digits, 24 epochs, batches of 64, "
+            "learning rate 0.1, divided by ten after epochs 8 and 16; weight decay 0.0005; a CPU; "
+            "2026-11-20"
+        )
+        (run,) = [
+            dataclasses.replace(r, factor="weight_decay", value=0.5, date="2026-11-21")
+            for r in runs[:1]
+        ]
+        alone = describe_protocol([run])
+        assert alone.startswith("depth: 1 run, seed 2; ")
+        assert "weight decay" not in alone
+        with pytest.raises(ValueError, match="one protocol"):
+            describe_protocol([*runs, record(8, 1, 0.0)])
 
 
 class TestFactorPlot:

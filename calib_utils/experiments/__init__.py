@@ -9,6 +9,7 @@ from calib_utils.experiments.grids import Run, grid_names, plan_grid
 from calib_utils.experiments.records import (
     ExperimentRecord,
     by_level,
+    describe_protocol,
     list_experiments,
     load_experiment,
     load_grid,
@@ -21,6 +22,7 @@ __all__ = [
     "Run",
     "by_level",
     "compare",
+    "describe_protocol",
     "grid_names",
     "list_experiments",
     "load_experiment",

@@ -17,6 +17,7 @@ from calib_utils._npz import explain_damage, read_npz, write_npz
 __all__ = [
     "ExperimentRecord",
     "by_level",
+    "describe_protocol",
     "experiment_path",
     "list_experiments",
     "load_experiment",
@@ -187,6 +188,30 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
     for record in records:
         levels.setdefault((record.network["name"], record.value), []).append(record)
     return levels
+
+
+def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
+    """One line to stand below a figure: what all runs of a grid have in common.
+
+    Args:
+        records: of one grid and profile.
+
+    Raises:
+        ValueError: if the runs differ in more than network, factor and seed.
+    """
+    runs = [record for level in by_level(records).values() for record in level]
+    first, recipe, seeds = runs[0], runs[0].recipe, sorted({r.seed for r in runs})
+    decay = "" if first.factor == "weight_decay" else f"weight decay {recipe['weight_decay']:g}; "
+    return (
+        f"{first.grid}: {len(runs)} run{'s' * (len(runs) > 1)}, "
+        f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}; "
+        f"{first.training_images:,} training images of {first.dataset}, "
+        f"{recipe['epochs']} epochs, batches of {recipe['batch_size']}, learning rate "
+        f"{recipe['learning_rate']:g}, divided by ten after epochs "
+        f"{' and '.join(map(str, recipe['milestones']))}; {decay}"
+        f"{', '.join(sorted({r.hardware for r in runs}))}; "
+        f"{', '.join(sorted({r.date for r in runs}))}"
+    )
 
 
 def list_experiments(grid: str, profile: str, folder: Path | str | None = None) -> list[str]:
