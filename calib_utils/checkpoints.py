@@ -36,9 +36,13 @@ def save_checkpoint(
         if momentum is not None:  # there is none without momentum
             tensors[f"momentum/{number}"] = momentum.contiguous()
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    save_file(tensors, part, {"facts": json.dumps(facts)})
-    os.replace(part, path)
+    # Its own for each process: one that was left behind by a killed parent may write as well.
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        save_file(tensors, part, {"facts": json.dumps(facts)})
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def load_checkpoint(

@@ -459,13 +459,37 @@ def test_killed_run_ends_like_one_that_was_not(tmp_path):
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert len(read_facts(file)["history"]) < LONG.epochs
-    file.with_name(file.name + ".part").write_bytes(b"half a file")
+    file.with_name(f".{file.name}.{process.pid}.part").write_bytes(b"half a file")
 
     resumed, whole = network(seed=1), network()
     history = train(resumed, random_images(), LONG, checkpoint=file, progress=False)
     expected = train(whole, random_images(), LONG, progress=False)
     assert without_times(history) == without_times(expected)
     assert weights(resumed).equal(weights(whole))
+
+
+def test_two_processes_may_write_one_checkpoint(tmp_path, monkeypatch):
+    """As when a worker outlives its killed parent, and the command is given again."""
+    import safetensors.torch
+
+    from calib_utils.checkpoints import save_checkpoint
+
+    file, model = tmp_path / "run.safetensors", network()
+    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    write, pids = safetensors.torch.save_file, iter([1, 2])
+    facts = {"recipe": {}, "seed": 0}
+
+    def write_and_be_overtaken(*args):
+        write(*args)
+        if next(others, None):
+            save_checkpoint(file, model, optimiser, facts | {"history": ["theirs"]})
+
+    others = iter([True])
+    monkeypatch.setattr(safetensors.torch, "save_file", write_and_be_overtaken)
+    monkeypatch.setattr(os, "getpid", lambda: next(pids))
+    save_checkpoint(file, model, optimiser, facts | {"history": ["ours"]})
+    assert read_facts(file)["history"] == ["ours"]
+    assert list(tmp_path.iterdir()) == [file]
 
 
 class TestCommandLine:
