@@ -12,15 +12,15 @@ from typing import Any
 
 from calib_utils.training import Recipe
 
-__all__ = ["Run", "grid_names", "plan_grid"]
+__all__ = ["Experiment", "Run", "grid_names", "plan_grid"]
 
 _FILE = Path(__file__).with_name("grids.toml")
 _ENTRIES = {"networks", "factor", "values", "seeds", "recipe", "test_every_epoch"}
 
 
 @dataclass(frozen=True)
-class Run:
-    """One network to train: a place in a grid, and a seed.
+class Experiment:
+    """One network of a grid: what is trained, and on what.
 
     Attributes:
         grid: such as "depth".
@@ -32,8 +32,6 @@ class Run:
         seed: of the weights, the order of the images, the crops and the flips.
         dataset: "cifar100" or "digits".
         training_images: how many of the training images are used, the same in every run.
-        recipe: see `training.Recipe`.
-        test_every_epoch: whether the history has error, NLL and ECE on the test images.
     """
 
     grid: str
@@ -45,6 +43,17 @@ class Run:
     seed: int
     dataset: str
     training_images: int
+
+
+@dataclass(frozen=True)
+class Run(Experiment):
+    """An experiment that is planned.
+
+    Attributes:
+        recipe: see `training.Recipe`.
+        test_every_epoch: whether the history has error, NLL and ECE on the test images.
+    """
+
     recipe: Recipe
     test_every_epoch: bool
 

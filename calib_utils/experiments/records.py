@@ -13,6 +13,7 @@ import numpy as np
 
 from calib_utils._checks import check_confidences, check_correct
 from calib_utils._npz import explain_damage, read_npz, write_npz
+from calib_utils.experiments.grids import Experiment
 
 __all__ = [
     "ExperimentRecord",
@@ -30,12 +31,11 @@ _ARRAYS = ("confidences", "correct")
 
 
 @dataclass(frozen=True)
-class ExperimentRecord:
-    """The results of one run on the test images, and the facts of the run.
-
-    The first ten fields are those of `grids.Run`, with the recipe as a dictionary.
+class ExperimentRecord(Experiment):
+    """The results of an experiment on the test images, and the facts of its run.
 
     Attributes:
+        recipe: the settings of `training.Recipe`.
         confidences: float32, shape (N,): the largest probability for each test image. As
             stored, they give the ECE in ``ece`` again.
         correct: bool, shape (N,): whether that class is the image's.
@@ -52,15 +52,6 @@ class ExperimentRecord:
         date: of the last epoch, such as "2026-11-20".
     """
 
-    grid: str
-    profile: str
-    name: str
-    network: dict[str, Any]
-    factor: str
-    value: float | bool | None
-    seed: int
-    dataset: str
-    training_images: int
     recipe: dict[str, Any]
     confidences: np.ndarray
     correct: np.ndarray
