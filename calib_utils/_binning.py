@@ -5,6 +5,7 @@ Bins are right-closed, ((m-1)/M, m/M]: a confidence on an edge belongs to the bi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,6 +156,28 @@ def quantile_edges(values: np.ndarray, n_bins: int) -> np.ndarray:
 def right_closed_index(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """The bin of each value: the first whose upper edge is not below it."""
     return np.clip(np.searchsorted(edges, values, side="left") - 1, 0, len(edges) - 2)
+
+
+def resampled_gaps(
+    sets: Sequence[tuple[np.ndarray, np.ndarray]], repeats: int, seed: int
+) -> np.ndarray:
+    """The `expected_gap` of several sets of predictions, on samples drawn with replacement.
+
+    Args:
+        sets: for each, the bin of each sample (N,), and its confidence less correctness (N,).
+        repeats: how many times N samples are drawn, the same ones for all sets.
+        seed: of the draws.
+
+    Returns:
+        (repeats, sets).
+    """
+    n, rng = len(sets[0][0]), np.random.default_rng(seed)
+    results = np.empty((repeats, len(sets)))
+    for row in results:  # one set of indices fits in the cache, all of them would not
+        # How often a sample is drawn weighs its term: cheaper than to select it so often.
+        times = np.bincount(rng.integers(n, size=n), minlength=n)
+        row[:] = [np.abs(np.bincount(bins, times * excess)).sum() for bins, excess in sets]
+    return results / n
 
 
 def uniform_index(values: np.ndarray, n_bins: int, dtype: str) -> np.ndarray:

@@ -113,11 +113,7 @@ def expected_calibration_interval(
     confidences, correct = _binning.confidence_and_correct(probs, labels)
     bin_of = _binning.uniform_index(confidences, n_bins, precision(probs))
     excess = confidences.astype(np.float64) - correct
-    n, rng, results = len(excess), np.random.default_rng(seed), np.empty(repeats)
-    for i in range(repeats):  # one set of indices fits in the cache, all of them would not
-        drawn = rng.integers(n, size=n)
-        sums = np.bincount(bin_of[drawn], excess[drawn], minlength=n_bins)
-        results[i] = np.abs(sums).sum() / n
+    results = _binning.resampled_gaps([(bin_of, excess)], repeats, seed)
     low, high = np.quantile(results, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
 

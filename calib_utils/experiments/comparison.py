@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calib_utils._binning import uniform_index
+from calib_utils._binning import resampled_gaps, uniform_index
 from calib_utils.experiments.records import ExperimentRecord
 
 __all__ = ["Difference", "compare"]
@@ -97,22 +97,14 @@ def _bootstrap(
     repeats: int,
     seed: int,
 ) -> tuple[float, float]:
-    # Each metric is a sum over bins of |the sum of some term over the images in the bin|.
-    terms = []
-    for sign, runs in ((-1, first), (1, second)):
-        for record in runs:
-            if metric == "ece":
-                bins = uniform_index(record.confidences, 15, "float32")
-                term = record.confidences.astype(np.float64) - record.correct
-            else:
-                bins, term = np.zeros(len(record.correct), np.int64), 1.0 - record.correct
-            terms.append((sign / len(runs), bins, term))
-    n, rng, results = len(terms[0][1]), np.random.default_rng(seed), np.empty(repeats)
-    for i in range(repeats):
-        # How often each image is drawn weighs its term: one product instead of a selection.
-        times = np.bincount(rng.integers(n, size=n), minlength=n)
-        results[i] = sum(
-            weight * np.abs(np.bincount(bins, times * term)).sum() for weight, bins, term in terms
-        )
-    low, high = np.quantile(results / n, [0.025, 0.975])
+    # The error as well is the gap of a set in one bin: between being wrong and 0.
+    sets = [
+        (uniform_index(r.confidences, 15, "float32"), r.confidences.astype(np.float64) - r.correct)
+        if metric == "ece"
+        else (np.zeros(len(r.correct), np.int64), 1.0 - r.correct)
+        for r in (*first, *second)
+    ]
+    results = resampled_gaps(sets, repeats, seed)
+    differences = results[:, len(first) :].mean(axis=1) - results[:, : len(first)].mean(axis=1)
+    low, high = np.quantile(differences, [0.025, 0.975])
     return float(low), float(high)
