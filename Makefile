@@ -17,7 +17,7 @@ book: $(INSTALLED) ## Run what has changed, compare its outputs, build build/htm
 	@PROFILE=$(PROFILE) $(BIN)/doit
 	@echo "The book is in build/html: open build/html/index.html"
 
-notebooks: $(INSTALLED) ## Run the chapters and store their outputs anew (CHAPTER=02 for one)
+notebooks: $(INSTALLED) ## Run the chapters and store their outputs anew (CHAPTER=ece-and-mce for one)
 	$(BIN)/python -m tools.notebooks --execute $(CHAPTER)
 
 # Torch on one thread, since two tests run at a time; the site is tested once it is built.

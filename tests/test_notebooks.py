@@ -94,7 +94,7 @@ def test_the_default_profile_is_what_the_chapters_say() -> None:
 
 def test_a_wrong_bin_edge_fails_the_chapter_that_computes_with_it(tmp_path: Path) -> None:
     """The stored outputs see a library whose bins are closed on the left."""
-    page = "notebooks/02-ece-and-mce"
+    page = "notebooks/ece-and-mce"
     shutil.copytree(ROOT / "calib_utils", tmp_path / "calib_utils")
     with (tmp_path / "calib_utils/metrics.py").open("a", encoding="utf-8") as file:
         file.write(

@@ -54,7 +54,7 @@ class Book:
 
     @property
     def chapters(self) -> list[str]:
-        """The pages that are notebooks, such as `notebooks/02-ece-and-mce`."""
+        """The pages that are notebooks, such as `notebooks/ece-and-mce`."""
         return [page for page in self.pages if page.startswith("notebooks/")]
 
     def source(self, page: str) -> str:

@@ -2,9 +2,9 @@
 
     python -m tools.notebooks              write all notebooks that the sources have outgrown
     python -m tools.notebooks --execute    run them too, and store their text outputs
-    python -m tools.notebooks 02 05 …      only these chapters
+    python -m tools.notebooks ece-and-mce …   only these pages
 
-`build/notebooks/NN.ipynb` becomes the page; `notebooks/NN.ipynb` is committed, for Colab.
+`build/notebooks/NAME.ipynb` becomes the page; `notebooks/NAME.ipynb` is committed, for Colab.
 """
 
 from __future__ import annotations
@@ -58,14 +58,13 @@ def make(book: Book, page: str, execute: bool) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("chapters", nargs="*", metavar="NN", help="all without one")
+    parser.add_argument("chapters", nargs="*", metavar="NAME", help="all without one")
     parser.add_argument("--execute", action="store_true", help="run them, store their outputs")
     arguments = parser.parse_args()
     book = Book()
     book.labels  # noqa: B018  read all pages first: an error in one names that one
     for page in book.chapters:
-        number = page.removeprefix("notebooks/").partition("-")[0]
-        if arguments.chapters and number not in arguments.chapters:
+        if arguments.chapters and page.removeprefix("notebooks/") not in arguments.chapters:
             continue
         with naming(page):
             make(book, page, arguments.execute)
