@@ -32,8 +32,8 @@ from sklearn.calibration import calibration_curve
 from torchmetrics.classification import MulticlassCalibrationError
 from torchmetrics.functional.classification import multiclass_calibration_error
 
-from calib_utils.devices import processor_name
 from calib_utils.metrics import CalibrationError, expected_calibration_error
+from calib_utils.training.devices import processor_name
 
 CLASSES, BINS, BATCH = 100, 15, 1024
 RESULTS = Path(__file__).parent / "results" / "ece.json"

@@ -52,8 +52,7 @@ import torch
 from scipy.special import log_softmax, softmax
 
 from calib_utils import recalibration as ours
-from calib_utils.devices import processor_name
-from calib_utils.recalibration import _affine
+from calib_utils.training.devices import processor_name
 
 RESULTS = Path(__file__).parent / "results" / "recalibration.json"
 SIZES = ("5000x100", "50000x100", "50000x1000")
@@ -121,15 +120,7 @@ def fit_ours(make: Callable[[], ours.Recalibrator]) -> Callable[[Samples], Predi
 
 def stopped_early(steps: int) -> Callable[[Samples], Predict]:
     """Plain matrix scaling, stopped as peers are: with few samples its optimum is infinite."""
-
-    def fit(samples: Samples) -> Predict:
-        usual, _affine._MAX_STEPS = _affine._MAX_STEPS, steps
-        try:
-            return fit_ours(ours.MatrixScaling)(samples)
-        finally:
-            _affine._MAX_STEPS = usual
-
-    return fit
+    return fit_ours(lambda: ours.MatrixScaling(max_steps=steps))
 
 
 def known_recipe(steps: int) -> Callable[[Samples], Predict]:
@@ -171,9 +162,7 @@ def torch_uncertainty(name: str, **arguments: Any) -> Callable[[Samples], Predic
         k = samples.logits.shape[1]
         lam = arguments.get("strength", 0.0) * k**2 / len(samples.logits)
         more = (
-            {"num_classes": k}
-            if name in ("VectorScaler", "MatrixScaler", "DirichletScaler")
-            else {}
+            {"n_classes": k} if name in ("VectorScaler", "MatrixScaler", "DirichletScaler") else {}
         )
         if lam:
             more |= {"lambda_reg": lam * (k - 1) ** 2, "mu_reg": lam}

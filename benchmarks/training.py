@@ -30,10 +30,10 @@ from torch.optim.lr_scheduler import MultiStepLR
 from torch.utils.data import DataLoader, Dataset
 from torchvision import models, transforms
 
-from calib_utils.data import ImageSet, load_splits, train_validation_split
-from calib_utils.devices import choose_device, environment
-from calib_utils.models import build_model
 from calib_utils.training import Recipe, predict_logits, train
+from calib_utils.training.data import ImageSet, load_splits, train_validation_split
+from calib_utils.training.devices import choose_device, environment
+from calib_utils.training.networks import build_model
 
 RESULTS = Path(__file__).parent / "results" / "training.json"
 SCRIPT, OURS = "the script", "calib_utils"

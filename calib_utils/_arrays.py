@@ -1,4 +1,4 @@
-"""Torch tensors and NumPy arrays alike, without importing torch."""
+"""Torch tensors and NumPy arrays alike, without importing torch; and the one softmax."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["is_tensor", "like", "precision", "row_blocks", "to_numpy", "widen"]
+__all__ = ["dtype_name", "is_tensor", "like", "row_blocks", "softmax", "to_numpy", "widen"]
 
 # A block of rows of this size stays in a core's cache while several passes go over it.
 _BLOCK_BYTES = 512 * 1024
@@ -33,7 +33,7 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
     """
     if is_tensor(x):
         x = x.detach().cpu()
-        x = (x.float() if precision(x) == "bfloat16" else x).numpy()
+        x = (x.float() if dtype_name(x) == "bfloat16" else x).numpy()
     if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
         raise ValueError(f"{name}: found masked entries; leave them out, e.g. with compressed()")
     try:
@@ -45,7 +45,7 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
     return array
 
 
-def precision(x: Any) -> str:
+def dtype_name(x: Any) -> str:
     """The type of the numbers in ``x`` as they came: "float64", "bfloat16", "int32", ..."""
     if is_tensor(x):
         return str(x.dtype).removeprefix("torch.")
@@ -91,3 +91,11 @@ def row_blocks(array: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
     for start in range(0, len(array), step):
         rows = slice(start, min(start + step, len(array)))
         yield rows, np.ascontiguousarray(widen(array[rows]))
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """The softmax of each row, in float64."""
+    result = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
+    np.exp(result, out=result)
+    result /= result.sum(axis=1, keepdims=True)
+    return result

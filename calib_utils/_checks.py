@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from calib_utils._arrays import precision, row_blocks, to_numpy, widen
+from calib_utils._arrays import dtype_name, row_blocks, to_numpy, widen
 
 __all__ = [
     "check_confidences",
@@ -30,7 +30,7 @@ _TOLERANCE_SINGLE = 1e-4
 
 def tolerance(probs: Any) -> float:
     """How far from one a row of ``probs``, in the type that it came in, may sum."""
-    return _TOLERANCE.get(precision(probs), _TOLERANCE_SINGLE)
+    return _TOLERANCE.get(dtype_name(probs), _TOLERANCE_SINGLE)
 
 
 def check_probs(probs: Any, name: str = "probs") -> np.ndarray:
@@ -100,11 +100,11 @@ def check_logits(logits: Any, name: str = "logits") -> np.ndarray:
     return widen(array)
 
 
-def check_labels(labels: Any, n: int, num_classes: int) -> np.ndarray:
+def check_labels(labels: Any, n: int, n_classes: int) -> np.ndarray:
     """Labels as an int64 array of shape (n,).
 
     Raises:
-        ValueError: unless they are n integers from 0 to ``num_classes`` - 1. Floats, booleans,
+        ValueError: unless they are n integers from 0 to ``n_classes`` - 1. Floats, booleans,
             one-hot rows and columns of shape (n, 1) are not converted in silence.
     """
     array = to_numpy(labels, "labels")
@@ -122,14 +122,14 @@ def check_labels(labels: Any, n: int, num_classes: int) -> np.ndarray:
         )
     if array.dtype.kind not in "iu":
         raise ValueError(
-            f"labels: expected integers, found {precision(labels)}; "
+            f"labels: expected integers, found {dtype_name(labels)}; "
             "convert class indices with labels.astype(int), or labels.long() in torch"
         )
-    bad = (array < 0) | (array >= num_classes)
+    bad = (array < 0) | (array >= n_classes)
     if bad.any():
         where = int(bad.argmax())
         raise ValueError(
-            f"labels: expected 0 to {num_classes - 1}, found {array[where]} at index {where}; "
+            f"labels: expected 0 to {n_classes - 1}, found {array[where]} at index {where}; "
             "number the classes from 0, and leave out samples without a label"
         )
     return array.astype(np.int64, copy=False)
@@ -214,7 +214,7 @@ def float_scores(x: Any, name: str) -> np.ndarray:
 def _require_floats(array: np.ndarray, original: Any, name: str) -> None:
     if array.dtype.kind != "f":
         raise ValueError(
-            f"{name}: expected floating-point numbers, found {precision(original)}; "
+            f"{name}: expected floating-point numbers, found {dtype_name(original)}; "
             f"give {name} as the model computes them, not labels or predicted classes"
         )
 

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from calib_utils import data
-from calib_utils.data import (
+from calib_utils.training import data
+from calib_utils.training.data import (
     CIFAR100_MEAN,
     CIFAR100_STD,
     ImageSet,
@@ -23,7 +23,7 @@ from calib_utils.data import (
     load_splits,
     train_validation_split,
 )
-from calib_utils.downloads import download
+from calib_utils.training.downloads import download
 
 real_data = pytest.mark.skipif(
     "CALIB_DATA_DIR" not in os.environ, reason="CALIB_DATA_DIR is not set: no CIFAR-100 here"

@@ -12,12 +12,11 @@ import torch
 from test_training import random_images
 from torch import nn
 
-from calib_utils import distributed, training
-from calib_utils.checkpoints import read_facts
 from calib_utils.experiments import list_experiments, load_experiment, plan_grid
 from calib_utils.experiments.runner import run_grid
-from calib_utils.models import build_model
-from calib_utils.training import Recipe, train
+from calib_utils.training import Recipe, distributed, loop, train
+from calib_utils.training.checkpoints import read_facts
+from calib_utils.training.networks import build_model
 
 # 51 images in batches of 24 leave a last one of 3, of which two processes get 1 and 2.
 RECIPE = Recipe(epochs=2, batch_size=24, learning_rate=0.01, milestones=(1,))
@@ -27,10 +26,10 @@ import json, sys
 from pathlib import Path
 import torch
 from test_distributed import NETWORKS, make_grid, run
-from calib_utils import training
-from calib_utils.distributed import process_group, rank
+from calib_utils.training import loop
+from calib_utils.training.distributed import process_group, rank
 
-training.precision = lambda device: torch.float32
+loop.arithmetic = lambda device: torch.float32
 folder = Path(sys.argv[1])
 with process_group():
     results = {name: run(name, folder) for name in NETWORKS}
@@ -40,7 +39,7 @@ with process_group():
 
 GRID = """
 seeds = [0, 1]
-[profiles.cpu]
+[protocols.cpu]
 dataset = "digits"
 training_images = 150
 recipe = { epochs = 2, milestones = [1], batch_size = 32, learning_rate = 0.01 }
@@ -102,7 +101,7 @@ def test_two_processes_end_like_one(two_processes, tmp_path, monkeypatch, name, 
     Weights were found to differ by 1e-8, or 4e-5 after statistics over single pixels, whose
     rounding each step amplifies; and by 2e-3 where shares of 1 and 2 images weighed the same.
     """
-    monkeypatch.setattr(training, "precision", lambda device: torch.float32)
+    monkeypatch.setattr(loop, "arithmetic", lambda device: torch.float32)
     results = [json.loads((two_processes / f"{n}.json").read_text())[name] for n in (0, 1)]
     assert results[0] == results[1]
     found, alone = results[0], run(name, tmp_path)
@@ -128,7 +127,7 @@ def test_only_the_first_process_writes(two_processes):
 
 
 def test_grid_shares_each_run(two_processes, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "precision", lambda device: torch.float32)
+    monkeypatch.setattr(loop, "arithmetic", lambda device: torch.float32)
     make_grid(tmp_path)
     names = list_experiments("tiny", "cpu", tmp_path / "runs")
     assert names == ["lenet5.seed-0", "lenet5.seed-1"]
@@ -158,7 +157,8 @@ def test_shares_of_all_processes_are_the_batch(monkeypatch):
 
 
 def test_more_processes_than_images_in_the_last_batch(monkeypatch):
-    monkeypatch.setattr(distributed, "world_size", lambda: 4)
+    monkeypatch.setattr(distributed.distributed, "get_world_size", lambda: 4)
+    monkeypatch.setattr(distributed.distributed, "is_initialized", lambda: True)
     with pytest.raises(ValueError, match="batch_size: 75 images leave a batch of 3 for 4 proc"):
         train(network("lenet5"), random_images(75), RECIPE)
 

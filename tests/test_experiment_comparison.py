@@ -13,12 +13,12 @@ from scipy.stats import t
 from calib_utils.experiments import (
     ExperimentRecord,
     by_level,
-    compare,
     describe_protocol,
     load_grid,
     save_experiment,
 )
-from calib_utils.experiments.plots import factor_plot
+from calib_utils.plots import factor_plot
+from calib_utils.report import compare
 
 N = 4_000
 
@@ -39,7 +39,7 @@ def record(level, seed: int, excess: float, network: str = "toy", **changes) -> 
     correct = np.random.default_rng([seed, int(100 * level)]).random(N) < truth
     confidences = (truth + excess).astype(np.float32)
     fields = {
-        **{"grid": "depth", "profile": "cpu", "name": f"{network}.depth-{level}.seed-{seed}"},
+        **{"grid": "depth", "protocol": "cpu", "name": f"{network}.depth-{level}.seed-{seed}"},
         **{"network": {"name": network, "depth": level}, "factor": "depth", "value": level},
         **{"seed": seed, "dataset": "digits", "training_images": 150, "recipe": {"epochs": 1}},
         **{"confidences": confidences, "correct": correct, "history": [], "temperature": 1.0},
@@ -167,7 +167,7 @@ class TestLevels:
             save_experiment(run, tmp_path)
         found = load_grid("depth", "cpu", tmp_path)
         assert [r.name for r in found] == [r.name for r in calibrated]
-        with pytest.raises(ValueError, match="no records of 'width' in the profile 'gpu'; make"):
+        with pytest.raises(ValueError, match="no records of 'width' in the protocol 'gpu'; make"):
             load_grid("width", "gpu", tmp_path)
 
     def test_protocol_in_words(self):

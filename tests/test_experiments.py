@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 import zipfile
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,6 @@ import torch
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
-from calib_utils.checkpoints import read_facts
-from calib_utils.data import load_digits
 from calib_utils.experiments import (
     ExperimentRecord,
     grid_names,
@@ -30,18 +29,23 @@ from calib_utils.experiments import (
 from calib_utils.experiments.__main__ import main
 from calib_utils.experiments.runner import checkpoint_path, run_grid
 from calib_utils.metrics import reliability_bins
-from calib_utils.models import build_model
+from calib_utils.records import Recipe, by_level, load_grid, recipe
+from calib_utils.records.experiments import experiment_path
+from calib_utils.records.npz import read_npz, write_npz
 from calib_utils.training import predict_logits, train
+from calib_utils.training.checkpoints import read_facts
+from calib_utils.training.data import load_digits
+from calib_utils.training.networks import build_model
 
-PROFILES = ("cpu", "gpu")
+PROTOCOLS = ("cpu", "gpu")
 TINY = """
 seeds = [0, 1]
 
-[profiles.cpu]
+[protocols.cpu]
 dataset = "digits"
 training_images = 150
 
-[profiles.cpu.recipe]
+[protocols.cpu.recipe]
 epochs = 8
 milestones = [5]
 batch_size = 32
@@ -117,15 +121,15 @@ def same_numbers(grid: str, folder: Path, expected: Path) -> None:
 
 
 class TestPlan:
-    def runs(self, grid: str, profile: str = "cpu") -> list:
-        return plan_grid(grid, profile)
+    def runs(self, grid: str, protocol: str = "cpu") -> list:
+        return plan_grid(grid, protocol)
 
     def test_grids(self):
         assert grid_names() == ["depth", "width", "batch-norm", "weight-decay", "nll"]
 
-    @pytest.mark.parametrize("profile", PROFILES)
-    def test_depth(self, profile):
-        runs = self.runs("depth", profile)
+    @pytest.mark.parametrize("protocol", PROTOCOLS)
+    def test_depth(self, protocol):
+        runs = self.runs("depth", protocol)
         depths = {run.network["depth"] for run in runs}
         assert len(depths) >= 5
         assert min(depths) <= 8
@@ -133,40 +137,40 @@ class TestPlan:
         assert {run.network["name"] for run in runs} == {"cifar_resnet"}
         assert {run.network["width"] for run in runs} == {16}
 
-    @pytest.mark.parametrize("profile", PROFILES)
-    def test_width(self, profile):
-        runs = self.runs("width", profile)
+    @pytest.mark.parametrize("protocol", PROTOCOLS)
+    def test_width(self, protocol):
+        runs = self.runs("width", protocol)
         widths = {run.network["width"] for run in runs}
         assert len(widths) >= 5
         assert max(widths) >= 16 * min(widths)
         assert len({run.network["depth"] for run in runs}) == 1
 
-    @pytest.mark.parametrize("profile", PROFILES)
-    def test_batch_norm(self, profile):
+    @pytest.mark.parametrize("protocol", PROTOCOLS)
+    def test_batch_norm(self, protocol):
         pairs = {(r.network["name"], r.network["batch_norm"]) for r in self.runs("batch-norm")}
         assert pairs == {(name, on) for name in ("convnet", "cifar_resnet") for on in (True, False)}
 
-    @pytest.mark.parametrize("profile", PROFILES)
-    def test_weight_decay(self, profile):
-        values = {run.recipe.weight_decay for run in self.runs("weight-decay", profile)}
+    @pytest.mark.parametrize("protocol", PROTOCOLS)
+    def test_weight_decay(self, protocol):
+        values = {run.recipe.weight_decay for run in self.runs("weight-decay", protocol)}
         assert len(values) >= 6
         assert min(values) <= 1e-5
         assert max(values) == 1e-2
 
-    @pytest.mark.parametrize("profile", PROFILES)
-    def test_nll(self, profile):
-        runs = self.runs("nll", profile)
-        usual = self.runs("depth", profile)[0].recipe
+    @pytest.mark.parametrize("protocol", PROTOCOLS)
+    def test_nll(self, protocol):
+        runs = self.runs("nll", protocol)
+        usual = self.runs("depth", protocol)[0].recipe
         for run in runs:
             assert run.test_every_epoch
             assert run.recipe.epochs > 2 * usual.epochs
             assert len(run.recipe.milestones) >= 2
-        assert len(runs) == (1 if profile == "cpu" else 3)
+        assert len(runs) == (1 if protocol == "cpu" else 3)
 
-    @pytest.mark.parametrize("profile", PROFILES)
+    @pytest.mark.parametrize("protocol", PROTOCOLS)
     @pytest.mark.parametrize("grid", ["depth", "width", "batch-norm", "weight-decay"])
-    def test_only_the_factor_differs(self, grid, profile):
-        runs = self.runs(grid, profile)
+    def test_only_the_factor_differs(self, grid, protocol):
+        runs = self.runs(grid, protocol)
         rest, seeds = set(), {}
         for run in runs:
             assert run.value == (run.network | dataclasses.asdict(run.recipe))[run.factor]
@@ -179,14 +183,14 @@ class TestPlan:
         assert len(rest) == 1
         assert set(map(tuple, seeds.values())) == {(0, 1, 2)}
 
-    @pytest.mark.parametrize("profile", PROFILES)
-    def test_every_network_can_be_built(self, profile):
+    @pytest.mark.parametrize("protocol", PROTOCOLS)
+    def test_every_network_can_be_built(self, protocol):
         built = set()
         for grid in grid_names():
-            for run in self.runs(grid, profile):
+            for run in self.runs(grid, protocol):
                 network = json.dumps(run.network)
                 if network not in built:
-                    build_model(**run.network, num_classes=100)
+                    build_model(**run.network, n_classes=100)
                 built.add(network)
         assert len(built) >= 12
 
@@ -209,7 +213,7 @@ class TestPlan:
             others = [{"seed": 9}, {"dataset": "digits"}, {"training_images": 9}]
             assert run.training not in {dataclasses.replace(run, **o).training for o in others}
 
-    def test_profile_overrides_grid_and_recipe(self, tiny):
+    def test_protocol_overrides_grid_and_recipe(self, tiny):
         (run,) = plan_grid("nll", "cpu", tiny)
         assert (run.seed, run.recipe.epochs, run.recipe.batch_size) == (2, 3, 32)
         assert (run.name, run.factor, run.value) == ("lenet5.seed-2", "", None)
@@ -222,7 +226,7 @@ class TestPlan:
                 "height",
                 "grid: there is no grid 'height'; choose one of weight-decay, nll, long",
             ),
-            (("profiles.cpu", "profiles.mine"), "nll", "profile: there is no profile 'cpu'"),
+            (("protocols.cpu", "protocols.mine"), "nll", "protocol: there is no protocol 'cpu'"),
             (("test_every_epoch", "test_always"), "nll", r"grid: 'nll' has unknown.*test_always"),
             (("batch_size", "batch"), "nll", r"recipe: there are no settings \['batch'\]"),
             (("epochs = 3", "epochs = 0"), "nll", "epochs: expected at least 1, found 0"),
@@ -236,13 +240,16 @@ class TestPlan:
             plan_grid(grid, "cpu", file)
 
 
+RECIPE = asdict(Recipe(epochs=1)) | {"milestones": [10, 20]}
+
+
 class TestRecord:
     def record(self, **changes) -> ExperimentRecord:
         rng = np.random.default_rng(0)
         fields = {
-            **{"grid": "depth", "profile": "cpu", "name": "toy.depth-8.seed-0"},
+            **{"grid": "depth", "protocol": "cpu", "name": "toy.depth-8.seed-0"},
             **{"network": {"name": "toy", "depth": 8}, "factor": "depth", "value": 8, "seed": 0},
-            **{"dataset": "digits", "training_images": 1500, "recipe": {"epochs": 1}},
+            **{"dataset": "digits", "training_images": 1500, "recipe": RECIPE},
             **{"confidences": rng.random(50, np.float32), "correct": rng.random(50) < 0.5},
             "history": [{"epoch": 1, "train_loss": 0.5, "train_accuracy": 0.75, "seconds": 2}],
             **{"error": 0.5, "nll": 1.0, "ece": 0.1, "temperature": 1.5},
@@ -267,6 +274,25 @@ class TestRecord:
             "2.0 s; a processor; 2026-11-20"
         )
 
+    def test_one_of_the_first_schema_is_read_as_a_present_one(self, tmp_path):
+        path = save_experiment(self.record(), tmp_path)
+        arrays, facts = read_npz(path)
+        assert facts.pop("schema") == 2
+        facts["profile"] = facts.pop("protocol")
+        del facts["recipe"]["flip"]
+        write_npz(path, arrays, facts)
+        back = load_experiment("depth", "cpu", "toy.depth-8.seed-0", tmp_path)
+        assert back.facts == self.record().facts
+
+    def test_what_a_later_version_wrote_is_kept(self, tmp_path):
+        path = save_experiment(self.record(), tmp_path)
+        arrays, facts = read_npz(path)
+        write_npz(path, arrays, facts | {"schema": 3, "auroc": 0.8})
+        back = load_experiment("depth", "cpu", "toy.depth-8.seed-0", tmp_path)
+        assert back.further == {"auroc": 0.8}
+        save_experiment(back, tmp_path)
+        assert read_npz(path)[1] == facts | {"auroc": 0.8}
+
     def test_holds_no_pickle(self, tmp_path):
         with zipfile.ZipFile(save_experiment(self.record(), tmp_path)) as file:
             for name in file.namelist():
@@ -290,7 +316,7 @@ class TestRecord:
         ("changes", "message"),
         [
             ({"grid": "../up"}, "grid: expected lower-case"),
-            ({"profile": "CPU"}, "profile: expected lower-case"),
+            ({"protocol": "CPU"}, "protocol: expected lower-case"),
             ({"name": "a/b"}, "name: expected lower-case"),
             ({"confidences": np.full(50, 1.5)}, "confidences: expected 0 to 1, found 1.5"),
             ({"correct": np.zeros(49, bool)}, "correct: expected shape"),
@@ -304,10 +330,10 @@ class TestRecord:
     def test_the_packages_own_agree_with_the_grids(self):
         """Whatever is stored was made as the file of grids says, and by whole runs."""
         for grid in grid_names():
-            for profile in PROFILES:
-                runs = {run.name: run for run in plan_grid(grid, profile)}
-                for name in list_experiments(grid, profile):
-                    record = load_experiment(grid, profile, name)
+            for protocol in PROTOCOLS:
+                runs = {run.name: run for run in plan_grid(grid, protocol)}
+                for name in list_experiments(grid, protocol):
+                    record = load_experiment(grid, protocol, name)
                     assert runner.has_record(runs[name])
                     assert len(record.history) == record.recipe["epochs"]
                     assert len(record.correct) == 10_000
@@ -360,7 +386,7 @@ class TestRuns:
     def test_facts(self, tiny, expected):
         run = plan_grid("weight-decay", "cpu", tiny)[1]
         record = load_experiment("weight-decay", "cpu", run.name, expected)
-        assert (record.grid, record.profile, record.factor) == (
+        assert (record.grid, record.protocol, record.factor) == (
             "weight-decay",
             "cpu",
             "weight_decay",
@@ -399,7 +425,7 @@ class TestRuns:
         runs = plan_grid("weight-decay", "cpu", tiny)[:2]
         again = [dataclasses.replace(run, grid="again", name=f"x.seed-{run.seed}") for run in runs]
         assert run_grid(runs, tmp_path, tmp_path, progress=False) == {}
-        monkeypatch.setattr("calib_utils.training._train_epoch", lambda *_: 1 / 0)
+        monkeypatch.setattr("calib_utils.training.loop._train_epoch", lambda *_: 1 / 0)
         assert run_grid(again[:1], tmp_path, tmp_path, progress=False) == {}
         found, wanted = (
             load_experiment(run.grid, "cpu", run.name, tmp_path) for run in (again[0], runs[0])
@@ -413,6 +439,34 @@ class TestRuns:
         runs = plan_grid("weight-decay", "cpu", changed)
         with pytest.raises(ValueError, match=r"records: .* was made with .*'epochs': 8.*asks for"):
             run_grid(runs, expected, expected, progress=False)
+
+    def test_a_setting_that_the_recipe_gained_later_makes_no_run_anew(
+        self, tiny, expected, tmp_path, monkeypatch
+    ):
+        """Records from before the recipe had a momentum: 0.9 was, and is, its default."""
+        runs = plan_grid("weight-decay", "cpu", tiny)
+        for run in runs:
+            arrays, facts = read_npz(experiment_path(run.grid, "cpu", run.name, expected))
+            del facts["recipe"]["momentum"]
+            write_npz(experiment_path(run.grid, "cpu", run.name, tmp_path), arrays, facts)
+        monkeypatch.setattr(runner, "_train", lambda *_: 1 / 0)
+        assert run_grid(runs, tmp_path, tmp_path, progress=False) == {}
+        levels = by_level(load_grid("weight-decay", "cpu", tmp_path))
+        assert levels.keys() == by_level(load_grid("weight-decay", "cpu", expected)).keys()
+
+    def test_a_setting_that_the_recipe_gained_later_leaves_checkpoints_their_names(
+        self, tiny, monkeypatch
+    ):
+        run = plan_grid("weight-decay", "cpu", tiny)[0]
+
+        @dataclasses.dataclass(frozen=True)
+        class Later(Recipe):
+            warm_up: int = 0
+
+        monkeypatch.setattr(recipe, "Recipe", Later)
+        same = dataclasses.replace(run, recipe=Later(**vars(run.recipe)))
+        other = dataclasses.replace(run, recipe=Later(**vars(run.recipe), warm_up=1))
+        assert same.training == run.training != other.training
 
     def test_failing_run_does_not_stop_the_others(self, tiny, tmp_path):
         runs = plan_grid("broken", "cpu", tiny)

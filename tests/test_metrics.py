@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
 import calib_utils
 from calib_utils import metrics
-from calib_utils._binning import right_closed_index, uniform_index
+from calib_utils.metrics.bins import right_closed_index, uniform_index
 
 DTYPES = ["float64", "float32", "float16", "bfloat16"]
 BIN_COUNTS = [1, 2, 3, 5, 6, 8, 10, 14, 15, 24, 49, 100]
@@ -26,13 +26,13 @@ def softmax(logits):
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-def draw(n, num_classes, seed=0, scale=2.0, dtype=np.float64):
+def draw(n, n_classes, seed=0, scale=2.0, dtype=np.float64):
     """Predictions of which half of the labels come from the probabilities themselves."""
     rng = np.random.default_rng(seed)
-    logits = scale * rng.standard_normal((n, num_classes))
+    logits = scale * rng.standard_normal((n, n_classes))
     probs = softmax(logits)
     labels = (probs.cumsum(axis=1) > rng.random((n, 1))).argmax(axis=1)
-    labels = np.where(rng.random(n) < 0.5, labels, rng.integers(num_classes, size=n))
+    labels = np.where(rng.random(n) < 0.5, labels, rng.integers(n_classes, size=n))
     return probs.astype(dtype), labels, logits
 
 
@@ -467,14 +467,14 @@ assert not slow, slow
 @st.composite
 def predictions(draw_, ties=True):
     """Probabilities in eighths and the like, so that ties and edges are common."""
-    n, num_classes = draw_(st.integers(1, 25)), draw_(st.integers(2, 5))
-    row = st.lists(st.integers(0, 8), min_size=num_classes, max_size=num_classes).filter(any)
+    n, n_classes = draw_(st.integers(1, 25)), draw_(st.integers(2, 5))
+    row = st.lists(st.integers(0, 8), min_size=n_classes, max_size=n_classes).filter(any)
     weights = np.array(draw_(st.lists(row, min_size=n, max_size=n)), float)
     if not ties:
-        top = draw_(st.lists(st.integers(0, num_classes - 1), min_size=n, max_size=n))
+        top = draw_(st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n))
         weights[np.arange(n), top] += 9
     probs = weights / weights.sum(axis=1, keepdims=True)
-    labels = draw_(st.lists(st.integers(0, num_classes - 1), min_size=n, max_size=n))
+    labels = draw_(st.lists(st.integers(0, n_classes - 1), min_size=n, max_size=n))
     return probs, np.array(labels)
 
 

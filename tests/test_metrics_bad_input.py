@@ -247,13 +247,13 @@ def test_correct_may_be_zeros_and_ones():
 
 
 # Equal probabilities of 1/255 and 1/2047 are rounded most, by 2^-8 and 2^-11 of themselves.
-@pytest.mark.parametrize("num_classes", [2, 3, 10, 100, 255, 2047])
+@pytest.mark.parametrize("n_classes", [2, 3, 10, 100, 255, 2047])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-def test_a_softmax_in_any_type_sums_to_one(dtype, num_classes):
-    generator = torch.Generator().manual_seed(num_classes)
+def test_a_softmax_in_any_type_sums_to_one(dtype, n_classes):
+    generator = torch.Generator().manual_seed(n_classes)
     labels = torch.zeros(400, dtype=torch.int64)
     for scale in (0, 1, 5, 30):
-        logits = scale * torch.randn(400, num_classes, generator=generator)
+        logits = scale * torch.randn(400, n_classes, generator=generator)
         for probs in (torch.softmax(logits.to(dtype), 1), torch.softmax(logits, 1).to(dtype)):
             assert 0 <= metrics.expected_calibration_error(probs, labels) <= 1
             assert 0 <= metrics.expected_calibration_error(probs[:, 0], labels) <= 1

@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from calib_utils.models import build_model, cifar_resnet, convnet, lenet5, resnet34
-from calib_utils.residual import ResidualBlock
-from calib_utils.small_convolutions import Conv3x3, speed_up_small_convolutions
+from calib_utils.training.networks import build_model, cifar_resnet, convnet, lenet5, resnet34
+from calib_utils.training.residual import ResidualBlock
+from calib_utils.training.small_convolutions import Conv3x3, speed_up_small_convolutions
 
 
 def count(model: nn.Module) -> int:
@@ -39,10 +39,10 @@ def test_resnet34_throws_most_of_a_small_image_away_in_its_stem():
 
 
 @pytest.mark.parametrize("name", ["cifar_resnet", "convnet", "lenet5", "resnet34"])
-@pytest.mark.parametrize("num_classes", [10, 100])
-def test_outputs_are_one_logit_per_class(name, num_classes):
-    model = build_model(name, num_classes).eval()
-    assert model(torch.randn(2, 3, 32, 32)).shape == (2, num_classes)
+@pytest.mark.parametrize("n_classes", [10, 100])
+def test_outputs_are_one_logit_per_class(name, n_classes):
+    model = build_model(name, n_classes).eval()
+    assert model(torch.randn(2, 3, 32, 32)).shape == (2, n_classes)
 
 
 def test_weights_come_from_the_seed():
@@ -79,7 +79,7 @@ def test_small_convolutions_give_what_torch_gives(shape, stride):
 def test_resnet34_computes_what_torchvisions_does():
     from torchvision import models
 
-    model = resnet34(num_classes=10).eval()
+    model = resnet34(n_classes=10).eval()
     reference = models.resnet34(weights=None, num_classes=10).eval()
     reference.load_state_dict(model.state_dict())
     images = torch.randn(3, 3, 32, 32)
@@ -109,12 +109,12 @@ class TestCifarResnet:
     def test_size_is_the_papers(self):
         """Table 6 of He et al.: 0.27 million for 20 layers, and 0.85 for 56, with 10 classes."""
         for depth, millions in ((20, 0.27), (56, 0.85)):
-            assert round(count(cifar_resnet(depth, num_classes=10)) / 1e6, 2) == millions
+            assert round(count(cifar_resnet(depth, n_classes=10)) / 1e6, 2) == millions
 
     def test_size_counted_by_hand(self):
         first = 9 * 3 * 4 + 2 * 4
         stages = [9 * a * b + 9 * b * b + 4 * b for a, b in ((4, 4), (4, 8), (8, 16))]
-        assert count(cifar_resnet(8, width=4, num_classes=10)) == first + sum(stages) + 17 * 10
+        assert count(cifar_resnet(8, width=4, n_classes=10)) == first + sum(stages) + 17 * 10
 
     def test_images_shrink_to_32_16_and_8_pixels(self):
         model, shapes = cifar_resnet(14, width=4).eval(), []
@@ -166,7 +166,7 @@ class TestConvnet:
 class TestBuildModel:
     def test_options_reach_the_network(self):
         built = build_model("cifar_resnet", 10, depth=14, width=4, batch_norm=False)
-        wanted = cifar_resnet(14, 4, batch_norm=False, num_classes=10)
+        wanted = cifar_resnet(14, 4, batch_norm=False, n_classes=10)
         shapes = [{k: v.shape for k, v in m.state_dict().items()} for m in (built, wanted)]
         assert shapes[0] == shapes[1]
 

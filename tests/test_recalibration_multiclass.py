@@ -21,7 +21,6 @@ from calib_utils.recalibration import (
     StructuredMatrixScaling,
     TemperatureScaling,
     VectorScaling,
-    _affine,
 )
 
 
@@ -214,13 +213,15 @@ def test_bad_regularisation(make):
             make(regularization=bad)
 
 
-def test_a_fit_without_an_optimum_says_so(monkeypatch):
+def test_a_fit_without_an_optimum_says_so():
     logits, labels = multiclass(400, 40)
     with pytest.warns(UserWarning, match="learn them by heart"):
         MatrixScaling().fit(logits, labels)
-    monkeypatch.setattr(_affine, "_MAX_STEPS", 3)
     with pytest.warns(UserWarning, match="after 3 steps"):
-        StructuredMatrixScaling().fit(logits, labels)
+        MatrixScaling(regularization=1.0, max_steps=3).fit(logits, labels)
+    for bad in (0, -1, 1.5, True):
+        with pytest.raises(ValueError, match="max_steps: expected"):
+            MatrixScaling(max_steps=bad)
 
 
 # ---------------------------------------------------------------- one versus rest

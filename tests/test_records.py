@@ -4,7 +4,27 @@ import zipfile
 import numpy as np
 import pytest
 
-from calib_utils.records import PredictionRecord, list_records, load_record, save_record
+from calib_utils.records import (
+    PredictionRecord,
+    Recipe,
+    list_records,
+    load_record,
+    recipe,
+    save_record,
+    schema,
+)
+from calib_utils.records.npz import read_npz, write_npz
+
+COMPLETE = {
+    "epochs": 30,
+    "batch_size": 128,
+    "learning_rate": 0.1,
+    "milestones": [10, 20],
+    "momentum": 0.9,
+    "weight_decay": 5e-4,
+    "crop_padding": 4,
+    "flip": True,
+}
 
 
 def make_record(**changes):
@@ -16,7 +36,7 @@ def make_record(**changes):
         "labels": rng.integers(0, 7, 40),
         "model": "lenet5",
         "dataset": "toy",
-        "recipe": {"epochs": 3, "milestones": [1, 2]},
+        "recipe": COMPLETE | {"epochs": 3, "milestones": [1, 2]},
         "seed": 4,
         "epochs": 3,
         "versions": {"numpy": np.__version__},
@@ -39,12 +59,16 @@ def test_a_record_comes_back_as_it_was_saved(tmp_path):
 
 def test_facts_hold_every_field_but_the_arrays():
     names = {f.name for f in dataclasses.fields(PredictionRecord)}
-    assert set(make_record().facts) == names - {"logits", "labels"}
+    assert set(make_record().facts) == names - {"logits", "labels", "further"} | {"schema"}
 
 
 def test_provenance_says_how_the_record_was_made():
     assert make_record().provenance == (
         "lenet5-toy: toy, 3 epochs, seed 4; a processor, 1 thread, float32; 2026-11-20"
+    )
+    assert make_record(seconds_per_epoch=110.26).provenance == (
+        "lenet5-toy: toy, 3 epochs, seed 4; a processor, 1 thread, float32, 110.3 s an epoch; "
+        "2026-11-20"
     )
 
 
@@ -149,3 +173,65 @@ def test_the_package_s_own_records_are_whole():
         predicted = record.logits.argmax(axis=1)
         if split == "test":
             assert (predicted == record.labels).mean() == pytest.approx(record.test_accuracy)
+
+
+# ---------------------------------------------------------------- records grow
+
+
+def rewritten(path, change):
+    """Write the file again as another version would have written it."""
+    arrays, facts = read_npz(path)
+    write_npz(path, arrays, change(facts))
+
+
+def first_schema(facts):
+    """As the version before the first schema number wrote it."""
+    facts = {name: x for name, x in facts.items() if name not in ("schema", "seconds_per_epoch")}
+    del facts["recipe"]["flip"]
+    return facts | {"hardware": "AMD EPYC, 1 thread, bfloat16, 110.3 s an epoch"}
+
+
+def test_a_record_of_the_first_schema_is_read_as_a_present_one(tmp_path):
+    path = save_record(make_record(), tmp_path)
+    rewritten(path, first_schema)
+    back = load_record("lenet5-toy", "test", tmp_path)
+    assert back.hardware == "AMD EPYC, 1 thread, bfloat16"
+    assert back.seconds_per_epoch == 110.3
+    assert back.recipe["flip"] is True
+    assert "AMD EPYC, 1 thread, bfloat16, 110.3 s an epoch;" in back.provenance
+
+
+def test_a_later_setting_of_the_recipe_has_its_default_in_an_older_record(tmp_path, monkeypatch):
+    save_record(make_record(), tmp_path)
+
+    @dataclasses.dataclass(frozen=True)
+    class Later(Recipe):
+        warm_up: int = 0
+
+    monkeypatch.setattr(recipe, "Recipe", Later)
+    back = load_record("lenet5-toy", "test", tmp_path)
+    assert back.recipe == make_record().recipe | {"warm_up": 0}
+
+
+def test_what_a_later_version_wrote_is_kept(tmp_path):
+    path = save_record(make_record(), tmp_path)
+    later = {"schema": schema.SCHEMA + 1, "energy": 12.5}
+    rewritten(path, lambda facts: facts | later | {"recipe": facts["recipe"] | {"warm_up": 3}})
+    back = load_record("lenet5-toy", "test", tmp_path)
+    assert back.further == {"energy": 12.5}
+    assert back.recipe["warm_up"] == 3
+    save_record(back, tmp_path)
+    again = load_record("lenet5-toy", "test", tmp_path)
+    assert again.further == {"energy": 12.5}
+    assert again.recipe["warm_up"] == 3
+
+
+def test_a_field_that_a_later_version_took_away_is_no_damage(tmp_path):
+    path = save_record(make_record(), tmp_path)
+
+    def without_seed(facts):
+        return {name: x for name, x in facts.items() if name != "seed"} | {"schema": 99}
+
+    rewritten(path, without_seed)
+    with pytest.raises(ValueError, match=r"schema 99, this version reads up to .; upgrade"):
+        load_record("lenet5-toy", "test", tmp_path)

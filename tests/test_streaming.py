@@ -9,8 +9,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calib_utils import metrics, streaming
-from calib_utils.metrics import CalibrationError, expected_calibration_error, reliability_bins
+from calib_utils import metrics
+from calib_utils.metrics import (
+    CalibrationError,
+    expected_calibration_error,
+    reliability_bins,
+    streaming,
+)
 
 RNG = np.random.default_rng(0)
 PROBS = RNG.dirichlet(np.ones(5), 2000).astype(np.float32)

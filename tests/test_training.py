@@ -13,12 +13,12 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from calib_utils import devices, train_cli, training
-from calib_utils.checkpoints import read_facts
-from calib_utils.data import ImageSet, load_digits
-from calib_utils.models import lenet5
 from calib_utils.records import load_record
-from calib_utils.training import DIGITS_RECIPE, Recipe, predict_logits, train
+from calib_utils.training import DIGITS_RECIPE, Recipe, devices, loop, predict_logits, train
+from calib_utils.training import __main__ as train_cli
+from calib_utils.training.checkpoints import read_facts
+from calib_utils.training.data import ImageSet, load_digits
+from calib_utils.training.networks import lenet5
 
 # In which another Python imports this file.
 FOLDER = os.path.dirname(__file__)
@@ -49,7 +49,7 @@ def without_times(history: list[dict[str, float]]) -> list[dict[str, float]]:
 
 @pytest.fixture
 def float32(monkeypatch):
-    monkeypatch.setattr(training, "precision", lambda device: torch.float32)
+    monkeypatch.setattr(loop, "arithmetic", lambda device: torch.float32)
 
 
 class TestRecipe:
@@ -66,11 +66,11 @@ class TestRecipe:
         }
 
     def test_learning_rate_equals_step_lr(self):
-        optimiser = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
-        scheduler = torch.optim.lr_scheduler.StepLR(optimiser, step_size=10, gamma=0.1)
+        optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
+        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10, gamma=0.1)
         for epoch in range(30):
             assert Recipe().learning_rate_at(epoch) == pytest.approx(scheduler.get_last_lr()[0])
-            optimiser.step()
+            optimizer.step()
             scheduler.step()
 
     @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ class TestBatches:
 
     def test_augmented_images_equal_torchvisions(self):
         data = random_images(20)
-        batches = training._Batches(data, torch.device("cpu"), padding=4)
-        order, draws = training._epoch_draws(20, Recipe(), seed=0, epoch=0)
+        batches = loop._Batches(data, torch.device("cpu"), padding=4)
+        order, draws = loop._epoch_draws(20, Recipe(), seed=0, epoch=0)
         expected = [
             self.reference(data, i, *draws[:, place]) for place, i in enumerate(order.tolist())
         ]
@@ -113,7 +113,7 @@ class TestBatches:
 
     def test_extreme_crops(self):
         data = random_images(1)
-        batches = training._Batches(data, torch.device("cpu"), padding=4)
+        batches = loop._Batches(data, torch.device("cpu"), padding=4)
         for draws in ((0, 0, 0), (8, 8, 1), (0, 8, 1), (4, 4, 0)):
             found = batches.augmented(torch.tensor([0]), torch.tensor(draws)[:, None])
             torch.testing.assert_close(found[0], self.reference(data, 0, *draws))
@@ -122,14 +122,14 @@ class TestBatches:
         from torchvision.transforms import functional as TF
 
         data = random_images(3)
-        batches = training._Batches(data, torch.device("cpu"))
+        batches = loop._Batches(data, torch.device("cpu"))
         images = torch.from_numpy(data.images).permute(0, 3, 1, 2) / 255
         expected = TF.normalize(images, data.mean, data.std)
         torch.testing.assert_close(batches.normalised(batches.images), expected)
 
     def test_draws_are_even_and_differ_from_epoch_to_epoch(self):
         n = 50_000
-        order, (top, left, mirrored) = training._epoch_draws(n, Recipe(), seed=0, epoch=0)
+        order, (top, left, mirrored) = loop._epoch_draws(n, Recipe(), seed=0, epoch=0)
         assert order.sort().values.equal(torch.arange(n))
         for crop in (top, left):
             counts = torch.bincount(crop, minlength=9)
@@ -137,35 +137,35 @@ class TestBatches:
             assert (abs(counts - n / 9) < 5 * (n / 9) ** 0.5).all()
         assert abs(mirrored.float().mean() - 0.5) < 0.01
         for seed, epoch in ((0, 1), (1, 0)):
-            assert not order.equal(training._epoch_draws(n, Recipe(), seed, epoch)[0])
+            assert not order.equal(loop._epoch_draws(n, Recipe(), seed, epoch)[0])
 
     def test_no_crop_and_no_flip(self):
         recipe = Recipe(crop_padding=0, flip=False)
-        assert (training._epoch_draws(100, recipe, seed=0, epoch=0)[1] == 0).all()
+        assert (loop._epoch_draws(100, recipe, seed=0, epoch=0)[1] == 0).all()
 
 
 class TestTrain:
     @pytest.mark.parametrize("momentum", [0.9, 0.0])
     def test_equals_a_plain_loop(self, float32, momentum):
-        """The same order and draws through torchvision's transforms and torch's own optimiser."""
+        """The same order and draws through torchvision's transforms and torch's own optimizer."""
         data, recipe = random_images(), replace(SHORT, momentum=momentum)
         model, expected_history = network(), []
-        optimiser = torch.optim.SGD(
+        optimizer = torch.optim.SGD(
             model.parameters(), lr=0.05, momentum=momentum, weight_decay=5e-4, foreach=False
         )
         for epoch in range(3):
             if epoch == 1:
-                optimiser.param_groups[0]["lr"] = 0.005
-            order, draws = training._epoch_draws(64, recipe, 7, epoch)
+                optimizer.param_groups[0]["lr"] = 0.005
+            order, draws = loop._epoch_draws(64, recipe, 7, epoch)
             losses = []
             for places in torch.arange(64).split(24):
                 reference = TestBatches().reference
                 images = torch.stack([reference(data, order[i], *draws[:, i]) for i in places])
                 labels = torch.from_numpy(data.labels)[order[places]]
                 loss = F.cross_entropy(model(images), labels)
-                optimiser.zero_grad()
+                optimizer.zero_grad()
                 loss.backward()
-                optimiser.step()
+                optimizer.step()
                 losses += [loss.item()] * len(labels)
             expected_history.append(np.mean(losses))
 
@@ -259,15 +259,15 @@ class TestPrecision:
     )
     def test_bf16_only_in_hardware(self, monkeypatch, capabilities, expected):
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: capabilities)
-        assert devices.precision(torch.device("cpu")) == expected
+        assert devices.arithmetic(torch.device("cpu")) == expected
 
     def test_torch_that_cannot_tell(self, monkeypatch):
         monkeypatch.delattr(torch.cpu, "get_capabilities")
-        assert devices.precision(torch.device("cpu")) == torch.float32
+        assert devices.arithmetic(torch.device("cpu")) == torch.float32
 
     @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
     def test_network_runs_in_it_while_it_trains(self, monkeypatch, dtype):
-        monkeypatch.setattr(training, "precision", lambda device: dtype)
+        monkeypatch.setattr(loop, "arithmetic", lambda device: dtype)
         model, seen = network(), []
         model.register_forward_hook(lambda module, inputs, output: seen.append(output.dtype))
         train(model, random_images(), replace(SHORT, epochs=1), device="cpu", progress=False)
@@ -472,22 +472,22 @@ def test_two_processes_may_write_one_checkpoint(tmp_path, monkeypatch):
     """As when a worker outlives its killed parent, and the command is given again."""
     import safetensors.torch
 
-    from calib_utils.checkpoints import save_checkpoint
+    from calib_utils.training.checkpoints import save_checkpoint
 
     file, model = tmp_path / "run.safetensors", network()
-    optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     write, pids = safetensors.torch.save_file, iter([1, 2])
     facts = {"recipe": {}, "seed": 0}
 
     def write_and_be_overtaken(*args):
         write(*args)
         if next(others, None):
-            save_checkpoint(file, model, optimiser, facts | {"history": ["theirs"]})
+            save_checkpoint(file, model, optimizer, facts | {"history": ["theirs"]})
 
     others = iter([True])
     monkeypatch.setattr(safetensors.torch, "save_file", write_and_be_overtaken)
     monkeypatch.setattr(os, "getpid", lambda: next(pids))
-    save_checkpoint(file, model, optimiser, facts | {"history": ["ours"]})
+    save_checkpoint(file, model, optimizer, facts | {"history": ["ours"]})
     assert read_facts(file)["history"] == ["ours"]
     assert list(tmp_path.iterdir()) == [file]
 
@@ -515,7 +515,9 @@ class TestCommandLine:
         assert (first.model, first.epochs, first.seed) == ("lenet5", 2, 0)
         assert first.dataset == "197 training images of scikit-learn's digits"
         assert first.versions["torch"] in torch.__version__
-        assert "s an epoch" in first.hardware
+        assert "epoch" not in first.hardware
+        history = read_facts(tmp_path / "run.safetensors")["history"]
+        assert first.seconds_per_epoch == np.median([entry["seconds"] for entry in history])
         second = load_record("lenet5-digits", "validation", tmp_path)
         assert second.labels.tolist() == validation.labels.tolist()
         assert second.test_accuracy == first.test_accuracy

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calib_utils.data import ImageSet
 from calib_utils.training import Recipe
+from calib_utils.training.data import ImageSet
 
 torch = pytest.importorskip("torch")
 

@@ -1,12 +1,11 @@
 """Controlled experiments: which choices make a network overconfident?
 
 What is trained stands in ``grids.toml``. ``python -m calib_utils.experiments`` trains it, and
-each run leaves a small record, which `load_experiment` reads.
+each run leaves a small record, which `load_experiment` reads: that needs no PyTorch.
 """
 
-from calib_utils.experiments.comparison import Difference, compare
 from calib_utils.experiments.grids import Run, grid_names, plan_grid
-from calib_utils.experiments.records import (
+from calib_utils.records import (
     ExperimentRecord,
     by_level,
     describe_protocol,
@@ -17,11 +16,9 @@ from calib_utils.experiments.records import (
 )
 
 __all__ = [
-    "Difference",
     "ExperimentRecord",
     "Run",
     "by_level",
-    "compare",
     "describe_protocol",
     "grid_names",
     "list_experiments",

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from calib_utils.experiments.grids import Run, grid_names, plan_grid
-from calib_utils.experiments.records import load_experiment
+from calib_utils.experiments.runner import epochs_done, has_record, run_grid, time_run
+from calib_utils.records import load_experiment
+from calib_utils.training.distributed import process_group
 
 __all__ = ["main"]
 
@@ -18,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     args = parser.parse_args(arguments)
     try:
         names = args.grid or grid_names(args.grids)
-        runs = [run for name in names for run in plan_grid(name, args.profile, args.grids)]
+        runs = [run for name in names for run in plan_grid(name, args.protocol, args.grids)]
         runs.sort(key=lambda run: run.seed)  # every grid early with its first seed
         if args.list:
             _list(runs, args)
@@ -39,7 +41,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--grid", action="append", metavar="NAME", help="may be given again (default: all)")
-    add("--profile", default="cpu", help="cpu or gpu: how many images and epochs (default: cpu)")
+    add("--protocol", default="cpu", help="cpu or gpu: how many images and epochs (default: cpu)")
     add("--folder", type=Path, default=Path("runs"), help="for the checkpoints (default: runs)")
     add("--records", type=Path, help="folder for the records (default: inside calib_utils)")
     add("--jobs", type=int, default=1, help="runs at a time on this machine (default: 1)")
@@ -53,11 +55,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _list(runs: Sequence[Run], args: argparse.Namespace) -> None:
-    from calib_utils.experiments.runner import epochs_done, has_record
-
     for run in runs:
         if has_record(run, args.records):
-            record = load_experiment(run.grid, run.profile, run.name, args.records)
+            record = load_experiment(run.grid, run.protocol, run.name, args.records)
             state = f"error {record.error:.1%}, NLL {record.nll:.3f}, ECE {record.ece:.1%}"
         else:
             state = f"{epochs_done(run, args.folder)} of {run.recipe.epochs} epochs"
@@ -65,8 +65,6 @@ def _list(runs: Sequence[Run], args: argparse.Namespace) -> None:
 
 
 def _estimate(runs: Sequence[Run], args: argparse.Namespace) -> None:
-    from calib_utils.experiments.runner import epochs_done, has_record, time_run
-
     missing = [run for run in runs if not has_record(run, args.records)]
     seconds: dict[str, float] = {}
     totals = dict.fromkeys((run.grid for run in runs), 0.0)
@@ -83,9 +81,6 @@ def _estimate(runs: Sequence[Run], args: argparse.Namespace) -> None:
 
 
 def _make(runs: Sequence[Run], args: argparse.Namespace) -> None:
-    from calib_utils.distributed import process_group
-    from calib_utils.experiments.runner import run_grid
-
     with process_group():
         failed = run_grid(
             runs,

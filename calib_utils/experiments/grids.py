@@ -10,39 +10,13 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from calib_utils.training import Recipe
+from calib_utils.records import Experiment, Recipe
+from calib_utils.records.recipe import completed_recipe
 
-__all__ = ["Experiment", "Run", "grid_names", "plan_grid"]
+__all__ = ["Run", "grid_names", "plan_grid"]
 
 _FILE = Path(__file__).with_name("grids.toml")
 _ENTRIES = {"networks", "factor", "values", "seeds", "recipe", "test_every_epoch"}
-
-
-@dataclass(frozen=True)
-class Experiment:
-    """One network of a grid: what is trained, and on what.
-
-    Attributes:
-        grid: such as "depth".
-        profile: such as "cpu".
-        name: of the run within its grid and profile, such as "cifar_resnet.depth-8.seed-0".
-        network: the name of the network, and its options, for `models.build_model`.
-        factor: what differs between the runs of the grid; empty if nothing does.
-        value: of the factor in this run.
-        seed: of the weights, the order of the images, the crops and the flips.
-        dataset: "cifar100" or "digits".
-        training_images: how many of the training images are used, the same in every run.
-    """
-
-    grid: str
-    profile: str
-    name: str
-    network: dict[str, Any]
-    factor: str
-    value: float | bool | None
-    seed: int
-    dataset: str
-    training_images: int
 
 
 @dataclass(frozen=True)
@@ -67,8 +41,11 @@ class Run(Experiment):
     @property
     def training(self) -> str:
         """A name for what is trained; runs of several grids that train the same share it."""
-        places = {"grid", "profile", "name", "factor", "value"}
+        places = {"grid", "protocol", "name", "factor", "value"}
         what = {k: v for k, v in self.settings.items() if k not in places}
+        # What a later version adds to the recipe leaves the names of older runs as they were.
+        defaults = completed_recipe({})
+        what["recipe"] = {k: v for k, v in what["recipe"].items() if v != defaults[k]}
         text = json.dumps([what, self.test_every_epoch], sort_keys=True)
         return f"{self.network['name']}.{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
@@ -78,27 +55,27 @@ def grid_names(file: Path | str | None = None) -> list[str]:
     return list(_read(file)["grids"])
 
 
-def plan_grid(grid: str, profile: str = "cpu", file: Path | str | None = None) -> list[Run]:
+def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) -> list[Run]:
     """The runs of a grid, the first seed of each value before the second.
 
     Args:
         grid: its name.
-        profile: of the protocol, "cpu" or "gpu".
+        protocol: "cpu" or "gpu": on how many images the networks learn, and for how long.
         file: of the grids, in the form of the course's ``grids.toml``, the default.
 
     Raises:
-        ValueError: if there is no such grid or profile, or an entry of it makes no sense.
+        ValueError: if there is no such grid or protocol, or an entry of it makes no sense.
     """
     plans = _read(file)
-    for name, value in (("grid", grid), ("profile", profile)):
+    for name, value in (("grid", grid), ("protocol", protocol)):
         if value not in plans[f"{name}s"]:
             known = ", ".join(plans[f"{name}s"])
             raise ValueError(f"{name}: there is no {name} {value!r}; choose one of {known}")
-    protocol, entries = plans["profiles"][profile], plans["grids"][grid]
-    entries = {"seeds": plans["seeds"]} | entries | entries.get(profile, {})
-    if unknown := entries.keys() - _ENTRIES - plans["profiles"].keys():
+    common, entries = plans["protocols"][protocol], plans["grids"][grid]
+    entries = {"seeds": plans["seeds"]} | entries | entries.get(protocol, {})
+    if unknown := entries.keys() - _ENTRIES - plans["protocols"].keys():
         raise ValueError(f"grid: {grid!r} has unknown entries {sorted(unknown)}")
-    settings = protocol["recipe"] | entries.get("recipe", {})
+    settings = common["recipe"] | entries.get("recipe", {})
     factor = entries.get("factor", "")
     runs = []
     for seed, network, value in product(
@@ -110,14 +87,14 @@ def plan_grid(grid: str, profile: str = "cpu", file: Path | str | None = None) -
         runs.append(
             Run(
                 grid=grid,
-                profile=profile,
+                protocol=protocol,
                 name=f"{network['name']}{level}.seed-{seed}",
                 network=network | ({} if of_recipe else own),
                 factor=factor,
                 value=value,
                 seed=seed,
-                dataset=protocol["dataset"],
-                training_images=protocol["training_images"],
+                dataset=common["dataset"],
+                training_images=common["training_images"],
                 recipe=_recipe(settings | (own if of_recipe else {})),
                 test_every_epoch=entries.get("test_every_epoch", False),
             )

@@ -9,27 +9,24 @@ from dataclasses import replace
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from joblib import Parallel, delayed, parallel_config
+from torch import nn
 
-from calib_utils._progress import progress_bars
-from calib_utils.checkpoints import read_facts
-from calib_utils.data import ImageSet, load_splits, train_validation_split
 from calib_utils.experiments.grids import Run
-from calib_utils.experiments.records import (
-    ExperimentRecord,
-    experiment_path,
-    load_experiment,
-    save_experiment,
-)
 from calib_utils.metrics import expected_calibration_error, negative_log_likelihood, top_label
-from calib_utils.models import build_model
 from calib_utils.recalibration import TemperatureScaling
-from calib_utils.training import predict_logits, train
-
-if TYPE_CHECKING:
-    from torch import nn
+from calib_utils.records import ExperimentRecord, load_experiment, save_experiment
+from calib_utils.records.experiments import experiment_path
+from calib_utils.training.checkpoints import read_facts
+from calib_utils.training.data import ImageSet, load_splits, train_validation_split
+from calib_utils.training.distributed import from_first, rank, world_size
+from calib_utils.training.loop import predict_logits, train
+from calib_utils.training.networks import build_model
+from calib_utils.training.progress import progress_bars
 
 __all__ = ["checkpoint_path", "epochs_done", "has_record", "run_experiment", "run_grid", "time_run"]
 
@@ -66,10 +63,6 @@ def run_grid(
     Raises:
         ValueError: if a record is there already that was made with other settings.
     """
-    from joblib import Parallel, delayed
-
-    from calib_utils.distributed import from_first, rank
-
     folder = Path(folder).absolute()
     records = Path(records).absolute() if records else None
     missing = from_first([run for run in runs if not has_record(run, records)])
@@ -122,8 +115,6 @@ def run_experiment(
         device: "cpu" or "cuda".
         progress: whether to show progress bars.
     """
-    from calib_utils.distributed import rank
-
     checkpoint = checkpoint_path(run, folder)
     model, history = _train(run, device, progress, checkpoint)
     if rank() > 0:
@@ -177,10 +168,10 @@ def has_record(run: Run, records: Path | str | None = None) -> bool:
     Raises:
         ValueError: if there is one that was made with other settings, or that is damaged.
     """
-    path = experiment_path(run.grid, run.profile, run.name, records)
+    path = experiment_path(run.grid, run.protocol, run.name, records)
     if not path.exists():
         return False
-    facts = load_experiment(run.grid, run.profile, run.name, records).facts
+    facts = load_experiment(run.grid, run.protocol, run.name, records).facts
     wanted = run.settings
     if found := {k: facts[k] for k in wanted if facts[k] != wanted[k]}:
         raise ValueError(
@@ -203,8 +194,6 @@ def load_images(dataset: str, training_images: int) -> tuple[ImageSet, ImageSet,
 def _train(
     run: Run, device: str | None, progress: bool, checkpoint: Path | None = None
 ) -> tuple[nn.Module, list[dict[str, float]]]:
-    import torch
-
     training, _, test = load_images(run.dataset, run.training_images)
 
     def after_epoch(model: nn.Module) -> dict[str, float]:
@@ -212,7 +201,7 @@ def _train(
         return {f"test_{name}": value for name, value in metrics.items()}
 
     torch.manual_seed(run.seed)
-    model = build_model(**run.network, num_classes=int(training.labels.max()) + 1)
+    model = build_model(**run.network, n_classes=int(training.labels.max()) + 1)
     history = train(
         model,
         training,
@@ -249,10 +238,6 @@ def _attempt(
     progress: bool,
 ) -> tuple[str, str]:
     """Make one record; returns the run's name, and the error if there was one."""
-    import torch
-
-    from calib_utils.distributed import world_size
-
     if device != "cpu" and world_size() == 1 and torch.cuda.device_count() > 1:
         torch.cuda.set_device(place % torch.cuda.device_count())
     try:
@@ -265,8 +250,6 @@ def _attempt(
 @contextmanager
 def _workers(scheduler: str | None) -> Iterator[Any]:
     """Where joblib sends the runs: to a Dask cluster, or to processes of this machine."""
-    from joblib import parallel_config
-
     if not scheduler:
         with parallel_config(backend="loky") as config:
             yield config

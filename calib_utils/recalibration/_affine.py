@@ -8,19 +8,18 @@ steps do the work of hundreds.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
-from calib_utils.recalibration._optimum import softmax
+from calib_utils._arrays import softmax
 
-__all__ = ["Penalties", "fit_diagonal", "fit_full"]
+__all__ = ["MAX_STEPS", "Fit", "Penalties", "fit_diagonal", "fit_full"]
 
 _BLOCK_VALUES = 64 * 1024  # so that a block of scores stays in a core's cache
 _HESSIAN_ROWS = 5_000  # on which the diagonal fit's Hessian is computed
-_MAX_STEPS = 200  # a fit that has an optimum takes 10 to 100
+MAX_STEPS = 200  # a fit that has an optimum takes 10 to 100
 _BY_HEART = 1e-4  # an NLL that no honest fit reaches
 
 
@@ -32,9 +31,21 @@ class Penalties(NamedTuple):
     intercept: float = 0.0
 
 
+class Fit(NamedTuple):
+    """What a fit has found: W, or its diagonal; b; and why it is no optimum, if it is none."""
+
+    weights: np.ndarray
+    intercept: np.ndarray
+    problems: list[str]
+
+
 def fit_full(
-    features: np.ndarray, labels: np.ndarray, start: float, penalties: Penalties
-) -> tuple[np.ndarray, np.ndarray]:
+    features: np.ndarray,
+    labels: np.ndarray,
+    start: float,
+    penalties: Penalties,
+    max_steps: int = MAX_STEPS,
+) -> Fit:
     """W (K, K) and b (K,) of lowest penalised NLL, from W = start I and b = 0.
 
     A class without labels keeps its row of the start, and the mean change of the others'
@@ -45,6 +56,7 @@ def fit_full(
         labels: (N,).
         start: see above.
         penalties: of the deviation from the start.
+        max_steps: of the solver.
     """
     n, k = features.shape
     present = np.bincount(labels, minlength=k) > 0
@@ -75,13 +87,12 @@ def fit_full(
         along = ((gradient @ basis) * scale).ravel()
         return value, np.concatenate([along, gradient.diagonal() * diagonal_scale])
 
-    delta = change(_minimise(objective, k * (k + 2)))
-    return identity + delta[:, :k], delta[:, k]
+    best, problems = _minimise(objective, k * (k + 2), max_steps)
+    delta = change(best)
+    return Fit(identity + delta[:, :k], delta[:, k], problems)
 
 
-def fit_diagonal(
-    features: np.ndarray, labels: np.ndarray, start: float
-) -> tuple[np.ndarray, np.ndarray]:
+def fit_diagonal(features: np.ndarray, labels: np.ndarray, start: float) -> Fit:
     """W's diagonal (K,) and b (K,) of lowest NLL, from a constant diagonal and b = 0.
 
     A class without labels keeps its start, and the mean of the others' b is zero, as in
@@ -109,11 +120,14 @@ def fit_diagonal(
         gradient[1] = _pinned(gradient[1, :, None], present)[:, 0]
         return nll / n, root.T @ gradient.ravel() / n
 
-    delta = change(_minimise(objective, 2 * k))
-    return start + delta[0], delta[1]
+    best, problems = _minimise(objective, 2 * k, MAX_STEPS)
+    delta = change(best)
+    return Fit(start + delta[0], delta[1], problems)
 
 
-def _minimise(objective: Callable[[np.ndarray], tuple[float, np.ndarray]], size: int) -> np.ndarray:
+def _minimise(
+    objective: Callable[[np.ndarray], tuple[float, np.ndarray]], size: int, max_steps: int
+) -> tuple[np.ndarray, list[str]]:
     from scipy.optimize import minimize
 
     result = minimize(
@@ -122,16 +136,16 @@ def _minimise(objective: Callable[[np.ndarray], tuple[float, np.ndarray]], size:
         jac=True,
         method="L-BFGS-B",
         # ftol is the last step's gain; what is left to gain is about as little.
-        options={"maxcor": 20, "ftol": 1e-10, "gtol": 1e-6, "maxiter": _MAX_STEPS},
+        options={"maxcor": 20, "ftol": 1e-10, "gtol": 1e-6, "maxiter": max_steps},
     )
-    if result.nit >= _MAX_STEPS or result.fun < _BY_HEART:
-        warnings.warn(
+    problems = []
+    if result.nit >= max_steps or result.fun < _BY_HEART:
+        problems.append(
             f"the fit ended after {result.nit} steps with an NLL of {result.fun:.2g}, short of an "
             "optimum: there are too few samples for so many parameters, which learn them by "
-            "heart; regularise, or take a method with fewer",
-            stacklevel=5,
+            "heart; regularise, or take a method with fewer"
         )
-    return np.asarray(result.x)
+    return np.asarray(result.x), problems
 
 
 def _blocks(n: int, k: int) -> Iterator[slice]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from calib_utils._arrays import row_blocks
 
-__all__ = ["Optimum", "optimal_temperature", "softmax"]
+__all__ = ["Optimum", "optimal_temperature"]
 
 _TOLERANCE = 1e-9  # of the derivative, relative to A
 _MAX_STEPS = 200  # far more than are ever needed
@@ -145,11 +145,3 @@ def _moments(logits: np.ndarray, largest: np.ndarray, b: float) -> tuple[float, 
         expectation -= first.sum()
         variance += (second - first * first).sum()
     return float(expectation / len(logits)), float(variance / len(logits))
-
-
-def softmax(scores: np.ndarray) -> np.ndarray:
-    """The softmax of each row of a float64 array, which it overwrites."""
-    scores -= scores.max(axis=1, keepdims=True)
-    np.exp(scores, out=scores)
-    scores /= scores.sum(axis=1, keepdims=True)
-    return scores

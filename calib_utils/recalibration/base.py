@@ -12,7 +12,7 @@ import numpy as np
 
 from calib_utils._arrays import like, row_blocks
 from calib_utils._checks import check_labels, check_logits
-from calib_utils._npz import explain_damage, read_npz, write_npz
+from calib_utils.records.npz import explain_damage, read_npz, write_npz
 
 __all__ = ["Recalibrator", "load"]
 
@@ -55,14 +55,16 @@ class Recalibrator(ABC):
             ValueError: for bad input.
 
         Warns:
-            UserWarning: if a class has no sample; the class's docstring says what is done.
+            UserWarning: if a class has no sample, or there is no optimum; the class's docstring
+                says what is done.
         """
         array = self._checked(logits)
         n_classes = 2 if array.ndim == 1 else array.shape[1]
         labels = check_labels(labels, len(array), n_classes)
-        _warn_of_absent_classes(labels, n_classes)
-        self._fit(array, labels)
+        problems = _absent_classes(labels, n_classes) + self._fit(array, labels)
         self.n_classes_ = n_classes
+        for problem in problems:
+            warnings.warn(problem, stacklevel=2)
         return self
 
     def predict_proba(self, logits: Any) -> Any:
@@ -109,8 +111,12 @@ class Recalibrator(ABC):
         return f"{type(self).__name__}({arguments})"
 
     @abstractmethod
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
-        """Set all that is learned. The input is checked, and float32 or float64."""
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+        """Set all that is learned. The input is checked, and float32 or float64.
+
+        Returns:
+            What the user should be warned of.
+        """
 
     @abstractmethod
     def _predict(self, logits: np.ndarray) -> np.ndarray:
@@ -212,15 +218,15 @@ def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
     return result
 
 
-def _warn_of_absent_classes(labels: np.ndarray, n_classes: int) -> None:
+def _absent_classes(labels: np.ndarray, n_classes: int) -> list[str]:
     absent = np.flatnonzero(np.bincount(labels, minlength=n_classes) == 0).tolist()
-    if absent:
-        names = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
-        warnings.warn(
-            f"labels: {len(absent)} of {n_classes} classes have no sample ({names}); what is "
-            "learned about them is the method's default",
-            stacklevel=3,
-        )
+    if not absent:
+        return []
+    names = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
+    return [
+        f"labels: {len(absent)} of {n_classes} classes have no sample ({names}); what is "
+        "learned about them is the method's default"
+    ]
 
 
 def _keep_class(logits: np.ndarray, probs: np.ndarray) -> None:

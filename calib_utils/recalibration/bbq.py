@@ -49,7 +49,7 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
     thresholds_: np.ndarray
     probabilities_: np.ndarray
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         from scipy.special import gammaln
 
         scores = self._as_scores(logits).astype(np.float64)
@@ -93,6 +93,7 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
         self.n_bins_, self.weights_ = n_bins, weights
         self.thresholds_ = cuts[steps[1:]]
         self.probabilities_ = np.clip(np.cumsum(change[steps]), 0, 1)
+        return []
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         scores = self._as_scores(logits)

@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calib_utils import _binning
 from calib_utils._checks import check_logits, check_n_bins, check_probs
+from calib_utils.metrics.bins import bin_predictions, right_closed_index, uniform_index
 from calib_utils.recalibration.base import Recalibrator
 
 __all__ = ["BinaryRecalibrator", "HistogramBinning", "IsotonicRegression"]
@@ -97,21 +97,20 @@ class HistogramBinning(BinaryRecalibrator):
         self.n_bins = check_n_bins(n_bins)
         self.strategy = strategy
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         scores = self._as_scores(logits)
-        bins = _binning.bin_predictions(
-            scores, labels == 1, self.n_bins, self.strategy, scores.dtype.name
-        )
+        bins = bin_predictions(scores, labels == 1, self.n_bins, self.strategy, scores.dtype.name)
         middles = (bins.edges[:-1] + bins.edges[1:]) / 2
         self.edges_, self.counts_ = bins.edges, bins.counts
         self.probabilities_ = np.where(bins.counts > 0, bins.accuracy, middles)
+        return []
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         scores = self._as_scores(logits)
         if self.strategy == "uniform":
-            index = _binning.uniform_index(scores, self.n_bins, scores.dtype.name)
+            index = uniform_index(scores, self.n_bins, scores.dtype.name)
         else:
-            index = _binning.right_closed_index(scores, self.edges_)
+            index = right_closed_index(scores, self.edges_)
         return self.probabilities_[index]
 
 
@@ -140,7 +139,7 @@ class IsotonicRegression(BinaryRecalibrator):
     thresholds_: np.ndarray
     probabilities_: np.ndarray
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         from sklearn.isotonic import IsotonicRegression as Solver
 
         # The solver takes inputs closer than 1e-15 for equal. Powers of two change no digit.
@@ -148,6 +147,7 @@ class IsotonicRegression(BinaryRecalibrator):
         solver = Solver(y_min=0, y_max=1).fit(logits.astype(np.float64) / scale, labels)
         self.thresholds_ = np.asarray(solver.X_thresholds_, dtype=np.float64) * scale
         self.probabilities_ = np.asarray(solver.y_thresholds_, dtype=np.float64)
+        return []
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return np.interp(logits, self.thresholds_, self.probabilities_)

@@ -42,11 +42,12 @@ class PlattScaling(BinaryRecalibrator):
         super().__init__(inputs)
         self.smooth_targets = bool(smooth_targets)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         z = self._as_logits(logits)
-        targets = _targets(z, labels, self.smooth_targets)
+        targets, problems = _targets(z, labels, self.smooth_targets)
         weights, self.intercept_, _ = _logistic_regression(z[:, None], labels, targets)
         self.slope_ = float(weights[0])
+        return problems
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         from scipy.special import expit
@@ -77,10 +78,10 @@ class BetaCalibration(BinaryRecalibrator):
     b_: float
     c_: float
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         positive, negative = self._log_parts(logits)
         features = np.stack([positive, -negative], axis=1)
-        targets = _targets(positive - negative, labels, smooth=False)
+        targets, problems = _targets(positive - negative, labels, smooth=False)
         weights, self.c_, _ = _logistic_regression(features, labels, targets)
         if weights.min() < 0:
             # The NLL is convex, so where the best weights break a bound one of them is 0.
@@ -89,6 +90,7 @@ class BetaCalibration(BinaryRecalibrator):
                 fits.append(_logistic_regression(features * used, labels, targets))
             weights, self.c_, _ = min((f for f in fits if f[0].min() >= 0), key=lambda f: f[2])
         self.a_, self.b_ = float(weights[0]), float(weights[1])
+        return problems
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         from scipy.special import expit
@@ -97,20 +99,22 @@ class BetaCalibration(BinaryRecalibrator):
         return np.asarray(expit(self.a_ * positive - self.b_ * negative + self.c_))
 
 
-def _targets(z: np.ndarray, labels: np.ndarray, smooth: bool) -> tuple[float, float]:
-    """What to fit in place of labels 0 and 1: themselves, or Platt's targets."""
-    positive, negative = z[labels == 1], z[labels == 0]
+def _targets(
+    z: np.ndarray, labels: np.ndarray, smooth: bool
+) -> tuple[tuple[float, float], list[str]]:
+    """What to fit in place of labels 0 and 1: themselves, or Platt's targets; and if so, why."""
+    positive, negative, problems = z[labels == 1], z[labels == 0], []
     if not smooth:
         if len(positive) and len(negative):
             constant = z.min() == z.max()
             apart = positive.min() >= negative.max() or positive.max() <= negative.min()
             if constant or not apart:
-                return 0.0, 1.0
+                return (0.0, 1.0), []
             problem = "a threshold separates the classes"
         else:
             problem = "a class has no sample"
-        warnings.warn(f"{problem}, so the fit takes Platt's smooth targets", stacklevel=4)
-    return 1 / (len(negative) + 2), (len(positive) + 1) / (len(positive) + 2)
+        problems.append(f"{problem}, so the fit takes Platt's smooth targets")
+    return (1 / (len(negative) + 2), (len(positive) + 1) / (len(positive) + 2)), problems
 
 
 def _logistic_regression(

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from collections import Counter
 
 import numpy as np
 
-from calib_utils.recalibration._optimum import softmax
+from calib_utils._arrays import softmax
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
@@ -51,23 +50,23 @@ class OneVersusRest(Recalibrator):
             )
         self.base = base
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         counts = np.bincount(labels, minlength=logits.shape[1])
         inputs = np.ascontiguousarray(self._inputs(logits).T)
         self.classes_ = np.flatnonzero(counts)
         self.calibrators_ = []
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            for k in self.classes_:
-                calibrator = copy.copy(self.base)
-                calibrator._fit(inputs[k], (labels == k).astype(np.int64))
-                calibrator.n_classes_ = 2
-                self.calibrators_.append(calibrator)
-        for text, times in Counter(str(warning.message) for warning in caught).items():
-            warnings.warn(f"{text} (for {times} of {len(counts)} classes)", stacklevel=3)
+        problems: Counter[str] = Counter()
+        for k in self.classes_:
+            calibrator = copy.copy(self.base)
+            problems.update(calibrator._fit(inputs[k], (labels == k).astype(np.int64)))
+            calibrator.n_classes_ = 2
+            self.calibrators_.append(calibrator)
+        return [
+            f"{text} (for {times} of {len(counts)} classes)" for text, times in problems.items()
+        ]
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
-        original = softmax(logits.astype(np.float64))
+        original = softmax(logits)
         inputs = original if self.base.inputs == "scores" else self._inputs(logits)
         result = original.copy()
         for k, calibrator in zip(self.classes_, self.calibrators_, strict=True):
@@ -78,7 +77,7 @@ class OneVersusRest(Recalibrator):
     def _inputs(self, logits: np.ndarray) -> np.ndarray:
         """What the binary recalibrators see, in float64."""
         if self.base.inputs == "scores":
-            return softmax(logits.astype(np.float64))
+            return softmax(logits)
         return _log_odds(logits)
 
 

@@ -11,14 +11,13 @@ suits any number of classes and samples (Berta et al. 2026); nothing is tuned on
 from __future__ import annotations
 
 import math
-import warnings
 from abc import abstractmethod
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks
-from calib_utils.recalibration._affine import Penalties, fit_diagonal, fit_full
-from calib_utils.recalibration._optimum import Optimum, optimal_temperature, softmax
+from calib_utils._arrays import row_blocks, softmax
+from calib_utils.recalibration._affine import MAX_STEPS, Penalties, fit_diagonal, fit_full
+from calib_utils.recalibration._optimum import optimal_temperature
 from calib_utils.recalibration.base import Recalibrator
 
 __all__ = ["DirichletCalibration", "MatrixScaling", "StructuredMatrixScaling", "VectorScaling"]
@@ -43,10 +42,11 @@ class VectorScaling(Recalibrator):
     weights_: np.ndarray
     intercept_: np.ndarray
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
-        start = _start(logits, labels)
-        weights, self.intercept_ = fit_diagonal(_centred(logits, start), labels, 1.0)
-        self.weights_ = weights / start
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+        start, problems = _start(logits, labels)
+        fit = fit_diagonal(_centred(logits, start), labels, 1.0)
+        self.weights_, self.intercept_ = fit.weights / start, fit.intercept
+        return problems + fit.problems
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return softmax(_centred(logits) * self.weights_ + self.intercept_)
@@ -97,26 +97,37 @@ class MatrixScaling(_FullMatrix):
 
     Args:
         regularization: c; 0, the default, is plain matrix scaling. Try 1.
+        max_steps: of the solver. Fewer than the default stop a fit early, which regularises it
+            too; it then warns that it did not reach its optimum.
 
     Attributes:
         weights_: W, float64, shape (K, K).
         intercept_: b, float64, shape (K,).
 
     Raises:
-        ValueError: if ``regularization`` is negative or not finite.
+        ValueError: if ``regularization`` is negative or not finite, or ``max_steps`` below 1.
 
     Sources: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2; Kull
     et al. 2019, "Beyond temperature scaling", section 3.
     """
 
-    def __init__(self, regularization: float = 0.0):
+    def __init__(self, regularization: float = 0.0, max_steps: int = MAX_STEPS):
         super().__init__(regularization)
+        whole = isinstance(max_steps, (int, np.integer)) and not isinstance(max_steps, bool)
+        if not whole or max_steps < 1:
+            raise ValueError(
+                f"max_steps: expected an integer of at least 1, found {max_steps!r}; "
+                f"{MAX_STEPS} lets every fit that has an optimum reach it"
+            )
+        self.max_steps = int(max_steps)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
-        start = _start(logits, labels)
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+        start, problems = _start(logits, labels)
         penalties = self._penalties(*logits.shape)
-        weights, self.intercept_ = fit_full(_centred(logits, start), labels, 1.0, penalties)
-        self.weights_ = weights / start
+        features = _centred(logits, start)
+        fit = fit_full(features, labels, 1.0, penalties, self.max_steps)
+        self.weights_, self.intercept_ = fit.weights / start, fit.intercept
+        return problems + fit.problems
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
         return _centred(logits)
@@ -153,11 +164,12 @@ class DirichletCalibration(_FullMatrix):
     def __init__(self, regularization: float = 1.0):
         super().__init__(regularization)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
-        start = _start(logits, labels)
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+        start, problems = _start(logits, labels)
         penalties = self._penalties(*logits.shape)
-        features = _log_softmax(logits, 1.0)
-        self.weights_, self.intercept_ = fit_full(features, labels, 1 / start, penalties)
+        fit = fit_full(_log_softmax(logits, 1.0), labels, 1 / start, penalties)
+        self.weights_, self.intercept_ = fit.weights, fit.intercept
+        return problems + fit.problems
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
         return _log_softmax(logits, 1.0)
@@ -196,26 +208,23 @@ class StructuredMatrixScaling(_FullMatrix):
     def __init__(self, regularization: float = 1.0):
         super().__init__(regularization)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
-        self.temperature_ = _start(logits, labels)
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+        self.temperature_, problems = _start(logits, labels)
         penalties = self._penalties(*logits.shape, diagonal=True)
-        features = _log_softmax(logits, self.temperature_)
-        self.weights_, self.intercept_ = fit_full(features, labels, 1.0, penalties)
+        fit = fit_full(_log_softmax(logits, self.temperature_), labels, 1.0, penalties)
+        self.weights_, self.intercept_ = fit.weights, fit.intercept
+        return problems + fit.problems
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
         return _log_softmax(logits, self.temperature_)
 
 
-def _start(logits: np.ndarray, labels: np.ndarray) -> float:
-    """The temperature at which an affine fit begins."""
-    best: Optimum = optimal_temperature(logits, labels)
+def _start(logits: np.ndarray, labels: np.ndarray) -> tuple[float, list[str]]:
+    """The temperature at which an affine fit begins, and what is wrong with it."""
+    best = optimal_temperature(logits, labels)
     if not best.problem:
-        return best.temperature
-    warnings.warn(
-        f"temperature: {best.problem}; the fit starts at {best.scale:.3g}",
-        stacklevel=4,
-    )
-    return best.scale
+        return best.temperature, []
+    return best.scale, [f"temperature: {best.problem}; the fit starts at {best.scale:.3g}"]
 
 
 def _centred(logits: np.ndarray, divisor: float = 1.0) -> np.ndarray:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks
-from calib_utils.recalibration._optimum import optimal_temperature, softmax
+from calib_utils._arrays import row_blocks, softmax
+from calib_utils.recalibration._optimum import Optimum, optimal_temperature
 from calib_utils.recalibration.base import Recalibrator
 
 __all__ = ["EnsembleTemperatureScaling", "TemperatureScaling"]
@@ -59,17 +58,14 @@ class TemperatureScaling(Recalibrator):
                 )
             self.temperature_ = float(temperature)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         if self.temperature is not None:
-            return
+            return []
         if logits.ndim == 1:
             logits = np.stack([np.zeros_like(logits), logits], axis=1)
         best = optimal_temperature(logits, labels)
-        if best.problem:
-            warnings.warn(
-                f"temperature: {best.problem}; set to {best.temperature:.3g}", stacklevel=3
-            )
         self.temperature_, self.n_passes_ = best.temperature, best.passes + 1
+        return _problems(best)
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return tempered(logits, self.temperature_)
@@ -104,12 +100,8 @@ class EnsembleTemperatureScaling(Recalibrator):
 
     _keeps_class: ClassVar[bool] = True
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> None:
+    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         best = optimal_temperature(logits, labels)
-        if best.problem:
-            warnings.warn(
-                f"temperature: {best.problem}; set to {best.temperature:.3g}", stacklevel=3
-            )
         self.temperature_ = best.temperature
         of_label = np.full((len(logits), 3), 1 / logits.shape[1])
         for rows, block in row_blocks(logits):
@@ -117,6 +109,7 @@ class EnsembleTemperatureScaling(Recalibrator):
                 probs = tempered(block, temperature)
                 of_label[rows, column] = probs[np.arange(len(block)), labels[rows]]
         self.weights_ = _best_weights(of_label)
+        return _problems(best)
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         first, second, third = self.weights_
@@ -124,6 +117,12 @@ class EnsembleTemperatureScaling(Recalibrator):
         if second > 0:
             result += second * tempered(logits, 1.0)
         return result + third / logits.shape[1]
+
+
+def _problems(best: Optimum) -> list[str]:
+    if not best.problem:
+        return []
+    return [f"temperature: {best.problem}; set to {best.temperature:.3g}"]
 
 
 def tempered(logits: np.ndarray, temperature: float) -> np.ndarray:

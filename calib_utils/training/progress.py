@@ -7,12 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # a notebook without ipywidgets gets bars of text
+    from tqdm.auto import tqdm
+
 __all__ = ["progress_bars"]
 
 
 def progress_bars(shown: bool) -> Callable[..., Any]:
     """Bars of tqdm. `disable` is given only to hide one, so that TQDM_DISABLE=1 has its effect."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a notebook without ipywidgets gets bars of text
-        from tqdm.auto import tqdm
     return tqdm if shown else partial(tqdm, disable=True)

@@ -1,18 +1,16 @@
-"""Pictures of calibration. Each function draws on ``ax`` and returns what it drew.
-
-The colours are told apart by colour-blind readers, and the gaps are hatched for print.
-"""
+"""The reliability diagram and the confidence histogram."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from calib_utils.metrics.bins import expected_gap
 
 __all__ = [
     "ConfidenceHistogram",
@@ -70,6 +68,7 @@ def reliability_diagram(
     n_bins: int = 15,
     strategy: str = "uniform",
     min_count: int = 0,
+    counts: bool = True,
     ax: Axes | None = None,
 ) -> ReliabilityDiagram:
     """Accuracy of each confidence bin, and its gap to the mean confidence of that bin.
@@ -86,6 +85,8 @@ def reliability_diagram(
         n_bins: number of bins.
         strategy: "uniform" for bins of equal width, "quantile" for bins of equal mass.
         min_count: bins with fewer samples are drawn pale, since their bars are noise.
+        counts: whether the bars of the strip have their numbers: too small to read in a diagram
+            that is one of several.
         ax: where to draw; new axes by default.
 
     Returns:
@@ -98,8 +99,7 @@ def reliability_diagram(
     """
     confidences, correct = top_label(probs, labels)
     bins = _as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
-    weights = bins.counts / bins.counts.sum()
-    ece = float(np.nansum(weights * np.abs(bins.accuracy - bins.confidence)))
+    ece = expected_gap(bins)
     full = bins.counts > 0
     few = full & (bins.counts < min_count)
     binary = np.ndim(probs) == 1
@@ -148,7 +148,7 @@ def reliability_diagram(
         ha="right",
         bbox={"facecolor": "white", "edgecolor": GREY, "alpha": 0.95, "boxstyle": "round"},
     )
-    return ReliabilityDiagram(ax, _counts_strip(ax, bins, few), bins, ece, few)
+    return ReliabilityDiagram(ax, _counts_strip(ax, bins, few, counts), bins, ece, few)
 
 
 def confidence_histogram(
@@ -216,19 +216,17 @@ def confidence_histogram(
 
 
 def _new_axes(size: tuple[float, float]) -> Axes:
-    import matplotlib.pyplot as plt
-
     return plt.subplots(figsize=size, layout="constrained")[1]
 
 
-def _counts_strip(ax: Axes, bins: ReliabilityBins, few: np.ndarray) -> Axes:
-    """Bars and numbers above ``ax``: how many samples each bin holds."""
+def _counts_strip(ax: Axes, bins: ReliabilityBins, few: np.ndarray, numbers: bool) -> Axes:
+    """Bars, and numbers if asked for, above ``ax``: how many samples each bin holds."""
     strip = ax.inset_axes((0, 1.02, 1, 0.15), sharex=ax)
     left, width = bins.edges[:-1], np.diff(bins.edges)
-    colours = [(*_rgb(GREY), 0.3 if pale else 0.8) for pale in few]
+    colours = [(*to_rgb(GREY), 0.3 if pale else 0.8) for pale in few]
     strip.bar(left, bins.counts, width, align="edge", color=colours, edgecolor="white")
     size = min(7.0, 105 / len(bins.counts))
-    for x, count in zip(left + width / 2, bins.counts, strict=True):
+    for x, count in zip(left + width / 2, bins.counts, strict=True) if numbers else ():
         strip.text(x, count, _short(count), ha="center", va="bottom", fontsize=size, color="black")
     strip.set_ylim(0, 1.5 * max(1, bins.counts.max()))
     strip.tick_params(bottom=False, labelbottom=False, left=False, labelleft=False)
@@ -244,13 +242,7 @@ def _short(count: int) -> str:
 
 def _on_white(colour: str, alpha: float) -> tuple[float, ...]:
     """The opaque colour that ``colour`` of this transparency makes on white paper."""
-    return tuple(1 - alpha * (1 - part) for part in _rgb(colour))
-
-
-def _rgb(colour: str) -> tuple[float, float, float]:
-    from matplotlib.colors import to_rgb
-
-    return to_rgb(colour)
+    return tuple(1 - alpha * (1 - part) for part in to_rgb(colour))
 
 
 def _as_numpy(bins: ReliabilityBins) -> ReliabilityBins:

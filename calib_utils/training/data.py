@@ -10,8 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pooch
+from sklearn.datasets import load_digits as sklearn_digits
+from torchvision.datasets import CIFAR100
 
-from calib_utils.downloads import download
+from calib_utils.training.downloads import download
 
 __all__ = [
     "CIFAR100_MEAN",
@@ -139,9 +142,6 @@ def load_cifar100(split: str) -> ImageSet:
     """
     if split not in ("train", "test"):
         raise ValueError(f"split: expected 'train' or 'test', found {split!r}")
-    import pooch
-    from torchvision.datasets import CIFAR100
-
     folder = Path(os.environ.get("CALIB_DATA_DIR") or pooch.os_cache("calib_utils"))
     # CIFAR's files are pickles. torchvision reads them only if their checksums are the known ones.
     try:
@@ -164,8 +164,6 @@ def load_digits() -> tuple[ImageSet, ImageSet, ImageSet]:
 
     Source: Alpaydin and Kaynak 1998, "Optical Recognition of Handwritten Digits", UCI.
     """
-    from sklearn.datasets import load_digits as sklearn_digits
-
     digits = sklearn_digits()
     grey = np.round(digits.images * (255 / 16)).astype(np.uint8)
     images = np.repeat(grey.repeat(4, axis=1).repeat(4, axis=2)[..., None], 3, axis=-1)

@@ -10,13 +10,15 @@ import json
 import os
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import nn
 
-    from calib_utils.training import Recipe
+from calib_utils.records import Recipe
+from calib_utils.records.recipe import completed_recipe
 
 __all__ = ["load_checkpoint", "read_facts", "save_checkpoint"]
 
@@ -24,15 +26,13 @@ __all__ = ["load_checkpoint", "read_facts", "save_checkpoint"]
 def save_checkpoint(
     path: Path,
     model: nn.Module,
-    optimiser: torch.optim.Optimizer,
+    optimizer: torch.optim.Optimizer,
     facts: dict[str, Any],
 ) -> None:
     """Write the state of a run, replacing an older one at once or not at all."""
-    from safetensors.torch import save_file
-
     tensors = {f"model/{name}": x.contiguous() for name, x in model.state_dict().items()}
     for number, parameter in enumerate(model.parameters()):
-        momentum = optimiser.state[parameter].get("momentum_buffer")
+        momentum = optimizer.state[parameter].get("momentum_buffer")
         if momentum is not None:  # there is none without momentum
             tensors[f"momentum/{number}"] = momentum.contiguous()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,18 +46,16 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: Path, model: nn.Module, optimiser: torch.optim.Optimizer, recipe: Recipe, seed: int
+    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, recipe: Recipe, seed: int
 ) -> list[dict[str, float]]:
-    """Put ``model`` and ``optimiser`` into the state of a run, and return its history.
+    """Put ``model`` and ``optimizer`` into the state of a run, and return its history.
 
     Raises:
         ValueError: if the file is damaged, or another recipe, seed or network made it.
     """
-    import torch
-
     tensors, facts = _read(path, str(next(model.parameters()).device))
     wanted = json.loads(json.dumps({"recipe": asdict(recipe), "seed": seed}))
-    found = {name: facts[name] for name in wanted}
+    found = {"recipe": completed_recipe(facts["recipe"]), "seed": facts["seed"]}
     if found != wanted:
         raise ValueError(
             f"checkpoint: {path} was made with {found}, this run asks for {wanted}; "
@@ -71,9 +69,9 @@ def load_checkpoint(
     model.load_state_dict(weights)
     for number, parameter in enumerate(model.parameters()):
         if f"momentum/{number}" in tensors:
-            # In the parameter's own memory layout, which the fused optimiser takes for granted.
+            # In the parameter's own memory layout, which the fused optimizer takes for granted.
             momentum = torch.empty_like(parameter).copy_(tensors[f"momentum/{number}"])
-            optimiser.state[parameter]["momentum_buffer"] = momentum
+            optimizer.state[parameter]["momentum_buffer"] = momentum
     return facts["history"]
 
 
@@ -87,8 +85,6 @@ def read_facts(path: Path) -> dict[str, Any]:
 
 
 def _read(path: Path, device: str = "cpu") -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
-    from safetensors import SafetensorError, safe_open
-
     try:
         with safe_open(path, framework="pt", device=device) as file:
             facts = json.loads(file.metadata()["facts"])

@@ -6,10 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils import _binning
-from calib_utils._arrays import precision
-from calib_utils._binning import ReliabilityBins
+from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_n_bins
+from calib_utils.metrics.bins import (
+    ReliabilityBins,
+    confidence_and_correct,
+    expected_gap,
+    means,
+    sums,
+    uniform_edges,
+    uniform_index,
+)
 
 __all__ = ["CalibrationError"]
 
@@ -58,9 +65,9 @@ class CalibrationError:
         Raises:
             ValueError: for bad input.
         """
-        confidences, correct = _binning.confidence_and_correct(probs, labels)
-        index = _binning.uniform_index(confidences, self.n_bins, precision(probs))
-        self.sums += _binning.sums(index, confidences, correct, self.n_bins)
+        confidences, correct = confidence_and_correct(probs, labels)
+        index = uniform_index(confidences, self.n_bins, dtype_name(probs))
+        self.sums += sums(index, confidences, correct, self.n_bins)
 
     def merge(self, other: CalibrationError) -> None:
         """Add all that ``other`` has seen.
@@ -77,7 +84,7 @@ class CalibrationError:
 
     def bins(self) -> ReliabilityBins:
         """What each bin holds so far, as NumPy arrays."""
-        return _binning.means(_binning.uniform_edges(self.n_bins), self.sums)
+        return means(uniform_edges(self.n_bins), self.sums)
 
     def compute(self) -> float:
         """The expected calibration error so far, 0 to 1.
@@ -87,4 +94,4 @@ class CalibrationError:
         """
         if not self.sums[0].any():
             raise ValueError("probs: expected predictions, found none; call update first")
-        return _binning.expected_gap(self.bins())
+        return expected_gap(self.bins())

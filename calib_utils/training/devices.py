@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from calib_utils import __version__
+from calib_utils.training.distributed import world_size
 
-if TYPE_CHECKING:
-    import torch
-
-__all__ = ["choose_device", "environment", "precision", "processor_name"]
+__all__ = ["arithmetic", "choose_device", "environment", "processor_name"]
 
 
 def choose_device(name: torch.device | str | None = None) -> torch.device:
@@ -23,8 +23,6 @@ def choose_device(name: torch.device | str | None = None) -> torch.device:
     Raises:
         ValueError: if it is neither "cpu" nor "cuda", or there is no GPU.
     """
-    import torch
-
     device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
     if device.type not in ("cpu", "cuda"):
         raise ValueError(f"device: expected 'cpu' or 'cuda', found {str(device)!r}")
@@ -33,10 +31,8 @@ def choose_device(name: torch.device | str | None = None) -> torch.device:
     return device
 
 
-def precision(device: torch.device) -> torch.dtype:
+def arithmetic(device: torch.device) -> torch.dtype:
     """The type to multiply in: bf16 where the device has it in hardware, else float32."""
-    import torch
-
     if device.type == "cuda":
         fast = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
@@ -48,10 +44,6 @@ def precision(device: torch.device) -> torch.dtype:
 
 def environment(device: torch.device) -> dict[str, Any]:
     """What a run depends on besides its recipe: "versions", "hardware" and "date"."""
-    import torch
-
-    from calib_utils.distributed import world_size
-
     if device.type == "cuda":
         hardware = torch.cuda.get_device_name(device)
     else:
@@ -62,7 +54,7 @@ def environment(device: torch.device) -> dict[str, Any]:
     versions = {name: version(name) for name in ("numpy", "torch", "torchvision")}
     return {
         "versions": {"calib_utils": __version__, "python": platform.python_version()} | versions,
-        "hardware": f"{hardware}, {str(precision(device)).removeprefix('torch.')}",
+        "hardware": f"{hardware}, {str(arithmetic(device)).removeprefix('torch.')}",
         "date": date.today().isoformat(),
     }
 

@@ -12,13 +12,16 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
+import torch
 
-from calib_utils import records
-from calib_utils.checkpoints import read_facts
-from calib_utils.data import load_splits
-from calib_utils.devices import choose_device, environment
-from calib_utils.models import build_model
-from calib_utils.training import DIGITS_RECIPE, Recipe, predict_logits, train
+from calib_utils.records import DIGITS_RECIPE, PredictionRecord, Recipe, save_record
+from calib_utils.records.predictions import record_path
+from calib_utils.training.checkpoints import read_facts
+from calib_utils.training.data import load_splits
+from calib_utils.training.devices import choose_device, environment
+from calib_utils.training.distributed import process_group, rank
+from calib_utils.training.loop import predict_logits, train
+from calib_utils.training.networks import build_model
 
 __all__ = ["main"]
 
@@ -30,11 +33,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = _parser()
     args = parser.parse_args(arguments)
     try:
-        records.record_path(
-            args.record, "test", args.folder
-        )  # a bad name fails now, not in an hour
-        from calib_utils.distributed import process_group
-
+        record_path(args.record, "test", args.folder)  # a bad name fails now, not in an hour
         with process_group():
             _run(args)
     except (ValueError, OSError, FloatingPointError) as error:
@@ -66,10 +65,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(args: argparse.Namespace) -> None:
-    import torch
-
-    from calib_utils.distributed import rank
-
     device = choose_device(args.device)
     asked = {"epochs": args.epochs, "learning_rate": args.learning_rate}
     recipe = replace(
@@ -78,7 +73,7 @@ def _run(args: argparse.Namespace) -> None:
     )
     training, validation, test = load_splits(args.dataset)
     torch.manual_seed(args.seed)
-    model = build_model(args.model, num_classes=int(training.labels.max()) + 1)
+    model = build_model(args.model, n_classes=int(training.labels.max()) + 1)
     history = train(
         model, training, recipe, seed=args.seed, device=device, checkpoint=args.checkpoint
     )
@@ -96,8 +91,8 @@ def _run(args: argparse.Namespace) -> None:
     }
     accuracy = float((logits["test"].argmax(axis=1) == test.labels).mean())
     for split, data in (("validation", validation), ("test", test)):
-        path = records.save_record(
-            records.PredictionRecord(
+        path = save_record(
+            PredictionRecord(
                 name=args.record,
                 split=split,
                 logits=logits[split],
@@ -108,11 +103,16 @@ def _run(args: argparse.Namespace) -> None:
                 seed=args.seed,
                 epochs=len(history),
                 versions=made["versions"],
-                hardware=f"{made['hardware']}, {seconds:.1f} s an epoch",
+                hardware=made["hardware"],
                 date=made["date"],
                 test_accuracy=accuracy,
+                seconds_per_epoch=seconds,
             ),
             args.folder,
         )
         print(f"wrote {path}")
     print(f"test accuracy {accuracy:.2%}")
+
+
+if __name__ == "__main__":
+    main()

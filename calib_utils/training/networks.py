@@ -5,16 +5,19 @@ from __future__ import annotations
 import inspect
 import itertools
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from torch import nn
+from torch import nn
+from torchvision.models import resnet34 as torchvision_resnet34
+
+from calib_utils.training.residual import ResidualBlock, convolution
+from calib_utils.training.small_convolutions import speed_up_small_convolutions
 
 __all__ = ["build_model", "cifar_resnet", "convnet", "lenet5", "resnet34"]
 
 
-def resnet34(num_classes: int = 100) -> nn.Module:
-    """ResNet-34 as torchvision has it, untrained, with ``num_classes`` outputs.
+def resnet34(n_classes: int = 100) -> nn.Module:
+    """ResNet-34 as torchvision has it, untrained, with ``n_classes`` outputs.
 
     Its stem (a 7x7 convolution of stride 2, then max pooling) was made for images of
     224 pixels: a 32-pixel image is down to 8 pixels before the first block. Where it has
@@ -22,22 +25,16 @@ def resnet34(num_classes: int = 100) -> nn.Module:
 
     Source: He et al. 2016, "Deep Residual Learning for Image Recognition".
     """
-    from torchvision.models import resnet34 as torchvision_resnet34
-
-    from calib_utils.small_convolutions import speed_up_small_convolutions
-
-    model = torchvision_resnet34(weights=None, num_classes=num_classes)
+    model = torchvision_resnet34(weights=None, num_classes=n_classes)
     return speed_up_small_convolutions(model)
 
 
-def lenet5(num_classes: int = 100) -> nn.Module:
+def lenet5(n_classes: int = 100) -> nn.Module:
     """LeNet-5 for colour images of 32 pixels, with ReLU and max pooling.
 
     Source: LeCun et al. 1998, "Gradient-Based Learning Applied to Document Recognition";
     the modern activation and pooling are those of most later re-implementations.
     """
-    from torch import nn
-
     return nn.Sequential(
         nn.Conv2d(3, 6, kernel_size=5),
         nn.ReLU(),
@@ -50,24 +47,25 @@ def lenet5(num_classes: int = 100) -> nn.Module:
         nn.ReLU(),
         nn.Linear(120, 84),
         nn.ReLU(),
-        nn.Linear(84, num_classes),
+        nn.Linear(84, n_classes),
     )
 
 
 def cifar_resnet(
-    depth: int = 20, width: int = 16, batch_norm: bool = True, num_classes: int = 100
+    depth: int = 20, width: int = 16, batch_norm: bool = True, n_classes: int = 100
 ) -> nn.Module:
     """A residual network for images of 32 pixels, whose depth and width can be chosen.
 
     One convolution, then three stages of residual blocks at 32, 16 and 8 pixels, the mean of
-    the pixels, and a linear layer. See `calib_utils.residual.ResidualBlock` for the shortcuts,
-    and for how a network without batch normalisation starts.
+    the pixels, and a linear layer. See
+    `calib_utils.training.residual.ResidualBlock` for the shortcuts, and for how a network without
+    batch normalisation starts.
 
     Args:
         depth: layers with weights: 6n + 2 for n blocks in a stage, such as 8, 14, 20.
         width: channels in the first stage; the later ones have twice and four times as many.
         batch_norm: whether each convolution is followed by batch normalisation.
-        num_classes: number of outputs.
+        n_classes: number of outputs.
 
     Raises:
         ValueError: if there is no such depth or width.
@@ -78,10 +76,6 @@ def cifar_resnet(
         raise ValueError(f"depth: expected 6n + 2, such as 8, 14 or 20, found {depth}")
     if width < 1:
         raise ValueError(f"width: expected at least 1, found {width}")
-    from torch import nn
-
-    from calib_utils.residual import ResidualBlock, convolution
-
     n = (depth - 2) // 6
     layers = [convolution(3, width, batch_norm=batch_norm), nn.ReLU()]
     inputs = width
@@ -91,10 +85,10 @@ def cifar_resnet(
             layers.append(ResidualBlock(inputs, outputs, stride, batch_norm, blocks=3 * n))
             inputs = outputs
     pool = [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
-    return nn.Sequential(*layers, *pool, nn.Linear(inputs, num_classes))
+    return nn.Sequential(*layers, *pool, nn.Linear(inputs, n_classes))
 
 
-def convnet(batch_norm: bool = True, num_classes: int = 100) -> nn.Module:
+def convnet(batch_norm: bool = True, n_classes: int = 100) -> nn.Module:
     """A plain network of six layers: five 3x3 convolutions and a linear layer.
 
     Max pooling halves the image after the second and the fourth convolution. As in the residual
@@ -102,15 +96,11 @@ def convnet(batch_norm: bool = True, num_classes: int = 100) -> nn.Module:
 
     Args:
         batch_norm: whether each convolution is followed by batch normalisation.
-        num_classes: number of outputs.
+        n_classes: number of outputs.
 
     Source: the six-layer ConvNet of Guo et al. 2017, "On Calibration of Modern Neural
     Networks", figure 2; they do not give its widths and pooling, which are ours.
     """
-    from torch import nn
-
-    from calib_utils.residual import convolution
-
     layers: list[nn.Module] = []
     channels = (3, 32, 32, 64, 64, 128)
     for number, (inputs, outputs) in enumerate(itertools.pairwise(channels), start=1):
@@ -118,7 +108,7 @@ def convnet(batch_norm: bool = True, num_classes: int = 100) -> nn.Module:
         if number in (2, 4):
             layers.append(nn.MaxPool2d(2))
     pool = [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
-    return nn.Sequential(*layers, *pool, nn.Linear(128, num_classes))
+    return nn.Sequential(*layers, *pool, nn.Linear(128, n_classes))
 
 
 _MODELS: dict[str, Callable[..., nn.Module]] = {
@@ -129,12 +119,12 @@ _MODELS: dict[str, Callable[..., nn.Module]] = {
 }
 
 
-def build_model(name: str, num_classes: int = 100, **options: Any) -> nn.Module:
+def build_model(name: str, n_classes: int = 100, **options: Any) -> nn.Module:
     """Build the untrained network called ``name``.
 
     Args:
         name: of a function of this module.
-        num_classes: number of outputs.
+        n_classes: number of outputs.
         options: what else that function takes, such as ``depth=14``.
 
     Raises:
@@ -142,9 +132,9 @@ def build_model(name: str, num_classes: int = 100, **options: Any) -> nn.Module:
     """
     if name not in _MODELS:
         raise ValueError(f"name: there is no network {name!r}; choose one of {sorted(_MODELS)}")
-    known = inspect.signature(_MODELS[name]).parameters.keys() - {"num_classes"}
+    known = inspect.signature(_MODELS[name]).parameters.keys() - {"n_classes"}
     if unknown := options.keys() - known:
         raise ValueError(
             f"options: {name} does not take {sorted(unknown)}; it takes {sorted(known) or 'none'}"
         )
-    return _MODELS[name](num_classes=num_classes, **options)
+    return _MODELS[name](n_classes=n_classes, **options)

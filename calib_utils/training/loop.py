@@ -4,7 +4,8 @@ The images live on the device, and each batch is cropped, flipped and normalised
 in a few tensor operations. All that is random in an epoch comes from the seed and the
 epoch's number, so a run that was killed ends at the weights of one that was not: bit for
 bit on a CPU with as many threads; on a GPU up to the order in which it adds. Several
-processes, started by torchrun, train one network together: see `calib_utils.distributed`.
+processes, started by torchrun, train one network together: see
+`calib_utils.training.distributed`.
 """
 
 from __future__ import annotations
@@ -12,81 +13,29 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
+from torch import nn
 
-from calib_utils._progress import progress_bars
-from calib_utils.checkpoints import load_checkpoint, save_checkpoint
-from calib_utils.devices import choose_device, environment, precision
-
-if TYPE_CHECKING:
-    import torch
-    from torch import nn
-
-    from calib_utils.data import ImageSet
-
-__all__ = ["DIGITS_RECIPE", "Recipe", "predict_logits", "train"]
-
-
-@dataclass(frozen=True)
-class Recipe:
-    """How a network is trained: SGD with momentum, and a learning rate that drops in steps.
-
-    Attributes:
-        epochs: passes over the training images.
-        batch_size: images in a step of the optimiser.
-        learning_rate: at the start.
-        milestones: epochs after which the learning rate is divided by ten.
-        momentum: of SGD.
-        weight_decay: of SGD, on all parameters.
-        crop_padding: pixels of black border added before a random crop; 0 for no crop.
-        flip: whether half of the images are mirrored.
-
-    Raises:
-        ValueError: if a setting makes no sense.
-    """
-
-    epochs: int = 30
-    batch_size: int = 128
-    learning_rate: float = 0.1
-    milestones: tuple[int, ...] = (10, 20)
-    momentum: float = 0.9
-    weight_decay: float = 5e-4
-    crop_padding: int = 4
-    flip: bool = True
-
-    def __post_init__(self) -> None:
-        rules = {
-            "epochs": (self.epochs >= 1, "at least 1"),
-            "batch_size": (self.batch_size >= 1, "at least 1"),
-            "learning_rate": (0 < self.learning_rate < math.inf, "a number above 0"),
-            "milestones": (min(self.milestones, default=0) >= 0, "epochs from 0"),
-            "momentum": (0 <= self.momentum < 1, "at least 0 and below 1"),
-            "weight_decay": (0 <= self.weight_decay < math.inf, "a number of at least 0"),
-            "crop_padding": (self.crop_padding >= 0, "at least 0"),
-        }
-        for name, (good, expected) in rules.items():
-            if not good:
-                raise ValueError(f"{name}: expected {expected}, found {getattr(self, name)}")
-
-    def learning_rate_at(self, epoch: int) -> float:
-        """The learning rate in ``epoch``, counted from 0."""
-        return self.learning_rate * 0.1 ** sum(epoch >= m for m in self.milestones)
-
-
-# For `load_digits`, chosen on its validation part: a mirrored digit is no digit, and without
-# crops LeNet-5 learns the few training images by heart and becomes overconfident.
-DIGITS_RECIPE = Recipe(
-    epochs=60,
-    batch_size=32,
-    learning_rate=0.02,
-    milestones=(20, 40),
-    crop_padding=0,
-    flip=False,
+from calib_utils.records import Recipe
+from calib_utils.training.checkpoints import load_checkpoint, save_checkpoint
+from calib_utils.training.data import ImageSet
+from calib_utils.training.devices import arithmetic, choose_device, environment
+from calib_utils.training.distributed import (
+    add_up,
+    from_first,
+    rank,
+    replicate,
+    share,
+    world_size,
 )
+from calib_utils.training.progress import progress_bars
+
+__all__ = ["predict_logits", "train"]
 
 
 def train(
@@ -124,10 +73,6 @@ def train(
             is damaged, of another recipe, seed or network, or not there for all processes.
         FloatingPointError: if the loss stops being a finite number.
     """
-    import torch
-
-    from calib_utils.distributed import from_first, rank, replicate, world_size
-
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed: expected 0 to {2**32 - 1}, found {seed}")
     smallest = len(data) % recipe.batch_size or recipe.batch_size
@@ -137,7 +82,7 @@ def train(
             "processes; choose another batch size, or fewer processes"
         )
     device = _place(model, device)
-    optimiser = torch.optim.SGD(
+    optimizer = torch.optim.SGD(
         model.parameters(),
         lr=recipe.learning_rate,
         momentum=recipe.momentum,
@@ -146,7 +91,7 @@ def train(
     )
     history: list[dict[str, float]] = []
     if checkpoint and Path(checkpoint).exists():
-        history = load_checkpoint(Path(checkpoint), model, optimiser, recipe, seed)
+        history = load_checkpoint(Path(checkpoint), model, optimizer, recipe, seed)
     if len(history) != from_first(len(history)):
         raise ValueError(f"checkpoint: not every process finds {checkpoint}; share its folder")
 
@@ -155,7 +100,7 @@ def train(
     tqdm = progress_bars(progress and first)
     with tqdm(desc="training", initial=len(history), total=recipe.epochs, unit="epoch") as bar:
         for epoch in range(len(history), recipe.epochs):
-            entry = _train_epoch(replica, batches, optimiser, recipe, seed, epoch, tqdm)
+            entry = _train_epoch(replica, batches, optimizer, recipe, seed, epoch, tqdm)
             if after_epoch and first:
                 model.eval()
                 entry |= after_epoch(model)
@@ -163,7 +108,7 @@ def train(
             if checkpoint and first:
                 facts = {"recipe": asdict(recipe), "seed": seed, "history": history}
                 facts["environment"] = environment(device)
-                save_checkpoint(Path(checkpoint), model, optimiser, facts)
+                save_checkpoint(Path(checkpoint), model, optimizer, facts)
             bar.set_postfix(
                 loss=f"{entry['train_loss']:.3f}", accuracy=f"{entry['train_accuracy']:.1%}"
             )
@@ -180,8 +125,6 @@ def predict_logits(
     batch_size: int = 1_000,
 ) -> np.ndarray:
     """The logits of ``model`` for every image, computed in float32, shape (N, K)."""
-    import torch
-
     device = _place(model, device)
     model.eval()
     batches = _Batches(data, device)
@@ -194,8 +137,6 @@ def predict_logits(
 
 def _place(model: nn.Module, device: torch.device | str | None) -> torch.device:
     """Move ``model`` to the device, in the layout that convolutions are fastest in."""
-    import torch
-
     chosen = choose_device(device)
     model.to(chosen)
     model.to(memory_format=torch.channels_last)
@@ -206,7 +147,6 @@ class _Batches:
     """An image set on the device, ready to be cut into normalised batches."""
 
     def __init__(self, data: ImageSet, device: torch.device, padding: int = 0):
-        import torch
 
         images = torch.from_numpy(np.ascontiguousarray(data.images))
         self.height, self.width = images.shape[1:3]
@@ -214,7 +154,7 @@ class _Batches:
             images = torch.nn.functional.pad(images, (0, 0, padding, padding, padding, padding))
         self.images = images.to(device)
         self.labels = torch.from_numpy(data.labels).to(device)
-        self.num_classes = int(data.labels.max()) + 1
+        self.n_classes = int(data.labels.max()) + 1
         self.mean = 255 * torch.tensor(data.mean, device=device)
         self.std = 255 * torch.tensor(data.std, device=device)
         self.rows = torch.arange(self.height, device=device)[:, None]
@@ -226,8 +166,6 @@ class _Batches:
 
     def augmented(self, index: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
         """The images at ``index``, cropped and mirrored; ``draws`` has top, left, mirrored."""
-        import torch
-
         top, left, mirrored = draws[:, :, None, None]
         columns = torch.where(mirrored.bool(), self.width - 1 - self.columns, self.columns)
         return self.normalised(self.images[index[:, None, None], top + self.rows, left + columns])
@@ -235,8 +173,6 @@ class _Batches:
 
 def _epoch_draws(n: int, recipe: Recipe, seed: int, epoch: int) -> tuple[torch.Tensor, ...]:
     """The order of the images in an epoch, and the crop and flip of each place in it."""
-    import torch
-
     generator = torch.Generator().manual_seed(1_000_003 * seed + epoch)
     order = torch.randperm(n, generator=generator)
     places = 2 * recipe.crop_padding + 1
@@ -248,21 +184,17 @@ def _epoch_draws(n: int, recipe: Recipe, seed: int, epoch: int) -> tuple[torch.T
 def _train_epoch(
     model: nn.Module,
     batches: _Batches,
-    optimiser: torch.optim.Optimizer,
+    optimizer: torch.optim.Optimizer,
     recipe: Recipe,
     seed: int,
     epoch: int,
     tqdm: Callable[..., Any],
 ) -> dict[str, float]:
     """One pass over the images; returns its entry in the history."""
-    import torch
-
-    from calib_utils.distributed import add_up, share, world_size
-
     start = time.perf_counter()
     device, n = batches.images.device, len(batches.labels)
-    arithmetic = precision(device)
-    for group in optimiser.param_groups:
+    dtype = arithmetic(device)
+    for group in optimizer.param_groups:
         group["lr"] = recipe.learning_rate_at(epoch)
     torch.manual_seed(1_000_003 * seed + epoch)  # for layers that draw, such as dropout
     order, draws = (x.to(device) for x in _epoch_draws(n, recipe, seed, epoch))
@@ -275,18 +207,18 @@ def _train_epoch(
         end = min(first + recipe.batch_size, n)
         step = share(first, end)
         images, labels = batches.augmented(order[step], draws[:, step]), batches.labels[order[step]]
-        with torch.autocast(device.type, arithmetic, enabled=arithmetic == torch.bfloat16):
+        with torch.autocast(device.type, dtype, enabled=dtype == torch.bfloat16):
             logits = model(images)
-        if logits.shape[1] < batches.num_classes:
+        if logits.shape[1] < batches.n_classes:
             raise ValueError(
-                f"model: expected at least {batches.num_classes} outputs, one for each class, "
+                f"model: expected at least {batches.n_classes} outputs, one for each class, "
                 f"found {logits.shape[1]}"
             )
         loss = torch.nn.functional.cross_entropy(logits.float(), labels)
-        optimiser.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         # Over the batch, the mean of the processes' gradients is then the gradient of the mean.
         (loss * (world_size() * len(labels) / (end - first))).backward()
-        optimiser.step()
+        optimizer.step()
         loss_sum += loss.detach() * len(labels)
         correct += (logits.detach().argmax(dim=1) == labels).sum()
     entry = {
@@ -302,9 +234,3 @@ def _train_epoch(
             "try a lower learning rate"
         )
     return entry
-
-
-if __name__ == "__main__":
-    from calib_utils.train_cli import main
-
-    main()

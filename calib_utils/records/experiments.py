@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 
 from calib_utils._checks import check_confidences, check_correct
-from calib_utils._npz import explain_damage, read_npz, write_npz
-from calib_utils.experiments.grids import Experiment
+from calib_utils.records.npz import explain_damage, read_npz, write_npz
+from calib_utils.records.recipe import completed_recipe
+from calib_utils.records.schema import fields_from, stored_facts
 
 __all__ = [
+    "Experiment",
     "ExperimentRecord",
     "by_level",
     "describe_protocol",
@@ -26,8 +28,35 @@ __all__ = [
     "save_experiment",
 ]
 
-_FOLDER = Path(__file__).parents[1] / "stored_experiments"
+_FOLDER = Path(__file__).parent / "stored/experiments"
 _ARRAYS = ("confidences", "correct")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One network of a grid: what is trained, and on what.
+
+    Attributes:
+        grid: such as "depth".
+        protocol: such as "cpu".
+        name: of the run within its grid and protocol, such as "cifar_resnet.depth-8.seed-0".
+        network: the name of the network, and its options, for `training.build_model`.
+        factor: what differs between the runs of the grid; empty if nothing does.
+        value: of the factor in this run.
+        seed: of the weights, the order of the images, the crops and the flips.
+        dataset: "cifar100" or "digits".
+        training_images: how many of the training images are used, the same in every run.
+    """
+
+    grid: str
+    protocol: str
+    name: str
+    network: dict[str, Any]
+    factor: str
+    value: float | bool | None
+    seed: int
+    dataset: str
+    training_images: int
 
 
 @dataclass(frozen=True)
@@ -50,6 +79,7 @@ class ExperimentRecord(Experiment):
         versions: of Python and of the libraries.
         hardware: the processor, the number of threads and the arithmetic.
         date: of the last epoch, such as "2026-11-20".
+        further: facts of a later version's file, which this one only keeps.
     """
 
     recipe: dict[str, Any]
@@ -65,11 +95,12 @@ class ExperimentRecord(Experiment):
     versions: dict[str, str]
     hardware: str
     date: str
+    further: dict[str, Any] = field(default_factory=dict)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Every field but the arrays."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _ARRAYS}
+        """How the record was made, and its numbers, as its file has them."""
+        return stored_facts(self, _ARRAYS)
 
     @property
     def train_loss(self) -> float:
@@ -105,7 +136,7 @@ def save_experiment(record: ExperimentRecord, folder: Path | str | None = None) 
     Raises:
         ValueError: if a name, the confidences or ``correct`` are not valid.
     """
-    path = experiment_path(record.grid, record.profile, record.name, folder)
+    path = experiment_path(record.grid, record.protocol, record.name, folder)
     confidences = check_confidences(record.confidences).astype(np.float32)
     arrays: dict[str, np.ndarray] = {
         "confidences": confidences,
@@ -116,52 +147,59 @@ def save_experiment(record: ExperimentRecord, folder: Path | str | None = None) 
 
 
 def load_experiment(
-    grid: str, profile: str, name: str, folder: Path | str | None = None
+    grid: str, protocol: str, name: str, folder: Path | str | None = None
 ) -> ExperimentRecord:
     """Read the record of one run.
 
     Args:
         grid: such as "depth".
-        profile: "cpu" or "gpu".
+        protocol: "cpu" or "gpu".
         name: of the run; `list_experiments` gives them all.
         folder: where to look; the package's own experiments by default.
 
     Raises:
         ValueError: if there is no such record, or if its file is damaged.
     """
-    path = experiment_path(grid, profile, name, folder)
+    path = experiment_path(grid, protocol, name, folder)
     if not path.exists():
-        known = ", ".join(list_experiments(grid, profile, folder)) or "none"
-        raise ValueError(f"name: there is no run {name!r} in {grid}/{profile}; there are: {known}")
-    with explain_damage(f"name: the file of run {name!r} in {grid}/{profile}"):
+        known = ", ".join(list_experiments(grid, protocol, folder)) or "none"
+        raise ValueError(f"name: there is no run {name!r} in {grid}/{protocol}; there are: {known}")
+    with explain_damage(f"name: the file of run {name!r} in {grid}/{protocol}"):
         arrays, facts = read_npz(path)
-        record = ExperimentRecord(
-            confidences=arrays["confidences"], correct=arrays["correct"], **facts
-        )
+        facts = _current(facts) | {name: arrays[name] for name in _ARRAYS}
+        record = ExperimentRecord(**fields_from(ExperimentRecord, facts))
         check_correct(record.correct, len(check_confidences(record.confidences)))
     return record
 
 
-def load_grid(grid: str, profile: str, folder: Path | str | None = None) -> list[ExperimentRecord]:
+def _current(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts of a file in the form that this version writes."""
+    facts = facts | {"recipe": completed_recipe(facts["recipe"])}
+    if facts.get("schema", 1) == 1:
+        facts["protocol"] = facts.pop("profile")
+    return facts
+
+
+def load_grid(grid: str, protocol: str, folder: Path | str | None = None) -> list[ExperimentRecord]:
     """Read the records of all runs of a grid, in the order of `list_experiments`.
 
     Raises:
         ValueError: if there is none, or if a file is damaged.
     """
-    names = list_experiments(grid, profile, folder)
+    names = list_experiments(grid, protocol, folder)
     if not names:
         raise ValueError(
-            f"grid: there are no records of {grid!r} in the profile {profile!r}; make them with "
-            f"python -m calib_utils.experiments --grid {grid} --profile {profile}"
+            f"grid: there are no records of {grid!r} in the protocol {protocol!r}; make them with "
+            f"python -m calib_utils.experiments --grid {grid} --protocol {protocol}"
         )
-    return [load_experiment(grid, profile, name, folder) for name in names]
+    return [load_experiment(grid, protocol, name, folder) for name in names]
 
 
 def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[ExperimentRecord]]:
     """The records of a grid by network and value of the factor, from the lowest value up.
 
     Args:
-        records: of one grid and profile.
+        records: of one grid and protocol.
 
     Returns:
         For each ("cifar_resnet", 8) and so on, its records by seed.
@@ -171,7 +209,8 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
     """
     records = sorted(records, key=lambda r: (r.network["name"], r.value, r.seed))
     protocols = {
-        (r.grid, r.dataset, r.training_images, str({**r.recipe, r.factor: None})) for r in records
+        (r.grid, r.dataset, r.training_images, str(sorted({**r.recipe, r.factor: None}.items())))
+        for r in records
     }
     if len(protocols) > 1:
         raise ValueError(f"records: expected runs of one protocol, found {sorted(protocols)}")
@@ -185,7 +224,7 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
     """One line to stand below a figure: what all runs of a grid have in common.
 
     Args:
-        records: of one grid and profile.
+        records: of one grid and protocol.
 
     Raises:
         ValueError: if the runs differ in more than network, factor and seed.
@@ -205,21 +244,21 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
     )
 
 
-def list_experiments(grid: str, profile: str, folder: Path | str | None = None) -> list[str]:
+def list_experiments(grid: str, protocol: str, folder: Path | str | None = None) -> list[str]:
     """The names of the runs of a grid that have a record, sorted."""
-    return sorted(path.stem for path in (Path(folder or _FOLDER) / grid / profile).glob("*.npz"))
+    return sorted(path.stem for path in (Path(folder or _FOLDER) / grid / protocol).glob("*.npz"))
 
 
-def experiment_path(grid: str, profile: str, name: str, folder: Path | str | None) -> Path:
+def experiment_path(grid: str, protocol: str, name: str, folder: Path | str | None) -> Path:
     """Where the record of a run is stored, whether it is there or not.
 
     Raises:
         ValueError: if a name is not valid.
     """
-    for what, text in (("grid", grid), ("profile", profile), ("name", name)):
+    for what, text in (("grid", grid), ("protocol", protocol), ("name", name)):
         if not re.fullmatch(r"[a-z0-9][a-z0-9._+-]*", text):
             raise ValueError(
                 f"{what}: expected lower-case letters, digits, '.', '_', '+' and '-', "
                 f"found {text!r}"
             )
-    return Path(folder or _FOLDER) / grid / profile / f"{name}.npz"
+    return Path(folder or _FOLDER) / grid / protocol / f"{name}.npz"

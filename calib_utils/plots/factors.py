@@ -1,17 +1,16 @@
-"""Pictures of the experiments."""
+"""A metric against the factor of a grid of experiments."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 
-from calib_utils.experiments.records import ExperimentRecord, by_level
-from calib_utils.plots import BLUE, ORANGE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from calib_utils.plots.diagrams import BLUE, ORANGE
+from calib_utils.records import ExperimentRecord, by_level
 
 __all__ = ["FactorPlot", "factor_plot"]
 
@@ -40,7 +39,7 @@ def factor_plot(
     The values of the factor stand at equal distances. A second network has hollow dots.
 
     Args:
-        records: of one grid and profile.
+        records: of one grid and protocol.
         metric: "error" or "ece".
         ax: where to draw; new axes by default.
 
@@ -53,8 +52,6 @@ def factor_plot(
         raise ValueError(f"metric: expected 'error' or 'ece', found {metric!r}")
     groups = by_level(records)
     if ax is None:
-        import matplotlib.pyplot as plt
-
         ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1]
     label, colour, marker, line = _STYLES[metric]
     levels = sorted({level for _, level in groups})

@@ -8,6 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pooch
+import requests
+
+from calib_utils.training.progress import progress_bars
+
 __all__ = ["download"]
 
 _TIMEOUT = 20  # seconds without an answer, or without a byte
@@ -29,8 +34,6 @@ def download(urls: Sequence[str], sha256: str, path: Path) -> None:
     Raises:
         OSError: if no mirror gave the file; it says what came of each of them.
     """
-    import pooch
-
     path = path.resolve()
     failures = []
     for url in urls:
@@ -50,8 +53,6 @@ def download(urls: Sequence[str], sha256: str, path: Path) -> None:
 
 def _fetch(url: str, output_file: str, _: Any, part: Path) -> None:
     """Collect the file in ``part``, then move it to where pooch checks it."""
-    import requests
-
     while True:
         size = _size(part)
         try:
@@ -65,9 +66,6 @@ def _fetch(url: str, output_file: str, _: Any, part: Path) -> None:
 
 def _append(url: str, part: Path, start: int) -> None:
     """Add to ``part`` what follows its first ``start`` bytes."""
-    import requests
-    from tqdm.auto import tqdm
-
     # "identity": offsets would mean nothing in a file that is compressed on its way.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
     with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
@@ -79,7 +77,9 @@ def _append(url: str, part: Path, start: int) -> None:
         total = start + int(response.headers.get("Content-Length", 0))
         with (
             open(part, "ab" if start else "wb") as file,
-            tqdm(desc=part.stem, initial=start, total=total, unit="B", unit_scale=True) as bar,
+            progress_bars(True)(
+                desc=part.stem, initial=start, total=total, unit="B", unit_scale=True
+            ) as bar,
         ):
             for chunk in response.iter_content(_CHUNK):
                 bar.update(file.write(chunk))

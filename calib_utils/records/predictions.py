@@ -8,19 +8,21 @@ nor the weeks of training.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calib_utils._checks import check_labels, check_logits
-from calib_utils._npz import explain_damage, read_npz, write_npz
+from calib_utils.records.npz import explain_damage, read_npz, write_npz
+from calib_utils.records.recipe import completed_recipe
+from calib_utils.records.schema import fields_from, stored_facts
 
 __all__ = ["PredictionRecord", "list_records", "load_record", "record_path", "save_record"]
 
 SPLITS = ("validation", "test")
-_FOLDER = Path(__file__).parent / "stored_records"
+_FOLDER = Path(__file__).parent / "stored/predictions"
 _ARRAYS = ("logits", "labels")
 
 
@@ -33,7 +35,7 @@ class PredictionRecord:
         split: "validation" (to fit on) or "test" (to report on).
         logits: float32, shape (N, K), rounded to float16 when stored.
         labels: int64, shape (N,), from 0 to K - 1.
-        model: the name of the architecture in `calib_utils.models`.
+        model: the name of the architecture in `calib_utils.training.networks`.
         dataset: the data set, and what of it the network was trained on.
         recipe: the settings of the training run, as in `calib_utils.training.Recipe`.
         seed: of the initial weights and of the order of the images.
@@ -42,6 +44,8 @@ class PredictionRecord:
         hardware: the processor, the number of threads and the arithmetic.
         date: of the end of the run, such as "2026-11-20".
         test_accuracy: share of the test images whose class was predicted, 0 to 1.
+        seconds_per_epoch: median over the epochs; None where it was not measured.
+        further: facts of a later version's file, which this one only keeps.
     """
 
     name: str
@@ -57,18 +61,22 @@ class PredictionRecord:
     hardware: str
     date: str
     test_accuracy: float
+    seconds_per_epoch: float | None = None
+    further: dict[str, Any] = field(default_factory=dict)
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How the record was made: every field but the arrays."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.name not in _ARRAYS}
+        """How the record was made, as its file says it: every field but the arrays."""
+        return stored_facts(self, _ARRAYS)
 
     @property
     def provenance(self) -> str:
         """One line to stand below a result: network, data, epochs, seed, hardware and date."""
+        seconds = self.seconds_per_epoch
+        time = "" if seconds is None else f", {seconds:.1f} s an epoch"
         return (
             f"{self.name}: {self.dataset}, {self.epochs} epochs, seed {self.seed}; "
-            f"{self.hardware}; {self.date}"
+            f"{self.hardware}{time}; {self.date}"
         )
 
 
@@ -124,9 +132,19 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
         arrays, facts = read_npz(path)
         logits = arrays["logits"].astype(np.float32)
         labels = arrays["labels"].astype(np.int64)
-        record = PredictionRecord(logits=logits, labels=labels, **facts)
+        facts = _current(facts) | {"logits": logits, "labels": labels}
+        record = PredictionRecord(**fields_from(PredictionRecord, facts))
         check_labels(labels, *check_logits(logits).shape)
     return record
+
+
+def _current(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts of a file in the form that this version writes."""
+    facts = facts | {"recipe": completed_recipe(facts["recipe"])}
+    old = re.fullmatch(r"(?P<hardware>.*), (?P<seconds>[0-9.]+) s an epoch", facts["hardware"])
+    if facts.get("schema", 1) == 1 and old:
+        facts |= {"hardware": old["hardware"], "seconds_per_epoch": float(old["seconds"])}
+    return facts
 
 
 def list_records(folder: Path | str | None = None) -> list[tuple[str, str]]:

@@ -5,12 +5,11 @@ Bins are right-closed, ((m-1)/M, m/M]: a confidence on an edge belongs to the bi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import like, precision, widen
+from calib_utils._arrays import dtype_name, like, widen
 from calib_utils._checks import (
     check_confidences,
     check_correct,
@@ -121,7 +120,7 @@ def reliability_bins(
     """
     values = check_confidences(confidences)
     correct = check_correct(correct, len(values))
-    bins = bin_predictions(values, correct, check_n_bins(n_bins), strategy, precision(confidences))
+    bins = bin_predictions(values, correct, check_n_bins(n_bins), strategy, dtype_name(confidences))
     return ReliabilityBins(*(like(array, confidences) for array in bins))
 
 
@@ -156,28 +155,6 @@ def quantile_edges(values: np.ndarray, n_bins: int) -> np.ndarray:
 def right_closed_index(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
     """The bin of each value: the first whose upper edge is not below it."""
     return np.clip(np.searchsorted(edges, values, side="left") - 1, 0, len(edges) - 2)
-
-
-def resampled_gaps(
-    sets: Sequence[tuple[np.ndarray, np.ndarray]], repeats: int, seed: int
-) -> np.ndarray:
-    """The `expected_gap` of several sets of predictions, on samples drawn with replacement.
-
-    Args:
-        sets: for each, the bin of each sample (N,), and its confidence less correctness (N,).
-        repeats: how many times N samples are drawn, the same ones for all sets.
-        seed: of the draws.
-
-    Returns:
-        (repeats, sets).
-    """
-    n, rng = len(sets[0][0]), np.random.default_rng(seed)
-    results = np.empty((repeats, len(sets)))
-    for row in results:  # one set of indices fits in the cache, all of them would not
-        # How often a sample is drawn weighs its term: cheaper than to select it so often.
-        times = np.bincount(rng.integers(n, size=n), minlength=n)
-        row[:] = [np.abs(np.bincount(bins, times * excess)).sum() for bins, excess in sets]
-    return results / n
 
 
 def uniform_index(values: np.ndarray, n_bins: int, dtype: str) -> np.ndarray:
@@ -219,10 +196,20 @@ def means(edges: np.ndarray, bin_sums: np.ndarray) -> ReliabilityBins:
     return ReliabilityBins(edges, counts.astype(np.int64), correct / divisor, confidence / divisor)
 
 
+def mean_excess(excess: np.ndarray, n: int) -> np.ndarray:
+    """The calibration error of n predictions: the mean distance between promise and truth.
+
+    Args:
+        excess: (..., M), for each bin the sum of confidence less correctness.
+        n: how many predictions there are.
+    """
+    return np.asarray(np.abs(excess).sum(axis=-1) / n)
+
+
 def expected_gap(bins: ReliabilityBins) -> float:
     """The mean gap between accuracy and confidence: each bin weighs what it holds."""
-    gaps = np.abs(bins.accuracy - bins.confidence)
-    return float(np.nansum(bins.counts * gaps) / bins.counts.sum())
+    excess = np.nan_to_num(bins.counts * (bins.confidence - bins.accuracy))
+    return float(mean_excess(excess, bins.counts.sum()))
 
 
 def maximum_gap(bins: ReliabilityBins) -> float:

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.stats import ttest_ind
 
-from calib_utils._binning import resampled_gaps, uniform_index
-from calib_utils.experiments.records import ExperimentRecord
+from calib_utils.metrics.bins import uniform_index
+from calib_utils.metrics.resampling import resampled_gaps
+from calib_utils.records import ExperimentRecord
 
 __all__ = ["Difference", "compare"]
 
@@ -82,8 +84,6 @@ def compare(
 
 
 def _welch(first: Sequence[float], second: Sequence[float]) -> tuple[float, float]:
-    from scipy.stats import ttest_ind
-
     if min(len(first), len(second)) < 2:
         return float("nan"), float("nan")
     low, high = ttest_ind(second, first, equal_var=False).confidence_interval(0.95)

@@ -1,0 +1,39 @@
+"""How well calibrated, and how accurate, predictions are.
+
+``probs`` is (N, K): rows of class probabilities that sum to one. The confidence of a
+prediction is the probability of its predicted class, the first of tied maxima. Calibrated
+then means that predictions of confidence 0.8 are right four times in five.
+
+With two classes ``probs`` may also be (N,): the probability of the positive class, label 1.
+Calibrated then means that of the samples given 0.8, four in five are positive. That is
+another question, with another answer: a sample given 0.1 counts as 0.1 here, but the row
+[0.9, 0.1] is a prediction of class 0 with confidence 0.9.
+
+Torch tensors on any device, NumPy arrays and lists are welcome. A row may miss a sum of one
+by 1e-4 (float32, float64), 2e-3 (float16) or 6e-3 (bfloat16): what a softmax rounded to that
+type needs. Bad input raises a ValueError.
+"""
+
+from calib_utils.metrics.bins import ReliabilityBins, reliability_bins, top_label
+from calib_utils.metrics.calibration import (
+    classwise_calibration_error,
+    expected_calibration_error,
+    maximum_calibration_error,
+)
+from calib_utils.metrics.resampling import expected_calibration_interval
+from calib_utils.metrics.scores import accuracy, brier_score, negative_log_likelihood
+from calib_utils.metrics.streaming import CalibrationError
+
+__all__ = [
+    "CalibrationError",
+    "ReliabilityBins",
+    "accuracy",
+    "brier_score",
+    "classwise_calibration_error",
+    "expected_calibration_error",
+    "expected_calibration_interval",
+    "maximum_calibration_error",
+    "negative_log_likelihood",
+    "reliability_bins",
+    "top_label",
+]

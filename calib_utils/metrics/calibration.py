@@ -1,0 +1,121 @@
+"""How far confidence and accuracy lie apart: calibration errors of a whole set."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calib_utils._arrays import dtype_name
+from calib_utils._checks import (
+    check_labels,
+    check_n_bins,
+    check_probs,
+    checked_blocks,
+    float_scores,
+    tolerance,
+)
+from calib_utils.metrics.bins import (
+    ReliabilityBins,
+    bin_predictions,
+    confidence_and_correct,
+    expected_gap,
+    maximum_gap,
+    mean_excess,
+    rounded,
+    uniform_index,
+)
+
+__all__ = [
+    "classwise_calibration_error",
+    "expected_calibration_error",
+    "maximum_calibration_error",
+]
+
+
+def expected_calibration_error(
+    probs: Any, labels: Any, n_bins: int = 15, strategy: str = "uniform"
+) -> float:
+    """ECE: the gap between accuracy and confidence in a bin, averaged over the predictions.
+
+    Args:
+        probs: (N, K), or (N,) for the positive class; then "accuracy" is the part of the
+            samples in a bin that are positive.
+        labels: (N,), integers from 0 to K - 1.
+        n_bins: how many bins, M.
+        strategy: "uniform" or "quantile", as in `reliability_bins`.
+
+    Returns:
+        0 (calibrated) to 1. Even calibrated predictions get more than 0 from a finite
+        sample, and the more so the more bins there are.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", equation 3.
+    """
+    return expected_gap(_bins(probs, labels, n_bins, strategy))
+
+
+def maximum_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> float:
+    """MCE: the widest gap between accuracy and confidence of all bins that hold anything.
+
+    A bin with one prediction counts as much as a full one, so the MCE is noisy.
+
+    Args:
+        probs: (N, K), or (N,) for the positive class.
+        labels: (N,), integers from 0 to K - 1.
+        n_bins: how many bins of equal width, M.
+
+    Returns:
+        0 to 1; never less than the expected calibration error.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", equation 5.
+    """
+    return maximum_gap(_bins(probs, labels, n_bins, "uniform"))
+
+
+def classwise_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> float:
+    """The calibration error of each class's probability, averaged over the classes.
+
+    For each class all N probabilities are binned, predicted or not, and compared with how
+    often that class occurs. Classes that no label names count too.
+
+    Args:
+        probs: (N, K), or (N,) for the positive class: then as its form of two columns.
+        labels: (N,), integers from 0 to K - 1.
+        n_bins: how many bins of equal width, M.
+
+    Returns:
+        0 to 1, and small where classes are many: most probabilities are then near 0.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Kull et al. 2019, "Beyond temperature scaling: Obtaining well-calibrated
+    multi-class probabilities with Dirichlet calibration", section 2.
+    """
+    array, dtype, n_bins = float_scores(probs, "probs"), dtype_name(probs), check_n_bins(n_bins)
+    if array.ndim == 1:
+        positive = np.minimum(check_probs(probs), 1)
+        array = np.stack([rounded(1 - positive, dtype), positive], axis=1)
+    n, n_classes = array.shape
+    labels = check_labels(labels, n, n_classes)
+    # For each class and bin: the sum of probabilities, less the number of labels.
+    gaps = np.zeros(n_classes * n_bins)
+    first_bins = n_bins * np.arange(n_classes)
+    for rows, block in checked_blocks(array, tolerance(probs)):
+        cells = uniform_index(block, n_bins, dtype) + first_bins
+        of_labels = cells[np.arange(len(block)), labels[rows]]
+        gaps += np.bincount(cells.ravel(), block.ravel(), minlength=gaps.size)
+        gaps -= np.bincount(of_labels, minlength=gaps.size)
+    return float(mean_excess(gaps, n * n_classes))
+
+
+def _bins(probs: Any, labels: Any, n_bins: int, strategy: str) -> ReliabilityBins:
+    n_bins = check_n_bins(n_bins)
+    confidences, correct = confidence_and_correct(probs, labels)
+    return bin_predictions(confidences, correct, n_bins, strategy, dtype_name(probs))

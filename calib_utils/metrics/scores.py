@@ -1,0 +1,108 @@
+"""Scores of probabilities against labels, and accuracy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calib_utils._arrays import row_blocks
+from calib_utils._checks import (
+    check_labels,
+    check_logits,
+    check_probs,
+    checked_blocks,
+    float_scores,
+    tolerance,
+)
+
+__all__ = ["accuracy", "brier_score", "negative_log_likelihood"]
+
+
+def brier_score(probs: Any, labels: Any) -> float:
+    """The squared distance between probabilities and one-hot labels, averaged over samples.
+
+    It sums over all classes, so with two classes it is twice what `brier_score_loss` of
+    scikit-learn gives by default, which looks at the positive class only.
+
+    Args:
+        probs: (N, K), or (N,) for the positive class: the same as its form of two columns.
+        labels: (N,), integers from 0 to K - 1.
+
+    Returns:
+        0 (right and certain) to 2 (wrong and certain).
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Brier 1950, "Verification of forecasts expressed in terms of probability".
+    """
+    array = float_scores(probs, "probs")
+    n = len(array)
+    labels = check_labels(labels, n, 2 if array.ndim == 1 else array.shape[1])
+    total = 0.0
+    for rows, block in checked_blocks(array, tolerance(probs)):
+        distance = block.astype(np.float64)
+        if block.ndim == 1:
+            distance -= labels[rows]
+            total += 2 * float(np.vdot(distance, distance))
+        else:
+            distance[np.arange(len(block)), labels[rows]] -= 1
+            total += float(np.vdot(distance, distance))
+    return float(total / n)
+
+
+def negative_log_likelihood(logits: Any, labels: Any) -> float:
+    """The mean of -log of the probability that the softmax gives to the label.
+
+    It is computed from logits, in float64: in probabilities of float32 a confident mistake
+    has been rounded to zero, and its logarithm is lost.
+
+    Args:
+        logits: (N, K); or (N,), the log-odds of the positive class.
+        labels: (N,), integers from 0 to K - 1.
+
+    Returns:
+        0 or more, in nats.
+
+    Raises:
+        ValueError: for bad input, among it infinite logits.
+    """
+    array = check_logits(logits)
+    n = len(array)
+    labels = check_labels(labels, n, 2 if array.ndim == 1 else array.shape[1])
+    total = 0.0
+    for rows, block in row_blocks(array):
+        if block.ndim == 1:
+            wrong = np.where(labels[rows] == 1, -1.0, 1.0) * block
+            total += np.logaddexp(0, wrong).sum()
+        else:
+            scores = block.astype(np.float64)
+            scores -= scores.max(axis=1, keepdims=True)
+            of_labels = scores[np.arange(len(block)), labels[rows]]
+            total += (np.log(np.exp(scores).sum(axis=1)) - of_labels).sum()
+    return float(total / n)
+
+
+def accuracy(probs_or_logits: Any, labels: Any) -> float:
+    """Which part of the predictions is right.
+
+    Args:
+        probs_or_logits: (N, K), whose first largest column is the predicted class; or (N,),
+            probabilities (not logits) of the positive class, predicted above one half.
+        labels: (N,), integers from 0 to K - 1.
+
+    Returns:
+        0 to 1.
+
+    Raises:
+        ValueError: for bad input, such as logits of shape (N,).
+    """
+    name = "probs_or_logits"
+    array = float_scores(probs_or_logits, name)
+    if array.ndim == 1:
+        predicted = (check_probs(probs_or_logits, name) > 0.5).astype(np.int64)
+    else:
+        predicted = check_logits(array, name).argmax(axis=1)
+    labels = check_labels(labels, len(array), 2 if array.ndim == 1 else array.shape[1])
+    return float(np.mean(predicted == labels))

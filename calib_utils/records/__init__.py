@@ -1,0 +1,40 @@
+"""What runs leave behind, and the course computes from: predictions, and experiments.
+
+Records are small files without pickles. `load_record` reads the logits of a network of the
+course, `load_grid` the runs of a controlled experiment.
+"""
+
+from calib_utils.records.experiments import (
+    Experiment,
+    ExperimentRecord,
+    by_level,
+    describe_protocol,
+    list_experiments,
+    load_experiment,
+    load_grid,
+    save_experiment,
+)
+from calib_utils.records.predictions import (
+    PredictionRecord,
+    list_records,
+    load_record,
+    save_record,
+)
+from calib_utils.records.recipe import DIGITS_RECIPE, Recipe
+
+__all__ = [
+    "DIGITS_RECIPE",
+    "Experiment",
+    "ExperimentRecord",
+    "PredictionRecord",
+    "Recipe",
+    "by_level",
+    "describe_protocol",
+    "list_experiments",
+    "list_records",
+    "load_experiment",
+    "load_grid",
+    "load_record",
+    "save_experiment",
+    "save_record",
+]

@@ -1,0 +1,86 @@
+"""Numbers as text: tables in Markdown, and how a mean and its spread are written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+_MINUS = "\N{MINUS SIGN}"
+
+__all__ = ["Markdown", "signed", "spread", "table"]
+
+
+class Markdown(str):
+    """Text that a notebook shows as Markdown, and everything else as it is written."""
+
+    __slots__ = ()
+
+    def _repr_markdown_(self) -> str:
+        return str(self)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __add__(self, other: str) -> Markdown:
+        return Markdown(str(self) + str(other))
+
+
+def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Markdown:
+    """A table in Markdown.
+
+    Args:
+        head: the names of the columns.
+        rows: the cells of each row, as many as there are columns.
+
+    Raises:
+        ValueError: if a row has more or fewer cells than there are columns.
+
+    Example:
+        >>> table(["network", "ECE, %"], [["LeNet-5", 1.9], ["ResNet-34", 5.1]])
+        | network | ECE, % |
+        | --- | --- |
+        | LeNet-5 | 1.9 |
+        | ResNet-34 | 5.1 |
+    """
+    rows = [list(row) for row in rows]
+    for number, row in enumerate(rows):
+        if len(row) != len(head):
+            raise ValueError(
+                f"rows: expected {len(head)} cells as in head, found {len(row)} in row {number}"
+            )
+    lines = [head, ["---"] * len(head), *rows]
+    return Markdown("\n".join(f"| {' | '.join(map(str, line))} |" for line in lines))
+
+
+def signed(value: float, digits: int = 1) -> str:
+    """A number with its sign, and the true minus rather than a hyphen.
+
+    Example:
+        >>> signed(0.5, digits=2)
+        '+0.50'
+    """
+    return f"{value:+.{digits}f}".replace("-", _MINUS)
+
+
+def spread(values: Sequence[float], digits: int = 1) -> str:
+    r"""The mean of some runs, and their standard deviation (n - 1 below).
+
+    Args:
+        values: one number for each run, at least two for a standard deviation.
+        digits: behind the point.
+
+    Raises:
+        ValueError: if there is no value.
+
+    Example:
+        >>> spread([1.0, 2.0, 3.0])
+        '2.0\xa0±\xa01.0'
+    """
+    if not len(values):
+        raise ValueError("values: expected at least one number, found none")
+    mean = f"{np.mean(values):.{digits}f}".replace("-", _MINUS)
+    if len(values) == 1:
+        return mean
+    return f"{mean}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{np.std(values, ddof=1):.{digits}f}"

@@ -1,0 +1,41 @@
+"""Train the networks of the course: what the extra "training" installs, PyTorch among it.
+
+``python -m calib_utils.training --help`` trains one network and stores what it predicts.
+"""
+
+from calib_utils.records import DIGITS_RECIPE, Recipe
+from calib_utils.training.data import (
+    CIFAR100_MEAN,
+    CIFAR100_STD,
+    ImageSet,
+    channel_statistics,
+    load_cifar100,
+    load_digits,
+    load_splits,
+    train_validation_split,
+)
+from calib_utils.training.devices import choose_device, environment
+from calib_utils.training.loop import predict_logits, train
+from calib_utils.training.networks import build_model, cifar_resnet, convnet, lenet5, resnet34
+
+__all__ = [
+    "CIFAR100_MEAN",
+    "CIFAR100_STD",
+    "DIGITS_RECIPE",
+    "ImageSet",
+    "Recipe",
+    "build_model",
+    "channel_statistics",
+    "choose_device",
+    "cifar_resnet",
+    "convnet",
+    "environment",
+    "lenet5",
+    "load_cifar100",
+    "load_digits",
+    "load_splits",
+    "predict_logits",
+    "resnet34",
+    "train",
+    "train_validation_split",
+]

@@ -1,0 +1,67 @@
+"""Tables, claims, and how numbers are written."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calib_utils.report import ClaimError, Markdown, claim, signed, spread, table
+
+
+class TestClaim:
+    def test_what_holds_is_shown(self, monkeypatch):
+        for strict in ("strict", "", "other"):
+            monkeypatch.setenv("CALIB_CLAIMS", strict)
+            shown = claim(np.bool_(True), "It **rises**.")
+            assert shown._repr_markdown_() == repr(shown) == "It **rises**."
+            assert claim(True) is None
+
+    def test_what_does_not_hold_stops_the_build(self, monkeypatch):
+        monkeypatch.setenv("CALIB_CLAIMS", "strict")
+        with pytest.raises(ClaimError, match=r"It \*\*rises\*\*\."):
+            claim(False, "It **rises**.")
+        with pytest.raises(ClaimError, match="what the text around this line says does not hold"):
+            claim(np.bool_(False))
+
+    @pytest.mark.parametrize("setting", [None, "", "no", "STRICT"])
+    def test_what_does_not_hold_never_stops_a_reader(self, monkeypatch, setting):
+        monkeypatch.delenv("CALIB_CLAIMS", raising=False)
+        if setting is not None:
+            monkeypatch.setenv("CALIB_CLAIMS", setting)
+        shown = claim(False, "It **rises**.")
+        assert shown._repr_markdown_() == (
+            "*(Written for the original values; with yours it no longer holds:* It **rises**. *)*"
+        )
+        assert "the text around this cell" in claim(False)._repr_markdown_()
+
+
+class TestTable:
+    def test_is_markdown(self):
+        shown = table(["a", "b"], iter([(1, "x"), (2.5, "y")]))
+        assert shown._repr_markdown_() == "| a | b |\n| --- | --- |\n| 1 | x |\n| 2.5 | y |"
+
+    def test_without_rows_has_a_head(self):
+        assert table(["a"], []) == "| a |\n| --- |"
+
+    def test_a_row_of_another_length_is_refused(self):
+        with pytest.raises(ValueError, match="rows: expected 2 cells as in head, found 1 in row 1"):
+            table(["a", "b"], [[1, 2], [3]])
+
+    def test_text_behind_it_is_shown_too(self):
+        both = table(["a"], [[1]]) + "\n\nand more"
+        assert isinstance(both, Markdown)
+        assert both._repr_markdown_().endswith("| 1 |\n\nand more")
+
+
+def test_signed_numbers_have_a_true_minus():
+    assert signed(-0.25, 2) == "\N{MINUS SIGN}0.25"
+    assert signed(3) == "+3.0"
+
+
+def test_spread_is_mean_and_sample_standard_deviation():
+    values = [72.1, 73.4, 70.2, 71.0]
+    mean, off = np.mean(values), np.sqrt(np.sum((values - np.mean(values)) ** 2) / 3)
+    assert spread(values, 2).split("\xa0±\xa0") == [f"{mean:.2f}", f"{off:.2f}"]
+    assert spread([-1.0]) == "\N{MINUS SIGN}1.0"
+    with pytest.raises(ValueError, match="values: expected at least one number"):
+        spread([])
