@@ -13,7 +13,7 @@ INSTALLED := $(VENV)/.installed
 help: ## Say what there is
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-book: $(INSTALLED) ## Run what has changed, compare its outputs, build build/html (PROFILE=cpu or gpu)
+book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html (PROFILE=cpu or gpu)
 	@PROFILE=$(PROFILE) $(BIN)/doit
 	@echo "The book is in build/html: open build/html/index.html"
 
@@ -30,7 +30,7 @@ test: $(INSTALLED) ## Run every test: the code, the notebooks, the built site
 lint: $(INSTALLED) ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy -p calib_utils -p tools
+	$(BIN)/mypy
 
 lock: $(INSTALLED) ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \

@@ -5,8 +5,9 @@
 Papermill runs what becomes the page, nbval the committed notebook, to compare its outputs with the
 stored ones.
 
-A step whose files have the same content as last time is skipped. Paths are relative to the folder
-that doit runs in, which is the repository, or a small book of a test.
+A step whose files have the same content as last time is skipped: the code that it runs, found by
+its imports, the packages that are installed, and the files that it is given. Paths are relative to
+the repository, or to the small book of a test.
 """
 
 import os
@@ -18,15 +19,20 @@ from doit.reporter import ConsoleReporter
 from doit.tools import config_changed
 
 from tools.book import Book
+from tools.dependencies import data_in, files_of, files_of_chapter
+from tools.myst import MystError, naming
+from tools.parts import parts
 
 PROFILE = os.environ.get("PROFILE", "cpu")
-TOOLS = Path(__file__).parent.absolute() / "tools"
 BUILD = Path("build")
 BUILD.mkdir(exist_ok=True)
-# The steps are modules of `tools`, whatever folder they run in.
-os.environ["PYTHONPATH"] = str(TOOLS.parent)
+# For what runs elsewhere: a chapter in `notebooks/`; a script, which looks in its own folder.
+os.environ["PYTHONPATH"] = str(Path().absolute())
 
 book = Book()
+# The last chapters are the longest: begin with them.
+CHAPTERS = book.chapters[::-1]
+EXECUTED = {page: BUILD / "executed" / PROFILE / f"{page}.ipynb" for page in CHAPTERS}
 
 
 class Reporter(ConsoleReporter):
@@ -81,51 +87,37 @@ DOIT_CONFIG = {
 }
 
 
-def tool(name, *arguments):
-    return [[sys.executable, "-m", f"tools.{name}", *arguments]]
+def step(command, code, reads):
+    """What runs, and all that it depends on."""
+    return {
+        "actions": [[sys.executable, *map(str, command)]],
+        "file_dep": [*files_of(*code), "requirements.lock", *reads],
+    }
 
 
-def tools(*names):
-    return [TOOLS / f"{name}.py" for name in names]
+def tool(name, *arguments, code=(), reads):
+    return step(["-m", f"tools.{name}", *arguments], [f"tools.{name}", *code], reads)
 
 
-def existing(*paths):
-    return [path for path in map(Path, paths) if path.exists()]
-
-
-def everything(folder):
-    files = (path for path in Path(folder).rglob("*") if path.is_file())
-    return [path for path in files if "__pycache__" not in path.parts]
-
-
-def reads(page):
-    """What a chapter's outputs depend on beside its notebook."""
-    library = everything("calib_utils") if "calib_utils" in book.source(page) else []
-    return library + existing("requirements.lock") + tools("kernel")
-
-
-# The last chapters are the longest: begin with them.
-CHAPTERS = book.chapters[::-1]
-# Pictures and tables for pages that are no notebooks, by the script that makes them.
-PARTS = {
-    script: BUILD / folder / f"{script.stem}{suffix}"
-    for folder, suffix in (("figures", ".svg"), ("tables", ".md"))
-    for script in sorted(Path("book", folder).glob("*.py"))
-}
+def library(page):
+    """What a chapter's code depends on."""
+    try:
+        source = book.source(page)
+        with naming(page):
+            return files_of_chapter(source)
+    except MystError as error:
+        raise SystemExit(str(error)) from None
 
 
 def task_notebooks():
     """Make both notebooks of every chapter."""
-    committed = [f"{page}.ipynb" for page in CHAPTERS]
+    committed = [Path(f"{page}.ipynb") for page in CHAPTERS]
+    sources = [f"{page}.md" for page in book.pages]
+    # A committed one is read for its outputs; also, who edits one by hand gets it made again.
+    stored = [path for path in committed if path.exists()]
+    settings = ["_config.yml", "_toc.yml", "book/references.bib"]
     return {
-        "actions": tool("notebooks"),
-        "file_dep": [
-            *(f"{page}.md" for page in book.pages),
-            *existing("_config.yml", "_toc.yml", "book/references.bib"),
-            # Read for their outputs; also, who edits one by hand gets it made again.
-            *existing(*committed),
-            *tools("book", "colab", "flatten", "myst", "notebooks", "page"),
-        ],
+        **tool("notebooks", reads=[*sources, *stored, *settings]),
         "targets": [BUILD / path for path in committed],
         "title": lambda task: "make notebooks",
     }
@@ -136,11 +128,10 @@ def task_papermill():
     for page in CHAPTERS:
         yield {
             "name": page,
-            "actions": tool("execute", page, PROFILE),
-            "file_dep": [BUILD / f"{page}.ipynb", *reads(page), *tools("execute")],
+            **tool("execute", page, PROFILE, reads=[BUILD / f"{page}.ipynb", *library(page)]),
             "uptodate": [config_changed(book.parameters(page, PROFILE))],
-            "targets": [BUILD / "executed" / PROFILE / f"{page}.ipynb"],
-            "title": lambda task, page=page: f"run {Path(page).name} ({PROFILE})",
+            "targets": [EXECUTED[page]],
+            "title": lambda task, page=page: f"run {page.partition('/')[2]} ({PROFILE})",
         }
 
 
@@ -149,42 +140,32 @@ def task_nbval():
     for page in CHAPTERS:
         yield {
             "name": page,
-            "actions": tool("compare", page),
+            **tool("check_outputs", page, reads=[f"{page}.ipynb", *library(page)]),
             # A cell that fails is told once, and in fewer lines, by the step before.
             "task_dep": ["notebooks", f"papermill:{page}"],
-            "file_dep": [f"{page}.ipynb", *reads(page), *tools("compare")],
-            "title": lambda task, page=page: f"compare {Path(page).name} with its stored outputs",
+            "title": lambda task, page=page: f"check the outputs of {page.partition('/')[2]}",
         }
 
 
 def task_parts():
     """Draw the pictures, and write the tables, of the pages that are no notebooks."""
-    sources = {"figures": "calib_utils", "tables": "benchmarks/results"}
-    for script, part in PARTS.items():
-        folder = script.parent.name
+    for script, part in parts().items():
         yield {
-            "name": f"{folder}/{script.stem}",
-            "actions": [[sys.executable, str(script), str(part)]],
-            "file_dep": [script, *everything(sources[folder]), *existing("requirements.lock")],
-            "targets": [part],
-            "title": lambda task: f"make {task.name.partition(':')[2]}",
+            "name": str(part.with_suffix("")),
+            **step([script, BUILD / part], [script], []),
+            "targets": [BUILD / part],
+            "title": lambda task, part=part: f"make {part}",
         }
 
 
 def task_site():
-    """Build the site, once every chapter has run and compared well."""
-    executed = [BUILD / "executed" / PROFILE / f"{page}.ipynb" for page in CHAPTERS]
+    """Build the site, once every chapter has run and its outputs are the stored ones."""
+    made = [*EXECUTED.values(), *(BUILD / part for part in parts().values())]
+    reads = [*made, *data_in(Path("book")), "_config.yml", "_toc.yml"]
     return {
-        "actions": tool("site", PROFILE),
-        # In this order, which that of the files below would not keep.
+        **tool("site", PROFILE, code=book.config["sphinx"]["extra_extensions"], reads=reads),
+        # In this order, which that of the files would not keep.
         "task_dep": [*(f"papermill:{page}" for page in CHAPTERS), "nbval"],
-        "file_dep": [
-            *executed,
-            *PARTS.values(),
-            *everything("book"),
-            *existing("_config.yml", "_toc.yml", "requirements.lock"),
-            *tools("book", "site", "sphinx_extension"),
-        ],
         "targets": [BUILD / "html/index.html"],
         "title": lambda task: "build the site",
     }

@@ -21,10 +21,12 @@ import math
 import platform
 import time
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 import numpy as np
 import torch
@@ -65,7 +67,19 @@ def with_scikit_learn(probs: np.ndarray, labels: np.ndarray) -> float:
     return float(np.abs(accuracy - confidence) @ counts[counts > 0] / len(labels))
 
 
-def streamed(metric: object, probs: torch.Tensor, labels: torch.Tensor, passes: int) -> float:
+def contenders(probs: torch.Tensor, labels: torch.Tensor) -> dict[str, Callable[[], float]]:
+    """Each way to the ECE of these predictions; first one pass over them, to compare with."""
+    p, y = probs.numpy(), labels.numpy()
+    return {
+        "one pass over the array (sum)": lambda: float(probs.sum()),
+        "calib_utils, torch tensors": lambda: expected_calibration_error(probs, labels, BINS),
+        "calib_utils, NumPy arrays": lambda: expected_calibration_error(p, y, BINS),
+        "torchmetrics": lambda: float(multiclass_calibration_error(probs, labels, CLASSES, BINS)),
+        "NumPy and scikit-learn's curve": lambda: with_scikit_learn(p, y),
+    }
+
+
+def streamed(metric: Any, probs: torch.Tensor, labels: torch.Tensor, passes: int) -> float:
     """Feed all rows to ``metric`` in batches, ``passes`` times over."""
     for _ in range(passes):
         for rows, of_rows in zip(probs.split(BATCH), labels.split(BATCH), strict=True):
@@ -99,7 +113,7 @@ def cpu_seconds(run: Callable[[], float]) -> float:
 
 def compare(
     contenders: dict[str, Callable[[], float]], truth: float, rounds: int
-) -> list[dict[str, float | str | None]]:
+) -> list[dict[str, Any]]:
     """Time, memory and error of each contender; the first is what times are compared with."""
     values = {name: run() for name, run in contenders.items()}  # warms up
     memory = {name: extra_memory(run) for name, run in contenders.items()}
@@ -153,42 +167,24 @@ def main() -> None:
     print(json.dumps(results, indent=2))
     for n, rounds in ((10_000, 51), (100_000, 21), (1_000_000, 11)):
         probs, labels = all_probs[:n], all_labels[:n]
-        arrays = probs.numpy(), labels.numpy()
-        rows = compare(
-            {
-                "one pass over the array (sum)": lambda p=probs: float(p.sum()),
-                "calib_utils, torch tensors": lambda a=(probs, labels): expected_calibration_error(
-                    *a, BINS
-                ),
-                "calib_utils, NumPy arrays": lambda a=arrays: expected_calibration_error(*a, BINS),
-                "torchmetrics": lambda a=(probs, labels): float(
-                    multiclass_calibration_error(*a, CLASSES, BINS)
-                ),
-                "NumPy and scikit-learn's curve": lambda a=arrays: with_scikit_learn(*a),
-            },
-            in_float64(confidences[:n], correct[:n]),
-            rounds,
-        )
+        truth = in_float64(confidences[:n], correct[:n])
+        rows = compare(contenders(probs, labels), truth, rounds)
         results[f"{n} x {CLASSES}"] = rows
         print(markdown(f"{n:,} x {CLASSES}", rows, "one pass"), flush=True)
 
     passes = 10
     n = passes * len(all_labels)
-    contenders = {
+    metrics: dict[str, Callable[[], Any]] = {
         "calib_utils": lambda: CalibrationError(BINS),
         "torchmetrics": lambda: MulticlassCalibrationError(CLASSES, BINS),
     }
     truth = in_float64(confidences, correct)
     rows = []
-    for name, make in contenders.items():
+    for name, make in metrics.items():
         streamed(make(), all_probs[: 100 * BATCH], all_labels[: 100 * BATCH], 1)  # warms up
-        value, metric = [], make()
+        metric = make()
         start = time.process_time()
-        memory = extra_memory(
-            lambda metric=metric, value=value: value.append(
-                streamed(metric, all_probs, all_labels, passes)
-            )
-        )
+        memory = extra_memory(partial(streamed, metric, all_probs, all_labels, passes))
         elapsed = 1000 * (time.process_time() - start)
         rows.append(
             {
@@ -196,16 +192,16 @@ def main() -> None:
                 "ms": elapsed,
                 "ratio": elapsed / (rows[0]["ms"] if rows else elapsed),
                 "extra_mb": memory,
-                "error": abs(value[0] - truth),
+                "error": abs(float(metric.compute()) - truth),
                 "microseconds_per_batch": 1000 * elapsed / (n / BATCH),
             }
         )
     results[f"{n} x {CLASSES} in batches of {BATCH}"] = rows
     print(markdown(f"{n:,} x {CLASSES} in batches of {BATCH:,}", rows, "calib_utils"))
     RESULTS.parent.mkdir(exist_ok=True)
-    partial = RESULTS.with_suffix(".partial")
-    partial.write_text(json.dumps(results, indent=2) + "\n")
-    partial.replace(RESULTS)
+    unfinished = RESULTS.with_suffix(".part")
+    unfinished.write_text(json.dumps(results, indent=2) + "\n")
+    unfinished.replace(RESULTS)
 
 
 if __name__ == "__main__":

@@ -415,7 +415,7 @@ def predicted(earlier: list[dict], n: int, k: int, power: float) -> float:
 
 def write(results: dict[str, Any]) -> None:
     RESULTS.parent.mkdir(exist_ok=True)
-    partial = RESULTS.with_suffix(".partial")
+    partial = RESULTS.with_suffix(".part")
     partial.write_text(json.dumps(results, indent=1) + "\n")
     partial.replace(RESULTS)
 

@@ -123,7 +123,7 @@ def store(path: Path, kind: str, results: dict[str, Any]) -> None:
     """Put the results of one kind of device in the place of its older ones, at once."""
     kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
+    partial = path.with_suffix(".part")
     partial.write_text(json.dumps(kept | {kind: results}, indent=2) + "\n", "utf-8")
     partial.replace(path)
 

@@ -105,7 +105,7 @@ def test_a_wrong_bin_edge_fails_the_chapter_that_computes_with_it(tmp_path: Path
         )
     search = os.pathsep.join([str(tmp_path), str(ROOT)])
     done = subprocess.run(
-        [sys.executable, "-m", "tools.compare", page],
+        [sys.executable, "-m", "tools.check_outputs", page],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": search},
         capture_output=True,

@@ -18,8 +18,18 @@ from tiny_book import REPOSITORY, write_tiny_book
 
 
 class TinyBook:
+    """A tiny book with a pipeline of its own, which a test may change too."""
+
     def __init__(self, root: Path, url: str | None = None) -> None:
         self.root = write_tiny_book(root, url=url)
+        for name in ("dodo.py", "requirements.lock"):
+            shutil.copy(REPOSITORY / name, root)
+        shutil.copytree(
+            REPOSITORY / "tools", root / "tools", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        for name, text in FILES.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, "utf-8")
 
     def read(self, name: str) -> str:
         return (self.root / name).read_text("utf-8")
@@ -33,16 +43,25 @@ class TinyBook:
         yield
         (self.root / name).write_text(text, "utf-8")
 
+    def waiting_for(self, name: str) -> set[str]:
+        """The steps that would run if a file ended in one more comment."""
+        text = self.read(name)
+        (self.root / name).write_text(text + "\n# Changed.\n", "utf-8")
+        try:
+            return self.waiting()
+        finally:
+            (self.root / name).write_text(text, "utf-8")
+
     def tool(self, *arguments: str) -> None:
-        environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
+        environment = os.environ | {"PYTHONPATH": str(self.root)}
         command = [sys.executable, "-m", *arguments]
         subprocess.run(command, cwd=self.root, env=environment, check=True)
 
     def doit(self, *tasks: str, profile: str = "cpu") -> tuple[int, str]:
         """Run the real `dodo.py` on this book; return its exit code and what it said."""
-        command = [sys.executable, "-m", "doit", "-f", REPOSITORY / "dodo.py", "-d", self.root]
         done = subprocess.run(
-            [*command, *tasks],
+            [sys.executable, "-m", "doit", *tasks],
+            cwd=self.root,
             env=os.environ | {"PROFILE": profile},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -53,11 +72,11 @@ class TinyBook:
         return done.returncode, done.stdout
 
     def waiting(self) -> set[str]:
-        """The steps of the chapters that would run now."""
+        """The steps that would run now; of those that others lead to, only the first."""
         code, said = self.doit("list", "--all", "--status")
         assert code == 0
         states = (line.split()[:2] for line in said.splitlines())
-        return {step for state, step in states if state != "U" and ":" in step}
+        return {step for state, step in states if state != "U" and step not in GROUPS}
 
     def steps(self, *tasks: str, profile: str = "cpu") -> set[str]:
         """The steps that ran, which must succeed."""
@@ -66,9 +85,26 @@ class TinyBook:
         return {line.removesuffix(" …") for line in said.splitlines() if line.endswith(" …")}
 
 
+# Beside its pages: a library, which chapter 1 imports, and a script that makes a table.
+FILES = {
+    "calib_utils/__init__.py": "import calib_utils.used\n",
+    "calib_utils/used.py": "",
+    "calib_utils/unused.py": "",
+    "benchmarks/tables.py": """\
+import sys
+from pathlib import Path
+
+Path(sys.argv[1]).parent.mkdir(parents=True, exist_ok=True)
+Path(sys.argv[1]).write_text(Path("benchmarks/results/some.json").read_text())
+""",
+    "benchmarks/results/some.json": "[1]",
+}
+GROUPS = {"papermill", "nbval", "parts"}
 MAKE, BUILD = "make notebooks", "build the site"
-ONE = {"papermill:notebooks/01-one", "nbval:notebooks/01-one"}
-TWO = {"papermill:notebooks/02-two", "nbval:notebooks/02-two"}
+RUN_ONE, CHECK_ONE = "papermill:notebooks/01-one", "nbval:notebooks/01-one"
+RUN_TWO, CHECK_TWO = "papermill:notebooks/02-two", "nbval:notebooks/02-two"
+ONE, TWO = {RUN_ONE, CHECK_ONE}, {RUN_TWO, CHECK_TWO}
+TABLES = "parts:tables/benchmarks"
 
 
 @pytest.fixture(scope="module")
@@ -77,12 +113,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     book.tool("tools.notebooks", "--execute")
     assert book.steps() == {
         *(MAKE, BUILD, "run 01-one (cpu)", "run 02-two (cpu)"),
-        *("compare 01-one with its stored outputs", "compare 02-two with its stored outputs"),
+        *(
+            "check the outputs of 01-one",
+            "check the outputs of 02-two",
+            "make tables/benchmarks.md",
+        ),
     }
     return book
 
 
 def test_the_site_shows_executed_chapters(built: TinyBook) -> None:
+    assert built.read("build/site/book/tables/benchmarks.md") == "[1]"
     page = built.read("build/html/notebooks/01-one.html")
     assert "1. The first" in page
     assert 'class="katex"' in page
@@ -101,7 +142,8 @@ def test_the_placeholder_gives_no_colab_button(built: TinyBook) -> None:
 
 def test_a_second_run_does_nothing(built: TinyBook) -> None:
     assert built.steps() == set()
-    for path in built.root.rglob("*.md"):
+    sources = [path for path in built.root.rglob("*") if "build" not in path.parts]
+    for path in sources:
         path.touch()
     assert built.steps() == set()
 
@@ -115,14 +157,52 @@ def test_prose_reruns_its_chapter_alone(built: TinyBook) -> None:
 
 
 def test_the_library_reruns_the_chapters_that_use_it(built: TinyBook) -> None:
-    with built.edited("calib_utils/__init__.py", "", "x = 1\n"):
-        assert built.waiting() == ONE
-    assert built.waiting() == set()
-    record = built.root / "calib_utils/stored_records/some.npz"
+    assert built.waiting_for("calib_utils/__init__.py") == ONE
+    assert built.waiting_for("calib_utils/used.py") == ONE
+    assert built.waiting_for("calib_utils/unused.py") == set()
+    assert built.waiting_for("requirements.lock") == {*ONE, *TWO, "notebooks", TABLES, "site"}
+
+
+def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook) -> None:
+    record = built.root / "calib_utils/stored/some.npz"
     record.parent.mkdir()
+    unfinished = record.with_name("some.npz.part")
+    unfinished.write_bytes(b"da")
+    assert built.waiting() == set()
     record.write_bytes(b"data")
     assert built.waiting() == ONE
-    record.unlink()
+    shutil.rmtree(record.parent)
+    assert built.waiting_for("benchmarks/results/some.json") == {TABLES}
+    assert built.waiting() == set()
+
+
+@pytest.mark.parametrize(
+    ("name", "steps"),
+    [
+        ("check_outputs.py", {CHECK_ONE, CHECK_TWO}),
+        ("execute.py", {RUN_ONE, RUN_TWO, "notebooks"}),  # which `--execute` stores outputs with
+        ("book.py", {RUN_ONE, RUN_TWO, "notebooks", "site"}),
+        ("colab.py", {"notebooks"}),
+        ("parts.py", {"site"}),
+        ("sphinx_extension.py", {"site"}),
+    ],
+)
+def test_a_tool_reruns_the_steps_that_import_it(
+    built: TinyBook, name: str, steps: set[str]
+) -> None:
+    assert built.waiting_for(f"tools/{name}") == steps
+
+
+def test_a_rule_that_forgives_differences_reruns_the_checks(built: TinyBook) -> None:
+    assert built.waiting_for("tools/nbval_sanitize.cfg") >= {CHECK_ONE, CHECK_TWO}
+
+
+def test_a_source_that_cannot_be_read_is_named(built: TinyBook) -> None:
+    with built.edited("notebooks/02-two.md", "# The second", "# The second\n\n:::{note}"):
+        code, said = built.doit("list")
+    assert code != 0
+    assert "notebooks/02-two.md: `:::{note}` is never closed" in said
+    assert "Traceback" not in said
 
 
 def test_a_profile_gives_its_parameters(built: TinyBook) -> None:
@@ -192,7 +272,7 @@ def test_a_picture_without_alt_text_fails(built: TinyBook) -> None:
 
 def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built: TinyBook) -> None:
     course = TinyBook(tmp_path / "course", url="https://github.com/someone/course")
-    shutil.copytree(built.root / "build/executed", course.root / "build/executed")
+    shutil.copytree(built.root / "build", course.root / "build")
     course.tool("tools.site", "cpu")
     page = course.read("build/html/notebooks/01-one.html")
     button = "https://colab.research.google.com/github/someone/course/blob/main/notebooks/01-one"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
-SCRIPT = REPOSITORY / "book/tables/benchmarks.py"
+SCRIPT = REPOSITORY / "benchmarks/tables.py"
 
 
 def page(folder: Path, **results: dict) -> str:

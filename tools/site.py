@@ -19,7 +19,9 @@ from urllib.parse import urlsplit
 import yaml
 
 from tools.book import Book
+from tools.dependencies import NO_DATA
 from tools.kernel import heartbeat
+from tools.parts import parts
 
 BUILD = Path("build")
 SITE = BUILD / "html"
@@ -45,10 +47,11 @@ def site_config(book: Book) -> dict[str, Any]:
 def stage(book: Book, profile: str, folder: Path) -> None:
     """Copy pages, pictures and executed notebooks to where Sphinx builds."""
     shutil.rmtree(folder, ignore_errors=True)
-    shutil.copytree("book", folder / "book")
-    for parts in ("figures", "tables"):  # made for pages that are no notebooks
-        if (BUILD / parts).exists():
-            shutil.copytree(BUILD / parts, folder / "book" / parts, dirs_exist_ok=True)
+    shutil.copytree("book", folder / "book", ignore=shutil.ignore_patterns(*NO_DATA))
+    for part in parts().values():
+        target = folder / "book" / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(BUILD / part, target)
     shutil.copytree(BUILD / "executed" / profile / "notebooks", folder / "notebooks")
     shutil.copy("_toc.yml", folder)
     config = yaml.safe_dump(site_config(book), allow_unicode=True)

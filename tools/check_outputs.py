@@ -1,6 +1,6 @@
-"""Run a committed notebook with nbval: `python -m tools.compare PAGE`.
+"""Check a committed notebook's outputs with nbval: `python -m tools.check_outputs PAGE`.
 
-Every output is compared with the stored one, at the notebook's own parameters.
+The notebook runs with its own parameters, and every output must be the stored one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ FAILURE = re.compile(r"^_{3,} .*::Cell \d+ _{3,}\n", re.MULTILINE)
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def compare(page: str) -> None:
+def check_outputs(page: str) -> None:
     """Exit with nbval's report when an output differs or a cell fails."""
     notebook = Path(f"{page}.ipynb")
     command = [sys.executable, "-m", "pytest", "--nbval", "--nbval-current-env", str(notebook)]
@@ -54,4 +54,4 @@ def report(said: str) -> str:
 
 
 if __name__ == "__main__":
-    compare(*sys.argv[1:])
+    check_outputs(*sys.argv[1:])

@@ -1,6 +1,6 @@
-"""The tables of the benchmark page: `python book/tables/benchmarks.py TARGET`.
+"""The tables of the benchmark page: `python benchmarks/tables.py TARGET`.
 
-Reads what the scripts in `benchmarks/` have measured and writes it as Markdown, each table with
+Reads what the scripts beside it have measured and writes it as Markdown, each table with
 where it was measured and a sentence that reads it.
 """
 
