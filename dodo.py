@@ -89,6 +89,10 @@ def tools(*names):
     return [TOOLS / f"{name}.py" for name in names]
 
 
+def name(page):
+    return page.removeprefix("notebooks/")
+
+
 def existing(*paths):
     return [path for path in map(Path, paths) if path.exists()]
 
@@ -124,7 +128,7 @@ def task_notebooks():
             *existing("_config.yml", "_toc.yml", "book/references.bib"),
             # Read for their outputs; also, who edits one by hand gets it made again.
             *existing(*committed),
-            *tools("book", "colab", "flatten", "myst", "notebooks", "page"),
+            *tools("book", "colab", "directives", "flatten", "myst", "notebooks", "page"),
         ],
         "targets": [BUILD / path for path in committed],
         "title": lambda task: "make notebooks",
@@ -140,7 +144,7 @@ def task_papermill():
             "file_dep": [BUILD / f"{page}.ipynb", *reads(page), *tools("execute")],
             "uptodate": [config_changed(book.parameters(page, PROFILE))],
             "targets": [BUILD / "executed" / PROFILE / f"{page}.ipynb"],
-            "title": lambda task, page=page: f"run {Path(page).name} ({PROFILE})",
+            "title": lambda task, page=page: f"run {name(page)} ({PROFILE})",
         }
 
 
@@ -153,7 +157,7 @@ def task_nbval():
             # A cell that fails is told once, and in fewer lines, by the step before.
             "task_dep": ["notebooks", f"papermill:{page}"],
             "file_dep": [f"{page}.ipynb", *reads(page), *tools("compare")],
-            "title": lambda task, page=page: f"compare {Path(page).name} with its stored outputs",
+            "title": lambda task, page=page: f"compare {name(page)} with its stored outputs",
         }
 
 
