@@ -65,8 +65,7 @@ def row_of(block: Directive) -> Row | None:
     for option in row.required if row else ():
         if not block.options.get(option):
             raise MystError(
-                f"{{{block.name}}} {block.argument}: give it a `:{option}:` "
-                "(one of several lines stands between `---` lines)"
+                f"{block}: give it a `:{option}:` (one of several lines stands between `---` lines)"
             )
     return row
 

@@ -69,9 +69,9 @@ class Flattener:
             case Plain.LINE:
                 return f"**{self._head(row, block)}** (open the next cells)"
             case Plain.FORMULA:
-                return self._math(block)
+                return self._math(label_of(row, block), block)
             case Plain.PICTURE:
-                return self._figure(block)
+                return self._figure(label_of(row, block), block)
             case Plain.NOTHING:
                 return ""
             case Plain.CELL:
@@ -94,15 +94,15 @@ class Flattener:
         lines = [f"**{head}**", "", *body.split("\n")]
         return "\n" + "\n".join(f"> {line}".rstrip() for line in lines) + "\n"
 
-    def _math(self, block: Directive) -> str:
+    def _math(self, label: str, block: Directive) -> str:
         formula = " ".join(block.body.split())
-        if "label" in block.options:
-            formula += rf" \tag{{{self._label(block.options['label']).number}}}"
+        if label:
+            formula += rf" \tag{{{self._label(label).number}}}"
         return f"\n$${formula}$$\n"
 
-    def _figure(self, block: Directive) -> str:
+    def _figure(self, label: str, block: Directive) -> str:
         image = f"![{block.options['alt']}]({self._image(block.argument)})"
-        return f"\n{image}\n\n{self.caption(block.options['name'], block.body)}\n"
+        return f"\n{image}\n\n{self.caption(label, block.body)}\n"
 
     def caption(self, name: str, caption: str) -> str:
         """The caption of a figure: in the notebook it is a cell of its own."""
@@ -153,14 +153,14 @@ class Flattener:
     def _reference(self, role: str, title: str, target: str) -> str:
         label = self._label(target)
         if role == "numref" and (title or not label.name):
-            why = "a title" if title else f"{label.kind.lower()} without number"
+            why = "a title" if title else f"a {label.kind.lower()} without number"
             raise MystError(f"{{numref}}`{target}`: {why}; write {{ref}}`title <{target}>`")
         # {ref} to a heading gives its title, to anything else its number.
         is_heading = label.kind in (CHAPTER, SECTION) and role != "numref"
         text = label.title if is_heading else label.name
         if not title and not text:
             raise MystError(f"{{ref}}`{target}`: no heading; write {{ref}}`title <{target}>`")
-        if label.kind == "Equation":
+        if label.kind == DIRECTIVES["math"].name:
             # Sphinx puts "equation-" before the anchor of a formula.
             return self._link(title or f"({label.number})", label.page, f"equation-{target}")
         return self._link(title or text, label.page, target)

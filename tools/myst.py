@@ -59,6 +59,9 @@ class Directive:
     body: str
     options: dict[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return f"{{{self.name}}} {self.argument}".strip()
+
     @property
     def is_dropdown(self) -> bool:
         return "dropdown" in self.options.get("class", "").split()
@@ -107,6 +110,7 @@ def _directive(name: str, argument: str, token: Token) -> Directive:
     found = parse_directive_text(
         TestDirective, argument, content, validate_options=name != "code-cell"
     )
+    block = Directive(name, argument, "\n".join(found.body).strip("\n"), found.options)
     if found.warnings:
-        raise MystError(f"{{{name}}} {argument}: {found.warnings[0].msg}")
-    return Directive(name, argument, "\n".join(found.body).strip("\n"), found.options)
+        raise MystError(f"{block}: {found.warnings[0].msg}")
+    return block
