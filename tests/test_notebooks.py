@@ -30,9 +30,10 @@ def stored(page: str) -> nbformat.NotebookNode:
 
 
 def test_every_chapter_is_in_the_table_of_contents() -> None:
-    files = {f"notebooks/{path.stem}" for path in (ROOT / "notebooks").glob("*.md")}
-    assert files == set(CHAPTERS)
-    assert {f"notebooks/{path.stem}" for path in (ROOT / "notebooks").glob("*.ipynb")} == files
+    for suffix in (".md", ".ipynb"):
+        files = (ROOT / "notebooks").rglob(f"*{suffix}")
+        pages = {path.relative_to(ROOT).with_suffix("").as_posix() for path in files}
+        assert pages == set(CHAPTERS)
 
 
 @pytest.mark.parametrize("page", CHAPTERS)
@@ -82,7 +83,10 @@ def test_the_default_profile_is_what_the_chapters_say() -> None:
         yaml.safe_load((ROOT / f"notebooks/parameters/{profile}.yml").read_text("utf-8")) or {}
         for profile in ("cpu", "gpu")
     )
-    written = {Path(page).name: parameters_of(page_notebook(BOOK, page)) for page in CHAPTERS}
+    written = {
+        page.removeprefix("notebooks/"): parameters_of(page_notebook(BOOK, page))
+        for page in CHAPTERS
+    }
     assert cpu == {name: values for name, values in written.items() if values}
     unknown = {
         name: set(values) - set(written.get(name, {}))

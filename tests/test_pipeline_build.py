@@ -5,7 +5,9 @@ The tests follow one book through its life, so they run in order and share its f
 
 from __future__ import annotations
 
+import html
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -100,6 +102,7 @@ Path(sys.argv[1]).write_text(Path("benchmarks/results/some.json").read_text())
     "benchmarks/results/some.json": "[1]",
 }
 GROUPS = {"papermill", "nbval", "parts"}
+CHAPTERS = ["01-one", "02-two", "solutions/01-one"]
 MAKE, BUILD = "make notebooks", "build the site"
 RUN_ONE, CHECK_ONE = "papermill:notebooks/01-one", "nbval:notebooks/01-one"
 RUN_TWO, CHECK_TWO = "papermill:notebooks/02-two", "nbval:notebooks/02-two"
@@ -112,12 +115,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     book = TinyBook(tmp_path_factory.mktemp("tiny"))
     book.tool("tools.notebooks", "--execute")
     assert book.steps() == {
-        *(MAKE, BUILD, "run 01-one (cpu)", "run 02-two (cpu)"),
-        *(
-            "check the outputs of 01-one",
-            "check the outputs of 02-two",
-            "make tables/benchmarks.md",
-        ),
+        *(MAKE, BUILD, "make tables/benchmarks.md"),
+        *(f"run {name} (cpu)" for name in CHAPTERS),
+        *(f"check the outputs of {name}" for name in CHAPTERS),
     }
     return book
 
@@ -134,6 +134,26 @@ def test_the_site_shows_executed_chapters(built: TinyBook) -> None:
     # The same numbers as in the notebook for Colab, which counts by itself.
     assert "Figure 2.1" in second
     assert "**Figure 2.1.** A line, as (1.1)." in built.read("notebooks/02-two.ipynb")
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        ("02-two", "Figure 2.1 rises. See The first, which is Chapter 1."),
+        # The formula inside a proposition has a number, too.
+        ("02-two", "By Proposition 2.1 and (2.1)."),
+        # A page without number counts with the other ones: book/intro has formula (1).
+        (
+            "solutions/01-one",
+            "Exercise 1.1 is in Chapter 1, The first. Here is Figure 1, with (2).",
+        ),
+        ("solutions/01-one", "Solution to Exercise 1.1"),
+    ],
+)
+def test_page_and_notebook_give_the_same_numbers(built: TinyBook, page: str, sentence: str) -> None:
+    markup = built.read(f"build/html/notebooks/{page}.html")
+    assert sentence in html.unescape(re.sub(r"<[^>]+>", "", markup))
+    assert sentence in built.read(f"notebooks/{page}.ipynb")
 
 
 def test_the_placeholder_gives_no_colab_button(built: TinyBook) -> None:
@@ -242,22 +262,28 @@ def test_an_edited_output_fails_and_leaves_the_site(built: TinyBook) -> None:
     assert built.read("build/html/notebooks/02-two.html") == before
 
 
+SHARE, SUM = 'print(f"{2 / 3:.3f}")', "\n1 + 2\n"
+
+
 @pytest.mark.parametrize(
-    ("code", "error"),
+    ("page", "old", "code", "cell", "error"),
     [
-        ("raise ValueError('labels: found 100')", "ValueError: labels: found 100"),
-        ("import os; os._exit(1)", "the kernel died"),
+        ("02-two", SHARE, "raise ValueError('found 100')", 2, "ValueError: found 100"),
+        ("02-two", SHARE, "import os; os._exit(1)", 2, "the kernel died"),
+        ("solutions/01-one", SUM, "\n1 / 0\n", 1, "ZeroDivisionError: division by zero"),
     ],
 )
 def test_a_failing_cell_is_named_and_leaves_the_site(
-    built: TinyBook, code: str, error: str
+    built: TinyBook, page: str, old: str, code: str, cell: int, error: str
 ) -> None:
     before = built.read("build/html/notebooks/02-two.html")
-    with built.edited("notebooks/02-two.md", 'print(f"{2 / 3:.3f}")', code):
-        line = built.read("notebooks/02-two.md").splitlines().index(code) + 1
+    page = f"notebooks/{page}.md"
+    with built.edited(page, old, code):
+        code = code.strip()
+        line = built.read(page).splitlines().index(code) + 1
         exit_code, said = built.doit()
     assert exit_code != 0
-    assert f"notebooks/02-two.md:{line}: code cell 2 failed\n\n    {code}\n\n" in said
+    assert f"{page}:{line}: code cell {cell} failed\n\n    {code}\n\n" in said
     assert error in said
     assert "Traceback" not in said
     assert built.read("build/html/notebooks/02-two.html") == before

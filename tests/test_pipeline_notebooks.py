@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import nbformat
 import pytest
-from tiny_book import HEAD, ONE, write_tiny_book
+from tiny_book import HEAD, ONE, REPOSITORY, write_tiny_book
 
 from tools.book import Book
 from tools.colab import colab_notebook, keep_text
+from tools.directives import DIRECTIVES
 from tools.flatten import Flattener
 from tools.kernel import ExecutionError
-from tools.myst import MystError, parse
+from tools.myst import Directive, MystError, parse
 from tools.notebooks import write_if_changed
 from tools.page import page_notebook
 
@@ -26,6 +28,9 @@ LABELS = """
 (part)=
 ## A part
 
+(loose)=
+Text without a heading.
+
 ```{math}
 :label: eq-product
 p = q r
@@ -36,6 +41,15 @@ p = q r
 
 Promise and truth agree.
 :::
+
+::::{prf:proposition}
+:label: prop-sum
+
+```{math}
+:label: eq-inside
+s = t
+```
+::::
 
 :::{exercise} Count
 :label: ex-count
@@ -68,55 +82,61 @@ def flat(book: Book, markdown: str) -> str:
     return Flattener(book, "notebooks/02-two").flatten(markdown)
 
 
-@pytest.mark.parametrize(
-    ("markdown", "plain"),
-    [
-        (":::{note}\nLook.\n:::", "> **Note**\n>\n> Look."),
-        (":::{seealso}\nLook.\n:::", "> **See also**\n>\n> Look."),
-        ("```{tip}\nLook.\n```", "> **Tip**\n>\n> Look."),
-        (":::{admonition} A $t$\nLook.\n:::", "> **A $t$**\n>\n> Look."),
-        (
-            ":::{warning}\n:class: dropdown\nLook.\n:::",
-            "<details>\n<summary>Warning</summary>\n\nLook.\n\n</details>",
-        ),
-        (
-            ":::{dropdown} More\nLook.\n:::",
-            "<details>\n<summary>More</summary>\n\nLook.\n\n</details>",
-        ),
-        (
-            ":::{prf:definition} Calibration\n:label: def-calibration\nIt is.\n:::",
-            "> **Definition 2.1 (Calibration)**\n>\n> It is.",
-        ),
-        (":::{prf:proof}\nSee.\n:::", "> **Proof**\n>\n> See."),
-        (
-            ":::{exercise} Count\n:label: ex-count\nCount them.\n:::",
-            "> **Exercise 2.1 (Count)**\n>\n> Count them.",
-        ),
-        (
-            ":::{solution} ex-count\n:class: dropdown\nTen.\n:::",
-            "<details>\n<summary>Solution to Exercise 2.1</summary>\n\nTen.\n\n</details>",
-        ),
-        (
-            "```{solution-start} ex-count\n:class: dropdown\n```",
-            "**Solution to Exercise 2.1** (open the next cells)",
-        ),
-        ("```{solution-end}\n```", ""),
-        ("```{math}\n:label: eq-product\np = q r\n```", r"$$p = q r \tag{2.1}$$"),
-        ("```{math}\np =\n q\n```", "$$p = q$$"),
-        (
-            "::::{note}\nA\n:::{tip}\nB\n:::\n::::",
-            "> **Note**\n>\n> A\n>\n> > **Tip**\n> >\n> > B",
-        ),
-        (":::{note}\n$$\na = b\n$$\n:::", "> **Note**\n>\n> $$a = b$$"),
-        ("(here)=\n## Section", "## Section"),
-        ("```python\n{ref}`x` [^1]\n```", "```python\n{ref}`x` [^1]\n```"),
-        ("`` {ref}`x` `` and `{{ x }}`", "`` {ref}`x` `` and `{{ x }}`"),
-        ("$f[x](y)$ and $$a_{{b}}$$", "$f[x](y)$ and $$a_{{b}}$$"),
-        ("[a](https://example.org)", "[a](https://example.org)"),
-    ],
-)
+PLAIN = [
+    (":::{note}\nLook.\n:::", "> **Note**\n>\n> Look."),
+    (
+        ":::{note}\n:class: dropdown\nLook.\n:::",
+        "<details>\n<summary>Note</summary>\n\nLook.\n\n</details>",
+    ),
+    (
+        ":::{prf:definition} Of $t$\n:label: def-calibration\nIt is.\n:::",
+        "> **Definition 2.1 (Of $t$)**\n>\n> It is.",
+    ),
+    (":::{prf:proposition}\n:label: prop-sum\nIt is.\n:::", "> **Proposition 2.1**\n>\n> It is."),
+    (":::{prf:proof}\nSee.\n:::", "> **Proof**\n>\n> See."),
+    (
+        ":::{exercise} Count\n:label: ex-count\nCount them.\n:::",
+        "> **Exercise 2.1 (Count)**\n>\n> Count them.",
+    ),
+    (
+        ":::{solution} ex-count\n:class: dropdown\nTen.\n:::",
+        "<details>\n<summary>Solution to Exercise 2.1</summary>\n\nTen.\n\n</details>",
+    ),
+    (
+        "```{solution-start} ex-count\n:class: dropdown\n```",
+        "**Solution to Exercise 2.1** (open the next cells)",
+    ),
+    ("```{solution-end}\n```", ""),
+    (
+        "```{figure} x.svg\n:name: fig-map\n:alt: A map.\n\nA caption.\n```",
+        "![A map.](x.svg)\n\n**Figure 2.1.** A caption.",
+    ),
+    ("```{math}\n:label: eq-product\np = q r\n```", r"$$p = q r \tag{2.1}$$"),
+    ("```{math}\np =\n q\n```", "$$p = q$$"),
+    (
+        "::::{note}\n:::{prf:proof}\nA\n:::\nB\n::::",
+        "> **Note**\n>\n> > **Proof**\n> >\n> > A\n>\n> B",
+    ),
+    (":::{note}\n$$\na = b\n$$\n:::", "> **Note**\n>\n> $$a = b$$"),
+    ("(here)=\n## Section", "## Section"),
+    ("```python\n{ref}`x` [^1]\n```", "```python\n{ref}`x` [^1]\n```"),
+    ("````md\n```{tip}\nx\n```\n````", "````md\n```{tip}\nx\n```\n````"),
+    ("- a\n\n  ```python\n  b\n  ```", "- a\n\n  ```python\n  b\n  ```"),
+    ("`` {ref}`x` `` and `{{ x }}`", "`` {ref}`x` `` and `{{ x }}`"),
+    ("$f[x](y)$ and $$a_{{b}}$$", "$f[x](y)$ and $$a_{{b}}$$"),
+    ("[a](https://example.org)", "[a](https://example.org)"),
+]
+
+
+@pytest.mark.parametrize(("markdown", "plain"), PLAIN)
 def test_each_directive_has_a_plain_form(book: Book, markdown: str, plain: str) -> None:
     assert flat(book, markdown) == plain
+
+
+def test_each_row_of_the_table_is_tested() -> None:
+    blocks = [block for markdown, _ in PLAIN for block in parse(markdown)]
+    named = {block.name for block in blocks if isinstance(block, Directive)}
+    assert named == DIRECTIVES.keys() - {"code-cell"}
 
 
 @pytest.mark.parametrize(
@@ -124,9 +144,17 @@ def test_each_directive_has_a_plain_form(book: Book, markdown: str, plain: str) 
     [
         ("{ref}`part`", "A part", "notebooks/02-two.html#part"),
         ("{ref}`there <part>`", "there", "notebooks/02-two.html#part"),
+        ("{ref}`one`", "The first", "notebooks/01-one.html#one"),
+        ("{numref}`one`", "Chapter 1", "notebooks/01-one.html#one"),
+        ("{numref}`ex-add`", "Exercise 1.1", "notebooks/01-one.html#ex-add"),
+        ("{eq}`eq-solved`", "(2)", "notebooks/solutions/01-one.html#equation-eq-solved"),
+        ("{numref}`fig-icon`", "Figure 1", "notebooks/solutions/01-one.html#fig-icon"),
+        ("{doc}`solutions/01-one`", "Solutions: The first", "notebooks/solutions/01-one.html"),
         ("{ref}`ex-count`", "Exercise 2.1", "notebooks/02-two.html#ex-count"),
         ("{numref}`fig-map`", "Figure 2.1", "notebooks/02-two.html#fig-map"),
         ("{prf:ref}`def-calibration`", "Definition 2.1", "notebooks/02-two.html#def-calibration"),
+        ("{prf:ref}`prop-sum`", "Proposition 2.1", "notebooks/02-two.html#prop-sum"),
+        ("{eq}`eq-inside`", "(2.2)", "notebooks/02-two.html#equation-eq-inside"),
         ("{eq}`eq-sum`", "(1.1)", "notebooks/01-one.html#equation-eq-sum"),
         ("{doc}`01-one`", "The first", "notebooks/01-one.html"),
         ("{doc}`start </book/intro>`", "start", "book/intro.html"),
@@ -160,32 +188,71 @@ def test_images_take_the_repositorys_address_when_there_is_one(book: Book, publi
     assert flat(book, figure).endswith("**Figure 2.1.** Where A part stands.")
 
 
+def test_a_page_in_a_sub_folder_finds_the_others(book: Book, published: Book) -> None:
+    page = "notebooks/solutions/01-one"
+    assert book.chapters == ["notebooks/01-one", "notebooks/02-two", page]
+    assert Flattener(published, page).flatten("{doc}`../01-one`") == (
+        f"[The first]({SITE}notebooks/01-one.html)"
+    )
+    cells = colab_notebook(published, page).cells
+    text = "\n".join(cell.source for cell in cells)
+    assert f"]({URL}/raw/main/book/assets/favicon.svg)" in text
+    assert "**Solution to Exercise 1.1**" in text
+
+
+def test_chapters_of_one_name_have_their_own_parameters(book: Book) -> None:
+    profile = book.root / "notebooks/parameters/cpu.yml"
+    profile.write_text("01-one: {a: 1}\nsolutions/01-one: {b: 2}\n", "utf-8")
+    assert book.parameters("notebooks/01-one", "cpu") == {"a": 1}
+    assert book.parameters("notebooks/solutions/01-one", "cpu") == {"b": 2}
+    assert book.parameters("notebooks/02-two", "cpu") == {}
+
+
 @pytest.mark.parametrize(
-    "markdown",
+    ("markdown", "message"),
     [
-        "```{mermaid}\ngraph\n```",
-        ":::{margin}\nx\n:::",
-        "{glue:text}`x`",
-        "{cite:p}`nobody1900nothing`",
-        "{ref}`nowhere`",
-        "{doc}`03-three`",
-        "{{ substitution }}",
-        "% a comment",
-        "+++",
-        "text[^1]",
-        "$$a = b$$ (eq-x)",
-        "[here](#part)",
-        "[two](02-two.md)",
-        "- a\n\n  ```{note}\n  b\n  ```",
-        ":::{note}\nnever closed",
-        ":::{exercise} Without a label\nx\n:::",
-        ":::{figure} x.svg\n:name: fig-x\nWithout alt text.\n:::",
-        ":::{figure} x.svg\n:alt: >-\n  too long\n:name: fig-x\n:::",
-        "![](https://example.org/x.png)",
+        ("```{mermaid}\ngraph\n```", "directive {mermaid} has no plain form; these have: code-"),
+        (":::{tip}\nx\n:::", "directive {tip} has no plain form"),
+        (":::{dropdown} More\nx\n:::", "directive {dropdown} has no plain form"),
+        (":::{prf:theorem}\n:label: thm-x\nx\n:::", "directive {prf:theorem} has no plain form"),
+        ("{glue:text}`x`", "role {glue:text} has no plain form"),
+        ("{cite:p}`nobody1900nothing`", "no paper 'nobody1900nothing'"),
+        ("{ref}`nowhere`", "no label 'nowhere' in the book"),
+        ("{doc}`03-three`", "no page 'notebooks/03-three' in _toc.yml"),
+        ("{numref}`part`", "{numref}`part`: a section without number; write {ref}`title <part>`"),
+        ("{numref}`solutions-one`", "a chapter without number"),
+        ("{numref}`Picture <fig-map>`", "{numref}`fig-map`: a title"),
+        ("{ref}`loose`", "{ref}`loose`: no heading"),
+        ("{{ substitution }}", "`{{ substitution }}` has no plain form"),
+        ("% a comment", "`% a comment` has no plain form"),
+        ("+++", "`+++` has no plain form"),
+        ("text[^1]", "`[^1]` has no plain form"),
+        ("$$a = b$$ (eq-x)", "write the formula (eq-x) as {math}"),
+        ("[here](#part)", "`[here](#part)` has no plain form"),
+        ("[two](02-two.md)", "`[two](02-two.md)` has no plain form"),
+        ("- a\n\n  ```{note}\n  b\n  ```", "````{note}`: a directive begins at the start of its"),
+        ("> :::{note}\n> b\n> :::", "`> :::{note}`: a directive begins at the start of its line"),
+        ("::: note\nb\n:::", "`::: note`: write a directive as `:::{name} argument`"),
+        (":::{note}Title\nb\n:::", "`:::{note}Title`: write a directive as"),
+        (":::{note}\nnever closed", "`:::{note}` is never closed: end it with `:::`"),
+        (":::{note}\nnever closed\n\n", "`:::{note}` is never closed"),
+        ("::::{note}\ntoo short\n:::", "`::::{note}` is never closed: end it with `::::`"),
+        (":::{note}\nnot a fence\n    :::", "`:::{note}` is never closed"),
+        (":::{note}", "`:::{note}` is never closed"),
+        ("```python\nx = 1", "```python` is never closed"),
+        ("::::{note}\n:::{prf:proof}\nnever closed\n::::", "`:::{prf:proof}` is never closed"),
+        ("```{math}\n:label eq-x\na\n```", "{math}: Invalid options format"),
+        (":::{exercise} No label\nx\n:::", "{exercise} No label: give it a `:label:`"),
+        (":::{figure} x.svg\n:name: fig-x\nx\n:::", "{figure} x.svg: give it a `:alt:`"),
+        (
+            ":::{figure} x.svg\n:name: fig-x\n:alt: >-\n  too long\n:::",
+            "give it a `:alt:` (one of several lines stands between `---` lines)",
+        ),
+        ("![](https://example.org/x.png)", "write what it shows between the brackets"),
     ],
 )
-def test_what_has_no_plain_form_is_an_error(book: Book, markdown: str) -> None:
-    with pytest.raises(MystError):
+def test_what_has_no_plain_form_is_an_error(book: Book, markdown: str, message: str) -> None:
+    with pytest.raises(MystError, match=re.escape(message)):
         flat(book, markdown)
 
 
@@ -200,6 +267,9 @@ def test_options_are_read_in_both_notations() -> None:
     assert (block.options, block.body) == ({"name": "fig-x", "alt": "long text"}, "Body.")
     (block,) = parse(":::{figure} x.svg\n:name: fig-x\n\nBody.\n:::")
     assert (block.options, block.body) == ({"name": "fig-x"}, "Body.")
+    for tags in (":tags: [hide-input]", "---\ntags: [hide-input]\n---"):
+        (block,) = parse(f"{CELL}{tags}\n\nx = 1\n```")
+        assert (block.options, block.body) == ({"tags": ["hide-input"]}, "x = 1")
 
 
 def test_generation_is_deterministic_and_has_ids_by_position(book: Book) -> None:
@@ -311,5 +381,7 @@ def test_folded_code_is_folded_in_colab_too(tmp_path: Path) -> None:
 
 
 def test_the_head_of_the_example_is_that_of_the_chapters() -> None:
-    for chapter in Path(__file__).parents[1].glob("notebooks/[0-9]*.md"):
+    chapters = [*(REPOSITORY / "notebooks").rglob("*.md")]
+    assert chapters
+    for chapter in chapters:
         assert chapter.read_text("utf-8").startswith(HEAD), chapter

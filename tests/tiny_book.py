@@ -1,4 +1,4 @@
-"""A book of two short chapters with the settings of the real one, to test the pipeline on."""
+"""A book of two short chapters and a solution, with the settings of the real one, for tests."""
 
 from __future__ import annotations
 
@@ -32,6 +32,12 @@ a = 1
 c = a + b
 ```
 
+:::{exercise} Add
+:label: ex-add
+
+How much is it in {eq}`eq-sum`?
+:::
+
 ```{code-cell} python
 import calib_utils
 
@@ -58,10 +64,64 @@ fig, ax = plt.subplots(figsize=(2, 2))
 line = ax.plot([0, 1])
 ```
 
-{numref}`fig-line` rises. See {ref}`one`.
+{numref}`fig-line` rises. See {ref}`one`, which is {numref}`one`.
+
+:::{prf:proposition} Halves
+:label: prop-halves
+
+```{math}
+:label: eq-halves
+1 = 2 / 2
+```
+:::
+
+:::{prf:proof}
+By {prf:ref}`prop-halves` and {eq}`eq-halves`.
+:::
 
 ```{code-cell} python
 print(f"{2 / 3:.3f}")
+```
+"""
+
+SOLUTIONS = """
+(solutions-one)=
+# Solutions: The first
+
+{ref}`ex-add` is in {numref}`one`, {ref}`one`. Here is {numref}`fig-icon`, with {eq}`eq-solved`.
+
+```{solution-start} ex-add
+:class: dropdown
+```
+
+```{math}
+:label: eq-solved
+1 + 2 = 3
+```
+
+```{code-cell} python
+1 + 2
+```
+
+```{solution-end}
+```
+
+:::{figure} ../../book/assets/favicon.svg
+:name: fig-icon
+:alt: A curve below a diagonal.
+
+The icon.
+:::
+"""
+
+INTRO = """
+# The book
+
+{ref}`one` comes first.
+
+```{math}
+:label: eq-start
+0 = 0
 ```
 """
 
@@ -85,6 +145,9 @@ parts:
   - caption: Appendix
     chapters:
       - file: book/references
+  - caption: Solutions
+    chapters:
+      - file: notebooks/solutions/01-one
 """
 
 
@@ -96,11 +159,12 @@ def write_tiny_book(root: Path, one: str = ONE, two: str = TWO, url: str | None 
         if url
         else config,
         "_toc.yml": TOC,
-        "book/intro.md": "# The book\n\n{ref}`one` comes first.\n",
+        "book/intro.md": INTRO,
         "book/references.md": "# References\n\n```{bibliography}\n```\n",
         "book/references.bib": BIBLIOGRAPHY,
         "notebooks/01-one.md": HEAD + one,
         "notebooks/02-two.md": HEAD + two,
+        "notebooks/solutions/01-one.md": HEAD + SOLUTIONS,
         "notebooks/parameters/cpu.yml": "01-one: {a: 1}\n",
         "notebooks/parameters/gpu.yml": "01-one: {a: 5}\n",
         "calib_utils/__init__.py": "",

@@ -17,22 +17,22 @@ from urllib.parse import quote, urlsplit
 
 import yaml
 
+from tools.directives import Plain, label_of, row_of
 from tools.myst import Directive, MystError, Text, naming, parse
 
 PLACEHOLDER = "OWNER/REPOSITORY"
-TARGET = re.compile(r"^\((?P<label>[^)\s]+)\)=[ \t]*$\n*(?:#+ (?P<title>.+)$)?", re.MULTILINE)
+TARGET = re.compile(
+    r"^\((?P<label>[^)\s]+)\)=[ \t]*$\n*(?:(?P<level>#+) (?P<title>.+)$)?", re.MULTILINE
+)
 LABEL = re.compile(r"[a-z][a-z0-9-]*")
 TITLE = re.compile(r"^# (?P<title>.+)$", re.MULTILINE)
-# The kinds of a sphinx-proof directive, all numbered but the proof.
-PROOFS = [
-    *("prf:definition", "prf:theorem", "prf:proposition", "prf:lemma", "prf:corollary"),
-    *("prf:example", "prf:remark", "prf:algorithm", "prf:proof"),
-]
+# Kinds of labels beside the numbered directives: above a page's title, and elsewhere.
+CHAPTER, SECTION = "Chapter", "Section"
 
 
 @dataclass(frozen=True)
 class Label:
-    """What a reference needs: kind, `Figure 2.1` (empty for a section), title and page."""
+    """What a reference needs: kind, `Figure 2.1` (empty without number), title and page."""
 
     kind: str
     name: str
@@ -69,7 +69,9 @@ class Book:
         if not path.exists():
             known = ", ".join(sorted(file.stem for file in path.parent.glob("*.yml")))
             raise SystemExit(f"no profile {profile!r}: notebooks/parameters has {known}")
-        return (yaml.safe_load(path.read_text("utf-8")) or {}).get(Path(page).name, {})
+        return (yaml.safe_load(path.read_text("utf-8")) or {}).get(
+            page.removeprefix("notebooks/"), {}
+        )
 
     @property
     def repository(self) -> str | None:
@@ -106,18 +108,22 @@ class Book:
         for page, number in self.pages.items():
             with naming(page):
                 for kind, label, title in _labelled(self.source(page)):
-                    name = ""
-                    if kind != "section":
-                        counts[number, kind] += 1
-                        count = f"{number}." if number else ""
-                        name = f"{kind.capitalize()} {count}{counts[number, kind]}"
                     if label in labels:
                         raise MystError(f"label {label!r} is in {labels[label].page}.md too")
-                    if label and not LABEL.fullmatch(label):
+                    if not LABEL.fullmatch(label):
                         raise MystError(f"label {label!r}: use a-z, 0-9 and hyphens only")
-                    if label:
-                        labels[label] = Label(kind, name, title, page)
+                    counts[number, kind] += 1
+                    name = self._name(kind, number, counts[number, kind])
+                    labels[label] = Label(kind, name, title, page)
         return labels
+
+    def _name(self, kind: str, chapter: int | None, count: int) -> str:
+        """Such as `Figure 2.1`; `Figure 1` on a page without number."""
+        if kind == SECTION or (kind == CHAPTER and chapter is None):
+            return ""
+        if kind == CHAPTER:
+            return self.config["sphinx"]["config"]["numfig_format"]["section"] % chapter
+        return f"{kind} {count}" if chapter is None else f"{kind} {chapter}.{count}"
 
     @cached_property
     def papers(self) -> dict[str, tuple[str, str, str]]:
@@ -141,28 +147,18 @@ def _pages(toc_file: Path) -> Iterator[tuple[str, int | None]]:
 
 
 def _labelled(markdown: str) -> Iterator[tuple[str, str, str]]:
-    """Kind, label and title of all that is numbered or can be referred to, in order."""
+    """Kind, label and title of all that can be referred to, in order."""
     for block in parse(markdown):
         if isinstance(block, Text):
             for target in TARGET.finditer(block.text):
-                yield "section", target["label"], target["title"] or ""
+                kind = CHAPTER if target["level"] == "#" else SECTION
+                yield kind, target["label"], target["title"] or ""
         elif isinstance(block, Directive):
-            label = block.options.get("label", block.options.get("name", ""))
-            if block.name == "code-cell":
-                figure = figure_of(block.options)
-                if figure:
-                    yield "figure", figure.get("name", ""), ""
-            elif block.name == "math":
-                if label:
-                    yield "equation", label, ""
-            elif block.name == "figure":
-                yield "figure", label, ""
-            elif block.name == "exercise":
-                yield "exercise", label, block.argument
-            elif block.name in PROOFS:
-                if block.name != "prf:proof":
-                    yield block.name.removeprefix("prf:"), label, block.argument
-            else:
+            row = row_of(block)
+            if row and (label := label_of(row, block)):
+                yield row.name, label, block.argument
+            # Pages that are no chapters may have directives without a row.
+            if row is None or row.plain is Plain.BOX:
                 yield from _labelled(block.body)
 
 

@@ -124,7 +124,8 @@ def _engine(status: Status) -> type[NBClientEngine]:
 
 def _explain(source: Path, count: int, code: str, what: str) -> str:
     """Name the file and line that the author can open, the cell, its code, and the error."""
-    chapter = Path("notebooks") / f"{source.stem}.md"
+    folders = source.parts[source.parts.index("notebooks") : -1]
+    chapter = Path(*folders, f"{source.stem}.md")
     before, found, _ = chapter.read_text("utf-8").partition(code)
     line = f":{before.count(chr(10)) + 1}" if found else ""
     lines = code.strip().splitlines()

@@ -9,11 +9,11 @@ from __future__ import annotations
 import posixpath
 import re
 
-from tools.book import PROOFS, Book, Label
+from tools.book import CHAPTER, SECTION, Book, Label
+from tools.directives import DIRECTIVES, Plain, Row, label_of, row_of
 from tools.myst import Code, Directive, MystError, Text, parse
 
-SEE = "CONTRIBUTING.md lists what has one"
-ADMONITIONS = ["note", "tip", "important", "warning", "seealso", "admonition"]
+SEE = "CONTRIBUTING.md says what has one"
 # A role; or code or a formula, in which nothing is a role or a link.
 SPAN = re.compile(
     r"\{(?P<role>[\w:-]+)\}`(?P<content>[^`]+)`"
@@ -25,7 +25,6 @@ SPAN = re.compile(
 EXPLICIT_TITLE = re.compile(r"^(?P<title>.+?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
 IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<path>[^)\s]+)\)")
 DISPLAY_MATH = re.compile(r"\$\$(?P<formula>.+?)\$\$", re.DOTALL)
-INDENTED = re.compile(r"^\s+[`:~]{3,}\{.*$", re.MULTILINE)
 # MyST that a plain Markdown reader shows as source.
 LEFT_OVER = re.compile(
     r"^%.*$|^\+\+\+.*$"  # a comment or a block break
@@ -60,53 +59,50 @@ class Flattener:
         return re.sub(r"\n{3,}", "\n\n", "\n".join(parts)).strip("\n")
 
     def _directive(self, block: Directive) -> str:
-        name, title = block.name, self._text(block.argument)
-        if name in ADMONITIONS or name == "dropdown":
-            head = {"seealso": "See also"}.get(name, title or name.capitalize())
-            return self._boxed(head, block)
-        if name in PROOFS or name == "exercise":
-            return self._boxed(self._head(block, title), block)
-        if name == "solution":
-            return self._boxed(f"Solution to {self._label(block.argument).name}", block)
-        if name == "solution-start":
-            return f"**Solution to {self._label(block.argument).name}** (open the next cells)"
-        if name == "solution-end":
-            return ""
-        if name == "math":
-            return self._math(block)
-        if name == "figure":
-            return self._figure(block)
-        raise MystError(f"directive {{{name}}} has no plain form; {SEE}")
+        row = row_of(block)
+        if row is None:
+            known = ", ".join(DIRECTIVES)
+            raise MystError(f"directive {{{block.name}}} has no plain form; these have: {known}")
+        match row.plain:
+            case Plain.BOX:
+                return self._boxed(self._head(row, block), block)
+            case Plain.LINE:
+                return f"**{self._head(row, block)}** (open the next cells)"
+            case Plain.FORMULA:
+                return self._math(label_of(row, block), block)
+            case Plain.PICTURE:
+                return self._figure(label_of(row, block), block)
+            case Plain.NOTHING:
+                return ""
+            case Plain.CELL:
+                raise MystError("a {code-cell} begins at the start of its line, in no directive")
 
-    def _head(self, block: Directive, title: str) -> str:
-        if block.name == "prf:proof":
-            return f"Proof ({title})" if title else "Proof"
-        if "label" not in block.options:
-            raise MystError(f"give the {{{block.name}}} {block.argument!r} a `:label:`")
-        name = self._label(block.options["label"]).name
+    def _head(self, row: Row, block: Directive) -> str:
+        if row.of_label:
+            return f"{row.name} {self._label(block.argument).name}"
+        label, title = label_of(row, block), self._text(block.argument)
+        name = self._label(label).name if label else row.name
         return f"{name} ({title})" if title else name
 
     def _boxed(self, head: str, block: Directive) -> str:
         """A block quote, or `<details>` where the page folds the text as well."""
         body = self.flatten(block.body)
-        if block.is_dropdown or block.name == "dropdown":
+        if block.is_dropdown:
             return f"\n<details>\n<summary>{head}</summary>\n\n{body}\n\n</details>\n"
         # A formula of several lines breaks inside a block quote.
         body = DISPLAY_MATH.sub(lambda found: f"$${' '.join(found['formula'].split())}$$", body)
         lines = [f"**{head}**", "", *body.split("\n")]
         return "\n" + "\n".join(f"> {line}".rstrip() for line in lines) + "\n"
 
-    def _math(self, block: Directive) -> str:
+    def _math(self, label: str, block: Directive) -> str:
         formula = " ".join(block.body.split())
-        if "label" in block.options:
-            formula += rf" \tag{{{self._label(block.options['label']).number}}}"
+        if label:
+            formula += rf" \tag{{{self._label(label).number}}}"
         return f"\n$${formula}$$\n"
 
-    def _figure(self, block: Directive) -> str:
-        if not block.options.get("alt") or not block.options.get("name"):
-            raise MystError(f"figure {block.argument}: give it an `:alt:` and a `:name: fig-…`")
+    def _figure(self, label: str, block: Directive) -> str:
         image = f"![{block.options['alt']}]({self._image(block.argument)})"
-        return f"\n{image}\n\n{self.caption(block.options['name'], block.body)}\n"
+        return f"\n{image}\n\n{self.caption(label, block.body)}\n"
 
     def caption(self, name: str, caption: str) -> str:
         """The caption of a figure: in the notebook it is a cell of its own."""
@@ -115,8 +111,6 @@ class Flattener:
     def _text(self, text: str) -> str:
         # Targets go; links reach them in the published book.
         text = re.sub(r"^\([^)\s]+\)=[ \t]*\n?", "", text, flags=re.MULTILINE)
-        if indented := INDENTED.search(text):
-            raise MystError(f"`{indented[0].strip()}`: a directive begins at the start of its line")
         kept: list[str] = []
 
         def keep(found: re.Match[str]) -> str:
@@ -153,12 +147,23 @@ class Flattener:
             page = posixpath.normpath(posixpath.join("/", posixpath.dirname(self.page), target))[1:]
             return self._link(title or self.book.title(page), page)
         if role in ("ref", "numref", "eq", "prf:ref"):
-            label = self._label(target)
-            text = f"({label.number})" if label.kind == "equation" else label.name or label.title
-            # Sphinx puts "equation-" before the anchor of a formula.
-            anchor = f"equation-{target}" if label.kind == "equation" else target
-            return self._link(title or text, label.page, anchor)
+            return self._reference(role, title, target)
         raise MystError(f"role {{{role}}} has no plain form; {SEE}")
+
+    def _reference(self, role: str, title: str, target: str) -> str:
+        label = self._label(target)
+        if role == "numref" and (title or not label.name):
+            why = "a title" if title else f"a {label.kind.lower()} without number"
+            raise MystError(f"{{numref}}`{target}`: {why}; write {{ref}}`title <{target}>`")
+        # {ref} to a heading gives its title, to anything else its number.
+        is_heading = label.kind in (CHAPTER, SECTION) and role != "numref"
+        text = label.title if is_heading else label.name
+        if not title and not text:
+            raise MystError(f"{{ref}}`{target}`: no heading; write {{ref}}`title <{target}>`")
+        if label.kind == DIRECTIVES["math"].name:
+            # Sphinx puts "equation-" before the anchor of a formula.
+            return self._link(title or f"({label.number})", label.page, f"equation-{target}")
+        return self._link(title or text, label.page, target)
 
     def _link(self, text: str, page: str, anchor: str = "") -> str:
         """A link into the published book; only its text while the book has no address."""

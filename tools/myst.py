@@ -1,22 +1,26 @@
 """The part of MyST Markdown that the course uses: directives, code fences and the text between.
 
-A directive is a fence of backticks or colons with a name in braces. Directives nest; code
-fences do not, and nothing inside them is MyST.
+It is read by the libraries that read it for the page: markdown-it-py and myst-parser.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import yaml
+from docutils.parsers.rst.directives.misc import TestDirective
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from myst_parser.config.main import MdParserConfig
+from myst_parser.parsers.directives import parse_directive_text
+from myst_parser.parsers.mdit import create_md_parser
 
-FENCE = re.compile(r"^(?P<fence>`{3,}|~{3,}|:{3,})(?P<info>.*)$")
-DIRECTIVE = re.compile(r"^\{(?P<name>[\w:-]+)\}[ \t]*(?P<argument>.*)$")
-OPTION = re.compile(r"^:(?P<key>[\w-]+):[ \t]*(?P<value>.*)$")
+CONFIG = MdParserConfig(enable_extensions={"colon_fence", "dollarmath"})
+MARKDOWN = create_md_parser(CONFIG, RendererHTML)
+# Where blocks begin and end is all that is asked.
+MARKDOWN.core.ruler.enableOnly(["normalize", "block"])
 
 
 class MystError(ValueError):
@@ -55,6 +59,9 @@ class Directive:
     body: str
     options: dict[str, Any] = field(default_factory=dict)
 
+    def __str__(self) -> str:
+        return f"{{{self.name}}} {self.argument}".strip()
+
     @property
     def is_dropdown(self) -> bool:
         return "dropdown" in self.options.get("class", "").split()
@@ -64,50 +71,46 @@ def parse(markdown: str) -> Iterator[Text | Code | Directive]:
     """Split Markdown into text, code fences and directives, in order.
 
     Raises:
-        MystError: A fence is never closed.
+        MystError: A fence is never closed or stands inside a list or a quote, or options that
+            cannot be read.
     """
     lines = markdown.split("\n")
-    text: list[str] = []
-    position = 0
-    while position < len(lines):
-        opening = FENCE.match(lines[position])
-        if opening is None:
-            text.append(lines[position])
-            position += 1
+    done = 0
+    for token in MARKDOWN.parse(markdown + "\n"):
+        if token.type not in ("fence", "colon_fence") or token.map is None:
             continue
-        end = _closing_line(lines, position, opening["fence"])
-        if text:
-            yield Text("\n".join(text))
-            text = []
-        head = DIRECTIVE.match(opening["info"].strip())
-        if head is None:
-            yield Code("\n".join(lines[position : end + 1]))
+        start, end = token.map
+        opening = lines[start].strip()
+        name, _, argument = token.info.strip().partition(" ")
+        is_directive = name.startswith("{") or token.type == "colon_fence"
+        if token.level:
+            if is_directive:
+                raise MystError(f"`{opening}`: a directive begins at the start of its line")
+            continue  # code in a list is part of the text
+        # At the end of the text, markdown-it closes a fence by itself.
+        if end - start != token.content.count("\n") + 2:
+            raise MystError(f"`{opening}` is never closed: end it with `{token.markup}`")
+        if is_directive and not (name.startswith("{") and name.endswith("}")):
+            raise MystError(f"`{opening}`: write a directive as `{token.markup}{{name}} argument`")
+        if done < start:
+            yield Text("\n".join(lines[done:start]))
+        if is_directive:
+            yield _directive(name[1:-1], argument.strip(), token)
         else:
-            options, body = _options_and_body(lines[position + 1 : end])
-            yield Directive(head["name"], head["argument"].strip(), body, options)
-        position = end + 1
-    if text:
-        yield Text("\n".join(text))
+            yield Code("\n".join(lines[start:end]))
+        done = end
+    if done < len(lines):
+        yield Text("\n".join(lines[done:]))
 
 
-def _closing_line(lines: list[str], start: int, fence: str) -> int:
-    """Find the line that closes a fence: the first one at least as long, of the same sign."""
-    closing = re.compile(rf"^{re.escape(fence[0])}{{{len(fence)},}}\s*$")
-    for number in range(start + 1, len(lines)):
-        if closing.match(lines[number]):
-            return number
-    raise MystError(f"`{lines[start]}` is never closed: end it with `{fence}`")
-
-
-def _options_and_body(lines: list[str]) -> tuple[dict[str, Any], str]:
-    if lines and lines[0] == "---" and "---" in lines[1:]:
-        end = lines.index("---", 1)
-        body = "\n".join(lines[end + 1 :]).strip("\n")
-        return yaml.safe_load("\n".join(lines[1:end])) or {}, body
-    options: dict[str, Any] = {}
-    while lines and (option := OPTION.match(lines[0])):
-        if option["value"].strip() in (">", ">-", "|", "|-"):
-            raise MystError(f"`{lines[0]}`: write options of several lines between `---` lines")
-        options[option["key"]] = option["value"].strip()
-        lines = lines[1:]
-    return options, "\n".join(lines).strip("\n")
+def _directive(name: str, argument: str, token: Token) -> Directive:
+    # A fence that begins with another one: its colons are no option.
+    content = f"\n{token.content}" if token.content.startswith(":::") else token.content
+    # TestDirective takes all options, as they are written; myst-nb reads those of a cell as YAML.
+    found = parse_directive_text(
+        TestDirective, argument, content, validate_options=name != "code-cell"
+    )
+    block = Directive(name, argument, "\n".join(found.body).strip("\n"), found.options)
+    if found.warnings:
+        raise MystError(f"{block}: {found.warnings[0].msg}")
+    return block
