@@ -100,10 +100,11 @@ def test_a_wrong_bin_edge_fails_the_chapter_that_computes_with_it(tmp_path: Path
     """The stored outputs see a library whose bins are closed on the left."""
     page = "notebooks/ece-and-mce"
     shutil.copytree(ROOT / "calib_utils", tmp_path / "calib_utils")
-    with (tmp_path / "calib_utils/metrics.py").open("a", encoding="utf-8") as file:
+    with (tmp_path / "calib_utils/metrics/__init__.py").open("a", encoding="utf-8") as file:
         file.write(
             "\n\n_right_closed = reliability_bins\n\n\n"
             "def reliability_bins(confidences, correct, *args, **kwargs):\n"
+            "    import numpy as np\n"
             "    above = np.nextafter(np.asarray(confidences), 2).clip(max=1)\n"
             "    return _right_closed(above, correct, *args, **kwargs)\n"
         )
