@@ -293,6 +293,27 @@ def test_cells_that_would_escape_a_check_are_errors(tmp_path: Path, cell: str) -
         page_notebook(book, "notebooks/01-one")
 
 
+def test_each_exercise_is_followed_by_a_place_for_the_answer(tmp_path: Path) -> None:
+    exercise = ":::{{exercise}} Number {0}\n:label: ex-{0}\n\nCount to {0}.\n:::\n"
+    nested = "::::{exercise} Three\n:label: ex-three\n:::{note}\nCount.\n:::\nMore.\n::::\n"
+    source = f"# One\n\n{exercise.format('one')}\n{exercise.format('two')}\n{nested}\nThe end.\n"
+    solutions = f"{exercise.format('four')}\n{CELL}1\n```\n"
+    root = write_tiny_book(tmp_path, source, LABELS)
+    (root / "notebooks/solutions/02-two.md").write_text(f"{HEAD}\n# Four\n\n{solutions}", "utf-8")
+    book = Book(root)
+    cells = colab_notebook(book, "notebooks/01-one").cells
+    assert [cell.source.splitlines()[-1] for cell in cells] == [
+        *("> Count to one.", "# Your answer", "> Count to two.", "# Your answer"),
+        *("> More.", "# Your answer", "The end."),
+    ]
+    assert {cell.cell_type for cell in cells[1::2]} == {"code"}
+    for notebook in (
+        page_notebook(book, "notebooks/01-one"),
+        colab_notebook(book, "notebooks/solutions/02-two"),
+    ):
+        assert "Your answer" not in nbformat.writes(notebook)
+
+
 def test_folded_code_is_folded_in_colab_too(tmp_path: Path) -> None:
     gates = "```{{solution-{}}} ex-count\n:class: dropdown\n```\n"
     source = (
@@ -311,5 +332,7 @@ def test_folded_code_is_folded_in_colab_too(tmp_path: Path) -> None:
 
 
 def test_the_head_of_the_example_is_that_of_the_chapters() -> None:
-    for chapter in Path(__file__).parents[1].glob("notebooks/[0-9]*.md"):
+    chapters = list(Path(__file__).parents[1].glob("notebooks/**/*.md"))
+    assert chapters
+    for chapter in chapters:
         assert chapter.read_text("utf-8").startswith(HEAD), chapter

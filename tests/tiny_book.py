@@ -1,4 +1,4 @@
-"""A book of two short chapters with the settings of the real one, to test the pipeline on."""
+"""A book to test the pipeline on: two short chapters, solutions, the settings of the real one."""
 
 from __future__ import annotations
 
@@ -63,6 +63,37 @@ line = ax.plot([0, 1])
 ```{code-cell} python
 print(f"{2 / 3:.3f}")
 ```
+
+:::{exercise} Count
+:label: ex-count
+
+How many points has the line?
+:::
+
+{doc}`solutions/02-two` has the answer.
+"""
+
+SOLUTIONS = """
+# Solutions: The second
+
+```{code-cell} python
+ends = [0, 1]
+```
+
+```{solution-start} ex-count
+:class: dropdown
+```
+
+Its ends, which are
+
+```{code-cell} python
+len(ends)
+```
+
+points.
+
+```{solution-end}
+```
 """
 
 BIBLIOGRAPHY = """
@@ -82,6 +113,9 @@ parts:
     chapters:
       - file: notebooks/01-one
       - file: notebooks/02-two
+  - caption: Solutions
+    chapters:
+      - file: notebooks/solutions/02-two
   - caption: Appendix
     chapters:
       - file: book/references
@@ -101,6 +135,7 @@ def write_tiny_book(root: Path, one: str = ONE, two: str = TWO, url: str | None 
         "book/references.bib": BIBLIOGRAPHY,
         "notebooks/01-one.md": HEAD + one,
         "notebooks/02-two.md": HEAD + two,
+        "notebooks/solutions/02-two.md": HEAD + SOLUTIONS,
         "notebooks/parameters/cpu.yml": "01-one: {a: 1}\n",
         "notebooks/parameters/gpu.yml": "01-one: {a: 5}\n",
         "calib_utils/__init__.py": "",

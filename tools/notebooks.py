@@ -2,7 +2,7 @@
 
     python -m tools.notebooks              write all notebooks that the sources have outgrown
     python -m tools.notebooks --execute    run them too, and store their text outputs
-    python -m tools.notebooks ece-and-mce …   only these pages
+    python -m tools.notebooks ece-and-mce solutions/ece-and-mce …   only these pages
 
 `build/notebooks/NAME.ipynb` becomes the page; `notebooks/NAME.ipynb` is committed, for Colab.
 """
@@ -47,7 +47,7 @@ def make(book: Book, page: str, execute: bool) -> None:
     if execute:
         from tools.execute import run  # brings papermill, which takes a second
 
-        executed = run(path, Path("build/reference") / path, "png")
+        executed = run(page, path, Path("build/reference") / path, "png")
         for cell, ran in zip(notebook.cells, executed.cells, strict=True):
             if cell.cell_type == "code":
                 cell.outputs = keep_text(ran.outputs)

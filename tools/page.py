@@ -25,6 +25,11 @@ def chosen(book: Book, names: list[str]) -> list[str]:
     return [page for name, page in pages.items() if name in names or not names]
 
 
+def is_solutions(page: str) -> bool:
+    """Whether a page solves the exercises of the chapter with its name."""
+    return page.startswith("notebooks/solutions/")
+
+
 def page_notebook(book: Book, page: str) -> NotebookNode:
     """Read the source of a page for papermill to run."""
     notebook = jupytext.reads(book.source(page), fmt="md:myst")

@@ -28,7 +28,7 @@ IGNORED = "D,E402,RUF001"
 OPTIONS = [
     *("--config", str(ROOT / "pyproject.toml"), "--config", f"line-length = {COLUMNS}"),
     *("--config", 'lint.isort.known-first-party = ["calib_utils"]'),
-    *("--no-cache", "--quiet"),
+    "--no-cache",
 ]
 
 
