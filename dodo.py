@@ -98,10 +98,6 @@ def everything(folder):
     return [path for path in files if "__pycache__" not in path.parts]
 
 
-def named(page):
-    return page.removeprefix("notebooks/")
-
-
 def reads(page):
     """What a chapter's outputs depend on beside its notebook."""
     library = everything("calib_utils") if "calib_utils" in book.source(page) else []
@@ -144,7 +140,7 @@ def task_papermill():
             "file_dep": [BUILD / f"{page}.ipynb", *reads(page), *tools("execute")],
             "uptodate": [config_changed(book.parameters(page, PROFILE))],
             "targets": [BUILD / "executed" / PROFILE / f"{page}.ipynb"],
-            "title": lambda task, page=page: f"run {named(page)} ({PROFILE})",
+            "title": lambda task, page=page: f"run {page.partition('/')[2]} ({PROFILE})",
         }
 
 
@@ -157,7 +153,9 @@ def task_nbval():
             # A cell that fails is told once, and in fewer lines, by the step before.
             "task_dep": ["notebooks", f"papermill:{page}"],
             "file_dep": [f"{page}.ipynb", *reads(page), *tools("compare")],
-            "title": lambda task, page=page: f"compare {named(page)} with its stored outputs",
+            "title": lambda task, page=page: (
+                f"compare {page.partition('/')[2]} with its stored outputs"
+            ),
         }
 
 

@@ -78,8 +78,8 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     assert book.steps() == {
         *(MAKE, BUILD, "run 01-one (cpu)", "run 02-two (cpu)"),
         *("compare 01-one with its stored outputs", "compare 02-two with its stored outputs"),
-        "run solutions/02-two (cpu)",
-        "compare solutions/02-two with its stored outputs",
+        "run solutions/01-one (cpu)",
+        "compare solutions/01-one with its stored outputs",
     }
     return book
 
@@ -98,14 +98,12 @@ def test_the_site_shows_executed_chapters(built: TinyBook) -> None:
 
 
 def test_a_solution_stands_on_its_own_page(built: TinyBook) -> None:
-    page = built.read("build/html/notebooks/solutions/02-two.html")
-    assert 'Solution to<a class="reference internal" href="../02-two.html#ex-count">' in page
-    assert " Exercise 2.1 (Count)</a>" in page
-    assert "len</span>" in page
-    assert "solutions/02-two.html" in built.read("build/html/notebooks/02-two.html")
+    page = built.read("build/html/notebooks/solutions/01-one.html")
+    assert 'Solution to<a class="reference internal" href="../01-one.html#ex-add">' in page
+    assert " Exercise 1.1 (Add)</a>" in page
     # The page asks; the notebook for Colab has a place for the answer, too.
-    assert "Your answer" not in built.read("build/html/notebooks/02-two.html")
-    assert "# Your answer" in built.read("notebooks/02-two.ipynb")
+    assert "Your answer" not in built.read("build/html/notebooks/01-one.html")
+    assert "# Your answer" in built.read("notebooks/01-one.ipynb")
 
 
 def test_the_placeholder_gives_no_colab_button(built: TinyBook) -> None:
@@ -197,11 +195,12 @@ def test_a_failing_cell_is_named_and_leaves_the_site(
 
 
 def test_a_failing_solution_is_named_by_its_source(built: TinyBook) -> None:
-    with built.edited("notebooks/solutions/02-two.md", "len(ends)", "len(end)"):
-        code, said = built.doit("papermill:notebooks/solutions/02-two")
-        line = built.read("notebooks/solutions/02-two.md").splitlines().index("len(end)") + 1
+    page = "notebooks/solutions/01-one"
+    with built.edited(f"{page}.md", "} python\n1 + 2", "} python\n1 + two"):
+        line = built.read(f"{page}.md").splitlines().index("1 + two") + 1
+        code, said = built.doit(f"papermill:{page}")
     assert code != 0
-    assert f"notebooks/solutions/02-two.md:{line}: code cell 2 failed" in said
+    assert f"{page}.md:{line}: code cell 1 failed" in said
 
 
 def test_a_picture_without_alt_text_fails(built: TinyBook) -> None:

@@ -110,8 +110,8 @@ def test_code_that_does_not_parse_is_a_finding(tmp_path: Path) -> None:
 def test_pages_are_chosen_by_name(tmp_path: Path) -> None:
     book = tiny(tmp_path, SOURCE)
     assert chosen(book, []) == book.chapters
-    solutions = chosen(book, ["solutions/02-two", "01-one"])
-    assert solutions == [PAGE, "notebooks/solutions/02-two"]
+    solutions = chosen(book, ["solutions/01-one", "01-one"])
+    assert solutions == [PAGE, "notebooks/solutions/01-one"]
     with pytest.raises(
         MystError, match=r"no notebook one in _toc\.yml; it has 01-one, 02-two, sol"
     ):

@@ -32,6 +32,12 @@ a = 1
 c = a + b
 ```
 
+:::{exercise} Add
+:label: ex-add
+
+How much is it? {doc}`solutions/01-one` has the answer.
+:::
+
 ```{code-cell} python
 import calib_utils
 
@@ -63,34 +69,18 @@ line = ax.plot([0, 1])
 ```{code-cell} python
 print(f"{2 / 3:.3f}")
 ```
-
-:::{exercise} Count
-:label: ex-count
-
-How many points has the line?
-:::
-
-{doc}`solutions/02-two` has the answer.
 """
 
 SOLUTIONS = """
-# Solutions: The second
+# Solutions: The first
 
-```{code-cell} python
-ends = [0, 1]
-```
-
-```{solution-start} ex-count
+```{solution-start} ex-add
 :class: dropdown
 ```
 
-Its ends, which are
-
 ```{code-cell} python
-len(ends)
+1 + 2
 ```
-
-points.
 
 ```{solution-end}
 ```
@@ -113,12 +103,12 @@ parts:
     chapters:
       - file: notebooks/01-one
       - file: notebooks/02-two
-  - caption: Solutions
-    chapters:
-      - file: notebooks/solutions/02-two
   - caption: Appendix
     chapters:
       - file: book/references
+  - caption: Solutions
+    chapters:
+      - file: notebooks/solutions/01-one
 """
 
 
@@ -135,7 +125,7 @@ def write_tiny_book(root: Path, one: str = ONE, two: str = TWO, url: str | None 
         "book/references.bib": BIBLIOGRAPHY,
         "notebooks/01-one.md": HEAD + one,
         "notebooks/02-two.md": HEAD + two,
-        "notebooks/solutions/02-two.md": HEAD + SOLUTIONS,
+        "notebooks/solutions/01-one.md": HEAD + SOLUTIONS,
         "notebooks/parameters/cpu.yml": "01-one: {a: 1}\n",
         "notebooks/parameters/gpu.yml": "01-one: {a: 5}\n",
         "calib_utils/__init__.py": "",

@@ -69,7 +69,9 @@ class Book:
         if not path.exists():
             known = ", ".join(sorted(file.stem for file in path.parent.glob("*.yml")))
             raise SystemExit(f"no profile {profile!r}: notebooks/parameters has {known}")
-        return (yaml.safe_load(path.read_text("utf-8")) or {}).get(Path(page).name, {})
+        return (yaml.safe_load(path.read_text("utf-8")) or {}).get(
+            page.removeprefix("notebooks/"), {}
+        )
 
     @property
     def repository(self) -> str | None:

@@ -21,23 +21,18 @@ from papermill.exceptions import PapermillExecutionError
 
 from tools.book import Book, figure_of
 from tools.kernel import ExecutionError, Status, heartbeat, kernel_environment
-from tools.page import is_solutions
 
 BUILD = Path("build")
 
 
 def run(
-    page: str,
-    source: Path,
-    target: Path,
-    figures: str,
-    parameters: dict[str, Any] | None = None,
+    source: Path, target: Path, figures: str, parameters: dict[str, Any] | None = None
 ) -> NotebookNode:
-    """Execute a notebook of `page` in the folder `notebooks/`; write `target` once all has run."""
+    """Execute `source` in the folder `notebooks/`; write `target` once every cell has run."""
     os.environ.update(kernel_environment(figures))
     unfinished = target.with_suffix(".part.ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with heartbeat(page.removeprefix("notebooks/")) as status:
+    with heartbeat(source.stem) as status:
         papermill_engines.register("course", _engine(status))
         try:
             notebook = papermill.execute_notebook(
@@ -51,10 +46,10 @@ def run(
             )
         except PapermillExecutionError as error:
             what = f"{error.ename}: {error.evalue}"
-            raise ExecutionError(_explain(page, error.exec_count, error.source, what)) from error
+            raise ExecutionError(_explain(source, error.exec_count, error.source, what)) from error
         except DeadKernelError as error:
             what = f"the kernel died ({error})"
-            raise ExecutionError(_explain(page, status.count, status.source, what)) from error
+            raise ExecutionError(_explain(source, status.count, status.source, what)) from error
     unfinished.replace(target)
     return notebook
 
@@ -64,15 +59,13 @@ def run_page(page: str, profile: str) -> None:
     source = BUILD / f"{page}.ipynb"
     defaults = parameters_of(nbformat.read(source, as_version=4))
     parameters = Book().parameters(page, profile)
-    if is_solutions(page):  # those of its chapter, as far as its cells use them
-        parameters = {name: parameters[name] for name in parameters if name in defaults}
     if unknown := parameters.keys() - defaults.keys():
         raise ExecutionError(
             f"{page}: its parameters cell does not have {', '.join(sorted(unknown))}, which "
             f"notebooks/parameters/{profile}.yml gives; it has {', '.join(defaults) or 'none'}"
         )
     target = BUILD / "executed" / profile / f"{page}.ipynb"
-    notebook = run(page, source, target, "svg", parameters)
+    notebook = run(source, target, "svg", parameters)
     for cell in notebook.cells:
         check_pictures(cell, page)
     if parameters == defaults:
@@ -129,14 +122,16 @@ def _engine(status: Status) -> type[NBClientEngine]:
     return Engine
 
 
-def _explain(page: str, count: int, code: str, what: str) -> str:
+def _explain(source: Path, count: int, code: str, what: str) -> str:
     """Name the file and line that the author can open, the cell, its code, and the error."""
-    before, found, _ = Path(f"{page}.md").read_text("utf-8").partition(code)
+    folders = source.parts[source.parts.index("notebooks") : -1]
+    chapter = Path(*folders, f"{source.stem}.md")
+    before, found, _ = chapter.read_text("utf-8").partition(code)
     line = f":{before.count(chr(10)) + 1}" if found else ""
     lines = code.strip().splitlines()
     shown = lines if len(lines) < 12 else [*lines[:5], "…", *lines[-5:]]
     quoted = "\n".join(f"    {text}" for text in shown)
-    return f"{page}.md{line}: code cell {count} failed\n\n{quoted}\n\n{what}"
+    return f"{chapter}{line}: code cell {count} failed\n\n{quoted}\n\n{what}"
 
 
 if __name__ == "__main__":

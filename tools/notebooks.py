@@ -47,7 +47,7 @@ def make(book: Book, page: str, execute: bool) -> None:
     if execute:
         from tools.execute import run  # brings papermill, which takes a second
 
-        executed = run(page, path, Path("build/reference") / path, "png")
+        executed = run(path, Path("build/reference") / path, "png")
         for cell, ran in zip(notebook.cells, executed.cells, strict=True):
             if cell.cell_type == "code":
                 cell.outputs = keep_text(ran.outputs)
