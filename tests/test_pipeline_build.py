@@ -178,6 +178,8 @@ def test_an_edited_output_fails_and_leaves_the_site(built: TinyBook) -> None:
     [
         ("raise ValueError('labels: found 100')", "ValueError: labels: found 100"),
         ("import os; os._exit(1)", "the kernel died"),
+        # A claim that does not hold is an error then.
+        ("import os; raise ValueError(os.environ['CALIB_CLAIMS'])", "ValueError: strict"),
     ],
 )
 def test_a_failing_cell_is_named_and_leaves_the_site(
