@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -17,33 +18,73 @@ import yaml
 from tools.book import Book
 from tools.colab import colab_notebook
 from tools.execute import parameters_of
-from tools.page import page_notebook
+from tools.page import is_solutions, page_notebook
 
 ROOT = Path(__file__).parents[1]
 BOOK = Book(ROOT)
-CHAPTERS = BOOK.chapters
-SHOWN_COLUMNS, FOLDED_COLUMNS = 70, 79
+PAGES = BOOK.chapters
+CHAPTERS = [page for page in PAGES if not is_solutions(page)]
+COLUMNS = 70
+FOLDING = {f"{what}-{part}" for what in ("hide", "remove") for part in ("input", "output", "cell")}
 
 
 def stored(page: str) -> nbformat.NotebookNode:
     return nbformat.read(ROOT / f"{page}.ipynb", as_version=4)
 
 
+def code_cells(page: str) -> list[nbformat.NotebookNode]:
+    return [cell for cell in page_notebook(BOOK, page).cells if cell.cell_type == "code"]
+
+
+def is_folded(cell: nbformat.NotebookNode) -> bool:
+    return bool(FOLDING & set(cell.metadata.get("tags", [])))
+
+
+def hidden_results(code: str) -> list[str]:
+    """Names that a chapter assigns outside functions and never reads, and each `_ = …`.
+
+    Of names that are assigned together, as in `fig, ax = …`, one that is read is enough.
+    """
+    tree = ast.parse(code)
+    nodes = list(ast.walk(tree))
+    inner = {
+        id(node)
+        for scope in nodes
+        if isinstance(scope, (ast.FunctionDef, ast.ClassDef))
+        for node in ast.walk(scope)
+    }
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    read = {name.id for name in names if isinstance(name.ctx, ast.Load)}
+    hidden = []
+    for node in nodes:
+        if isinstance(node, (ast.Assign, ast.AnnAssign)):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for target in targets:
+                together = [
+                    t.id
+                    for t in ast.walk(target)
+                    if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)
+                ]
+                if together == ["_"] or (id(node) not in inner and not read & set(together)):
+                    hidden += together
+    return hidden
+
+
 def test_every_chapter_is_in_the_table_of_contents() -> None:
     for suffix in (".md", ".ipynb"):
         files = (ROOT / "notebooks").rglob(f"*{suffix}")
         pages = {path.relative_to(ROOT).with_suffix("").as_posix() for path in files}
-        assert pages == set(CHAPTERS)
+        assert pages == set(PAGES)
 
 
-@pytest.mark.parametrize("page", CHAPTERS)
+@pytest.mark.parametrize("page", PAGES)
 def test_the_committed_notebook_is_the_generated_one(page: str) -> None:
     generated = nbformat.writes(colab_notebook(BOOK, page, stored(page))) + "\n"
     committed = (ROOT / f"{page}.ipynb").read_text("utf-8")
     assert committed == generated, f"{page}.ipynb is not what {page}.md makes: `make notebooks`"
 
 
-@pytest.mark.parametrize("page", CHAPTERS)
+@pytest.mark.parametrize("page", PAGES)
 def test_the_committed_notebook_holds_text_only(page: str) -> None:
     text = (ROOT / f"{page}.ipynb").read_text("utf-8")
     assert '"image/' not in text
@@ -56,20 +97,87 @@ def test_the_committed_notebook_holds_text_only(page: str) -> None:
             assert output.get("name") != "stderr", output
 
 
-@pytest.mark.parametrize("page", CHAPTERS)
+@pytest.mark.parametrize("page", PAGES)
 def test_code_fits_the_page(page: str) -> None:
-    too_long = []
-    for cell in page_notebook(BOOK, page).cells:
-        folded = {"hide-input", "hide-cell", "remove-input", "remove-cell"} & set(
-            cell.metadata.get("tags", [])
-        )
-        limit = FOLDED_COLUMNS if folded else SHOWN_COLUMNS
-        if cell.cell_type == "code":
-            too_long += [line for line in cell.source.splitlines() if len(line) > limit]
-    assert too_long == []
+    lines = [line for cell in code_cells(page) for line in cell.source.splitlines()]
+    assert [line for line in lines if len(line) > COLUMNS] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_is_shown_runs(page: str, tmp_path: Path) -> None:
+    """Who copies all cells that are not folded into a new session sees no error."""
+    script = tmp_path / "shown.py"
+    shown = [cell.source for cell in code_cells(page) if not is_folded(cell)]
+    script.write_text("\n\n".join(shown), "utf-8")
+    environment = {name: value for name, value in os.environ.items() if name != "CALIB_CLAIMS"}
+    environment |= {"PYTHONPATH": str(ROOT), "MPLBACKEND": "agg"}
+    environment |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
+    done = subprocess.run(
+        [sys.executable, script],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, f"{page}.md: {done.stderr[-2000:]}"
 
 
 @pytest.mark.parametrize("page", CHAPTERS)
+def test_at_most_a_third_of_the_code_is_folded(page: str) -> None:
+    folded = total = 0
+    for cell in code_cells(page):
+        lines = sum(bool(line.strip()) for line in cell.source.splitlines())
+        total += lines
+        folded += lines if is_folded(cell) else 0
+    assert 3 * folded <= total, (
+        f"{page}.md: {folded} of {total} lines of code stand in cells with a hide-* or remove-* "
+        f"tag; at most {total // 3} may"
+    )
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_no_result_is_hidden_in_a_name(page: str) -> None:
+    """No `texts = ax.set(…)` to silence a cell: `plt.show()` as the last line does that."""
+    cells = code_cells(page)
+    code = "\n".join(
+        cell.source for cell in cells if "parameters" not in cell.metadata.get("tags", [])
+    )
+    assert hidden_results(code) == []
+
+
+@pytest.mark.parametrize(
+    ("code", "hidden"),
+    [
+        ("texts = ax.set(title='a')", ["texts"]),
+        ("_ = ax.legend()", ["_"]),
+        ("def f():\n    _ = ax.legend()", ["_"]),
+        ("for a in b:\n    line = a.plot()", ["line"]),
+        ("low, high = limits()", ["low", "high"]),
+        ("fig, ax = plt.subplots()\nax.plot()", []),
+        ("n: int = 3\nf'{n}'", []),
+        ("def f():\n    return a\na = 1", []),
+        ("for _ in range(3):\n    f()", []),
+        ("row['a'] = 1", []),
+    ],
+)
+def test_names_that_nobody_reads_are_found(code: str, hidden: list[str]) -> None:
+    assert hidden_results(code) == hidden
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_claims_take_the_place_of_asserts(page: str) -> None:
+    """An `assert` stops a reader who plays; `claim` of `calib_utils.report` does not."""
+    asserts = [
+        ast.unparse(node)
+        for cell in code_cells(page)
+        for node in ast.walk(ast.parse(cell.source))
+        if isinstance(node, ast.Assert)
+    ]
+    assert asserts == []
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_no_output_depends_on_the_machine(page: str) -> None:
     """No address, path or number with more than three digits after the point."""
     for cell in stored(page).cells:
@@ -84,8 +192,7 @@ def test_the_default_profile_is_what_the_chapters_say() -> None:
         for profile in ("cpu", "gpu")
     )
     written = {
-        page.removeprefix("notebooks/"): parameters_of(page_notebook(BOOK, page))
-        for page in CHAPTERS
+        page.removeprefix("notebooks/"): parameters_of(page_notebook(BOOK, page)) for page in PAGES
     }
     assert cpu == {name: values for name, values in written.items() if values}
     unknown = {

@@ -156,6 +156,15 @@ def test_page_and_notebook_give_the_same_numbers(built: TinyBook, page: str, sen
     assert sentence in built.read(f"notebooks/{page}.ipynb")
 
 
+def test_a_solution_stands_on_its_own_page(built: TinyBook) -> None:
+    page = built.read("build/html/notebooks/solutions/01-one.html")
+    assert 'Solution to<a class="reference internal" href="../01-one.html#ex-add">' in page
+    assert " Exercise 1.1 (Add)</a>" in page
+    # The page asks; the notebook for Colab has a place for the answer, too.
+    assert "Your answer" not in built.read("build/html/notebooks/01-one.html")
+    assert "# Your answer" in built.read("notebooks/01-one.ipynb")
+
+
 def test_the_placeholder_gives_no_colab_button(built: TinyBook) -> None:
     assert "colab" not in built.read("build/html/notebooks/01-one.html")
 
@@ -270,6 +279,11 @@ SHARE, SUM = 'print(f"{2 / 3:.3f}")', "\n1 + 2\n"
     [
         ("02-two", SHARE, "raise ValueError('found 100')", 2, "ValueError: found 100"),
         ("02-two", SHARE, "import os; os._exit(1)", 2, "the kernel died"),
+        # A claim that does not hold is an error then.
+        (
+            *("02-two", SHARE, "import os; raise ValueError(os.environ['CALIB_CLAIMS'])", 2),
+            "ValueError: strict",
+        ),
         ("solutions/01-one", SUM, "\n1 / 0\n", 1, "ZeroDivisionError: division by zero"),
     ],
 )
@@ -287,6 +301,15 @@ def test_a_failing_cell_is_named_and_leaves_the_site(
     assert error in said
     assert "Traceback" not in said
     assert built.read("build/html/notebooks/02-two.html") == before
+
+
+def test_a_failing_solution_is_named_by_its_source(built: TinyBook) -> None:
+    page = "notebooks/solutions/01-one"
+    with built.edited(f"{page}.md", "} python\n1 + 2", "} python\n1 + two"):
+        line = built.read(f"{page}.md").splitlines().index("1 + two") + 1
+        code, said = built.doit(f"papermill:{page}")
+    assert code != 0
+    assert f"{page}.md:{line}: code cell 1 failed" in said
 
 
 def test_a_picture_without_alt_text_fails(built: TinyBook) -> None:

@@ -275,16 +275,16 @@ def test_options_are_read_in_both_notations() -> None:
 def test_generation_is_deterministic_and_has_ids_by_position(book: Book) -> None:
     first, second = (colab_notebook(book, "notebooks/01-one") for _ in range(2))
     assert nbformat.writes(first) == nbformat.writes(second)
-    assert [cell.id for cell in first.cells] == [f"cell-{n:02d}" for n in range(1, 5)]
+    assert [cell.id for cell in first.cells] == [f"cell-{n:02d}" for n in range(1, 6)]
     # nbval compares no output of a cell without a count.
-    assert [cell.execution_count for cell in first.cells if cell.cell_type == "code"] == [1, 2]
+    assert [cell.execution_count for cell in first.cells if cell.cell_type == "code"] == [1, 2, 3]
     nbformat.validate(first)
 
 
 def test_both_notebooks_hold_the_same_code(book: Book) -> None:
     page, colab = (make(book, "notebooks/01-one") for make in (page_notebook, colab_notebook))
     code = [[c.source for c in nb.cells if c.cell_type == "code"] for nb in (page, colab)]
-    assert code[0] == code[1]
+    assert code[0] == [source for source in code[1] if source != "# Your answer"]
     assert "{math}" in page.cells[2].source
     assert page.cells[1].metadata.tags == ["parameters"]
 
@@ -361,6 +361,27 @@ def test_cells_that_would_escape_a_check_are_errors(tmp_path: Path, cell: str) -
     book = Book(write_tiny_book(tmp_path, source, LABELS))
     with pytest.raises(MystError):
         page_notebook(book, "notebooks/01-one")
+
+
+def test_each_exercise_is_followed_by_a_place_for_the_answer(tmp_path: Path) -> None:
+    exercise = ":::{{exercise}} Number {0}\n:label: ex-{0}\n\nCount to {0}.\n:::\n"
+    nested = "::::{exercise} Three\n:label: ex-three\n:::{note}\nCount.\n:::\nMore.\n::::\n"
+    source = f"# One\n\n{exercise.format('one')}\n{exercise.format('two')}\n{nested}\nThe end.\n"
+    solutions = f"{exercise.format('four')}\n{CELL}1\n```\n"
+    root = write_tiny_book(tmp_path, source, LABELS)
+    (root / "notebooks/solutions/01-one.md").write_text(f"{HEAD}\n# Four\n\n{solutions}", "utf-8")
+    book = Book(root)
+    cells = colab_notebook(book, "notebooks/01-one").cells
+    assert [cell.source.splitlines()[-1] for cell in cells] == [
+        *("> Count to one.", "# Your answer", "> Count to two.", "# Your answer"),
+        *("> More.", "# Your answer", "The end."),
+    ]
+    assert {cell.cell_type for cell in cells[1::2]} == {"code"}
+    for notebook in (
+        page_notebook(book, "notebooks/01-one"),
+        colab_notebook(book, "notebooks/solutions/01-one"),
+    ):
+        assert "Your answer" not in nbformat.writes(notebook)
 
 
 def test_folded_code_is_folded_in_colab_too(tmp_path: Path) -> None:

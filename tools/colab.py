@@ -1,10 +1,13 @@
 """The committed notebook of a chapter, which Colab and GitHub open and nbval runs.
 
-Its text is plain Markdown. Its stored outputs are what every later run is compared with.
+Its text is plain Markdown, with an empty cell behind each exercise. Its stored outputs are what
+every later run is compared with.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Any
 
@@ -16,10 +19,12 @@ from tools.book import Book, figure_of
 from tools.flatten import Flattener
 from tools.kernel import ExecutionError
 from tools.myst import Directive, parse
-from tools.page import notebook_metadata, numbered, page_notebook
+from tools.page import is_solutions, notebook_metadata, numbered, page_notebook
 
 # What calib_utils needs beyond the packages that Colab has; with its own torch and NumPy kept.
 COLAB_EXTRAS = "pooch safetensors"
+ANSWER = "# Your answer"
+EXERCISE = re.compile(r"^(:{3,}|`{3,})\{exercise\}.*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
 def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) -> NotebookNode:
@@ -30,8 +35,11 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
     for cell in page_notebook(book, page).cells:
         if cell.cell_type == "markdown":
             in_solution = _in_solution(cell.source, in_solution)
-            text = flattener.flatten(cell.source)
-            cells += [new_markdown_cell(text)] if text else []
+            for part, is_exercise in _exercises(cell.source):
+                text = flattener.flatten(part)
+                cells += [new_markdown_cell(text)] if text else []
+                if is_exercise and not is_solutions(page):
+                    cells.append(new_code_cell(ANSWER))
             continue
         figure = figure_of(cell.metadata)
         cell.metadata = _colab_metadata(cell.metadata.get("tags", []), in_solution)
@@ -76,6 +84,15 @@ def _take_outputs(cells: list[NotebookNode], stored: list[NotebookNode]) -> None
         if what in ("equal", "replace"):
             for before, after in zip(old[start:end], new[new_start:new_end], strict=False):
                 after.outputs = before.outputs
+
+
+def _exercises(markdown: str) -> Iterator[tuple[str, bool]]:
+    """Markdown cut behind each exercise; with each part, whether it ends with one."""
+    position = 0
+    for exercise in EXERCISE.finditer(markdown):
+        yield markdown[position : exercise.end()], True
+        position = exercise.end()
+    yield markdown[position:], False
 
 
 def _install_cell(book: Book) -> NotebookNode:

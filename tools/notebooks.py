@@ -2,7 +2,7 @@
 
     python -m tools.notebooks              write all notebooks that the sources have outgrown
     python -m tools.notebooks --execute    run them too, and store their text outputs
-    python -m tools.notebooks ece-and-mce …   only these pages
+    python -m tools.notebooks ece-and-mce solutions/ece-and-mce …   only these pages
 
 `build/notebooks/NAME.ipynb` becomes the page; `notebooks/NAME.ipynb` is committed, for Colab.
 """
@@ -20,7 +20,7 @@ from tools.book import Book
 from tools.colab import colab_notebook, keep_text
 from tools.kernel import ExecutionError
 from tools.myst import MystError, naming
-from tools.page import numbered, page_notebook
+from tools.page import chosen, numbered, page_notebook
 
 
 def read_stored(path: Path) -> NotebookNode | None:
@@ -63,9 +63,7 @@ def main() -> None:
     arguments = parser.parse_args()
     book = Book()
     book.labels  # noqa: B018  read all pages first: an error in one names that one
-    for page in book.chapters:
-        if arguments.chapters and page.removeprefix("notebooks/") not in arguments.chapters:
-            continue
+    for page in chosen(book, arguments.chapters):
         with naming(page):
             make(book, page, arguments.execute)
 

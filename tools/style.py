@@ -1,0 +1,122 @@
+"""Format and check the code of the chapters with ruff: `python -m tools.style [--fix] [NAME …]`.
+
+The repository's rules hold at 70 columns, the width of a page. Without `--fix` each finding is a
+line, and the exit code is 1. With `--fix` the code cells of the sources are written anew, and
+everything around them stays as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import nbformat
+from nbformat.v4 import new_notebook
+
+from tools.book import Book
+from tools.myst import MystError, naming
+from tools.page import chosen, notebook_metadata, page_notebook
+
+ROOT = Path(__file__).parents[1]
+COLUMNS = 70
+# A chapter explains its functions in prose, imports where it needs to, and prints other signs.
+IGNORED = "D,E402,RUF001"
+OPTIONS = [
+    *("--config", str(ROOT / "pyproject.toml"), "--config", f"line-length = {COLUMNS}"),
+    *("--config", 'lint.isort.known-first-party = ["calib_utils"]'),
+    "--no-cache",
+]
+
+
+def code_of(book: Book, page: str) -> list[tuple[int, str]]:
+    """Each code cell of a page: where its code begins in the source's text, and the code."""
+    text, position, cells = book.source(page), 0, []
+    for cell in page_notebook(book, page).cells:
+        if cell.cell_type == "code" and cell.source:
+            fence = text.index("{code-cell}", position)
+            start = text.index(f"\n{cell.source}\n", fence) + 1
+            position = start + len(cell.source)
+            cells.append((start, cell.source))
+    return cells
+
+
+def style(book: Book, page: str, fix: bool) -> list[str]:
+    """Check one page; return a line for each finding that is left."""
+    with naming(page):
+        if fix:
+            cells = code_of(book, page)
+            _, laid_out = _ruff([code for _, code in cells], fix=True)
+            text = book.source(page)
+            for (start, before), after in reversed(list(zip(cells, laid_out, strict=True))):
+                text = text[:start] + after + text[start + len(before) :]
+            if text != book.source(page):
+                _write(book.root / f"{page}.md", text)
+                print(f"wrote {page}.md")
+        text, cells = book.source(page), code_of(book, page)
+    lines = [text.count("\n", 0, start) + 1 for start, _ in cells]
+    found, laid_out = _ruff([code for _, code in cells], fix=False)
+    findings = [(lines[cell] + row, what) for cell, row, what in found]
+    for line, (_, before), after in zip(lines, cells, laid_out, strict=True):
+        if before != after:
+            findings.append((line, "would be formatted"))
+    return [f"{page}.md:{line}: {what}" for line, what in sorted(findings)]
+
+
+def _ruff(cells: list[str], fix: bool) -> tuple[list[tuple[int, int, str]], list[str]]:
+    """What ruff finds, as (cell, row, message) from 0, and the cells as it lays them out."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "chapter.ipynb"
+        code = [nbformat.v4.new_code_cell(source) for source in cells]
+        nbformat.write(new_notebook(cells=code, metadata=notebook_metadata()), path)
+        check = ["check", f"--extend-ignore={IGNORED}", "--output-format=json"]
+        said = _run([*check, *(["--fix"] if fix else []), str(path)])
+        _run(["format", str(path)])
+        laid_out = [cell.source for cell in nbformat.read(path, as_version=4).cells]
+    found = [
+        (one["cell"] - 1, one["location"]["row"] - 1, f"{one['code'] or ''} {one['message']}")
+        for one in json.loads(said)
+    ]
+    return found, laid_out
+
+
+def _run(arguments: list[str]) -> str:
+    command = [str(Path(sys.executable).with_name("ruff")), *arguments, *OPTIONS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # 1: something was found. 2: code that does not parse, or a wrong option.
+    if done.returncode == 2 and "Failed to parse" not in done.stderr:
+        raise RuntimeError(done.stderr)
+    return done.stdout
+
+
+def _write(path: Path, text: str) -> None:
+    unfinished = path.with_suffix(".part")
+    unfinished.write_text(text, "utf-8")
+    unfinished.replace(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("pages", nargs="*", metavar="NAME", help="such as ece-and-mce; or all")
+    parser.add_argument("--fix", action="store_true", help="format and correct the sources")
+    arguments = parser.parse_args()
+    book = Book()
+    findings = [
+        finding
+        for page in chosen(book, arguments.pages)
+        for finding in style(book, page, arguments.fix)
+    ]
+    for finding in findings:
+        print(finding)
+    sys.exit(bool(findings))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except MystError as error:
+        print(error)
+        sys.exit(1)
