@@ -13,6 +13,8 @@ from calib_utils.plots.diagrams import (
     reliability_diagram,
 )
 from calib_utils.plots.factors import FactorPlot, factor_plot
+from calib_utils.plots.side_by_side import reliability_diagrams
+from calib_utils.plots.temperatures import TemperatureCurve, temperature_curve
 
 __all__ = [
     "BLUE",
@@ -21,7 +23,10 @@ __all__ = [
     "ConfidenceHistogram",
     "FactorPlot",
     "ReliabilityDiagram",
+    "TemperatureCurve",
     "confidence_histogram",
     "factor_plot",
     "reliability_diagram",
+    "reliability_diagrams",
+    "temperature_curve",
 ]
