@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from calib_utils.plots.diagrams import ReliabilityDiagram, reliability_diagram
 
@@ -53,7 +54,8 @@ def reliability_diagrams(
         columns,
         figsize=(2.9 * columns, 3.3 * rows),
         squeeze=False,
-        layout="constrained",
+        # A title stands nearer to its own diagram than to the one above.
+        layout=ConstrainedLayoutEngine(hspace=0.08),
     )[1]
     drawn = {}
     for ax, (title, values) in zip(axes.flat, probs.items(), strict=False):
@@ -66,7 +68,7 @@ def reliability_diagrams(
             counts=False,
             ax=ax,
         )
-        drawn[title].counts_ax.set_title(title)
+        drawn[title].counts_ax.set_title(title, pad=0)
         if len(drawn) > 1:
             ax.get_legend().remove()
         # The names of the axes stand on the outer sides only.
