@@ -365,7 +365,7 @@ def test_cells_that_would_escape_a_check_are_errors(tmp_path: Path, cell: str) -
 
 def test_each_exercise_is_followed_by_a_place_for_the_answer(tmp_path: Path) -> None:
     exercise = ":::{{exercise}} Number {0}\n:label: ex-{0}\n\nCount to {0}.\n:::\n"
-    nested = "::::{exercise} Three\n:label: ex-three\n:::{note}\nCount.\n:::\nMore.\n::::\n"
+    nested = "::::{exercise} Three\n:label: ex-three\n\n:::{note}\nCount.\n:::\nMore.\n::::\n"
     source = f"# One\n\n{exercise.format('one')}\n{exercise.format('two')}\n{nested}\nThe end.\n"
     solutions = f"{exercise.format('four')}\n{CELL}1\n```\n"
     root = write_tiny_book(tmp_path, source, LABELS)
