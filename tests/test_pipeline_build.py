@@ -148,7 +148,7 @@ def test_the_site_shows_executed_chapters(built: TinyBook) -> None:
             "solutions/01-one",
             "Exercise 1.1 is in Chapter 1, The first. Here is Figure 1, with (2).",
         ),
-        ("solutions/01-one", "Solution to Exercise 1.1"),
+        ("solutions/01-one", "Solution to Exercise 1.1 (Add)"),
     ],
 )
 def test_page_and_notebook_give_the_same_numbers(built: TinyBook, page: str, sentence: str) -> None:
