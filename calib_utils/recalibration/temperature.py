@@ -64,7 +64,7 @@ class TemperatureScaling(Recalibrator):
         if logits.ndim == 1:
             logits = np.stack([np.zeros_like(logits), logits], axis=1)
         best = optimal_temperature(logits, labels)
-        self.temperature_, self.n_passes_ = best.temperature, best.passes + 1
+        self.temperature_, self.n_passes_ = float(best.temperature), best.passes + 1
         return _problems(best)
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
@@ -102,7 +102,7 @@ class EnsembleTemperatureScaling(Recalibrator):
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         best = optimal_temperature(logits, labels)
-        self.temperature_ = best.temperature
+        self.temperature_ = float(best.temperature)
         of_label = np.full((len(logits), 3), 1 / logits.shape[1])
         for rows, block in row_blocks(logits):
             for column, temperature in enumerate((self.temperature_, 1.0)):
