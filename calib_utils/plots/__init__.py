@@ -13,14 +13,17 @@ from calib_utils.plots.diagrams import (
     reliability_diagram,
 )
 from calib_utils.plots.factors import FactorPlot, factor_plot
+from calib_utils.plots.maps import CalibrationMap, calibration_map
 
 __all__ = [
     "BLUE",
     "GREY",
     "ORANGE",
+    "CalibrationMap",
     "ConfidenceHistogram",
     "FactorPlot",
     "ReliabilityDiagram",
+    "calibration_map",
     "confidence_histogram",
     "factor_plot",
     "reliability_diagram",
