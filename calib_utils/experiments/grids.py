@@ -16,7 +16,8 @@ from calib_utils.records.recipe import completed_recipe
 __all__ = ["Run", "grid_names", "plan_grid"]
 
 _FILE = Path(__file__).with_name("grids.toml")
-_ENTRIES = {"networks", "factor", "values", "seeds", "recipe", "test_every_epoch"}
+_OF_PROTOCOL = {"dataset", "training_images", "recipe"}
+_OF_GRID = {"networks", "factor", "values", "seeds", "recipe", "test_every_epoch"}
 
 
 @dataclass(frozen=True)
@@ -64,17 +65,10 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
         file: of the grids, in the form of the course's ``grids.toml``, the default.
 
     Raises:
-        ValueError: if there is no such grid or protocol, or an entry of it makes no sense.
+        ValueError: if there is no such grid or protocol, or an entry of it is missing or makes
+            no sense.
     """
-    plans = _read(file)
-    for name, value in (("grid", grid), ("protocol", protocol)):
-        if value not in plans[f"{name}s"]:
-            known = ", ".join(plans[f"{name}s"])
-            raise ValueError(f"{name}: there is no {name} {value!r}; choose one of {known}")
-    common, entries = plans["protocols"][protocol], plans["grids"][grid]
-    entries = {"seeds": plans["seeds"]} | entries | entries.get(protocol, {})
-    if unknown := entries.keys() - _ENTRIES - plans["protocols"].keys():
-        raise ValueError(f"grid: {grid!r} has unknown entries {sorted(unknown)}")
+    common, entries = _entries(_read(file), grid, protocol)
     settings = common["recipe"] | entries.get("recipe", {})
     factor = entries.get("factor", "")
     runs = []
@@ -104,7 +98,39 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
     return runs
 
 
+def _entries(
+    plans: dict[str, Any], grid: str, protocol: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the protocol says, and what the grid says under it; both complete."""
+    for name, value in (("grid", grid), ("protocol", protocol)):
+        if value not in plans[f"{name}s"]:
+            known = ", ".join(plans[f"{name}s"])
+            raise ValueError(f"{name}: there is no {name} {value!r}; choose one of {known}")
+    common, entries = plans["protocols"][protocol], plans["grids"][grid]
+    if "seeds" in plans:
+        entries = {"seeds": plans["seeds"]} | entries
+    entries = entries | entries.get(protocol, {})
+    _require(f"protocol: {protocol!r}", common, _OF_PROTOCOL)
+    factor = {"values"} if entries.get("factor") else set()
+    _require(f"grid: {grid!r}", entries, {"networks", "seeds"} | factor)
+    if unknown := entries.keys() - _OF_GRID - plans["protocols"].keys():
+        raise ValueError(f"grid: {grid!r} has unknown entries {sorted(unknown)}")
+    if "values" in entries and not factor:
+        raise ValueError(f"grid: {grid!r} has values, and lacks the factor that takes them")
+    for network in entries["networks"]:
+        _require(f"grid: {grid!r}: a network", network, {"name"})
+    return common, entries
+
+
+def _require(what: str, entries: dict[str, Any], needed: set[str]) -> None:
+    if missing := needed - entries.keys():
+        raise ValueError(
+            f"{what} lacks {', '.join(sorted(missing))}; it has {', '.join(entries) or 'no entry'}"
+        )
+
+
 def _recipe(settings: dict[str, Any]) -> Recipe:
+    _require("recipe: it", settings, {"epochs", "milestones"})
     if unknown := settings.keys() - {field.name for field in fields(Recipe)}:
         raise ValueError(f"recipe: there are no settings {sorted(unknown)}")
     return Recipe(**settings | {"milestones": tuple(settings["milestones"])})
@@ -112,4 +138,6 @@ def _recipe(settings: dict[str, Any]) -> Recipe:
 
 def _read(file: Path | str | None) -> dict[str, Any]:
     with Path(file or _FILE).open("rb") as opened:
-        return tomllib.load(opened)
+        plans = tomllib.load(opened)
+    _require(f"file: {file or _FILE.name}", plans, {"grids", "protocols"})
+    return plans

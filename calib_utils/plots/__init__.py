@@ -12,7 +12,9 @@ from calib_utils.plots.diagrams import (
     confidence_histogram,
     reliability_diagram,
 )
-from calib_utils.plots.factors import FactorPlot, factor_plot
+from calib_utils.plots.factors import FactorPlot, factor_panels, factor_plot
+from calib_utils.plots.generalization import GeneralizationPlot, generalization_plot
+from calib_utils.plots.histories import history_panels
 
 __all__ = [
     "BLUE",
@@ -20,8 +22,12 @@ __all__ = [
     "ORANGE",
     "ConfidenceHistogram",
     "FactorPlot",
+    "GeneralizationPlot",
     "ReliabilityDiagram",
     "confidence_histogram",
+    "factor_panels",
     "factor_plot",
+    "generalization_plot",
+    "history_panels",
     "reliability_diagram",
 ]
