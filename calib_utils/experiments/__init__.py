@@ -4,7 +4,13 @@ What is trained stands in ``grids.toml``. ``python -m calib_utils.experiments`` 
 each run leaves a small record, which `load_experiment` reads: that needs no PyTorch.
 """
 
-from calib_utils.experiments.grids import Run, grid_names, plan_grid
+from calib_utils.experiments.grids import (
+    Comparison,
+    Run,
+    grid_names,
+    plan_grid,
+    planned_comparisons,
+)
 from calib_utils.records import (
     ExperimentRecord,
     by_level,
@@ -16,6 +22,7 @@ from calib_utils.records import (
 )
 
 __all__ = [
+    "Comparison",
     "ExperimentRecord",
     "Run",
     "by_level",
@@ -25,5 +32,6 @@ __all__ = [
     "load_experiment",
     "load_grid",
     "plan_grid",
+    "planned_comparisons",
     "save_experiment",
 ]

@@ -8,25 +8,29 @@ import tomllib
 from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from calib_utils.records import Experiment, Recipe
 from calib_utils.records.recipe import completed_recipe
 
-__all__ = ["Run", "grid_names", "plan_grid"]
+__all__ = ["Comparison", "Run", "grid_names", "plan_grid", "planned_comparisons"]
 
 _FILE = Path(__file__).with_name("grids.toml")
 _OF_PROTOCOL = {"dataset", "training_images", "recipe"}
-_OF_GRID = {"networks", "factor", "values", "seeds", "recipe", "test_every_epoch"}
+_OF_GRID = {
+    *("networks", "factor", "values", "levels", "seeds", "recipe", "training_images"),
+    *("test_every_epoch", "comparisons"),
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run(Experiment):
     """An experiment that is planned.
 
     Attributes:
         recipe: see `training.Recipe`.
-        test_every_epoch: whether the history has error, NLL and ECE on the test images.
+        test_every_epoch: whether the history has error, NLL, ECE, bins and correctness on the
+            test images, and the temperature.
     """
 
     recipe: Recipe
@@ -42,7 +46,7 @@ class Run(Experiment):
     @property
     def training(self) -> str:
         """A name for what is trained; runs of several grids that train the same share it."""
-        places = {"grid", "protocol", "name", "factor", "value"}
+        places = {"grid", "protocol", "name", "factor", "value", "level"}
         what = {k: v for k, v in self.settings.items() if k not in places}
         # What a later version adds to the recipe leaves the names of older runs as they were.
         defaults = completed_recipe({})
@@ -71,31 +75,59 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
     common, entries = _entries(_read(file), grid, protocol)
     settings = common["recipe"] | entries.get("recipe", {})
     factor = entries.get("factor", "")
+    of_recipe = {field.name for field in fields(Recipe)}
     runs = []
-    for seed, network, value in product(
-        entries["seeds"], entries["networks"], entries["values"] if factor else [None]
+    for seed, network, (value, level) in product(
+        entries["seeds"], entries["networks"], _levels(entries)
     ):
-        own = {factor: value} if factor else {}
-        of_recipe = factor in {field.name for field in fields(Recipe)}
-        level = f".{factor}-{str(value).lower()}" if factor else ""
+        place = f".{factor}-{str(value).lower()}" if factor else ""
         runs.append(
             Run(
                 grid=grid,
                 protocol=protocol,
-                name=f"{network['name']}{level}.seed-{seed}",
-                network=network | ({} if of_recipe else own),
+                name=f"{network['name']}{place}.seed-{seed}",
+                network=network | {k: v for k, v in level.items() if k not in of_recipe},
                 factor=factor,
                 value=value,
+                level=level,
                 seed=seed,
                 dataset=common["dataset"],
-                training_images=common["training_images"],
-                recipe=_recipe(settings | (own if of_recipe else {})),
+                training_images=entries.get("training_images", common["training_images"]),
+                recipe=_recipe(settings | {k: v for k, v in level.items() if k in of_recipe}),
                 test_every_epoch=entries.get("test_every_epoch", False),
             )
         )
     if len({run.name for run in runs}) < len(runs):
         raise ValueError(f"grid: {grid!r} has two runs of one name: {[run.name for run in runs]}")
     return runs
+
+
+class Comparison(NamedTuple):
+    """What was to be compared in a grid, written down before its runs.
+
+    Attributes:
+        first: a value of the factor.
+        second: another one.
+        metric: "error" or "ece".
+        expected: what the metric is said to be at the second one: "higher" or "lower".
+    """
+
+    first: Any
+    second: Any
+    metric: str
+    expected: str
+
+
+def planned_comparisons(
+    grid: str, protocol: str = "cpu", file: Path | str | None = None
+) -> list[Comparison]:
+    """The comparisons of a grid, as ``grids.toml`` fixes them; none for a grid without any.
+
+    Raises:
+        ValueError: as `plan_grid`.
+    """
+    _, entries = _entries(_read(file), grid, protocol)
+    return [Comparison(*row) for row in entries.get("comparisons", [])]
 
 
 def _entries(
@@ -107,16 +139,15 @@ def _entries(
             known = ", ".join(plans[f"{name}s"])
             raise ValueError(f"{name}: there is no {name} {value!r}; choose one of {known}")
     common, entries = plans["protocols"][protocol], plans["grids"][grid]
-    if "seeds" in plans:
-        entries = {"seeds": plans["seeds"]} | entries
-    entries = entries | entries.get(protocol, {})
+    entries = {k: plans[k] for k in ("seeds",) if k in plans} | entries | entries.get(protocol, {})
     _require(f"protocol: {protocol!r}", common, _OF_PROTOCOL)
-    factor = {"values"} if entries.get("factor") else set()
-    _require(f"grid: {grid!r}", entries, {"networks", "seeds"} | factor)
+    values = {"levels" if "levels" in entries else "values"}
+    varies = bool(entries.get("factor"))
+    _require(f"grid: {grid!r}", entries, {"networks", "seeds"} | (values if varies else set()))
     if unknown := entries.keys() - _OF_GRID - plans["protocols"].keys():
         raise ValueError(f"grid: {grid!r} has unknown entries {sorted(unknown)}")
-    if "values" in entries and not factor:
-        raise ValueError(f"grid: {grid!r} has values, and lacks the factor that takes them")
+    if values <= entries.keys() and not varies:
+        raise ValueError(f"grid: {grid!r} has {values.pop()}, and lacks their factor")
     for network in entries["networks"]:
         _require(f"grid: {grid!r}: a network", network, {"name"})
     return common, entries
@@ -127,6 +158,15 @@ def _require(what: str, entries: dict[str, Any], needed: set[str]) -> None:
         raise ValueError(
             f"{what} lacks {', '.join(sorted(missing))}; it has {', '.join(entries) or 'no entry'}"
         )
+
+
+def _levels(entries: dict[str, Any]) -> list[tuple[Any, dict[str, Any]]]:
+    """Each value of the factor, and the settings that it stands for."""
+    if not entries.get("factor"):
+        return [(None, {})]
+    if "levels" in entries:
+        return list(entries["levels"].items())
+    return [(value, {entries["factor"]: value}) for value in entries["values"]]
 
 
 def _recipe(settings: dict[str, Any]) -> Recipe:

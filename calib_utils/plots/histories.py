@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,7 +17,7 @@ _STYLES = ((BLUE, "-"), (ORANGE, "--"), (GREY, ":"))
 
 
 def history_panels(
-    history: Sequence[Mapping[str, float]],
+    history: Sequence[Mapping[str, Any]],
     panels: Sequence[Sequence[str]],
     *,
     marks: Sequence[float] = (),
