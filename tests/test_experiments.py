@@ -256,6 +256,17 @@ class TestPlan:
             (("batch_size", "batch"), "nll", r"recipe: there are no settings \['batch'\]"),
             (("epochs = 3", "epochs = 0"), "nll", "epochs: expected at least 1, found 0"),
             (("0.0, 1e-2", "0.1, 0.1"), "weight-decay", "grid: 'weight-decay' has two runs of one"),
+            (("training_images = 150", ""), "nll", "protocol: 'cpu' lacks training_images; it has"),
+            (('dataset = "digits"', ""), "nll", "protocol: 'cpu' lacks dataset; it has training"),
+            (("[protocols.cpu.recipe]", "[unused]"), "nll", "protocol: 'cpu' lacks recipe; it has"),
+            (("seeds = [0, 1]", ""), "weight-decay", "grid: 'weight-decay' lacks seeds; it has"),
+            (("values = [0.0, 1e-2]", ""), "weight-decay", "grid: 'weight-decay' lacks values"),
+            (('factor = "weight_decay"', ""), "weight-decay", "has values, and lacks their factor"),
+            (('networks = [{ name = "lenet5" }]', ""), "weight-decay", "lacks networks; it has"),
+            (("name =", "depth ="), "weight-decay", "a network lacks name; it has depth"),
+            (("milestones = [5]", ""), "nll", "recipe: it lacks milestones; it has epochs, batch"),
+            (("epochs = 8", ""), "weight-decay", "recipe: it lacks epochs; it has milestones"),
+            (("protocols.", "profiles."), "nll", "file: .*grids.toml lacks protocols; it has seed"),
         ],
     )
     def test_bad_plan(self, tmp_path, change, grid, message):
@@ -461,6 +472,10 @@ class TestRuns:
         assert [len(x) for x in rest] == [len(x) for x in whole]
         pictures = {image.tobytes() for image in training.images}
         assert {image.tobytes() for image in chosen.images} <= pictures
+
+    def test_no_record_claims_more_training_images_than_there_are(self):
+        with pytest.raises(ValueError, match="training_images: digits has 197, found 8,000"):
+            runner.load_images("digits", 8_000)
 
     def test_finished_runs_are_left_out(self, tiny, expected, monkeypatch):
         monkeypatch.setattr(runner, "train", lambda *_, **__: 1 / 0)

@@ -16,7 +16,8 @@ from calib_utils.records.recipe import completed_recipe
 __all__ = ["Comparison", "Run", "grid_names", "plan_grid", "planned_comparisons"]
 
 _FILE = Path(__file__).with_name("grids.toml")
-_ENTRIES = {
+_OF_PROTOCOL = {"dataset", "training_images", "recipe"}
+_OF_GRID = {
     *("networks", "factor", "values", "levels", "seeds", "recipe", "training_images"),
     *("test_every_epoch", "comparisons"),
 }
@@ -68,17 +69,10 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
         file: of the grids, in the form of the course's ``grids.toml``, the default.
 
     Raises:
-        ValueError: if there is no such grid or protocol, or an entry of it makes no sense.
+        ValueError: if there is no such grid or protocol, or an entry of it is missing or makes
+            no sense.
     """
-    plans = _read(file)
-    for name, value in (("grid", grid), ("protocol", protocol)):
-        if value not in plans[f"{name}s"]:
-            known = ", ".join(plans[f"{name}s"])
-            raise ValueError(f"{name}: there is no {name} {value!r}; choose one of {known}")
-    common = plans["protocols"][protocol]
-    entries = {"seeds": plans["seeds"]} | _entries(plans, grid, protocol)
-    if unknown := entries.keys() - _ENTRIES - plans["protocols"].keys():
-        raise ValueError(f"grid: {grid!r} has unknown entries {sorted(unknown)}")
+    common, entries = _entries(_read(file), grid, protocol)
     settings = common["recipe"] | entries.get("recipe", {})
     factor = entries.get("factor", "")
     of_recipe = {field.name for field in fields(Recipe)}
@@ -127,13 +121,43 @@ class Comparison(NamedTuple):
 def planned_comparisons(
     grid: str, protocol: str = "cpu", file: Path | str | None = None
 ) -> list[Comparison]:
-    """The comparisons of a grid, as ``grids.toml`` fixes them; none for a grid without any."""
-    return [Comparison(*row) for row in _entries(_read(file), grid, protocol)["comparisons"]]
+    """The comparisons of a grid, as ``grids.toml`` fixes them; none for a grid without any.
+
+    Raises:
+        ValueError: as `plan_grid`.
+    """
+    _, entries = _entries(_read(file), grid, protocol)
+    return [Comparison(*row) for row in entries.get("comparisons", [])]
 
 
-def _entries(plans: dict[str, Any], grid: str, protocol: str) -> dict[str, Any]:
-    entries: dict[str, Any] = plans["grids"][grid]
-    return {"comparisons": []} | entries | entries.get(protocol, {})
+def _entries(
+    plans: dict[str, Any], grid: str, protocol: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the protocol says, and what the grid says under it; both complete."""
+    for name, value in (("grid", grid), ("protocol", protocol)):
+        if value not in plans[f"{name}s"]:
+            known = ", ".join(plans[f"{name}s"])
+            raise ValueError(f"{name}: there is no {name} {value!r}; choose one of {known}")
+    common, entries = plans["protocols"][protocol], plans["grids"][grid]
+    entries = {k: plans[k] for k in ("seeds",) if k in plans} | entries | entries.get(protocol, {})
+    _require(f"protocol: {protocol!r}", common, _OF_PROTOCOL)
+    values = {"levels" if "levels" in entries else "values"}
+    varies = bool(entries.get("factor"))
+    _require(f"grid: {grid!r}", entries, {"networks", "seeds"} | (values if varies else set()))
+    if unknown := entries.keys() - _OF_GRID - plans["protocols"].keys():
+        raise ValueError(f"grid: {grid!r} has unknown entries {sorted(unknown)}")
+    if values <= entries.keys() and not varies:
+        raise ValueError(f"grid: {grid!r} has {values.pop()}, and lacks their factor")
+    for network in entries["networks"]:
+        _require(f"grid: {grid!r}: a network", network, {"name"})
+    return common, entries
+
+
+def _require(what: str, entries: dict[str, Any], needed: set[str]) -> None:
+    if missing := needed - entries.keys():
+        raise ValueError(
+            f"{what} lacks {', '.join(sorted(missing))}; it has {', '.join(entries) or 'no entry'}"
+        )
 
 
 def _levels(entries: dict[str, Any]) -> list[tuple[Any, dict[str, Any]]]:
@@ -146,6 +170,7 @@ def _levels(entries: dict[str, Any]) -> list[tuple[Any, dict[str, Any]]]:
 
 
 def _recipe(settings: dict[str, Any]) -> Recipe:
+    _require("recipe: it", settings, {"epochs", "milestones"})
     if unknown := settings.keys() - {field.name for field in fields(Recipe)}:
         raise ValueError(f"recipe: there are no settings {sorted(unknown)}")
     return Recipe(**settings | {"milestones": tuple(settings["milestones"])})
@@ -153,4 +178,6 @@ def _recipe(settings: dict[str, Any]) -> Recipe:
 
 def _read(file: Path | str | None) -> dict[str, Any]:
     with Path(file or _FILE).open("rb") as opened:
-        return tomllib.load(opened)
+        plans = tomllib.load(opened)
+    _require(f"file: {file or _FILE.name}", plans, {"grids", "protocols"})
+    return plans

@@ -186,8 +186,16 @@ def has_record(run: Run, records: Path | str | None = None) -> bool:
 
 @cache
 def load_images(dataset: str, training_images: int) -> tuple[ImageSet, ImageSet, ImageSet]:
-    """The training images of the experiments, the same in every run; validation; and test."""
+    """The training images of the experiments, the same in every run; validation; and test.
+
+    Raises:
+        ValueError: if the data set has fewer training images.
+    """
     training, validation, test = load_splits(dataset)
+    if training_images > len(training):
+        raise ValueError(
+            f"training_images: {dataset} has {len(training):,}, found {training_images:,}"
+        )
     if training_images < len(training):
         _, chosen = train_validation_split(len(training), training_images)
         training = training.subset(chosen)

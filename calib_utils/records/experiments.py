@@ -121,6 +121,16 @@ class ExperimentRecord(Experiment):
         return self.history[-1]["train_accuracy"]
 
     @property
+    def overconfidence(self) -> float:
+        """Mean confidence less accuracy on the test images, -1 to 1; below 0: underconfident."""
+        return float(self.confidences.mean(dtype=np.float64) - self.correct.mean())
+
+    @property
+    def generalization_gap(self) -> float:
+        """Accuracy in the last epoch of training less that on the test images, -1 to 1."""
+        return float(self.train_accuracy - self.correct.mean())
+
+    @property
     def provenance(self) -> str:
         """One line to stand below a figure: the run, its data, epochs, hardware and date."""
         seconds = median(entry["seconds"] for entry in self.history)
@@ -220,9 +230,11 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
         For each ("cifar_resnet", 8) and so on, its records by seed.
 
     Raises:
-        ValueError: if the runs differ in more than network, factor and seed.
+        ValueError: if there is no run, or they differ in more than network, factor and seed.
     """
     records = sorted(records, key=lambda r: (r.network["name"], r.value, r.seed))
+    if not records:
+        raise ValueError("records: expected at least one run, found none")
     protocols = {
         (
             *(r.grid, r.dataset, r.training_images),
