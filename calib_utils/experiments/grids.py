@@ -26,6 +26,11 @@ class Run(Experiment):
     Attributes:
         recipe: see `training.Recipe`.
         test_every_epoch: whether the history has error, NLL and ECE on the test images.
+
+    Example:
+        >>> run = plan_grid("depth")[0]
+        >>> run.network["depth"], run.recipe.epochs, run.training_images
+        (8, 24, 8000)
     """
 
     recipe: Recipe
@@ -51,7 +56,12 @@ class Run(Experiment):
 
 
 def grid_names(file: Path | str | None = None) -> list[str]:
-    """The names of the grids in ``file``; by default, of the course's."""
+    """The names of the grids in ``file``; by default, of the course's.
+
+    Example:
+        >>> grid_names()
+        ['depth', 'width', 'batch-norm', 'weight-decay', 'nll']
+    """
     return list(_read(file)["grids"])
 
 
@@ -65,6 +75,11 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
 
     Raises:
         ValueError: if there is no such grid or protocol, or an entry of it makes no sense.
+
+    Example:
+        >>> runs = plan_grid("depth", protocol="cpu")
+        >>> len(runs), runs[0].name
+        (15, 'cifar_resnet.depth-8.seed-0')
     """
     plans = _read(file)
     for name, value in (("grid", grid), ("protocol", protocol)):

@@ -42,6 +42,13 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
     Source: Naeini, Cooper, Hauskrecht 2015, "Obtaining well calibrated probabilities using
     Bayesian binning". Some libraries weigh the models by AIC or BIC, or use bins of equal
     width, which is not the paper's method.
+
+    Example:
+        >>> scores = [0.2] * 40 + [0.9] * 40
+        >>> labels = [0] * 30 + [1] * 10 + [0] * 10 + [1] * 30
+        >>> bbq = BayesianBinningIntoQuantiles(inputs="scores").fit(scores, labels)
+        >>> bbq.predict_proba([0.2, 0.9]).round(2).tolist()
+        [0.25, 0.75]
     """
 
     n_bins_: np.ndarray

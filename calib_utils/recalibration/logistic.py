@@ -33,6 +33,13 @@ class PlattScaling(BinaryRecalibrator):
 
     Source: Platt 1999, "Probabilistic outputs for support vector machines and comparisons to
     regularized likelihood methods".
+
+    Example:
+        >>> logits = [-2.0] * 4 + [2.0] * 4
+        >>> labels = [0, 0, 0, 1, 0, 1, 1, 1]
+        >>> platt = PlattScaling().fit(logits, labels)
+        >>> platt.predict_proba([-2.0, 2.0]).round(2).tolist()
+        [0.25, 0.75]
     """
 
     slope_: float
@@ -72,6 +79,13 @@ class BetaCalibration(BinaryRecalibrator):
 
     Source: Kull, Silva Filho, Flach 2017, "Beta calibration: a well-founded and easily
     implemented improvement on logistic calibration for binary classifiers".
+
+    Example:
+        >>> scores = [0.1] * 4 + [0.5] * 4 + [0.9] * 4
+        >>> labels = [0, 0, 0, 1, 0, 0, 1, 1, 0, 1, 1, 1]
+        >>> beta = BetaCalibration(inputs="scores").fit(scores, labels)
+        >>> beta.predict_proba([0.1, 0.5, 0.9]).round(2).tolist()
+        [0.25, 0.5, 0.75]
     """
 
     a_: float

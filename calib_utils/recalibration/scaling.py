@@ -37,6 +37,13 @@ class VectorScaling(Recalibrator):
         intercept_: b, float64, shape (K,).
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
+
+    Example:
+        >>> logits = [[2.0, 0.0]] * 4 + [[0.0, 2.0]] * 4
+        >>> labels = [0, 0, 0, 1, 0, 0, 1, 1]
+        >>> scaling = VectorScaling().fit(logits, labels)
+        >>> scaling.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
     """
 
     weights_: np.ndarray
@@ -109,6 +116,13 @@ class MatrixScaling(_FullMatrix):
 
     Sources: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2; Kull
     et al. 2019, "Beyond temperature scaling", section 3.
+
+    Example:
+        >>> logits = [[2.0, 0.0]] * 4 + [[0.0, 2.0]] * 4
+        >>> labels = [0, 0, 0, 1, 0, 0, 1, 1]
+        >>> scaling = MatrixScaling().fit(logits, labels)
+        >>> scaling.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
     """
 
     def __init__(self, regularization: float = 0.0, max_steps: int = MAX_STEPS):
@@ -159,6 +173,13 @@ class DirichletCalibration(_FullMatrix):
 
     Source: Kull et al. 2019, "Beyond temperature scaling: Obtaining well-calibrated
     multi-class probabilities with Dirichlet calibration", section 3.
+
+    Example:
+        >>> logits = [[2.0, 0.0]] * 400 + [[0.0, 2.0]] * 400
+        >>> labels = [0, 0, 0, 1] * 100 + [0, 0, 1, 1] * 100
+        >>> dirichlet = DirichletCalibration().fit(logits, labels)
+        >>> dirichlet.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
     """
 
     def __init__(self, regularization: float = 1.0):
@@ -201,6 +222,13 @@ class StructuredMatrixScaling(_FullMatrix):
 
     Source: Berta, Holzmüller, Jordan, Bach 2026, "Structured Matrix Scaling for Multi-Class
     Calibration" (arXiv 2511.03685), with the ridge penalty.
+
+    Example:
+        >>> logits = [[2.0, 0.0]] * 400 + [[0.0, 2.0]] * 400
+        >>> labels = [0, 0, 0, 1] * 100 + [0, 0, 1, 1] * 100
+        >>> scaling = StructuredMatrixScaling().fit(logits, labels)
+        >>> scaling.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
     """
 
     temperature_: float

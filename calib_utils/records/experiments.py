@@ -46,6 +46,11 @@ class Experiment:
         seed: of the weights, the order of the images, the crops and the flips.
         dataset: "cifar100" or "digits".
         training_images: how many of the training images are used, the same in every run.
+
+    Example:
+        >>> run = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> isinstance(run, Experiment), run.factor, run.value, run.seed
+        (True, 'depth', 8, 0)
     """
 
     grid: str
@@ -80,6 +85,11 @@ class ExperimentRecord(Experiment):
         hardware: the processor, the number of threads and the arithmetic.
         date: of the last epoch, such as "2026-11-20".
         further: facts of a later version's file, which this one only keeps.
+
+    Example:
+        >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> len(record.confidences), len(record.history)
+        (10000, 24)
     """
 
     recipe: dict[str, Any]
@@ -135,6 +145,14 @@ def save_experiment(record: ExperimentRecord, folder: Path | str | None = None) 
 
     Raises:
         ValueError: if a name, the confidences or ``correct`` are not valid.
+
+    Example:
+        >>> import tempfile
+        >>> from dataclasses import replace
+        >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     print(save_experiment(replace(record, name="my-run"), folder).name)
+        my-run.npz
     """
     path = experiment_path(record.grid, record.protocol, record.name, folder)
     confidences = check_confidences(record.confidences).astype(np.float32)
@@ -159,6 +177,11 @@ def load_experiment(
 
     Raises:
         ValueError: if there is no such record, or if its file is damaged.
+
+    Example:
+        >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> record.network["depth"], record.recipe["epochs"]
+        (8, 24)
     """
     path = experiment_path(grid, protocol, name, folder)
     if not path.exists():
@@ -185,6 +208,11 @@ def load_grid(grid: str, protocol: str, folder: Path | str | None = None) -> lis
 
     Raises:
         ValueError: if there is none, or if a file is damaged.
+
+    Example:
+        >>> records = load_grid("depth", "cpu")
+        >>> sorted({record.value for record in records})
+        [8, 14, 20, 32, 56]
     """
     names = list_experiments(grid, protocol, folder)
     if not names:
@@ -206,6 +234,11 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
 
     Raises:
         ValueError: if the runs differ in more than network, factor and seed.
+
+    Example:
+        >>> levels = by_level(load_grid("batch-norm", "cpu"))
+        >>> [(network, value, len(runs)) for (network, value), runs in levels.items()][:2]
+        [('cifar_resnet', False, 3), ('cifar_resnet', True, 3)]
     """
     records = sorted(records, key=lambda r: (r.network["name"], r.value, r.seed))
     protocols = {
@@ -228,6 +261,10 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
 
     Raises:
         ValueError: if the runs differ in more than network, factor and seed.
+
+    Example:
+        >>> describe_protocol(load_grid("depth", "cpu")).partition(";")[0]
+        'depth: 15 runs, seeds 0, 1, 2'
     """
     runs = [record for level in by_level(records).values() for record in level]
     first, recipe, seeds = runs[0], runs[0].recipe, sorted({r.seed for r in runs})
@@ -245,7 +282,12 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
 
 
 def list_experiments(grid: str, protocol: str, folder: Path | str | None = None) -> list[str]:
-    """The names of the runs of a grid that have a record, sorted."""
+    """The names of the runs of a grid that have a record, sorted.
+
+    Example:
+        >>> list_experiments("depth", "cpu")[-1]
+        'cifar_resnet.depth-8.seed-2'
+    """
     return sorted(path.stem for path in (Path(folder or _FOLDER) / grid / protocol).glob("*.npz"))
 
 
