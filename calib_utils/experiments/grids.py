@@ -24,7 +24,7 @@ class Run(Experiment):
     """An experiment that is planned.
 
     Attributes:
-        recipe: see `training.Recipe`.
+        recipe: see `calib_utils.records.Recipe`.
         test_every_epoch: whether the history has error, NLL and ECE on the test images.
 
     Example:

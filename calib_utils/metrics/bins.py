@@ -31,10 +31,10 @@ def top_label(probs: Any, labels: Any) -> tuple[Any, Any]:
         labels: (N,), integers from 0 to K - 1.
 
     Returns:
-        Two arrays of shape (N,), of the kind that ``probs`` is. For (N, K): the probability
-        of the predicted class, the first of tied maxima, in the type of ``probs``; and
-        whether that is the label, as booleans. For (N,): the probabilities themselves; and
-        whether the label is 1.
+        Two arrays of shape (N,), of the kind that ``probs`` is.
+        For (N, K): the probability of the predicted class, the first of tied maxima, in the
+        type of ``probs``; and whether that is the label, as booleans. For (N,): the
+        probabilities themselves; and whether the label is 1.
 
     Raises:
         ValueError: for bad input.

@@ -102,7 +102,7 @@ def classwise_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> fl
         n_bins: how many bins of equal width, M.
 
     Returns:
-        0 to 1, and small where classes are many: most probabilities are then near 0.
+        0 to 1. It is small where classes are many, as most probabilities are then near 0.
 
     Raises:
         ValueError: for bad input.

@@ -22,8 +22,8 @@ __all__ = ["accuracy", "brier_score", "negative_log_likelihood"]
 def brier_score(probs: Any, labels: Any) -> float:
     """The squared distance between probabilities and one-hot labels, averaged over samples.
 
-    It sums over all classes, so with two classes it is twice what `brier_score_loss` of
-    scikit-learn gives by default, which looks at the positive class only.
+    It sums over all classes, so with two classes it is twice what
+    `sklearn.metrics.brier_score_loss` gives by default, which looks at the positive class only.
 
     Args:
         probs: (N, K), or (N,) for the positive class: the same as its form of two columns.

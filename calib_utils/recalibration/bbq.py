@@ -20,7 +20,7 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
     bin; equal scores share one. Edges lie half-way between samples. In bin b, with N_b
     samples of which m_b are positive, the prior of the probability is
     Beta(alpha_b, beta_b), with alpha_b = 2 p_b / B, beta_b = 2 (1 - p_b) / B and p_b the
-    middle of the bin. A model's weight is its marginal likelihood, from a uniform prior,
+    middle of the bin. A model's weight is its marginal likelihood, from a uniform prior::
 
         prod_b Gamma(2/B) / Gamma(N_b + 2/B)
                * Gamma(m_b + alpha_b) / Gamma(alpha_b)

@@ -28,8 +28,8 @@ class PlattScaling(BinaryRecalibrator):
             or "scores", whose log-odds are taken.
 
     Attributes:
-        slope_: a.
-        intercept_: b.
+        slope_: the slope a.
+        intercept_: the intercept b.
 
     Source: Platt 1999, "Probabilistic outputs for support vector machines and comparisons to
     regularized likelihood methods".
@@ -73,9 +73,9 @@ class BetaCalibration(BinaryRecalibrator):
         inputs: "logits", whose sigmoid is the score, or "scores".
 
     Attributes:
-        a_: a.
-        b_: b.
-        c_: c.
+        a_: the weight a of log s.
+        b_: the weight b of -log(1 - s).
+        c_: the intercept c.
 
     Source: Kull, Silva Filho, Flach 2017, "Beta calibration: a well-founded and easily
     implemented improvement on logistic calibration for binary classifiers".

@@ -91,7 +91,7 @@ class MatrixScaling(_FullMatrix):
     z are the logits less their mean over the classes. W is (K, K), so there are K (K + 1)
     parameters. Plain, as in Guo et al., it needs far more samples than that; with 100 classes
     and 5,000 samples it learns the validation set by heart. With ``regularization`` c it
-    minimises
+    minimises::
 
         NLL + c K / n * ((K - 1) * sum_{i != j} (T w_ij)^2 + sum_j b_j^2),
 
@@ -151,7 +151,7 @@ class DirichletCalibration(_FullMatrix):
     """A full affine map of the log-probabilities: softmax(W log p + b), p = softmax(z).
 
     If the uncalibrated p of each class follow Dirichlet distributions, this is the calibrated
-    map. The fit starts at W = I / T and b = 0, and minimises
+    map. The fit starts at W = I / T and b = 0, and minimises::
 
         NLL + c K / n * ((K - 1) * sum_{i != j} w_ij^2 + sum_j b_j^2),
 
@@ -200,7 +200,7 @@ class StructuredMatrixScaling(_FullMatrix):
     """Temperature scaling, then a full affine map that a ridge holds near the identity.
 
     With x = log softmax(z / T), the probabilities are softmax(W x + b). Given T, the fit
-    minimises
+    minimises::
 
         NLL + c K / n * ((K - 1) * sum_{i != j} w_ij^2 + sum_i (w_ii - 1)^2 + sum_j b_j^2).
 
@@ -213,7 +213,7 @@ class StructuredMatrixScaling(_FullMatrix):
         regularization: c; 0 for none.
 
     Attributes:
-        temperature_: T.
+        temperature_: the temperature T.
         weights_: W, float64, shape (K, K).
         intercept_: b, float64, shape (K,).
 

@@ -33,7 +33,7 @@ class TemperatureScaling(Recalibrator):
             any number of classes; `fit` checks its input and leaves T alone.
 
     Attributes:
-        temperature_: T.
+        temperature_: the temperature T.
         n_passes_: how often `fit` read all logits, the check for bad input included.
 
     Raises:
@@ -96,7 +96,7 @@ class EnsembleTemperatureScaling(Recalibrator):
     without samples needs no special answer.
 
     Attributes:
-        temperature_: T.
+        temperature_: the temperature T.
         weights_: float64, shape (3,): w1, w2, w3.
 
     Source: Zhang, Kailkhura, Han 2020, "Mix-n-Match: Ensemble and Compositional Methods for

@@ -40,7 +40,7 @@ class Experiment:
         grid: such as "depth".
         protocol: such as "cpu".
         name: of the run within its grid and protocol, such as "cifar_resnet.depth-8.seed-0".
-        network: the name of the network, and its options, for `training.build_model`.
+        network: the name of the network, and its options, for `calib_utils.training.build_model`.
         factor: what differs between the runs of the grid; empty if nothing does.
         value: of the factor in this run.
         seed: of the weights, the order of the images, the crops and the flips.
@@ -69,12 +69,12 @@ class ExperimentRecord(Experiment):
     """The results of an experiment on the test images, and the facts of its run.
 
     Attributes:
-        recipe: the settings of `training.Recipe`.
+        recipe: the settings of `Recipe`.
         confidences: float32, shape (N,): the largest probability for each test image. As
             stored, they give the ECE in ``ece`` again.
         correct: bool, shape (N,): whether that class is the image's.
-        history: of each epoch, as `training.train` returns it; with "test_error", "test_nll"
-            and "test_ece" if the grid asks for them.
+        history: of each epoch, as `calib_utils.training.train` returns it; with "test_error",
+            "test_nll" and "test_ece" if the grid asks for them.
         error: share of the test images whose class was not predicted, 0 to 1.
         nll: negative log-likelihood of the test images, in nats.
         ece: expected calibration error with 15 bins, 0 to 1.
@@ -124,7 +124,7 @@ class ExperimentRecord(Experiment):
 
     @property
     def provenance(self) -> str:
-        """One line to stand below a figure: the run, its data, epochs, hardware and date."""
+        """One line to stand below a figure, with the run, its data, epochs, hardware and date."""
         seconds = median(entry["seconds"] for entry in self.history)
         return (
             f"{self.grid}/{self.name}: {self.training_images:,} training images of "

@@ -35,9 +35,9 @@ class PredictionRecord:
         split: "validation" (to fit on) or "test" (to report on).
         logits: float32, shape (N, K), rounded to float16 when stored.
         labels: int64, shape (N,), from 0 to K - 1.
-        model: the name of the architecture in `calib_utils.training.networks`.
+        model: the name of the architecture, as `calib_utils.training.build_model` takes it.
         dataset: the data set, and what of it the network was trained on.
-        recipe: the settings of the training run, as in `calib_utils.training.Recipe`.
+        recipe: the settings of the training run, as in `Recipe`.
         seed: of the initial weights and of the order of the images.
         epochs: passes over the training images.
         versions: of Python and of the libraries.
@@ -71,12 +71,12 @@ class PredictionRecord:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How the record was made, as its file says it: every field but the arrays."""
+        """How the record was made, as its file says it (every field but the arrays)."""
         return stored_facts(self, _ARRAYS)
 
     @property
     def provenance(self) -> str:
-        """One line to stand below a result: network, data, epochs, seed, hardware and date."""
+        """One line to stand below a result, with network, data, epochs, seed, hardware and date."""
         seconds = self.seconds_per_epoch
         time = "" if seconds is None else f", {seconds:.1f} s an epoch"
         return (

@@ -54,7 +54,7 @@ def train(
     Args:
         model: takes images (n, 3, H, W), gives logits (n, K).
         data: the training images.
-        recipe: see `Recipe`.
+        recipe: see `calib_utils.records.Recipe`.
         seed: of the order of the images, the crops and the flips; from 0 to 2^32 - 1.
         device: where to train; the GPU if there is one, by default.
         checkpoint: a file that is rewritten after each epoch. If it is there already, the
@@ -64,8 +64,8 @@ def train(
         progress: whether to show progress bars.
 
     Returns:
-        The history: for each epoch "epoch" (from 1), "learning_rate", "train_loss" and
-        "train_accuracy" (over the augmented images, as they were met) and "seconds".
+        For each epoch its "epoch" (from 1), "learning_rate", "train_loss" and "train_accuracy"
+        (over the augmented images, as they were met) and "seconds".
 
     Raises:
         ValueError: if the seed is out of range, the network has fewer outputs than the images

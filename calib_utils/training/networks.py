@@ -67,9 +67,8 @@ def cifar_resnet(
     """A residual network for images of 32 pixels, whose depth and width can be chosen.
 
     One convolution, then three stages of residual blocks at 32, 16 and 8 pixels, the mean of
-    the pixels, and a linear layer. See
-    `calib_utils.training.residual.ResidualBlock` for the shortcuts, and for how a network without
-    batch normalisation starts.
+    the pixels, and a linear layer. The shortcuts have no weights; where channels are added, these
+    are zeros. A network without batch normalisation starts as its shortcuts (Fixup).
 
     Args:
         depth: layers with weights: 6n + 2 for n blocks in a stage, such as 8, 14, 20.
