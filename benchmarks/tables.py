@@ -226,7 +226,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     ),
     "recalibration": (
         "Fitting the recalibrators",
-        "Each method of the {ref}`chapter on methods <repairing-many-classes>` beside the libraries "
+        "Each method of the {ref}`chapter on methods <repairing-many-classes>` beside libraries "
         "that have it, on logits that are twice too large: CPU time of one fit, and the NLL that "
         f"it reaches. The ratio is to {OURS}. Less NLL on the fitted samples means that the fit "
         "came nearer to its optimum; on new samples it may mean the opposite.",

@@ -6,7 +6,9 @@ import ast
 import builtins
 import doctest
 import importlib
+import inspect
 import pkgutil
+import re
 from types import ModuleType
 from typing import Any
 
@@ -58,3 +60,17 @@ def test_an_example_runs_outside_its_module(package: ModuleType, documented: Any
         elif isinstance(node, ast.alias):
             bound.add(node.asname or node.name)
     assert used - bound == set()
+
+
+@pytest.mark.parametrize(("package", "documented"), PUBLIC)
+def test_a_page_takes_no_sentence_for_a_type(package: ModuleType, documented: Any) -> None:
+    """What stands before a colon, in the first line of a property or of what is returned."""
+    members = vars(documented).items() if inspect.isclass(documented) else ()
+    own = [documented, *(member for name, member in members if not name.startswith("_"))]
+    first_lines = [
+        found[1]
+        for one in own
+        for found in re.finditer(r"Returns:\n\s+(.*)", getattr(one, "__doc__", None) or "")
+    ]
+    first_lines += [(one.__doc__ or "").split("\n")[0] for one in own if isinstance(one, property)]
+    assert [line for line in first_lines if ":" in re.sub("`.*?`", "", line)] == []

@@ -29,10 +29,10 @@ __all__ = [
 ]
 
 _FOLDER = Path(__file__).parent / "stored/experiments"
-_ARRAYS = ("confidences", "correct")
+_ARRAYS = ("confidences", "correct", "epoch_correct")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Experiment:
     """One network of a grid: what is trained, and on what.
 
@@ -43,6 +43,8 @@ class Experiment:
         network: the name of the network, and its options, for `calib_utils.training.build_model`.
         factor: what differs between the runs of the grid; empty if nothing does.
         value: of the factor in this run.
+        level: the options of the network and the settings of the recipe that this value stands
+            for, such as {"depth": 8}.
         seed: of the weights, the order of the images, the crops and the flips.
         dataset: "cifar100" or "digits".
         training_images: how many of the training images are used, the same in every run.
@@ -58,13 +60,14 @@ class Experiment:
     name: str
     network: dict[str, Any]
     factor: str
-    value: float | bool | None
+    value: float | bool | str | None
+    level: dict[str, Any] = field(default_factory=dict)
     seed: int
     dataset: str
     training_images: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ExperimentRecord(Experiment):
     """The results of an experiment on the test images, and the facts of its run.
 
@@ -73,8 +76,12 @@ class ExperimentRecord(Experiment):
         confidences: float32, shape (N,): the largest probability for each test image. As
             stored, they give the ECE in ``ece`` again.
         correct: bool, shape (N,): whether that class is the image's.
-        history: of each epoch, as `calib_utils.training.train` returns it; with "test_error",
-            "test_nll" and "test_ece" if the grid asks for them.
+        history: of each epoch, as `calib_utils.training.train` returns it. If the grid asks for
+            it, with "test_error", "test_nll" and "test_ece"; the "temperature" of lowest NLL on
+            the validation images; and "test_bins", for each of 15 bins how many test images it
+            holds, how many of them are right, and their summed confidence.
+        epoch_correct: bool, shape (epochs, N): which test images were right after each epoch;
+            None unless the grid asks for it.
         error: share of the test images whose class was not predicted, 0 to 1.
         nll: negative log-likelihood of the test images, in nats.
         ece: expected calibration error with 15 bins, 0 to 1.
@@ -95,7 +102,7 @@ class ExperimentRecord(Experiment):
     recipe: dict[str, Any]
     confidences: np.ndarray
     correct: np.ndarray
-    history: list[dict[str, float]]
+    history: list[dict[str, Any]]
     error: float
     nll: float
     ece: float
@@ -105,6 +112,7 @@ class ExperimentRecord(Experiment):
     versions: dict[str, str]
     hardware: str
     date: str
+    epoch_correct: np.ndarray | None = None
     further: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -121,6 +129,16 @@ class ExperimentRecord(Experiment):
     def train_accuracy(self) -> float:
         """Share of the training images whose class was predicted in the last epoch."""
         return self.history[-1]["train_accuracy"]
+
+    @property
+    def overconfidence(self) -> float:
+        """Mean confidence less accuracy on the test images, -1 to 1; underconfident if below 0."""
+        return float(self.confidences.mean(dtype=np.float64) - self.correct.mean())
+
+    @property
+    def generalization_gap(self) -> float:
+        """Accuracy in the last epoch of training less that on the test images, -1 to 1."""
+        return float(self.train_accuracy - self.correct.mean())
 
     @property
     def provenance(self) -> str:
@@ -160,6 +178,9 @@ def save_experiment(record: ExperimentRecord, folder: Path | str | None = None) 
         "confidences": confidences,
         "correct": check_correct(record.correct, len(confidences)),
     }
+    if record.epoch_correct is not None:
+        epochs = [check_correct(row, len(confidences)) for row in record.epoch_correct]
+        arrays["epoch_correct"] = np.packbits(epochs, axis=1)
     write_npz(path, arrays, record.facts)
     return path
 
@@ -189,7 +210,10 @@ def load_experiment(
         raise ValueError(f"name: there is no run {name!r} in {grid}/{protocol}; there are: {known}")
     with explain_damage(f"name: the file of run {name!r} in {grid}/{protocol}"):
         arrays, facts = read_npz(path)
-        facts = _current(facts) | {name: arrays[name] for name in _ARRAYS}
+        if "epoch_correct" in arrays:
+            n = len(arrays["correct"])
+            arrays["epoch_correct"] = np.unpackbits(arrays["epoch_correct"], axis=1, count=n) == 1
+        facts = _current(facts) | arrays
         record = ExperimentRecord(**fields_from(ExperimentRecord, facts))
         check_correct(record.correct, len(check_confidences(record.confidences)))
     return record
@@ -200,6 +224,7 @@ def _current(facts: dict[str, Any]) -> dict[str, Any]:
     facts = facts | {"recipe": completed_recipe(facts["recipe"])}
     if facts.get("schema", 1) == 1:
         facts["protocol"] = facts.pop("profile")
+        facts["level"] = {facts["factor"]: facts["value"]} if facts["factor"] else {}
     return facts
 
 
@@ -233,7 +258,7 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
         For each ("cifar_resnet", 8) and so on, its records by seed.
 
     Raises:
-        ValueError: if the runs differ in more than network, factor and seed.
+        ValueError: if there is no run, or they differ in more than network, factor and seed.
 
     Example:
         >>> levels = by_level(load_grid("batch-norm", "cpu"))
@@ -241,8 +266,13 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
         [('cifar_resnet', False, 3), ('cifar_resnet', True, 3)]
     """
     records = sorted(records, key=lambda r: (r.network["name"], r.value, r.seed))
+    if not records:
+        raise ValueError("records: expected at least one run, found none")
     protocols = {
-        (r.grid, r.dataset, r.training_images, str(sorted({**r.recipe, r.factor: None}.items())))
+        (
+            *(r.grid, r.dataset, r.training_images),
+            str(sorted((r.recipe | dict.fromkeys([r.factor, *r.level])).items())),
+        )
         for r in records
     }
     if len(protocols) > 1:

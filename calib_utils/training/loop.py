@@ -46,9 +46,9 @@ def train(
     seed: int = 0,
     device: torch.device | str | None = None,
     checkpoint: Path | str | None = None,
-    after_epoch: Callable[[nn.Module], dict[str, float]] | None = None,
+    after_epoch: Callable[[nn.Module], dict[str, Any]] | None = None,
     progress: bool = True,
-) -> list[dict[str, float]]:
+) -> list[dict[str, Any]]:
     """Train ``model`` in place.
 
     Args:
@@ -97,7 +97,7 @@ def train(
         weight_decay=recipe.weight_decay,
         fused=True,
     )
-    history: list[dict[str, float]] = []
+    history: list[dict[str, Any]] = []
     if checkpoint and Path(checkpoint).exists():
         history = load_checkpoint(Path(checkpoint), model, optimizer, recipe, seed)
     if len(history) != from_first(len(history)):
@@ -204,7 +204,7 @@ def _train_epoch(
     seed: int,
     epoch: int,
     tqdm: Callable[..., Any],
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """One pass over the images; returns its entry in the history."""
     start = time.perf_counter()
     device, n = batches.images.device, len(batches.labels)
