@@ -40,7 +40,7 @@ class Experiment:
         grid: such as "depth".
         protocol: such as "cpu".
         name: of the run within its grid and protocol, such as "cifar_resnet.depth-8.seed-0".
-        network: the name of the network, and its options, for `training.build_model`.
+        network: the name of the network, and its options, for `calib_utils.training.build_model`.
         factor: what differs between the runs of the grid; empty if nothing does.
         value: of the factor in this run.
         level: the options of the network and the settings of the recipe that this value stands
@@ -48,6 +48,11 @@ class Experiment:
         seed: of the weights, the order of the images, the crops and the flips.
         dataset: "cifar100" or "digits".
         training_images: how many of the training images are used, the same in every run.
+
+    Example:
+        >>> run = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> isinstance(run, Experiment), run.factor, run.value, run.seed
+        (True, 'depth', 8, 0)
     """
 
     grid: str
@@ -67,13 +72,13 @@ class ExperimentRecord(Experiment):
     """The results of an experiment on the test images, and the facts of its run.
 
     Attributes:
-        recipe: the settings of `training.Recipe`.
+        recipe: the settings of `Recipe`.
         confidences: float32, shape (N,): the largest probability for each test image. As
             stored, they give the ECE in ``ece`` again.
         correct: bool, shape (N,): whether that class is the image's.
-        history: of each epoch, as `training.train` returns it. If the grid asks for it, with
-            "test_error", "test_nll" and "test_ece"; the "temperature" of lowest NLL on the
-            validation images; and "test_bins", for each of 15 bins how many test images it
+        history: of each epoch, as `calib_utils.training.train` returns it. If the grid asks for
+            it, with "test_error", "test_nll" and "test_ece"; the "temperature" of lowest NLL on
+            the validation images; and "test_bins", for each of 15 bins how many test images it
             holds, how many of them are right, and their summed confidence.
         epoch_correct: bool, shape (epochs, N): which test images were right after each epoch;
             None unless the grid asks for it.
@@ -87,6 +92,11 @@ class ExperimentRecord(Experiment):
         hardware: the processor, the number of threads and the arithmetic.
         date: of the last epoch, such as "2026-11-20".
         further: facts of a later version's file, which this one only keeps.
+
+    Example:
+        >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> len(record.confidences), len(record.history)
+        (10000, 24)
     """
 
     recipe: dict[str, Any]
@@ -122,7 +132,7 @@ class ExperimentRecord(Experiment):
 
     @property
     def overconfidence(self) -> float:
-        """Mean confidence less accuracy on the test images, -1 to 1; below 0: underconfident."""
+        """Mean confidence less accuracy on the test images, -1 to 1; underconfident if below 0."""
         return float(self.confidences.mean(dtype=np.float64) - self.correct.mean())
 
     @property
@@ -132,7 +142,7 @@ class ExperimentRecord(Experiment):
 
     @property
     def provenance(self) -> str:
-        """One line to stand below a figure: the run, its data, epochs, hardware and date."""
+        """One line to stand below a figure, with the run, its data, epochs, hardware and date."""
         seconds = median(entry["seconds"] for entry in self.history)
         return (
             f"{self.grid}/{self.name}: {self.training_images:,} training images of "
@@ -153,6 +163,14 @@ def save_experiment(record: ExperimentRecord, folder: Path | str | None = None) 
 
     Raises:
         ValueError: if a name, the confidences or ``correct`` are not valid.
+
+    Example:
+        >>> import tempfile
+        >>> from dataclasses import replace
+        >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     print(save_experiment(replace(record, name="my-run"), folder).name)
+        my-run.npz
     """
     path = experiment_path(record.grid, record.protocol, record.name, folder)
     confidences = check_confidences(record.confidences).astype(np.float32)
@@ -180,6 +198,11 @@ def load_experiment(
 
     Raises:
         ValueError: if there is no such record, or if its file is damaged.
+
+    Example:
+        >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> record.network["depth"], record.recipe["epochs"]
+        (8, 24)
     """
     path = experiment_path(grid, protocol, name, folder)
     if not path.exists():
@@ -210,6 +233,11 @@ def load_grid(grid: str, protocol: str, folder: Path | str | None = None) -> lis
 
     Raises:
         ValueError: if there is none, or if a file is damaged.
+
+    Example:
+        >>> records = load_grid("depth", "cpu")
+        >>> sorted({record.value for record in records})
+        [8, 14, 20, 32, 56]
     """
     names = list_experiments(grid, protocol, folder)
     if not names:
@@ -231,6 +259,11 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
 
     Raises:
         ValueError: if there is no run, or they differ in more than network, factor and seed.
+
+    Example:
+        >>> levels = by_level(load_grid("batch-norm", "cpu"))
+        >>> [(network, value, len(runs)) for (network, value), runs in levels.items()][:2]
+        [('cifar_resnet', False, 3), ('cifar_resnet', True, 3)]
     """
     records = sorted(records, key=lambda r: (r.network["name"], r.value, r.seed))
     if not records:
@@ -258,6 +291,10 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
 
     Raises:
         ValueError: if the runs differ in more than network, factor and seed.
+
+    Example:
+        >>> describe_protocol(load_grid("depth", "cpu")).partition(";")[0]
+        'depth: 15 runs, seeds 0, 1, 2'
     """
     runs = [record for level in by_level(records).values() for record in level]
     first, recipe, seeds = runs[0], runs[0].recipe, sorted({r.seed for r in runs})
@@ -275,7 +312,12 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
 
 
 def list_experiments(grid: str, protocol: str, folder: Path | str | None = None) -> list[str]:
-    """The names of the runs of a grid that have a record, sorted."""
+    """The names of the runs of a grid that have a record, sorted.
+
+    Example:
+        >>> list_experiments("depth", "cpu")[-1]
+        'cifar_resnet.depth-8.seed-2'
+    """
     return sorted(path.stem for path in (Path(folder or _FOLDER) / grid / protocol).glob("*.npz"))
 
 

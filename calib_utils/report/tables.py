@@ -13,7 +13,12 @@ __all__ = ["Markdown", "signed", "spread", "table"]
 
 
 class Markdown(str):
-    """Text that a notebook shows as Markdown, and everything else as it is written."""
+    """Text that a notebook shows as Markdown, and everything else as it is written.
+
+    Example:
+        >>> Markdown("The ECE is **5 %**")
+        The ECE is **5 %**
+    """
 
     __slots__ = ()
 
