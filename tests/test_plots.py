@@ -232,3 +232,87 @@ class TestWhatIsDrawn:
         name = "Positives" if binary else "Accuracy"
         expected = {f"{name} 50.0 %": 0.5, "Mean confidence 76.0 %": 0.76}
         assert legend == pytest.approx(expected)
+
+
+@pytest.fixture
+def logits_and_labels():
+    rng = np.random.default_rng(1)
+    logits = rng.normal(0, 3, (500, 4))
+    return logits, rng.integers(0, 4, 500)
+
+
+def test_a_temperature_curve_is_the_ece_of_the_scaled_logits(logits_and_labels):
+    logits, labels = logits_and_labels
+    temperatures = [0.5, 1.0, 4.0, 50.0]
+    expected = []
+    for T in temperatures:
+        powers = np.exp(logits / T)
+        probs = powers / powers.sum(axis=1, keepdims=True)
+        expected.append(metrics.expected_calibration_error(probs, labels, 10))
+    drawn = plots.temperature_curve(
+        logits, labels, temperatures, n_bins=10, marks=[4.0], label="mine", color="red"
+    )
+    np.testing.assert_allclose(drawn.eces, expected)
+    curve, marks = drawn.ax.lines
+    np.testing.assert_array_equal(curve.get_xdata(), temperatures)
+    np.testing.assert_allclose(curve.get_ydata(), 100 * np.array(expected))
+    assert (curve.get_label(), curve.get_color()) == ("mine", "red")
+    assert marks.get_xdata() == [4.0]
+    np.testing.assert_allclose(marks.get_ydata(), [100 * expected[2]])
+    assert drawn.lowest == temperatures[np.argmin(expected)] == 50.0
+
+
+def test_two_temperature_curves_share_axes(logits_and_labels):
+    first = plots.temperature_curve(*logits_and_labels, [1.0, 2.0])
+    second = plots.temperature_curve(*logits_and_labels, [1.0, 3.0], ax=first.ax)
+    assert second.ax is first.ax
+    assert len(plt.get_fignums()) == 1
+    assert first.ax.get_ylim()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("temperatures", "message"),
+    [
+        ([], "temperatures: expected at least one number"),
+        ([1.0, 0.0], "temperature: expected a finite number above 0, found 0.0"),
+    ],
+)
+def test_a_temperature_that_is_none_is_refused(logits_and_labels, temperatures, message):
+    with pytest.raises(ValueError, match=message):
+        plots.temperature_curve(*logits_and_labels, temperatures)
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize(("count", "columns", "rows"), [(1, 2, 1), (3, 2, 2), (4, 3, 2)])
+def test_diagrams_side_by_side_are_those_of_each(overconfident, count, columns, rows):
+    probs, labels = overconfident
+    several = {f"no. {i}": np.roll(probs, i, axis=0) for i in range(count)}
+    drawn = plots.reliability_diagrams(several, labels, n_bins=8, min_count=300, columns=columns)
+    fig = plt.gcf()
+    assert list(drawn) == list(several)
+    assert len(fig.axes) == count
+    assert fig.axes[0].get_gridspec().nrows == rows
+    for title, each in drawn.items():
+        alone = plots.reliability_diagram(several[title], labels, n_bins=8, min_count=300)
+        for found, expected in zip(each.bins, alone.bins, strict=True):
+            np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(each.few, alone.few)
+        assert each.ece == alone.ece
+        assert each.counts_ax.get_title() == title
+        assert list(each.counts_ax.texts) == []
+    assert [ax.get_legend() is not None for ax in fig.axes] == [True] + [False] * (count - 1)
+
+
+def test_names_of_axes_stand_at_the_left_and_at_the_lowest_diagrams(overconfident):
+    probs, labels = overconfident
+    drawn = plots.reliability_diagrams(dict.fromkeys("abc", probs), labels)
+    assert [bool(drawn[title].ax.get_ylabel()) for title in "abc"] == [True, False, True]
+    assert [bool(drawn[title].ax.get_xlabel()) for title in "abc"] == [False, True, True]
+
+
+def test_nothing_side_by_side_is_refused(overconfident):
+    probs, labels = overconfident
+    with pytest.raises(ValueError, match="probs: expected at least one"):
+        plots.reliability_diagrams({}, labels)
+    with pytest.raises(ValueError, match="columns: expected at least 1, found 0"):
+        plots.reliability_diagrams({"a": probs}, labels, columns=0)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pooch
 from sklearn.datasets import load_digits as sklearn_digits
 from torchvision.datasets import CIFAR100
 
@@ -165,6 +164,8 @@ def load_cifar100(split: str) -> ImageSet:
     """
     if split not in ("train", "test"):
         raise ValueError(f"split: expected 'train' or 'test', found {split!r}")
+    import pooch  # not above: see `calib_utils.training.progress`
+
     folder = Path(os.environ.get("CALIB_DATA_DIR") or pooch.os_cache("calib_utils"))
     # CIFAR's files are pickles. torchvision reads them only if their checksums are the known ones.
     try:
