@@ -23,6 +23,7 @@ from calib_utils.experiments import (
     list_experiments,
     load_experiment,
     plan_grid,
+    planned_comparisons,
     runner,
     save_experiment,
 )
@@ -115,8 +116,8 @@ def same_numbers(grid: str, folder: Path, expected: Path) -> None:
             del record["hardware"], record["date"]
             for entry in record["history"]:
                 del entry["seconds"]
-            for array in ("confidences", "correct"):
-                record[array] = record[array].tolist()
+            for array in ("confidences", "correct", "epoch_correct"):
+                record[array] = None if record[array] is None else record[array].tolist()
         assert found == wanted
 
 
@@ -125,7 +126,31 @@ class TestPlan:
         return plan_grid(grid, protocol)
 
     def test_grids(self):
-        assert grid_names() == ["depth", "width", "batch-norm", "weight-decay", "nll"]
+        first = ["depth", "width", "batch-norm", "weight-decay", "nll"]
+        assert grid_names() == [*first, "regularisation", "nll-and-error"]
+
+    def test_a_level_stands_for_several_settings(self):
+        runs = {run.value: run for run in plan_grid("regularisation", "full") if run.seed == 2}
+        with_it, without = runs["with"], runs["without"]
+        assert with_it.name == "lenet5.regularisation-with.seed-2"
+        assert with_it.network == without.network == {"name": "lenet5"}
+        changed = {"weight_decay": 0.0, "crop_padding": 0, "flip": False}
+        assert without.level == changed
+        assert without.recipe == dataclasses.replace(with_it.recipe, **changed)
+        assert (with_it.training_images, with_it.recipe.epochs) == (45_000, 30)
+
+    def test_comparisons_are_between_levels(self):
+        """Each one that was written down can be made."""
+        for grid in grid_names():
+            for protocol in (*PROTOCOLS, "full"):
+                values = [run.value for run in plan_grid(grid, protocol)]
+                for comparison in planned_comparisons(grid, protocol):
+                    assert {comparison.first, comparison.second} <= set(values)
+                    assert comparison.first != comparison.second
+                    assert comparison.metric in ("ece", "error")
+                    assert comparison.expected in ("higher", "lower")
+        assert len(planned_comparisons("regularisation", "full")) == 2
+        assert planned_comparisons("depth") == []
 
     @pytest.mark.parametrize("protocol", PROTOCOLS)
     def test_depth(self, protocol):
@@ -231,6 +256,17 @@ class TestPlan:
             (("batch_size", "batch"), "nll", r"recipe: there are no settings \['batch'\]"),
             (("epochs = 3", "epochs = 0"), "nll", "epochs: expected at least 1, found 0"),
             (("0.0, 1e-2", "0.1, 0.1"), "weight-decay", "grid: 'weight-decay' has two runs of one"),
+            (("training_images = 150", ""), "nll", "protocol: 'cpu' lacks training_images; it has"),
+            (('dataset = "digits"', ""), "nll", "protocol: 'cpu' lacks dataset; it has training"),
+            (("[protocols.cpu.recipe]", "[unused]"), "nll", "protocol: 'cpu' lacks recipe; it has"),
+            (("seeds = [0, 1]", ""), "weight-decay", "grid: 'weight-decay' lacks seeds; it has"),
+            (("values = [0.0, 1e-2]", ""), "weight-decay", "grid: 'weight-decay' lacks values"),
+            (('factor = "weight_decay"', ""), "weight-decay", "has values, and lacks their factor"),
+            (('networks = [{ name = "lenet5" }]', ""), "weight-decay", "lacks networks; it has"),
+            (("name =", "depth ="), "weight-decay", "a network lacks name; it has depth"),
+            (("milestones = [5]", ""), "nll", "recipe: it lacks milestones; it has epochs, batch"),
+            (("epochs = 8", ""), "weight-decay", "recipe: it lacks epochs; it has milestones"),
+            (("protocols.", "profiles."), "nll", "file: .*grids.toml lacks protocols; it has seed"),
         ],
     )
     def test_bad_plan(self, tmp_path, change, grid, message):
@@ -249,6 +285,7 @@ class TestRecord:
         fields = {
             **{"grid": "depth", "protocol": "cpu", "name": "toy.depth-8.seed-0"},
             **{"network": {"name": "toy", "depth": 8}, "factor": "depth", "value": 8, "seed": 0},
+            "level": {"depth": 8},
             **{"dataset": "digits", "training_images": 1500, "recipe": RECIPE},
             **{"confidences": rng.random(50, np.float32), "correct": rng.random(50) < 0.5},
             "history": [{"epoch": 1, "train_loss": 0.5, "train_accuracy": 0.75, "seconds": 2}],
@@ -279,7 +316,7 @@ class TestRecord:
         arrays, facts = read_npz(path)
         assert facts.pop("schema") == 2
         facts["profile"] = facts.pop("protocol")
-        del facts["recipe"]["flip"]
+        del facts["recipe"]["flip"], facts["level"]
         write_npz(path, arrays, facts)
         back = load_experiment("depth", "cpu", "toy.depth-8.seed-0", tmp_path)
         assert back.facts == self.record().facts
@@ -292,6 +329,15 @@ class TestRecord:
         assert back.further == {"auroc": 0.8}
         save_experiment(back, tmp_path)
         assert read_npz(path)[1] == facts | {"auroc": 0.8}
+
+    def test_correctness_of_every_epoch_comes_back(self, tmp_path):
+        rights = np.random.default_rng(1).random((3, 50)) < 0.5
+        save_experiment(self.record(epoch_correct=rights), tmp_path)
+        back = load_experiment("depth", "cpu", "toy.depth-8.seed-0", tmp_path)
+        assert back.epoch_correct.dtype == bool
+        assert (back.epoch_correct == rights).all()
+        with pytest.raises(ValueError, match="correct: expected shape"):
+            save_experiment(self.record(epoch_correct=rights[:, 1:]), tmp_path)
 
     def test_holds_no_pickle(self, tmp_path):
         with zipfile.ZipFile(save_experiment(self.record(), tmp_path)) as file:
@@ -330,7 +376,7 @@ class TestRecord:
     def test_the_packages_own_agree_with_the_grids(self):
         """Whatever is stored was made as the file of grids says, and by whole runs."""
         for grid in grid_names():
-            for protocol in PROTOCOLS:
+            for protocol in (*PROTOCOLS, "full"):
                 runs = {run.name: run for run in plan_grid(grid, protocol)}
                 for name in list_experiments(grid, protocol):
                     record = load_experiment(grid, protocol, name)
@@ -401,6 +447,17 @@ class TestRuns:
     def test_nll_run_has_test_metrics_at_every_epoch(self, expected):
         record = load_experiment("nll", "cpu", "lenet5.seed-2", expected)
         assert [entry["epoch"] for entry in record.history] == [1, 2, 3]
+        assert record.epoch_correct.shape == (3, len(record.correct))
+        for entry, correct in zip(record.history, record.epoch_correct, strict=True):
+            counts, right, confidence = np.array(entry["test_bins"])
+            assert counts.sum() == len(correct)
+            assert right.sum() == correct.sum() == round((1 - entry["test_error"]) * len(correct))
+            assert np.abs(confidence - right).sum() / len(correct) == pytest.approx(
+                entry["test_ece"]
+            )
+        assert (record.epoch_correct[-1] == record.correct).all()
+        assert record.history[-1]["temperature"] == record.temperature
+        assert "test_correct" not in record.history[-1]
         for metric in ("error", "nll", "ece"):
             values = [entry[f"test_{metric}"] for entry in record.history]
             assert values[-1] == getattr(record, metric)
@@ -415,6 +472,10 @@ class TestRuns:
         assert [len(x) for x in rest] == [len(x) for x in whole]
         pictures = {image.tobytes() for image in training.images}
         assert {image.tobytes() for image in chosen.images} <= pictures
+
+    def test_no_record_claims_more_training_images_than_there_are(self):
+        with pytest.raises(ValueError, match="training_images: digits has 197, found 8,000"):
+            runner.load_images("digits", 8_000)
 
     def test_finished_runs_are_left_out(self, tiny, expected, monkeypatch):
         monkeypatch.setattr(runner, "train", lambda *_, **__: 1 / 0)

@@ -97,6 +97,17 @@ def test_the_committed_notebook_holds_text_only(page: str) -> None:
             assert output.get("name") != "stderr", output
 
 
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_each_exercise_is_solved_on_a_page_of_its_own(page: str) -> None:
+    solutions = page.replace("notebooks/", "notebooks/solutions/")
+    assert solutions in PAGES, f"{solutions}.md is not in _toc.yml"
+    assert "{solution" not in BOOK.source(page), f"{page}.md: solutions stand in {solutions}.md"
+    exercises = re.findall(r"^:label: (ex-\S+)$", BOOK.source(page), re.MULTILINE)
+    solved = re.findall(r"\{solution(?:-start)?\} (\S+)$", BOOK.source(solutions), re.MULTILINE)
+    assert solved == exercises
+    assert BOOK.title(solutions) == f"Solutions: {BOOK.title(page)}"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_code_fits_the_page(page: str) -> None:
     lines = [line for cell in code_cells(page) for line in cell.source.splitlines()]

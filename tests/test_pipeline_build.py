@@ -106,7 +106,8 @@ CHAPTERS = ["01-one", "02-two", "solutions/01-one"]
 MAKE, BUILD = "make notebooks", "build the site"
 RUN_ONE, CHECK_ONE = "papermill:notebooks/01-one", "nbval:notebooks/01-one"
 RUN_TWO, CHECK_TWO = "papermill:notebooks/02-two", "nbval:notebooks/02-two"
-ONE, TWO = {RUN_ONE, CHECK_ONE}, {RUN_TWO, CHECK_TWO}
+RUN_SOLVED, CHECK_SOLVED = (f"{step}:notebooks/solutions/01-one" for step in ("papermill", "nbval"))
+ONE, TWO, SOLVED = {RUN_ONE, CHECK_ONE}, {RUN_TWO, CHECK_TWO}, {RUN_SOLVED, CHECK_SOLVED}
 TABLES = "parts:tables/benchmarks"
 
 
@@ -147,7 +148,7 @@ def test_the_site_shows_executed_chapters(built: TinyBook) -> None:
             "solutions/01-one",
             "Exercise 1.1 is in Chapter 1, The first. Here is Figure 1, with (2).",
         ),
-        ("solutions/01-one", "Solution to Exercise 1.1"),
+        ("solutions/01-one", "Solution to Exercise 1.1 (Add)"),
     ],
 )
 def test_page_and_notebook_give_the_same_numbers(built: TinyBook, page: str, sentence: str) -> None:
@@ -163,6 +164,19 @@ def test_a_solution_stands_on_its_own_page(built: TinyBook) -> None:
     # The page asks; the notebook for Colab has a place for the answer, too.
     assert "Your answer" not in built.read("build/html/notebooks/01-one.html")
     assert "# Your answer" in built.read("notebooks/01-one.ipynb")
+
+
+def test_docstrings_become_a_page(built: TinyBook) -> None:
+    page = built.read("build/html/book/module.html")
+    text = html.unescape(re.sub(r"<[^>]+>", "", page))
+    assert "Child(places: list[Point] = ...)" in text
+    assert re.findall(r'<dt [^>]*id="calib_utils\.tiny\.([\w.]+)"', page) == [
+        *("Child", "Parent", "Parent.fit", "Point", "Point.x"),
+    ]
+    assert 'that <a class="reference internal" href="#calib_utils.tiny.Point"' in page
+    # The parent's method.
+    assert 'see <a class="reference internal" href="#calib_utils.tiny.Parent.fit"' in page
+    assert "module.html#calib_utils.tiny.Parent.fit" in built.read("build/html/genindex.html")
 
 
 def test_the_placeholder_gives_no_colab_button(built: TinyBook) -> None:
@@ -186,10 +200,19 @@ def test_prose_reruns_its_chapter_alone(built: TinyBook) -> None:
 
 
 def test_the_library_reruns_the_chapters_that_use_it(built: TinyBook) -> None:
-    assert built.waiting_for("calib_utils/__init__.py") == ONE
-    assert built.waiting_for("calib_utils/used.py") == ONE
+    # The page on calib_utils.tiny is made from its docstrings.
+    assert built.waiting_for("calib_utils/__init__.py") == {*ONE, "site"}
+    assert built.waiting_for("calib_utils/used.py") == {*ONE, "site"}
+    assert built.waiting_for("calib_utils/tiny.py") == {"site"}
     assert built.waiting_for("calib_utils/unused.py") == set()
-    assert built.waiting_for("requirements.lock") == {*ONE, *TWO, "notebooks", TABLES, "site"}
+    assert built.waiting_for("requirements.lock") == {
+        *ONE,
+        *TWO,
+        *SOLVED,
+        "notebooks",
+        TABLES,
+        "site",
+    }
 
 
 def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook) -> None:
@@ -199,7 +222,7 @@ def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook)
     unfinished.write_bytes(b"da")
     assert built.waiting() == set()
     record.write_bytes(b"data")
-    assert built.waiting() == ONE
+    assert built.waiting() == {*ONE, "site"}
     shutil.rmtree(record.parent)
     assert built.waiting_for("benchmarks/results/some.json") == {TABLES}
     assert built.waiting() == set()
@@ -208,9 +231,12 @@ def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook)
 @pytest.mark.parametrize(
     ("name", "steps"),
     [
-        ("check_outputs.py", {CHECK_ONE, CHECK_TWO}),
-        ("execute.py", {RUN_ONE, RUN_TWO, "notebooks"}),  # which `--execute` stores outputs with
-        ("book.py", {RUN_ONE, RUN_TWO, "notebooks", "site"}),
+        ("check_outputs.py", {CHECK_ONE, CHECK_TWO, CHECK_SOLVED}),
+        (
+            "execute.py",
+            {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks"},
+        ),  # which `--execute` stores outputs with
+        ("book.py", {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks", "site"}),
         ("colab.py", {"notebooks"}),
         ("parts.py", {"site"}),
         ("sphinx_extension.py", {"site"}),
@@ -227,7 +253,8 @@ def test_a_rule_that_forgives_differences_reruns_the_checks(built: TinyBook) -> 
 
 
 def test_a_source_that_cannot_be_read_is_named(built: TinyBook) -> None:
-    with built.edited("notebooks/02-two.md", "# The second", "# The second\n\n:::{note}"):
+    last = 'print(f"{2 / 3:.3f}")\n```\n'
+    with built.edited("notebooks/02-two.md", last, f"{last}\n:::{{note}}\n"):
         code, said = built.doit("list")
     assert code != 0
     assert "notebooks/02-two.md: `:::{note}` is never closed" in said
@@ -258,6 +285,15 @@ def test_a_warning_of_sphinx_leaves_the_site(built: TinyBook) -> None:
     assert code != 0
     assert "undefined label: 'nowhere'" in said
     assert built.read("build/html/book/intro.html") == before
+
+
+def test_a_name_that_a_docstring_invents_leaves_the_site(built: TinyBook) -> None:
+    before = built.read("build/html/book/module.html")
+    with built.edited("calib_utils/tiny.py", "see `fit`", "see `fits`"):
+        code, said = built.doit()
+    assert code != 0
+    assert "py:obj reference target not found: fits" in said
+    assert built.read("build/html/book/module.html") == before
 
 
 def test_an_edited_output_fails_and_leaves_the_site(built: TinyBook) -> None:

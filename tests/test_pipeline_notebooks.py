@@ -100,11 +100,11 @@ PLAIN = [
     ),
     (
         ":::{solution} ex-count\n:class: dropdown\nTen.\n:::",
-        "<details>\n<summary>Solution to Exercise 2.1</summary>\n\nTen.\n\n</details>",
+        "<details>\n<summary>Solution to Exercise 2.1 (Count)</summary>\n\nTen.\n\n</details>",
     ),
     (
         "```{solution-start} ex-count\n:class: dropdown\n```",
-        "**Solution to Exercise 2.1** (open the next cells)",
+        "**Solution to Exercise 2.1 (Count)**",
     ),
     ("```{solution-end}\n```", ""),
     (
@@ -197,7 +197,7 @@ def test_a_page_in_a_sub_folder_finds_the_others(book: Book, published: Book) ->
     cells = colab_notebook(published, page).cells
     text = "\n".join(cell.source for cell in cells)
     assert f"]({URL}/raw/main/book/assets/favicon.svg)" in text
-    assert "**Solution to Exercise 1.1**" in text
+    assert "**Solution to Exercise 1.1 (Add)**" in text
 
 
 def test_chapters_of_one_name_have_their_own_parameters(book: Book) -> None:
@@ -365,7 +365,7 @@ def test_cells_that_would_escape_a_check_are_errors(tmp_path: Path, cell: str) -
 
 def test_each_exercise_is_followed_by_a_place_for_the_answer(tmp_path: Path) -> None:
     exercise = ":::{{exercise}} Number {0}\n:label: ex-{0}\n\nCount to {0}.\n:::\n"
-    nested = "::::{exercise} Three\n:label: ex-three\n:::{note}\nCount.\n:::\nMore.\n::::\n"
+    nested = "::::{exercise} Three\n:label: ex-three\n\n:::{note}\nCount.\n:::\nMore.\n::::\n"
     source = f"# One\n\n{exercise.format('one')}\n{exercise.format('two')}\n{nested}\nThe end.\n"
     solutions = f"{exercise.format('four')}\n{CELL}1\n```\n"
     root = write_tiny_book(tmp_path, source, LABELS)
@@ -385,11 +385,7 @@ def test_each_exercise_is_followed_by_a_place_for_the_answer(tmp_path: Path) -> 
 
 
 def test_folded_code_is_folded_in_colab_too(tmp_path: Path) -> None:
-    gates = "```{{solution-{}}} ex-count\n:class: dropdown\n```\n"
-    source = (
-        f"# One\n\n{CELL}:tags: [hide-input]\n\na = 1\n```\n\n{CELL}b = 1\n```\n"
-        f"\n{gates.format('start')}\n{CELL}c = 1\n```\n\n{gates.format('end')}\n{CELL}d = 1\n```\n"
-    )
+    source = f"# One\n\n{CELL}:tags: [hide-input]\n\na = 1\n```\n\n{CELL}b = 1\n```\n"
     book = Book(write_tiny_book(tmp_path, source, LABELS))
     cells = colab_notebook(book, "notebooks/01-one").cells
     folded = {
@@ -398,7 +394,21 @@ def test_folded_code_is_folded_in_colab_too(tmp_path: Path) -> None:
         for cell in cells
         if cell.cell_type == "code"
     }
-    assert folded == {"a = 1": True, "b = 1": False, "c = 1": True, "d = 1": False}
+    assert folded == {"a = 1": True, "b = 1": False}
+
+
+def test_a_solution_is_open_in_colab(book: Book) -> None:
+    head, code, _ = colab_notebook(book, "notebooks/solutions/01-one").cells
+    assert "\n**Solution to Exercise 1.1 (Add)**\n" in head.source
+    assert (code.source, code.metadata) == ("1 + 2", {})
+
+
+@pytest.mark.parametrize("gate", ["solution", "solution-start"])
+def test_a_chapter_that_solves_its_exercises_is_an_error(tmp_path: Path, gate: str) -> None:
+    source = f"# One\n\nAsk.\n\n```{{{gate}}} ex-count\nTwo.\n```\n"
+    book = Book(write_tiny_book(tmp_path, source, LABELS))
+    with pytest.raises(MystError, match=r"solutions stand in notebooks/solutions/01-one\.md"):
+        page_notebook(book, "notebooks/01-one")
 
 
 def test_the_head_of_the_example_is_that_of_the_chapters() -> None:

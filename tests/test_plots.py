@@ -104,6 +104,136 @@ def test_bad_input_is_refused_before_anything_is_drawn(plot):
     assert plt.get_fignums() == []
 
 
+HISTORY = [
+    {"epoch": 1, "test_nll": 2.0, "train_loss": 1.5, "seconds": 3.0},
+    {"epoch": 2, "test_nll": 1.25, "train_loss": 1.0, "seconds": 3.0},
+    {"epoch": 3, "test_nll": 1.5, "train_loss": 0.5, "seconds": 3.0},
+]
+
+
+def test_history_panels_show_each_key_against_the_epoch():
+    first, second = plots.history_panels(HISTORY, [["test_nll", "train_loss"], ["seconds"]])
+    values = [line.get_xydata().tolist() for line in first.lines]
+    assert values == [[[1, 2.0], [2, 1.25], [3, 1.5]], [[1, 1.5], [2, 1.0], [3, 0.5]]]
+    assert [text.get_text() for text in first.get_legend().get_texts()] == [
+        "Test NLL",
+        "Train loss",
+    ]
+    assert (first.get_title(), second.get_title()) == ("Test NLL", "Seconds")
+    assert second.get_legend() is None
+    assert (first.get_xlabel(), second.get_xlabel()) == ("", "Epoch")
+
+
+def test_history_panels_draw_marks_in_each_panel_on_the_axes_they_are_given():
+    _, axes = plt.subplots(1, 2)
+    assert plots.history_panels(HISTORY, [["seconds"], ["test_nll"]], marks=[2.5], axes=axes) == [
+        *axes
+    ]
+    assert [ax.lines[-1].get_xdata()[0] for ax in axes] == [2.5, 2.5]
+
+
+def test_a_history_without_the_key_is_refused_before_anything_is_drawn():
+    with pytest.raises(ValueError, match="history: entry 0 lacks test_ece; it has epoch, test_nll"):
+        plots.history_panels(HISTORY, [["test_nll"], ["test_ece"]])
+    with pytest.raises(ValueError, match="history: expected an entry for each epoch, found none"):
+        plots.history_panels([], [["test_nll"]])
+    assert plt.get_fignums() == []
+
+
+class TestWhatIsDrawn:
+    """Ten samples of known confidence, read from the artists on the axes."""
+
+    # In five bins: none, one at 0.3, none, four at 0.7, five at 0.9.
+    EDGES = (0.0, 0.2, 0.4, 0.6, 0.8)
+    COUNTS = (0, 1, 0, 4, 5)
+    CONFIDENCES = np.repeat([0.3, 0.7, 0.9], (1, 4, 5))
+    # Of them are right, or positive: 1, 1 and 3.
+    LABELS = np.array([1, 1, 0, 0, 0, 1, 1, 1, 0, 0])
+
+    @pytest.fixture(params=["of the positive class", "of four classes"])
+    def binary(self, request):
+        return request.param == "of the positive class"
+
+    @pytest.fixture
+    def samples(self, binary):
+        """The same confidences and answers as one column, or as the largest of four."""
+        if binary:
+            return self.CONFIDENCES, self.LABELS
+        rest = (1 - self.CONFIDENCES) / 3
+        return np.stack([rest, self.CONFIDENCES, rest, rest], axis=1), self.LABELS
+
+    @pytest.fixture
+    def diagram(self, samples):
+        return plots.reliability_diagram(*samples, n_bins=5)
+
+    @pytest.fixture
+    def histogram(self, samples):
+        return plots.confidence_histogram(*samples, n_bins=5)
+
+    def assert_bars(self, ax, heights):
+        """One for each bin, from 0 to its height, and none cut off by the end of an axis."""
+        found = bars(ax, hatched=False)
+        assert all(bar.get_visible() for bar in (ax, *found))
+        np.testing.assert_allclose([bar.get_x() for bar in found], self.EDGES)
+        np.testing.assert_allclose([bar.get_width() for bar in found], 0.2)
+        np.testing.assert_allclose([bar.get_y() for bar in found], 0)
+        np.testing.assert_allclose([bar.get_height() for bar in found], heights)
+        assert ax.get_xlim() == (0, 1)
+        assert ax.get_ylim()[0] == 0
+        assert ax.get_ylim()[1] >= max(heights)
+
+    def test_the_diagonal_is_where_accuracy_equals_confidence(self, diagram):
+        (diagonal,) = diagram.ax.lines
+        np.testing.assert_array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
+        assert (diagram.ax.get_xlim(), diagram.ax.get_ylim()) == ((0, 1), (0, 1))
+        assert diagonal.get_visible()
+
+    def test_the_axes_and_the_legend_of_a_diagram_say_what_they_show(self, diagram, binary):
+        confidence = "Predicted probability" if binary else "Confidence"
+        accuracy = "Frequency of the positive class" if binary else "Accuracy"
+        assert (diagram.ax.get_xlabel(), diagram.ax.get_ylabel()) == (confidence, accuracy)
+        assert diagram.counts_ax.get_ylabel() == "n"
+        bar, line = "Positives" if binary else "Accuracy", "Perfect calibration"
+        legend = [text.get_text() for text in diagram.ax.get_legend().get_texts()]
+        assert sorted(legend) == sorted([bar, "Gap", line])
+
+    def test_a_strip_above_the_diagram_counts_the_samples(self, diagram):
+        self.assert_bars(diagram.counts_ax, self.COUNTS)
+        assert diagram.counts_ax in diagram.ax.child_axes
+        diagram.ax.figure.canvas.draw()
+        strip, box = (ax.get_window_extent() for ax in (diagram.counts_ax, diagram.ax))
+        assert strip.y0 >= box.y1
+        assert (strip.x0, strip.x1) == pytest.approx((box.x0, box.x1))
+        numbers = [text for text in diagram.counts_ax.texts if text.get_visible()]
+        assert [text.get_text() for text in numbers] == [str(count) for count in self.COUNTS]
+        places = [(left + 0.1, count) for left, count in zip(self.EDGES, self.COUNTS, strict=True)]
+        np.testing.assert_allclose([text.get_position() for text in numbers], places)
+
+    def test_without_counts_the_strip_keeps_its_bars_and_loses_its_numbers(self, samples):
+        drawn = plots.reliability_diagram(*samples, n_bins=5, counts=False)
+        self.assert_bars(drawn.counts_ax, self.COUNTS)
+        assert [text.get_text() for text in drawn.counts_ax.texts] == []
+        (box,) = drawn.ax.texts
+        assert box.get_text().startswith("ECE")
+
+    def test_a_histogram_has_a_bar_for_the_share_of_each_bin(self, histogram):
+        self.assert_bars(histogram.ax, [count / 10 for count in self.COUNTS])
+
+    def test_the_axes_and_the_legend_of_a_histogram_say_what_they_show(self, histogram, binary):
+        confidence = "Predicted probability" if binary else "Confidence"
+        labels = histogram.ax.get_xlabel(), histogram.ax.get_ylabel()
+        assert labels == (confidence, "Share of samples")
+        legend = {
+            text.get_text(): line.get_xdata()[0]
+            for text, line in zip(
+                histogram.ax.get_legend().get_texts(), histogram.ax.lines, strict=True
+            )
+        }
+        name = "Positives" if binary else "Accuracy"
+        expected = {f"{name} 50.0 %": 0.5, "Mean confidence 76.0 %": 0.76}
+        assert legend == pytest.approx(expected)
+
+
 @pytest.fixture
 def logits_and_labels():
     rng = np.random.default_rng(1)

@@ -43,6 +43,10 @@ class TestTable:
         shown = table(["a", "b"], iter([(1, "x"), (2.5, "y")]))
         assert shown._repr_markdown_() == "| a | b |\n| --- | --- |\n| 1 | x |\n| 2.5 | y |"
 
+    def test_numbers_stand_on_the_right(self):
+        shown = table(["a", "b", "c"], [("x", 1, 2)], numbers=2)
+        assert shown.splitlines() == ["| a | b | c |", "| --- | --: | --: |", "| x | 1 | 2 |"]
+
     def test_without_rows_has_a_head(self):
         assert table(["a"], []) == "| a |\n| --- |"
 

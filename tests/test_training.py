@@ -562,3 +562,15 @@ class TestCommandLine:
         shown = subprocess.run(command, capture_output=True, text=True, check=True)
         assert "--checkpoint" in shown.stdout
         assert shown.stderr == ""
+
+
+def test_in_a_notebook_without_widgets_nothing_warns():
+    """There tqdm writes to stderr when it is first imported, and pooch brings it along."""
+    code = (
+        "import sys, types\n"
+        "sys.modules['IPython'] = types.SimpleNamespace(get_ipython=object)\n"
+        "sys.modules['ipykernel.zmqshell'] = types.ModuleType('zmqshell')\n"
+        "import calib_utils.training\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr == ""

@@ -18,7 +18,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tools.book import Book, figure_of
 from tools.flatten import Flattener
 from tools.kernel import ExecutionError
-from tools.myst import Directive, parse
 from tools.page import is_solutions, notebook_metadata, numbered, page_notebook
 
 # What calib_utils needs beyond the packages that Colab has; with its own torch and NumPy kept.
@@ -31,10 +30,8 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
     """The committed notebook: plain Markdown, and the outputs of `stored`."""
     flattener = Flattener(book, page)
     cells = [_install_cell(book)] if book.repository else []
-    in_solution = False
     for cell in page_notebook(book, page).cells:
         if cell.cell_type == "markdown":
-            in_solution = _in_solution(cell.source, in_solution)
             for part, is_exercise in _exercises(cell.source):
                 text = flattener.flatten(part)
                 cells += [new_markdown_cell(text)] if text else []
@@ -42,7 +39,7 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
                     cells.append(new_code_cell(ANSWER))
             continue
         figure = figure_of(cell.metadata)
-        cell.metadata = _colab_metadata(cell.metadata.get("tags", []), in_solution)
+        cell.metadata = _colab_metadata(cell.metadata.get("tags", []))
         cells.append(cell)
         if figure:
             cells.append(new_markdown_cell(flattener.caption(figure["name"], figure["caption"])))
@@ -105,16 +102,9 @@ def _install_cell(book: Book) -> NotebookNode:
     )
 
 
-def _in_solution(markdown: str, before: bool) -> bool:
-    """Whether the cells behind this one are a solution, which the page folds as a whole."""
-    names = [block.name for block in parse(markdown) if isinstance(block, Directive)]
-    gates = [name for name in names if name in ("solution-start", "solution-end")]
-    return gates[-1] == "solution-start" if gates else before
-
-
-def _colab_metadata(tags: list[str], in_solution: bool = False) -> dict[str, Any]:
+def _colab_metadata(tags: list[str]) -> dict[str, Any]:
     """Code that is folded on the page is folded in Colab and in JupyterLab."""
     metadata: dict[str, Any] = {"tags": tags} if tags else {}
-    if in_solution or {"hide-input", "hide-cell", "remove-input", "remove-cell"} & set(tags):
+    if {"hide-input", "hide-cell", "remove-input", "remove-cell"} & set(tags):
         metadata |= {"cellView": "form", "jupyter": {"source_hidden": True}}
     return metadata

@@ -67,7 +67,7 @@ class Flattener:
             case Plain.BOX:
                 return self._boxed(self._head(row, block), block)
             case Plain.LINE:
-                return f"**{self._head(row, block)}** (open the next cells)"
+                return f"**{self._head(row, block)}**"
             case Plain.FORMULA:
                 return self._math(label_of(row, block), block)
             case Plain.PICTURE:
@@ -79,9 +79,12 @@ class Flattener:
 
     def _head(self, row: Row, block: Directive) -> str:
         if row.of_label:
-            return f"{row.name} {self._label(block.argument).name}"
-        label, title = label_of(row, block), self._text(block.argument)
-        name = self._label(label).name if label else row.name
+            target = self._label(block.argument)
+            name, title = f"{row.name} {target.name}", target.title
+        else:
+            label, title = label_of(row, block), block.argument
+            name = self._label(label).name if label else row.name
+        title = self._text(title)
         return f"{name} ({title})" if title else name
 
     def _boxed(self, head: str, block: Directive) -> str:

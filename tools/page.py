@@ -8,7 +8,7 @@ import jupytext
 from nbformat import NotebookNode
 
 from tools.book import Book, figure_of
-from tools.myst import MystError
+from tools.myst import Directive, MystError, parse
 
 TAGS = (
     {"parameters"}
@@ -31,11 +31,18 @@ def is_solutions(page: str) -> bool:
 
 
 def page_notebook(book: Book, page: str) -> NotebookNode:
-    """Read the source of a page for papermill to run."""
+    """Read the source of a page for papermill to run.
+
+    Raises:
+        MystError: A code cell has an unknown tag or an incomplete figure, or a chapter solves its
+            own exercises.
+    """
     notebook = jupytext.reads(book.source(page), fmt="md:myst")
     for cell in notebook.cells:
         if cell.cell_type == "code":
             _check(cell)
+        elif not is_solutions(page):
+            _check_asks_only(cell, page)
     notebook.metadata = notebook_metadata()
     return numbered(notebook)
 
@@ -59,6 +66,13 @@ def numbered(notebook: NotebookNode) -> NotebookNode:
                 if output.output_type == "execute_result":
                     output.execution_count = executed
     return notebook
+
+
+def _check_asks_only(cell: NotebookNode, page: str) -> None:
+    for block in parse(cell.source):
+        if isinstance(block, Directive) and block.name.startswith("solution"):
+            place = page.replace("notebooks/", "notebooks/solutions/")
+            raise MystError(f"{{{block.name}}} {block.argument}: solutions stand in {place}.md")
 
 
 def _check(cell: NotebookNode) -> None:

@@ -1,10 +1,17 @@
 """Controlled experiments: which choices make a network overconfident?
 
 What is trained stands in ``grids.toml``. ``python -m calib_utils.experiments`` trains it, and
-each run leaves a small record, which `load_experiment` reads: that needs no PyTorch.
+each run leaves a small record. What reads records needs no PyTorch: it is in
+`calib_utils.records`, and its names can be imported from here too.
 """
 
-from calib_utils.experiments.grids import Run, grid_names, plan_grid
+from calib_utils.experiments.grids import (
+    Comparison,
+    Run,
+    grid_names,
+    plan_grid,
+    planned_comparisons,
+)
 from calib_utils.records import (
     ExperimentRecord,
     by_level,
@@ -16,6 +23,7 @@ from calib_utils.records import (
 )
 
 __all__ = [
+    "Comparison",
     "ExperimentRecord",
     "Run",
     "by_level",
@@ -25,5 +33,6 @@ __all__ = [
     "load_experiment",
     "load_grid",
     "plan_grid",
+    "planned_comparisons",
     "save_experiment",
 ]

@@ -8,24 +8,34 @@ import tomllib
 from dataclasses import asdict, dataclass, fields
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from calib_utils.records import Experiment, Recipe
 from calib_utils.records.recipe import completed_recipe
 
-__all__ = ["Run", "grid_names", "plan_grid"]
+__all__ = ["Comparison", "Run", "grid_names", "plan_grid", "planned_comparisons"]
 
 _FILE = Path(__file__).with_name("grids.toml")
-_ENTRIES = {"networks", "factor", "values", "seeds", "recipe", "test_every_epoch"}
+_OF_PROTOCOL = {"dataset", "training_images", "recipe"}
+_OF_GRID = {
+    *("networks", "factor", "values", "levels", "seeds", "recipe", "training_images"),
+    *("test_every_epoch", "comparisons"),
+}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Run(Experiment):
     """An experiment that is planned.
 
     Attributes:
-        recipe: see `training.Recipe`.
-        test_every_epoch: whether the history has error, NLL and ECE on the test images.
+        recipe: see `calib_utils.records.Recipe`.
+        test_every_epoch: whether the history has error, NLL, ECE, bins and correctness on the
+            test images, and the temperature.
+
+    Example:
+        >>> run = plan_grid("depth")[0]
+        >>> run.network["depth"], run.recipe.epochs, run.training_images
+        (8, 24, 8000)
     """
 
     recipe: Recipe
@@ -41,7 +51,7 @@ class Run(Experiment):
     @property
     def training(self) -> str:
         """A name for what is trained; runs of several grids that train the same share it."""
-        places = {"grid", "protocol", "name", "factor", "value"}
+        places = {"grid", "protocol", "name", "factor", "value", "level"}
         what = {k: v for k, v in self.settings.items() if k not in places}
         # What a later version adds to the recipe leaves the names of older runs as they were.
         defaults = completed_recipe({})
@@ -51,7 +61,12 @@ class Run(Experiment):
 
 
 def grid_names(file: Path | str | None = None) -> list[str]:
-    """The names of the grids in ``file``; by default, of the course's."""
+    """The names of the grids in ``file``; by default, of the course's.
+
+    Example:
+        >>> grid_names()[:4]
+        ['depth', 'width', 'batch-norm', 'weight-decay']
+    """
     return list(_read(file)["grids"])
 
 
@@ -64,38 +79,36 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
         file: of the grids, in the form of the course's ``grids.toml``, the default.
 
     Raises:
-        ValueError: if there is no such grid or protocol, or an entry of it makes no sense.
+        ValueError: if there is no such grid or protocol, or an entry of it is missing or makes
+            no sense.
+
+    Example:
+        >>> runs = plan_grid("depth", protocol="cpu")
+        >>> len(runs), runs[0].name
+        (15, 'cifar_resnet.depth-8.seed-0')
     """
-    plans = _read(file)
-    for name, value in (("grid", grid), ("protocol", protocol)):
-        if value not in plans[f"{name}s"]:
-            known = ", ".join(plans[f"{name}s"])
-            raise ValueError(f"{name}: there is no {name} {value!r}; choose one of {known}")
-    common, entries = plans["protocols"][protocol], plans["grids"][grid]
-    entries = {"seeds": plans["seeds"]} | entries | entries.get(protocol, {})
-    if unknown := entries.keys() - _ENTRIES - plans["protocols"].keys():
-        raise ValueError(f"grid: {grid!r} has unknown entries {sorted(unknown)}")
+    common, entries = _entries(_read(file), grid, protocol)
     settings = common["recipe"] | entries.get("recipe", {})
     factor = entries.get("factor", "")
+    of_recipe = {field.name for field in fields(Recipe)}
     runs = []
-    for seed, network, value in product(
-        entries["seeds"], entries["networks"], entries["values"] if factor else [None]
+    for seed, network, (value, level) in product(
+        entries["seeds"], entries["networks"], _levels(entries)
     ):
-        own = {factor: value} if factor else {}
-        of_recipe = factor in {field.name for field in fields(Recipe)}
-        level = f".{factor}-{str(value).lower()}" if factor else ""
+        place = f".{factor}-{str(value).lower()}" if factor else ""
         runs.append(
             Run(
                 grid=grid,
                 protocol=protocol,
-                name=f"{network['name']}{level}.seed-{seed}",
-                network=network | ({} if of_recipe else own),
+                name=f"{network['name']}{place}.seed-{seed}",
+                network=network | {k: v for k, v in level.items() if k not in of_recipe},
                 factor=factor,
                 value=value,
+                level=level,
                 seed=seed,
                 dataset=common["dataset"],
-                training_images=common["training_images"],
-                recipe=_recipe(settings | (own if of_recipe else {})),
+                training_images=entries.get("training_images", common["training_images"]),
+                recipe=_recipe(settings | {k: v for k, v in level.items() if k in of_recipe}),
                 test_every_epoch=entries.get("test_every_epoch", False),
             )
         )
@@ -104,7 +117,83 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
     return runs
 
 
+class Comparison(NamedTuple):
+    """What was to be compared in a grid, written down before its runs.
+
+    Attributes:
+        first: a value of the factor.
+        second: another one.
+        metric: "error" or "ece".
+        expected: what the metric is said to be at the second one: "higher" or "lower".
+
+    Example:
+        >>> planned_comparisons("regularisation")[0].metric
+        'ece'
+    """
+
+    first: Any
+    second: Any
+    metric: str
+    expected: str
+
+
+def planned_comparisons(
+    grid: str, protocol: str = "cpu", file: Path | str | None = None
+) -> list[Comparison]:
+    """The comparisons of a grid, as ``grids.toml`` fixes them; none for a grid without any.
+
+    Raises:
+        ValueError: as `plan_grid`.
+
+    Example:
+        >>> [(one.first, one.second) for one in planned_comparisons("regularisation")]
+        [('with', 'without'), ('with', 'without')]
+    """
+    _, entries = _entries(_read(file), grid, protocol)
+    return [Comparison(*row) for row in entries.get("comparisons", [])]
+
+
+def _entries(
+    plans: dict[str, Any], grid: str, protocol: str
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the protocol says, and what the grid says under it; both complete."""
+    for name, value in (("grid", grid), ("protocol", protocol)):
+        if value not in plans[f"{name}s"]:
+            known = ", ".join(plans[f"{name}s"])
+            raise ValueError(f"{name}: there is no {name} {value!r}; choose one of {known}")
+    common, entries = plans["protocols"][protocol], plans["grids"][grid]
+    entries = {k: plans[k] for k in ("seeds",) if k in plans} | entries | entries.get(protocol, {})
+    _require(f"protocol: {protocol!r}", common, _OF_PROTOCOL)
+    values = {"levels" if "levels" in entries else "values"}
+    varies = bool(entries.get("factor"))
+    _require(f"grid: {grid!r}", entries, {"networks", "seeds"} | (values if varies else set()))
+    if unknown := entries.keys() - _OF_GRID - plans["protocols"].keys():
+        raise ValueError(f"grid: {grid!r} has unknown entries {sorted(unknown)}")
+    if values <= entries.keys() and not varies:
+        raise ValueError(f"grid: {grid!r} has {values.pop()}, and lacks their factor")
+    for network in entries["networks"]:
+        _require(f"grid: {grid!r}: a network", network, {"name"})
+    return common, entries
+
+
+def _require(what: str, entries: dict[str, Any], needed: set[str]) -> None:
+    if missing := needed - entries.keys():
+        raise ValueError(
+            f"{what} lacks {', '.join(sorted(missing))}; it has {', '.join(entries) or 'no entry'}"
+        )
+
+
+def _levels(entries: dict[str, Any]) -> list[tuple[Any, dict[str, Any]]]:
+    """Each value of the factor, and the settings that it stands for."""
+    if not entries.get("factor"):
+        return [(None, {})]
+    if "levels" in entries:
+        return list(entries["levels"].items())
+    return [(value, {entries["factor"]: value}) for value in entries["values"]]
+
+
 def _recipe(settings: dict[str, Any]) -> Recipe:
+    _require("recipe: it", settings, {"epochs", "milestones"})
     if unknown := settings.keys() - {field.name for field in fields(Recipe)}:
         raise ValueError(f"recipe: there are no settings {sorted(unknown)}")
     return Recipe(**settings | {"milestones": tuple(settings["milestones"])})
@@ -112,4 +201,6 @@ def _recipe(settings: dict[str, Any]) -> Recipe:
 
 def _read(file: Path | str | None) -> dict[str, Any]:
     with Path(file or _FILE).open("rb") as opened:
-        return tomllib.load(opened)
+        plans = tomllib.load(opened)
+    _require(f"file: {file or _FILE.name}", plans, {"grids", "protocols"})
+    return plans

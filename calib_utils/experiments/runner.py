@@ -18,6 +18,7 @@ from torch import nn
 
 from calib_utils.experiments.grids import Run
 from calib_utils.metrics import expected_calibration_error, negative_log_likelihood, top_label
+from calib_utils.metrics.bins import sums, uniform_index
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import ExperimentRecord, load_experiment, save_experiment
 from calib_utils.records.experiments import experiment_path
@@ -127,11 +128,13 @@ def run_experiment(
     before, confidences, correct = _test_metrics(logits, test.labels)
     after, *_ = _test_metrics(logits / scaling.temperature_, test.labels)
     made = read_facts(checkpoint)["environment"]
+    tracked = [entry.pop("test_correct") for entry in history] if run.test_every_epoch else None
     record = ExperimentRecord(
         **run.settings,
         confidences=confidences,
         correct=correct,
         history=history,
+        epoch_correct=None if tracked is None else np.stack([_unpacked(x) for x in tracked]),
         **before,
         temperature=scaling.temperature_,
         nll_scaled=after["nll"],
@@ -183,8 +186,16 @@ def has_record(run: Run, records: Path | str | None = None) -> bool:
 
 @cache
 def load_images(dataset: str, training_images: int) -> tuple[ImageSet, ImageSet, ImageSet]:
-    """The training images of the experiments, the same in every run; validation; and test."""
+    """The training images of the experiments, the same in every run; validation; and test.
+
+    Raises:
+        ValueError: if the data set has fewer training images.
+    """
     training, validation, test = load_splits(dataset)
+    if training_images > len(training):
+        raise ValueError(
+            f"training_images: {dataset} has {len(training):,}, found {training_images:,}"
+        )
     if training_images < len(training):
         _, chosen = train_validation_split(len(training), training_images)
         training = training.subset(chosen)
@@ -193,12 +204,21 @@ def load_images(dataset: str, training_images: int) -> tuple[ImageSet, ImageSet,
 
 def _train(
     run: Run, device: str | None, progress: bool, checkpoint: Path | None = None
-) -> tuple[nn.Module, list[dict[str, float]]]:
-    training, _, test = load_images(run.dataset, run.training_images)
+) -> tuple[nn.Module, list[dict[str, Any]]]:
+    training, validation, test = load_images(run.dataset, run.training_images)
 
-    def after_epoch(model: nn.Module) -> dict[str, float]:
-        metrics, *_ = _test_metrics(predict_logits(model, test, device=device), test.labels)
-        return {f"test_{name}": value for name, value in metrics.items()}
+    def after_epoch(model: nn.Module) -> dict[str, Any]:
+        logits = predict_logits(model, test, device=device)
+        metrics, confidences, correct = _test_metrics(logits, test.labels)
+        scaling = TemperatureScaling().fit(
+            predict_logits(model, validation, device=device), validation.labels
+        )
+        index = uniform_index(confidences, 15, "float32")
+        return {f"test_{name}": value for name, value in metrics.items()} | {
+            "temperature": scaling.temperature_,
+            "test_bins": sums(index, confidences, correct, 15).tolist(),
+            "test_correct": _packed(correct),
+        }
 
     torch.manual_seed(run.seed)
     model = build_model(**run.network, n_classes=int(training.labels.max()) + 1)
@@ -227,6 +247,16 @@ def _test_metrics(
         "ece": expected_calibration_error(probs, labels),
     }
     return metrics, confidences, correct
+
+
+def _packed(correct: np.ndarray) -> str:
+    """Booleans as text, which the history of a checkpoint can hold."""
+    return f"{len(correct)}:{np.packbits(correct).tobytes().hex()}"
+
+
+def _unpacked(text: str) -> np.ndarray:
+    n, _, bits = text.partition(":")
+    return np.unpackbits(np.frombuffer(bytes.fromhex(bits), np.uint8), count=int(n)) == 1
 
 
 def _attempt(

@@ -12,7 +12,10 @@ from calib_utils.plots.diagrams import (
     confidence_histogram,
     reliability_diagram,
 )
-from calib_utils.plots.factors import FactorPlot, factor_plot
+from calib_utils.plots.factors import FactorPlot, factor_panels, factor_plot
+from calib_utils.plots.generalization import GeneralizationPlot, generalization_plot
+from calib_utils.plots.histories import history_panels
+from calib_utils.plots.maps import CalibrationMap, calibration_map
 from calib_utils.plots.side_by_side import reliability_diagrams
 from calib_utils.plots.temperatures import TemperatureCurve, temperature_curve
 
@@ -20,12 +23,18 @@ __all__ = [
     "BLUE",
     "GREY",
     "ORANGE",
+    "CalibrationMap",
     "ConfidenceHistogram",
     "FactorPlot",
+    "GeneralizationPlot",
     "ReliabilityDiagram",
     "TemperatureCurve",
+    "calibration_map",
     "confidence_histogram",
+    "factor_panels",
     "factor_plot",
+    "generalization_plot",
+    "history_panels",
     "reliability_diagram",
     "reliability_diagrams",
     "temperature_curve",

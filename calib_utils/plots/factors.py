@@ -1,4 +1,4 @@
-"""A metric against the factor of a grid of experiments."""
+"""Test error and ECE against the factor of a grid of experiments."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from matplotlib.axes import Axes
 
 from calib_utils.plots.diagrams import BLUE, ORANGE
 from calib_utils.records import ExperimentRecord, by_level
+from calib_utils.records.names import factor_name, level_name, network_name
 
-__all__ = ["FactorPlot", "factor_plot"]
+__all__ = ["FactorPlot", "factor_panels", "factor_plot"]
 
 _STYLES = {"error": ("Test error", BLUE, "o", "-"), "ece": ("ECE", ORANGE, "s", "--")}
 
@@ -24,6 +25,12 @@ class FactorPlot(NamedTuple):
         ax: the axes.
         levels: the values of the factor, from left to right.
         dots: for each network and level, the metric of each seed, in percent.
+
+    Example:
+        >>> from calib_utils.records import load_grid
+        >>> drawn = factor_plot(load_grid("depth", "cpu"))
+        >>> len(drawn.dots["cifar_resnet", 8])
+        3
     """
 
     ax: Axes
@@ -44,12 +51,19 @@ def factor_plot(
         ax: where to draw; new axes by default.
 
     Raises:
-        ValueError: if there is no such metric, or the runs have not all one protocol.
+        ValueError: if there is no such metric or no run, or the runs have not all one protocol.
 
     Source: Guo et al. 2017, figure 2.
+
+    Example:
+        >>> from calib_utils.records import load_grid
+        >>> drawn = factor_plot(load_grid("depth", "cpu"), metric="error")
+        >>> drawn.levels
+        [8, 14, 20, 32, 56]
     """
     if metric not in _STYLES:
         raise ValueError(f"metric: expected 'error' or 'ece', found {metric!r}")
+    records = list(records)
     groups = by_level(records)
     if ax is None:
         ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1]
@@ -59,7 +73,7 @@ def factor_plot(
     dots = {key: [100 * getattr(r, metric) for r in runs] for key, runs in groups.items()}
     for network, fill in zip(networks, (colour, "none"), strict=False):
         own = {levels.index(level): dots[name, level] for name, level in dots if name == network}
-        name = f"{label}, {network}" if len(networks) > 1 else label
+        name = f"{label}, {network_name(network)}" if len(networks) > 1 else label
         ax.plot(list(own), [np.mean(seeds) for seeds in own.values()], line, color=colour)
         for place, seeds in own.items():
             ax.plot(
@@ -71,11 +85,40 @@ def factor_plot(
                 markersize=4.5,
                 label=name if place == min(own) else None,
             )
-    names = {True: "with", False: "without"}
-    ax.set_xticks(
-        range(len(levels)),
-        [names[x] if isinstance(x, bool) else f"{x:g}" for x in levels],
-    )
+    ax.set_xticks(range(len(levels)), [level_name(level) for level in levels])
+    ax.set_xlabel(factor_name(records[0].factor).capitalize())
     ax.margins(x=0.1)
     ax.set_ylabel(f"{label} (%)")
     return FactorPlot(ax, levels, dots)
+
+
+def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, FactorPlot]:
+    """The test error of a grid, and beside it the ECE, each as `factor_plot` draws it.
+
+    Two networks or more have a legend.
+
+    Args:
+        records: of one grid and protocol.
+
+    Raises:
+        ValueError: if there is no run, or they have not all one protocol.
+
+    Source: Guo et al. 2017, figure 2.
+
+    Example:
+        >>> from calib_utils.records import load_grid
+        >>> error, ece = factor_panels(load_grid("width", "cpu"))
+        >>> error.ax.get_ylabel(), ece.ax.get_ylabel()
+        ('Test error (%)', 'ECE (%)')
+    """
+    records = list(records)
+    by_level(records)  # refused before anything is drawn
+    _, axes = plt.subplots(1, 2, figsize=(6.4, 3), layout="constrained")
+    error, ece = (
+        factor_plot(records, metric, ax) for metric, ax in zip(_STYLES, axes, strict=True)
+    )
+    ece.ax.set_ylim(bottom=0)
+    if len({network for network, _ in error.dots}) > 1:
+        error.ax.legend(fontsize="small")
+        ece.ax.legend(fontsize="small")
+    return error, ece

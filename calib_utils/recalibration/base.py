@@ -27,6 +27,15 @@ class Recalibrator(ABC):
 
     Attributes:
         n_classes_: how many classes the validation set had.
+
+    Example:
+        >>> from calib_utils.recalibration import TemperatureScaling, VectorScaling
+        >>> logits = [[2.0, 0.0]] * 4 + [[0.0, 2.0]] * 4
+        >>> labels = [0, 0, 0, 1, 0, 0, 1, 1]
+        >>> for method in (TemperatureScaling(), VectorScaling()):
+        ...     print(method.fit(logits, labels).predict_proba([[2.0, 0.0]]).round(3))
+        [[0.625 0.375]]
+        [[0.75 0.25]]
     """
 
     n_classes_: int
@@ -92,6 +101,16 @@ class Recalibrator(ABC):
                 _keep_class(block, result[rows])
         return like(result, logits)
 
+    @property
+    def n_parameters_(self) -> int:
+        """How many numbers `fit` has learned; of a map of steps, how many steps it has.
+
+        Raises:
+            RuntimeError: if it is not fitted.
+        """
+        self._require_fitted()
+        return self._n_parameters()
+
     def save(self, path: Path | str) -> None:
         """Write what was learned, all or nothing, to a file that `load` reads.
 
@@ -121,6 +140,10 @@ class Recalibrator(ABC):
     @abstractmethod
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         """Probabilities in float64 for a block of rows that is checked."""
+
+    @abstractmethod
+    def _n_parameters(self) -> int:
+        """`n_parameters_` of a fitted method."""
 
     def _check_values(self, logits: Any) -> np.ndarray:
         return check_logits(logits)
@@ -174,6 +197,14 @@ def load(path: Path | str) -> Recalibrator:
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: if the file is damaged, or was not written by `Recalibrator.save`.
+
+    Example:
+        >>> import tempfile
+        >>> from calib_utils.recalibration import TemperatureScaling
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     TemperatureScaling(1.5).save(f"{folder}/scaling.npz")
+        ...     load(f"{folder}/scaling.npz")
+        TemperatureScaling(temperature=1.5)
     """
     path = Path(path)
     path.stat()  # a missing file is not a damaged one

@@ -84,6 +84,12 @@ class HistogramBinning(BinaryRecalibrator):
 
     Source: Zadrozny, Elkan 2001, "Obtaining calibrated probability estimates from decision
     trees and naive Bayesian classifiers".
+
+    Example:
+        >>> binning = HistogramBinning(n_bins=2, inputs="scores")
+        >>> fitted = binning.fit([0.1, 0.3, 0.7, 0.9], labels=[0, 1, 1, 1])
+        >>> fitted.predict_proba([0.2, 0.8]).tolist()
+        [0.5, 1.0]
     """
 
     edges_: np.ndarray
@@ -113,6 +119,9 @@ class HistogramBinning(BinaryRecalibrator):
             index = right_closed_index(scores, self.edges_)
         return self.probabilities_[index]
 
+    def _n_parameters(self) -> int:
+        return self.n_bins
+
 
 class IsotonicRegression(BinaryRecalibrator):
     """The rising step function that fits the labels best, by least squares.
@@ -134,6 +143,12 @@ class IsotonicRegression(BinaryRecalibrator):
 
     Source: Zadrozny, Elkan 2002, "Transforming classifier scores into accurate multiclass
     probability estimates".
+
+    Example:
+        >>> isotonic = IsotonicRegression(inputs="scores")
+        >>> fitted = isotonic.fit([0.1, 0.2, 0.3, 0.9], labels=[0, 1, 0, 1])
+        >>> fitted.predict_proba([0.1, 0.25, 0.9]).tolist()
+        [0.0, 0.5, 1.0]
     """
 
     thresholds_: np.ndarray
@@ -151,3 +166,6 @@ class IsotonicRegression(BinaryRecalibrator):
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return np.interp(logits, self.thresholds_, self.probabilities_)
+
+    def _n_parameters(self) -> int:
+        return len(np.unique(self.probabilities_))

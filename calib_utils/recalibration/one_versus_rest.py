@@ -37,6 +37,14 @@ class OneVersusRest(Recalibrator):
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2, after
     Zadrozny, Elkan 2002.
+
+    Example:
+        >>> from calib_utils.recalibration import HistogramBinning
+        >>> logits = [[2.0, 0.0, 0.0]] * 4 + [[0.0, 2.0, 0.0]] * 4 + [[0.0, 0.0, 2.0]] * 4
+        >>> labels = [0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0]
+        >>> binning = OneVersusRest(HistogramBinning(n_bins=2)).fit(logits, labels)
+        >>> binning.predict_proba([[2.0, 0.0, 0.0]]).round(3).tolist()
+        [[0.75, 0.125, 0.125]]
     """
 
     classes_: np.ndarray
@@ -73,6 +81,9 @@ class OneVersusRest(Recalibrator):
             result[:, k] = calibrator._predict(inputs[:, k])
         sums = result.sum(axis=1, keepdims=True)
         return np.where(sums > 0, result / np.where(sums > 0, sums, 1), original)
+
+    def _n_parameters(self) -> int:
+        return sum(calibrator.n_parameters_ for calibrator in self.calibrators_)
 
     def _inputs(self, logits: np.ndarray) -> np.ndarray:
         """What the binary recalibrators see, in float64."""

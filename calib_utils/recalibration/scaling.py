@@ -16,6 +16,7 @@ from abc import abstractmethod
 import numpy as np
 
 from calib_utils._arrays import row_blocks, softmax
+from calib_utils._checks import check_count
 from calib_utils.recalibration._affine import MAX_STEPS, Penalties, fit_diagonal, fit_full
 from calib_utils.recalibration._optimum import optimal_temperature
 from calib_utils.recalibration.base import Recalibrator
@@ -37,6 +38,13 @@ class VectorScaling(Recalibrator):
         intercept_: b, float64, shape (K,).
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
+
+    Example:
+        >>> logits = [[2.0, 0.0]] * 4 + [[0.0, 2.0]] * 4
+        >>> labels = [0, 0, 0, 1, 0, 0, 1, 1]
+        >>> scaling = VectorScaling().fit(logits, labels)
+        >>> scaling.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
     """
 
     weights_: np.ndarray
@@ -50,6 +58,9 @@ class VectorScaling(Recalibrator):
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return softmax(_centred(logits) * self.weights_ + self.intercept_)
+
+    def _n_parameters(self) -> int:
+        return self.weights_.size + self.intercept_.size
 
 
 class _FullMatrix(Recalibrator):
@@ -69,6 +80,9 @@ class _FullMatrix(Recalibrator):
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return softmax(self._features(logits) @ self.weights_.T + self.intercept_)
 
+    def _n_parameters(self) -> int:
+        return self.weights_.size + self.intercept_.size
+
     def _penalties(self, n: int, k: int, *, diagonal: bool = False) -> Penalties:
         unit = self.regularization * k / n
         return Penalties(unit * (k - 1), unit if diagonal else 0.0, unit)
@@ -84,7 +98,7 @@ class MatrixScaling(_FullMatrix):
     z are the logits less their mean over the classes. W is (K, K), so there are K (K + 1)
     parameters. Plain, as in Guo et al., it needs far more samples than that; with 100 classes
     and 5,000 samples it learns the validation set by heart. With ``regularization`` c it
-    minimises
+    minimises::
 
         NLL + c K / n * ((K - 1) * sum_{i != j} (T w_ij)^2 + sum_j b_j^2),
 
@@ -109,17 +123,20 @@ class MatrixScaling(_FullMatrix):
 
     Sources: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2; Kull
     et al. 2019, "Beyond temperature scaling", section 3.
+
+    Example:
+        >>> logits = [[2.0, 0.0]] * 4 + [[0.0, 2.0]] * 4
+        >>> labels = [0, 0, 0, 1, 0, 0, 1, 1]
+        >>> scaling = MatrixScaling().fit(logits, labels)
+        >>> scaling.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
     """
 
     def __init__(self, regularization: float = 0.0, max_steps: int = MAX_STEPS):
         super().__init__(regularization)
-        whole = isinstance(max_steps, (int, np.integer)) and not isinstance(max_steps, bool)
-        if not whole or max_steps < 1:
-            raise ValueError(
-                f"max_steps: expected an integer of at least 1, found {max_steps!r}; "
-                f"{MAX_STEPS} lets every fit that has an optimum reach it"
-            )
-        self.max_steps = int(max_steps)
+        self.max_steps = check_count(
+            max_steps, "max_steps", f"{MAX_STEPS} lets every fit that has an optimum reach it"
+        )
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         start, problems = _start(logits, labels)
@@ -137,7 +154,7 @@ class DirichletCalibration(_FullMatrix):
     """A full affine map of the log-probabilities: softmax(W log p + b), p = softmax(z).
 
     If the uncalibrated p of each class follow Dirichlet distributions, this is the calibrated
-    map. The fit starts at W = I / T and b = 0, and minimises
+    map. The fit starts at W = I / T and b = 0, and minimises::
 
         NLL + c K / n * ((K - 1) * sum_{i != j} w_ij^2 + sum_j b_j^2),
 
@@ -159,6 +176,13 @@ class DirichletCalibration(_FullMatrix):
 
     Source: Kull et al. 2019, "Beyond temperature scaling: Obtaining well-calibrated
     multi-class probabilities with Dirichlet calibration", section 3.
+
+    Example:
+        >>> logits = [[2.0, 0.0]] * 400 + [[0.0, 2.0]] * 400
+        >>> labels = [0, 0, 0, 1] * 100 + [0, 0, 1, 1] * 100
+        >>> dirichlet = DirichletCalibration().fit(logits, labels)
+        >>> dirichlet.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
     """
 
     def __init__(self, regularization: float = 1.0):
@@ -179,7 +203,7 @@ class StructuredMatrixScaling(_FullMatrix):
     """Temperature scaling, then a full affine map that a ridge holds near the identity.
 
     With x = log softmax(z / T), the probabilities are softmax(W x + b). Given T, the fit
-    minimises
+    minimises::
 
         NLL + c K / n * ((K - 1) * sum_{i != j} w_ij^2 + sum_i (w_ii - 1)^2 + sum_j b_j^2).
 
@@ -192,7 +216,7 @@ class StructuredMatrixScaling(_FullMatrix):
         regularization: c; 0 for none.
 
     Attributes:
-        temperature_: T.
+        temperature_: the temperature T.
         weights_: W, float64, shape (K, K).
         intercept_: b, float64, shape (K,).
 
@@ -201,6 +225,13 @@ class StructuredMatrixScaling(_FullMatrix):
 
     Source: Berta, Holzmüller, Jordan, Bach 2026, "Structured Matrix Scaling for Multi-Class
     Calibration" (arXiv 2511.03685), with the ridge penalty.
+
+    Example:
+        >>> logits = [[2.0, 0.0]] * 400 + [[0.0, 2.0]] * 400
+        >>> labels = [0, 0, 0, 1] * 100 + [0, 0, 1, 1] * 100
+        >>> scaling = StructuredMatrixScaling().fit(logits, labels)
+        >>> scaling.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
     """
 
     temperature_: float
@@ -218,13 +249,16 @@ class StructuredMatrixScaling(_FullMatrix):
     def _features(self, logits: np.ndarray) -> np.ndarray:
         return _log_softmax(logits, self.temperature_)
 
+    def _n_parameters(self) -> int:
+        return super()._n_parameters() + 1  # T
+
 
 def _start(logits: np.ndarray, labels: np.ndarray) -> tuple[float, list[str]]:
     """The temperature at which an affine fit begins, and what is wrong with it."""
     best = optimal_temperature(logits, labels)
     if not best.problem:
-        return best.temperature, []
-    return best.scale, [f"temperature: {best.problem}; the fit starts at {best.scale:.3g}"]
+        return float(best.temperature), []
+    return float(best.scale), [f"temperature: {best.problem}; the fit starts at {best.scale:.3g}"]
 
 
 def _centred(logits: np.ndarray, divisor: float = 1.0) -> np.ndarray:

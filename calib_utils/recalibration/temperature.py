@@ -33,13 +33,21 @@ class TemperatureScaling(Recalibrator):
             any number of classes; `fit` checks its input and leaves T alone.
 
     Attributes:
-        temperature_: T.
+        temperature_: the temperature T.
         n_passes_: how often `fit` read all logits, the check for bad input included.
 
     Raises:
         ValueError: if ``temperature`` is not a finite number above 0.
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
+
+    Example:
+        >>> logits, labels = [[2.0, 0.0]] * 4, [0, 0, 0, 1]
+        >>> scaling = TemperatureScaling().fit(logits, labels)
+        >>> round(scaling.temperature_, 2)
+        1.82
+        >>> scaling.predict_proba([[2.0, 0.0]]).round(2).tolist()
+        [[0.75, 0.25]]
     """
 
     temperature_: float
@@ -64,11 +72,14 @@ class TemperatureScaling(Recalibrator):
         if logits.ndim == 1:
             logits = np.stack([np.zeros_like(logits), logits], axis=1)
         best = optimal_temperature(logits, labels)
-        self.temperature_, self.n_passes_ = best.temperature, best.passes + 1
+        self.temperature_, self.n_passes_ = float(best.temperature), best.passes + 1
         return _problems(best)
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return tempered(logits, self.temperature_)
+
+    def _n_parameters(self) -> int:
+        return 1 if self.temperature is None else 0
 
     def _require_fitted(self) -> None:
         if "temperature_" not in vars(self):
@@ -88,11 +99,17 @@ class EnsembleTemperatureScaling(Recalibrator):
     without samples needs no special answer.
 
     Attributes:
-        temperature_: T.
+        temperature_: the temperature T.
         weights_: float64, shape (3,): w1, w2, w3.
 
     Source: Zhang, Kailkhura, Han 2020, "Mix-n-Match: Ensemble and Compositional Methods for
     Uncertainty Calibration in Deep Learning", section 3.2.
+
+    Example:
+        >>> logits, labels = [[2.0, 0.0]] * 4, [0, 0, 0, 1]
+        >>> scaling = EnsembleTemperatureScaling().fit(logits, labels)
+        >>> scaling.predict_proba([[2.0, 0.0]]).round(2).tolist()
+        [[0.75, 0.25]]
     """
 
     temperature_: float
@@ -102,7 +119,7 @@ class EnsembleTemperatureScaling(Recalibrator):
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         best = optimal_temperature(logits, labels)
-        self.temperature_ = best.temperature
+        self.temperature_ = float(best.temperature)
         of_label = np.full((len(logits), 3), 1 / logits.shape[1])
         for rows, block in row_blocks(logits):
             for column, temperature in enumerate((self.temperature_, 1.0)):
@@ -117,6 +134,9 @@ class EnsembleTemperatureScaling(Recalibrator):
         if second > 0:
             result += second * tempered(logits, 1.0)
         return result + third / logits.shape[1]
+
+    def _n_parameters(self) -> int:
+        return 3  # T and two weights, which give the third
 
 
 def _problems(best: Optimum) -> list[str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 __all__ = ["SCHEMA", "fields_from", "stored_facts"]
 
-# 1: no number in the file. 2: the seconds of an epoch are a field of their own, and a grid's
-# protocol is called so (it was "profile").
+# 1: no number in the file. 2: the seconds of an epoch are a field of their own; a grid's
+# protocol is called so (it was "profile"); a run says what its level sets.
 SCHEMA = 2
 
 

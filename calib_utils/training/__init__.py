@@ -3,6 +3,7 @@
 ``python -m calib_utils.training --help`` trains one network and stores what it predicts.
 """
 
+import calib_utils.training.progress  # noqa: F401  before pooch, which brings tqdm with a warning
 from calib_utils.records import DIGITS_RECIPE, Recipe
 from calib_utils.training.data import (
     CIFAR100_MEAN,

@@ -47,7 +47,7 @@ def save_checkpoint(
 
 def load_checkpoint(
     path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, recipe: Recipe, seed: int
-) -> list[dict[str, float]]:
+) -> list[dict[str, Any]]:
     """Put ``model`` and ``optimizer`` into the state of a run, and return its history.
 
     Raises:

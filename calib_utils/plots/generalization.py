@@ -1,0 +1,76 @@
+"""How overconfident networks are, against how much better they are in training than on test."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import cycle
+from typing import NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+
+from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
+from calib_utils.records import ExperimentRecord
+
+__all__ = ["GeneralizationPlot", "generalization_plot"]
+
+
+class GeneralizationPlot(NamedTuple):
+    """What `generalization_plot` drew.
+
+    Attributes:
+        ax: the axes.
+        dots: for each grid, shape (runs, 2), in points: the distance of the accuracy in training
+            from that on the test images, and that of the mean confidence from it.
+
+    Example:
+        >>> from calib_utils.records import load_grid
+        >>> drawn = generalization_plot(load_grid("depth", "cpu"))
+        >>> drawn.dots["depth"].shape
+        (15, 2)
+    """
+
+    ax: Axes
+    dots: dict[str, np.ndarray]
+
+
+def generalization_plot(
+    records: Iterable[ExperimentRecord], ax: Axes | None = None
+) -> GeneralizationPlot:
+    """Overconfidence against the generalisation gap: a dot for each run, a sign for each grid.
+
+    On the dashed line, a network is as sure of the test images as it was right in training.
+
+    Args:
+        records: of one grid or more.
+        ax: where to draw; new axes by default.
+
+    Raises:
+        ValueError: if there is no record.
+
+    Source: Carrell et al. 2022, "The calibration generalization gap", for the two distances.
+
+    Example:
+        >>> from calib_utils.records import load_grid
+        >>> drawn = generalization_plot(load_grid("depth", "cpu") + load_grid("width", "cpu"))
+        >>> sorted(drawn.dots)
+        ['depth', 'width']
+    """
+    runs: dict[str, list[tuple[float, float]]] = {}
+    for record in records:
+        distances = 100 * record.generalization_gap, 100 * record.overconfidence
+        runs.setdefault(record.grid, []).append(distances)
+    if not runs:
+        raise ValueError("records: expected at least one run, found none")
+    dots = {grid: np.array(pairs) for grid, pairs in runs.items()}
+    if ax is None:
+        ax = plt.subplots(figsize=(5, 4), layout="constrained")[1]
+    signs = cycle(zip("osD^", (BLUE, ORANGE, GREY, "black"), strict=True))
+    for (grid, pairs), (marker, colour) in zip(dots.items(), signs, strict=False):
+        ax.plot(*pairs.T, marker, color=colour, markerfacecolor="none", label=grid)
+    top = max(0.0, max(pairs.max() for pairs in dots.values()))
+    ax.plot([0, top], [0, top], "--", color=GREY)
+    ax.set(xlabel="Accuracy, training less test (points)", ylabel="Overconfidence on test (points)")
+    ax.legend()
+    return GeneralizationPlot(ax, dots)

@@ -1,0 +1,80 @@
+"""What a training measured after each epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+
+from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
+
+__all__ = ["history_panels"]
+
+_STYLES = ((BLUE, "-"), (ORANGE, "--"), (GREY, ":"))
+
+
+def history_panels(
+    history: Sequence[Mapping[str, Any]],
+    panels: Sequence[Sequence[str]],
+    *,
+    marks: Sequence[float] = (),
+    axes: Sequence[Axes] | None = None,
+) -> list[Axes]:
+    """Numbers of a training against the epoch, in a panel for each group of them.
+
+    Args:
+        history: an entry for each epoch, as `calib_utils.training.train` returns it.
+        panels: for each panel, one to three keys of the entries. The first is its title.
+        marks: where vertical lines stand, such as 10.5 for what happened after epoch 10.
+        axes: where to draw, one for each panel; new axes, one below the other, by default.
+
+    Returns:
+        The axes of the panels.
+
+    Raises:
+        ValueError: if the history is empty, or an entry lacks a key.
+
+    Example:
+        >>> from calib_utils.records import load_grid
+        >>> history = load_grid("depth", "cpu")[0].history
+        >>> loss, accuracy = history_panels(history, [["train_loss"], ["train_accuracy"]])
+        >>> loss.get_title()
+        'Train loss'
+    """
+    if not history:
+        raise ValueError("history: expected an entry for each epoch, found none")
+    keys = {key for panel in panels for key in panel}
+    for number, entry in enumerate(history):
+        if missing := sorted(keys - entry.keys()):
+            raise ValueError(
+                f"history: entry {number} lacks {', '.join(missing)}; it has {', '.join(entry)}"
+            )
+    if axes is None:
+        size = (5, 2.1 * len(panels))
+        grid = plt.subplots(
+            len(panels), figsize=size, sharex=True, squeeze=False, layout="constrained"
+        )[1]
+        axes = list(grid[:, 0])
+    epochs = np.arange(1, len(history) + 1)
+    for ax, panel in zip(axes, panels, strict=True):
+        for key, (colour, line) in zip(panel, _STYLES, strict=False):
+            values = [entry[key] for entry in history]
+            ax.plot(epochs, values, line, color=colour, linewidth=1.2, label=_name(key))
+        for mark in marks:
+            ax.axvline(mark, linestyle=":", linewidth=1, color=GREY)
+        ax.set_title(_name(panel[0]))
+        if len(panel) > 1:
+            ax.legend()
+        spec = ax.get_subplotspec()
+        if spec is None or spec.is_last_row():
+            ax.set_xlabel("Epoch")
+    return list(axes)
+
+
+def _name(key: str) -> str:
+    words = [word.upper() if word in ("nll", "ece") else word for word in key.split("_")]
+    words[0] = words[0][:1].upper() + words[0][1:]
+    return " ".join(words)

@@ -1,0 +1,37 @@
+"""How tables and figures name what records call by the names in code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["factor_name", "level_name", "network_name"]
+
+_NETWORKS = {
+    "cifar_resnet": "residual network",
+    "convnet": "plain network",
+    "lenet5": "LeNet-5",
+    "resnet34": "ResNet-34",
+}
+_FACTORS = {"depth": "layers", "width": "channels", "batch_norm": "batch normalisation"}
+
+
+def network_name(name: str) -> str:
+    """Such as "plain network" for "convnet"; a network that is not known keeps its name."""
+    return _NETWORKS.get(name, name)
+
+
+def factor_name(factor: str) -> str:
+    """Such as "layers" for "depth", and "batch size" for "batch_size"."""
+    return _FACTORS.get(factor, factor.replace("_", " "))
+
+
+def level_name(value: Any) -> str:
+    """A value of a factor: "with" and "without" for what is there or not, a short number, or text.
+
+    Example:
+        >>> [level_name(value) for value in (True, 8, 5e-4)]
+        ['with', '8', '0.0005']
+    """
+    if isinstance(value, bool):
+        return "with" if value else "without"
+    return f"{value:g}" if isinstance(value, int | float) else str(value)

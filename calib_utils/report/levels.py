@@ -1,0 +1,59 @@
+"""What each level of a factor led to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from calib_utils.records import ExperimentRecord, by_level
+from calib_utils.records.names import factor_name, level_name, network_name
+from calib_utils.report.tables import Markdown, spread, table
+
+__all__ = ["level_table"]
+
+# Attribute of the record, heading, how many units are 1, digits.
+_COLUMNS = (
+    ("error", "test error, %", 100, 1),
+    ("ece", "ECE, %", 100, 1),
+    ("overconfidence", "overconfidence, points", 100, 1),
+    ("temperature", "T", 1, 2),
+    ("ece_scaled", "ECE at T, %", 100, 1),
+    ("train_accuracy", "training accuracy, %", 100, 1),
+)
+
+
+def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
+    """Mean and standard deviation over the seeds, for each network and level of the factor.
+
+    Args:
+        records: of one grid and protocol.
+
+    Returns:
+        Test error, ECE, overconfidence, temperature, the ECE with that temperature, and the
+        accuracy in the last epoch of training.
+
+    Raises:
+        ValueError: if there is no run, or they have not all one protocol.
+
+    Example:
+        >>> from calib_utils.records import load_grid
+        >>> rows = level_table(load_grid("depth", "cpu")).splitlines()
+        >>> [row.split(" | ")[0] for row in rows[2:]]
+        ['| 8', '| 14', '| 20', '| 32', '| 56']
+    """
+    records = list(records)
+    groups = by_level(records)
+    several = len({network for network, _ in groups}) > 1
+    rows = []
+    for (network, value), runs in groups.items():
+        level = level_name(value)
+        rows.append(
+            [
+                f"{network_name(network)}, {level}" if several else level,
+                *(
+                    spread([unit * getattr(run, name) for run in runs], digits)
+                    for name, _, unit, digits in _COLUMNS
+                ),
+            ]
+        )
+    head = [factor_name(records[0].factor), *(column[1] for column in _COLUMNS)]
+    return table(head, rows)

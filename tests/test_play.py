@@ -1,0 +1,95 @@
+"""A reader plays: edits that nobody foresaw never raise, while the build stops at each of them.
+
+The cells of a page run as one script, once as a reader runs them and once as the pipeline does.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tools.book import Book
+from tools.page import page_notebook
+
+ROOT = Path(__file__).parents[1]
+BOOK = Book(ROOT)
+
+# What a reader may change on a page: another power, other seeds, 20 bins, another network, other
+# temperatures, fewer epochs. Together they make at least one sentence of it false.
+EDITS = {
+    "what-calibration-means": [
+        ("bold = push(chance, 2)", "bold = push(chance, 0.8)"),
+        ("correct, n_bins=10)", "correct, n_bins=20)"),
+        ("default_rng(seed=0)", "default_rng(seed=7)"),
+    ],
+    "ece-and-mce": [
+        (
+            'load_record("lenet5-cifar100", "test")',
+            'load_record("resnet34-cifar100", "validation")',
+        ),
+        ("odd, n_bins=10)", "odd, n_bins=20)"),
+        ("default_rng(seed=0)", "default_rng(seed=7)"),
+    ],
+    "why-networks-are-overconfident": [
+        ('"LeNet-5": load_record("lenet5-', '"LeNet-5": load_record("resnet34-'),
+        ('judge(records["depth"], 8, 56,', 'judge(records["depth"], 14, 32,'),
+        ("weight_decay, epochs=150, seed=0", "weight_decay, epochs=5, seed=3"),
+    ],
+    "repairing-two-classes": [
+        ("three_sets(odd, seed=0)", "three_sets(odd, seed=3)"),
+        ("for seed in range(20)", "for seed in range(3)"),
+        ("labels, n_bins=10)", "labels, n_bins=20)"),
+    ],
+    "repairing-many-classes": [
+        ('"resnet34-cifar100", "lenet5-cifar100"', '"lenet5-cifar100", "resnet34-cifar100"'),
+        ("for T in [0.2, 1.0, 5.0]", "for T in [0.01, 3.0]"),
+        ("for seed in range(10)", "for seed in range(2)"),
+    ],
+    "resnet34-lab": [
+        ('load_record("resnet34-cifar100", "test")', 'load_record("lenet5-cifar100", "test")'),
+        ("n_bins = 15", "n_bins = 20"),
+        ("epochs = 30", "epochs = 1"),
+        ("temperatures = [0.5, 1.0, 1.5, 2.0]", "temperatures = [0.1, 1.0, 10.0]"),
+    ],
+}
+
+
+def script(page: str, edits: list[tuple[str, str]]) -> str:
+    """All code of a page, with the edits made; what a cell would display is displayed."""
+    code = "\n\n".join(
+        cell.source for cell in page_notebook(BOOK, page).cells if cell.cell_type == "code"
+    )
+    for old, new in edits:
+        assert old in code, f"{page} has no {old!r} any more: edit something else here"
+        code = code.replace(old, new)
+    return code
+
+
+def run(code: str, folder: Path, claims: str) -> subprocess.CompletedProcess[str]:
+    settings = {"MPLBACKEND": "agg", "OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1"}
+    environment = os.environ | settings | {"PYTHONPATH": str(ROOT), "CALIB_CLAIMS": claims}
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("page", EDITS)
+def test_no_edit_stops_a_reader(page: str, tmp_path: Path) -> None:
+    done = run(script(f"notebooks/{page}", EDITS[page]), tmp_path, claims="")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", EDITS)
+def test_the_same_edit_stops_the_build(page: str, tmp_path: Path) -> None:
+    done = run(script(f"notebooks/{page}", EDITS[page]), tmp_path, claims="strict")
+    assert done.returncode != 0
+    assert "ClaimError" in done.stderr
