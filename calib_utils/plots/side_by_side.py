@@ -42,6 +42,13 @@ def reliability_diagrams(
 
     Raises:
         ValueError: if there is nothing to draw, or an argument is not valid.
+
+    Example:
+        >>> labels = [0] * 6 + [1] * 4
+        >>> before_and_after = {"before": [[0.8, 0.2]] * 10, "after": [[0.6, 0.4]] * 10}
+        >>> drawn = reliability_diagrams(before_and_after, labels)
+        >>> {title: round(each.ece, 2) for title, each in drawn.items()}
+        {'before': 0.2, 'after': 0.0}
     """
     if not probs:
         raise ValueError("probs: expected at least one set of probabilities, found none")

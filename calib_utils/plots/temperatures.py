@@ -24,6 +24,14 @@ class TemperatureCurve(NamedTuple):
         ax: the axes, on which the ECE is in percent.
         temperatures: (M,), where the ECE was computed.
         eces: (M,), the ECE at each of them, 0 to 1.
+
+    Example:
+        >>> logits, labels = [[2.0, 0.0]] * 10, [0] * 6 + [1] * 4
+        >>> curve = temperature_curve(logits, labels, temperatures=[1.0, 5.0, 50.0])
+        >>> curve.eces.round(2).tolist()
+        [0.28, 0.0, 0.09]
+        >>> curve.lowest
+        5.0
     """
 
     ax: Axes
@@ -65,6 +73,13 @@ def temperature_curve(
             ``logits``, ``labels`` or ``n_bins`` are not valid.
 
     Source: Guo et al. 2017, section 4.2, for the temperature.
+
+    Example:
+        >>> logits, labels = [[2.0, 0.0]] * 10, [0] * 6 + [1] * 4
+        >>> curve = temperature_curve(logits, labels, range(1, 11), marks=[1], label="test")
+        >>> legend = curve.ax.legend()
+        >>> curve.lowest
+        5.0
     """
     if not len(temperatures):
         raise ValueError("temperatures: expected at least one number, found none")
