@@ -57,7 +57,7 @@ def temperature_curve(
     """How the ECE changes when the logits are divided by a temperature.
 
     Draw it to look at, on several sets of samples, and not to choose a temperature by: that is
-    `TemperatureScaling`'s work, on a validation set.
+    `calib_utils.recalibration.TemperatureScaling`'s work, on a validation set.
 
     Args:
         logits: (N, K); or (N,), the log-odds of the positive class.
