@@ -22,8 +22,8 @@ def bin_table(
     bins without any.
 
     Args:
-        bins: for the head of each column, the bins of `calib_utils.metrics.reliability_bins`; the edges of all are
-            the same.
+        bins: for the head of each column, the bins of `calib_utils.metrics.reliability_bins`;
+            the edges of all are the same.
         what: "counts", or "accuracy" or "confidence", which are shown in percent.
         min_count: below this many samples a number is chance.
 
