@@ -16,7 +16,7 @@ import numpy as np
 
 from calib_utils._checks import check_labels, check_logits
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
-from calib_utils.records.recipe import completed_recipe
+from calib_utils.records.recipe import FIRST_SETTINGS, completed_recipe
 from calib_utils.records.schema import fields_from, stored_facts
 
 __all__ = ["PredictionRecord", "list_records", "load_record", "record_path", "save_record"]
@@ -158,7 +158,9 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
 
 def _current(facts: dict[str, Any]) -> dict[str, Any]:
     """The facts of a file in the form that this version writes."""
-    facts = facts | {"recipe": completed_recipe(facts["recipe"])}
+    # Records of other people's networks have recipes of their own, to which nothing is added.
+    if FIRST_SETTINGS <= facts["recipe"].keys():
+        facts = facts | {"recipe": completed_recipe(facts["recipe"])}
     old = re.fullmatch(r"(?P<hardware>.*), (?P<seconds>[0-9.]+) s an epoch", facts["hardware"])
     if facts.get("schema", 1) == 1 and old:
         facts |= {"hardware": old["hardware"], "seconds_per_epoch": float(old["seconds"])}
