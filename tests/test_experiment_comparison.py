@@ -174,7 +174,8 @@ class TestJudge:
                 )
             ]
         )
-        row = "| a: 1 to 2 | ECE | higher | +1.2 | \N{MINUS SIGN}10.0 to +20.0 | +0.0 to +100.0 | undecided |"
+        cells = ["a: 1 to 2", "ECE", "higher", "+1.2", "\N{MINUS SIGN}10.0 to +20.0"]
+        row = f"| {' | '.join([*cells, '+0.0 to +100.0', 'undecided'])} |"
         assert shown._repr_markdown_().splitlines()[2:] == [row]
         assert repr(shown) == shown._repr_markdown_()
         both = shown + shown
