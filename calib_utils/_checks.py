@@ -12,6 +12,7 @@ from calib_utils._arrays import dtype_name, row_blocks, to_numpy, widen
 __all__ = [
     "check_confidences",
     "check_correct",
+    "check_count",
     "check_labels",
     "check_logits",
     "check_n_bins",
@@ -26,6 +27,7 @@ __all__ = [
 # float16 and bfloat16 changes a probability, and so the sum, by up to 2^-11 and 2^-8 of it.
 _TOLERANCE = {"bfloat16": 6e-3, "float16": 2e-3}
 _TOLERANCE_SINGLE = 1e-4
+_MOST = 1_000_000  # bins, draws or steps: beyond, a typing error would exhaust the memory
 
 
 def tolerance(probs: Any) -> float:
@@ -184,14 +186,23 @@ def check_n_bins(n_bins: Any) -> int:
     """The number of bins as an int.
 
     Raises:
-        ValueError: unless it is an integer of at least 1.
+        ValueError: unless it is an integer from 1 to a million.
     """
-    whole = isinstance(n_bins, (int, np.integer)) and not isinstance(n_bins, bool)
-    if not whole or n_bins < 1:
+    return check_count(n_bins, "n_bins", "15 is usual")
+
+
+def check_count(value: Any, name: str, advice: str) -> int:
+    """A number of bins, draws or steps as an int.
+
+    Raises:
+        ValueError: unless it is an integer from 1 to a million.
+    """
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or not 1 <= value <= _MOST:
         raise ValueError(
-            f"n_bins: expected an integer of at least 1, found {n_bins!r}; 15 is usual"
+            f"{name}: expected an integer from 1 to {_MOST}, found {value!r}; {advice}"
         )
-    return int(n_bins)
+    return int(value)
 
 
 def float_scores(x: Any, name: str) -> np.ndarray:

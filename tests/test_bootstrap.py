@@ -74,6 +74,9 @@ def test_a_higher_level_is_wider():
         ({"level": 95}, "level"),
         ({"level": float("nan")}, "level"),
         ({"repeats": 0}, "repeats"),
+        ({"repeats": 10.5}, "repeats"),
+        ({"repeats": True}, "repeats"),
+        ({"repeats": 10**12}, "repeats"),
         ({"n_bins": 0}, "n_bins"),
     ],
 )

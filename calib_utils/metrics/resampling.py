@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils._arrays import dtype_name
-from calib_utils._checks import check_n_bins
+from calib_utils._checks import check_count, check_n_bins
 from calib_utils.metrics.bins import confidence_and_correct, mean_excess, uniform_index
 
 __all__ = ["expected_calibration_interval", "resampled_gaps"]
@@ -48,8 +48,7 @@ def expected_calibration_interval(
     """
     if not 0 < level < 1:
         raise ValueError(f"level: expected a number between 0 and 1, found {level!r}; try 0.95")
-    if repeats < 1:
-        raise ValueError(f"repeats: expected at least 1, found {repeats!r}; try 1000")
+    repeats = check_count(repeats, "repeats", "1000 is usual")
     n_bins = check_n_bins(n_bins)
     confidences, correct = confidence_and_correct(probs, labels)
     bin_of = uniform_index(confidences, n_bins, dtype_name(probs))

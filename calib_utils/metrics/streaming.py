@@ -44,7 +44,7 @@ class CalibrationError:
             it holds, how many of them are correct, and their summed confidence.
 
     Raises:
-        ValueError: if ``n_bins`` is not an integer of at least 1.
+        ValueError: if ``n_bins`` is not an integer from 1 to a million.
     """
 
     def __init__(self, n_bins: int = 15):

@@ -15,15 +15,18 @@ from calib_utils.plots.diagrams import (
 from calib_utils.plots.factors import FactorPlot, factor_panels, factor_plot
 from calib_utils.plots.generalization import GeneralizationPlot, generalization_plot
 from calib_utils.plots.histories import history_panels
+from calib_utils.plots.maps import CalibrationMap, calibration_map
 
 __all__ = [
     "BLUE",
     "GREY",
     "ORANGE",
+    "CalibrationMap",
     "ConfidenceHistogram",
     "FactorPlot",
     "GeneralizationPlot",
     "ReliabilityDiagram",
+    "calibration_map",
     "confidence_histogram",
     "factor_panels",
     "factor_plot",

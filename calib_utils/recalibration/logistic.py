@@ -31,6 +31,9 @@ class PlattScaling(BinaryRecalibrator):
         slope_: a.
         intercept_: b.
 
+    Raises:
+        ValueError: for an argument that is not as above.
+
     Source: Platt 1999, "Probabilistic outputs for support vector machines and comparisons to
     regularized likelihood methods".
     """
@@ -40,6 +43,8 @@ class PlattScaling(BinaryRecalibrator):
 
     def __init__(self, smooth_targets: bool = False, inputs: str = "logits"):
         super().__init__(inputs)
+        if not isinstance(smooth_targets, (bool, np.bool_)):
+            raise ValueError(f"smooth_targets: expected True or False, found {smooth_targets!r}")
         self.smooth_targets = bool(smooth_targets)
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
@@ -53,6 +58,9 @@ class PlattScaling(BinaryRecalibrator):
         from scipy.special import expit
 
         return np.asarray(expit(self.slope_ * self._as_logits(logits) + self.intercept_))
+
+    def _n_parameters(self) -> int:
+        return 2
 
 
 class BetaCalibration(BinaryRecalibrator):
@@ -97,6 +105,9 @@ class BetaCalibration(BinaryRecalibrator):
 
         positive, negative = self._log_parts(logits)
         return np.asarray(expit(self.a_ * positive - self.b_ * negative + self.c_))
+
+    def _n_parameters(self) -> int:
+        return 3
 
 
 def _targets(

@@ -16,6 +16,7 @@ from abc import abstractmethod
 import numpy as np
 
 from calib_utils._arrays import row_blocks, softmax
+from calib_utils._checks import check_count
 from calib_utils.recalibration._affine import MAX_STEPS, Penalties, fit_diagonal, fit_full
 from calib_utils.recalibration._optimum import optimal_temperature
 from calib_utils.recalibration.base import Recalibrator
@@ -51,6 +52,9 @@ class VectorScaling(Recalibrator):
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return softmax(_centred(logits) * self.weights_ + self.intercept_)
 
+    def _n_parameters(self) -> int:
+        return self.weights_.size + self.intercept_.size
+
 
 class _FullMatrix(Recalibrator):
     """softmax(W x + b) for features x of the logits."""
@@ -68,6 +72,9 @@ class _FullMatrix(Recalibrator):
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return softmax(self._features(logits) @ self.weights_.T + self.intercept_)
+
+    def _n_parameters(self) -> int:
+        return self.weights_.size + self.intercept_.size
 
     def _penalties(self, n: int, k: int, *, diagonal: bool = False) -> Penalties:
         unit = self.regularization * k / n
@@ -113,13 +120,9 @@ class MatrixScaling(_FullMatrix):
 
     def __init__(self, regularization: float = 0.0, max_steps: int = MAX_STEPS):
         super().__init__(regularization)
-        whole = isinstance(max_steps, (int, np.integer)) and not isinstance(max_steps, bool)
-        if not whole or max_steps < 1:
-            raise ValueError(
-                f"max_steps: expected an integer of at least 1, found {max_steps!r}; "
-                f"{MAX_STEPS} lets every fit that has an optimum reach it"
-            )
-        self.max_steps = int(max_steps)
+        self.max_steps = check_count(
+            max_steps, "max_steps", f"{MAX_STEPS} lets every fit that has an optimum reach it"
+        )
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         start, problems = _start(logits, labels)
@@ -218,13 +221,16 @@ class StructuredMatrixScaling(_FullMatrix):
     def _features(self, logits: np.ndarray) -> np.ndarray:
         return _log_softmax(logits, self.temperature_)
 
+    def _n_parameters(self) -> int:
+        return super()._n_parameters() + 1  # T
+
 
 def _start(logits: np.ndarray, labels: np.ndarray) -> tuple[float, list[str]]:
     """The temperature at which an affine fit begins, and what is wrong with it."""
     best = optimal_temperature(logits, labels)
     if not best.problem:
-        return best.temperature, []
-    return best.scale, [f"temperature: {best.problem}; the fit starts at {best.scale:.3g}"]
+        return float(best.temperature), []
+    return float(best.scale), [f"temperature: {best.problem}; the fit starts at {best.scale:.3g}"]
 
 
 def _centred(logits: np.ndarray, divisor: float = 1.0) -> np.ndarray:

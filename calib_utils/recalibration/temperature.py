@@ -64,11 +64,14 @@ class TemperatureScaling(Recalibrator):
         if logits.ndim == 1:
             logits = np.stack([np.zeros_like(logits), logits], axis=1)
         best = optimal_temperature(logits, labels)
-        self.temperature_, self.n_passes_ = best.temperature, best.passes + 1
+        self.temperature_, self.n_passes_ = float(best.temperature), best.passes + 1
         return _problems(best)
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return tempered(logits, self.temperature_)
+
+    def _n_parameters(self) -> int:
+        return 1 if self.temperature is None else 0
 
     def _require_fitted(self) -> None:
         if "temperature_" not in vars(self):
@@ -102,7 +105,7 @@ class EnsembleTemperatureScaling(Recalibrator):
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         best = optimal_temperature(logits, labels)
-        self.temperature_ = best.temperature
+        self.temperature_ = float(best.temperature)
         of_label = np.full((len(logits), 3), 1 / logits.shape[1])
         for rows, block in row_blocks(logits):
             for column, temperature in enumerate((self.temperature_, 1.0)):
@@ -117,6 +120,9 @@ class EnsembleTemperatureScaling(Recalibrator):
         if second > 0:
             result += second * tempered(logits, 1.0)
         return result + third / logits.shape[1]
+
+    def _n_parameters(self) -> int:
+        return 3  # T and two weights, which give the third
 
 
 def _problems(best: Optimum) -> list[str]:

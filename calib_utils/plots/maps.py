@@ -1,0 +1,102 @@
+"""What a recalibrator for two classes makes of each score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from scipy.special import expit
+
+from calib_utils._checks import check_logits, check_probs
+from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
+from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
+from calib_utils.recalibration import Recalibrator
+
+__all__ = ["CalibrationMap", "calibration_map"]
+
+_STYLES = ((BLUE, "-"), (ORANGE, ":"), (GREY, "-."))
+# From nearly 0 to nearly 1, closest where the scores are: a step is drawn as a step.
+_GRID = np.linspace(-12, 12, 4_001)
+
+
+class CalibrationMap(NamedTuple):
+    """What `calibration_map` drew.
+
+    Attributes:
+        ax: the axes.
+        scores: (P,), rising from nearly 0 to nearly 1: where the curves were computed.
+        curves: the height of each curve there, (P,), by name; the name of a single one is "".
+        bins: the dots: mean score (``confidence``) and share of positives (``accuracy``).
+    """
+
+    ax: Axes
+    scores: np.ndarray
+    curves: dict[str, np.ndarray]
+    bins: ReliabilityBins
+
+
+def calibration_map(
+    recalibrator: Recalibrator | Mapping[str, Recalibrator],
+    logits: Any,
+    labels: Any,
+    *,
+    n_bins: int = 10,
+    ax: Axes | None = None,
+) -> CalibrationMap:
+    """The probability that a recalibrator gives to each score, beside what samples say.
+
+    The dots are samples in bins of equal mass: their mean score, and the share of them that is
+    positive. A good map passes near the dots of samples that it was not fitted on. The dashed
+    diagonal is the map that changes nothing.
+
+    Args:
+        recalibrator: a fitted one for two classes; or up to three by name, a line each, which
+            ``ax.legend()`` then tells apart.
+        logits: (N,), what the recalibrators take: log-odds of the positive class, whose sigmoid
+            is the score; or the scores themselves where they have ``inputs="scores"``.
+        labels: (N,), 0 or 1.
+        n_bins: number of dots.
+        ax: where to draw; new axes by default.
+
+    Returns:
+        The axes and the numbers in them.
+
+    Raises:
+        ValueError: for bad input, recalibrators that do not take the same, or more than three.
+        RuntimeError: if a recalibrator is not fitted.
+
+    Source: Niculescu-Mizil and Caruana 2005, "Predicting Good Probabilities With Supervised
+    Learning", figures 1 and 2.
+    """
+    maps = recalibrator if isinstance(recalibrator, Mapping) else {"": recalibrator}
+    if not 1 <= len(maps) <= len(_STYLES):
+        raise ValueError(f"recalibrator: expected one to three, found {len(maps)}")
+    inputs = {getattr(one, "inputs", "logits") for one in maps.values()}
+    if len(inputs) > 1:
+        raise ValueError(
+            "recalibrator: expected all to take logits or all to take scores, found both; "
+            "draw them in two calls"
+        )
+    if takes_scores := inputs == {"scores"}:
+        scores = np.minimum(check_probs(logits, "logits (inputs='scores')"), 1)
+    else:
+        scores = expit(check_logits(logits))
+    if scores.ndim != 1:
+        raise ValueError(f"logits: expected shape (N,), found {scores.shape}")
+    bins = reliability_bins(*top_label(scores, labels), n_bins, "quantile")
+    grid = expit(_GRID)
+    curves = {
+        name: one.predict_proba(grid if takes_scores else _GRID) for name, one in maps.items()
+    }
+
+    if ax is None:
+        ax = plt.subplots(figsize=(4.2, 4.2), layout="constrained")[1]
+    ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1)
+    ax.plot(bins.confidence, bins.accuracy, "o", color=GREY, markersize=5)
+    for (name, curve), (colour, style) in zip(curves.items(), _STYLES, strict=False):
+        ax.plot(grid, curve, style, color=colour, linewidth=2, label=name or None)
+    ax.set(xlabel="Score", ylabel="Recalibrated probability", aspect="equal")
+    return CalibrationMap(ax, grid, curves, bins)

@@ -1,0 +1,89 @@
+"""The rooms of `calib_utils`: who may know of whom, and what must run without PyTorch."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "calib_utils"
+# Each room imports from those before it only.
+ROOMS = [
+    *("_arrays", "_checks", "metrics", "records", "recalibration", "plots", "report"),
+    *("training", "experiments"),
+]
+WITHOUT_TORCH = ["metrics", "records", "recalibration", "plots", "report", "experiments"]
+
+
+def room_of(file: Path) -> str:
+    return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_rooms(file: Path) -> set[str]:
+    """The rooms that a file imports, wherever in it."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        parts = (name.split(".") for name in names)
+        found |= {p[1] for p in parts if p[0] == "calib_utils" and len(p) > 1}
+    return found & set(ROOMS)
+
+
+def test_every_module_stands_in_a_room() -> None:
+    assert {room_of(file) for file in PACKAGE.rglob("*.py")} == {*ROOMS, "__init__"}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_room_imports_from_a_later_one(room: str) -> None:
+    for file in PACKAGE.rglob("*.py"):
+        if room_of(file) == room:
+            later = imported_rooms(file) - set(ROOMS[: ROOMS.index(room) + 1])
+            assert not later, f"{file.relative_to(PACKAGE)} imports {later}"
+
+
+def test_what_trains_nothing_runs_without_torch() -> None:
+    """All but the extra: with an import of torch that fails, as where it is not installed."""
+    program = f"""
+import importlib, sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("torch", "torchvision", "safetensors", "pooch", "tqdm"):
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Missing())
+for room in {WITHOUT_TORCH}:
+    importlib.import_module("calib_utils." + room)
+from calib_utils.experiments import by_level, load_grid, plan_grid
+from calib_utils.records import load_record
+from calib_utils.recalibration import TemperatureScaling
+assert len(by_level(load_grid("depth", "cpu"))) == 5 and plan_grid("depth")
+record = load_record("lenet5-cifar100", "validation")
+print(TemperatureScaling().fit(record.logits, record.labels).temperature_ > 0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=PACKAGE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == "True\n", done.stderr
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    program = "import sys, calib_utils; print({'numpy', 'scipy', 'torch'} & set(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=PACKAGE.parent,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == "set()\n"
