@@ -19,7 +19,7 @@ from doit.reporter import ConsoleReporter
 from doit.tools import config_changed
 
 from tools.book import Book
-from tools.dependencies import data_in, files_of, files_of_chapter
+from tools.dependencies import data_in, documented_in, files_of, files_of_chapter
 from tools.myst import MystError, naming
 from tools.parts import parts
 
@@ -162,8 +162,9 @@ def task_site():
     """Build the site, once every chapter has run and its outputs are the stored ones."""
     made = [*EXECUTED.values(), *(BUILD / part for part in parts().values())]
     reads = [*made, *data_in(Path("book")), "_config.yml", "_toc.yml"]
+    code = [*book.config["sphinx"]["extra_extensions"], *documented_in(Path("book"))]
     return {
-        **tool("site", PROFILE, code=book.config["sphinx"]["extra_extensions"], reads=reads),
+        **tool("site", PROFILE, code=code, reads=reads),
         # In this order, which that of the files would not keep.
         "task_dep": [*(f"papermill:{page}" for page in CHAPTERS), "nbval"],
         "targets": [BUILD / "html/index.html"],

@@ -2,9 +2,9 @@
 
 It needs one package more than the course: ``pip install torchmetrics==1.9.0``. Then
 
-    python benchmarks/ece.py
+    python -m benchmarks.ece
 
-prints two tables and writes them to ``benchmarks/results/ece.json``. All runs on one thread;
+prints its tables and writes them to ``benchmarks/results/ece.json``. All runs on one thread;
 times are medians of CPU time, in rounds in which each contender has its turn.
 """
 
@@ -34,6 +34,7 @@ from sklearn.calibration import calibration_curve
 from torchmetrics.classification import MulticlassCalibrationError
 from torchmetrics.functional.classification import multiclass_calibration_error
 
+from benchmarks.tables import ece_table
 from calib_utils.metrics import CalibrationError, expected_calibration_error
 from calib_utils.training.devices import processor_name
 
@@ -134,27 +135,12 @@ def compare(
     ]
 
 
-def markdown(title: str, rows: list[dict], against: str) -> str:
-    lines = [
-        f"\n{title}\n",
-        f"| | ms | times {against} | extra MB | error |",
-        "|---|---|---|---|---|",
-    ]
-    for row in rows:
-        memory = "?" if row["extra_mb"] is None else f"{row['extra_mb']:.1f}"
-        error = "" if row["error"] is None else f"{row['error']:.0e}"
-        lines.append(
-            f"| {row['name']} | {row['ms']:.1f} | {row['ratio']:.1f} | {memory} | {error} |"
-        )
-    return "\n".join(lines)
-
-
 def main() -> None:
     torch.set_num_threads(1)
     all_probs, all_labels = predictions(1_000_000)
     confidences = all_probs.amax(1).numpy()
     correct = (all_probs.argmax(1) == all_labels).numpy()
-    results: dict[str, object] = {
+    facts = {
         "bins": BINS,
         "classes": CLASSES,
         "threads": torch.get_num_threads(),
@@ -164,13 +150,14 @@ def main() -> None:
             **{name: version(name) for name in ("numpy", "torch", "torchmetrics", "scikit-learn")},
         },
     }
-    print(json.dumps(results, indent=2))
+    print(json.dumps(facts, indent=2))
+    tables: dict[str, list[dict[str, Any]]] = {}
     for n, rounds in ((10_000, 51), (100_000, 21), (1_000_000, 11)):
         probs, labels = all_probs[:n], all_labels[:n]
         truth = in_float64(confidences[:n], correct[:n])
         rows = compare(contenders(probs, labels), truth, rounds)
-        results[f"{n} x {CLASSES}"] = rows
-        print(markdown(f"{n:,} x {CLASSES}", rows, "one pass"), flush=True)
+        tables[f"{n} x {CLASSES}"] = rows
+        print(f"\n{n:,} x {CLASSES}\n\n{ece_table(rows)}", flush=True)
 
     passes = 10
     n = passes * len(all_labels)
@@ -196,11 +183,11 @@ def main() -> None:
                 "microseconds_per_batch": 1000 * elapsed / (n / BATCH),
             }
         )
-    results[f"{n} x {CLASSES} in batches of {BATCH}"] = rows
-    print(markdown(f"{n:,} x {CLASSES} in batches of {BATCH:,}", rows, "calib_utils"))
+    tables[f"{n} x {CLASSES} in batches of {BATCH}"] = rows
+    print(f"\n{n:,} x {CLASSES} in batches of {BATCH:,}\n\n{ece_table(rows)}")
     RESULTS.parent.mkdir(exist_ok=True)
     unfinished = RESULTS.with_suffix(".part")
-    unfinished.write_text(json.dumps(results, indent=2) + "\n")
+    unfinished.write_text(json.dumps({"facts": facts, "tables": tables}, indent=2) + "\n")
     unfinished.replace(RESULTS)
 
 

@@ -9,7 +9,7 @@ friends of an older NumPy, and all together pull in some eighty others):
 
 A package that is missing is left out, and the table says so. Then
 
-    python benchmarks/recalibration.py                     # about ten minutes
+    python -m benchmarks.recalibration                     # about ten minutes
     python benchmarks/recalibration.py --sizes 5000x100    # one
 
 prints a table for each size and writes all to ``benchmarks/results/recalibration.json``, anew
@@ -51,6 +51,7 @@ import numpy as np
 import torch
 from scipy.special import log_softmax, softmax
 
+from benchmarks.tables import fit_table
 from calib_utils import recalibration as ours
 from calib_utils.training.devices import processor_name
 
@@ -420,26 +421,6 @@ def write(results: dict[str, Any]) -> None:
     partial.replace(RESULTS)
 
 
-def markdown(rows: list[dict], n: int, k: int, best: dict[str, float]) -> str:
-    lines = [
-        f"\n{n:,} x {k:,}: the true map has an NLL of {best['nll']:.4f} on the fitted samples "
-        f"and {best['nll_new']:.4f} on new ones.\n",
-        "| method | library | fit, ms | times ours | NLL, fitted | NLL, new |",
-        "|---|---|---|---|---|---|",
-    ]
-    for row in rows:
-        if row["library"] == "calib_utils":
-            unit = row.get("ms")
-        if "ms" not in row:
-            cells = f"{row['note']} | | |"
-        else:
-            ratio = f"{row['ms'] / unit:.1f}" if unit else ""
-            losses = [x if isinstance(x, str) else f"{x:.4f}" for x in (row["nll"], row["nll_new"])]
-            cells = f"{row['ms']:.0f} | {ratio} | {losses[0]} | {losses[1]}"
-        lines.append(f"| {row['method']} | {row['library']} | {cells} |")
-    return "\n".join(lines)
-
-
 def versions() -> dict[str, str]:
     found = {"python": platform.python_version()}
     for package in PACKAGES:
@@ -497,7 +478,11 @@ def main() -> None:
                 results["rows"].append(row)
                 write(results)
         rows = [row for row in results["rows"] if (row["n"], row["k"]) == (n, k)]
-        print(markdown(rows, n, k, best), flush=True)
+        print(
+            f"\n{n:,} x {k:,}: the true map has an NLL of {best['nll']:.4f} on the fitted samples "
+            f"and {best['nll_new']:.4f} on new ones.\n\n{fit_table(rows)}",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -9,22 +9,18 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
+from calib_utils.report import Markdown, table
+
 RESULTS = Path("benchmarks/results")
 OURS = "calib_utils"
 SAME_NLL = 1e-4  # fits whose NLLs differ by less are called equally good
 DEVICES = {"cpu": "On a CPU", "cuda": "On a GPU"}
-
-
-def table(head: list[str], rows: Iterable[list[str]], names: int = 1) -> str:
-    """A table whose first columns are names and whose others are numbers."""
-    lines = [head, ["---"] * names + ["--:"] * (len(head) - names), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def short(number: float) -> str:
@@ -57,25 +53,11 @@ def machine(results: dict[str, Any], *facts: str) -> str:
 
 def ece(results: dict[str, Any]) -> str:
     """Time, memory and error of the ECE, by number of predictions."""
-    parts = [machine(results)]
-    for size, rows in results.items():
-        if not isinstance(rows, list):
-            continue
+    parts = [machine(results["facts"])]
+    for size, rows in results["tables"].items():
         parts += [
             "### " + re.sub("[0-9]+", lambda n: f"{int(n[0]):,}", size).replace(" x ", " by "),
-            table(
-                ["library", "time", "ratio", "extra MB", "error"],
-                (
-                    [
-                        row["name"],
-                        milliseconds(row["ms"]),
-                        short(row["ratio"]),
-                        "?" if row["extra_mb"] is None else short(row["extra_mb"]),
-                        "" if row["error"] is None else f"{row['error']:.0e}",
-                    ]
-                    for row in rows
-                ),
-            ),
+            ece_table(rows),
         ]
         mine = [row for row in rows if row["name"].startswith(OURS)]
         ours = min(mine, key=lambda row: row["ms"])
@@ -83,6 +65,20 @@ def ece(results: dict[str, Any]) -> str:
         read = [f"{row['name']} takes {times(row['ms'], ours['ms'])} {OURS}" for row in peers]
         parts.append(f"{'; '.join(read)}.")
     return "\n\n".join(parts)
+
+
+def ece_table(rows: list[dict[str, Any]]) -> Markdown:
+    cells = (
+        [
+            row["name"],
+            milliseconds(row["ms"]),
+            short(row["ratio"]),
+            "?" if row["extra_mb"] is None else short(row["extra_mb"]),
+            "" if row["error"] is None else f"{row['error']:.0e}",
+        ]
+        for row in rows
+    )
+    return table(["library", "time", "ratio", "extra MB", "error"], cells, numbers=4)
 
 
 def training(results: dict[str, Any]) -> str:
@@ -104,23 +100,28 @@ def training_on(results: dict[str, Any]) -> str:
         f"{count(len(ours['seconds']), 'seed')}, {results['epochs']} epochs each on {images:,} "
         f"images; the learning rate drops after epochs {drops}. The accuracy is that on "
         f"{results['test_images']:,} test images.",
-        table(
-            ["code", "seconds an epoch", "images a second", "ratio", "test accuracy, %"],
-            (
-                [
-                    row["name"],
-                    short(time),
-                    short(images / time),
-                    short(seconds[0] / time),
-                    over_seeds([100 * accuracy for accuracy in row["test_accuracies"]]),
-                ]
-                for row, time in zip(rows, seconds, strict=True)
-            ),
-        ),
+        training_table(results),
         f"An epoch of {script['name']} takes {times(*seconds)} one of {OURS}. "
         + read_accuracies(script["test_accuracies"], ours["test_accuracies"]),
     ]
     return "\n\n".join(parts)
+
+
+def training_table(results: dict[str, Any]) -> Markdown:
+    seconds = [median(chain(*row["seconds"])) for row in results["rows"]]
+    images = results["training_images"]
+    cells = (
+        [
+            row["name"],
+            short(time),
+            short(images / time),
+            short(seconds[0] / time),
+            over_seeds([100 * accuracy for accuracy in row["test_accuracies"]]),
+        ]
+        for row, time in zip(results["rows"], seconds, strict=True)
+    )
+    head = ["code", "seconds an epoch", "images a second", "ratio", "test accuracy, %"]
+    return table(head, cells, numbers=4)
 
 
 def over_seeds(values: list[float]) -> str:
@@ -157,17 +158,16 @@ def recalibration(results: dict[str, Any]) -> str:
             f"### {n:,} samples, {k:,} classes",
             f"The map from which the labels were drawn has an NLL of {best['nll']:.4f} on the "
             f"samples that are fitted and of {best['nll_new']:.4f} on new ones.",
-            table(
-                ["method", "library", "time", "ratio", "NLL, fitted", "NLL, new"],
-                (
-                    fit_row(row, ours_of(rows, row["method"]), first=row in firsts(rows))
-                    for row in rows
-                ),
-                names=2,
-            ),
+            fit_table(rows),
             "\n".join(filter(None, (read_method(rows, method) for method in methods))),
         ]
     return "\n\n".join(parts)
+
+
+def fit_table(rows: list[dict[str, Any]]) -> Markdown:
+    cells = (fit_row(row, ours_of(rows, row["method"]), first=row in firsts(rows)) for row in rows)
+    head = ["method", "library", "time", "ratio", "NLL, fitted", "NLL, new"]
+    return table(head, cells, numbers=4)
 
 
 def firsts(rows: list[dict]) -> list[dict]:

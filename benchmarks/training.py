@@ -7,7 +7,7 @@ recipe on the same images, from several seeds, and their epochs take turns. Like
 the learning rate drops after a third and after two thirds of the epochs, however many there
 are. It needs CIFAR-100, and
 
-    python benchmarks/training.py
+    python -m benchmarks.training
 
 prints a table and writes it to ``benchmarks/results/training.json``, where a run on a CPU and
 one on a GPU have a place each. The file is written after each seed.
@@ -18,9 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from itertools import chain
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import torch
@@ -30,6 +28,7 @@ from torch.optim.lr_scheduler import MultiStepLR
 from torch.utils.data import DataLoader, Dataset
 from torchvision import models, transforms
 
+from benchmarks.tables import training_table
 from calib_utils.training import Recipe, predict_logits, train
 from calib_utils.training.data import ImageSet, load_splits, train_validation_split
 from calib_utils.training.devices import choose_device, environment
@@ -176,15 +175,7 @@ def main(arguments: list[str] | None = None) -> None:
         store(args.results, device.type, made | {"rows": list(rows.values())})
 
     print(f"ResNet-34, {len(training):,} images, {recipe.epochs} epochs; {made['hardware']}\n")
-    print("| | s an epoch | images/s | times the script | test accuracy of each seed |")
-    print("|---|---|---|---|---|")
-    medians = {name: median(chain(*row["seconds"])) for name, row in rows.items()}
-    for name, seconds in medians.items():
-        accuracies = ", ".join(f"{accuracy:.1%}" for accuracy in rows[name]["test_accuracies"])
-        print(
-            f"| {name} | {seconds:.1f} | {len(training) / seconds:.0f} "
-            f"| {medians[SCRIPT] / seconds:.2f} | {accuracies} |"
-        )
+    print(training_table(made | {"rows": list(rows.values())}))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,8 @@ import http.server
 import io
 import os
 import pickle
+import subprocess
+import sys
 import tarfile
 import threading
 from types import SimpleNamespace
@@ -362,3 +364,9 @@ class TestLoadCifar100:
             in message
         )
         assert "CALIB_DATA_DIR" in message
+
+
+def test_tqdm_is_first_imported_where_its_warning_is_silenced():
+    """In a notebook without ipywidgets it warns as it is imported, and pooch imports it."""
+    code = "import sys, calib_utils.training; sys.exit('pooch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -174,8 +174,8 @@ class TestJudge:
                 )
             ]
         )
-        cells = ["a: 1 to 2", "ECE", "higher", "+1.2", "\N{MINUS SIGN}10.0 to +20.0"]
-        row = f"| {' | '.join([*cells, '+0.0 to +100.0', 'undecided'])} |"
+        seeds, images = "\N{MINUS SIGN}10.0 to +20.0", "+0.0 to +100.0"
+        row = f"| a: 1 to 2 | ECE | higher | +1.2 | {seeds} | {images} | undecided |"
         assert shown._repr_markdown_().splitlines()[2:] == [row]
         assert repr(shown) == shown._repr_markdown_()
         both = shown + shown

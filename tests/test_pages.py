@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-PAGES = [Path("README.md"), *sorted(Path("book").glob("*.md"))]
+PAGES = [Path("README.md"), *sorted(Path("book").rglob("*.md"))]
 CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 

@@ -166,6 +166,19 @@ def test_a_solution_stands_on_its_own_page(built: TinyBook) -> None:
     assert "# Your answer" in built.read("notebooks/01-one.ipynb")
 
 
+def test_docstrings_become_a_page(built: TinyBook) -> None:
+    page = built.read("build/html/book/module.html")
+    text = html.unescape(re.sub(r"<[^>]+>", "", page))
+    assert "Child(places: list[Point] = ...)" in text
+    assert re.findall(r'<dt [^>]*id="calib_utils\.tiny\.([\w.]+)"', page) == [
+        *("Child", "Parent", "Parent.fit", "Point", "Point.x"),
+    ]
+    assert 'that <a class="reference internal" href="#calib_utils.tiny.Point"' in page
+    # The parent's method.
+    assert 'see <a class="reference internal" href="#calib_utils.tiny.Parent.fit"' in page
+    assert "module.html#calib_utils.tiny.Parent.fit" in built.read("build/html/genindex.html")
+
+
 def test_the_placeholder_gives_no_colab_button(built: TinyBook) -> None:
     assert "colab" not in built.read("build/html/notebooks/01-one.html")
 
@@ -187,8 +200,10 @@ def test_prose_reruns_its_chapter_alone(built: TinyBook) -> None:
 
 
 def test_the_library_reruns_the_chapters_that_use_it(built: TinyBook) -> None:
-    assert built.waiting_for("calib_utils/__init__.py") == ONE
-    assert built.waiting_for("calib_utils/used.py") == ONE
+    # The page on calib_utils.tiny is made from its docstrings.
+    assert built.waiting_for("calib_utils/__init__.py") == {*ONE, "site"}
+    assert built.waiting_for("calib_utils/used.py") == {*ONE, "site"}
+    assert built.waiting_for("calib_utils/tiny.py") == {"site"}
     assert built.waiting_for("calib_utils/unused.py") == set()
     assert built.waiting_for("requirements.lock") == {
         *ONE,
@@ -207,7 +222,7 @@ def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook)
     unfinished.write_bytes(b"da")
     assert built.waiting() == set()
     record.write_bytes(b"data")
-    assert built.waiting() == ONE
+    assert built.waiting() == {*ONE, "site"}
     shutil.rmtree(record.parent)
     assert built.waiting_for("benchmarks/results/some.json") == {TABLES}
     assert built.waiting() == set()
@@ -270,6 +285,15 @@ def test_a_warning_of_sphinx_leaves_the_site(built: TinyBook) -> None:
     assert code != 0
     assert "undefined label: 'nowhere'" in said
     assert built.read("build/html/book/intro.html") == before
+
+
+def test_a_name_that_a_docstring_invents_leaves_the_site(built: TinyBook) -> None:
+    before = built.read("build/html/book/module.html")
+    with built.edited("calib_utils/tiny.py", "see `fit`", "see `fits`"):
+        code, said = built.doit()
+    assert code != 0
+    assert "py:obj reference target not found: fits" in said
+    assert built.read("build/html/book/module.html") == before
 
 
 def test_an_edited_output_fails_and_leaves_the_site(built: TinyBook) -> None:

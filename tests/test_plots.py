@@ -138,3 +138,181 @@ def test_a_history_without_the_key_is_refused_before_anything_is_drawn():
     with pytest.raises(ValueError, match="history: expected an entry for each epoch, found none"):
         plots.history_panels([], [["test_nll"]])
     assert plt.get_fignums() == []
+
+
+class TestWhatIsDrawn:
+    """Ten samples of known confidence, read from the artists on the axes."""
+
+    # In five bins: none, one at 0.3, none, four at 0.7, five at 0.9.
+    EDGES = (0.0, 0.2, 0.4, 0.6, 0.8)
+    COUNTS = (0, 1, 0, 4, 5)
+    CONFIDENCES = np.repeat([0.3, 0.7, 0.9], (1, 4, 5))
+    # Of them are right, or positive: 1, 1 and 3.
+    LABELS = np.array([1, 1, 0, 0, 0, 1, 1, 1, 0, 0])
+
+    @pytest.fixture(params=["of the positive class", "of four classes"])
+    def binary(self, request):
+        return request.param == "of the positive class"
+
+    @pytest.fixture
+    def samples(self, binary):
+        """The same confidences and answers as one column, or as the largest of four."""
+        if binary:
+            return self.CONFIDENCES, self.LABELS
+        rest = (1 - self.CONFIDENCES) / 3
+        return np.stack([rest, self.CONFIDENCES, rest, rest], axis=1), self.LABELS
+
+    @pytest.fixture
+    def diagram(self, samples):
+        return plots.reliability_diagram(*samples, n_bins=5)
+
+    @pytest.fixture
+    def histogram(self, samples):
+        return plots.confidence_histogram(*samples, n_bins=5)
+
+    def assert_bars(self, ax, heights):
+        """One for each bin, from 0 to its height, and none cut off by the end of an axis."""
+        found = bars(ax, hatched=False)
+        assert all(bar.get_visible() for bar in (ax, *found))
+        np.testing.assert_allclose([bar.get_x() for bar in found], self.EDGES)
+        np.testing.assert_allclose([bar.get_width() for bar in found], 0.2)
+        np.testing.assert_allclose([bar.get_y() for bar in found], 0)
+        np.testing.assert_allclose([bar.get_height() for bar in found], heights)
+        assert ax.get_xlim() == (0, 1)
+        assert ax.get_ylim()[0] == 0
+        assert ax.get_ylim()[1] >= max(heights)
+
+    def test_the_diagonal_is_where_accuracy_equals_confidence(self, diagram):
+        (diagonal,) = diagram.ax.lines
+        np.testing.assert_array_equal(diagonal.get_xydata(), [[0, 0], [1, 1]])
+        assert (diagram.ax.get_xlim(), diagram.ax.get_ylim()) == ((0, 1), (0, 1))
+        assert diagonal.get_visible()
+
+    def test_the_axes_and_the_legend_of_a_diagram_say_what_they_show(self, diagram, binary):
+        confidence = "Predicted probability" if binary else "Confidence"
+        accuracy = "Frequency of the positive class" if binary else "Accuracy"
+        assert (diagram.ax.get_xlabel(), diagram.ax.get_ylabel()) == (confidence, accuracy)
+        assert diagram.counts_ax.get_ylabel() == "n"
+        bar, line = "Positives" if binary else "Accuracy", "Perfect calibration"
+        legend = [text.get_text() for text in diagram.ax.get_legend().get_texts()]
+        assert sorted(legend) == sorted([bar, "Gap", line])
+
+    def test_a_strip_above_the_diagram_counts_the_samples(self, diagram):
+        self.assert_bars(diagram.counts_ax, self.COUNTS)
+        assert diagram.counts_ax in diagram.ax.child_axes
+        diagram.ax.figure.canvas.draw()
+        strip, box = (ax.get_window_extent() for ax in (diagram.counts_ax, diagram.ax))
+        assert strip.y0 >= box.y1
+        assert (strip.x0, strip.x1) == pytest.approx((box.x0, box.x1))
+        numbers = [text for text in diagram.counts_ax.texts if text.get_visible()]
+        assert [text.get_text() for text in numbers] == [str(count) for count in self.COUNTS]
+        places = [(left + 0.1, count) for left, count in zip(self.EDGES, self.COUNTS, strict=True)]
+        np.testing.assert_allclose([text.get_position() for text in numbers], places)
+
+    def test_without_counts_the_strip_keeps_its_bars_and_loses_its_numbers(self, samples):
+        drawn = plots.reliability_diagram(*samples, n_bins=5, counts=False)
+        self.assert_bars(drawn.counts_ax, self.COUNTS)
+        assert [text.get_text() for text in drawn.counts_ax.texts] == []
+        (box,) = drawn.ax.texts
+        assert box.get_text().startswith("ECE")
+
+    def test_a_histogram_has_a_bar_for_the_share_of_each_bin(self, histogram):
+        self.assert_bars(histogram.ax, [count / 10 for count in self.COUNTS])
+
+    def test_the_axes_and_the_legend_of_a_histogram_say_what_they_show(self, histogram, binary):
+        confidence = "Predicted probability" if binary else "Confidence"
+        labels = histogram.ax.get_xlabel(), histogram.ax.get_ylabel()
+        assert labels == (confidence, "Share of samples")
+        legend = {
+            text.get_text(): line.get_xdata()[0]
+            for text, line in zip(
+                histogram.ax.get_legend().get_texts(), histogram.ax.lines, strict=True
+            )
+        }
+        name = "Positives" if binary else "Accuracy"
+        expected = {f"{name} 50.0 %": 0.5, "Mean confidence 76.0 %": 0.76}
+        assert legend == pytest.approx(expected)
+
+
+@pytest.fixture
+def logits_and_labels():
+    rng = np.random.default_rng(1)
+    logits = rng.normal(0, 3, (500, 4))
+    return logits, rng.integers(0, 4, 500)
+
+
+def test_a_temperature_curve_is_the_ece_of_the_scaled_logits(logits_and_labels):
+    logits, labels = logits_and_labels
+    temperatures = [0.5, 1.0, 4.0, 50.0]
+    expected = []
+    for T in temperatures:
+        powers = np.exp(logits / T)
+        probs = powers / powers.sum(axis=1, keepdims=True)
+        expected.append(metrics.expected_calibration_error(probs, labels, 10))
+    drawn = plots.temperature_curve(
+        logits, labels, temperatures, n_bins=10, marks=[4.0], label="mine", color="red"
+    )
+    np.testing.assert_allclose(drawn.eces, expected)
+    curve, marks = drawn.ax.lines
+    np.testing.assert_array_equal(curve.get_xdata(), temperatures)
+    np.testing.assert_allclose(curve.get_ydata(), 100 * np.array(expected))
+    assert (curve.get_label(), curve.get_color()) == ("mine", "red")
+    assert marks.get_xdata() == [4.0]
+    np.testing.assert_allclose(marks.get_ydata(), [100 * expected[2]])
+    assert drawn.lowest == temperatures[np.argmin(expected)] == 50.0
+
+
+def test_two_temperature_curves_share_axes(logits_and_labels):
+    first = plots.temperature_curve(*logits_and_labels, [1.0, 2.0])
+    second = plots.temperature_curve(*logits_and_labels, [1.0, 3.0], ax=first.ax)
+    assert second.ax is first.ax
+    assert len(plt.get_fignums()) == 1
+    assert first.ax.get_ylim()[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("temperatures", "message"),
+    [
+        ([], "temperatures: expected at least one number"),
+        ([1.0, 0.0], "temperature: expected a finite number above 0, found 0.0"),
+    ],
+)
+def test_a_temperature_that_is_none_is_refused(logits_and_labels, temperatures, message):
+    with pytest.raises(ValueError, match=message):
+        plots.temperature_curve(*logits_and_labels, temperatures)
+    assert plt.get_fignums() == []
+
+
+@pytest.mark.parametrize(("count", "columns", "rows"), [(1, 2, 1), (3, 2, 2), (4, 3, 2)])
+def test_diagrams_side_by_side_are_those_of_each(overconfident, count, columns, rows):
+    probs, labels = overconfident
+    several = {f"no. {i}": np.roll(probs, i, axis=0) for i in range(count)}
+    drawn = plots.reliability_diagrams(several, labels, n_bins=8, min_count=300, columns=columns)
+    fig = plt.gcf()
+    assert list(drawn) == list(several)
+    assert len(fig.axes) == count
+    assert fig.axes[0].get_gridspec().nrows == rows
+    for title, each in drawn.items():
+        alone = plots.reliability_diagram(several[title], labels, n_bins=8, min_count=300)
+        for found, expected in zip(each.bins, alone.bins, strict=True):
+            np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(each.few, alone.few)
+        assert each.ece == alone.ece
+        assert each.counts_ax.get_title() == title
+        assert list(each.counts_ax.texts) == []
+    assert [ax.get_legend() is not None for ax in fig.axes] == [True] + [False] * (count - 1)
+
+
+def test_names_of_axes_stand_at_the_left_and_at_the_lowest_diagrams(overconfident):
+    probs, labels = overconfident
+    drawn = plots.reliability_diagrams(dict.fromkeys("abc", probs), labels)
+    assert [bool(drawn[title].ax.get_ylabel()) for title in "abc"] == [True, False, True]
+    assert [bool(drawn[title].ax.get_xlabel()) for title in "abc"] == [False, True, True]
+
+
+def test_nothing_side_by_side_is_refused(overconfident):
+    probs, labels = overconfident
+    with pytest.raises(ValueError, match="probs: expected at least one"):
+        plots.reliability_diagrams({}, labels)
+    with pytest.raises(ValueError, match="columns: expected at least 1, found 0"):
+        plots.reliability_diagrams({"a": probs}, labels, columns=0)

@@ -1,6 +1,5 @@
 """The calibration error from batches equals that of all predictions at once."""
 
-import doctest
 import pickle
 
 import numpy as np
@@ -10,12 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calib_utils import metrics
-from calib_utils.metrics import (
-    CalibrationError,
-    expected_calibration_error,
-    reliability_bins,
-    streaming,
-)
+from calib_utils.metrics import CalibrationError, expected_calibration_error, reliability_bins
 
 RNG = np.random.default_rng(0)
 PROBS = RNG.dirichlet(np.ones(5), 2000).astype(np.float32)
@@ -123,9 +117,3 @@ def test_a_bad_batch_changes_nothing():
     with pytest.raises(ValueError, match=r"^labels: "):
         metric.update(PROBS, LABELS + 1)
     np.testing.assert_array_equal(metric.sums, before)
-
-
-def test_the_example_in_its_docstring():
-    result = doctest.testmod(streaming)
-    assert result.attempted > 0
-    assert result.failed == 0

@@ -26,16 +26,16 @@ def ece_row(name, ms, error):
 
 
 ECE = {
-    "cpu": "A processor",
-    "threads": 1,
-    "versions": {"numpy": "9.9"},
-    "20000 x 100": [
-        ece_row("one pass over the array (sum)", 2.0, None),
-        ece_row("calib_utils, torch tensors", 5.0, 1e-17),
-        ece_row("calib_utils, NumPy arrays", 4.0, 1e-17),
-        ece_row("slow peer", 14_000.0, 1e-7),
-        ece_row("quick peer", 1.0, 0.5),
-    ],
+    "facts": {"cpu": "A processor", "threads": 1, "versions": {"numpy": "9.9"}},
+    "tables": {
+        "20000 x 100": [
+            ece_row("one pass over the array (sum)", 2.0, None),
+            ece_row("calib_utils, torch tensors", 5.0, 1e-17),
+            ece_row("calib_utils, NumPy arrays", 4.0, 1e-17),
+            ece_row("slow peer", 14_000.0, 1e-7),
+            ece_row("quick peer", 1.0, 0.5),
+        ],
+    },
 }
 
 
@@ -96,6 +96,9 @@ def test_ece(tmp_path):
     text = page(tmp_path, ece=ECE)
     assert "Measured on: A processor, 1 thread. numpy 9.9." in text
     assert "### 20,000 by 100" in text
+    assert (
+        "| library | time | ratio | extra MB | error |\n| --- | --: | --: | --: | --: |\n" in text
+    )
     assert "| slow peer | 14 s | 7,000 | ? | 1e-07 |" in text
     # Against the faster of our two rows.
     assert "slow peer takes 3,500 times as long as calib_utils" in text
@@ -105,6 +108,7 @@ def test_ece(tmp_path):
 
 def test_recalibration(tmp_path):
     text = page(tmp_path, recalibration=RECALIBRATION)
+    assert "| --- | --- | --: | --: | --: | --: |\n" in text
     assert "| vector | calib_utils | 10 ms | 1.0 | 1.4000 | 1.7000 |" in text
     assert "|  | equal peer | 35 ms | 3.5 | 1.4001 | 1.7000 |" in text
     assert "|  | late peer | over budget |  |  |  |" in text

@@ -1,22 +1,15 @@
 """The benchmark of training, on a few made-up images."""
 
-import importlib.util
 import json
 from collections import OrderedDict
-from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
+from benchmarks import training as benchmark
 from calib_utils.training import Recipe
 from calib_utils.training.data import ImageSet
-
-torch = pytest.importorskip("torch")
-
-FILE = Path(__file__).parents[1] / "benchmarks/training.py"
-SPEC = importlib.util.spec_from_file_location("training_benchmark", FILE)
-benchmark = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(benchmark)
 
 
 def made_up(n):

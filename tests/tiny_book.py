@@ -114,6 +114,44 @@ The icon.
 :::
 """
 
+DOCUMENTED = '''
+"""Two classes that `Point` and `Child` name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from calib_utils.elsewhere import borrowed
+
+__all__ = ["Child", "Parent", "Point", "borrowed"]
+
+
+class Point(NamedTuple):
+    """A place.
+
+    Attributes:
+        x: from left to right.
+    """
+
+    x: float
+
+
+class Parent:
+    """Learns, with `Parent.fit`."""
+
+    def fit(self) -> Parent:
+        """Learn."""
+        return self
+
+
+@dataclass
+class Child(Parent):
+    """Learns as its parent: see `fit`."""
+
+    places: list[Point] = field(default_factory=list)
+'''
+
 INTRO = """
 # The book
 
@@ -144,6 +182,7 @@ parts:
       - file: notebooks/02-two
   - caption: Appendix
     chapters:
+      - file: book/module
       - file: book/references
   - caption: Solutions
     chapters:
@@ -167,7 +206,10 @@ def write_tiny_book(root: Path, one: str = ONE, two: str = TWO, url: str | None 
         "notebooks/solutions/01-one.md": HEAD + SOLUTIONS,
         "notebooks/parameters/cpu.yml": "01-one: {a: 1}\n",
         "notebooks/parameters/gpu.yml": "01-one: {a: 5}\n",
+        "book/module.md": "# Module\n\n```{eval-rst}\n.. automodule:: calib_utils.tiny\n```\n",
         "calib_utils/__init__.py": "",
+        "calib_utils/tiny.py": DOCUMENTED,
+        "calib_utils/elsewhere.py": 'def borrowed() -> None:\n    """Has another page."""\n',
     }
     for name, text in files.items():
         path = root / name

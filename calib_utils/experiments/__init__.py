@@ -1,7 +1,8 @@
 """Controlled experiments: which choices make a network overconfident?
 
 What is trained stands in ``grids.toml``. ``python -m calib_utils.experiments`` trains it, and
-each run leaves a small record, which `load_experiment` reads: that needs no PyTorch.
+each run leaves a small record. What reads records needs no PyTorch: it is in
+`calib_utils.records`, and its names can be imported from here too.
 """
 
 from calib_utils.experiments.grids import (

@@ -28,9 +28,14 @@ class Run(Experiment):
     """An experiment that is planned.
 
     Attributes:
-        recipe: see `training.Recipe`.
+        recipe: see `calib_utils.records.Recipe`.
         test_every_epoch: whether the history has error, NLL, ECE, bins and correctness on the
             test images, and the temperature.
+
+    Example:
+        >>> run = plan_grid("depth")[0]
+        >>> run.network["depth"], run.recipe.epochs, run.training_images
+        (8, 24, 8000)
     """
 
     recipe: Recipe
@@ -56,7 +61,12 @@ class Run(Experiment):
 
 
 def grid_names(file: Path | str | None = None) -> list[str]:
-    """The names of the grids in ``file``; by default, of the course's."""
+    """The names of the grids in ``file``; by default, of the course's.
+
+    Example:
+        >>> grid_names()[:4]
+        ['depth', 'width', 'batch-norm', 'weight-decay']
+    """
     return list(_read(file)["grids"])
 
 
@@ -71,6 +81,11 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
     Raises:
         ValueError: if there is no such grid or protocol, or an entry of it is missing or makes
             no sense.
+
+    Example:
+        >>> runs = plan_grid("depth", protocol="cpu")
+        >>> len(runs), runs[0].name
+        (15, 'cifar_resnet.depth-8.seed-0')
     """
     common, entries = _entries(_read(file), grid, protocol)
     settings = common["recipe"] | entries.get("recipe", {})
@@ -110,6 +125,10 @@ class Comparison(NamedTuple):
         second: another one.
         metric: "error" or "ece".
         expected: what the metric is said to be at the second one: "higher" or "lower".
+
+    Example:
+        >>> planned_comparisons("regularisation")[0].metric
+        'ece'
     """
 
     first: Any
@@ -125,6 +144,10 @@ def planned_comparisons(
 
     Raises:
         ValueError: as `plan_grid`.
+
+    Example:
+        >>> [(one.first, one.second) for one in planned_comparisons("regularisation")]
+        [('with', 'without'), ('with', 'without')]
     """
     _, entries = _entries(_read(file), grid, protocol)
     return [Comparison(*row) for row in entries.get("comparisons", [])]

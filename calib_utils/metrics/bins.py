@@ -31,13 +31,18 @@ def top_label(probs: Any, labels: Any) -> tuple[Any, Any]:
         labels: (N,), integers from 0 to K - 1.
 
     Returns:
-        Two arrays of shape (N,), of the kind that ``probs`` is. For (N, K): the probability
-        of the predicted class, the first of tied maxima, in the type of ``probs``; and
-        whether that is the label, as booleans. For (N,): the probabilities themselves; and
-        whether the label is 1.
+        Two arrays of shape (N,), of the kind that ``probs`` is.
+        For (N, K): the probability of the predicted class, the first of tied maxima, in the
+        type of ``probs``; and whether that is the label, as booleans. For (N,): the
+        probabilities themselves; and whether the label is 1.
 
     Raises:
         ValueError: for bad input.
+
+    Example:
+        >>> confidences, correct = top_label([[0.9, 0.1], [0.4, 0.6]], labels=[0, 0])
+        >>> confidences.tolist(), correct.tolist()
+        ([0.9, 0.6], [True, False])
     """
     confidences, correct = confidence_and_correct(probs, labels)
     return like(confidences, probs, cast=True), like(correct, probs)
@@ -79,6 +84,13 @@ class ReliabilityBins(NamedTuple):
         counts: (M,), how many predictions are in the bin.
         accuracy: (M,), which part of them is correct; NaN where the bin is empty.
         confidence: (M,), their mean confidence; NaN where the bin is empty.
+
+    Example:
+        >>> bins = reliability_bins([0.7, 0.8, 0.9, 1.0], [True, False, True, True], n_bins=2)
+        >>> bins.edges.tolist(), bins.counts.tolist()
+        ([0.0, 0.5, 1.0], [0, 4])
+        >>> round(float(bins.confidence[1] - bins.accuracy[1]), 4)
+        0.1
     """
 
     edges: Any
@@ -117,6 +129,11 @@ def reliability_bins(
         ValueError: for an unknown strategy or bad input.
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 2.
+
+    Example:
+        >>> bins = reliability_bins([0.3, 0.8, 0.9], [True, True, False], n_bins=2)
+        >>> bins.counts.tolist(), bins.accuracy.tolist()
+        ([1, 2], [1.0, 0.5])
     """
     values = check_confidences(confidences)
     correct = check_correct(correct, len(values))

@@ -53,6 +53,12 @@ def expected_calibration_error(
         ValueError: for bad input.
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", equation 3.
+
+    Example:
+        >>> probs = [[0.8, 0.2]] * 10
+        >>> labels = [0] * 6 + [1] * 4
+        >>> round(expected_calibration_error(probs, labels), 4)
+        0.2
     """
     return expected_gap(_bins(probs, labels, n_bins, strategy))
 
@@ -74,6 +80,12 @@ def maximum_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> floa
         ValueError: for bad input.
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", equation 5.
+
+    Example:
+        >>> probs = [[0.8, 0.2]] * 10 + [[0.6, 0.4]]
+        >>> labels = [0] * 8 + [1] * 3
+        >>> round(maximum_calibration_error(probs, labels), 4)
+        0.6
     """
     return maximum_gap(_bins(probs, labels, n_bins, "uniform"))
 
@@ -90,13 +102,19 @@ def classwise_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> fl
         n_bins: how many bins of equal width, M.
 
     Returns:
-        0 to 1, and small where classes are many: most probabilities are then near 0.
+        0 to 1. It is small where classes are many, as most probabilities are then near 0.
 
     Raises:
         ValueError: for bad input.
 
     Source: Kull et al. 2019, "Beyond temperature scaling: Obtaining well-calibrated
     multi-class probabilities with Dirichlet calibration", section 2.
+
+    Example:
+        >>> probs = [[0.6, 0.3, 0.1]] * 10
+        >>> labels = [0] * 4 + [1] * 3 + [2] * 3
+        >>> round(classwise_calibration_error(probs, labels), 4)
+        0.1333
     """
     array, dtype, n_bins = float_scores(probs, "probs"), dtype_name(probs), check_n_bins(n_bins)
     if array.ndim == 1:

@@ -45,6 +45,13 @@ def expected_calibration_interval(
         ValueError: for bad input.
 
     Source: Efron, Tibshirani 1993, "An Introduction to the Bootstrap", chapter 13.
+
+    Example:
+        >>> probs = [[0.8, 0.2]] * 100
+        >>> labels = [0] * 60 + [1] * 40
+        >>> low, high = expected_calibration_interval(probs, labels)
+        >>> round(low, 1), round(high, 1)
+        (0.1, 0.3)
     """
     if not 0 < level < 1:
         raise ValueError(f"level: expected a number between 0 and 1, found {level!r}; try 0.95")

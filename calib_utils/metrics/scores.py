@@ -22,8 +22,8 @@ __all__ = ["accuracy", "brier_score", "negative_log_likelihood"]
 def brier_score(probs: Any, labels: Any) -> float:
     """The squared distance between probabilities and one-hot labels, averaged over samples.
 
-    It sums over all classes, so with two classes it is twice what `brier_score_loss` of
-    scikit-learn gives by default, which looks at the positive class only.
+    It sums over all classes, so with two classes it is twice what
+    `sklearn.metrics.brier_score_loss` gives by default, which looks at the positive class only.
 
     Args:
         probs: (N, K), or (N,) for the positive class: the same as its form of two columns.
@@ -36,6 +36,10 @@ def brier_score(probs: Any, labels: Any) -> float:
         ValueError: for bad input.
 
     Source: Brier 1950, "Verification of forecasts expressed in terms of probability".
+
+    Example:
+        >>> round(brier_score([[0.9, 0.1], [0.4, 0.6]], labels=[0, 0]), 4)
+        0.37
     """
     array = float_scores(probs, "probs")
     n = len(array)
@@ -67,6 +71,11 @@ def negative_log_likelihood(logits: Any, labels: Any) -> float:
 
     Raises:
         ValueError: for bad input, among it infinite logits.
+
+    Example:
+        >>> logits = [[0.0, 0.0], [0.0, 0.0]]
+        >>> round(negative_log_likelihood(logits, labels=[0, 1]), 4)
+        0.6931
     """
     array = check_logits(logits)
     n = len(array)
@@ -97,6 +106,10 @@ def accuracy(probs_or_logits: Any, labels: Any) -> float:
 
     Raises:
         ValueError: for bad input, such as logits of shape (N,).
+
+    Example:
+        >>> accuracy([[0.9, 0.1], [0.4, 0.6]], labels=[0, 0])
+        0.5
     """
     name = "probs_or_logits"
     array = float_scores(probs_or_logits, name)

@@ -16,6 +16,8 @@ from calib_utils.plots.factors import FactorPlot, factor_panels, factor_plot
 from calib_utils.plots.generalization import GeneralizationPlot, generalization_plot
 from calib_utils.plots.histories import history_panels
 from calib_utils.plots.maps import CalibrationMap, calibration_map
+from calib_utils.plots.side_by_side import reliability_diagrams
+from calib_utils.plots.temperatures import TemperatureCurve, temperature_curve
 
 __all__ = [
     "BLUE",
@@ -26,6 +28,7 @@ __all__ = [
     "FactorPlot",
     "GeneralizationPlot",
     "ReliabilityDiagram",
+    "TemperatureCurve",
     "calibration_map",
     "confidence_histogram",
     "factor_panels",
@@ -33,4 +36,6 @@ __all__ = [
     "generalization_plot",
     "history_panels",
     "reliability_diagram",
+    "reliability_diagrams",
+    "temperature_curve",
 ]

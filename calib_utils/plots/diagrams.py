@@ -34,6 +34,12 @@ class ReliabilityDiagram(NamedTuple):
             (``confidence``).
         ece: the number in the box, 0 to 1.
         few: for each bin, whether it holds samples, but fewer than ``min_count``.
+
+    Example:
+        >>> drawn = reliability_diagram([[0.8, 0.2]] * 10, labels=[0] * 6 + [1] * 4, n_bins=5)
+        >>> title = drawn.counts_ax.set_title("A network")
+        >>> drawn.bins.counts.tolist()
+        [0, 0, 0, 10, 0]
     """
 
     ax: Axes
@@ -52,6 +58,11 @@ class ConfidenceHistogram(NamedTuple):
         share: the height of the bars: the share of the samples in each bin, 0 to 1.
         mean_confidence: the place of the dashed line.
         accuracy: the place of the solid line.
+
+    Example:
+        >>> drawn = confidence_histogram([[0.8, 0.2]] * 10, labels=[0] * 6 + [1] * 4)
+        >>> round(drawn.mean_confidence, 2), round(drawn.accuracy, 2)
+        (0.8, 0.6)
     """
 
     ax: Axes
@@ -96,6 +107,12 @@ def reliability_diagram(
         ValueError: if ``probs``, ``labels``, ``n_bins`` or ``strategy`` are not valid.
 
     Source: Guo et al. 2017, figure 1; DeGroot and Fienberg 1983.
+
+    Example:
+        >>> drawn = reliability_diagram([[0.8, 0.2]] * 10, labels=[0] * 6 + [1] * 4)
+        >>> round(drawn.ece, 4)
+        0.2
+        >>> drawn.ax.figure.savefig("reliability.svg")  # doctest: +SKIP
     """
     confidences, correct = top_label(probs, labels)
     bins = _as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
@@ -172,6 +189,11 @@ def confidence_histogram(
         ValueError: if ``probs``, ``labels`` or ``n_bins`` are not valid.
 
     Source: Guo et al. 2017, figure 1.
+
+    Example:
+        >>> drawn = confidence_histogram([[0.8, 0.2]] * 10, labels=[0] * 6 + [1] * 4, n_bins=5)
+        >>> drawn.share.tolist()
+        [0.0, 0.0, 0.0, 1.0, 0.0]
     """
     confidences, correct = top_label(probs, labels)
     bins = _as_numpy(reliability_bins(confidences, correct, n_bins))

@@ -23,6 +23,12 @@ class GeneralizationPlot(NamedTuple):
         ax: the axes.
         dots: for each grid, shape (runs, 2), in points: the distance of the accuracy in training
             from that on the test images, and that of the mean confidence from it.
+
+    Example:
+        >>> from calib_utils.records import load_grid
+        >>> drawn = generalization_plot(load_grid("depth", "cpu"))
+        >>> drawn.dots["depth"].shape
+        (15, 2)
     """
 
     ax: Axes
@@ -44,6 +50,12 @@ def generalization_plot(
         ValueError: if there is no record.
 
     Source: Carrell et al. 2022, "The calibration generalization gap", for the two distances.
+
+    Example:
+        >>> from calib_utils.records import load_grid
+        >>> drawn = generalization_plot(load_grid("depth", "cpu") + load_grid("width", "cpu"))
+        >>> sorted(drawn.dots)
+        ['depth', 'width']
     """
     runs: dict[str, list[tuple[float, float]]] = {}
     for record in records:

@@ -26,7 +26,7 @@ def history_panels(
     """Numbers of a training against the epoch, in a panel for each group of them.
 
     Args:
-        history: an entry for each epoch, as `training.train` returns it.
+        history: an entry for each epoch, as `calib_utils.training.train` returns it.
         panels: for each panel, one to three keys of the entries. The first is its title.
         marks: where vertical lines stand, such as 10.5 for what happened after epoch 10.
         axes: where to draw, one for each panel; new axes, one below the other, by default.
@@ -36,6 +36,13 @@ def history_panels(
 
     Raises:
         ValueError: if the history is empty, or an entry lacks a key.
+
+    Example:
+        >>> from calib_utils.records import load_grid
+        >>> history = load_grid("depth", "cpu")[0].history
+        >>> loss, accuracy = history_panels(history, [["train_loss"], ["train_accuracy"]])
+        >>> loss.get_title()
+        'Train loss'
     """
     if not history:
         raise ValueError("history: expected an entry for each epoch, found none")

@@ -30,6 +30,13 @@ class CalibrationMap(NamedTuple):
         scores: (P,), rising from nearly 0 to nearly 1: where the curves were computed.
         curves: the height of each curve there, (P,), by name; the name of a single one is "".
         bins: the dots: mean score (``confidence``) and share of positives (``accuracy``).
+
+    Example:
+        >>> from calib_utils.recalibration import PlattScaling
+        >>> logits, labels = [-2.0] * 4 + [2.0] * 4, [0, 0, 0, 1, 0, 1, 1, 1]
+        >>> drawn = calibration_map(PlattScaling().fit(logits, labels), logits, labels, n_bins=2)
+        >>> [round(share, 2) for share in drawn.bins.accuracy.tolist()]
+        [0.25, 0.75]
     """
 
     ax: Axes
@@ -70,6 +77,14 @@ def calibration_map(
 
     Source: Niculescu-Mizil and Caruana 2005, "Predicting Good Probabilities With Supervised
     Learning", figures 1 and 2.
+
+    Example:
+        >>> from calib_utils.recalibration import BetaCalibration, PlattScaling
+        >>> logits, labels = [-2.0, -1.0, 0.0, 1.0, 2.0], [0, 1, 0, 0, 1]
+        >>> maps = {"Platt": PlattScaling(), "beta": BetaCalibration()}
+        >>> fitted = {name: one.fit(logits, labels) for name, one in maps.items()}
+        >>> sorted(calibration_map(fitted, logits, labels, n_bins=2).curves)
+        ['Platt', 'beta']
     """
     maps = recalibrator if isinstance(recalibrator, Mapping) else {"": recalibrator}
     if not 1 <= len(maps) <= len(_STYLES):

@@ -53,6 +53,10 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 def __getattr__(name: str) -> Any:
     if name == "CalibratedModule":  # the only one that needs torch
         from calib_utils.recalibration.module import CalibratedModule

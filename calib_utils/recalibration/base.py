@@ -27,6 +27,15 @@ class Recalibrator(ABC):
 
     Attributes:
         n_classes_: how many classes the validation set had.
+
+    Example:
+        >>> from calib_utils.recalibration import TemperatureScaling, VectorScaling
+        >>> logits = [[2.0, 0.0]] * 4 + [[0.0, 2.0]] * 4
+        >>> labels = [0, 0, 0, 1, 0, 0, 1, 1]
+        >>> for method in (TemperatureScaling(), VectorScaling()):
+        ...     print(method.fit(logits, labels).predict_proba([[2.0, 0.0]]).round(3))
+        [[0.625 0.375]]
+        [[0.75 0.25]]
     """
 
     n_classes_: int
@@ -188,6 +197,14 @@ def load(path: Path | str) -> Recalibrator:
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: if the file is damaged, or was not written by `Recalibrator.save`.
+
+    Example:
+        >>> import tempfile
+        >>> from calib_utils.recalibration import TemperatureScaling
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     TemperatureScaling(1.5).save(f"{folder}/scaling.npz")
+        ...     load(f"{folder}/scaling.npz")
+        TemperatureScaling(temperature=1.5)
     """
     path = Path(path)
     path.stat()  # a missing file is not a damaged one

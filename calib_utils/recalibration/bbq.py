@@ -20,7 +20,7 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
     bin; equal scores share one. Edges lie half-way between samples. In bin b, with N_b
     samples of which m_b are positive, the prior of the probability is
     Beta(alpha_b, beta_b), with alpha_b = 2 p_b / B, beta_b = 2 (1 - p_b) / B and p_b the
-    middle of the bin. A model's weight is its marginal likelihood, from a uniform prior,
+    middle of the bin. A model's weight is its marginal likelihood, from a uniform prior::
 
         prod_b Gamma(2/B) / Gamma(N_b + 2/B)
                * Gamma(m_b + alpha_b) / Gamma(alpha_b)
@@ -42,6 +42,13 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
     Source: Naeini, Cooper, Hauskrecht 2015, "Obtaining well calibrated probabilities using
     Bayesian binning". Some libraries weigh the models by AIC or BIC, or use bins of equal
     width, which is not the paper's method.
+
+    Example:
+        >>> scores = [0.2] * 40 + [0.9] * 40
+        >>> labels = [0] * 30 + [1] * 10 + [0] * 10 + [1] * 30
+        >>> bbq = BayesianBinningIntoQuantiles(inputs="scores").fit(scores, labels)
+        >>> bbq.predict_proba([0.2, 0.9]).round(2).tolist()
+        [0.25, 0.75]
     """
 
     n_bins_: np.ndarray

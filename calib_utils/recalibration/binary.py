@@ -84,6 +84,12 @@ class HistogramBinning(BinaryRecalibrator):
 
     Source: Zadrozny, Elkan 2001, "Obtaining calibrated probability estimates from decision
     trees and naive Bayesian classifiers".
+
+    Example:
+        >>> binning = HistogramBinning(n_bins=2, inputs="scores")
+        >>> fitted = binning.fit([0.1, 0.3, 0.7, 0.9], labels=[0, 1, 1, 1])
+        >>> fitted.predict_proba([0.2, 0.8]).tolist()
+        [0.5, 1.0]
     """
 
     edges_: np.ndarray
@@ -137,6 +143,12 @@ class IsotonicRegression(BinaryRecalibrator):
 
     Source: Zadrozny, Elkan 2002, "Transforming classifier scores into accurate multiclass
     probability estimates".
+
+    Example:
+        >>> isotonic = IsotonicRegression(inputs="scores")
+        >>> fitted = isotonic.fit([0.1, 0.2, 0.3, 0.9], labels=[0, 1, 0, 1])
+        >>> fitted.predict_proba([0.1, 0.25, 0.9]).tolist()
+        [0.0, 0.5, 1.0]
     """
 
     thresholds_: np.ndarray

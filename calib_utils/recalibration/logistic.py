@@ -28,14 +28,21 @@ class PlattScaling(BinaryRecalibrator):
             or "scores", whose log-odds are taken.
 
     Attributes:
-        slope_: a.
-        intercept_: b.
+        slope_: the slope a.
+        intercept_: the intercept b.
 
     Raises:
         ValueError: for an argument that is not as above.
 
     Source: Platt 1999, "Probabilistic outputs for support vector machines and comparisons to
     regularized likelihood methods".
+
+    Example:
+        >>> logits = [-2.0] * 4 + [2.0] * 4
+        >>> labels = [0, 0, 0, 1, 0, 1, 1, 1]
+        >>> platt = PlattScaling().fit(logits, labels)
+        >>> platt.predict_proba([-2.0, 2.0]).round(2).tolist()
+        [0.25, 0.75]
     """
 
     slope_: float
@@ -74,12 +81,19 @@ class BetaCalibration(BinaryRecalibrator):
         inputs: "logits", whose sigmoid is the score, or "scores".
 
     Attributes:
-        a_: a.
-        b_: b.
-        c_: c.
+        a_: the weight a of log s.
+        b_: the weight b of -log(1 - s).
+        c_: the intercept c.
 
     Source: Kull, Silva Filho, Flach 2017, "Beta calibration: a well-founded and easily
     implemented improvement on logistic calibration for binary classifiers".
+
+    Example:
+        >>> scores = [0.1] * 4 + [0.5] * 4 + [0.9] * 4
+        >>> labels = [0, 0, 0, 1, 0, 0, 1, 1, 0, 1, 1, 1]
+        >>> beta = BetaCalibration(inputs="scores").fit(scores, labels)
+        >>> beta.predict_proba([0.1, 0.5, 0.9]).round(2).tolist()
+        [0.25, 0.5, 0.75]
     """
 
     a_: float

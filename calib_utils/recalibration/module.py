@@ -25,6 +25,14 @@ class CalibratedModule(nn.Module):
     Args:
         network: gives logits of shape (N, K); or (N,) or (N, 1) for a binary recalibrator.
         recalibrator: fitted, or of fixed temperature.
+
+    Example:
+        >>> import torch
+        >>> from calib_utils.recalibration import TemperatureScaling
+        >>> model = CalibratedModule(torch.nn.Identity(), TemperatureScaling(2.0))
+        >>> probs = model.predict_proba(torch.tensor([[4.0, 0.0]]))
+        >>> [round(prob, 2) for prob in probs[0].tolist()]
+        [0.88, 0.12]
     """
 
     def __init__(self, network: nn.Module, recalibrator: Recalibrator):

@@ -37,6 +37,14 @@ class OneVersusRest(Recalibrator):
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2, after
     Zadrozny, Elkan 2002.
+
+    Example:
+        >>> from calib_utils.recalibration import HistogramBinning
+        >>> logits = [[2.0, 0.0, 0.0]] * 4 + [[0.0, 2.0, 0.0]] * 4 + [[0.0, 0.0, 2.0]] * 4
+        >>> labels = [0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0]
+        >>> binning = OneVersusRest(HistogramBinning(n_bins=2)).fit(logits, labels)
+        >>> binning.predict_proba([[2.0, 0.0, 0.0]]).round(3).tolist()
+        [[0.75, 0.125, 0.125]]
     """
 
     classes_: np.ndarray

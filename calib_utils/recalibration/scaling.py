@@ -38,6 +38,13 @@ class VectorScaling(Recalibrator):
         intercept_: b, float64, shape (K,).
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
+
+    Example:
+        >>> logits = [[2.0, 0.0]] * 4 + [[0.0, 2.0]] * 4
+        >>> labels = [0, 0, 0, 1, 0, 0, 1, 1]
+        >>> scaling = VectorScaling().fit(logits, labels)
+        >>> scaling.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
     """
 
     weights_: np.ndarray
@@ -91,7 +98,7 @@ class MatrixScaling(_FullMatrix):
     z are the logits less their mean over the classes. W is (K, K), so there are K (K + 1)
     parameters. Plain, as in Guo et al., it needs far more samples than that; with 100 classes
     and 5,000 samples it learns the validation set by heart. With ``regularization`` c it
-    minimises
+    minimises::
 
         NLL + c K / n * ((K - 1) * sum_{i != j} (T w_ij)^2 + sum_j b_j^2),
 
@@ -116,6 +123,13 @@ class MatrixScaling(_FullMatrix):
 
     Sources: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2; Kull
     et al. 2019, "Beyond temperature scaling", section 3.
+
+    Example:
+        >>> logits = [[2.0, 0.0]] * 4 + [[0.0, 2.0]] * 4
+        >>> labels = [0, 0, 0, 1, 0, 0, 1, 1]
+        >>> scaling = MatrixScaling().fit(logits, labels)
+        >>> scaling.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
     """
 
     def __init__(self, regularization: float = 0.0, max_steps: int = MAX_STEPS):
@@ -140,7 +154,7 @@ class DirichletCalibration(_FullMatrix):
     """A full affine map of the log-probabilities: softmax(W log p + b), p = softmax(z).
 
     If the uncalibrated p of each class follow Dirichlet distributions, this is the calibrated
-    map. The fit starts at W = I / T and b = 0, and minimises
+    map. The fit starts at W = I / T and b = 0, and minimises::
 
         NLL + c K / n * ((K - 1) * sum_{i != j} w_ij^2 + sum_j b_j^2),
 
@@ -162,6 +176,13 @@ class DirichletCalibration(_FullMatrix):
 
     Source: Kull et al. 2019, "Beyond temperature scaling: Obtaining well-calibrated
     multi-class probabilities with Dirichlet calibration", section 3.
+
+    Example:
+        >>> logits = [[2.0, 0.0]] * 400 + [[0.0, 2.0]] * 400
+        >>> labels = [0, 0, 0, 1] * 100 + [0, 0, 1, 1] * 100
+        >>> dirichlet = DirichletCalibration().fit(logits, labels)
+        >>> dirichlet.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
     """
 
     def __init__(self, regularization: float = 1.0):
@@ -182,7 +203,7 @@ class StructuredMatrixScaling(_FullMatrix):
     """Temperature scaling, then a full affine map that a ridge holds near the identity.
 
     With x = log softmax(z / T), the probabilities are softmax(W x + b). Given T, the fit
-    minimises
+    minimises::
 
         NLL + c K / n * ((K - 1) * sum_{i != j} w_ij^2 + sum_i (w_ii - 1)^2 + sum_j b_j^2).
 
@@ -195,7 +216,7 @@ class StructuredMatrixScaling(_FullMatrix):
         regularization: c; 0 for none.
 
     Attributes:
-        temperature_: T.
+        temperature_: the temperature T.
         weights_: W, float64, shape (K, K).
         intercept_: b, float64, shape (K,).
 
@@ -204,6 +225,13 @@ class StructuredMatrixScaling(_FullMatrix):
 
     Source: Berta, Holzmüller, Jordan, Bach 2026, "Structured Matrix Scaling for Multi-Class
     Calibration" (arXiv 2511.03685), with the ridge penalty.
+
+    Example:
+        >>> logits = [[2.0, 0.0]] * 400 + [[0.0, 2.0]] * 400
+        >>> labels = [0, 0, 0, 1] * 100 + [0, 0, 1, 1] * 100
+        >>> scaling = StructuredMatrixScaling().fit(logits, labels)
+        >>> scaling.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
+        [[0.75, 0.25], [0.5, 0.5]]
     """
 
     temperature_: float

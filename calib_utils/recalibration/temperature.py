@@ -33,13 +33,21 @@ class TemperatureScaling(Recalibrator):
             any number of classes; `fit` checks its input and leaves T alone.
 
     Attributes:
-        temperature_: T.
+        temperature_: the temperature T.
         n_passes_: how often `fit` read all logits, the check for bad input included.
 
     Raises:
         ValueError: if ``temperature`` is not a finite number above 0.
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
+
+    Example:
+        >>> logits, labels = [[2.0, 0.0]] * 4, [0, 0, 0, 1]
+        >>> scaling = TemperatureScaling().fit(logits, labels)
+        >>> round(scaling.temperature_, 2)
+        1.82
+        >>> scaling.predict_proba([[2.0, 0.0]]).round(2).tolist()
+        [[0.75, 0.25]]
     """
 
     temperature_: float
@@ -91,11 +99,17 @@ class EnsembleTemperatureScaling(Recalibrator):
     without samples needs no special answer.
 
     Attributes:
-        temperature_: T.
+        temperature_: the temperature T.
         weights_: float64, shape (3,): w1, w2, w3.
 
     Source: Zhang, Kailkhura, Han 2020, "Mix-n-Match: Ensemble and Compositional Methods for
     Uncertainty Calibration in Deep Learning", section 3.2.
+
+    Example:
+        >>> logits, labels = [[2.0, 0.0]] * 4, [0, 0, 0, 1]
+        >>> scaling = EnsembleTemperatureScaling().fit(logits, labels)
+        >>> scaling.predict_proba([[2.0, 0.0]]).round(2).tolist()
+        [[0.75, 0.25]]
     """
 
     temperature_: float

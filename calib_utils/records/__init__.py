@@ -7,13 +7,11 @@ course, `load_grid` the runs of a controlled experiment.
 from calib_utils.records.experiments import (
     Experiment,
     ExperimentRecord,
-    by_level,
-    describe_protocol,
     list_experiments,
     load_experiment,
-    load_grid,
     save_experiment,
 )
+from calib_utils.records.grids import by_level, describe_protocol, load_grid
 from calib_utils.records.predictions import (
     PredictionRecord,
     list_records,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
@@ -19,12 +18,9 @@ from calib_utils.records.schema import fields_from, stored_facts
 __all__ = [
     "Experiment",
     "ExperimentRecord",
-    "by_level",
-    "describe_protocol",
     "experiment_path",
     "list_experiments",
     "load_experiment",
-    "load_grid",
     "save_experiment",
 ]
 
@@ -40,7 +36,7 @@ class Experiment:
         grid: such as "depth".
         protocol: such as "cpu".
         name: of the run within its grid and protocol, such as "cifar_resnet.depth-8.seed-0".
-        network: the name of the network, and its options, for `training.build_model`.
+        network: the name of the network, and its options, for `calib_utils.training.build_model`.
         factor: what differs between the runs of the grid; empty if nothing does.
         value: of the factor in this run.
         level: the options of the network and the settings of the recipe that this value stands
@@ -48,6 +44,11 @@ class Experiment:
         seed: of the weights, the order of the images, the crops and the flips.
         dataset: "cifar100" or "digits".
         training_images: how many of the training images are used, the same in every run.
+
+    Example:
+        >>> run = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> isinstance(run, Experiment), run.factor, run.value, run.seed
+        (True, 'depth', 8, 0)
     """
 
     grid: str
@@ -67,13 +68,13 @@ class ExperimentRecord(Experiment):
     """The results of an experiment on the test images, and the facts of its run.
 
     Attributes:
-        recipe: the settings of `training.Recipe`.
+        recipe: the settings of `Recipe`.
         confidences: float32, shape (N,): the largest probability for each test image. As
             stored, they give the ECE in ``ece`` again.
         correct: bool, shape (N,): whether that class is the image's.
-        history: of each epoch, as `training.train` returns it. If the grid asks for it, with
-            "test_error", "test_nll" and "test_ece"; the "temperature" of lowest NLL on the
-            validation images; and "test_bins", for each of 15 bins how many test images it
+        history: of each epoch, as `calib_utils.training.train` returns it. If the grid asks for
+            it, with "test_error", "test_nll" and "test_ece"; the "temperature" of lowest NLL on
+            the validation images; and "test_bins", for each of 15 bins how many test images it
             holds, how many of them are right, and their summed confidence.
         epoch_correct: bool, shape (epochs, N): which test images were right after each epoch;
             None unless the grid asks for it.
@@ -87,6 +88,11 @@ class ExperimentRecord(Experiment):
         hardware: the processor, the number of threads and the arithmetic.
         date: of the last epoch, such as "2026-11-20".
         further: facts of a later version's file, which this one only keeps.
+
+    Example:
+        >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> len(record.confidences), len(record.history)
+        (10000, 24)
     """
 
     recipe: dict[str, Any]
@@ -122,7 +128,7 @@ class ExperimentRecord(Experiment):
 
     @property
     def overconfidence(self) -> float:
-        """Mean confidence less accuracy on the test images, -1 to 1; below 0: underconfident."""
+        """Mean confidence less accuracy on the test images, -1 to 1; underconfident if below 0."""
         return float(self.confidences.mean(dtype=np.float64) - self.correct.mean())
 
     @property
@@ -132,7 +138,7 @@ class ExperimentRecord(Experiment):
 
     @property
     def provenance(self) -> str:
-        """One line to stand below a figure: the run, its data, epochs, hardware and date."""
+        """One line to stand below a figure, with the run, its data, epochs, hardware and date."""
         seconds = median(entry["seconds"] for entry in self.history)
         return (
             f"{self.grid}/{self.name}: {self.training_images:,} training images of "
@@ -153,6 +159,14 @@ def save_experiment(record: ExperimentRecord, folder: Path | str | None = None) 
 
     Raises:
         ValueError: if a name, the confidences or ``correct`` are not valid.
+
+    Example:
+        >>> import tempfile
+        >>> from dataclasses import replace
+        >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     print(save_experiment(replace(record, name="my-run"), folder).name)
+        my-run.npz
     """
     path = experiment_path(record.grid, record.protocol, record.name, folder)
     confidences = check_confidences(record.confidences).astype(np.float32)
@@ -180,6 +194,11 @@ def load_experiment(
 
     Raises:
         ValueError: if there is no such record, or if its file is damaged.
+
+    Example:
+        >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> record.network["depth"], record.recipe["epochs"]
+        (8, 24)
     """
     path = experiment_path(grid, protocol, name, folder)
     if not path.exists():
@@ -205,77 +224,13 @@ def _current(facts: dict[str, Any]) -> dict[str, Any]:
     return facts
 
 
-def load_grid(grid: str, protocol: str, folder: Path | str | None = None) -> list[ExperimentRecord]:
-    """Read the records of all runs of a grid, in the order of `list_experiments`.
-
-    Raises:
-        ValueError: if there is none, or if a file is damaged.
-    """
-    names = list_experiments(grid, protocol, folder)
-    if not names:
-        raise ValueError(
-            f"grid: there are no records of {grid!r} in the protocol {protocol!r}; make them with "
-            f"python -m calib_utils.experiments --grid {grid} --protocol {protocol}"
-        )
-    return [load_experiment(grid, protocol, name, folder) for name in names]
-
-
-def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[ExperimentRecord]]:
-    """The records of a grid by network and value of the factor, from the lowest value up.
-
-    Args:
-        records: of one grid and protocol.
-
-    Returns:
-        For each ("cifar_resnet", 8) and so on, its records by seed.
-
-    Raises:
-        ValueError: if there is no run, or they differ in more than network, factor and seed.
-    """
-    records = sorted(records, key=lambda r: (r.network["name"], r.value, r.seed))
-    if not records:
-        raise ValueError("records: expected at least one run, found none")
-    protocols = {
-        (
-            *(r.grid, r.dataset, r.training_images),
-            str(sorted((r.recipe | dict.fromkeys([r.factor, *r.level])).items())),
-        )
-        for r in records
-    }
-    if len(protocols) > 1:
-        raise ValueError(f"records: expected runs of one protocol, found {sorted(protocols)}")
-    levels: dict[tuple[str, Any], list[ExperimentRecord]] = {}
-    for record in records:
-        levels.setdefault((record.network["name"], record.value), []).append(record)
-    return levels
-
-
-def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
-    """One line to stand below a figure: what all runs of a grid have in common.
-
-    Args:
-        records: of one grid and protocol.
-
-    Raises:
-        ValueError: if the runs differ in more than network, factor and seed.
-    """
-    runs = [record for level in by_level(records).values() for record in level]
-    first, recipe, seeds = runs[0], runs[0].recipe, sorted({r.seed for r in runs})
-    decay = "" if first.factor == "weight_decay" else f"weight decay {recipe['weight_decay']:g}; "
-    return (
-        f"{first.grid}: {len(runs)} run{'s' * (len(runs) > 1)}, "
-        f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}; "
-        f"{first.training_images:,} training images of {first.dataset}, "
-        f"{recipe['epochs']} epochs, batches of {recipe['batch_size']}, learning rate "
-        f"{recipe['learning_rate']:g}, divided by ten after epochs "
-        f"{' and '.join(map(str, recipe['milestones']))}; {decay}"
-        f"{', '.join(sorted({r.hardware for r in runs}))}; "
-        f"{', '.join(sorted({r.date for r in runs}))}"
-    )
-
-
 def list_experiments(grid: str, protocol: str, folder: Path | str | None = None) -> list[str]:
-    """The names of the runs of a grid that have a record, sorted."""
+    """The names of the runs of a grid that have a record, sorted.
+
+    Example:
+        >>> list_experiments("depth", "cpu")[-1]
+        'cifar_resnet.depth-8.seed-2'
+    """
     return sorted(path.stem for path in (Path(folder or _FOLDER) / grid / protocol).glob("*.npz"))
 
 

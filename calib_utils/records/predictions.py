@@ -35,9 +35,9 @@ class PredictionRecord:
         split: "validation" (to fit on) or "test" (to report on).
         logits: float32, shape (N, K), rounded to float16 when stored.
         labels: int64, shape (N,), from 0 to K - 1.
-        model: the name of the architecture in `calib_utils.training.networks`.
+        model: the name of the architecture, as `calib_utils.training.build_model` takes it.
         dataset: the data set, and what of it the network was trained on.
-        recipe: the settings of the training run, as in `calib_utils.training.Recipe`.
+        recipe: the settings of the training run, as in `Recipe`.
         seed: of the initial weights and of the order of the images.
         epochs: passes over the training images.
         versions: of Python and of the libraries.
@@ -46,6 +46,11 @@ class PredictionRecord:
         test_accuracy: share of the test images whose class was predicted, 0 to 1.
         seconds_per_epoch: median over the epochs; None where it was not measured.
         further: facts of a later version's file, which this one only keeps.
+
+    Example:
+        >>> record = load_record("resnet34-cifar100", "test")
+        >>> record.model, record.seed, record.logits.dtype.name
+        ('resnet34', 0, 'float32')
     """
 
     name: str
@@ -66,12 +71,12 @@ class PredictionRecord:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How the record was made, as its file says it: every field but the arrays."""
+        """How the record was made, as its file says it (every field but the arrays)."""
         return stored_facts(self, _ARRAYS)
 
     @property
     def provenance(self) -> str:
-        """One line to stand below a result: network, data, epochs, seed, hardware and date."""
+        """One line to stand below a result, with network, data, epochs, seed, hardware and date."""
         seconds = self.seconds_per_epoch
         time = "" if seconds is None else f", {seconds:.1f} s an epoch"
         return (
@@ -93,6 +98,14 @@ def save_record(record: PredictionRecord, folder: Path | str | None = None) -> P
     Raises:
         ValueError: if the name, the split, the logits or the labels are not valid, or if
             the logits do not fit in float16 (beyond 65504).
+
+    Example:
+        >>> import tempfile
+        >>> from dataclasses import replace
+        >>> record = replace(load_record("lenet5-cifar100", "test"), name="my-network")
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     print(save_record(record, folder).name)
+        my-network.test.npz
     """
     path = record_path(record.name, record.split, folder)
     logits = check_logits(record.logits)
@@ -123,6 +136,11 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
 
     Raises:
         ValueError: if there is no such record, or if its file is damaged.
+
+    Example:
+        >>> record = load_record("resnet34-cifar100", "test")
+        >>> record.logits.shape, record.labels.shape
+        ((10000, 100), (10000,))
     """
     path = record_path(name, split, folder)
     if not path.exists():
@@ -148,7 +166,12 @@ def _current(facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def list_records(folder: Path | str | None = None) -> list[tuple[str, str]]:
-    """The name and the split of every record, sorted."""
+    """The name and the split of every record, sorted.
+
+    Example:
+        >>> list_records()[0]
+        ('lenet5-cifar100', 'test')
+    """
     stems = [path.stem for path in Path(folder or _FOLDER).glob("*.npz")]
     found = [tuple(stem.rpartition(".")[::2]) for stem in stems]
     return sorted((name, split) for name, split in found if split in SPLITS)

@@ -25,6 +25,11 @@ class Recipe:
 
     Raises:
         ValueError: if a setting makes no sense.
+
+    Example:
+        >>> recipe = Recipe(epochs=30, learning_rate=0.1, milestones=(10, 20))
+        >>> [round(recipe.learning_rate_at(epoch), 4) for epoch in (0, 10, 20)]
+        [0.1, 0.01, 0.001]
     """
 
     epochs: int = 30

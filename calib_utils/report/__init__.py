@@ -1,5 +1,6 @@
 """What a report says of numbers: tables, claims that are checked, comparisons with a verdict."""
 
+from calib_utils.report.bins import bin_table
 from calib_utils.report.claims import ClaimError, claim
 from calib_utils.report.comparison import Difference, compare
 from calib_utils.report.levels import level_table
@@ -12,6 +13,7 @@ __all__ = [
     "Difference",
     "Markdown",
     "Verdicts",
+    "bin_table",
     "claim",
     "compare",
     "judge",

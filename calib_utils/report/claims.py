@@ -13,7 +13,17 @@ _NOTE = "Written for the original values; with yours it no longer holds"
 
 
 class ClaimError(AssertionError):
-    """A claim does not hold, where that must stop the run."""
+    """A claim does not hold, where that must stop the run.
+
+    Example:
+        >>> import os
+        >>> from unittest.mock import patch
+        >>> with patch.dict(os.environ, CALIB_CLAIMS="strict"):
+        ...     claim(0.7 > 0.8, "The network promises more than it keeps.")
+        Traceback (most recent call last):
+            ...
+        calib_utils.report.claims.ClaimError: The network promises more than it keeps.
+    """
 
 
 def claim(condition: bool, sentence: str = "") -> Markdown | None:

@@ -27,6 +27,12 @@ class Difference(NamedTuple):
         seeds: lower and upper end of the 95 % interval for other seeds; NaN if a group has
             fewer than two runs.
         images: the same for other test images.
+
+    Example:
+        >>> Difference(0.05, seeds=(0.01, 0.09), images=(0.04, 0.06)).verdict
+        'higher'
+        >>> Difference(0.05, seeds=(-0.01, 0.11), images=(0.04, 0.06)).verdict
+        'undecided'
     """
 
     mean: float
@@ -69,6 +75,13 @@ def compare(
 
     Source: Welch 1947, "The generalization of Student's problem"; Efron and Tibshirani 1993,
     "An Introduction to the Bootstrap".
+
+    Example:
+        >>> from calib_utils.records import by_level, load_grid
+        >>> levels = by_level(load_grid("weight-decay", "cpu"))
+        >>> low, high = levels["cifar_resnet", 0.0], levels["cifar_resnet", 0.0005]
+        >>> compare(low, high, repeats=100).verdict
+        'lower'
     """
     if metric not in ("ece", "error"):
         raise ValueError(f"metric: expected 'ece' or 'error', found {metric!r}")

@@ -33,6 +33,12 @@ def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
 
     Raises:
         ValueError: if there is no run, or they have not all one protocol.
+
+    Example:
+        >>> from calib_utils.records import load_grid
+        >>> rows = level_table(load_grid("depth", "cpu")).splitlines()
+        >>> [row.split(" | ")[0] for row in rows[2:]]
+        ['| 8', '| 14', '| 20', '| 32', '| 56']
     """
     records = list(records)
     groups = by_level(records)

@@ -13,7 +13,12 @@ __all__ = ["Markdown", "signed", "spread", "table"]
 
 
 class Markdown(str):
-    """Text that a notebook shows as Markdown, and everything else as it is written."""
+    """Text that a notebook shows as Markdown, and everything else as it is written.
+
+    Example:
+        >>> Markdown("The ECE is **5 %**")
+        The ECE is **5 %**
+    """
 
     __slots__ = ()
 
@@ -27,12 +32,13 @@ class Markdown(str):
         return Markdown(str(self) + str(other))
 
 
-def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Markdown:
+def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], *, numbers: int = 0) -> Markdown:
     """A table in Markdown.
 
     Args:
         head: the names of the columns.
         rows: the cells of each row, as many as there are columns.
+        numbers: how many of the last columns are set to the right, as numbers are.
 
     Raises:
         ValueError: if a row has more or fewer cells than there are columns.
@@ -50,7 +56,7 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]]) -> Markdown:
             raise ValueError(
                 f"rows: expected {len(head)} cells as in head, found {len(row)} in row {number}"
             )
-    lines = [head, ["---"] * len(head), *rows]
+    lines = [head, ["---"] * (len(head) - numbers) + ["--:"] * numbers, *rows]
     return Markdown("\n".join(f"| {' | '.join(map(str, line))} |" for line in lines))
 
 

@@ -23,6 +23,11 @@ class ClaimedDifference(NamedTuple):
         metric: "ece" or "error".
         claimed: "higher" or "lower": what becomes of the metric.
         difference: of the second level's runs from the first's.
+
+    Example:
+        >>> difference = Difference(0.05, seeds=(0.01, 0.09), images=(0.04, 0.06))
+        >>> ClaimedDifference("layers: 8 to 56", "ece", "higher", difference).difference.verdict
+        'higher'
     """
 
     change: str
@@ -32,7 +37,14 @@ class ClaimedDifference(NamedTuple):
 
 
 class Verdicts(tuple[ClaimedDifference, ...]):
-    """Claims that were put to the test. It shows itself as a table, and ``+`` joins two."""
+    """Claims that were put to the test. It shows itself as a table, and ``+`` joins two.
+
+    Example:
+        >>> found = Difference(0.05, seeds=(0.01, 0.09), images=(0.04, 0.06))
+        >>> claimed = ClaimedDifference("layers: 8 to 56", "ece", "higher", found)
+        >>> Verdicts([claimed]).outcomes
+        ['holds']
+    """
 
     __slots__ = ()
 
@@ -91,7 +103,11 @@ def judge(
             word, or the runs have not all one protocol.
 
     Example:
-        judge(load_grid("depth", "cpu"), 8, 56, {"error": "lower", "ece": "higher"})
+        >>> from calib_utils.records import load_grid
+        >>> claims = {"error": "lower", "ece": "higher"}
+        >>> verdicts = judge(load_grid("depth", "cpu"), low=8, high=56, claims=claims)
+        >>> [(one.change, one.metric) for one in verdicts]
+        [('layers: 8 to 56', 'error'), ('layers: 8 to 56', 'ece')]
     """
     records = list(records)
     groups = by_level(records)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pooch
 from sklearn.datasets import load_digits as sklearn_digits
 from torchvision.datasets import CIFAR100
 
@@ -52,6 +51,13 @@ class ImageSet:
         labels: int64, shape (N,), from 0 to K - 1.
         mean: mean of each channel, on a scale of 0 to 1.
         std: standard deviation of each channel, on the same scale.
+
+    Example:
+        >>> import numpy as np
+        >>> images = np.zeros((4, 32, 32, 3), np.uint8)
+        >>> data = ImageSet(images, np.array([0, 1, 0, 1], np.int64))
+        >>> len(data), len(data.subset([0, 1, 2]))
+        (4, 3)
     """
 
     images: np.ndarray
@@ -89,6 +95,13 @@ def channel_statistics(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
     Raises:
         ValueError: if ``images`` is empty, has another shape, or is not uint8.
+
+    Example:
+        >>> import numpy as np
+        >>> images = np.array([0, 255], np.uint8).repeat(3).reshape(2, 1, 1, 3)
+        >>> mean, std = channel_statistics(images)
+        >>> mean.tolist(), std.tolist()
+        ([0.5, 0.5, 0.5], [0.5, 0.5, 0.5])
     """
     images = np.asarray(images)
     _require_pixels(images)
@@ -115,6 +128,11 @@ def train_validation_split(
 
     Raises:
         ValueError: unless 0 < n_validation < n.
+
+    Example:
+        >>> training, validation = train_validation_split(10, n_validation=3)
+        >>> len(training), len(validation), len({*training} & {*validation})
+        (7, 3, 0)
     """
     if not 0 < n_validation < n:
         raise ValueError(f"n_validation: expected 1 to {n - 1}, found {n_validation}")
@@ -139,9 +157,15 @@ def load_cifar100(split: str) -> ImageSet:
         OSError: if the data is neither there nor to be had from any mirror.
 
     Source: Krizhevsky 2009, "Learning Multiple Layers of Features from Tiny Images".
+
+    Example:
+        >>> load_cifar100("test").images.shape  # doctest: +SKIP
+        (10000, 32, 32, 3)
     """
     if split not in ("train", "test"):
         raise ValueError(f"split: expected 'train' or 'test', found {split!r}")
+    import pooch  # not above: see `calib_utils.training.progress`
+
     folder = Path(os.environ.get("CALIB_DATA_DIR") or pooch.os_cache("calib_utils"))
     # CIFAR's files are pickles. torchvision reads them only if their checksums are the known ones.
     try:
@@ -163,6 +187,11 @@ def load_digits() -> tuple[ImageSet, ImageSet, ImageSet]:
         Training (197), validation (1,000) and test (600) images of 32 pixels, labels 0 to 9.
 
     Source: Alpaydin and Kaynak 1998, "Optical Recognition of Handwritten Digits", UCI.
+
+    Example:
+        >>> training, validation, test = load_digits()
+        >>> len(training), len(validation), len(test), training.images.shape[1:]
+        (197, 1000, 600, (32, 32, 3))
     """
     digits = sklearn_digits()
     grey = np.round(digits.images * (255 / 16)).astype(np.uint8)
@@ -179,6 +208,11 @@ def load_splits(dataset: str) -> tuple[ImageSet, ImageSet, ImageSet]:
 
     Raises:
         ValueError: if there is no data set of that name.
+
+    Example:
+        >>> training, validation, test = load_splits("digits")
+        >>> len(training), len(validation), len(test)
+        (197, 1000, 600)
     """
     if dataset == "digits":
         return load_digits()

@@ -22,6 +22,10 @@ def choose_device(name: torch.device | str | None = None) -> torch.device:
 
     Raises:
         ValueError: if it is neither "cpu" nor "cuda", or there is no GPU.
+
+    Example:
+        >>> choose_device("cpu")
+        device(type='cpu')
     """
     device = torch.device(name or ("cuda" if torch.cuda.is_available() else "cpu"))
     if device.type not in ("cpu", "cuda"):
@@ -43,7 +47,12 @@ def arithmetic(device: torch.device) -> torch.dtype:
 
 
 def environment(device: torch.device) -> dict[str, Any]:
-    """What a run depends on besides its recipe: "versions", "hardware" and "date"."""
+    """What a run depends on besides its recipe: "versions", "hardware" and "date".
+
+    Example:
+        >>> sorted(environment(choose_device("cpu")))
+        ['date', 'hardware', 'versions']
+    """
     if device.type == "cuda":
         hardware = torch.cuda.get_device_name(device)
     else:

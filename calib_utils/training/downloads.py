@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import pooch
 import requests
 
 from calib_utils.training.progress import progress_bars
@@ -34,6 +33,8 @@ def download(urls: Sequence[str], sha256: str, path: Path) -> None:
     Raises:
         OSError: if no mirror gave the file; it says what came of each of them.
     """
+    import pooch  # not above: see `calib_utils.training.progress`
+
     path = path.resolve()
     failures = []
     for url in urls:

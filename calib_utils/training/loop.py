@@ -54,7 +54,7 @@ def train(
     Args:
         model: takes images (n, 3, H, W), gives logits (n, K).
         data: the training images.
-        recipe: see `Recipe`.
+        recipe: see `calib_utils.records.Recipe`.
         seed: of the order of the images, the crops and the flips; from 0 to 2^32 - 1.
         device: where to train; the GPU if there is one, by default.
         checkpoint: a file that is rewritten after each epoch. If it is there already, the
@@ -64,14 +64,22 @@ def train(
         progress: whether to show progress bars.
 
     Returns:
-        The history: for each epoch "epoch" (from 1), "learning_rate", "train_loss" and
-        "train_accuracy" (over the augmented images, as they were met) and "seconds".
+        For each epoch its "epoch" (from 1), "learning_rate", "train_loss" and "train_accuracy"
+        (over the augmented images, as they were met) and "seconds".
 
     Raises:
         ValueError: if the seed is out of range, the network has fewer outputs than the images
             have classes, a batch has fewer images than there are processes, or the checkpoint
             is damaged, of another recipe, seed or network, or not there for all processes.
         FloatingPointError: if the loss stops being a finite number.
+
+    Example:
+        >>> from calib_utils.training import lenet5, load_digits
+        >>> images, _, _ = load_digits()
+        >>> recipe = Recipe(epochs=2, milestones=(1,), crop_padding=0, flip=False)
+        >>> history = train(lenet5(10), images, recipe, device="cpu", progress=False)
+        >>> [(entry["epoch"], round(entry["learning_rate"], 3)) for entry in history]
+        [(1, 0.1), (2, 0.01)]
     """
     if not 0 <= seed < 2**32:
         raise ValueError(f"seed: expected 0 to {2**32 - 1}, found {seed}")
@@ -124,7 +132,14 @@ def predict_logits(
     device: torch.device | str | None = None,
     batch_size: int = 1_000,
 ) -> np.ndarray:
-    """The logits of ``model`` for every image, computed in float32, shape (N, K)."""
+    """The logits of ``model`` for every image, computed in float32, shape (N, K).
+
+    Example:
+        >>> from calib_utils.training import lenet5, load_digits
+        >>> _, _, test = load_digits()
+        >>> predict_logits(lenet5(10), test, device="cpu").shape
+        (600, 10)
+    """
     device = _place(model, device)
     model.eval()
     batches = _Batches(data, device)

@@ -24,6 +24,11 @@ def resnet34(n_classes: int = 100) -> nn.Module:
     become one or two pixels, the convolutions are computed in a way that is quicker on a CPU.
 
     Source: He et al. 2016, "Deep Residual Learning for Image Recognition".
+
+    Example:
+        >>> model = resnet34(n_classes=10)
+        >>> sum(weights.numel() for weights in model.parameters())
+        21289802
     """
     model = torchvision_resnet34(weights=None, num_classes=n_classes)
     return speed_up_small_convolutions(model)
@@ -34,6 +39,11 @@ def lenet5(n_classes: int = 100) -> nn.Module:
 
     Source: LeCun et al. 1998, "Gradient-Based Learning Applied to Document Recognition";
     the modern activation and pooling are those of most later re-implementations.
+
+    Example:
+        >>> model = lenet5(n_classes=10)
+        >>> sum(weights.numel() for weights in model.parameters())
+        62006
     """
     return nn.Sequential(
         nn.Conv2d(3, 6, kernel_size=5),
@@ -57,9 +67,8 @@ def cifar_resnet(
     """A residual network for images of 32 pixels, whose depth and width can be chosen.
 
     One convolution, then three stages of residual blocks at 32, 16 and 8 pixels, the mean of
-    the pixels, and a linear layer. See
-    `calib_utils.training.residual.ResidualBlock` for the shortcuts, and for how a network without
-    batch normalisation starts.
+    the pixels, and a linear layer. The shortcuts have no weights; where channels are added, these
+    are zeros. A network without batch normalisation starts as its shortcuts (Fixup).
 
     Args:
         depth: layers with weights: 6n + 2 for n blocks in a stage, such as 8, 14, 20.
@@ -71,6 +80,11 @@ def cifar_resnet(
         ValueError: if there is no such depth or width.
 
     Source: He et al. 2016, "Deep Residual Learning for Image Recognition", section 4.2.
+
+    Example:
+        >>> model = cifar_resnet(depth=8, width=4, n_classes=10)
+        >>> sum(weights.numel() for weights in model.parameters())
+        5006
     """
     if depth < 8 or (depth - 2) % 6:
         raise ValueError(f"depth: expected 6n + 2, such as 8, 14 or 20, found {depth}")
@@ -100,6 +114,11 @@ def convnet(batch_norm: bool = True, n_classes: int = 100) -> nn.Module:
 
     Source: the six-layer ConvNet of Guo et al. 2017, "On Calibration of Modern Neural
     Networks", figure 2; they do not give its widths and pooling, which are ours.
+
+    Example:
+        >>> model = convnet(n_classes=10)
+        >>> sum(weights.numel() for weights in model.parameters())
+        141034
     """
     layers: list[nn.Module] = []
     channels = (3, 32, 32, 64, 64, 128)
@@ -129,6 +148,12 @@ def build_model(name: str, n_classes: int = 100, **options: Any) -> nn.Module:
 
     Raises:
         ValueError: if there is no network of that name, or it has no such option.
+
+    Example:
+        >>> import torch
+        >>> model = build_model("cifar_resnet", n_classes=10, depth=8)
+        >>> model(torch.zeros(2, 3, 32, 32)).shape
+        torch.Size([2, 10])
     """
     if name not in _MODELS:
         raise ValueError(f"name: there is no network {name!r}; choose one of {sorted(_MODELS)}")

@@ -1,4 +1,8 @@
-"""Progress bars."""
+"""Progress bars.
+
+A notebook without ipywidgets gets bars of text, and tqdm warns of it as it is imported. That is
+silenced here, so what imports tqdm itself, such as pooch, must come later.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from functools import partial
 from typing import Any
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # a notebook without ipywidgets gets bars of text
+    warnings.simplefilter("ignore")
     from tqdm.auto import tqdm
 
 __all__ = ["progress_bars"]

@@ -1,0 +1,79 @@
+"""Reliability diagrams of several predictions of the same samples, side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import matplotlib.pyplot as plt
+
+from calib_utils.plots.diagrams import ReliabilityDiagram, reliability_diagram
+
+__all__ = ["reliability_diagrams"]
+
+
+def reliability_diagrams(
+    probs: Mapping[str, Any],
+    labels: Any,
+    *,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    min_count: int = 0,
+    columns: int = 2,
+) -> dict[str, ReliabilityDiagram]:
+    """A reliability diagram for each of several predictions, such as before and after.
+
+    The strips on top have no numbers: they would be too small to read. The first diagram has
+    the legend for all.
+
+    Args:
+        probs: for each title, the probabilities, shape (N, K), or (N,) for those of the
+            positive class.
+        labels: classes, shape (N,).
+        n_bins: number of bins.
+        strategy: "uniform" or "quantile".
+        min_count: bins with fewer samples are drawn pale, since their bars are noise.
+        columns: how many diagrams stand in a row.
+
+    Returns:
+        The diagrams, by their titles.
+
+    Raises:
+        ValueError: if there is nothing to draw, or an argument is not valid.
+    """
+    if not probs:
+        raise ValueError("probs: expected at least one set of probabilities, found none")
+    if columns < 1:
+        raise ValueError(f"columns: expected at least 1, found {columns}")
+    columns = min(columns, len(probs))
+    rows = math.ceil(len(probs) / columns)
+    axes = plt.subplots(
+        rows,
+        columns,
+        figsize=(2.9 * columns, 3.3 * rows),
+        squeeze=False,
+        layout="constrained",
+    )[1]
+    drawn = {}
+    for ax, (title, values) in zip(axes.flat, probs.items(), strict=False):
+        drawn[title] = reliability_diagram(
+            values,
+            labels,
+            n_bins=n_bins,
+            strategy=strategy,
+            min_count=min_count,
+            counts=False,
+            ax=ax,
+        )
+        drawn[title].counts_ax.set_title(title)
+        if len(drawn) > 1:
+            ax.get_legend().remove()
+        # The names of the axes stand on the outer sides only.
+        if not ax.get_subplotspec().is_first_col():
+            ax.set_ylabel("")
+        if len(drawn) + columns <= len(probs):
+            ax.set_xlabel("")
+    for ax in axes.flat[len(probs) :]:
+        ax.remove()
+    return drawn

@@ -1,0 +1,85 @@
+"""The ECE against temperature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+
+from calib_utils._checks import check_logits
+from calib_utils.metrics import expected_calibration_error
+from calib_utils.plots.diagrams import BLUE, ORANGE
+from calib_utils.recalibration import TemperatureScaling
+
+__all__ = ["TemperatureCurve", "temperature_curve"]
+
+
+class TemperatureCurve(NamedTuple):
+    """What `temperature_curve` drew.
+
+    Attributes:
+        ax: the axes, on which the ECE is in percent.
+        temperatures: (M,), where the ECE was computed.
+        eces: (M,), the ECE at each of them, 0 to 1.
+    """
+
+    ax: Axes
+    temperatures: np.ndarray
+    eces: np.ndarray
+
+    @property
+    def lowest(self) -> float:
+        """The temperature at which the curve is lowest, the first of equals."""
+        return float(self.temperatures[self.eces.argmin()])
+
+
+def temperature_curve(
+    logits: Any,
+    labels: Any,
+    temperatures: Sequence[float] | np.ndarray,
+    *,
+    n_bins: int = 15,
+    marks: Sequence[float] = (),
+    ax: Axes | None = None,
+    **line: Any,
+) -> TemperatureCurve:
+    """How the ECE changes when the logits are divided by a temperature.
+
+    Draw it to look at, on several sets of samples, and not to choose a temperature by: that is
+    `TemperatureScaling`'s work, on a validation set.
+
+    Args:
+        logits: (N, K); or (N,), the log-odds of the positive class.
+        labels: (N,), integers from 0 to K - 1.
+        temperatures: (M,), above 0: the places of the curve, from left to right.
+        n_bins: how many bins of equal width.
+        marks: temperatures at which the curve carries a diamond.
+        ax: where to draw; new axes by default.
+        line: properties of the curve, such as ``label``, ``color`` and ``linestyle``.
+
+    Raises:
+        ValueError: if there is no temperature, one is not a finite number above 0, or
+            ``logits``, ``labels`` or ``n_bins`` are not valid.
+
+    Source: Guo et al. 2017, section 4.2, for the temperature.
+    """
+    if not len(temperatures):
+        raise ValueError("temperatures: expected at least one number, found none")
+    # In float64, or which bin a confidence on an edge falls into would depend on the processor.
+    scores = check_logits(logits).astype(np.float64)
+
+    def eces(values: Sequence[float] | np.ndarray) -> np.ndarray:
+        scaled = (TemperatureScaling(float(T)).predict_proba(scores) for T in values)
+        return np.array([expected_calibration_error(probs, labels, n_bins) for probs in scaled])
+
+    curve, marked = eces(temperatures), eces(marks)
+    if ax is None:
+        ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1]
+    ax.plot(temperatures, 100 * curve, **({"color": BLUE} | line))
+    ax.plot(marks, 100 * marked, "D", color=ORANGE)
+    ax.set(xlabel="Temperature T", ylabel="ECE (%)")
+    ax.set_ylim(bottom=0)
+    return TemperatureCurve(ax, np.asarray(temperatures, np.float64), curve)

@@ -1,0 +1,94 @@
+"""The records of a grid: which runs differ in what, and what they have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from calib_utils.records.experiments import ExperimentRecord, list_experiments, load_experiment
+
+__all__ = ["by_level", "describe_protocol", "load_grid"]
+
+
+def load_grid(grid: str, protocol: str, folder: Path | str | None = None) -> list[ExperimentRecord]:
+    """Read the records of all runs of a grid, in the order of `list_experiments`.
+
+    Raises:
+        ValueError: if there is none, or if a file is damaged.
+
+    Example:
+        >>> records = load_grid("depth", "cpu")
+        >>> sorted({record.value for record in records})
+        [8, 14, 20, 32, 56]
+    """
+    names = list_experiments(grid, protocol, folder)
+    if not names:
+        raise ValueError(
+            f"grid: there are no records of {grid!r} in the protocol {protocol!r}; make them with "
+            f"python -m calib_utils.experiments --grid {grid} --protocol {protocol}"
+        )
+    return [load_experiment(grid, protocol, name, folder) for name in names]
+
+
+def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[ExperimentRecord]]:
+    """The records of a grid by network and value of the factor, from the lowest value up.
+
+    Args:
+        records: of one grid and protocol.
+
+    Returns:
+        For each ("cifar_resnet", 8) and so on, its records by seed.
+
+    Raises:
+        ValueError: if there is no run, or they differ in more than network, factor and seed.
+
+    Example:
+        >>> levels = by_level(load_grid("batch-norm", "cpu"))
+        >>> [(network, value, len(runs)) for (network, value), runs in levels.items()][:2]
+        [('cifar_resnet', False, 3), ('cifar_resnet', True, 3)]
+    """
+    records = sorted(records, key=lambda r: (r.network["name"], r.value, r.seed))
+    if not records:
+        raise ValueError("records: expected at least one run, found none")
+    protocols = {
+        (
+            *(r.grid, r.dataset, r.training_images),
+            str(sorted((r.recipe | dict.fromkeys([r.factor, *r.level])).items())),
+        )
+        for r in records
+    }
+    if len(protocols) > 1:
+        raise ValueError(f"records: expected runs of one protocol, found {sorted(protocols)}")
+    levels: dict[tuple[str, Any], list[ExperimentRecord]] = {}
+    for record in records:
+        levels.setdefault((record.network["name"], record.value), []).append(record)
+    return levels
+
+
+def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
+    """One line to stand below a figure: what all runs of a grid have in common.
+
+    Args:
+        records: of one grid and protocol.
+
+    Raises:
+        ValueError: if the runs differ in more than network, factor and seed.
+
+    Example:
+        >>> describe_protocol(load_grid("depth", "cpu")).partition(";")[0]
+        'depth: 15 runs, seeds 0, 1, 2'
+    """
+    runs = [record for level in by_level(records).values() for record in level]
+    first, recipe, seeds = runs[0], runs[0].recipe, sorted({r.seed for r in runs})
+    decay = "" if first.factor == "weight_decay" else f"weight decay {recipe['weight_decay']:g}; "
+    return (
+        f"{first.grid}: {len(runs)} run{'s' * (len(runs) > 1)}, "
+        f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}; "
+        f"{first.training_images:,} training images of {first.dataset}, "
+        f"{recipe['epochs']} epochs, batches of {recipe['batch_size']}, learning rate "
+        f"{recipe['learning_rate']:g}, divided by ten after epochs "
+        f"{' and '.join(map(str, recipe['milestones']))}; {decay}"
+        f"{', '.join(sorted({r.hardware for r in runs}))}; "
+        f"{', '.join(sorted({r.date for r in runs}))}"
+    )
