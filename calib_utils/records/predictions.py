@@ -159,7 +159,7 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
 def _current(facts: dict[str, Any]) -> dict[str, Any]:
     """The facts of a file in the form that this version writes."""
     # Records of other people's networks have recipes of their own, to which nothing is added.
-    if FIRST_SETTINGS <= facts["recipe"].keys():
+    if facts["recipe"].keys() >= FIRST_SETTINGS:
         facts = facts | {"recipe": completed_recipe(facts["recipe"])}
     old = re.fullmatch(r"(?P<hardware>.*), (?P<seconds>[0-9.]+) s an epoch", facts["hardware"])
     if facts.get("schema", 1) == 1 and old:
