@@ -24,6 +24,7 @@ FROM_PROBS = [
     metrics.maximum_calibration_error,
     metrics.classwise_calibration_error,
     metrics.brier_score,
+    metrics.brier_decomposition,
     metrics.top_label,
     update,
 ]
