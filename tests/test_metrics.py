@@ -365,6 +365,7 @@ SCALARS = [
     metrics.expected_calibration_error,
     metrics.maximum_calibration_error,
     metrics.classwise_calibration_error,
+    metrics.debiased_calibration_error,
     metrics.brier_score,
     metrics.negative_log_likelihood,
     metrics.accuracy,

@@ -20,6 +20,7 @@ from calib_utils.metrics.calibration import (
     expected_calibration_error,
     maximum_calibration_error,
 )
+from calib_utils.metrics.debiased import debiased_calibration_error
 from calib_utils.metrics.decomposition import BrierDecomposition, brier_decomposition
 from calib_utils.metrics.resampling import expected_calibration_interval
 from calib_utils.metrics.scores import accuracy, brier_score, negative_log_likelihood
@@ -33,6 +34,7 @@ __all__ = [
     "brier_decomposition",
     "brier_score",
     "classwise_calibration_error",
+    "debiased_calibration_error",
     "expected_calibration_error",
     "expected_calibration_interval",
     "maximum_calibration_error",
