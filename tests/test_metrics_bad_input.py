@@ -26,6 +26,7 @@ FROM_PROBS = [
     metrics.brier_score,
     metrics.debiased_calibration_error,
     metrics.brier_decomposition,
+    metrics.smooth_calibration_error,
     metrics.top_label,
     update,
 ]

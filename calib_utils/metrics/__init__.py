@@ -24,6 +24,7 @@ from calib_utils.metrics.debiased import debiased_calibration_error
 from calib_utils.metrics.decomposition import BrierDecomposition, brier_decomposition
 from calib_utils.metrics.resampling import expected_calibration_interval
 from calib_utils.metrics.scores import accuracy, brier_score, negative_log_likelihood
+from calib_utils.metrics.smooth import smooth_calibration_error
 from calib_utils.metrics.streaming import CalibrationError
 
 __all__ = [
@@ -40,5 +41,6 @@ __all__ = [
     "maximum_calibration_error",
     "negative_log_likelihood",
     "reliability_bins",
+    "smooth_calibration_error",
     "top_label",
 ]
