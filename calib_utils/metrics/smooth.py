@@ -30,7 +30,7 @@ def smooth_calibration_error(probs: Any, labels: Any) -> float:
     error.
 
     The residuals are moved to a grid, and smoothed by a fast Fourier transform. That changes
-    a result r by at most 2e-6 + 4e-12 / r^2, which is 6e-6 for r = 0.001. A result below
+    a result r by at most 4e-6 + 6e-12 / r^2, which is 1e-5 for r = 0.001. A result below
     0.0003 says no more than that SmoothECE is below 0.0004.
 
     Args:
@@ -87,21 +87,20 @@ def _cosine_sums(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _smoothed_area(waves: np.ndarray, sigma: float) -> float:
-    """SmoothECE at the width sigma.
+    """The error at the width sigma: the trapezoidal rule on the smoothed residuals.
 
-    A Gaussian that is reflected at 0 and 1 leaves each cosine a cosine, and damps it.
+    A Gaussian that is reflected at 0 and 1 leaves each cosine a cosine, and damps it. Only
+    waves that the points can hold are kept; the others are damped to nothing.
 
-    The result is wrong by at most 0.121 (h^2 + d^2) / sigma^2: the first from moving residuals
-    to points at a distance h = 1 / _FINEST, the second from straight lines between points of
-    the curve at a distance d. Each is 1/8 times the integral of |K''|, which is at most
-    4 phi(1) / sigma^2 (phi: the standard normal density), times the mean |residual|, at most 1.
+    The result is wrong by at most (0.121 h^2 + 0.242 d^2) / sigma^2, where the residuals were
+    moved to points at a distance h = 1 / _FINEST, and the curve is looked at in points at a
+    distance d. For 0.121 is 1/8 of 4 phi(1) (phi: the standard normal density), and
+    4 phi(1) / sigma^2 bounds the integrals of |K''| and of the curve's |r''|, as the mean
+    |residual| is at most 1. In |r| each crossing of zero adds a corner of 2 |r'|, and all
+    corners together at most the integral of |r''| once more, since r' is 0 at both ends.
     """
     size = min(_FINEST, 2 ** int(np.ceil(np.log2(_PER_WIDTH / sigma))))
     damping = np.exp(-0.5 * (np.pi * sigma * np.arange(size + 1)) ** 2)
-    heights = np.fft.irfft(waves[: size + 1] * damping, 2 * size)[: size + 1] * 2 * size
-    left, right = heights[:-1], heights[1:]
-    total = np.abs(left) + np.abs(right)
-    # Two triangles where the line between two points crosses zero.
-    crossing = left * right < 0
-    total[crossing] = (left**2 + right**2)[crossing] / total[crossing]
-    return float(total.sum() / (2 * size))
+    # The curve over 0 to 2, of which 1 to 2 is a mirror image, in steps of 1 / size.
+    curve = 2 * size * np.fft.irfft(waves[: size + 1] * damping, 2 * size)
+    return float(np.abs(curve).mean())
