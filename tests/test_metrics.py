@@ -369,9 +369,10 @@ SCALARS = [
     metrics.negative_log_likelihood,
     metrics.accuracy,
 ]
+NUMBERS = [*SCALARS, metrics.debiased_calibration_error, metrics.smooth_calibration_error]
 
 
-@pytest.mark.parametrize("metric", SCALARS)
+@pytest.mark.parametrize("metric", NUMBERS)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_scalars_are_floats_equal_in_every_kind_of_array(metric, dtype):
     probs, labels, _ = draw(400, 6)
@@ -391,7 +392,7 @@ def test_scalars_are_floats_equal_in_every_kind_of_array(metric, dtype):
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-@pytest.mark.parametrize("metric", SCALARS)
+@pytest.mark.parametrize("metric", NUMBERS)
 def test_tensors_on_a_gpu(metric):
     probs, labels, _ = draw(400, 6, dtype=np.float32)
     tensors = torch.from_numpy(probs).cuda(), torch.from_numpy(labels).cuda()
@@ -427,7 +428,7 @@ def test_input_is_left_as_it_was():
     before = probs.copy(), labels.copy(), logits.copy()
     for array in (probs, labels, logits):
         array.flags.writeable = False
-    for metric in SCALARS:
+    for metric in NUMBERS:
         metric(probs, labels)
         if metric is not metrics.negative_log_likelihood:
             metric(probs[:, 0], labels % 2)

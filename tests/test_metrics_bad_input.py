@@ -24,10 +24,14 @@ FROM_PROBS = [
     metrics.maximum_calibration_error,
     metrics.classwise_calibration_error,
     metrics.brier_score,
+    metrics.debiased_calibration_error,
+    metrics.brier_decomposition,
+    metrics.smooth_calibration_error,
     metrics.top_label,
     update,
 ]
 BINNED = [
+    metrics.debiased_calibration_error,
     metrics.expected_calibration_error,
     metrics.maximum_calibration_error,
     metrics.classwise_calibration_error,
@@ -201,6 +205,8 @@ def test_strategy():
         metrics.reliability_bins(POSITIVE, BINARY, strategy="x")
     with pytest.raises(ValueError, match=r"^strategy: "):
         metrics.expected_calibration_error(PROBS, LABELS, strategy="adaptive")
+    with pytest.raises(ValueError, match=r"^strategy: "):
+        metrics.debiased_calibration_error(PROBS, LABELS, strategy="adaptive")
 
 
 @pytest.mark.parametrize(

@@ -20,20 +20,27 @@ from calib_utils.metrics.calibration import (
     expected_calibration_error,
     maximum_calibration_error,
 )
+from calib_utils.metrics.debiased import debiased_calibration_error
+from calib_utils.metrics.decomposition import BrierDecomposition, brier_decomposition
 from calib_utils.metrics.resampling import expected_calibration_interval
 from calib_utils.metrics.scores import accuracy, brier_score, negative_log_likelihood
+from calib_utils.metrics.smooth import smooth_calibration_error
 from calib_utils.metrics.streaming import CalibrationError
 
 __all__ = [
+    "BrierDecomposition",
     "CalibrationError",
     "ReliabilityBins",
     "accuracy",
+    "brier_decomposition",
     "brier_score",
     "classwise_calibration_error",
+    "debiased_calibration_error",
     "expected_calibration_error",
     "expected_calibration_interval",
     "maximum_calibration_error",
     "negative_log_likelihood",
     "reliability_bins",
+    "smooth_calibration_error",
     "top_label",
 ]

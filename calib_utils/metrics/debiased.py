@@ -1,0 +1,81 @@
+"""A calibration error without what the choice of the samples alone adds to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calib_utils._arrays import dtype_name
+from calib_utils._checks import check_n_bins
+from calib_utils.metrics.bins import confidence_and_correct, edges_and_index
+
+__all__ = ["debiased_calibration_error", "debiased_squared_error"]
+
+
+def debiased_calibration_error(
+    probs: Any, labels: Any, n_bins: int = 15, *, strategy: str = "uniform"
+) -> float:
+    """The root mean square of the gaps of the bins, less what chance adds to the squares.
+
+    The gap of a bin, squared, is on average too large by the variance of that gap. The
+    variance is estimated from the samples in the bin, and subtracted. The mean of the
+    squares is then free of bias: with few samples as with many, calibrated predictions get
+    a square of 0 on average, so often a negative one. Its root, here 0 if it is negative,
+    is free of bias no more.
+
+    This is an L2 error. It weighs wide gaps more than the ECE does, and without the noise
+    it would never be smaller than the ECE: do not compare the two number by number. Gaps
+    within a bin that cancel are missed, as by the ECE.
+
+    A bin with one sample is left out, and the others weigh what they hold: one sample
+    says nothing of its variance. With ``strategy="quantile"`` the samples choose the bins
+    too, and a little bias remains.
+
+    Args:
+        probs: (N, K), or (N,) for the positive class.
+        labels: (N,), integers from 0 to K - 1.
+        n_bins: how many bins, M.
+        strategy: "uniform" or "quantile", as in `reliability_bins`.
+
+    Returns:
+        0 to 1.
+
+    Raises:
+        ValueError: for bad input, or if no bin holds two samples.
+
+    Example:
+        Half of the forecasts of 0.8 come true. The gap is 0.3, its variance 0.25 / 99.
+
+        >>> error = debiased_calibration_error([0.8] * 100, [0, 1] * 50)
+        >>> round(error, 4), round((0.3**2 - 0.25 / 99) ** 0.5, 4)
+        (0.2958, 0.2958)
+
+    Source: Kumar, Liang, Ma 2019, "Verified uncertainty calibration", section 5, and
+    Bröcker 2012, "Estimating reliability and resolution of probability forecasts through
+    decomposition of the empirical score". Both subtract the variance of the labels in a bin,
+    whose confidences are equal there. Here it is the variance of confidence less
+    correctness: the same where they are equal, and free of bias where they are not.
+    """
+    return max(debiased_squared_error(probs, labels, n_bins, strategy), 0.0) ** 0.5
+
+
+def debiased_squared_error(probs: Any, labels: Any, n_bins: int, strategy: str) -> float:
+    """The square of `debiased_calibration_error`, and below 0 where chance has it so."""
+    n_bins = check_n_bins(n_bins)
+    confidences, correct = confidence_and_correct(probs, labels)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(probs))
+    excess = confidences.astype(np.float64) - correct
+    counts = np.bincount(index, minlength=n_bins)
+    held = counts > 1
+    if not held.any():
+        raise ValueError(
+            "n_bins: expected a bin with two samples or more, found none; "
+            "give fewer bins or more samples"
+        )
+    counts = counts[held]
+    total = np.bincount(index, excess, minlength=n_bins)[held]
+    squares = np.bincount(index, excess**2, minlength=n_bins)[held]
+    # (mean)^2 - variance / n of a bin is the mean product of two different samples of it.
+    products = (total**2 - squares) / (counts * (counts - 1))
+    return float(products @ counts / counts.sum())

@@ -1,0 +1,79 @@
+"""What a Brier score is made of: miscalibration, resolution and uncertainty."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calib_utils.metrics.bins import confidence_and_correct
+
+__all__ = ["BrierDecomposition", "brier_decomposition"]
+
+
+class BrierDecomposition(NamedTuple):
+    """The Brier score as ``miscalibration - resolution + uncertainty``.
+
+    Attributes:
+        miscalibration: 0 to 1; what the score falls by if the forecasts are recalibrated.
+        resolution: 0 to ``uncertainty``; how far the recalibrated forecasts lie from their
+            mean, as a mean square. It is also called discrimination.
+        uncertainty: 0 to 1/4; the score of a forecast that always gives the base rate.
+    """
+
+    miscalibration: float
+    resolution: float
+    uncertainty: float
+
+
+def brier_decomposition(probs: Any, labels: Any) -> BrierDecomposition:
+    """The Brier score in three parts: how false, how telling, and how hard the task is.
+
+    The score is the mean of (confidence - correct)^2. The recalibrated forecasts are the
+    rising function of the confidence that has the lowest score on these same samples: the
+    isotonic regression. So no bins need to be chosen, and each part is at least 0; but even
+    calibrated forecasts get a little miscalibration from a finite sample.
+
+    A strictly rising function of the confidences changes the miscalibration only. For
+    (N, K) temperature scaling is none: it may change the order of two predictions.
+
+    Args:
+        probs: (N, K): the confidence of the predicted class is scored, and not the other
+            classes as in `brier_score`. Or (N,), the probability of the positive class:
+            the score is then half of `brier_score`.
+        labels: (N,), integers from 0 to K - 1.
+
+    Returns:
+        The three parts.
+
+    Raises:
+        ValueError: for bad input.
+
+    Example:
+        Two forecasts of 0.9 and two of 0.3, each group half right: the forecasts tell
+        nothing, and recalibrated they are all one half.
+
+        >>> parts = brier_decomposition([0.9, 0.9, 0.3, 0.3], [1, 0, 1, 0])
+        >>> [round(part, 3) for part in parts]
+        [0.1, 0.0, 0.25]
+
+    Source: Murphy 1973, "A new vector partition of the probability score"; the recalibration
+    from Dimitriadis, Gneiting, Jordan 2021, "Stable reliability diagrams for probabilistic
+    classifiers" (CORP).
+    """
+    from sklearn.isotonic import isotonic_regression
+
+    confidences, correct = confidence_and_correct(probs, labels)
+    # Equal confidences must get one value: each counts as the mean of its samples.
+    _, place, counts = np.unique(confidences, return_inverse=True, return_counts=True)
+    rates = np.bincount(place, correct) / counts
+    recalibrated = isotonic_regression(rates, sample_weight=counts)[place]
+    score = _mean_square(confidences.astype(np.float64) - correct)
+    best = _mean_square(recalibrated - correct)
+    flat = _mean_square(correct.mean() - correct)
+    # Neither difference is negative but by rounding.
+    return BrierDecomposition(max(score - best, 0.0), max(flat - best, 0.0), flat)
+
+
+def _mean_square(distance: np.ndarray) -> float:
+    return float(np.vdot(distance, distance) / len(distance))
