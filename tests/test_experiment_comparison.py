@@ -397,3 +397,10 @@ class TestGeneralizationPlot:
     def test_no_run(self):
         with pytest.raises(ValueError, match="records: expected at least one run, found none"):
             generalization_plot([])
+
+
+def test_a_protocol_leaves_out_what_the_levels_set():
+    """Weight decay is one of the settings that the levels of this grid differ in."""
+    text = describe_protocol(load_grid("regularisation", "full"))
+    assert text.startswith("regularisation: 6 runs, seeds 0, 1, 2; 45,000 training images")
+    assert "weight decay" not in text

@@ -81,7 +81,8 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
     """
     runs = [record for level in by_level(records).values() for record in level]
     first, recipe, seeds = runs[0], runs[0].recipe, sorted({r.seed for r in runs})
-    decay = "" if first.factor == "weight_decay" else f"weight decay {recipe['weight_decay']:g}; "
+    varies = {first.factor, *first.level}
+    decay = "" if "weight_decay" in varies else f"weight decay {recipe['weight_decay']:g}; "
     return (
         f"{first.grid}: {len(runs)} run{'s' * (len(runs) > 1)}, "
         f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}; "
