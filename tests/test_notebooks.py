@@ -240,3 +240,15 @@ def test_a_wrong_bin_edge_fails_the_chapter_that_computes_with_it(tmp_path: Path
     # The same cell in both: the ten samples, four of which lie on an edge.
     assert "Cell outputs differ" in done.stdout
     assert "bins = reliability_bins(confidences, correct, n_bins=5)" in done.stdout
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_sentence_stands_between_two_cells_that_are_shown(page: str) -> None:
+    meeting, before = [], None
+    for cell in page_notebook(BOOK, page).cells:
+        if cell.cell_type == "markdown":
+            before = None
+        elif not is_folded(cell):
+            meeting += [cell.source.partition("\n")[0]] if before else []
+            before = cell
+    assert meeting == []
