@@ -128,14 +128,20 @@ def bin_predictions(
     values: np.ndarray, correct: np.ndarray, n_bins: int, strategy: str, dtype: str
 ) -> ReliabilityBins:
     """`reliability_bins` for input that was checked; ``dtype`` is what the values came in."""
-    if strategy == "uniform":
-        edges, index = uniform_edges(n_bins), uniform_index(values, n_bins, dtype)
-    elif strategy == "quantile":
-        edges = quantile_edges(values, n_bins)
-        index = right_closed_index(values, edges)
-    else:
-        raise ValueError(f"strategy: expected 'uniform' or 'quantile', found {strategy!r}")
+    edges, index = place_in_bins(values, n_bins, strategy, dtype)
     return means(edges, sums(index, values, correct, n_bins))
+
+
+def place_in_bins(
+    values: np.ndarray, n_bins: int, strategy: str, dtype: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """The edges of the bins, and the bin of each value, for values that were checked."""
+    if strategy == "uniform":
+        return uniform_edges(n_bins), uniform_index(values, n_bins, dtype)
+    if strategy == "quantile":
+        edges = quantile_edges(values, n_bins)
+        return edges, right_closed_index(values, edges)
+    raise ValueError(f"strategy: expected 'uniform' or 'quantile', found {strategy!r}")
 
 
 def uniform_edges(n_bins: int) -> np.ndarray:
