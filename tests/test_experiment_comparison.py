@@ -1,4 +1,4 @@
-"""Groups of runs compared, and their figures, against formulas written out."""
+"""Groups of runs compared, judged and tabulated, against formulas written out."""
 
 import dataclasses
 
@@ -17,8 +17,9 @@ from calib_utils.experiments import (
     load_grid,
     save_experiment,
 )
-from calib_utils.plots import factor_plot
-from calib_utils.report import compare
+from calib_utils.plots import factor_panels, factor_plot, generalization_plot
+from calib_utils.report import Difference, Verdicts, compare, judge, level_table
+from calib_utils.report.verdicts import ClaimedDifference
 
 N = 4_000
 
@@ -131,6 +132,121 @@ class TestCompare:
             compare(calibrated, [])
 
 
+CLAIMS = {"ece": "higher", "error": "lower"}
+
+
+class TestJudge:
+    def test_each_claim_is_set_against_the_comparison(self, calibrated, overconfident):
+        found = judge([*overconfident, *calibrated], 8, 56, CLAIMS)
+        assert [one.metric for one in found] == ["ece", "error"]
+        assert [one.difference for one in found] == [
+            compare(calibrated, overconfident, metric) for metric in CLAIMS
+        ]
+        assert {one.change for one in found} == {"layers: 8 to 56"}
+        assert found.outcomes == ["holds", "undecided"]
+        (back,) = judge([*overconfident, *calibrated], 56, 8, {"ece": "higher"}).outcomes
+        assert back == "does not hold"
+
+    @pytest.mark.parametrize(
+        ("seeds", "images", "claimed", "outcome"),
+        [
+            ((0.1, 0.2), (0.1, 0.3), "higher", "holds"),
+            ((0.1, 0.2), (0.1, 0.3), "lower", "does not hold"),
+            ((-0.2, -0.1), (-0.3, -0.1), "lower", "holds"),
+            ((-0.2, -0.1), (-0.3, -0.1), "higher", "does not hold"),
+            ((-0.1, 0.2), (0.1, 0.3), "higher", "undecided"),
+            ((0.1, 0.2), (-0.1, 0.3), "lower", "undecided"),
+            ((0.1, 0.2), (-0.3, -0.1), "lower", "undecided"),
+            ((float("nan"), float("nan")), (0.1, 0.3), "higher", "undecided"),
+        ],
+    )
+    def test_both_intervals_must_agree(self, seeds, images, claimed, outcome):
+        difference = Difference(0.15, seeds, images)
+        assert Verdicts([ClaimedDifference("a: 1 to 2", "ece", claimed, difference)]).outcomes == [
+            outcome
+        ]
+
+    def test_shows_itself_as_a_table_in_points(self):
+        shown = Verdicts(
+            [
+                ClaimedDifference(
+                    "a: 1 to 2", "ece", "higher", Difference(0.012, (-0.1, 0.2), (0, 1))
+                )
+            ]
+        )
+        row = "| a: 1 to 2 | ECE | higher | +1.2 | \N{MINUS SIGN}10.0 to +20.0 | +0.0 to +100.0 | undecided |"
+        assert shown._repr_markdown_().splitlines()[2:] == [row]
+        assert repr(shown) == shown._repr_markdown_()
+        both = shown + shown
+        assert isinstance(both, Verdicts)
+        assert both.outcomes == ["undecided"] * 2
+        assert both._repr_markdown_().splitlines()[2:] == [row] * 2
+
+    def test_one_of_two_networks(self, overconfident):
+        others = [record(level, seed, 0.0, "convnet") for level in (8, 56) for seed in range(2)]
+        found = judge([*others, *overconfident], 8, 56, {"ece": "higher"}, network="convnet")
+        assert found[0].change == "plain network, layers: 8 to 56"
+        assert found[0].difference == compare(others[:2], others[2:])
+        with pytest.raises(ValueError, match="network: expected one of convnet, toy, found None"):
+            judge([*others, *overconfident], 8, 56, CLAIMS)
+
+    def test_bad_input(self, calibrated, overconfident):
+        runs = [*calibrated, *overconfident]
+        with pytest.raises(ValueError, match="low: expected one of the levels 8, 56, found 9"):
+            judge(runs, 9, 56, CLAIMS)
+        with pytest.raises(ValueError, match="high: expected one of the levels 8, 56, found 57"):
+            judge(runs, 8, 57, CLAIMS)
+        with pytest.raises(ValueError, match="claims: expected 'higher' or 'lower' for 'ece'"):
+            judge(runs, 8, 56, {"ece": "rises"})
+        with pytest.raises(ValueError, match="metric: expected 'ece' or 'error', found 'nll'"):
+            judge(runs, 8, 56, {"nll": "higher"})
+        with pytest.raises(ValueError, match="records: expected at least one run, found none"):
+            judge([], 8, 56, CLAIMS)
+
+
+class TestLevelTable:
+    def history(self, accuracy: float) -> dict:
+        return {"history": [{"train_accuracy": 0.1}, {"train_accuracy": accuracy}]}
+
+    def test_mean_and_deviation_of_each_level(self):
+        runs = [
+            record(level, seed, 0.1, temperature=1.5 + seed / 10, **self.history(0.5 + seed / 10))
+            for level in (56, 8)
+            for seed in range(2)
+        ]
+        head, _, *rows = level_table(runs).splitlines()
+        assert head.startswith("| layers | test error, % | ECE, % | overconfidence, points | T |")
+        assert [row.split(" | ")[0] for row in rows] == ["| 8", "| 56"]
+        cells = rows[0].removesuffix(" |").split(" | ")
+        group = runs[2:]
+        sure = [100 * np.mean(r.confidences - r.correct.astype(float)) for r in group]
+        assert cells[3] == f"{np.mean(sure):.1f}\xa0±\xa0{abs(sure[0] - sure[1]) / 2**0.5:.1f}"
+        assert cells[4] == "1.55\xa0±\xa00.07"
+        assert cells[6] == "55.0\xa0±\xa07.1"
+
+    def test_several_networks_are_named(self):
+        runs = [
+            dataclasses.replace(record(8, 0, 0.1, name, **self.history(1)), value=value)
+            for name in ("convnet", "toy")
+            for value in (True, False)
+        ]
+        rows = level_table(runs).splitlines()[2:]
+        names = ["plain network, without", "plain network, with", "toy, without", "toy, with"]
+        assert [row.split(" | ")[0] for row in rows] == [f"| {name}" for name in names]
+
+    def test_no_run(self):
+        with pytest.raises(ValueError, match="records: expected at least one run, found none"):
+            level_table([])
+
+
+def test_overconfidence_and_gap_are_distances_from_the_test_accuracy(overconfident):
+    (run, *_) = overconfident
+    run = dataclasses.replace(run, history=[{"train_accuracy": 0.9}])
+    right = sum(run.correct.tolist()) / N
+    assert run.overconfidence == pytest.approx(sum(run.confidences.tolist()) / N - right)
+    assert run.generalization_gap == pytest.approx(0.9 - right)
+
+
 class TestLevels:
     def test_sorted_by_network_value_and_seed(self):
         runs = [
@@ -232,6 +348,51 @@ class TestFactorPlot:
         assert [len(x) for x in drawn.dots.values()] == [3, 1]
         plt.close("all")
 
+    def test_panels_are_the_error_and_the_ece(self, calibrated, overconfident):
+        error, ece = factor_panels([*calibrated, *overconfident])
+        alone = [factor_plot([*calibrated, *overconfident], metric) for metric in ("error", "ece")]
+        assert [error.dots, ece.dots] == [one.dots for one in alone]
+        assert error.ax.figure is ece.ax.figure
+        assert ece.ax.get_ylim()[0] == 0
+        assert ece.ax.get_xlabel() == "Layers"
+        assert ece.ax.get_legend() is None
+        plt.close("all")
+
+    def test_panels_of_two_networks_have_a_legend(self):
+        runs = [record(8, 0, 0.1, network) for network in ("convnet", "cifar_resnet")]
+        for panel, name in zip(factor_panels(runs), ("Test error", "ECE"), strict=True):
+            labels = [x.get_text() for x in panel.ax.get_legend().get_texts()]
+            assert labels == [f"{name}, residual network", f"{name}, plain network"]
+        plt.close("all")
+
+    def test_nothing_is_drawn_of_no_runs(self):
+        with pytest.raises(ValueError, match="records: expected at least one run, found none"):
+            factor_panels([])
+        assert plt.get_fignums() == []
+
     def test_bad_metric(self, calibrated):
         with pytest.raises(ValueError, match="metric: expected 'error' or 'ece', found 'nll'"):
             factor_plot(calibrated, "nll")
+
+
+class TestGeneralizationPlot:
+    def test_a_dot_for_each_run_and_a_sign_for_each_grid(self, calibrated, overconfident):
+        history = {"history": [{"train_accuracy": 0.95}]}
+        runs = [dataclasses.replace(run, **history) for run in (*calibrated, *overconfident)]
+        runs[3:] = [dataclasses.replace(run, grid="width") for run in runs[3:]]
+        drawn = generalization_plot(runs)
+        assert {grid: len(dots) for grid, dots in drawn.dots.items()} == {"depth": 3, "width": 3}
+        marked = [line for line in drawn.ax.lines if line.get_marker() != "None"]
+        assert len({line.get_marker() for line in marked}) == 2
+        for line, group in zip(marked, (runs[:3], runs[3:]), strict=True):
+            expected = [
+                [95 - 100 * r.correct.mean(), 100 * (r.confidences.mean() - r.correct.mean())]
+                for r in group
+            ]
+            assert line.get_xydata() == pytest.approx(np.array(expected), abs=1e-4)
+        assert [x.get_text() for x in drawn.ax.get_legend().get_texts()] == ["depth", "width"]
+        plt.close("all")
+
+    def test_no_run(self):
+        with pytest.raises(ValueError, match="records: expected at least one run, found none"):
+            generalization_plot([])

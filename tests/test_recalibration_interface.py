@@ -1,5 +1,6 @@
 """What all recalibrators have in common: bad input, files, kinds of arrays, absent classes."""
 
+import math
 import subprocess
 import sys
 import warnings
@@ -313,3 +314,66 @@ def test_every_public_name_is_there():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         TemperatureScaling().fit(*multiclass(200, 4))
+
+
+# ---------------------------------------------------------------- how many numbers were learned
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("temperature", 1),
+        ("ensemble", 3),  # T and two weights
+        ("vector", 8),  # w and b
+        ("matrix", 20),  # W and b
+        ("matrix, regularised", 20),
+        ("dirichlet", 20),
+        ("structured matrix", 21),  # T, W and b
+        ("one-versus-rest platt", 8),
+        ("one-versus-rest beta", 12),
+        ("one-versus-rest equal width", 40),
+    ],
+)
+def test_n_parameters_of_four_classes(name, expected):
+    assert ALL_MULTICLASS[name]().fit(*multiclass(300, 4)).n_parameters_ == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("temperature", 1), ("platt", 2), ("platt, smooth", 2), ("beta", 3)],
+)
+def test_n_parameters_of_curves(name, expected):
+    assert ALL_BINARY[name]().fit(*binary(200)).n_parameters_ == expected
+
+
+@pytest.mark.parametrize("name", ["equal width", "equal mass", "isotonic"])
+def test_n_parameters_of_a_map_of_steps_are_the_values_it_gives(name):
+    z, labels = binary(2_000)
+    fitted = BINARY[name]().fit(z, labels)
+    # Isotonic regression is level at the samples only, and linear between them.
+    asked = z if name == "isotonic" else np.linspace(-12, 12, 200_001)
+    assert fitted.n_parameters_ == len(np.unique(fitted.predict_proba(asked)))
+
+
+def test_n_parameters_of_bbq_are_the_bins_between_the_edges_of_all_its_models():
+    n = 200
+    numbers_of_bins = range(1, min(n // 5, math.ceil(10 * np.cbrt(n))) + 1)
+    edges = {m * n // bins for bins in numbers_of_bins for m in range(1, bins)}
+    assert BINARY["bbq"]().fit(*binary(n)).n_parameters_ == len(edges) + 1
+
+
+@every_method
+def test_n_parameters_stay_in_a_file_and_wait_for_the_fit(make, data, tmp_path):
+    method = make()
+    with pytest.raises(RuntimeError, match="is not fitted"):
+        method.n_parameters_  # noqa: B018
+    method.fit(*data).save(tmp_path / "x.npz")
+    assert load(tmp_path / "x.npz").n_parameters_ == method.n_parameters_ > 0
+
+
+def test_a_class_without_samples_or_a_fixed_temperature_adds_no_parameter():
+    logits, labels = multiclass(200, 4)
+    with pytest.warns(UserWarning, match="1 of 4 classes"):
+        fitted = OneVersusRest(PlattScaling()).fit(logits[labels < 3], labels[labels < 3])
+    assert fitted.n_parameters_ == 6
+    assert TemperatureScaling(2).n_parameters_ == 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -74,22 +74,19 @@ def factor_plot(
                 label=name if place == min(own) else None,
             )
     ax.set_xticks(range(len(levels)), [level_name(level) for level in levels])
-    ax.set_xlabel(factor_name(records[0].factor))
+    ax.set_xlabel(factor_name(records[0].factor).capitalize())
     ax.margins(x=0.1)
     ax.set_ylabel(f"{label} (%)")
     return FactorPlot(ax, levels, dots)
 
 
-def factor_panels(
-    records: Iterable[ExperimentRecord], axes: Sequence[Axes] | None = None
-) -> tuple[FactorPlot, FactorPlot]:
+def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, FactorPlot]:
     """The test error of a grid, and beside it the ECE, each as `factor_plot` draws it.
 
     Two networks or more have a legend.
 
     Args:
         records: of one grid and protocol.
-        axes: for the error and for the ECE; new axes side by side by default.
 
     Raises:
         ValueError: if there is no run, or they have not all one protocol.
@@ -97,8 +94,8 @@ def factor_panels(
     Source: Guo et al. 2017, figure 2.
     """
     records = list(records)
-    if axes is None:
-        axes = plt.subplots(1, 2, figsize=(6.4, 3), layout="constrained")[1]
+    by_level(records)  # refused before anything is drawn
+    _, axes = plt.subplots(1, 2, figsize=(6.4, 3), layout="constrained")
     error, ece = (
         factor_plot(records, metric, ax) for metric, ax in zip(_STYLES, axes, strict=True)
     )

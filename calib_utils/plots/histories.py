@@ -55,13 +55,19 @@ def history_panels(
     for ax, panel in zip(axes, panels, strict=True):
         for key, (colour, line) in zip(panel, _STYLES, strict=False):
             values = [entry[key] for entry in history]
-            ax.plot(epochs, values, line, color=colour, linewidth=1.2, label=key.replace("_", " "))
+            ax.plot(epochs, values, line, color=colour, linewidth=1.2, label=_name(key))
         for mark in marks:
             ax.axvline(mark, linestyle=":", linewidth=1, color=GREY)
-        ax.set_title(panel[0].replace("_", " "))
+        ax.set_title(_name(panel[0]))
         if len(panel) > 1:
             ax.legend()
         spec = ax.get_subplotspec()
         if spec is None or spec.is_last_row():
             ax.set_xlabel("Epoch")
     return list(axes)
+
+
+def _name(key: str) -> str:
+    words = [word.upper() if word in ("nll", "ece") else word for word in key.split("_")]
+    words[0] = words[0][:1].upper() + words[0][1:]
+    return " ".join(words)

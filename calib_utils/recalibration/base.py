@@ -92,6 +92,16 @@ class Recalibrator(ABC):
                 _keep_class(block, result[rows])
         return like(result, logits)
 
+    @property
+    def n_parameters_(self) -> int:
+        """How many numbers `fit` has learned; of a map of steps, how many steps it has.
+
+        Raises:
+            RuntimeError: if it is not fitted.
+        """
+        self._require_fitted()
+        return self._n_parameters()
+
     def save(self, path: Path | str) -> None:
         """Write what was learned, all or nothing, to a file that `load` reads.
 
@@ -121,6 +131,10 @@ class Recalibrator(ABC):
     @abstractmethod
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         """Probabilities in float64 for a block of rows that is checked."""
+
+    @abstractmethod
+    def _n_parameters(self) -> int:
+        """`n_parameters_` of a fitted method."""
 
     def _check_values(self, logits: Any) -> np.ndarray:
         return check_logits(logits)

@@ -99,6 +99,9 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
         scores = self._as_scores(logits)
         return self.probabilities_[np.searchsorted(self.thresholds_, scores, side="left")]
 
+    def _n_parameters(self) -> int:
+        return len(self.probabilities_)
+
 
 def _cuts(scores: np.ndarray) -> np.ndarray:
     """Edges before, between and after the sorted scores: (N + 1,), from 0 to 1."""

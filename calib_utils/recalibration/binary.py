@@ -113,6 +113,9 @@ class HistogramBinning(BinaryRecalibrator):
             index = right_closed_index(scores, self.edges_)
         return self.probabilities_[index]
 
+    def _n_parameters(self) -> int:
+        return self.n_bins
+
 
 class IsotonicRegression(BinaryRecalibrator):
     """The rising step function that fits the labels best, by least squares.
@@ -151,3 +154,6 @@ class IsotonicRegression(BinaryRecalibrator):
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return np.interp(logits, self.thresholds_, self.probabilities_)
+
+    def _n_parameters(self) -> int:
+        return len(np.unique(self.probabilities_))

@@ -59,6 +59,9 @@ class PlattScaling(BinaryRecalibrator):
 
         return np.asarray(expit(self.slope_ * self._as_logits(logits) + self.intercept_))
 
+    def _n_parameters(self) -> int:
+        return 2
+
 
 class BetaCalibration(BinaryRecalibrator):
     """Logistic regression on both log-probabilities: sigmoid(a log s - b log(1 - s) + c).
@@ -102,6 +105,9 @@ class BetaCalibration(BinaryRecalibrator):
 
         positive, negative = self._log_parts(logits)
         return np.asarray(expit(self.a_ * positive - self.b_ * negative + self.c_))
+
+    def _n_parameters(self) -> int:
+        return 3
 
 
 def _targets(

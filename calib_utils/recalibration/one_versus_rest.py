@@ -74,6 +74,9 @@ class OneVersusRest(Recalibrator):
         sums = result.sum(axis=1, keepdims=True)
         return np.where(sums > 0, result / np.where(sums > 0, sums, 1), original)
 
+    def _n_parameters(self) -> int:
+        return sum(calibrator.n_parameters_ for calibrator in self.calibrators_)
+
     def _inputs(self, logits: np.ndarray) -> np.ndarray:
         """What the binary recalibrators see, in float64."""
         if self.base.inputs == "scores":

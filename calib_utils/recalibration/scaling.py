@@ -52,6 +52,9 @@ class VectorScaling(Recalibrator):
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return softmax(_centred(logits) * self.weights_ + self.intercept_)
 
+    def _n_parameters(self) -> int:
+        return self.weights_.size + self.intercept_.size
+
 
 class _FullMatrix(Recalibrator):
     """softmax(W x + b) for features x of the logits."""
@@ -69,6 +72,9 @@ class _FullMatrix(Recalibrator):
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return softmax(self._features(logits) @ self.weights_.T + self.intercept_)
+
+    def _n_parameters(self) -> int:
+        return self.weights_.size + self.intercept_.size
 
     def _penalties(self, n: int, k: int, *, diagonal: bool = False) -> Penalties:
         unit = self.regularization * k / n
@@ -214,6 +220,9 @@ class StructuredMatrixScaling(_FullMatrix):
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
         return _log_softmax(logits, self.temperature_)
+
+    def _n_parameters(self) -> int:
+        return super()._n_parameters() + 1  # T
 
 
 def _start(logits: np.ndarray, labels: np.ndarray) -> tuple[float, list[str]]:

@@ -70,6 +70,9 @@ class TemperatureScaling(Recalibrator):
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return tempered(logits, self.temperature_)
 
+    def _n_parameters(self) -> int:
+        return 1 if self.temperature is None else 0
+
     def _require_fitted(self) -> None:
         if "temperature_" not in vars(self):
             super()._require_fitted()
@@ -117,6 +120,9 @@ class EnsembleTemperatureScaling(Recalibrator):
         if second > 0:
             result += second * tempered(logits, 1.0)
         return result + third / logits.shape[1]
+
+    def _n_parameters(self) -> int:
+        return 3  # T and two weights, which give the third
 
 
 def _problems(best: Optimum) -> list[str]:
