@@ -18,12 +18,42 @@ from tools.page import page_notebook
 ROOT = Path(__file__).parents[1]
 BOOK = Book(ROOT)
 
-# Edits of what a reader sees, by page. The first ones together make a sentence false.
+# What a reader may change on a page: another power, other seeds, 20 bins, another network, other
+# temperatures, fewer epochs. Together they make at least one sentence of it false.
 EDITS = {
     "what-calibration-means": [
         ("bold = push(chance, 2)", "bold = push(chance, 0.8)"),
         ("correct, n_bins=10)", "correct, n_bins=20)"),
         ("default_rng(seed=0)", "default_rng(seed=7)"),
+    ],
+    "ece-and-mce": [
+        (
+            'load_record("lenet5-cifar100", "test")',
+            'load_record("resnet34-cifar100", "validation")',
+        ),
+        ("odd, n_bins=10)", "odd, n_bins=20)"),
+        ("default_rng(seed=0)", "default_rng(seed=7)"),
+    ],
+    "why-networks-are-overconfident": [
+        ('"LeNet-5": load_record("lenet5-', '"LeNet-5": load_record("resnet34-'),
+        ('judge(records["depth"], 8, 56,', 'judge(records["depth"], 14, 32,'),
+        ("weight_decay, epochs=150, seed=0", "weight_decay, epochs=5, seed=3"),
+    ],
+    "repairing-two-classes": [
+        ("three_sets(odd, seed=0)", "three_sets(odd, seed=3)"),
+        ("for seed in range(20)", "for seed in range(3)"),
+        ("labels, n_bins=10)", "labels, n_bins=20)"),
+    ],
+    "repairing-many-classes": [
+        ('"resnet34-cifar100", "lenet5-cifar100"', '"lenet5-cifar100", "resnet34-cifar100"'),
+        ("for T in [0.2, 1.0, 5.0]", "for T in [0.01, 3.0]"),
+        ("for seed in range(10)", "for seed in range(2)"),
+    ],
+    "resnet34-lab": [
+        ('load_record("resnet34-cifar100", "test")', 'load_record("lenet5-cifar100", "test")'),
+        ("n_bins = 15", "n_bins = 20"),
+        ("epochs = 30", "epochs = 1"),
+        ("temperatures = [0.5, 1.0, 1.5, 2.0]", "temperatures = [0.1, 1.0, 10.0]"),
     ],
 }
 
