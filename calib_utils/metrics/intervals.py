@@ -24,7 +24,9 @@ __all__ = ["calibration_error_interval"]
 
 _DRAWS = 2_000  # of the noise: what they add to the ends is small beside the interval
 _SLIP = 0.005  # the chance that some bin without a clear gap is taken for one that has it
-_HALVINGS = 30  # of the range of the upper end
+_LUCK = NormalDist().cdf(-1)  # a calibrated network shows a lower ECE this often
+_ADDED = 2  # samples of a calibrated network, in the spread of each bin
+_HALVINGS = 17  # of the range of the upper end: to a hundred thousandth
 
 
 def calibration_error_interval(
@@ -46,7 +48,8 @@ def calibration_error_interval(
 
     Upper end: the largest error such that an ECE as low as the one seen has a chance of
     (1 - level) / 2, if the error is spread over the bins in proportion to their noise, which
-    hides it best. Lower end: the ECE less the noise that may be in it; the noise counts as such,
+    hides it best; an ECE lower than the 16 % point of a calibrated network's counts as that
+    point. Lower end: the ECE less the noise that may be in it; the noise counts as such,
     without the absolute value, in the bins whose gap is clear.
 
     Args:
@@ -64,6 +67,9 @@ def calibration_error_interval(
     Raises:
         ValueError: for bad input.
 
+    Source for the treatment of a lucky sample: Cowan, Cranmer, Gross, Vitells 2011,
+    "Power-Constrained Limits", arXiv:1105.3166.
+
     Example:
         >>> rng = np.random.default_rng(0)
         >>> p = rng.random(5_000)
@@ -74,32 +80,45 @@ def calibration_error_interval(
     if not 0 < level < 0.99:
         raise ValueError(f"level: expected a number above 0 and below 0.99, found {level!r}")
     confidences, correct = confidence_and_correct(probs, labels)
-    excess, deviation = _noise(confidences, correct, check_n_bins(n_bins), strategy, probs)
+    excess, measured, cautious = _noise(
+        confidences, correct, check_n_bins(n_bins), strategy, dtype_name(probs)
+    )
     ece = float(mean_excess(excess, 1))
-    noise = np.random.default_rng(seed).standard_normal((_DRAWS, len(excess))) * deviation
+    noise = np.random.default_rng(seed).standard_normal((_DRAWS, len(excess)))
     tail = (1 - level) / 2
-    low = ece - np.quantile(_too_high(excess, deviation, noise), 1 - tail + _SLIP)
-    return max(0.0, float(low)), _highest(ece, deviation, noise, tail)
+    low = ece - np.quantile(_too_high(excess, cautious, noise), 1 - tail + _SLIP)
+    # Where bins are many, the noise lifts the ECE: too large a guess of it, and the end is too
+    # low. Where they are few, too small a guess makes it so.
+    high = max(_highest(ece, deviation, noise, tail) for deviation in (measured, cautious))
+    return max(0.0, float(low)), high
 
 
 def _noise(
-    confidences: np.ndarray, correct: np.ndarray, n_bins: int, strategy: str, probs: Any
-) -> tuple[np.ndarray, np.ndarray]:
-    """Of each bin that holds samples: the mean excess over all n, and its standard deviation."""
-    _, index = place_in_bins(confidences, n_bins, strategy, dtype_name(probs))
-    counts, right, confidence = sums(index, confidences, correct, n_bins)
-    differences = confidences.astype(np.float64) - correct
-    squares = np.bincount(index, differences**2, minlength=n_bins)
+    confidences: np.ndarray, correct: np.ndarray, n_bins: int, strategy: str, dtype: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each bin that holds samples: its mean excess over all n, and two standard deviations.
+
+    The first is that of the samples, to which two more are added that spread as those of a
+    calibrated network do: a few samples show their own spread badly. For the second four are
+    added, two of them as wrong as can be: where all answers are right, the next need not be.
+    """
+    _, index = place_in_bins(confidences, n_bins, strategy, dtype)
+    values = confidences.astype(np.float64)
+    counts, right, promised = sums(index, confidences, correct, n_bins)
+    squares = np.bincount(index, (values - correct) ** 2, minlength=n_bins)
+    promised_squares = np.bincount(index, values * (1 - values), minlength=n_bins)
     full = counts > 0
     counts, right, squares = counts[full], right[full], squares[full]
-    means = (confidence[full] - right) / counts
-    # Where all are right, or all wrong, the samples show no spread: never less than that of a
-    # frequency with two right and two wrong answers more.
-    frequency = (right + 2) / (counts + 4)
-    within = np.maximum(squares / counts - means**2, frequency * (1 - frequency))
-    n, share = len(confidences), counts / len(confidences)
-    variance = share * (within + means**2 * (1 - share)) / n
-    return share * means, np.sqrt(variance)
+    means = (promised[full] - right) / counts
+    around_mean = np.maximum(squares - counts * means**2, 0)
+    added = _ADDED * np.maximum(promised_squares[full] / counts, 0)
+    measured = (around_mean + added) / (counts - 1 + _ADDED)
+    cautious = (around_mean + 2) / (counts + 4)
+    n, share = len(values), counts / len(values)
+    # How many of the next n samples fall into the bin is chance, too.
+    of_share = means**2 * (1 - share)
+    deviations = (np.sqrt(share * (within + of_share) / n) for within in (measured, cautious))
+    return share * means, *deviations
 
 
 def _too_high(excess: np.ndarray, deviation: np.ndarray, noise: np.ndarray) -> np.ndarray:
@@ -109,12 +128,20 @@ def _too_high(excess: np.ndarray, deviation: np.ndarray, noise: np.ndarray) -> n
     the noise itself, up to that sign.
     """
     clear = np.abs(excess) > 2 * NormalDist().inv_cdf(1 - _SLIP / (2 * len(excess))) * deviation
-    return np.asarray(np.where(clear, noise, np.abs(noise)).sum(axis=1))
+    return np.asarray(np.where(clear, noise, np.abs(noise)) @ deviation)
 
 
 def _highest(ece: float, deviation: np.ndarray, noise: np.ndarray, tail: float) -> float:
-    """The largest error at which so low an ECE has a chance of ``tail``."""
+    """The largest error at which so low an ECE has a chance of ``tail``.
+
+    An ECE lower than that of most calibrated networks is luck, not a sign of being better than
+    calibrated: it counts as the 16 % point of theirs, so that luck makes no interval empty.
+    """
+    if not deviation.any():  # all confidences are 0 or 1, and all that they say comes true
+        return ece
     shares = deviation / deviation.sum()
+    noise = noise * deviation
+    ece = max(ece, np.quantile(np.abs(noise).sum(axis=1), _LUCK))
     low, high = 0.0, 1.0
     for _ in range(_HALVINGS):
         error = (low + high) / 2
