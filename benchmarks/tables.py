@@ -223,7 +223,8 @@ def coverage(results: dict[str, Any]) -> str:
     parts = [
         machine(results, results["date"]),
         f"{results['sets']:,} sets a cell (seed {results['seed']}), {results['repeats']:,} samples "
-        f"a bootstrap; confidences of {results['predictions']}, {results['bins']} bins of equal "
+        f"a bootstrap; confidences of {results['predictions']}, rounded to a few "
+        f"numbers in each of {results['bins']} bins of equal "
         f"width. Each interval is to hold the error in {100 * results['level']:g}"
         "\N{NO-BREAK SPACE}% of the sets; in brackets stands its mean width, in points.",
     ]
@@ -260,10 +261,10 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         "How often does an interval contain the calibration error of the network? Here it is "
         "known: an answer of confidence c is right with chance c - b c (1 - c), and b sets the "
         f"error. {OURS} has `calibration_error_interval`. The percentile bootstrap takes the "
-        "middle of the errors of drawn samples (`expected_calibration_interval`), the basic one mirrors "
-        "it at the ECE, and BCa (Efron 1987) corrects it for bias and acceleration. The triangle "
-        "inequality takes the ECE, and to both sides the 95\N{NO-BREAK SPACE}% point of the noise "
-        "summed over all bins.",
+        "middle of the errors of drawn samples (`expected_calibration_interval`), the basic one "
+        "mirrors it at the ECE, and BCa (Efron 1987) corrects it for bias and acceleration. The "
+        "triangle inequality takes the ECE, and to both sides the 95\N{NO-BREAK SPACE}% point of "
+        "the noise summed over all bins.",
         coverage,
     ),
     "recalibration": (
