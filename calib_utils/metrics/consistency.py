@@ -7,6 +7,7 @@ above that says anything.
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -162,6 +163,44 @@ def _drawn_errors(
         if len(chances):
             total += np.abs(_drawn_sums(chances, draws, rng) - chances.sum())
     return total / len(values)
+
+
+def consistency_limits(
+    confidences: np.ndarray, n_bins: int, strategy: str, dtype: str, level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Between which accuracies each bin of a calibrated network lies, by its own chance.
+
+    Args:
+        confidences: (N,), checked, or probabilities of the positive class.
+        n_bins: how many bins, M.
+        strategy: "uniform" or "quantile".
+        dtype: the type in which the confidences came.
+        level: the chance that the accuracy of a bin lies within its limits, or on them, is at
+            least this.
+
+    Returns:
+        The lower and the upper limits, each (M,); NaN where the bin is empty.
+
+    Source: Bröcker, Smith 2007, "Increasing the Reliability of Reliability Diagrams".
+    """
+    _, index = place_in_bins(confidences, n_bins, strategy, dtype)
+    values = np.minimum(confidences.astype(np.float64), 1)
+    limits = np.full((2, n_bins), np.nan)
+    tails = (1 - level) / 2, (1 + level) / 2
+    for m in np.unique(index):
+        chances = values[index == m]
+        limits[:, m] = _sum_quantiles(chances, tails) / len(chances)
+    return limits[0], limits[1]
+
+
+def _sum_quantiles(chances: np.ndarray, tails: tuple[float, float]) -> np.ndarray:
+    """Of how many of independent answers are right, answer i with chance i."""
+    variance = float(chances @ (1 - chances))
+    if variance > _NORMAL_FROM:
+        normal = NormalDist(chances.sum(), variance**0.5)
+        return np.array([normal.inv_cdf(tail) for tail in tails])
+    first, probabilities = poisson_binomial(chances)
+    return first + np.searchsorted(np.cumsum(probabilities), tails)
 
 
 def _drawn_sums(chances: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
