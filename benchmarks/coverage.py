@@ -5,9 +5,9 @@
 draws test sets with a known calibration error, and writes to
 ``benchmarks/results/coverage.json`` how often each interval contains it, and how wide it is. The
 confidences are those of a network of the course, rounded to a few numbers in each bin: so whole
-bootstrap samples are drawn as counts of equal samples, exactly. Ends of the basic bootstrap may
-lie below 0 and stay there: cut at 0, they would hold an error of 0 that they miss. An answer of confidence c is
-right with chance c - b c (1 - c); b sets the error.
+bootstrap samples are drawn as counts of equal samples, exactly. An answer of confidence c is
+right with chance c - b c (1 - c); b sets the error. Ends of the basic bootstrap may lie below 0
+and stay there: cut at 0, they would hold an error of 0 that they miss.
 """
 
 from __future__ import annotations

@@ -42,8 +42,9 @@ def calibration_error_interval(
 
     The error is that of the network on all samples that there could be, in the bins of this
     sample: the mean over the bins of the distance between confidence and accuracy. In repeated
-    samples the interval holds it at least as often as ``level`` says, also where the network is
-    calibrated, and the error 0: see the benchmark of coverage. It speaks about the choice of the
+    samples, in all cases that were tried, the interval holds it as often as ``level`` says, and
+    often more, also where the network is calibrated, and the error 0: see the benchmark of
+    coverage. It speaks about the choice of the
     samples, not about another training run.
 
     Upper end: the largest error such that an ECE as low as the one seen has a chance of
