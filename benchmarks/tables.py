@@ -215,6 +215,38 @@ def as_good(loss: float | str, than: float | str) -> bool:
     return loss <= than + SAME_NLL
 
 
+def coverage(results: dict[str, Any]) -> str:
+    """How often each interval holds the calibration error, by number of samples."""
+    rows = results["rows"]
+    errors = list(dict.fromkeys(row["error"] for row in rows))
+    names = list(dict.fromkeys(row["name"] for row in rows))
+    parts = [
+        machine(results, results["date"]),
+        f"{results['sets']:,} sets a cell (seed {results['seed']}), {results['repeats']:,} samples "
+        f"a bootstrap; confidences of {results['predictions']}, rounded to a few "
+        f"numbers in each of {results['bins']} bins of equal "
+        f"width. Each interval is to hold the error in {100 * results['level']:g}"
+        "\N{NO-BREAK SPACE}% of the sets; in brackets stands its mean width, in points.",
+    ]
+    for n in dict.fromkeys(row["n"] for row in rows):
+        of = {(row["name"], row["error"]): row for row in rows if row["n"] == n}
+        parts += [
+            f"### {n:,} samples",
+            table(
+                ["interval", *(f"error {100 * error:g}\N{NO-BREAK SPACE}%" for error in errors)],
+                ([name, *(coverage_cell(of[name, error]) for error in errors)] for name in names),
+            ),
+        ]
+    lowest = {name: min(row["coverage"] for row in rows if row["name"] == name) for name in names}
+    read = (f"{name} {100 * found:.1f}\N{NO-BREAK SPACE}%" for name, found in lowest.items())
+    parts.append(f"The lowest coverage of each in all these tables: {', '.join(read)}.")
+    return "\n\n".join(parts)
+
+
+def coverage_cell(row: dict) -> str:
+    return f"{100 * row['coverage']:.1f}\N{NO-BREAK SPACE}% ({100 * row['width']:.1f})"
+
+
 SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "ece": (
         "The expected calibration error",
@@ -223,6 +255,17 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         "over the array; for the stream in batches, where the metric is updated batch by batch, "
         f"it is to {OURS}.",
         ece,
+    ),
+    "coverage": (
+        "The interval of the calibration error",
+        "How often does an interval contain the calibration error of the network? Here it is "
+        "known: an answer of confidence c is right with chance c - b c (1 - c), and b sets the "
+        f"error. {OURS} has `calibration_error_interval`. The percentile bootstrap takes the "
+        "middle of the errors of drawn samples (`expected_calibration_interval`), the basic one "
+        "mirrors it at the ECE, and BCa (Efron 1987) corrects it for bias and acceleration. The "
+        "triangle inequality takes the ECE, and to both sides the 95\N{NO-BREAK SPACE}% point of "
+        "the noise summed over all bins.",
+        coverage,
     ),
     "recalibration": (
         "Fitting the recalibrators",

@@ -78,6 +78,40 @@ def test_equal_mass_bins_are_drawn_at_their_edges(overconfident):
     )
 
 
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_bars_of_consistency_hold_the_accuracies_of_calibrated_networks(strategy):
+    rng = np.random.default_rng(0)
+    probs = rng.uniform(0.3, 1, 600)
+    labels = (rng.random(600) < probs).astype(int)
+    plain = plots.reliability_diagram(probs, labels, n_bins=10, strategy=strategy)
+    assert len(plain.ax.collections) == 0
+    drawn = plots.reliability_diagram(probs, labels, n_bins=10, strategy=strategy, consistency=0.9)
+    bars = np.array(drawn.ax.collections[0].get_segments())  # (bars, 2 ends, x and y)
+    full = drawn.bins.counts > 0
+    assert bars[:, 0, 0] == pytest.approx((drawn.bins.edges[:-1] + drawn.bins.edges[1:])[full] / 2)
+    inside = []
+    for _ in range(400):
+        again = (rng.random(600) < probs).astype(int)
+        accuracy = metrics.reliability_bins(probs, again, 10, strategy).accuracy[full]
+        inside.append((bars[:, 0, 1] - 1e-9 <= accuracy) & (accuracy <= bars[:, 1, 1] + 1e-9))
+    # Numbers of right answers are whole: so a bar holds 90 % or somewhat more.
+    assert (np.mean(inside, axis=0) > 0.86).all()
+    assert np.mean(inside) < 0.96
+
+
+def test_bars_of_consistency_of_large_bins_are_normal():
+    probs = np.full(10_000, 0.5)
+    drawn = plots.reliability_diagram(probs, np.arange(10_000) % 2, n_bins=2, consistency=0.95)
+    ends = drawn.ax.collections[0].get_segments()[0][:, 1]
+    assert ends == pytest.approx([0.5 - 1.96 * 0.005, 0.5 + 1.96 * 0.005], abs=1e-5)
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, float("nan")])
+def test_a_level_of_consistency_is_a_share(level, overconfident):
+    with pytest.raises(ValueError, match=r"^consistency: expected a number between 0 and 1"):
+        plots.reliability_diagram(*overconfident, consistency=level)
+
+
 def test_histogram_shares_sum_to_one_and_the_lines_are_the_means(overconfident):
     probs, labels = overconfident
     drawn = plots.confidence_histogram(probs, labels)

@@ -39,6 +39,27 @@ ECE = {
 }
 
 
+def cell(name, n, error, coverage, width):
+    return {"name": name, "n": n, "error": error, "coverage": coverage, "width": width}
+
+
+COVERAGE = {
+    **{"bins": 15, "level": 0.95, "sets": 300, "repeats": 1_000, "seed": 4},
+    **{"cpu": "A processor", "threads": 1, "versions": {"numpy": "9.9"}, "date": "2001-02-03"},
+    "predictions": "a network",
+    "rows": [
+        cell("calib_utils", 500, 0.0, 0.99, 0.0712),
+        cell("a bootstrap", 500, 0.0, 0.0, 0.05),
+        cell("calib_utils", 500, 0.009, 0.97, 0.0712),
+        cell("a bootstrap", 500, 0.009, 0.203, 0.05),
+        cell("calib_utils", 10_000, 0.0, 0.963, 0.0161),
+        cell("a bootstrap", 10_000, 0.0, 0.1, 0.014),
+        cell("calib_utils", 10_000, 0.009, 1.0, 0.0161),
+        cell("a bootstrap", 10_000, 0.009, 0.94, 0.014),
+    ],
+}
+
+
 def fit(library, method="vector", **found):
     return {"method": method, "library": library, "n": 5000, "k": 100, **found}
 
@@ -104,6 +125,19 @@ def test_ece(tmp_path):
     assert "slow peer takes 3,500 times as long as calib_utils" in text
     assert "quick peer takes 0.25 of the time of calib_utils" in text
     assert "one pass over the array (sum) takes" not in text
+
+
+def test_coverage(tmp_path):
+    text = page(tmp_path, coverage=COVERAGE).replace("\N{NO-BREAK SPACE}", " ")
+    assert "Measured on: A processor, 1 thread, 2001-02-03. numpy 9.9." in text
+    assert "300 sets a cell (seed 4), 1,000 samples a bootstrap; confidences of a network" in text
+    assert "is to hold the error in 95 % of the sets" in text
+    few, many = text.split("### 500 samples")[1].split("### 10,000 samples")
+    assert "| interval | error 0 % | error 0.9 % |" in few
+    assert "| calib_utils | 99.0 % (7.1) | 97.0 % (7.1) |" in few
+    assert "| a bootstrap | 0.0 % (5.0) | 20.3 % (5.0) |" in few
+    assert "| calib_utils | 96.3 % (1.6) | 100.0 % (1.6) |" in many
+    assert "in all these tables: calib_utils 96.3 %, a bootstrap 0.0 %." in text
 
 
 def test_recalibration(tmp_path):

@@ -20,8 +20,15 @@ from calib_utils.metrics.calibration import (
     expected_calibration_error,
     maximum_calibration_error,
 )
+from calib_utils.metrics.consistency import (
+    CalibrationFloor,
+    CalibrationTest,
+    calibration_error_floor,
+    calibration_test,
+)
 from calib_utils.metrics.debiased import debiased_calibration_error
 from calib_utils.metrics.decomposition import BrierDecomposition, brier_decomposition
+from calib_utils.metrics.intervals import calibration_error_interval
 from calib_utils.metrics.resampling import expected_calibration_interval
 from calib_utils.metrics.scores import accuracy, brier_score, negative_log_likelihood
 from calib_utils.metrics.smooth import smooth_calibration_error
@@ -30,10 +37,15 @@ from calib_utils.metrics.streaming import CalibrationError
 __all__ = [
     "BrierDecomposition",
     "CalibrationError",
+    "CalibrationFloor",
+    "CalibrationTest",
     "ReliabilityBins",
     "accuracy",
     "brier_decomposition",
     "brier_score",
+    "calibration_error_floor",
+    "calibration_error_interval",
+    "calibration_test",
     "classwise_calibration_error",
     "debiased_calibration_error",
     "expected_calibration_error",

@@ -19,6 +19,11 @@ class BrierDecomposition(NamedTuple):
         resolution: 0 to ``uncertainty``; how far the recalibrated forecasts lie from their
             mean, as a mean square. It is also called discrimination.
         uncertainty: 0 to 1/4; the score of a forecast that always gives the base rate.
+
+    Example:
+        >>> parts = BrierDecomposition(0.0625, 0.125, 0.25)
+        >>> parts.miscalibration - parts.resolution + parts.uncertainty
+        0.1875
     """
 
     miscalibration: float

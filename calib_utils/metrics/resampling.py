@@ -23,12 +23,16 @@ def expected_calibration_interval(
     repeats: int = 1000,
     seed: int = 0,
 ) -> tuple[float, float]:
-    """Between which numbers the ECE lies, had other samples been drawn: a bootstrap interval.
+    """The percentile bootstrap interval of the ECE: where it does not hold, see below.
 
     Whole samples are drawn with replacement, as many as there are, and the ECE is computed,
     ``repeats`` times over; the interval holds the middle ones. It speaks about the choice of
-    the samples, not about another training run. A drawn set is noisier than the set itself,
-    and noise adds to the ECE: so the interval of a small ECE reaches further up than down.
+    the samples, not about another training run.
+
+    A drawn set is noisier than the set itself, and noise adds to the ECE: so the interval lies
+    too high. It does not hold the error of a network that is calibrated, or nearly so: of a
+    small error it seldom or never contains the truth. Use `calibration_error_interval`, which
+    does; the benchmark of coverage shows both.
 
     Args:
         probs: (N, K), or (N,) for the positive class.

@@ -9,8 +9,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
+from calib_utils._arrays import dtype_name
+from calib_utils._checks import check_confidences
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
 from calib_utils.metrics.bins import expected_gap
+from calib_utils.metrics.consistency import consistency_limits
 
 __all__ = [
     "ConfidenceHistogram",
@@ -80,6 +83,7 @@ def reliability_diagram(
     strategy: str = "uniform",
     min_count: int = 0,
     counts: bool = True,
+    consistency: float | None = None,
     ax: Axes | None = None,
 ) -> ReliabilityDiagram:
     """Accuracy of each confidence bin, and its gap to the mean confidence of that bin.
@@ -98,15 +102,20 @@ def reliability_diagram(
         min_count: bins with fewer samples are drawn pale, since their bars are noise.
         counts: whether the bars of the strip have their numbers: too small to read in a diagram
             that is one of several.
+        consistency: if given, such as 0.95, each bin gets a bar of consistency: between its ends
+            the accuracy of a calibrated network with these confidences lies, for each bin with
+            this chance. A bar of accuracy that ends outside is more than noise.
         ax: where to draw; new axes by default.
 
     Returns:
         The axes and the numbers in them.
 
     Raises:
-        ValueError: if ``probs``, ``labels``, ``n_bins`` or ``strategy`` are not valid.
+        ValueError: if ``probs``, ``labels``, ``n_bins``, ``strategy`` or ``consistency`` are not
+            valid.
 
-    Source: Guo et al. 2017, figure 1; DeGroot and Fienberg 1983.
+    Source: Guo et al. 2017, figure 1; DeGroot and Fienberg 1983; for the bars of consistency
+    Bröcker and Smith 2007.
 
     Example:
         >>> drawn = reliability_diagram([[0.8, 0.2]] * 10, labels=[0] * 6 + [1] * 4)
@@ -114,6 +123,10 @@ def reliability_diagram(
         0.2
         >>> drawn.ax.figure.savefig("reliability.svg")  # doctest: +SKIP
     """
+    if consistency is not None and not 0 < consistency < 1:
+        raise ValueError(
+            f"consistency: expected a number between 0 and 1, found {consistency!r}; try 0.95"
+        )
     confidences, correct = top_label(probs, labels)
     bins = _as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
     ece = expected_gap(bins)
@@ -148,6 +161,12 @@ def reliability_diagram(
             linewidth=0.8,
             label="Gap" if alpha == 1.0 else None,
         )
+    if consistency is not None:
+        values, dtype = check_confidences(confidences), dtype_name(probs)
+        low, high = consistency_limits(values, n_bins, strategy, dtype, consistency)
+        centres = (left + width / 2)[full]
+        label = f"Calibrated, {100 * consistency:g} %"
+        ax.vlines(centres, low[full], high[full], color="black", linewidth=2, label=label)
     ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1.2, label="Perfect calibration")
     ax.set(
         xlim=(0, 1),

@@ -1,0 +1,254 @@
+"""What a calibrated network would show on as many samples, and whether a network may be one.
+
+Draw each answer right with the probability that its confidence promises: that is a calibrated
+network with the same confidences. Its ECE is not 0, as samples are finitely many. Only an ECE
+above that says anything.
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calib_utils._arrays import dtype_name
+from calib_utils._checks import check_count, check_n_bins, float_scores
+from calib_utils.metrics.bins import confidence_and_correct, edges_and_index, mean_excess
+
+__all__ = ["CalibrationFloor", "CalibrationTest", "calibration_error_floor", "calibration_test"]
+
+_NORMAL_FROM = 400.0  # variance of the number right in a bin
+_BLOCK = 4096  # samples at a time
+
+
+class CalibrationFloor(NamedTuple):
+    """The ECE of a calibrated network on as many samples.
+
+    Attributes:
+        mean: its mean over samples, 0 to 1.
+        high: its 95 % point: a calibrated network exceeds it once in twenty.
+
+    Example:
+        >>> floor = CalibrationFloor(mean=0.011, high=0.016)
+        >>> 0.07 > floor.high
+        True
+    """
+
+    mean: float
+    high: float
+
+
+class CalibrationTest(NamedTuple):
+    """Whether a network may be calibrated.
+
+    Attributes:
+        p_value: the chance that a calibrated network shows an ECE as large, above 0 to 1.
+        z: Spiegelhalter's statistic: standard normal for a calibrated network; of confidences
+            above one half, positive where they are too high.
+
+    Example:
+        >>> found = CalibrationTest(p_value=0.4, z=0.3)
+        >>> found.p_value < 0.05
+        False
+    """
+
+    p_value: float
+    z: float
+
+
+def calibration_error_floor(
+    probs: Any, n_bins: int = 15, *, strategy: str = "uniform", draws: int = 1000, seed: int = 0
+) -> CalibrationFloor:
+    """What ECE a perfectly calibrated network with the same confidences would show.
+
+    In each bin the number of right answers is drawn: a sum of independent answers, each right
+    with its own confidence. That is no binomial, as the confidences in a bin differ: the sum is
+    drawn from its own distribution, the Poisson binomial, whose probabilities are exact to
+    about 1e-12. Where its variance is above 400, a normal number of the same mean and variance
+    is drawn instead.
+
+    Args:
+        probs: (N, K), or (N,) for the positive class.
+        n_bins: how many bins, M.
+        strategy: "uniform" or "quantile", as in `reliability_bins`.
+        draws: how many sets of answers are drawn.
+        seed: of the draws; the same seed gives the same floor.
+
+    Returns:
+        The mean and the 95 % point of the drawn errors.
+
+    Raises:
+        ValueError: for bad input.
+
+    Sources: Bröcker, Smith 2007, "Increasing the Reliability of Reliability Diagrams";
+    Vaicenavicius et al. 2019, "Evaluating model calibration in classification", section 5.
+
+    Example:
+        >>> import numpy as np
+        >>> floor = calibration_error_floor(np.random.default_rng(0).random(1_000))
+        >>> floor.mean > 0.03, floor.high > floor.mean
+        (True, True)
+    """
+    n_bins = check_n_bins(n_bins)
+    draws = check_count(draws, "draws", "1000 is usual")
+    n = len(float_scores(probs, "probs"))
+    confidences, _ = confidence_and_correct(probs, np.zeros(n, np.int64))  # any labels will do
+    drawn = _drawn_errors(confidences, n_bins, strategy, dtype_name(probs), draws, seed)
+    return CalibrationFloor(float(drawn.mean()), float(np.quantile(drawn, 0.95)))
+
+
+def calibration_test(
+    probs: Any,
+    labels: Any,
+    n_bins: int = 15,
+    *,
+    strategy: str = "uniform",
+    draws: int = 1000,
+    seed: int = 0,
+) -> CalibrationTest:
+    """Test whether predictions are calibrated: by their ECE, and by Spiegelhalter's z.
+
+    The ECE is compared with those of drawn answers, as in `calibration_error_floor`: it finds
+    gaps of any kind that the bins can show. z needs no bins: it compares the Brier score of the
+    confidences with its mean for a calibrated network, sum (y - c)(1 - 2c) over the root of
+    sum c (1 - c)(1 - 2c)^2; too high in one place and too low in another may cancel.
+
+    Args:
+        probs: (N, K): the confidence in the predicted class is tested; or (N,) for the positive
+            class: its probability is.
+        labels: (N,), integers from 0 to K - 1.
+        n_bins: how many bins, M.
+        strategy: "uniform" or "quantile", as in `reliability_bins`.
+        draws: how many sets of answers are drawn; the p-value is at least 1 / (draws + 1).
+        seed: of the draws; the same seed gives the same p-value.
+
+    Returns:
+        The p-value of the ECE, and z; z is infinite if what is certain does not come true and
+        nothing else has a spread.
+
+    Raises:
+        ValueError: for bad input.
+
+    Sources: Vaicenavicius et al. 2019, section 5; Spiegelhalter 1986, "Probabilistic prediction
+    in patient management and clinical trials".
+
+    Example:
+        >>> import numpy as np
+        >>> p = np.random.default_rng(0).uniform(0.5, 1, 1_000)
+        >>> bold = calibration_test(p, (np.random.default_rng(1).random(1_000) < p**2).astype(int))
+        >>> bold.p_value < 0.01, bold.z > 5
+        (True, True)
+    """
+    n_bins = check_n_bins(n_bins)
+    draws = check_count(draws, "draws", "1000 is usual")
+    confidences, correct = confidence_and_correct(probs, labels)
+    dtype = dtype_name(probs)
+    drawn = _drawn_errors(confidences, n_bins, strategy, dtype, draws, seed)
+    values = np.minimum(confidences.astype(np.float64), 1)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype)
+    found = mean_excess(np.bincount(index, values - correct, minlength=n_bins), len(values))
+    # Sums in another order may differ in their last digits.
+    as_large = int((drawn >= found - 1e-12).sum())
+    return CalibrationTest((1 + as_large) / (1 + draws), _spiegelhalter(values, correct))
+
+
+def _spiegelhalter(values: np.ndarray, correct: np.ndarray) -> float:
+    weights = 1 - 2 * values
+    excess = float(weights @ (correct - values))
+    spread = float(np.sqrt(weights**2 @ (values * (1 - values))))
+    if spread > 0:
+        return excess / spread
+    return 0.0 if excess == 0 else float(np.copysign(np.inf, excess))
+
+
+def _drawn_errors(
+    confidences: np.ndarray, n_bins: int, strategy: str, dtype: str, draws: int, seed: int
+) -> np.ndarray:
+    """(draws,): the ECE of a calibrated network with these confidences, again and again."""
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype)
+    values = np.minimum(confidences.astype(np.float64), 1)  # rounded rows may exceed 1
+    rng = np.random.default_rng(seed)
+    total = np.zeros(draws)
+    bounds = np.cumsum(np.bincount(index, minlength=n_bins))[:-1]
+    for chances in np.split(values[np.argsort(index, kind="stable")], bounds):
+        if len(chances):
+            total += np.abs(_drawn_sums(chances, draws, rng) - chances.sum())
+    return total / len(values)
+
+
+def consistency_limits(
+    confidences: np.ndarray, n_bins: int, strategy: str, dtype: str, level: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Between which accuracies each bin of a calibrated network lies, by its own chance.
+
+    Args:
+        confidences: (N,), checked, or probabilities of the positive class.
+        n_bins: how many bins, M.
+        strategy: "uniform" or "quantile".
+        dtype: the type in which the confidences came.
+        level: the chance that the accuracy of a bin lies within its limits, or on them, is at
+            least this.
+
+    Returns:
+        The lower and the upper limits, each (M,); NaN where the bin is empty.
+
+    Source: Bröcker, Smith 2007, "Increasing the Reliability of Reliability Diagrams".
+    """
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype)
+    values = np.minimum(confidences.astype(np.float64), 1)
+    limits = np.full((2, n_bins), np.nan)
+    tails = (1 - level) / 2, (1 + level) / 2
+    for m in np.unique(index):
+        chances = values[index == m]
+        limits[:, m] = _sum_quantiles(chances, tails) / len(chances)
+    return limits[0], limits[1]
+
+
+def _sum_quantiles(chances: np.ndarray, tails: tuple[float, float]) -> np.ndarray:
+    """Of how many of independent answers are right, answer i with chance i."""
+    variance = float(chances @ (1 - chances))
+    if variance > _NORMAL_FROM:
+        normal = NormalDist(chances.sum(), variance**0.5)
+        return np.array([normal.inv_cdf(tail) for tail in tails])
+    first, probabilities = poisson_binomial(chances)
+    return first + np.searchsorted(np.cumsum(probabilities), tails)
+
+
+def _drawn_sums(chances: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
+    """Draws of how many of independent answers are right, answer i with chance i."""
+    variance = float(chances @ (1 - chances))
+    if variance > _NORMAL_FROM:
+        return rng.normal(chances.sum(), np.sqrt(variance), draws)
+    first, probabilities = poisson_binomial(chances)
+    cumulative = np.cumsum(probabilities)
+    return first + np.searchsorted(cumulative / cumulative[-1], rng.random(draws), side="right")
+
+
+def poisson_binomial(chances: np.ndarray) -> tuple[int, np.ndarray]:
+    """The distribution of how many of independent answers are right, answer i with chance i.
+
+    Only the numbers near the mean are listed: by Bernstein's inequality all others together
+    have a chance below 1e-12. On them the generating function at roots of unity, a product, is
+    transformed back.
+
+    Args:
+        chances: (k,), from 0 to 1.
+
+    Returns:
+        The first number listed, and the probabilities of it and those that follow.
+
+    Source: Hong 2013, "On computing the distribution function for the Poisson binomial
+    distribution", section 2.
+    """
+    deviation = float(np.sqrt(chances @ (1 - chances)))
+    reach = int(9 * deviation + 20)
+    length = min(2 * reach, len(chances)) + 1
+    roots = np.exp(-2j * np.pi * np.arange(length // 2 + 1) / length) - 1
+    product = np.ones(len(roots), complex)
+    for start in range(0, len(chances), _BLOCK):
+        block = chances[start : start + _BLOCK]
+        product *= np.multiply.reduce(1 + block[:, None] * roots, axis=0)
+    first = max(0, min(round(chances.sum()) - reach, len(chances) + 1 - length))
+    wrapped = np.maximum(np.fft.irfft(product, length), 0)
+    return first, wrapped[(first + np.arange(length)) % length]

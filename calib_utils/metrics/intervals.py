@@ -1,0 +1,154 @@
+"""Between which numbers the calibration error of a network lies, given finitely many samples.
+
+The ECE of a sample is a sum over bins of |S|, where S is the bin's mean excess of confidence over
+correctness, over all samples. S misses the true mu of its bin by noise of a known size, and the
+absolute value turns noise into error: where mu is small against the noise, |S| is too large. So
+the ECE is too high by an amount that depends on the truth, and a bootstrap, which adds noise
+once more, moves the interval the wrong way. Here each end is the answer to a question about the
+truth instead: how small, and how large, may the error be so that an ECE like the one that was
+seen is still no surprise?
+"""
+
+from __future__ import annotations
+
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from calib_utils._arrays import dtype_name
+from calib_utils._checks import check_n_bins
+from calib_utils.metrics.bins import confidence_and_correct, edges_and_index, mean_excess, sums
+
+__all__ = ["calibration_error_interval"]
+
+_DRAWS = 2_000  # of the noise: what they add to the ends is small beside the interval
+_SLIP = 0.005  # the chance that some bin without a clear gap is taken for one that has it
+_LUCK = NormalDist().cdf(-1)  # a calibrated network shows a lower ECE this often
+_ADDED = 2  # samples of a calibrated network, in the spread of each bin
+_HALVINGS = 17  # of the range of the upper end: to a hundred thousandth
+
+
+def calibration_error_interval(
+    probs: Any,
+    labels: Any,
+    n_bins: int = 15,
+    *,
+    level: float = 0.95,
+    strategy: str = "uniform",
+    seed: int = 0,
+) -> tuple[float, float]:
+    """An interval for the binned calibration error of the network, which its ECE estimates.
+
+    The error is that of the network on all samples that there could be, in the bins of this
+    sample: the mean over the bins of the distance between confidence and accuracy. In repeated
+    samples, in all cases that were tried, the interval holds it as often as ``level`` says, and
+    often more, also where the network is calibrated, and the error 0: see the benchmark of
+    coverage. It speaks about the choice of the
+    samples, not about another training run.
+
+    Upper end: the largest error such that an ECE as low as the one seen has a chance of
+    (1 - level) / 2, if the error is spread over the bins in proportion to their noise, which
+    hides it best; an ECE lower than the 16 % point of a calibrated network's counts as that
+    point. Lower end: the ECE less the noise that may be in it; the noise counts as such,
+    without the absolute value, in the bins whose gap is clear.
+
+    Args:
+        probs: (N, K), or (N,) for the positive class.
+        labels: (N,), integers from 0 to K - 1.
+        n_bins: how many bins, M.
+        level: how often the interval is to hold the error, above 0 and below 0.99.
+        strategy: "uniform" or "quantile", as in `reliability_bins`.
+        seed: of the draws of noise; the same seed gives the same interval.
+
+    Returns:
+        Its lower and its upper end, 0 to 1. The ECE itself may lie above the upper end, if it is
+        too high by more than that.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source for the treatment of a lucky sample: Cowan, Cranmer, Gross, Vitells 2011,
+    "Power-Constrained Limits", arXiv:1105.3166.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.random(5_000)
+        >>> low, high = calibration_error_interval(p, (rng.random(5_000) < p).astype(int))
+        >>> low, high < 0.03
+        (0.0, True)
+    """
+    if not 0 < level < 0.99:
+        raise ValueError(f"level: expected a number above 0 and below 0.99, found {level!r}")
+    confidences, correct = confidence_and_correct(probs, labels)
+    excess, measured, cautious = _noise(
+        confidences, correct, check_n_bins(n_bins), strategy, dtype_name(probs)
+    )
+    ece = float(mean_excess(excess, 1))
+    noise = np.random.default_rng(seed).standard_normal((_DRAWS, len(excess)))
+    tail = (1 - level) / 2
+    low = ece - np.quantile(_too_high(excess, cautious, noise), 1 - tail + _SLIP)
+    # Where bins are many, the noise lifts the ECE: too large a guess of it, and the end is too
+    # low. Where they are few, too small a guess makes it so.
+    high = max(_highest(ece, deviation, noise, tail) for deviation in (measured, cautious))
+    return max(0.0, float(low)), high
+
+
+def _noise(
+    confidences: np.ndarray, correct: np.ndarray, n_bins: int, strategy: str, dtype: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each bin that holds samples: its mean excess over all n, and two standard deviations.
+
+    The first is that of the samples, to which two more are added that spread as those of a
+    calibrated network do: a few samples show their own spread badly. For the second four are
+    added, two of them as wrong as can be: where all answers are right, the next need not be.
+    """
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype)
+    values = confidences.astype(np.float64)
+    counts, right, promised = sums(index, confidences, correct, n_bins)
+    squares = np.bincount(index, (values - correct) ** 2, minlength=n_bins)
+    promised_squares = np.bincount(index, values * (1 - values), minlength=n_bins)
+    full = counts > 0
+    counts, right, squares = counts[full], right[full], squares[full]
+    means = (promised[full] - right) / counts
+    around_mean = np.maximum(squares - counts * means**2, 0)
+    added = _ADDED * np.maximum(promised_squares[full] / counts, 0)
+    measured = (around_mean + added) / (counts - 1 + _ADDED)
+    cautious = (around_mean + 2) / (counts + 4)
+    n, share = len(values), counts / len(values)
+    # How many of the next n samples fall into the bin is chance, too.
+    of_share = means**2 * (1 - share)
+    deviations = (np.sqrt(share * (within + of_share) / n) for within in (measured, cautious))
+    return share * means, *deviations
+
+
+def _too_high(excess: np.ndarray, deviation: np.ndarray, noise: np.ndarray) -> np.ndarray:
+    """Draws of a number that the ECE is not further above the truth than.
+
+    |mu + noise| - |mu| is at most |noise|; and where mu is so large that its sign is clear, it is
+    the noise itself, up to that sign.
+    """
+    clear = np.abs(excess) > 2 * NormalDist().inv_cdf(1 - _SLIP / (2 * len(excess))) * deviation
+    return np.asarray(np.where(clear, noise, np.abs(noise)) @ deviation)
+
+
+def _highest(ece: float, deviation: np.ndarray, noise: np.ndarray, tail: float) -> float:
+    """The largest error at which so low an ECE has a chance of ``tail``.
+
+    An ECE lower than that of most calibrated networks is luck, not a sign of being better than
+    calibrated: it counts as the 16 % point of theirs, so that luck makes no interval empty.
+    """
+    if not deviation.any():  # all confidences are 0 or 1, and all that they say comes true
+        return ece
+    shares = deviation / deviation.sum()
+    noise = noise * deviation
+    ece = max(ece, np.quantile(np.abs(noise).sum(axis=1), _LUCK))
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        error = (low + high) / 2
+        if np.quantile(np.abs(error * shares + noise).sum(axis=1), tail) > ece:
+            high = error
+        else:
+            low = error
+    return high

@@ -1,0 +1,167 @@
+"""The floor of the ECE and the tests of calibration, against plain draws and theory."""
+
+import doctest
+import math
+
+import numpy as np
+import pytest
+import torch
+
+from calib_utils.metrics import (
+    brier_score,
+    calibration_error_floor,
+    calibration_test,
+    consistency,
+    expected_calibration_error,
+)
+
+RNG = np.random.default_rng(0)
+UNEQUAL = RNG.beta(4, 1, 700)
+
+
+def calibrated(n, seed=0):
+    rng = np.random.default_rng(seed)
+    probs = rng.beta(3, 1, n)
+    return probs, (rng.random(n) < probs).astype(int)
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+@pytest.mark.parametrize("n_bins", [1, 10])
+def test_floor_is_what_drawing_each_label_gives(n_bins, strategy):
+    rng = np.random.default_rng(5)
+    errors = [
+        expected_calibration_error(
+            UNEQUAL, (rng.random(len(UNEQUAL)) < UNEQUAL).astype(int), n_bins, strategy
+        )
+        for _ in range(2_000)
+    ]
+    floor = calibration_error_floor(UNEQUAL, n_bins, strategy=strategy, draws=20_000)
+    error = np.std(errors) / math.sqrt(len(errors))
+    assert floor.mean == pytest.approx(np.mean(errors), abs=4 * error)
+    # Of the plain draws as many are above the 95 % point as a binomial allows.
+    assert 60 <= (np.array(errors) > floor.high).sum() <= 140
+
+
+def test_floor_of_large_bins_is_normal():
+    # One bin of 10,000 at one half: the ECE is a folded normal with this deviation.
+    deviation = 0.5 / math.sqrt(10_000)
+    floor = calibration_error_floor(np.full(10_000, 0.5), draws=50_000)
+    assert floor.mean == pytest.approx(deviation * math.sqrt(2 / math.pi), rel=0.02)
+    assert floor.high == pytest.approx(1.96 * deviation, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    "chances",
+    [
+        RNG.random(30),
+        np.array([0.3]),
+        np.array([0.0, 1.0, 1.0]),
+        np.r_[RNG.random(900), np.ones(200)],
+        np.full(6_000, 1e-3),
+    ],
+)
+def test_poisson_binomial_is_a_convolution(chances):
+    expected = np.ones(1)
+    for chance in chances:
+        expected = np.convolve(expected, [1 - chance, chance])
+    first, found = consistency.poisson_binomial(chances)
+    assert found == pytest.approx(expected[first : first + len(found)], abs=1e-13)
+    assert found.sum() == pytest.approx(1, abs=1e-11)
+
+
+def test_floor_falls_with_the_root_of_n():
+    few, many = calibration_error_floor(UNEQUAL), calibration_error_floor(np.tile(UNEQUAL, 16))
+    assert many.mean == pytest.approx(few.mean / 4, rel=0.05)
+
+
+def test_what_is_certain_has_no_floor():
+    assert calibration_error_floor([1.0, 0.0, 1.0]) == (0, 0)
+    assert calibration_error_floor([0.5]) == (0.5, 0.5)
+
+
+def test_floor_and_test_repeat_for_one_seed_and_take_rows_and_tensors():
+    rows = RNG.dirichlet(np.ones(3), 200)
+    labels = RNG.integers(3, size=200)
+    assert calibration_error_floor(rows, seed=1) == calibration_error_floor(rows, seed=1)
+    assert calibration_error_floor(rows, seed=1) != calibration_error_floor(rows, seed=2)
+    assert calibration_error_floor(rows) == calibration_error_floor(rows.max(axis=1))
+    assert calibration_error_floor(rows) == calibration_error_floor(torch.from_numpy(rows))
+    found = calibration_test(rows, labels)
+    assert found == calibration_test(torch.from_numpy(rows), torch.from_numpy(labels))
+    right = (rows.argmax(axis=1) == labels).astype(int)
+    assert found == calibration_test(rows.max(axis=1), right)
+
+
+@pytest.mark.parametrize("n", [300, 3_000])
+def test_of_calibrated_predictions_p_is_uniform_and_z_is_normal(n):
+    results = [calibration_test(*calibrated(n, seed), draws=200) for seed in range(300)]
+    p, z = np.array(results).T
+    # The largest distance of 300 uniform numbers from the diagonal is below 0.094 in 99 % of all
+    # cases (Kolmogorov and Smirnov).
+    assert np.abs(np.sort(p) - (np.arange(300) + 0.5) / 300).max() < 0.094
+    assert abs(z.mean()) < 2.6 / math.sqrt(300)
+    assert 0.86 < z.std() < 1.12
+
+
+def test_a_bold_network_is_found():
+    found = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        probs = rng.uniform(0.5, 1, 1_000)
+        bold = calibration_test(probs, (rng.random(1_000) < probs - 0.08).astype(int), draws=200)
+        assert bold.z > 0
+        found += bold.p_value < 0.05
+    assert found >= 48
+
+
+def test_what_cancels_for_z_is_seen_in_bins():
+    # z weighs the gap at 0.9 twice as much as that at 0.7 (0.8 and 0.4): half as large, with the
+    # other sign, it cancels it.
+    probs = np.repeat([0.7, 0.9], 4_000)
+    labels = np.concatenate([np.arange(4_000) < 4_000 * part for part in (0.6, 0.95)]).astype(int)
+    found = calibration_test(probs, labels)
+    assert found.z == pytest.approx(0, abs=1e-9)
+    assert found.p_value < 0.002
+
+
+def test_z_is_the_brier_score_less_its_mean():
+    probs, labels = calibrated(500)
+    expected = 2 * np.mean(probs * (1 - probs))  # both columns
+    spread = 2 * math.sqrt(sum(p * (1 - p) * (1 - 2 * p) ** 2 for p in probs)) / len(probs)
+    z = (brier_score(probs, labels) - expected) / spread
+    assert calibration_test(probs, labels).z == pytest.approx(z)
+
+
+@pytest.mark.parametrize(
+    ("probs", "labels", "z"),
+    [([1.0, 1.0], [1, 1], 0), ([1.0, 1.0], [1, 0], math.inf), ([0.5, 0.5], [0, 1], 0)],
+)
+def test_z_without_a_spread(probs, labels, z):
+    found = calibration_test(probs, labels)
+    assert found.z == z
+    assert found.p_value == pytest.approx(1 / 1001 if z else 1, abs=0.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [({"n_bins": 0}, "n_bins"), ({"draws": 0}, "draws"), ({"strategy": "equal"}, "strategy")],
+)
+def test_bad_arguments(arguments, name):
+    for call in (
+        lambda: calibration_error_floor(UNEQUAL, **arguments),
+        lambda: calibration_test(*calibrated(10), **arguments),
+    ):
+        with pytest.raises(ValueError, match=f"^{name}: "):
+            call()
+
+
+@pytest.mark.parametrize("probs", [[[0.5, 0.6]], [], 0.5, [0.5, float("nan")]])
+def test_bad_probabilities(probs):
+    with pytest.raises(ValueError, match=r"^probs: "):
+        calibration_error_floor(probs)
+
+
+def test_the_examples():
+    result = doctest.testmod(consistency)
+    assert result.attempted
+    assert not result.failed

@@ -1,0 +1,194 @@
+"""The interval of the calibration error, against itself written out and against known truths."""
+
+import doctest
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+import torch
+
+from calib_utils.metrics import calibration_error_interval, expected_calibration_error, intervals
+
+
+def binary(n, seed=0, gap=0.0):
+    """Probabilities of the positive class, and labels that are positive less often by ``gap``."""
+    rng = np.random.default_rng(seed)
+    probs = rng.uniform(0.2, 1, n)
+    return probs, (rng.random(n) < probs - gap).astype(int)
+
+
+def bins_of(probs, n_bins):
+    """The bin of each probability, by comparing it with each edge."""
+    return np.array([sum(p > m / n_bins for m in range(1, n_bins)) for p in probs])
+
+
+def written_out(probs, labels, n_bins, level, seed):
+    """The interval bin by bin, draw by draw, and by steps of a hundredth of a per cent."""
+    n, excess, measured, cautious = len(probs), [], [], []
+    index = bins_of(probs, n_bins)
+    for m in sorted(set(index)):
+        p = probs[index == m]
+        k, d = len(p), p - labels[index == m]
+        ours = (k * d.var() + 2 * np.mean(p * (1 - p))) / (k - 1 + 2)
+        at_least = (k * d.var() + 2) / (k + 4)
+        share, chance = k / n, d.mean() ** 2 * (1 - k / n)
+        excess.append(share * d.mean())
+        measured.append(np.sqrt(share * (ours + chance) / n))
+        cautious.append(np.sqrt(share * (at_least + chance) / n))
+    ece, tail = sum(map(abs, excess)), (1 - level) / 2
+    draws = np.random.default_rng(seed).standard_normal((2_000, len(excess)))
+    z = NormalDist().inv_cdf(1 - 0.005 / (2 * len(excess)))
+    too_high = []
+    for draw in draws:
+        total = 0.0
+        for gap, sd, noise in zip(excess, cautious, draw, strict=True):
+            total += sd * (noise if abs(gap) > 2 * z * sd else abs(noise))
+        too_high.append(total)
+    highest = []
+    for sds in (measured, cautious):
+        lucky = np.quantile(np.abs(draws * sds).sum(axis=1), NormalDist().cdf(-1))
+        for error in np.arange(0, 1, 1e-4):
+            means = error * np.array(sds) / sum(sds)
+            if np.quantile(np.abs(means + draws * sds).sum(axis=1), tail) > max(ece, lucky):
+                highest.append(error)
+                break
+    return max(0, ece - np.quantile(too_high, 1 - tail + 0.005)), max(highest)
+
+
+@pytest.mark.parametrize("gap", [0.0, 0.2])
+def test_is_what_its_definition_gives(gap):
+    probs, labels = binary(200, gap=gap)
+    found = calibration_error_interval(probs, labels, 5, level=0.9, seed=3)
+    expected = written_out(probs, labels, 5, level=0.9, seed=3)
+    assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_with_a_clear_gap_it_is_that_of_a_mean():
+    # Then the ECE is a mean of n terms, with a normal error.
+    probs, labels = binary(5_000, gap=0.2)
+    excess = probs - labels
+    error = excess.std() / np.sqrt(len(excess))
+    low, high = calibration_error_interval(probs, labels, 1)
+    # Of the chance to miss below, a fifth is kept back for gaps that only look clear.
+    assert low == pytest.approx(excess.mean() - 2.054 * error, abs=0.25 * error)
+    assert high == pytest.approx(excess.mean() + 1.960 * error, abs=0.25 * error)
+
+
+TRUTHS = {
+    "calibrated": lambda p: p,
+    "a gap that alternates": lambda p: p + np.where(np.ceil(15 * p) % 2, 0.02, -0.02),
+    "a bend": lambda p: p - 0.3 * p * (1 - p),
+    "far too bold": lambda p: p**2,
+}
+
+
+@pytest.mark.parametrize(
+    ("truth", "strategy"), list(zip(TRUTHS, 2 * ["uniform", "quantile"], strict=True))
+)
+def test_holds_the_true_error_as_often_as_it_says(truth, strategy):
+    everyone = np.random.default_rng(7).uniform(0.1, 0.97, 20_000)
+    chances = TRUTHS[truth](everyone)
+    sets, inside = 100, 0
+    for seed in range(sets):
+        rng = np.random.default_rng(seed)
+        rows = rng.integers(len(everyone), size=600)
+        probs, labels = everyone[rows], (rng.random(600) < chances[rows]).astype(int)
+        edges = np.quantile(probs, np.arange(16) / 15) if strategy == "quantile" else None
+        inner = np.arange(1, 15) / 15 if edges is None else edges[1:-1]
+        index = np.searchsorted(inner, everyone, side="left")
+        error = np.abs(np.bincount(index, everyone - chances)).sum() / len(everyone)
+        low, high = calibration_error_interval(probs, labels, 15, strategy=strategy, seed=seed)
+        inside += low <= error <= high
+    # At 95 %, 88 or fewer of 100 inside have a chance of less than one in a hundred.
+    assert inside > 88
+
+
+def test_the_error_of_calibrated_predictions_may_be_none():
+    probs, labels = binary(2_000)
+    low, high = calibration_error_interval(probs, labels, 30)
+    assert low == 0
+    assert high < 0.06
+    assert expected_calibration_error(probs, labels, 30) > 0.02
+
+
+def test_a_higher_level_is_wider():
+    probs, labels = binary(500, gap=0.15)
+    narrow = calibration_error_interval(probs, labels, level=0.5)
+    wide = calibration_error_interval(probs, labels, level=0.98)
+    assert 0 < wide[0] < narrow[0] < narrow[1] < wide[1] < 1
+
+
+def test_more_samples_make_it_shorter():
+    ends = [calibration_error_interval(*binary(n, gap=0.1)) for n in (300, 3_000, 30_000)]
+    widths = [high - low for low, high in ends]
+    assert widths[0] > 2 * widths[1] > 4 * widths[2]
+
+
+def test_is_the_same_for_one_seed_for_tensors_and_in_any_order():
+    probs, labels = binary(300, gap=0.3)
+    first = calibration_error_interval(probs, labels, seed=1)
+    assert first == calibration_error_interval(probs, labels, seed=1)
+    assert first != calibration_error_interval(probs, labels, seed=2)
+    assert first == calibration_error_interval(
+        torch.from_numpy(probs), torch.from_numpy(labels), seed=1
+    )
+    assert first == pytest.approx(
+        calibration_error_interval(probs[::-1].copy(), labels[::-1].copy(), seed=1)
+    )
+    columns = np.stack([1 - probs, probs], axis=1)
+    assert first != calibration_error_interval(columns, labels, seed=1)  # of the predicted class
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+@pytest.mark.parametrize(
+    ("probs", "labels", "holds"),
+    [
+        ([0.7], [1], 0.9),  # one sample tells next to nothing
+        ([0.7], [0], 0.9),
+        ([1.0] * 100, [1] * 100, 0.02),  # all right: two in a hundred may yet be wrong
+        ([0.5] * 100, [0, 1] * 50, 0.08),
+        ([0.2] * 50, [1] * 50, 0.8),
+        ([0.0, 1.0], [1, 0], 1.0),
+    ],
+)
+def test_few_or_equal_samples(probs, labels, holds, strategy):
+    for n_bins in (1, 15):
+        low, high = calibration_error_interval(probs, labels, n_bins, strategy=strategy)
+        assert 0 <= low <= holds <= high <= 1
+
+
+def test_float16_and_bfloat16_bin_as_they_came():
+    probs, labels = binary(500)
+    half = torch.from_numpy(probs).half()
+    found = calibration_error_interval(half, labels)
+    assert found == calibration_error_interval(half.numpy(), labels)
+    assert found == pytest.approx(calibration_error_interval(probs, labels), abs=0.01)
+    assert calibration_error_interval(torch.from_numpy(probs).bfloat16(), labels)[1] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        ({"level": 0}, "level"),
+        ({"level": 0.99}, "level"),
+        ({"level": 95}, "level"),
+        ({"level": float("nan")}, "level"),
+        ({"n_bins": 0}, "n_bins"),
+        ({"n_bins": 2.5}, "n_bins"),
+        ({"strategy": "equal"}, "strategy"),
+    ],
+)
+def test_bad_arguments(arguments, name):
+    with pytest.raises(ValueError, match=f"^{name}: "):
+        calibration_error_interval(*binary(10), **arguments)
+
+
+def test_bad_probabilities():
+    with pytest.raises(ValueError, match=r"^probs: "):
+        calibration_error_interval([[0.5, 0.6]], [0])
+
+
+def test_its_example():
+    result = doctest.testmod(intervals)
+    assert result.attempted
+    assert not result.failed
