@@ -112,7 +112,7 @@ def cpu_seconds(run: Callable[[], float]) -> float:
     return time.process_time() - start
 
 
-def compare(
+def measure(
     contenders: dict[str, Callable[[], float]], truth: float, rounds: int
 ) -> list[dict[str, Any]]:
     """Time, memory and error of each contender; the first is what times are compared with."""
@@ -155,7 +155,7 @@ def main() -> None:
     for n, rounds in ((10_000, 51), (100_000, 21), (1_000_000, 11)):
         probs, labels = all_probs[:n], all_labels[:n]
         truth = in_float64(confidences[:n], correct[:n])
-        rows = compare(contenders(probs, labels), truth, rounds)
+        rows = measure(contenders(probs, labels), truth, rounds)
         tables[f"{n} x {CLASSES}"] = rows
         print(f"\n{n:,} x {CLASSES}\n\n{ece_table(rows)}", flush=True)
 
