@@ -197,3 +197,13 @@ def test_the_stored_results(tmp_path):
     stored = {path.stem: json.loads(path.read_text()) for path in results.glob("*.json")}
     devices = len(stored.get("training", [None])) - 1  # beyond the first
     assert page(tmp_path, **stored).count("Measured on: ") == len(stored) + devices
+
+
+def test_the_coverage_that_the_course_speaks_of_was_measured():
+    """The chapter on ECE: the bootstrap never holds an error of 0; ours keeps its promise."""
+    stored = json.loads((REPOSITORY / "benchmarks/results/coverage.json").read_text("utf-8"))
+    ours = [row for row in stored["rows"] if row["name"] == "calib_utils"]
+    assert len(ours) == 12
+    assert min(row["coverage"] for row in ours) >= stored["level"]
+    bootstrap = [row for row in stored["rows"] if row["name"] == "percentile bootstrap"]
+    assert [row["coverage"] for row in bootstrap if row["error"] == 0] == [0, 0, 0]
