@@ -20,7 +20,7 @@ def smooth_calibration_error(probs: Any, labels: Any) -> float:
 
     The residuals, correctness less confidence, are spread by a Gaussian of width sigma that
     is reflected at 0 and 1, so that none is lost. The error at this width is the area
-    between the smoothed residuals and zero:
+    between the smoothed residuals and zero::
 
         smECE(sigma) = integral over t from 0 to 1 of |sum_i K_sigma(t, c_i) (y_i - c_i)| / n
 
