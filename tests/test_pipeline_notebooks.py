@@ -99,10 +99,6 @@ PLAIN = [
         "> **Exercise 2.1 (Count)**\n>\n> Count them.",
     ),
     (
-        ":::{solution} ex-count\n:class: dropdown\nTen.\n:::",
-        "<details>\n<summary>Solution to Exercise 2.1 (Count)</summary>\n\nTen.\n\n</details>",
-    ),
-    (
         "```{solution-start} ex-count\n:class: dropdown\n```",
         "**Solution to Exercise 2.1 (Count)**",
     ),

@@ -53,7 +53,6 @@ DIRECTIVES = {
     "prf:definition": Row(Plain.BOX, "Definition", "label", required=("label",)),
     "prf:proof": Row(Plain.BOX, "Proof"),
     "prf:proposition": Row(Plain.BOX, "Proposition", "label", required=("label",)),
-    "solution": Row(Plain.BOX, "Solution to", of_label=True),
     "solution-end": Row(Plain.NOTHING),
     "solution-start": Row(Plain.LINE, "Solution to", of_label=True),
 }
