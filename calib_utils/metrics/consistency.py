@@ -94,7 +94,8 @@ def calibration_error_floor(
     draws = check_count(draws, "draws", "1000 is usual")
     n = len(float_scores(probs, "probs"))
     confidences, _ = confidence_and_correct(probs, np.zeros(n, np.int64))  # any labels will do
-    drawn = _drawn_errors(confidences, n_bins, strategy, dtype_name(probs), draws, seed)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(probs))
+    drawn = _drawn_errors(_chances(confidences), index, n_bins, draws, seed)
     return CalibrationFloor(float(drawn.mean()), float(np.quantile(drawn, 0.95)))
 
 
@@ -143,10 +144,9 @@ def calibration_test(
     n_bins = check_n_bins(n_bins)
     draws = check_count(draws, "draws", "1000 is usual")
     confidences, correct = confidence_and_correct(probs, labels)
-    dtype = dtype_name(probs)
-    drawn = _drawn_errors(confidences, n_bins, strategy, dtype, draws, seed)
-    values = np.minimum(confidences.astype(np.float64), 1)
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(probs))
+    values = _chances(confidences)
+    drawn = _drawn_errors(values, index, n_bins, draws, seed)
     found = mean_excess(np.bincount(index, values - correct, minlength=n_bins), len(values))
     # Sums in another order may differ in their last digits.
     as_large = int((drawn >= found - 1e-12).sum())
@@ -162,16 +162,24 @@ def _spiegelhalter(values: np.ndarray, correct: np.ndarray) -> float:
     return 0.0 if excess == 0 else float(np.copysign(np.inf, excess))
 
 
+def _chances(confidences: np.ndarray) -> np.ndarray:
+    """The confidences in float64; those of rounded rows may exceed 1."""
+    return np.minimum(confidences.astype(np.float64), 1)
+
+
+def _by_bin(values: np.ndarray, index: np.ndarray, n_bins: int) -> list[np.ndarray]:
+    """The values of each bin, in their order."""
+    bounds = np.cumsum(np.bincount(index, minlength=n_bins))[:-1]
+    return np.split(values[np.argsort(index, kind="stable")], bounds)
+
+
 def _drawn_errors(
-    confidences: np.ndarray, n_bins: int, strategy: str, dtype: str, draws: int, seed: int
+    values: np.ndarray, index: np.ndarray, n_bins: int, draws: int, seed: int
 ) -> np.ndarray:
     """(draws,): the ECE of a calibrated network with these confidences, again and again."""
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype)
-    values = np.minimum(confidences.astype(np.float64), 1)  # rounded rows may exceed 1
     rng = np.random.default_rng(seed)
     total = np.zeros(draws)
-    bounds = np.cumsum(np.bincount(index, minlength=n_bins))[:-1]
-    for chances in np.split(values[np.argsort(index, kind="stable")], bounds):
+    for chances in _by_bin(values, index, n_bins):
         if len(chances):
             total += np.abs(_drawn_sums(chances, draws, rng) - chances.sum())
     return total / len(values)
@@ -196,12 +204,11 @@ def consistency_limits(
     Source: Bröcker, Smith 2007, "Increasing the Reliability of Reliability Diagrams".
     """
     _, index = edges_and_index(confidences, n_bins, strategy, dtype)
-    values = np.minimum(confidences.astype(np.float64), 1)
     limits = np.full((2, n_bins), np.nan)
     tails = (1 - level) / 2, (1 + level) / 2
-    for m in np.unique(index):
-        chances = values[index == m]
-        limits[:, m] = _sum_quantiles(chances, tails) / len(chances)
+    for m, chances in enumerate(_by_bin(_chances(confidences), index, n_bins)):
+        if len(chances):
+            limits[:, m] = _sum_quantiles(chances, tails) / len(chances)
     return limits[0], limits[1]
 
 

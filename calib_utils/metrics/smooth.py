@@ -58,8 +58,9 @@ def smooth_calibration_error(probs: Any, labels: Any) -> float:
     values = np.minimum(confidences.astype(np.float64), 1)
     waves = _cosine_sums(values, (correct - values) / len(values))
     low, high = _NARROWEST, 1.0
-    if _smoothed_area(waves, low) <= low:
-        return _smoothed_area(waves, low)
+    narrowest = _smoothed_area(waves, low)
+    if narrowest <= low:
+        return narrowest
     for _ in range(24):  # 1 / 2^24 is far below the error of the grid
         middle = (low + high) / 2
         if _smoothed_area(waves, middle) > middle:
