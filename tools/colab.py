@@ -6,7 +6,6 @@ every later run is compared with.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Any
@@ -18,12 +17,12 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tools.book import Book, figure_of
 from tools.flatten import Flattener
 from tools.kernel import ExecutionError
+from tools.myst import Directive, parse
 from tools.page import is_solutions, notebook_metadata, numbered, page_notebook
 
 # What calib_utils needs beyond the packages that Colab has; with its own torch and NumPy kept.
 COLAB_EXTRAS = "pooch safetensors"
 ANSWER = "# Your answer"
-EXERCISE = re.compile(r"^(:{3,}|`{3,})\{exercise\}.*?^\1[ \t]*$", re.DOTALL | re.MULTILINE)
 
 
 def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) -> NotebookNode:
@@ -85,11 +84,13 @@ def _take_outputs(cells: list[NotebookNode], stored: list[NotebookNode]) -> None
 
 def _exercises(markdown: str) -> Iterator[tuple[str, bool]]:
     """Markdown cut behind each exercise; with each part, whether it ends with one."""
-    position = 0
-    for exercise in EXERCISE.finditer(markdown):
-        yield markdown[position : exercise.end()], True
-        position = exercise.end()
-    yield markdown[position:], False
+    part: list[str] = []
+    for block in parse(markdown):
+        part.append(block.text)
+        if isinstance(block, Directive) and block.name == "exercise":
+            yield "\n".join(part), True
+            part = []
+    yield "\n".join(part), False
 
 
 def _install_cell(book: Book) -> NotebookNode:

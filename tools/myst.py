@@ -58,6 +58,7 @@ class Directive:
     argument: str
     body: str
     options: dict[str, Any] = field(default_factory=dict)
+    text: str = field(default="", compare=False)  # all of it, as it is written
 
     def __str__(self) -> str:
         return f"{{{self.name}}} {self.argument}".strip()
@@ -95,7 +96,7 @@ def parse(markdown: str) -> Iterator[Text | Code | Directive]:
         if done < start:
             yield Text("\n".join(lines[done:start]))
         if is_directive:
-            yield _directive(name[1:-1], argument.strip(), token)
+            yield _directive(name[1:-1], argument.strip(), token, "\n".join(lines[start:end]))
         else:
             yield Code("\n".join(lines[start:end]))
         done = end
@@ -103,14 +104,14 @@ def parse(markdown: str) -> Iterator[Text | Code | Directive]:
         yield Text("\n".join(lines[done:]))
 
 
-def _directive(name: str, argument: str, token: Token) -> Directive:
+def _directive(name: str, argument: str, token: Token, text: str) -> Directive:
     # A fence that begins with another one: its colons are no option.
     content = f"\n{token.content}" if token.content.startswith(":::") else token.content
     # TestDirective takes all options, as they are written; myst-nb reads those of a cell as YAML.
     found = parse_directive_text(
         TestDirective, argument, content, validate_options=name != "code-cell"
     )
-    block = Directive(name, argument, "\n".join(found.body).strip("\n"), found.options)
+    block = Directive(name, argument, "\n".join(found.body).strip("\n"), found.options, text)
     if found.warnings:
         raise MystError(f"{block}: {found.warnings[0].msg}")
     return block
