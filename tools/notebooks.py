@@ -32,10 +32,15 @@ def write_if_changed(notebook: NotebookNode, path: Path) -> bool:
     if path.exists() and path.read_text("utf-8") == text:
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, text)
+    return True
+
+
+def write_text(path: Path, text: str) -> None:
+    """Replace a file at once or not at all."""
     unfinished = path.with_suffix(".part")
     unfinished.write_text(text, "utf-8")
     unfinished.replace(path)
-    return True
 
 
 def make(book: Book, page: str, execute: bool) -> None:

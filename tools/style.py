@@ -19,6 +19,7 @@ from nbformat.v4 import new_notebook
 
 from tools.book import Book
 from tools.myst import MystError, naming
+from tools.notebooks import write_text
 from tools.page import chosen, notebook_metadata, page_notebook
 
 ROOT = Path(__file__).parents[1]
@@ -54,7 +55,7 @@ def style(book: Book, page: str, fix: bool) -> list[str]:
             for (start, before), after in reversed(list(zip(cells, laid_out, strict=True))):
                 text = text[:start] + after + text[start + len(before) :]
             if text != book.source(page):
-                _write(book.root / f"{page}.md", text)
+                write_text(book.root / f"{page}.md", text)
                 print(f"wrote {page}.md")
         text, cells = book.source(page), code_of(book, page)
     lines = [text.count("\n", 0, start) + 1 for start, _ in cells]
@@ -90,12 +91,6 @@ def _run(arguments: list[str]) -> str:
     if done.returncode == 2 and "Failed to parse" not in done.stderr:
         raise RuntimeError(done.stderr)
     return done.stdout
-
-
-def _write(path: Path, text: str) -> None:
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(text, "utf-8")
-    unfinished.replace(path)
 
 
 def main() -> None:

@@ -44,8 +44,7 @@ def calibration_error_interval(
     sample: the mean over the bins of the distance between confidence and accuracy. In repeated
     samples, in all cases that were tried, the interval holds it as often as ``level`` says, and
     often more, also where the network is calibrated, and the error 0: see the benchmark of
-    coverage. It speaks about the choice of the
-    samples, not about another training run.
+    coverage. It speaks about the choice of the samples, not about another training run.
 
     Upper end: the largest error such that an ECE as low as the one seen has a chance of
     (1 - level) / 2, if the error is spread over the bins in proportion to their noise, which
