@@ -125,6 +125,8 @@ def accuracy(
         1.0
     """
     name = "probs_or_logits"
+    if not np.isfinite(threshold):
+        raise ValueError(f"threshold: expected a finite number, found {threshold!r}; try 0.5")
     array = float_scores(probs_or_logits, name)
     if array.ndim == 1:
         # Scores at one half are probabilities: log-odds would be compared in silence.
