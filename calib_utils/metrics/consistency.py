@@ -14,7 +14,8 @@ import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_count, check_n_bins, float_scores
-from calib_utils.metrics.bins import confidence_and_correct, edges_and_index, mean_excess
+from calib_utils.metrics.bins import edges_and_index, mean_excess
+from calib_utils.metrics.confidences import confidence_and_correct
 
 __all__ = ["CalibrationFloor", "CalibrationTest", "calibration_error_floor", "calibration_test"]
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_count, check_n_bins
-from calib_utils.metrics.bins import confidence_and_correct, mean_excess, uniform_index
+from calib_utils.metrics.bins import mean_excess, uniform_index
+from calib_utils.metrics.confidences import confidence_and_correct
 
 __all__ = ["expected_calibration_interval", "resampled_gaps"]
 

@@ -17,6 +17,7 @@ from calib_utils.plots.generalization import GeneralizationPlot, generalization_
 from calib_utils.plots.histories import history_panels
 from calib_utils.plots.maps import CalibrationMap, calibration_map
 from calib_utils.plots.side_by_side import reliability_diagrams
+from calib_utils.plots.smooth import SmoothReliabilityDiagram, smooth_reliability_diagram
 from calib_utils.plots.temperatures import TemperatureCurve, temperature_curve
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "FactorPlot",
     "GeneralizationPlot",
     "ReliabilityDiagram",
+    "SmoothReliabilityDiagram",
     "TemperatureCurve",
     "calibration_map",
     "confidence_histogram",
@@ -37,5 +39,6 @@ __all__ = [
     "history_panels",
     "reliability_diagram",
     "reliability_diagrams",
+    "smooth_reliability_diagram",
     "temperature_curve",
 ]
