@@ -56,7 +56,7 @@ EDITS = {
     ],
     "repairing-many-classes": [
         ('"resnet34-cifar100", "lenet5-cifar100"', '"lenet5-cifar100", "resnet34-cifar100"'),
-        ("for T in [0.2, 1.0, 5.0]", "for T in [0.01, 3.0]"),
+        ("for T in [0.5, 1.0, 5.0]", "for T in [0.01, 3.0]"),
         ("for seed in range(10)", "for seed in range(2)"),
     ],
     "resnet34-lab": [
