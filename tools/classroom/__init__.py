@@ -1,0 +1,10 @@
+"""The classroom: hand out the assignments, collect, grade, and give back.
+
+    python -m tools.classroom release measuring --class autumn
+
+`book/teach.md` is the teacher's guide to it.
+"""
+
+
+class ClassroomError(ValueError):
+    """What a teacher can put right: the message says how."""
