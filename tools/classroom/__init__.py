@@ -1,0 +1,1 @@
+"""Assignments: release them, collect what students hand in, grade it, give it back."""
