@@ -1,4 +1,4 @@
-"""The classroom: hand out the assignments, collect, grade, and give back.
+"""Assignments: release them, collect what students hand in, grade it, give it back.
 
     python -m tools.classroom release measuring --class autumn
 
