@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tools.classroom.checks import Check
-from tools.classroom.judges import drawn_labels, near, same
-from tools.classroom.secret import generator
+from tools.classroom.checks import Check, close, equal
+from tools.classroom.secret import drawn_labels, generator
 
 SIGNS = {
     1: ("weighted confidence less the weighted accuracy", "overconfident"),
@@ -81,13 +80,13 @@ def checks(secret: bytes) -> list[Check]:
     def signed(question: str, name: str, w: np.ndarray, share: float) -> Check:
         expected = gap(chosen, (confidences, correct, w))
         arguments = (confidences, correct, w)
-        return Check(question, name, "signed_gap", arguments, near(expected), share)
+        return Check(question, name, "signed_gap", arguments, close(expected), share)
 
     def by_group(name: str, w: np.ndarray, n_groups: int) -> Check:
         answers = (confidences, correct, w)
         expected = [gap(chosen, answers, groups == g) for g in range(n_groups)]
         arguments = (*answers, groups, n_groups)
-        return Check("q2", name, "signed_gaps", arguments, near(expected))
+        return Check("q2", name, "signed_gaps", arguments, close(expected))
 
     probs = rng.dirichlet(np.full(5, 0.5), 400)
     labels = drawn_labels(rng, probs**2 / (probs**2).sum(axis=1, keepdims=True))
@@ -97,7 +96,7 @@ def checks(secret: bytes) -> list[Check]:
     absent = np.minimum(labels, 3)  # class 4 is nobody's label
 
     def classwise(name: str, p: np.ndarray, y: np.ndarray, w: np.ndarray) -> Check:
-        return Check("q3", name, "classwise_error", (p, y, w), near(error(chosen, p, y, w)))
+        return Check("q3", name, "classwise_error", (p, y, w), close(error(chosen, p, y, w)))
 
     size = chosen["min_size"]
     sizes = rng.permutation([size - 1, size, size + 40, 2 * size])
@@ -118,7 +117,7 @@ def checks(secret: bytes) -> list[Check]:
             if (groups == g).sum() >= size
         ]
         expected = min(found)[1] if found else None
-        judge = same(None) if expected is None else near(expected)
+        judge = equal(None) if expected is None else close(expected)
         weight = 1.0 if found else 0.5
         return Check("q4", name, "worst_group", (p, y, w, groups), judge, weight)
 

@@ -61,3 +61,12 @@ def generator(secret: bytes, *words: str) -> np.random.Generator:
     """A stream of random numbers that only the secret and these words decide."""
     digest = hmac.digest(secret, "\0".join(words).encode(), "sha256")
     return np.random.default_rng(int.from_bytes(digest))
+
+
+def drawn_labels(rng: np.random.Generator, probs: np.ndarray) -> np.ndarray:
+    """A label for each row of ``probs``, drawn with just these probabilities, shape (N,).
+
+    So the rows are calibrated.
+    """
+    draws = rng.random((len(probs), 1))
+    return np.asarray((probs.cumsum(axis=1) < draws).sum(axis=1).clip(max=probs.shape[1] - 1))
