@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-MAX_BYTES = 4_000_000  # of one answer, as JSON
+MAX_BYTES = 5_000_000  # of one answer, as JSON
 MAX_ITEMS = 200_000  # of one answer: numbers, strings, lists, dictionaries
 MAX_DEPTH = 20
 MESSAGE = 300  # characters of an exception's message
