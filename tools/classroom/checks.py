@@ -7,20 +7,19 @@ function gives comes out of the sandbox as plain JSON, and a judge decides outsi
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from tools.classroom import ClassroomError
 from tools.classroom.inside import decode, encode
 
 __all__ = [
     "Check",
-    "CheckError",
+    "ClassroomError",
     "Raised",
     "Raises",
     "close",
@@ -31,10 +30,6 @@ __all__ = [
 ]
 
 NAME = re.compile(r"[^\W\d]\w*")
-
-
-class CheckError(ValueError):
-    """A ``checks.py`` that cannot be used; says what to change."""
 
 
 @dataclass(frozen=True)
@@ -144,29 +139,11 @@ class Check:
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.function):
-            raise CheckError(f"check {self.name!r}: {self.function!r} is no name of a function")
+            raise ClassroomError(f"check {self.name!r}: {self.function!r} is no name of a function")
         if not self.weight > 0:
-            raise CheckError(f"check {self.name!r}: weight must be above 0, not {self.weight!r}")
+            raise ClassroomError(
+                f"check {self.name!r}: weight must be above 0, not {self.weight!r}"
+            )
         if not isinstance(self.arguments, tuple):
-            raise CheckError(f"check {self.name!r}: arguments must be a tuple, as in (probs,)")
+            raise ClassroomError(f"check {self.name!r}: arguments must be a tuple, as in (probs,)")
         encode(self.arguments)  # fails here, not in the middle of a class
-
-
-def load_checks(file: Path, secret: bytes) -> list[Check]:
-    """Run an assignment's ``checks.py`` and give its checks for this secret.
-
-    Raises:
-        CheckError: It defines no ``checks``, or two checks of a question have one name.
-    """
-    spec = importlib.util.spec_from_file_location("assignment_checks", file)
-    if spec is None or spec.loader is None or not file.is_file():
-        raise CheckError(f"{file} is missing: it must define checks(secret) -> list[Check]")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    if not callable(getattr(module, "checks", None)):
-        raise CheckError(f"{file} must define checks(secret) -> list[Check]")
-    found = list(module.checks(secret))
-    names = [(check.question, check.name) for check in found]
-    if not found or len(set(names)) < len(names):
-        raise CheckError(f"{file}: at least one check, and each needs a name of its own")
-    return found
