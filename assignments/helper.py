@@ -33,6 +33,4 @@ def agree(found, expected):
     except (TypeError, ValueError):
         return False
     wanted = np.asarray(expected, dtype=float)
-    return found.shape == wanted.shape and np.allclose(
-        found, wanted, atol=1e-6, equal_nan=True
-    )
+    return found.shape == wanted.shape and np.allclose(found, wanted, atol=1e-6, equal_nan=True)

@@ -112,8 +112,13 @@ def checks(secret: bytes) -> list[Check]:
             under("ece", ece(softmax(huge, axis=1), labels, n_bins=n_bins)),
         ),
         Check("q2", "any labels", "class_gaps", (logits, labels), close(gaps(logits, labels)), 2.0),
-        Check("q2", "a class without labels", "class_gaps", (logits, absent),
-              close(gaps(logits, absent))),
+        Check(
+            "q2",
+            "a class without labels",
+            "class_gaps",
+            (logits, absent),
+            close(gaps(logits, absent)),
+        ),
         *(
             Check("q3", f"network {name}", "diagnosis", (), told(name, kind))
             for name, kind in diagnoses(secret).items()

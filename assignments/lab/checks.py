@@ -203,7 +203,10 @@ def sample(secret: bytes) -> dict[str, str]:
         "temperature": f"{found['temperature']:.2f}",
         "direction": "too sure" if found["temperature"] > 1 else "not sure enough",
         **{f"nll_{when}": f"{found[f'nll_{when}']:.2f}" for when in ("before", "after")},
-        **{key: f"{100 * found[key]:.1f}{percent}" for key in ("accuracy", "ece_before", "ece_after")},
+        **{
+            key: f"{100 * found[key]:.1f}{percent}"
+            for key in ("accuracy", "ece_before", "ece_after")
+        },
         "floor": f"{100 * floor.mean:.1f}{percent}",
         "floor_high": f"{100 * floor.high:.1f}{percent}",
         "within": "is within" if found["ece_after"] <= floor.high else "lies above",

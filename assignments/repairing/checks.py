@@ -47,7 +47,9 @@ def temperature(logits: np.ndarray, labels: np.ndarray) -> float:
     if len(labels) == 0:
         return float("nan")
     best = minimize_scalar(
-        lambda power: nll(logits * np.exp(power), labels), bounds=(-4, 4), method="bounded",
+        lambda power: nll(logits * np.exp(power), labels),
+        bounds=(-4, 4),
+        method="bounded",
         options={"xatol": 1e-9},
     )
     return float(np.exp(-best.x))
@@ -129,10 +131,20 @@ def checks(secret: bytes) -> list[Check]:
     labels = drawn_labels(rng, softmax(logits / 2, axis=1))
     groups = rng.choice([0, 2], 300)
     timid = logits / 6
-    other = dict(zip(("fit_logits", "fit_labels", "fit_groups"),
-                     draw(rng, 1500, np.array([0.5, 2.0]), 0.5, np.zeros(N_CLASSES)), strict=True))
-    other |= dict(zip(("new_logits", "new_labels", "new_groups"),
-                      draw(rng, 1500, np.array([0.5, 2.0]), 0.5, np.zeros(N_CLASSES)), strict=True))
+    other = dict(
+        zip(
+            ("fit_logits", "fit_labels", "fit_groups"),
+            draw(rng, 1500, np.array([0.5, 2.0]), 0.5, np.zeros(N_CLASSES)),
+            strict=True,
+        )
+    )
+    other |= dict(
+        zip(
+            ("new_logits", "new_labels", "new_groups"),
+            draw(rng, 1500, np.array([0.5, 2.0]), 0.5, np.zeros(N_CLASSES)),
+            strict=True,
+        )
+    )
 
     def fits(name: str, z: np.ndarray, g: np.ndarray, n_groups: int) -> Check:
         expected = temperatures(z, labels, g, n_groups)
@@ -146,13 +158,19 @@ def checks(secret: bytes) -> list[Check]:
     right = float((logits.argmax(axis=1) == labels).mean())
     return [
         Check("q1", "logits of usual size", "nll", (logits, labels), close(nll(logits, labels))),
-        Check("q1", "large logits", "nll", (1000 * logits, labels),
-              close(nll(1000 * logits, labels))),
+        Check(
+            "q1", "large logits", "nll", (1000 * logits, labels), close(nll(1000 * logits, labels))
+        ),
         fits("one group", logits, np.zeros(300, dtype=np.int64), 1),
         fits("two groups, and one without answers", logits, groups, 3),
         fits("a network that is not sure enough", timid, 0 * groups, 1),
         repairs("the new photographs", parts),
         repairs("another network", other),
-        Check("q4", "the confidence of the fit, whatever is new", "constant_confidence",
-              (logits, labels, 7 * logits[:50, ::-1]), close(constant(right, logits[:50, ::-1]))),
+        Check(
+            "q4",
+            "the confidence of the fit, whatever is new",
+            "constant_confidence",
+            (logits, labels, 7 * logits[:50, ::-1]),
+            close(constant(right, logits[:50, ::-1])),
+        ),
     ]
