@@ -8,8 +8,6 @@ so an interrupted batch goes on where it was. What cannot be graded says why and
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -22,10 +20,12 @@ from tools.classroom.bubblewrap import Limits, NotGraded
 from tools.classroom.checks import Check
 from tools.classroom.goals import ASSIGNMENTS, Goals, load, read_goals
 from tools.classroom.judge import guessable, mark
+from tools.classroom.results import read_json, write_json
 from tools.classroom.run import run_submission
 from tools.classroom.secret import read_secret
 from tools.classroom.submission import read_submission
 
+WALL = 20  # times the processor time of a step: the machine may be busy
 GRADER = (
     "bubblewrap",
     "checks",
@@ -117,7 +117,7 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
             f"The notebook holds none of the functions of {goals.title!r}: "
             f"{', '.join(assignment.functions)}. Is it the right one?"
         )
-    limits = Limits(step_seconds=int(goals.seconds), wall_seconds=10 * goals.seconds)
+    limits = Limits(step_seconds=int(goals.seconds), wall_seconds=WALL * goals.seconds)
     outcomes, cells = run_submission(
         submission, checks, assignment.functions, assignment.released, goals.allow, limits
     )
@@ -154,23 +154,6 @@ def check_grader(assignment: Assignment) -> None:
                         f"has {row['share']:g} of check {row['name']!r} of {name}, not {wanted:g} "
                         f"({row['failure']})"
                     )
-
-
-def write_json(file: Path, content: dict[str, Any]) -> None:
-    """Write a file whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.part")
-    part.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    os.replace(part, file)
-
-
-def read_json(file: Path) -> dict[str, Any]:
-    """Read a file that `write_json` wrote; an empty dictionary where there is none."""
-    try:
-        found = json.loads(file.read_text("utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def students(folder: Path, name: str) -> list[Path]:

@@ -66,9 +66,9 @@ class Runner:
                     self.stop()
                     break
                 if "raised" in answer:
-                    message = answer.get("message")
-                    found = self.failure(answer["raised"])
-                    self.failed[cell.number] = {**found, "message": str(message)[:MESSAGE]}
+                    message = str(answer.get("message"))[:MESSAGE]
+                    message = message.encode(errors="replace").decode()
+                    self.failed[cell.number] = self.failure(answer["raised"]) | {"message": message}
         return self.sandbox
 
     def stop(self) -> None:

@@ -20,7 +20,8 @@ from tools.classroom.inside import MAX_BYTES
 class Ended(Exception):
     """The student's process ended in a step; the message is a word: why.
 
-    ``"time"``, ``"memory"``, ``"large"`` (it answered too much), or ``"exit"``.
+    ``"time"``, ``"memory"``, ``"large"`` (it answered too much), ``"forged"`` (somebody wrote into
+    the pipe of answers), or ``"exit"``.
     """
 
 
@@ -104,6 +105,8 @@ class Sandbox:
                     for line in lines:
                         if (answer := _answer(line, token)) is not None:
                             return answer
+                        self.process.kill()
+                        raise Ended("forged")
         self.process.kill()
         raise NotGraded(
             f"A step took more than {self.limits.wall_seconds:.0f} s without using them: "
@@ -144,7 +147,7 @@ class Sandbox:
 
 
 def _answer(line: bytes, token: str) -> dict[str, Any] | None:
-    """A line that answers this request; students' code may write anything else."""
+    """A line that answers this request; students' code may have written anything else."""
     try:
         answer = json.loads(line)
     except (ValueError, RecursionError):
