@@ -1,3 +1,4 @@
+# @title Run this cell first: it compares the examples
 import numpy as np
 
 
@@ -33,4 +34,6 @@ def agree(found, expected):
     except (TypeError, ValueError):
         return False
     wanted = np.asarray(expected, dtype=float)
-    return found.shape == wanted.shape and np.allclose(found, wanted, atol=1e-6, equal_nan=True)
+    if found.shape != wanted.shape:
+        return False
+    return np.allclose(found, wanted, atol=1e-6, equal_nan=True)

@@ -77,13 +77,12 @@ def checks(secret: bytes) -> list[Check]:
     rng = generator(secret, "diagnosing", "inputs")
     logits = rng.normal(0, 2, (300, 6))
     labels = drawn_labels(rng, softmax(logits / rng.uniform(1.2, 2), axis=1))
-    probs = softmax(logits, axis=1)
+    stated = softmax(logits, axis=1)
     huge = logits * 1000
-    ece = expected_calibration_error
     summaries = {
-        "accuracy": accuracy(probs, labels),
-        "confidence": probs.max(axis=1).mean(),
-        "ece": ece(probs, labels, n_bins=n_bins),
+        "accuracy": accuracy(stated, labels),
+        "confidence": stated.max(axis=1).mean(),
+        "ece": expected_calibration_error(stated, labels, n_bins=n_bins),
     }
 
     def under(key: str, expected: float) -> Any:
@@ -109,7 +108,7 @@ def checks(secret: bytes) -> list[Check]:
             "large logits",
             "summary",
             (huge, labels),
-            under("ece", ece(softmax(huge, axis=1), labels, n_bins=n_bins)),
+            under("ece", expected_calibration_error(softmax(huge, axis=1), labels, n_bins=n_bins)),
         ),
         Check("q2", "any labels", "class_gaps", (logits, labels), close(gaps(logits, labels)), 2.0),
         Check(

@@ -83,7 +83,7 @@ def trained(found: tuple[np.ndarray, ...], new_labels: np.ndarray) -> Any:
         logits = np.asarray(answer)
         if logits.dtype.kind != "f" or logits.shape != (len(new_images), n_classes):
             return False
-        if not np.isfinite(logits).all():
+        if np.isnan(logits.sum()) or np.isinf(logits).any():
             return False
         right = float((logits.argmax(axis=1) == new_labels).mean())
         return float(np.interp(right, [2 / n_classes, goal], [0, 1]))
@@ -162,17 +162,15 @@ def reported(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     return 2 * truth, drawn_labels(rng, softmax(truth, axis=1))
 
 
-def numbers(
-    test: tuple[np.ndarray, np.ndarray], temperature: float, n_bins: int
-) -> dict[str, float]:
+def numbers(test: tuple[np.ndarray, np.ndarray], divisor: float, n_bins: int) -> dict[str, float]:
     """What a report says of the test part, before and after a temperature."""
-    logits, labels = test
-    before, after = softmax(logits, axis=1), softmax(logits / temperature, axis=1)
+    stated, labels = test
+    before, after = softmax(stated, axis=1), softmax(stated / divisor, axis=1)
     return {
-        "temperature": temperature,
+        "temperature": divisor,
         "accuracy": accuracy(before, labels),
-        "nll_before": negative_log_likelihood(logits, labels),
-        "nll_after": negative_log_likelihood(logits / temperature, labels),
+        "nll_before": negative_log_likelihood(stated, labels),
+        "nll_after": negative_log_likelihood(stated / divisor, labels),
         "ece_before": expected_calibration_error(before, labels, n_bins=n_bins),
         "ece_after": expected_calibration_error(after, labels, n_bins=n_bins),
     }

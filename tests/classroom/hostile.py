@@ -393,6 +393,8 @@ while True:
         except OSError:
             pass
 """
+
+
 def attacks(folder: str, port: int, secret: str, python: str) -> dict[str, Case]:
     """Attacks; they are told where the class is, on which port of this machine somebody listens,
     what the secret is, and where Python is: more than a student knows.

@@ -6,14 +6,16 @@ either: `leaked` proves it line by line each time, before anything is written.
 
 from __future__ import annotations
 
+import ast
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jupytext
 import nbformat
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_notebook
+from nbformat.v4 import new_notebook
 
 from calib_utils.records.npz import write_npz
 from tools.book import Book
@@ -26,12 +28,13 @@ from tools.notebooks import write_if_changed
 from tools.page import notebook_metadata
 
 HELPER = ASSIGNMENTS / "helper.py"
+IMPORT = "from helper import example"  # a cell of its own; students get the helper instead
 SOLUTION = re.compile(
     r"^(?P<indent> *)### BEGIN SOLUTION\n(?P<lines>.*?)^ *### END SOLUTION(?:\n|\Z)",
     re.MULTILINE | re.DOTALL,
 )
 STUB = re.compile(r"^ *# STUB: (?P<code>.+)\n", re.MULTILINE)
-PLACE = re.compile(r"\{\{ (\w+) \}\}")
+PLACE = re.compile(r"\{\{\s+(\w+)\s+\}\}")
 VALUE = re.compile(r"^(?P<name>\w+) = .+$", re.MULTILINE)
 LONG = 20  # characters from which on a line is recognised anywhere in a text
 
@@ -110,11 +113,14 @@ def notebooks(name: str, secret: bytes) -> tuple[NotebookNode, NotebookNode]:
 def _notebook(name: str, secret: bytes, solved: bool) -> NotebookNode:
     goals, values = read_goals(name), values_of(read_goals(name), secret)
     variant = load(name).variant(secret)
-    flattener = Flattener(Book(ASSIGNMENTS.parent), f"notebooks/{name}")
+    flattener = Flattener(_book(), f"notebooks/{name}")
     cells = []
     for cell in jupytext.reads(source_of(name), fmt="md:myst").cells:
         if cell.cell_type == "markdown":
             cell.source = flattener.flatten(rendered(cell.source, values))
+        elif cell.source == IMPORT:
+            cell.source = HELPER.read_text("utf-8").strip()
+            cell.metadata = {"cellView": "form", "jupyter": {"source_hidden": True}}
         elif not solved:
             cell.source = without_solution(cell.source)
         if "variant" in cell.metadata.get("tags", []):
@@ -125,12 +131,16 @@ def _notebook(name: str, secret: bytes, solved: bool) -> NotebookNode:
     asked = {cell.metadata["question"] for cell in cells if "question" in cell.metadata}
     if asked != set(goals.questions):
         raise ClassroomError(f"{name}: goals.toml and the source do not have the same questions")
-    helper = HELPER.read_text("utf-8").strip()
-    cells.insert(1, new_code_cell(helper, metadata={"tags": ["helper"]}))
     for position, cell in enumerate(cells, start=1):
         cell.id = f"cell-{position:02d}"
     of = {"assignment": name, "release": fingerprint(secret, name)}
     return new_notebook(cells=cells, metadata=notebook_metadata() | of)
+
+
+@cache
+def _book() -> Book:
+    """The book, whose chapters the assignments refer to."""
+    return Book(ASSIGNMENTS.parent)
 
 
 def fingerprint(secret: bytes, name: str) -> str:
@@ -181,13 +191,13 @@ def nbgrader(goals: Goals, cell: NotebookNode) -> dict[str, Any]:
 def hidden_lines(name: str) -> set[str]:
     """Every line that no student may get, without its indentation.
 
-    That is each line of a solution, of the checks, of a rubric, a hint, and a sample, unless it is
-    also one of the lines that stand outside all solutions, or has no letter (a bracket).
+    That is each line of a solution, of the checks (but imports), of a rubric, a hint, and a sample,
+    unless it is also one of the lines that stand outside all solutions, or has no letter.
     """
     source, folder = source_of(name), ASSIGNMENTS / name
     goals = read_goals(name)
     solutions = [STUB.sub("", found["lines"]) for found in SOLUTION.finditer(source)]
-    texts = [*solutions, (folder / "checks.py").read_text("utf-8")]
+    texts = [*solutions, without_imports((folder / "checks.py").read_text("utf-8"))]
     texts += [path.read_text("utf-8") for path in folder.glob("sample.md")]
     for question in goals.questions.values():
         texts += [question.hint, *(text for _, text in question.rubric)]
@@ -195,6 +205,16 @@ def hidden_lines(name: str) -> set[str]:
     given = {line.strip() for line in shown.splitlines()}
     lines = {line.strip() for text in texts for line in text.splitlines()}
     return {line for line in lines - given if re.search(r"[^\W\d_]", line)}
+
+
+def without_imports(code: str) -> str:
+    """Python without its imports: everybody's modules import the same."""
+    lines = code.splitlines()
+    for statement in ast.parse(code).body:
+        if isinstance(statement, ast.Import | ast.ImportFrom):
+            end = statement.end_lineno or statement.lineno
+            lines[statement.lineno - 1 : end] = [""] * (end - statement.lineno + 1)
+    return "\n".join(lines)
 
 
 def leaked(lines: set[str], text: str) -> list[str]:
