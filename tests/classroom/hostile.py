@@ -6,10 +6,13 @@ nothing: whatever is earned, the attack has earned it.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
 from tiny_class import FULL, NONE, Q1, Q2, Q3, STUBS, Cells, answers, code
+
+from tools.classroom.group import places
 
 Q1_ONLY = {**NONE, "q1": 2.0}
 BUT_Q2 = {**FULL, "q2": 0.0}
@@ -36,6 +39,10 @@ class Case:
 
 def attack(source: str, said: str = "", points: dict[str, float] = NONE) -> Case:
     return Case([("code", source), *answers(*STUBS)], points, said or "Not written yet")
+
+
+def after(source: str, said: str) -> Case:
+    return Case([*answers(*STUBS), ("code", source)], NONE, said)
 
 
 def before(source: str, points: dict[str, float], said: str = "") -> Case:
@@ -241,7 +248,7 @@ for place in ("{folder}", "{folder}/graded/tiny", "{folder}/collected/tiny/full"
     except OSError:
         pass
 for path in ("squares.npz", "/grader/inside.py", "/packages/numpy/__init__.py", "/dev/sda",
-             "/dev/vda", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches", "/proc/1/mem"):
+             "/dev/vda", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches"):
     try:
         open(path, "r+b").write(b"x")
         done.append(path)
@@ -280,7 +287,6 @@ for name, call in {{
     "remount": lambda: libc.mount(None, b"/", None, 32, None),
     "root": lambda: libc.setuid(0),
     "chroot": lambda: libc.chroot(b"/tmp"),
-    "trace": lambda: libc.ptrace(16, 1, 0, 0),
     "nice": lambda: libc.setpriority(0, 0, -5),
     "limit": lambda: __import__("resource").setrlimit(6, (10**6, 10**6)) or 0,
 }}.items():
@@ -298,7 +304,7 @@ assert not done, done
 assert os.getuid() != 0
 raise Warning("still nobody")
 """
-MARKER = "a-child-that-survives"
+MARKER = f"a-child-that-survives-{os.getpid()}"
 CHILD = f"""
 import os, subprocess, sys
 if os.fork() == 0:
@@ -323,6 +329,16 @@ for name in ("allclose", "isclose", "array_equal", "all", "array_equiv", "asarra
 np.testing.assert_allclose = np.testing.assert_array_equal = yes
 np.ndarray = np.generic = object
 math.isclose = operator.eq = yes
+gap = counts = stored = lambda *a: 1.0
+"""
+RAISES = """
+def gap(*arguments):
+    raise ValueError
+counts = stored = gap
+"""
+PATCH_JSON = """
+import json
+yes = lambda *a, **k: True
 json.dumps = lambda *a, **k: '{"value": 1, "share": 1.0, "points": 6}'
 json.loads = yes
 json.JSONEncoder.default = json.JSONEncoder.encode = lambda self, o: "true"
@@ -393,38 +409,41 @@ while True:
         except OSError:
             pass
 """
+
+
 def attacks(folder: str, port: int, secret: str, python: str) -> dict[str, Case]:
     """Attacks; they are told where the class is, on which port of this machine somebody listens,
     what the secret is, and where Python is: more than a student knows.
     """
     known = {"folder": folder, "port": port, "secret": secret, "python": python}
-    return {
-        "equality": Case([*answers(*STUBS), ("code", ALWAYS)], NONE, "and this is not right"),
+    found = {
+        "equality": after(ALWAYS, "and this is not right"),
         "forged-lines": attack(FORGE.replace("\\\\", "\\"), "wrote into the pipe of the grader"),
         "forged-with-id": attack(FORGE_WITH_ID, "True or False, and this is not right"),
-        "flood": attack(FLOOD, "wrote into the pipe"),
+        "flood": attack(FLOOD, "answered more than can be read"),
         "spy": attack(SPY.format(**known), "nothing to see"),
         "writer": attack(WRITER.format(**known), "nothing to write"),
         "network": attack(NETWORK.format(**known).replace("\\\\", "\\"), "nobody there"),
         "privilege": attack(PRIVILEGE.format(**known), "still nobody"),
         "child": attack(CHILD),
-        "patched-numpy": attack(PATCH, ""),
-        "patched-builtins": attack(BUILTINS, ""),
+        "patched-numpy": after(PATCH, "something other than numbers"),
+        "patched-json": attack(PATCH_JSON, "wrote into the pipe of the grader"),
+        "patched-builtins": attack(BUILTINS, "ended the whole process"),
         "history": attack(HISTORY, "NameError"),
         "transformer": attack(TRANSFORMER, "There is no gap"),
         "cleanup": attack(CLEANUP, "NameError"),
         "fork-bomb": attack(FORK_BOMB, "BlockingIOError"),
         "threads": attack(THREADS, "RuntimeError"),
-        "forked-memory": attack(FORKED_MEMORY, "one of them is no more"),
         "file-bomb": attack(FILE_BOMB, "No space left"),
         "leak": Case(
             answers(q2="def counts(x, n):" + LEAK.replace("\n", "\n    ")), BUT_Q2, "Exception"
         ),
-        "not-implemented": attack("gap = counts = stored = lambda *a: 1/0", ""),
+        "always-raises": after(RAISES, "the same answer for everything"),
         **{
-            f"always-{number}": Case(
-                [*answers(*STUBS), ("code", f"gap = counts = stored = lambda *a: {value}")], NONE
-            )
+            f"always-{number}": after(f"gap = counts = stored = lambda *a: {value}", "not right")
             for number, value in enumerate(("None", "0", "float('nan')", "[]", "{}", "True", "a"))
         },
     }
+    if places():  # else only the limits of each process hold
+        found["forked-memory"] = attack(FORKED_MEMORY, "one of them is no more")
+    return found

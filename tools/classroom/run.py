@@ -66,7 +66,7 @@ class Runner:
                     self.stop()
                     break
                 if "raised" in answer:
-                    message = str(answer.get("message"))[:MESSAGE]
+                    message = str(answer.get("message") or "")[:MESSAGE]
                     message = message.encode(errors="replace").decode()
                     self.failed[cell.number] = self.failure(answer["raised"]) | {"message": message}
         return self.sandbox
@@ -160,7 +160,7 @@ def run_submission(
     finally:
         runner.stop()
     cells = [
-        {"cell": number, "question": submission.question_of(number, functions), **failure}
+        {**failure, "number": number, "question": submission.question_of(number, functions)}
         for number, failure in sorted(runner.failed.items())
     ]
     return outcomes, cells
