@@ -6,10 +6,13 @@ nothing: whatever is earned, the attack has earned it.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
 from tiny_class import FULL, NONE, Q1, Q2, Q3, STUBS, Cells, answers, code
+
+from tools.classroom.group import places
 
 Q1_ONLY = {**NONE, "q1": 2.0}
 BUT_Q2 = {**FULL, "q2": 0.0}
@@ -38,6 +41,10 @@ def attack(source: str, said: str = "", points: dict[str, float] = NONE) -> Case
     return Case([("code", source), *answers(*STUBS)], points, said or "Not written yet")
 
 
+def after(source: str, said: str) -> Case:
+    return Case([*answers(*STUBS), ("code", source)], NONE, said)
+
+
 def before(source: str, points: dict[str, float], said: str = "") -> Case:
     """Something bad in a cell of its own, and then all questions answered."""
     return Case([("code", source), *answers()], points, said)
@@ -51,13 +58,13 @@ def q2(body: str, said: str, points: dict[str, float] = BUT_Q2) -> Case:
 
 HONEST = {
     "full": Case(answers(), FULL, "6 points so far"),
-    "half": Case(answers(q2=STUBS[1], q3=STUBS[2]), Q1_ONLY, "Not written yet, in code cell 3"),
+    "half": Case(answers(q2=STUBS[1], q3=STUBS[2]), Q1_ONLY, "Not written yet, in code cell 4"),
     "part-of-a-question": Case(
         answers(q1=Q1.replace("raise ValueError", "return 0, ")),
         {**FULL, "q1": 1.5},
         "Your code returned a list with 2 entries, and this is not right. Say so.",
     ),
-    "stub": Case(answers(*STUBS, why="*Your answer*"), NONE, "Not written yet, in code cell 1"),
+    "stub": Case(answers(*STUBS, why="*Your answer*"), NONE, "Not written yet, in code cell 2"),
     "wrong-value": q2("return np.zeros(n_bins + 1)", "an array of shape (5,), and this is not"),
     "wrong-types": q2("return {'a', 'b'}", "something other than numbers, texts, lists"),
     "wrong-number-of-arguments": Case(
@@ -69,7 +76,7 @@ HONEST = {
         answers(q2="def counts(x, n):\n\ta = 1\n        return a"), BUT_Q2, "TabError"
     ),
     "bug": q2(
-        "total = 0\nreturn x[len(x)]", "IndexError, in code cell 3, line 3: return x[len(x)]"
+        "total = 0\nreturn x[len(x)]", "IndexError, in code cell 4, line 3: return x[len(x)]"
     ),
     "deleted-cells": Case([code("q1", Q1)], Q1_ONLY, "There is no counts"),
     "deleted-examples": Case([code("q1", Q1), code("q2", Q2), code("q3", Q3)], FULL, "6 points"),
@@ -80,10 +87,11 @@ HONEST = {
     "lost-metadata-syntax-error": Case(
         answers(q2="def counts(x, n_bins):\nreturn 1"),
         BUT_Q2,
-        "Code cell 3 (q2). Your code raised IndentationError",
+        "Code cell 4 (q2). Your code raised IndentationError",
         metadata=False,
     ),
     "one-cell": Case([("code", f"{Q1}\n{Q2}\n{Q3}")], FULL, "6 points", metadata=False),
+    "given-values-changed": Case([*answers(), ("code", "half = 3")], FULL, "6 points"),
     "magics": before("%matplotlib inline\n!ls\n%pip install x\nnp?", FULL),
     "cell-magic": before("%%bash\nrm -rf /", FULL),
     "draws": before("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()", FULL),
@@ -120,10 +128,10 @@ DAMAGED = {
 
 CRASHES = {
     "exit-after-q1": Case(
-        [*answers()[:3], ("code", "import os\nos._exit(0)"), *answers()[3:]], FULL
+        [*answers()[:4], ("code", "import os\nos._exit(0)"), *answers()[4:]], FULL
     ),
     "exit-in-q2": q2("import os\nos._exit(0)", "ended the whole process"),
-    "exit-with-q2": Case(answers(q2="import os\nos._exit(3)"), BUT_Q2, "Code cell 3 (q2)"),
+    "exit-with-q2": Case(answers(q2="import os\nos._exit(3)"), BUT_Q2, "Code cell 4 (q2)"),
     "segfault": q2("import ctypes\nctypes.string_at(0)", "ended the whole process"),
     "endless-cell": before("while True:\n    pass", FULL, "more than 2 seconds"),
     "endless-function": q2("while True:\n    pass", "more than 2 seconds"),
@@ -241,7 +249,7 @@ for place in ("{folder}", "{folder}/graded/tiny", "{folder}/collected/tiny/full"
     except OSError:
         pass
 for path in ("squares.npz", "/grader/inside.py", "/packages/numpy/__init__.py", "/dev/sda",
-             "/dev/vda", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches", "/proc/1/mem"):
+             "/dev/vda", "/proc/sysrq-trigger", "/proc/sys/vm/drop_caches"):
     try:
         open(path, "r+b").write(b"x")
         done.append(path)
@@ -280,7 +288,6 @@ for name, call in {{
     "remount": lambda: libc.mount(None, b"/", None, 32, None),
     "root": lambda: libc.setuid(0),
     "chroot": lambda: libc.chroot(b"/tmp"),
-    "trace": lambda: libc.ptrace(16, 1, 0, 0),
     "nice": lambda: libc.setpriority(0, 0, -5),
     "limit": lambda: __import__("resource").setrlimit(6, (10**6, 10**6)) or 0,
 }}.items():
@@ -298,7 +305,7 @@ assert not done, done
 assert os.getuid() != 0
 raise Warning("still nobody")
 """
-MARKER = "a-child-that-survives"
+MARKER = f"a-child-that-survives-{os.getpid()}"
 CHILD = f"""
 import os, subprocess, sys
 if os.fork() == 0:
@@ -323,6 +330,16 @@ for name in ("allclose", "isclose", "array_equal", "all", "array_equiv", "asarra
 np.testing.assert_allclose = np.testing.assert_array_equal = yes
 np.ndarray = np.generic = object
 math.isclose = operator.eq = yes
+gap = counts = stored = lambda *a: 1.0
+"""
+RAISES = """
+def gap(*arguments):
+    raise ValueError
+counts = stored = gap
+"""
+PATCH_JSON = """
+import json
+yes = lambda *a, **k: True
 json.dumps = lambda *a, **k: '{"value": 1, "share": 1.0, "points": 6}'
 json.loads = yes
 json.JSONEncoder.default = json.JSONEncoder.encode = lambda self, o: "true"
@@ -400,33 +417,34 @@ def attacks(folder: str, port: int, secret: str, python: str) -> dict[str, Case]
     what the secret is, and where Python is: more than a student knows.
     """
     known = {"folder": folder, "port": port, "secret": secret, "python": python}
-    return {
-        "equality": Case([*answers(*STUBS), ("code", ALWAYS)], NONE, "and this is not right"),
+    found = {
+        "equality": after(ALWAYS, "and this is not right"),
         "forged-lines": attack(FORGE.replace("\\\\", "\\"), "wrote into the pipe of the grader"),
         "forged-with-id": attack(FORGE_WITH_ID, "True or False, and this is not right"),
-        "flood": attack(FLOOD, "wrote into the pipe"),
+        "flood": attack(FLOOD, "answered more than can be read"),
         "spy": attack(SPY.format(**known), "nothing to see"),
         "writer": attack(WRITER.format(**known), "nothing to write"),
         "network": attack(NETWORK.format(**known).replace("\\\\", "\\"), "nobody there"),
         "privilege": attack(PRIVILEGE.format(**known), "still nobody"),
         "child": attack(CHILD),
-        "patched-numpy": attack(PATCH, ""),
-        "patched-builtins": attack(BUILTINS, ""),
+        "patched-numpy": after(PATCH, "something other than numbers"),
+        "patched-json": attack(PATCH_JSON, "wrote into the pipe of the grader"),
+        "patched-builtins": attack(BUILTINS, "ended the whole process"),
         "history": attack(HISTORY, "NameError"),
         "transformer": attack(TRANSFORMER, "There is no gap"),
         "cleanup": attack(CLEANUP, "NameError"),
         "fork-bomb": attack(FORK_BOMB, "BlockingIOError"),
         "threads": attack(THREADS, "RuntimeError"),
-        "forked-memory": attack(FORKED_MEMORY, "one of them is no more"),
         "file-bomb": attack(FILE_BOMB, "No space left"),
         "leak": Case(
             answers(q2="def counts(x, n):" + LEAK.replace("\n", "\n    ")), BUT_Q2, "Exception"
         ),
-        "not-implemented": attack("gap = counts = stored = lambda *a: 1/0", ""),
+        "always-raises": after(RAISES, "the same answer for everything"),
         **{
-            f"always-{number}": Case(
-                [*answers(*STUBS), ("code", f"gap = counts = stored = lambda *a: {value}")], NONE
-            )
+            f"always-{number}": after(f"gap = counts = stored = lambda *a: {value}", "not right")
             for number, value in enumerate(("None", "0", "float('nan')", "[]", "{}", "True", "a"))
         },
     }
+    if places():  # else only the limits of each process hold
+        found["forked-memory"] = attack(FORKED_MEMORY, "one of them is no more")
+    return found

@@ -78,7 +78,7 @@ def counts(x, n_bins):
 """
 Q3 = """
 def stored(which):
-    return np.load("squares.npz")["squares"] + 0.5
+    return np.load("squares.npz")["squares"] + half
 """
 STUBS = (
     "import numpy as np\n\ndef gap(confidences, correct):\n    raise NotImplementedError",
@@ -103,7 +103,9 @@ def notebook(cells: Cells, metadata: bool = True) -> dict[str, Any]:
         cell: dict[str, Any] = {"cell_type": "markdown", "metadata": {}, "source": source}
         if kind == "code":
             cell |= {"cell_type": "code", "execution_count": None, "outputs": []}
-        if question and metadata:
+        if question == "+variant" and metadata:
+            cell["metadata"] = {"tags": ["variant"]}
+        elif question and metadata:
             grade_id = {"grade_id": question, "solution": True, "grade": False}
             cell["metadata"] = {"question": question, "nbgrader": grade_id}
         found.append(cell)
@@ -112,7 +114,12 @@ def notebook(cells: Cells, metadata: bool = True) -> dict[str, Any]:
 
 def answers(q1: str = Q1, q2: str = Q2, q3: str = Q3, why: str = "Because.") -> Cells:
     """The cells of a submission; by default of the reference."""
-    asked = [("text", "# A tiny one"), code("q1", q1), ("code", "# gap([1], [1]) is 0")]
+    asked = [
+        ("text", "# A tiny one"),
+        ("code:+variant", "half = 0.5"),
+        code("q1", q1),
+        ("code", "# gap([1], [1]) is 0"),
+    ]
     return [*asked, code("q2", q2), code("q3", q3), ("text:q4", why)]
 
 

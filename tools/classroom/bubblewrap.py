@@ -53,9 +53,9 @@ class Limits:
     step_seconds: int = 10
     process_seconds: int = 600
     wall_seconds: float = 120.0
-    memory: int = 1_500_000_000
+    memory: int = 3 * 2**29
     processes: int = 8
-    disk: int = 32_000_000
+    disk: int = 2**25
 
 
 def environment() -> dict[str, str]:

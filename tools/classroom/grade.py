@@ -119,7 +119,7 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
         )
     limits = Limits(step_seconds=int(goals.seconds), wall_seconds=WALL * goals.seconds)
     outcomes, cells = run_submission(
-        submission, checks, assignment.functions, assignment.released, goals.allow, limits
+        submission, released, checks, assignment.functions, assignment.released, goals.allow, limits
     )
     questions: dict[str, Any] = {}
     for question in goals.questions.values():

@@ -53,7 +53,7 @@ class Group:
     """
 
     def __init__(self, memory: int, processes: int) -> None:
-        name = f"classroom-{secrets.token_hex(6)}"
+        name = f"classroom-{os.getpid()}-{secrets.token_hex(6)}"
         self.folders = [place / name for place in places()]
         settings = {
             **{"memory.limit_in_bytes": memory, "memory.memsw.limit_in_bytes": memory},

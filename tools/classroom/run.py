@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from tools.classroom.submission import Submission
 MOST_CELLS = 3
 MOST_CALLS = 2
 SKIPPED = "picture"  # the tag of cells that only draw
+GIVEN = "variant"  # the tag of cells whose values the secret decides
 
 Failure = dict[str, Any]
 
@@ -39,11 +40,19 @@ class Runner:
     """One submission, in one process after the other."""
 
     def __init__(
-        self, submission: Submission, files: Path, allow: tuple[str, ...], limits: Limits
+        self,
+        submission: Submission,
+        released: Submission,
+        files: Path,
+        allow: tuple[str, ...],
+        limits: Limits,
     ) -> None:
         self.submission = submission
         self.place = (files, allow, limits)
-        self.cells = [cell for cell in submission.code if SKIPPED not in cell.tags]
+        # Values that are given hold, also where the student's copy of them was changed or lost.
+        given = [replace(cell, number=0) for cell in released.code if GIVEN in cell.tags]
+        cells = [cell for cell in submission.code if SKIPPED not in cell.tags]
+        self.cells = [cell for cell in (*given, *cells, *given) if cell.source.strip()]
         self.failed: dict[int, Failure] = {}  # cells
         self.deadly: set[int] = set()
         self.sandbox: Sandbox | None = None
@@ -53,7 +62,7 @@ class Runner:
         while self.sandbox is None:
             self.sandbox = Sandbox(*self.place)
             for cell in self.cells:
-                if cell.number in self.deadly or not cell.source.strip():
+                if cell.number in self.deadly:
                     continue
                 try:
                     request = {"cell": cell.number, "source": cell.source}
@@ -65,8 +74,8 @@ class Runner:
                         self.deadly |= {c.number for c in self.cells if c.number > cell.number}
                     self.stop()
                     break
-                if "raised" in answer:
-                    message = str(answer.get("message"))[:MESSAGE]
+                if "raised" in answer and cell.number:
+                    message = str(answer.get("message") or "")[:MESSAGE]
                     message = message.encode(errors="replace").decode()
                     self.failed[cell.number] = self.failure(answer["raised"]) | {"message": message}
         return self.sandbox
@@ -123,6 +132,7 @@ def _built_in(name: Any) -> bool:
 
 def run_submission(
     submission: Submission,
+    released: Submission,
     checks: list[Check],
     functions: dict[str, str],
     files: Path,
@@ -133,6 +143,7 @@ def run_submission(
 
     Args:
         submission: The notebook.
+        released: As it was handed out.
         checks: The calls to make.
         functions: The question of each function.
         files: A folder whose files lie beside the notebook.
@@ -145,7 +156,7 @@ def run_submission(
     Raises:
         NotGraded: The sandbox does not start, or the machine is too slow.
     """
-    runner = Runner(submission, files, allow, limits)
+    runner = Runner(submission, released, files, allow, limits)
     outcomes, ended = [], Counter[str]()
     try:
         runner.start()
@@ -160,7 +171,7 @@ def run_submission(
     finally:
         runner.stop()
     cells = [
-        {"cell": number, "question": submission.question_of(number, functions), **failure}
+        {**failure, "number": number, "question": submission.question_of(number, functions)}
         for number, failure in sorted(runner.failed.items())
     ]
     return outcomes, cells

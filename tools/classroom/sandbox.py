@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import selectors
+import signal
 import subprocess
 import time
 from contextlib import suppress
@@ -49,6 +50,7 @@ class Sandbox:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,  # bubblewrap's own: the student's goes nowhere
             env={},
+            start_new_session=True,  # an interrupt from the keyboard is for the grader alone
         )
         streams = (self.process.stdin, self.process.stdout, self.process.stderr)
         self.streams = [stream for stream in streams if stream is not None]
@@ -121,9 +123,9 @@ class Sandbox:
             return Ended("exit")
         if self.group.out_of_memory():
             return Ended("memory")
-        if code in {128 + 24, -24}:  # SIGXCPU
+        if code == 128 + signal.SIGXCPU:
             return Ended("time")
-        if code in {128 + 9, -9}:  # SIGKILL, and it was not us
+        if code < 0 or code == 128 + signal.SIGKILL:  # and it was not us
             return NotGraded(
                 "The process was killed from outside, perhaps since this machine has no memory "
                 "left, or it killed itself. Grade it again, or look at it."
