@@ -91,8 +91,10 @@ def checks(secret: bytes) -> list[Check]:
     probs = rng.dirichlet(np.full(5, 0.5), 400)
     labels = drawn_labels(rng, probs**2 / (probs**2).sum(axis=1, keepdims=True))
     w = rng.exponential(size=400)
-    quarters = rng.multinomial(4, np.full(3, 1 / 3), 60) / 4
-    of_quarters = rng.integers(0, 3, 60)
+    quarters = rng.multinomial(4, np.full(3, 1 / 3), 80) / 4
+    beside = (quarters + 0.03 * rng.dirichlet(np.ones(3), 80)) / 1.03
+    on_edges = np.concatenate([quarters, beside])  # the edges share their bins with others
+    of_edges = rng.integers(0, 3, 160)
     absent = np.minimum(labels, 3)  # class 4 is nobody's label
 
     def classwise(name: str, p: np.ndarray, y: np.ndarray, w: np.ndarray) -> Check:
@@ -129,7 +131,7 @@ def checks(secret: bytes) -> list[Check]:
         by_group("a group without weight, and empty ones at the end", only_one, 6),
         classwise("equal weights", probs, labels, np.ones(400)),
         classwise("different weights", probs, labels, w),
-        classwise("probabilities on edges", quarters, of_quarters, np.ones(60)),
+        classwise("probabilities on edges", on_edges, of_edges, np.ones(160)),
         classwise("a class that is nobody's label", probs, absent, w),
         worst("a small group that looks bad", np.arange(n), cameras),
         worst("two equal groups", twice, of_twice),

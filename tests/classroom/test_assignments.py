@@ -153,11 +153,10 @@ def test_nothing_that_is_no_answer_breaks_a_judge(name: str) -> None:
 def test_measuring_without_weights_keeps_a_part() -> None:
     secret = SECRETS[0]
     sign = load("measuring").variant(secret)["sign"]
-    names = run("measuring", secret, solved=True)
-    names["signed_gap"] = lambda c, r, w: sign * float(c.mean() - r.mean())
-    assert marks("measuring", secret, names)["q1"] == [1.0, 0.0, 0.0]
-    names["signed_gap"] = lambda c, r, w: -sign * float(c.mean() - r.mean())
-    assert marks("measuring", secret, names)["q1"] == [0.0, 0.0, 0.0]
+    checks = [check for check in load("measuring").checks(secret) if check.question == "q1"]
+    gaps = [sign * float(c.mean() - r.mean()) for c, r, _ in (check.arguments for check in checks)]
+    assert [check.judge(gap) for check, gap in zip(checks, gaps, strict=True)] == [1, 0, 0]
+    assert [check.judge(-gap) for check, gap in zip(checks, gaps, strict=True)] == [0, 0, 0]
 
 
 @pytest.mark.parametrize("number", range(6))
@@ -166,19 +165,11 @@ def test_measuring_edges_and_classes_matter(number: int) -> None:
     secret = str(number).encode()
     module = load("measuring")
     chosen = module.variant(secret)
-    names = run("measuring", secret, solved=True)
-
-    def above(probs: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
-        return names["error_above"](probs, labels, weights)
-
-    def error_above(probs: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> float:
-        nudged = np.where(probs < 1, np.minimum(probs + 1e-9, 1), probs)
-        return module.error(chosen, nudged, labels, weights)
-
-    names["error_above"] = error_above
     checks = [check for check in module.checks(secret) if check.question == "q3"]
-    found = {check.name: check.judge(above(*check.arguments)) for check in checks}
-    assert not found["probabilities on edges"]
+    edges = next(check for check in checks if "edges" in check.name)
+    probs, labels, weights = edges.arguments
+    assert not edges.judge(module.error(chosen, probs + 1e-12, labels, weights))
+    assert edges.judge(module.error(chosen, probs - 1e-12, labels, weights))
     other = {"equal": "labels", "labels": "equal"}[chosen["class_weights"]]
     for check in checks:
         wrong = module.error({**chosen, "class_weights": other}, *check.arguments)
