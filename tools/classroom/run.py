@@ -68,7 +68,8 @@ class Runner:
                     request = {"cell": cell.number, "source": cell.source}
                     answer = self.sandbox.ask(request)
                 except Ended as ended:
-                    self.failed[cell.number] = {"kind": "ended", "why": str(ended)}
+                    if cell.number:
+                        self.failed[cell.number] = {"kind": "ended", "why": str(ended)}
                     self.deadly.add(cell.number)
                     if len(self.deadly) > MOST_CELLS:  # then only those before it
                         self.deadly |= {c.number for c in self.cells if c.number > cell.number}
