@@ -129,6 +129,12 @@ def test_being_killed_is_not_graded(sandbox: Sandbox) -> None:
         run(sandbox, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
 
 
+def test_bubblewrap_being_ended_is_not_graded(sandbox: Sandbox) -> None:
+    sandbox.process.terminate()
+    with pytest.raises(NotGraded, match="killed from outside"):
+        run(sandbox, "1")
+
+
 # Three children and their parent, none of which has too much by itself.
 TOGETHER = """
 import os, time
