@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from setuptools import find_packages
 
+from tools.book import Book
 from tools.classroom import ClassroomError
 from tools.classroom.goals import ASSIGNMENTS, assignment_names, load, read_goals
 from tools.classroom.release import (
@@ -29,6 +30,7 @@ from tools.classroom.release import (
     without_solution,
 )
 from tools.classroom.secret import generator, make_secret, read_secret
+from tools.style import sources, style
 
 REPOSITORY = Path(__file__).parents[2]
 NAMES = ["measuring", "diagnosing", "repairing", "lab"]
@@ -148,6 +150,23 @@ def test_pictures_are_marked_and_nothing_else_draws(room: Path) -> None:
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 assert ("plt." in cell.source) == ("picture" in cell.metadata.get("tags", []))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_code_of_the_sources_is_in_style(name: str) -> None:
+    book = Book(REPOSITORY)
+    [page] = sources(book, [name])
+    assert page == f"assignments/{name}/{name}"
+    assert style(book, page, fix=False) == []
+
+
+def test_all_sources_are_checked_for_style() -> None:
+    book = Book(REPOSITORY)
+    assert sources(book, []) == [
+        *book.chapters,
+        *(f"assignments/{name}/{name}" for name in sorted(NAMES)),
+    ]
+    assert sources(book, ["ece-and-mce"]) == ["notebooks/ece-and-mce"]
 
 
 def test_code_fits_the_page() -> None:
