@@ -158,9 +158,12 @@ def test_points_by_hand_without_their_columns_are_refused(folder: Path) -> None:
         write_scores(folder)
 
 
-def test_what_a_teacher_wrote_is_never_overwritten(folder: Path) -> None:
+def test_what_a_teacher_wrote_is_never_overwritten(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     hand(folder, "student,question,points,comment\nm-1,q4,1,mine\n")
     pages(folder)
+    assert "tiny.csv has no row yet for m-2: q4\n" in capsys.readouterr().out
     scores(folder)
     assert "mine" in (folder / "hand/tiny.csv").read_text("utf-8")
 

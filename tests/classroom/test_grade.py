@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +103,36 @@ def test_an_interrupted_batch_keeps_what_is_done(
     left = names(grade_class(folder, "tiny"))
     assert len(left) <= 1
     assert {path.stem for path in (folder / "graded/tiny").glob("*")} == {"ada", "bo", "cy"}
+
+
+# A teacher presses Ctrl-C: the terminal sends it to all processes of its group.
+BATCH = """
+import sys, pathlib, pytest
+sys.path.insert(0, sys.argv[2])
+from tiny_class import answers, hand_in, make_class
+from tools.classroom.grade import grade_class
+folder = make_class(pathlib.Path(sys.argv[1]), pytest.MonkeyPatch())
+for number in range(20):
+    hand_in(folder, f"s{number:02d}", answers())
+grade_class(folder, "tiny", jobs=2)
+"""
+
+
+def test_an_interrupt_from_the_keyboard_gives_no_zeros(tmp_path: Path) -> None:
+    need_sandbox()
+    here = Path(__file__).parent
+    line = [sys.executable, "-c", BATCH, str(tmp_path), str(here)]
+    with subprocess.Popen(
+        line, stdout=subprocess.PIPE, text=True, start_new_session=True, cwd=here.parents[1]
+    ) as batch:
+        assert batch.stdout is not None
+        assert next(line for line in batch.stdout if line.startswith("[1/20]"))
+        os.killpg(batch.pid, signal.SIGINT)
+        batch.communicate()
+    assert batch.returncode != 0
+    found = [read_json(file) for file in (tmp_path / "class/graded/tiny").glob("*.json")]
+    assert 0 < len(found) < 20
+    assert all(points(result) == FULL for result in found)
 
 
 def test_a_reference_without_all_points_stops_everything(folder: Path) -> None:
@@ -250,6 +283,13 @@ def test_what_only_claims_to_be_an_array_is_none(array: dict[str, Any]) -> None:
         decode(array)
 
 
+def test_no_more_comes_out_than_may() -> None:
+    array = {"array": [0] * MAX_ITEMS, "dtype": "int8", "shape": [MAX_ITEMS]}
+    for value in ([[]] * (MAX_ITEMS + 1), [array, array], {"a": [[0]] * MAX_ITEMS}):
+        with pytest.raises(NotPlain, match="large"):
+            decode(value)
+
+
 def test_judges() -> None:
     assert close([1, 2])(np.array([1.0, 2.0 + 1e-9]))
     assert close(np.nan)(float("nan"))
@@ -314,6 +354,7 @@ def test_shapes_have_no_values() -> None:
 
 
 def test_what_a_cell_defines() -> None:
-    assert defined("def f(x):\n    y = 1\nclass C: pass\nz = 3") == {"f", "C", "z"}
+    assert defined("def f(x):\n    y = 1\nclass C: pass\na = b = 3; 1 == 2") == {"f", "C", "a", "b"}
+    assert defined("f == 3\nprint(x=1)\n(" + "(" * 100_000) == set()
     assert {"f", "z"} <= defined("def f(x):\n  return (\nz = 3\n")
     assert defined("print(") == set()

@@ -65,6 +65,7 @@ def environment() -> dict[str, str]:
         **dict.fromkeys(threads, "1"),
         "HOME": HOME,
         "LANG": "C.UTF-8",
+        "LD_LIBRARY_PATH": str(Path(sys.base_prefix, "lib")),  # of a Python built as a library
         "MPLBACKEND": "Agg",
         "MPLCONFIGDIR": "/tmp",
         "PYTHONDONTWRITEBYTECODE": "1",

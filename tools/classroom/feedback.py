@@ -65,10 +65,15 @@ def write_feedback(folder: Path, name: str) -> list[Path]:
         write_file(file, student_page(goals, result, hand, person))
         written.append(file)
     print(f"{len(written)} pages are in {folder / 'feedback' / name}")
-    if any(question.kind == "read" for question in goals.questions.values()):
-        answers = hand_file(folder, name).with_suffix(".html")
-        write_file(answers, answers_page(goals, found))
-        print(f"{answers}: all answers to read; their points go into {hand_file(folder, name)}")
+    read = [question.name for question in goals.questions.values() if question.kind == "read"]
+    if read:
+        file = hand_file(folder, name)
+        write_file(file.with_suffix(".html"), answers_page(goals, found))
+        print(f"{file.with_suffix('.html')}: all answers to read; their points go into {file}")
+        graded = [str(result["student"]) for result in found if result["status"] == "graded"]
+        for student in graded:  # who handed in after the table was written
+            if missing := [q for q in read if (student, q) not in hand]:
+                print(f"{file} has no row yet for {student}: {', '.join(missing)}")
     return written
 
 

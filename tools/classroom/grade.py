@@ -8,6 +8,7 @@ so an interrupted batch goes on where it was. What cannot be graded says why and
 from __future__ import annotations
 
 import hashlib
+import math
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -25,7 +26,6 @@ from tools.classroom.run import run_submission
 from tools.classroom.secret import read_secret
 from tools.classroom.submission import read_submission
 
-WALL = 20  # times the processor time of a step: the machine may be busy
 GRADER = (
     "bubblewrap",
     "checks",
@@ -117,7 +117,9 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
             f"The notebook holds none of the functions of {goals.title!r}: "
             f"{', '.join(assignment.functions)}. Is it the right one?"
         )
-    limits = Limits(step_seconds=int(goals.seconds), wall_seconds=WALL * goals.seconds)
+    # The machine may be busy with something else: five times the processor time, and a minute.
+    seconds = math.ceil(goals.seconds)
+    limits = Limits(step_seconds=seconds, wall_seconds=60 + 5 * seconds)
     outcomes, cells = run_submission(
         submission, released, checks, assignment.functions, assignment.released, goals.allow, limits
     )

@@ -75,27 +75,39 @@ def encode(value: Any, depth: int = MAX_DEPTH, budget: list[int] | None = None) 
     raise NotPlain("type")
 
 
-def decode(value: Any) -> Any:
-    """Undo `encode`; tuples come back as lists.
+def decode(value: Any, budget: list[int] | None = None) -> Any:
+    """Undo `encode`; tuples come back as lists. Nothing is trusted: anybody may have encoded it.
+
+    Args:
+        value: What JSON gave.
+        budget: The number of items that are left.
 
     Raises:
-        NotPlain: ``"array"``, where what says that it is an array is none.
+        NotPlain: ``"large"``, or ``"array"`` where what says that it is an array is none.
     """
+    budget = [MAX_ITEMS] if budget is None else budget
+    budget[0] -= 1
+    if budget[0] < 0:
+        raise NotPlain("large")
     if isinstance(value, list):
-        return [decode(item) for item in value]
+        return [decode(item, budget) for item in value]
     if not isinstance(value, dict):
         return value
     if value.keys() != {"array", "dtype", "shape"}:
-        return {key: decode(item) for key, item in value.items()}
+        return {key: decode(item, budget) for key, item in value.items()}
     flat, dtype, shape = value["array"], value["dtype"], value["shape"]
     if (
-        not (isinstance(flat, list) and isinstance(shape, list) and dtype in DTYPES)
+        not (isinstance(flat, list) and isinstance(shape, list))
+        or not (isinstance(dtype, str) and dtype in DTYPES)
         or not all(isinstance(item, int | float) for item in flat)
         or not all(type(n) is int and 0 <= n <= MAX_ITEMS for n in shape)
         or len(shape) > MAX_DEPTH
         or math.prod(shape) != len(flat)
     ):
         raise NotPlain("array")
+    budget[0] -= len(flat)
+    if budget[0] < 0:
+        raise NotPlain("large")
     try:
         return np.array(flat, dtype=dtype).reshape(shape)
     except (OverflowError, ValueError):

@@ -98,16 +98,18 @@ class Runner:
         if "value" in answer:
             try:
                 return Outcome(decode(answer["value"]))
-            except (NotPlain, RecursionError):
-                return Outcome(failure={"kind": "not plain", "why": "type"})
+            except NotPlain as error:
+                why = "large" if str(error) == "large" else "type"
+                return Outcome(failure={"kind": "not plain", "why": why})
+            except RecursionError:
+                return Outcome(failure={"kind": "not plain", "why": "deep"})
         if "raised" in answer:
             return Outcome(raised=raised(answer["raised"]), failure=self.failure(answer["raised"]))
         if "missing" in answer:
             return Outcome(failure={"kind": "missing", "function": check.function})
-        why = answer.get("not_plain")
-        return Outcome(
-            failure={"kind": "not plain", "why": why if why in {"deep", "large"} else "type"}
-        )
+        known = answer.get("not_plain") in ("deep", "large")
+        why = str(answer["not_plain"]) if known else "type"
+        return Outcome(failure={"kind": "not plain", "why": why})
 
     def failure(self, described: Any) -> Failure:
         """Where an exception was raised: only a line that there is, only a built-in type."""
