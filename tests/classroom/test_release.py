@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import html
+import re
 import stat
 import tomllib
 from pathlib import Path
@@ -78,6 +80,14 @@ def test_no_hidden_line_is_released(room: Path, name: str) -> None:
     assert set(leaked(hidden, reference)) >= lines
 
 
+def text_of(path: Path) -> str:
+    """What a file says; of a page and of a notebook, with its code as plain lines."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".html":
+        return html.unescape(re.sub(r"<[^>]*>", "", text))
+    return all_text(nbformat.reads(text, as_version=4)) if path.suffix == ".ipynb" else text
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_no_hidden_line_is_published(name: str) -> None:
     """A line that says something (20 signs or more) is in no page and in no file of the package.
@@ -86,7 +96,7 @@ def test_no_hidden_line_is_published(name: str) -> None:
     """
     hidden = {line for line in hidden_lines(name) if len(line) >= LONG}
     assert len(PUBLISHED) > 30
-    found = {path: leaked(hidden, path.read_text("utf-8")) for path in PUBLISHED}
+    found = {path: leaked(hidden, text_of(path)) for path in PUBLISHED}
     assert {path.name: lines for path, lines in found.items() if lines} == {}
 
 
