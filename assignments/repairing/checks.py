@@ -29,7 +29,12 @@ def variant(secret: bytes) -> dict[str, Any]:
     return {"night": int(generator(secret, "repairing", "variant").integers(25, 45))}
 
 
-def draw(rng: np.random.Generator, n: int, sizes: np.ndarray, share: float, offset: np.ndarray):
+Photographs = tuple[np.ndarray, np.ndarray, np.ndarray]  # logits, labels, groups
+
+
+def draw(
+    rng: np.random.Generator, n: int, sizes: np.ndarray, share: float, offset: np.ndarray
+) -> Photographs:
     """Logits, labels and groups of a network that is ``sizes[g]`` times too sure in group g."""
     groups = (rng.random(n) < share).astype(np.int64)
     truth = 2.0 * rng.normal(size=(n, N_CLASSES))

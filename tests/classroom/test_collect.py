@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tools.classroom import ClassroomError, collect, exports
+from tools.classroom.__main__ import main
 from tools.classroom.collect import assignment_of, functions_of
 from tools.classroom.give_back import give_back, returned_name
 from tools.classroom.platforms import HandedIn, read_path
@@ -387,3 +388,27 @@ def test_feedback_keeps_the_platforms_own_name() -> None:
         returned_name({"prefix": "kim_11_22_", "file": "x.y.ipynb"})
         == "kim_11_22_x.y-feedback.html"
     )
+
+
+def test_names_that_are_no_text(tmp_path: Path, room: Path) -> None:
+    """A name that is no UTF-8, an endless number, a name that steers the terminal."""
+    folder = tmp_path / "export"
+    folder.mkdir()
+    korean = f"kim_5_61_{KOREAN}"
+    names = [korean.encode("cp949"), b"lee_6_62_\xff\xfe.ipynb"]
+    for name in names:
+        (Path(os.fsdecode(bytes(folder) + b"/" + name))).write_bytes(notebook())
+    assert list(collected(room, folder)) == [korean, "lee_6_62_\ufffd\ufffd.ipynb"]
+    endless = f"park_7_63_x-{'9' * 6000}.ipynb"
+    evil = "choi_8_64_\x1b[2J.ipynb"
+    export = zipped(tmp_path / "a.zip", dict.fromkeys([endless, evil], notebook()))
+    assert set(collected(room, export).values()) == {"taken."}
+    assert facts(room, "canvas-7")["order"][:2] == [63, 0]
+
+
+def test_the_terminal_is_not_steered(
+    tmp_path: Path, room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export = zipped(tmp_path / "a.zip", {"choi_8_64_\x1b[2J.ipynb": notebook()})
+    assert main(["collect", "measuring", str(export), "--class", str(room)]) == 0
+    assert "canvas-8 choi_8_64_?[2J.ipynb: taken." in capsys.readouterr().out

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import html
+import re
 import stat
 import tomllib
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 from setuptools import find_packages
 
+from tools.book import Book
 from tools.classroom import ClassroomError
 from tools.classroom.goals import ASSIGNMENTS, assignment_names, load, read_goals
 from tools.classroom.release import (
@@ -29,6 +32,7 @@ from tools.classroom.release import (
     without_solution,
 )
 from tools.classroom.secret import generator, make_secret, read_secret
+from tools.style import sources, style
 
 REPOSITORY = Path(__file__).parents[2]
 NAMES = ["measuring", "diagnosing", "repairing", "lab"]
@@ -76,6 +80,14 @@ def test_no_hidden_line_is_released(room: Path, name: str) -> None:
     assert set(leaked(hidden, reference)) >= lines
 
 
+def text_of(path: Path) -> str:
+    """What a file says; of a page and of a notebook, with its code as plain lines."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".html":
+        return html.unescape(re.sub(r"<[^>]*>", "", text))
+    return all_text(nbformat.reads(text, as_version=4)) if path.suffix == ".ipynb" else text
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_no_hidden_line_is_published(name: str) -> None:
     """A line that says something (20 signs or more) is in no page and in no file of the package.
@@ -84,7 +96,7 @@ def test_no_hidden_line_is_published(name: str) -> None:
     """
     hidden = {line for line in hidden_lines(name) if len(line) >= LONG}
     assert len(PUBLISHED) > 30
-    found = {path: leaked(hidden, path.read_text("utf-8")) for path in PUBLISHED}
+    found = {path: leaked(hidden, text_of(path)) for path in PUBLISHED}
     assert {path.name: lines for path, lines in found.items() if lines} == {}
 
 
@@ -148,6 +160,23 @@ def test_pictures_are_marked_and_nothing_else_draws(room: Path) -> None:
         for cell in notebook.cells:
             if cell.cell_type == "code":
                 assert ("plt." in cell.source) == ("picture" in cell.metadata.get("tags", []))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_code_of_the_sources_is_in_style(name: str) -> None:
+    book = Book(REPOSITORY)
+    [page] = sources(book, [name])
+    assert page == f"assignments/{name}/{name}"
+    assert style(book, page, fix=False) == []
+
+
+def test_all_sources_are_checked_for_style() -> None:
+    book = Book(REPOSITORY)
+    assert sources(book, []) == [
+        *book.chapters,
+        *(f"assignments/{name}/{name}" for name in sorted(NAMES)),
+    ]
+    assert sources(book, ["ece-and-mce"]) == ["notebooks/ece-and-mce"]
 
 
 def test_code_fits_the_page() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from tools.classroom import ClassroomError
 from tools.classroom.goals import assignment_names
@@ -30,7 +30,10 @@ def collect(arguments: argparse.Namespace) -> None:
 
     rows = collect(arguments.folder, arguments.name, arguments.exports)
     for row in rows:
-        print(f"{row.student or '?'} {row.file}: {row.status}")
+        file = PurePosixPath(row.file).name if row.student else row.file
+        # What a student named a file must not steer the terminal.
+        file = "".join(sign if sign.isprintable() else "?" for sign in file)
+        print(f"{row.student or '?'} {file}: {row.status}")
     taken = sum(row.status.startswith("taken") for row in rows)
     table = arguments.folder / "collected" / arguments.name / "collected.csv"
     print(f"{taken} of {len(rows)} files taken; {table} lists them all")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -13,8 +14,9 @@ from tools.classroom import ClassroomError
 from tools.classroom.platforms import is_litter, leads_out
 
 MAX_BYTES = 20_000_000  # of one file, unpacked
-MAX_TOTAL = 4_000_000_000  # of one export, unpacked
+MAX_TOTAL = 2_000_000_000  # of one export, unpacked
 MAX_FILES = 20_000
+TOO_LARGE = f"is larger than {MAX_BYTES // 1_000_000} MB"
 UTF8 = 0x800  # a zip says with this bit that a name is UTF-8
 
 
@@ -57,7 +59,7 @@ def files_of(export: Path) -> Iterator[Found]:
 
 def _folder(folder: Path) -> Iterator[Found]:
     for path in sorted(folder.rglob("*")):
-        name = path.relative_to(folder).as_posix()
+        name = _decoded(os.fsencode(path.relative_to(folder)))
         if is_litter(name) or (path.is_dir() and not path.is_symlink()):
             continue
         if path.is_symlink() or not path.is_file():
@@ -69,9 +71,6 @@ def _folder(folder: Path) -> Iterator[Found]:
             yield Found(name, time, problem=TOO_LARGE)
         else:
             yield Found(name, time, path.read_bytes())
-
-
-TOO_LARGE = f"is larger than {MAX_BYTES // 1_000_000} MB"
 
 
 def _members(archive: zipfile.ZipFile) -> Iterator[Found]:
@@ -111,12 +110,16 @@ def _name(member: zipfile.ZipInfo) -> str:
     if member.flag_bits & UTF8 or member.filename.isascii():
         return member.filename
     try:
-        written = member.filename.encode("cp437")
+        return _decoded(member.filename.encode("cp437"))
     except UnicodeEncodeError:
         return member.filename
+
+
+def _decoded(name: bytes) -> str:
+    """The name of a file, in the encodings that Korean computers write."""
     for encoding in ("utf-8", "cp949"):
         try:
-            return written.decode(encoding)
+            return name.decode(encoding)
         except UnicodeDecodeError:
             continue
-    return member.filename
+    return name.decode("utf-8", "replace")

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 MOODLE = re.compile(
-    r"(?P<prefix>(?P<person>.+?)_(?P<number>\d+)_assignsubmission_(?P<kind>file|onlinetext)_?)"
+    r"(?P<prefix>(?P<person>.+?)_(?P<number>[0-9]{1,18})_assignsubmission_(?P<kind>file|onlinetext)_?)"
     r"(?P<rest>.*)"
 )
 CANVAS = re.compile(
-    r"(?P<prefix>(?P<person>.+?)(?P<late>_LATE)?_(?P<number>\d+)_(?P<submission>\d+)_)(?P<rest>.+)"
+    r"(?P<prefix>(?P<person>.+?)(?P<late>_LATE)?_(?P<number>[0-9]{1,18})_(?P<submission>[0-9]{1,18})_)(?P<rest>.+)"
 )
 CANVAS_TEXT = re.compile(
-    r"(?P<prefix>(?P<person>.+?)(?P<late>_LATE)?_(?P<number>\d+)_)(?P<rest>(?:text|link)\.html)"
+    r"(?P<prefix>(?P<person>.+?)(?P<late>_LATE)?_(?P<number>[0-9]{1,18})_)(?P<rest>(?:text|link)\.html)"
 )
-REVISION = re.compile(r"-(\d+)$")  # Canvas: the second file of a name is x-1.ipynb
+REVISION = re.compile(r"-([0-9]{1,4})$")  # Canvas: the second file of a name is x-1.ipynb
 # Not handed in by anybody: what computers leave in archives and folders.
 LITTER = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
 
