@@ -298,9 +298,9 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "false_findings": (
         "Comparing groups of runs",
         "How often is a difference found where there is none? Two groups of networks of one "
-        "quality are made up, which differ by their seeds and in what photographs are hard for them; a p "
-        f"value below 0.05 should come once in twenty. {OURS} is `calib_utils.report.compare`, "
-        "which joins both sources of chance. Beside it stand Welch's test of the seeds alone, the "
+        "quality are made up, which differ by their seeds and in what photographs are hard for "
+        f"them; a p value below 0.05 should come once in twenty. {OURS} is `compare`, which joins "
+        "both sources of chance. Beside it stand Welch's test of the seeds alone, the "
         "bootstrap of the test images alone, and the rule that each of the two must find it.",
         false_findings,
     ),

@@ -17,7 +17,15 @@ from calib_utils.experiments import (
     load_grid,
     save_experiment,
 )
-from calib_utils.plots import factor_panels, factor_plot, generalization_plot
+from calib_utils.metrics import calibration_error_floor
+from calib_utils.plots import (
+    BLUE,
+    GREY,
+    factor_panels,
+    factor_plot,
+    generalization_plot,
+    verdict_plot,
+)
 from calib_utils.report import (
     Difference,
     Verdict,
@@ -328,14 +336,18 @@ class TestLevelTable:
             for seed in range(2)
         ]
         head, _, *rows = level_table(runs).splitlines()
-        assert head.startswith("| layers | test error, % | ECE, % | overconfidence, points | T |")
+        assert head.startswith(
+            "| layers | test error, % | ECE, % | if calibrated, % | overconfidence, points | T |"
+        )
         assert [row.split(" | ")[0] for row in rows] == ["| 8", "| 56"]
         cells = rows[0].removesuffix(" |").split(" | ")
         group = runs[2:]
         sure = [100 * np.mean(r.confidences - r.correct.astype(float)) for r in group]
-        assert cells[3] == f"{np.mean(sure):.1f}\xa0±\xa0{abs(sure[0] - sure[1]) / 2**0.5:.1f}"
-        assert cells[4] == "1.55\xa0±\xa00.07"
-        assert cells[6] == "55.0\xa0±\xa07.1"
+        floors = [calibration_error_floor(r.confidences).mean for r in group]
+        assert cells[3] == f"{100 * np.mean(floors):.1f}"
+        assert cells[4] == f"{np.mean(sure):.1f}\xa0±\xa0{abs(sure[0] - sure[1]) / 2**0.5:.1f}"
+        assert cells[5] == "1.55\xa0±\xa00.07"
+        assert cells[7] == "55.0\xa0±\xa07.1"
 
     def test_several_networks_are_named(self):
         runs = [
@@ -486,6 +498,32 @@ class TestFactorPlot:
     def test_bad_metric(self, calibrated):
         with pytest.raises(ValueError, match="metric: expected 'error' or 'ece', found 'nll'"):
             factor_plot(calibrated, "nll")
+
+
+class TestVerdictPlot:
+    def test_an_interval_a_row_in_points(self, calibrated, overconfident):
+        verdicts = judge([*calibrated, *overconfident], CLAIMS)
+        axes = verdict_plot(verdicts)
+        assert list(axes) == ["error", "ece"]
+        for one in verdicts:
+            ax = axes[one.metric]
+            interval, middle, _ = ax.lines
+            assert interval.get_xdata() == pytest.approx(100 * np.array(one.difference.interval()))
+            assert middle.get_xdata() == pytest.approx(100 * one.difference.mean)
+            assert middle.get_marker() == {"higher": ">", "lower": "<"}[one.claimed]
+            assert middle.get_color() == {"holds": BLUE, "undecided": GREY}[one.outcome]
+            assert [text.get_text() for text in ax.texts] == [one.outcome]
+        assert [x.get_text() for x in axes["error"].get_yticklabels()] == ["layers: 8 to 56"]
+        plt.close("all")
+
+    def test_what_is_no_percentage_is_left_out(self, calibrated, overconfident):
+        runs = [*calibrated, *overconfident]
+        claims = [("depth", 8, 56, metric, "lower") for metric in ("nll", "ece")]
+        assert list(verdict_plot(judge(runs, claims))) == ["ece"]
+        plt.close("all")
+        with pytest.raises(ValueError, match="verdicts: expected at least one on an error"):
+            verdict_plot(judge(runs, claims[:1]))
+        assert plt.get_fignums() == []
 
 
 class TestGeneralizationPlot:

@@ -18,6 +18,7 @@ from calib_utils.plots.histories import history_panels
 from calib_utils.plots.maps import CalibrationMap, calibration_map
 from calib_utils.plots.side_by_side import reliability_diagrams
 from calib_utils.plots.temperatures import TemperatureCurve, temperature_curve
+from calib_utils.plots.verdicts import verdict_plot
 
 __all__ = [
     "BLUE",
@@ -38,4 +39,5 @@ __all__ = [
     "reliability_diagram",
     "reliability_diagrams",
     "temperature_curve",
+    "verdict_plot",
 ]

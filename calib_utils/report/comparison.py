@@ -64,9 +64,11 @@ def compare(
     freedom; the images, so many of them, take none away.
 
     How luckily the images fall for one run alone is in both: it moves runs of a group apart, and
-    it moves the difference. So it is counted twice, and the interval is never too short for it:
-    without any difference in truth, the p value falls below 0.05 about once in twenty where
-    seeds matter most, and less often where they do not; the page of benchmarks has the counts.
+    it moves the difference. So it is counted twice, and the interval is rather too long than too
+    short. Where nothing differs in truth, the p value falls below 0.05 about once in twenty if
+    seeds matter most (with two seeds, 6 % were measured), and less often if images do; the page
+    of benchmarks has the counts.
+
     A third source of chance, which part of the training images was used, is in neither if it is
     the same in all runs. And runs with the same seed in both groups count as independent.
 
