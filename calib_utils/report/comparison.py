@@ -66,7 +66,7 @@ def compare(
     How luckily the images fall for one run alone is in both: it moves runs of a group apart, and
     it moves the difference. So it is counted twice, and the interval is rather too long than too
     short. Where nothing differs in truth, the p value falls below 0.05 about once in twenty if
-    seeds matter most (with two seeds, 6 % were measured), and less often if images do; the page
+    seeds matter most (with two seeds, 6.5 % were measured), and less often if images do; the page
     of benchmarks has the counts.
 
     A third source of chance, which part of the training images was used, is in neither if it is
