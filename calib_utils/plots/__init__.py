@@ -19,6 +19,7 @@ from calib_utils.plots.maps import CalibrationMap, calibration_map
 from calib_utils.plots.side_by_side import reliability_diagrams
 from calib_utils.plots.smooth import SmoothReliabilityDiagram, smooth_reliability_diagram
 from calib_utils.plots.temperatures import TemperatureCurve, temperature_curve
+from calib_utils.plots.verdicts import verdict_plot
 
 __all__ = [
     "BLUE",
@@ -41,4 +42,5 @@ __all__ = [
     "reliability_diagrams",
     "smooth_reliability_diagram",
     "temperature_curve",
+    "verdict_plot",
 ]
