@@ -3,6 +3,7 @@
 The colours are told apart by colour-blind readers, and the gaps are hatched for print.
 """
 
+from calib_utils.plots.answers import AnswerBars, answer_bars
 from calib_utils.plots.diagrams import (
     BLUE,
     GREY,
@@ -23,12 +24,14 @@ __all__ = [
     "BLUE",
     "GREY",
     "ORANGE",
+    "AnswerBars",
     "CalibrationMap",
     "ConfidenceHistogram",
     "FactorPlot",
     "GeneralizationPlot",
     "ReliabilityDiagram",
     "TemperatureCurve",
+    "answer_bars",
     "calibration_map",
     "confidence_histogram",
     "factor_panels",
