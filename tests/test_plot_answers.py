@@ -45,10 +45,10 @@ def test_a_wrong_answer_is_told_from_a_right_one():
     wrong, right = drawn.axes.values()
     assert colours(wrong) == ["blue", "orange", "grey"]
     assert [bool(bar.get_hatch()) for bar in wrong.patches] == [False, True, False]
-    assert {text.get_text() for text in wrong.texts} == {"4 %", "95 %"}
+    assert {text.get_text() for text in wrong.texts} == {"4.0 %", "95.0 %"}
     assert colours(right) == ["blue", "grey", "grey"]
     assert not any(bar.get_hatch() for bar in right.patches)
-    assert [text.get_text() for text in right.texts] == ["50 %"]
+    assert [text.get_text() for text in right.texts] == ["50.0 %"]
 
 
 @pytest.mark.parametrize(

@@ -95,8 +95,10 @@ def answer_bars(
         bars[answers[title]].set(facecolor=ORANGE, hatch="///")
         bars[label].set(facecolor=BLUE, hatch="")
         for k in {answers[title], label}:
-            ax.text(k, p[k], f"{100 * p[k]:.0f} %", ha="center", va="bottom")
-        ax.set(title=title, ylim=(0, 1.12), yticks=[0, 0.5, 1], xticks=range(n_classes))
+            text = f"{100 * p[k]:.1f} %"
+            ax.text(k, p[k], text, ha="center", va="bottom", fontsize="small")
+        ax.set(title=title, xlim=(-1.2, n_classes + 0.2), ylim=(0, 1.15))
+        ax.set(xticks=range(n_classes), yticks=[0, 0.5, 1])
         ax.set_xticklabels(names or range(n_classes))
         if ax is not others[0]:
             ax.tick_params(labelleft=False)
