@@ -1,6 +1,6 @@
-"""How often intervals of the calibration error hold it, in one run.
+"""How often intervals of calibration errors hold them, in one run.
 
-    python benchmarks/coverage.py       # about two minutes
+    python benchmarks/coverage.py       # about four minutes
 
 draws test sets with a known calibration error, and writes to
 ``benchmarks/results/coverage.json`` how often each interval contains it, and how wide it is. The
@@ -8,6 +8,10 @@ confidences are those of a network of the course, rounded to a few numbers in ea
 bootstrap samples are drawn as counts of equal samples, exactly. An answer of confidence c is
 right with chance c - b c (1 - c); b sets the error. Ends of the basic bootstrap may lie below 0
 and stay there: cut at 0, they would hold an error of 0 that they miss.
+
+The same sets have a root mean square of the gaps, which the intervals of the debiased error are to
+hold. And both intervals of the library are measured once more with other bins, on the
+confidences as they are; bins of equal mass are those of each set, and so is their error.
 """
 
 from __future__ import annotations
@@ -27,7 +31,12 @@ from typing import Any
 import numpy as np
 
 from calib_utils._arrays import softmax
-from calib_utils.metrics import calibration_error_interval, top_label
+from calib_utils.metrics import (
+    calibration_error_interval,
+    debiased_calibration_error_interval,
+    reliability_bins,
+    top_label,
+)
 from calib_utils.records import load_record
 from calib_utils.training.devices import processor_name
 
@@ -37,13 +46,19 @@ BINS, IN_A_BIN, LEVEL = 15, 4, 0.95
 SIZES = (500, 2_000, 10_000)
 ERRORS = (0.0, 0.009, 0.02, 0.07)
 SETS, REPEATS, SEED = 300, 1_000, 0
+OTHER_BINS = ((7, "uniform"), (30, "uniform"), (7, "quantile"), (15, "quantile"), (30, "quantile"))
 NORMAL = NormalDist()
+
+
+def confidences_of_record() -> np.ndarray:
+    record = load_record(*RECORD)
+    confidences, _ = top_label(softmax(record.logits), record.labels)
+    return np.minimum(confidences, 1.0)
 
 
 def cells_of_record() -> np.ndarray:
     """Which part of the record's confidences is nearest to each number: (BINS * IN_A_BIN,)."""
-    record = load_record(*RECORD)
-    confidences, _ = top_label(softmax(record.logits), record.labels)
+    confidences = confidences_of_record()
     cells = np.minimum(confidences * BINS * IN_A_BIN, BINS * IN_A_BIN - 1).astype(int)
     return np.bincount(cells, minlength=BINS * IN_A_BIN) / len(cells)
 
@@ -103,6 +118,31 @@ def triangle(
     return max(0.0, found - reach), found + reach
 
 
+def normal_root(counts: np.ndarray, excess: np.ndarray) -> tuple[float, float]:
+    """The mean square of the gaps less its noise, and to both sides what it errs by if normal."""
+    n, shape = counts.sum(), (2, BINS, IN_A_BIN)
+    held, total, squares = (
+        (counts * excess**power).reshape(shape).sum((0, 2)) for power in (0, 1, 2)
+    )
+    several = held > 1
+    held, total, squares = held[several], total[several], squares[several]
+    gaps = (total / held) ** 2
+    noise = (squares / held - gaps) / (held - 1)  # the variance of each gap
+    debiased = gaps - noise
+    parts = held / n
+    spread = np.sqrt(parts**2 @ (2 * noise**2 + 4 * np.maximum(debiased, 0) * noise))
+    reach = NORMAL.inv_cdf((1 + LEVEL) / 2) * spread
+    low, high = parts @ debiased - reach, parts @ debiased + reach
+    return float(max(low, 0.0) ** 0.5), float(max(high, 0.0) ** 0.5)
+
+
+def root_mean_square(excess: np.ndarray, index: np.ndarray, parts: np.ndarray) -> float:
+    """The root mean square of the gaps of bins: of each cell the excess, its bin and its part."""
+    masses = np.bincount(index, parts)
+    held = masses > 0
+    return float(np.sqrt((np.bincount(index, parts * excess)[held] ** 2 / masses[held]).sum()))
+
+
 def intervals(
     counts: np.ndarray, confidences: np.ndarray, rng: np.random.Generator
 ) -> dict[str, Any]:
@@ -114,6 +154,10 @@ def intervals(
         "calib_utils": calibration_error_interval(probs, labels, BINS, level=LEVEL),
         **bootstraps(counts, excess, rng),
         "triangle inequality": triangle(counts, excess, rng),
+        "calib_utils, debiased": debiased_calibration_error_interval(
+            probs, labels, BINS, level=LEVEL
+        ),
+        "normal, debiased": normal_root(counts, excess),
     }
 
 
@@ -122,12 +166,15 @@ def measure(n: int, error: float, parts: np.ndarray, sets: int) -> list[dict[str
     confidences = (np.arange(BINS * IN_A_BIN) + 0.5) / (BINS * IN_A_BIN)
     right = chances_right(confidences, parts, error)
     both = np.concatenate([parts * (1 - right), parts * right])
+    in_bins = np.repeat(np.arange(BINS), IN_A_BIN)
+    root = root_mean_square(confidences - right, in_bins, parts)
     rng = np.random.default_rng([SEED, n, round(1e6 * error)])
     held: dict[str, list[bool]] = {}
     widths: dict[str, list[float]] = {}
     for _ in range(sets):
         for name, (low, high) in intervals(rng.multinomial(n, both), confidences, rng).items():
-            held.setdefault(name, []).append(bool(low <= error <= high))
+            truth = root if name.endswith("debiased") else error
+            held.setdefault(name, []).append(bool(low <= truth <= high))
             widths.setdefault(name, []).append(float(high - low))
     return [
         {
@@ -141,14 +188,53 @@ def measure(n: int, error: float, parts: np.ndarray, sets: int) -> list[dict[str
     ]
 
 
+def measure_other_bins(
+    n: int, error: float, everyone: np.ndarray, n_bins: int, strategy: str, sets: int
+) -> list[dict[str, Any]]:
+    """How often both intervals of the library hold their errors, in other bins."""
+    parts = np.full(len(everyone), 1 / len(everyone))
+    right = chances_right(everyone, parts, error)
+    rng = np.random.default_rng([SEED, n, round(1e6 * error), n_bins, len(strategy)])
+    held = np.zeros((sets, 2), bool)
+    for row in held:
+        drawn = rng.integers(len(everyone), size=n)
+        probs, labels = everyone[drawn], (rng.random(n) < right[drawn]).astype(int)
+        edges = reliability_bins(probs, labels, n_bins, strategy).edges
+        index = np.searchsorted(edges[1:-1], everyone, side="left")
+        truths = (
+            float(np.abs(np.bincount(index, parts * (everyone - right))).sum()),
+            root_mean_square(everyone - right, index, parts),
+        )
+        for i, interval in enumerate(
+            (calibration_error_interval, debiased_calibration_error_interval)
+        ):
+            low, high = interval(probs, labels, n_bins, level=LEVEL, strategy=strategy)
+            row[i] = low <= truths[i] <= high
+    return [
+        {
+            "name": name,
+            "n": n,
+            "error": error,
+            "bins": n_bins,
+            "strategy": strategy,
+            "coverage": float(coverage),
+        }
+        for name, coverage in zip(
+            ("calib_utils", "calib_utils, debiased"), held.mean(axis=0), strict=True
+        )
+    ]
+
+
 def main() -> None:
-    parts = cells_of_record()
+    parts, everyone = cells_of_record(), confidences_of_record()
     rows: list[dict[str, Any]] = []
+    other_rows: list[dict[str, Any]] = []
     for n in SIZES:
         for error in ERRORS:
             rows += measure(n, error, parts, SETS)
-            for row in rows[-5:]:
-                print(json.dumps(row), flush=True)
+            for n_bins, strategy in OTHER_BINS:
+                other_rows += measure_other_bins(n, error, everyone, n_bins, strategy, SETS)
+            print(f"{n:,} samples, error {error:g}: done", flush=True)
     results = {
         "bins": BINS,
         "level": LEVEL,
@@ -161,6 +247,7 @@ def main() -> None:
         "cpu": processor_name(),
         "versions": {"python": platform.python_version(), "numpy": version("numpy")},
         "rows": rows,
+        "other_bins": other_rows,
     }
     RESULTS.parent.mkdir(exist_ok=True)
     unfinished = RESULTS.with_suffix(".part")

@@ -25,7 +25,6 @@ from functools import partial
 from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,7 @@ from sklearn.calibration import calibration_curve
 from torchmetrics.classification import MulticlassCalibrationError
 from torchmetrics.functional.classification import multiclass_calibration_error
 
+from benchmarks.clock import median_ms
 from benchmarks.tables import ece_table
 from calib_utils.metrics import CalibrationError, expected_calibration_error
 from calib_utils.training.devices import processor_name
@@ -106,28 +106,19 @@ def extra_memory(run: Callable[[], float]) -> float | None:
         return None
 
 
-def cpu_seconds(run: Callable[[], float]) -> float:
-    start = time.process_time()
-    run()
-    return time.process_time() - start
-
-
 def measure(
     contenders: dict[str, Callable[[], float]], truth: float, rounds: int
 ) -> list[dict[str, Any]]:
     """Time, memory and error of each contender; the first is what times are compared with."""
     values = {name: run() for name, run in contenders.items()}  # warms up
     memory = {name: extra_memory(run) for name, run in contenders.items()}
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in range(rounds):
-        for name, run in contenders.items():
-            times[name].append(1000 * cpu_seconds(run))
-    first = median(next(iter(times.values())))
+    times = median_ms(contenders, rounds)
+    first = next(iter(times.values()))
     return [
         {
             "name": name,
-            "ms": median(times[name]),
-            "ratio": median(times[name]) / first,
+            "ms": times[name],
+            "ratio": times[name] / first,
             "extra_mb": memory[name],
             "error": None if name.startswith("one pass") else abs(values[name] - truth),
         }

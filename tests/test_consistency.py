@@ -6,6 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from scipy.stats import ks_2samp
 
 from calib_utils.metrics import (
     brier_score,
@@ -40,6 +41,20 @@ def test_floor_is_what_drawing_each_label_gives(n_bins, strategy):
     assert floor.mean == pytest.approx(np.mean(errors), abs=4 * error)
     # Of the plain draws as many are above the 95 % point as a binomial allows.
     assert 60 <= (np.array(errors) > floor.high).sum() <= 140
+
+
+@pytest.mark.parametrize(("n", "some_normal"), [(10_000, False), (30_000, True)])
+def test_drawn_errors_have_the_distribution_of_plain_draws(n, some_normal):
+    """Of 10,000 all bins are drawn exactly; of 30,000 some have a variance above 400."""
+    rng = np.random.default_rng(6)
+    probs = rng.beta(3, 1, n)
+    index = np.minimum((15 * probs).astype(int), 14)
+    assert (np.bincount(index, probs * (1 - probs)).max() > 400) == some_normal
+    drawn = consistency._drawn_errors(probs, index, 15, 2_000, 0)
+    plain = [
+        np.abs(np.bincount(index, (rng.random(n) < probs) - probs)).sum() / n for _ in range(2_000)
+    ]
+    assert ks_2samp(drawn, plain).pvalue > 0.01
 
 
 def test_floor_of_large_bins_is_normal():

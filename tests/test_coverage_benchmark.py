@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from calib_utils.metrics import expected_calibration_error, expected_calibration_interval
+from calib_utils.metrics import debiased_calibration_error, expected_calibration_error
 
 PATH = Path(__file__).parents[1] / "benchmarks/coverage.py"
 SPEC = importlib.util.spec_from_file_location("coverage_benchmark", PATH)
@@ -50,13 +50,11 @@ def test_the_ece_of_counts_is_that_of_rows():
 def test_the_bootstraps_are_those_of_rows():
     counts, probs, right = rows()
     found = benchmark.bootstraps(counts, EXCESS, np.random.default_rng(0))
-    low, high = expected_calibration_interval(probs, right.astype(int))
-    assert found["percentile bootstrap"] == pytest.approx((low, high), abs=0.005)
 
     def ece(probs, right):
         return expected_calibration_error(probs, right.astype(int))
 
-    for ours, method in (("basic bootstrap", "basic"), ("BCa bootstrap", "BCa")):
+    for method in ("percentile", "basic", "BCa"):
         theirs = bootstrap(
             *[(probs, right)],
             ece,
@@ -66,7 +64,7 @@ def test_the_bootstraps_are_those_of_rows():
             method=method,
             rng=np.random.default_rng(1),
         ).confidence_interval
-        assert tuple(found[ours]) == pytest.approx(tuple(theirs), abs=0.008)
+        assert tuple(found[f"{method} bootstrap"]) == pytest.approx(tuple(theirs), abs=0.008)
 
 
 def test_the_triangle_is_as_wide_as_the_noise_of_one_bin():
@@ -79,8 +77,43 @@ def test_the_triangle_is_as_wide_as_the_noise_of_one_bin():
 
 def test_measures_each_interval():
     found = benchmark.measure(300, 0.0, benchmark.cells_of_record(), 4)
-    assert len({row["name"] for row in found}) == len(found) == 5
+    assert len({row["name"] for row in found}) == len(found) == 7
     assert all(0 <= row["coverage"] <= 1 and row["width"] > 0 for row in found)
     by_name = {row["name"]: row["coverage"] for row in found}
     assert by_name["calib_utils"] == by_name["triangle inequality"] == 1
+    assert by_name["calib_utils, debiased"] == by_name["normal, debiased"] == 1
     assert by_name["percentile bootstrap"] == 0
+
+
+def test_the_root_mean_square_is_that_of_a_large_sample():
+    parts = benchmark.cells_of_record()
+    right = benchmark.chances_right(CONFIDENCES, parts, 0.07)
+    counts = np.round(1e6 * np.r_[parts * (1 - right), parts * right]).astype(int)
+    probs = np.repeat(np.tile(CONFIDENCES, 2), counts)
+    labels = np.repeat(np.arange(120) > 59, counts).astype(int)
+    bins = np.repeat(np.arange(15), 4)
+    found = benchmark.root_mean_square(CONFIDENCES - right, bins, parts)
+    assert found == pytest.approx(debiased_calibration_error(probs, labels), abs=5e-4)
+    assert found > 0.07
+
+
+def test_the_normal_interval_is_around_the_debiased_square():
+    counts, probs, right = rows(2_000)
+    low, high = benchmark.normal_root(counts, EXCESS)
+    square = debiased_calibration_error(probs, right.astype(int)) ** 2
+    assert (low**2 + high**2) / 2 == pytest.approx(square, abs=1e-12)
+    squares, reaches = [], []
+    for seed in range(300):
+        counts, probs, right = rows(2_000, seed=seed)
+        squares.append(debiased_calibration_error(probs, right.astype(int)) ** 2)
+        low, high = benchmark.normal_root(counts, EXCESS)
+        reaches.append((high**2 - low**2) / 2)
+    assert np.mean(reaches) == pytest.approx(1.96 * np.std(squares), rel=0.15)
+
+
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_measures_other_bins(strategy):
+    everyone = benchmark.confidences_of_record()
+    found = benchmark.measure_other_bins(500, 0.07, everyone, 7, strategy, 12)
+    assert [row["name"] for row in found] == ["calib_utils", "calib_utils, debiased"]
+    assert all(row["coverage"] >= 10 / 12 for row in found)

@@ -239,6 +239,38 @@ def test_more_bins_than_confidences():
     )
 
 
+@pytest.mark.parametrize("n_bins", [1, 7, 15])
+def test_errors_of_bins_of_equal_mass(n_bins):
+    probs, labels, _ = draw(3000, 4, dtype=np.float32)
+    bins = metrics.reliability_bins(*metrics.top_label(probs, labels), n_bins, "quantile")
+    widest = np.nanmax(np.abs(bins.accuracy - bins.confidence))
+    found = metrics.maximum_calibration_error(probs, labels, n_bins, "quantile")
+    assert found == pytest.approx(widest, abs=1e-15)
+    errors = []
+    for k in range(4):
+        order = np.argsort(probs[:, k])
+        gaps = (probs[:, k].astype(float) - (labels == k))[order]
+        # No two are equal. Place m (N - 1) / M is the last in its bin.
+        last = (np.arange(1, n_bins) * 2999) // n_bins
+        parts = np.split(gaps, last + 1)
+        errors.append(sum(abs(part.sum()) for part in parts) / 3000)
+    found = metrics.classwise_calibration_error(probs, labels, n_bins, "quantile")
+    assert found == pytest.approx(np.mean(errors), abs=1e-12)
+    both = np.stack([1 - probs[:, 0], probs[:, 0]], axis=1)
+    one = metrics.classwise_calibration_error(probs[:, 0], labels % 2, n_bins, "quantile")
+    two = metrics.classwise_calibration_error(both, labels % 2, n_bins, "quantile")
+    assert one == pytest.approx(two, abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_classwise_error_of_bins_of_equal_mass_takes_half_precision(dtype):
+    probs, labels, _ = draw(400, 3)
+    ours = torch.from_numpy(probs).to(getattr(torch, dtype))
+    found = metrics.classwise_calibration_error(ours, torch.from_numpy(labels), 10, "quantile")
+    expected = metrics.classwise_calibration_error(probs, labels, 10, "quantile")
+    assert found == pytest.approx(expected, abs=0.02)
+
+
 # ---------------------------------------------------------------- other libraries and formulas
 
 
@@ -347,6 +379,12 @@ def test_accuracy():
         expected, abs=0.02
     )
     assert metrics.accuracy(np.array([0.2, 0.7, 0.9]), [0, 1, 0]) == pytest.approx(2 / 3)
+    odds = logits[:, 0] - logits[:, 1]
+    binary = (labels == 0).astype(int)
+    expected = accuracy_score(binary, odds > 0)
+    assert metrics.accuracy(odds, binary, threshold=0) == expected
+    assert metrics.accuracy(1 / (1 + np.exp(-odds)), binary) == expected
+    assert metrics.accuracy(np.array([0.2, 0.7, 0.9]), [0, 0, 1], threshold=0.8) == 1
 
 
 def test_a_million_float32_predictions_are_summed_exactly():

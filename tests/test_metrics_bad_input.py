@@ -27,11 +27,15 @@ FROM_PROBS = [
     metrics.debiased_calibration_error,
     metrics.brier_decomposition,
     metrics.smooth_calibration_error,
+    metrics.smooth_reliability,
+    metrics.calibration_error_interval,
+    metrics.debiased_calibration_error_interval,
     metrics.top_label,
     update,
 ]
 BINNED = [
     metrics.debiased_calibration_error,
+    metrics.debiased_calibration_error_interval,
     metrics.expected_calibration_error,
     metrics.maximum_calibration_error,
     metrics.classwise_calibration_error,
@@ -159,6 +163,10 @@ def test_log_odds():
     # Where one half is the limit and where zero is cannot be told apart in silence.
     with pytest.raises(ValueError, match=r"^probs_or_logits: .*apply a sigmoid to logits"):
         metrics.accuracy(LOGITS[:, 0], BINARY)
+    with pytest.raises(ValueError, match=r"^probs_or_logits: expected finite values, found nan"):
+        metrics.accuracy(with_value(LOGITS[:, 0], 5, np.nan), BINARY, threshold=0)
+    with pytest.raises(ValueError, match=r"^threshold: expected a finite number, found nan"):
+        metrics.accuracy(POSITIVE, BINARY, threshold=np.nan)
 
 
 @pytest.mark.parametrize(
@@ -200,13 +208,15 @@ def test_n_bins_may_be_of_numpy():
     assert ece == metrics.expected_calibration_error(PROBS, LABELS, 10)
 
 
-def test_strategy():
+@pytest.mark.parametrize("metric", BINNED)
+def test_strategy(metric):
+    with pytest.raises(ValueError, match=r"^strategy: expected 'uniform' or 'quantile', found 'x'"):
+        metric(PROBS, LABELS, strategy="x")
+
+
+def test_strategy_of_bins():
     with pytest.raises(ValueError, match=r"^strategy: expected 'uniform' or 'quantile', found 'x'"):
         metrics.reliability_bins(POSITIVE, BINARY, strategy="x")
-    with pytest.raises(ValueError, match=r"^strategy: "):
-        metrics.expected_calibration_error(PROBS, LABELS, strategy="adaptive")
-    with pytest.raises(ValueError, match=r"^strategy: "):
-        metrics.debiased_calibration_error(PROBS, LABELS, strategy="adaptive")
 
 
 @pytest.mark.parametrize(

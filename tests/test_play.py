@@ -34,6 +34,16 @@ EDITS = {
         ("odd, n_bins=10)", "odd, n_bins=20)"),
         ("default_rng(seed=0)", "default_rng(seed=7)"),
     ],
+    "can-you-trust-an-ece": [
+        ('load_record("resnet34-cifar100", "test")', 'load_record("lenet5-cifar100", "test")'),
+        ("n, n_bins = 100, 15", "n, n_bins = 20_000, 40"),
+        ("truths = [0, 0.02, 0.07]", "truths = [0.01, 0.1]"),
+        ("n_bins=60):", "n_bins=7):"),
+        ("truths, sizes = [0, 0.02], [500, 2_000, 8_000]", "truths, sizes = [0.03], [300, 1_000]"),
+        ("for error in [0, 0.01, 0.02]", "for error in [0.005]"),
+        ("chance**2 / (chance**2 + (1 - chance) ** 2)", "chance**0.5"),
+        ("default_rng(seed=0)", "default_rng(seed=7)"),
+    ],
     "why-networks-are-overconfident": [
         ('"LeNet-5": load_record("lenet5-', '"LeNet-5": load_record("resnet34-'),
         ('judge(records["depth"], 8, 56,', 'judge(records["depth"], 14, 32,'),
@@ -46,7 +56,7 @@ EDITS = {
     ],
     "repairing-many-classes": [
         ('"resnet34-cifar100", "lenet5-cifar100"', '"lenet5-cifar100", "resnet34-cifar100"'),
-        ("for T in [0.2, 1.0, 5.0]", "for T in [0.01, 3.0]"),
+        ("for T in [0.5, 1.0, 5.0]", "for T in [0.01, 3.0]"),
         ("for seed in range(10)", "for seed in range(2)"),
     ],
     "resnet34-lab": [

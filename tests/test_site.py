@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gzip
 import http.server
 import os
 import re
@@ -21,7 +22,10 @@ from tools.book import Book
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build/html"
 BOOK = Book(ROOT)
-PAGES = [f"{page}.html" for page in BOOK.pages] + ["search.html", "genindex.html", "404.html"]
+PAGES = [f"{page}.html" for page in BOOK.pages]
+PAGES += [
+    f"{name}.html" for name in ("search", "genindex", "prf-prf", "py-modindex", "404", "index")
+]
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 BROWSER_OPTIONS = [
@@ -160,6 +164,50 @@ def browser() -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=executable, args=BROWSER_OPTIONS)
         yield browser
         browser.close()
+
+
+# In bytes, packed as a server sends them, and in requests: what comes before a reader scrolls.
+BUDGET = {"without figures": 200_000, "with figures": 350_000, "requests": 20}
+
+
+@pytest.mark.parametrize("name", [f"{chapter}.html" for chapter in BOOK.chapters])
+def test_a_chapter_comes_over_a_slow_line(name: str, browser: Any, address: str) -> None:
+    tab = browser.new_page(viewport=PHONE)
+    answers: list[Any] = []
+    tab.on("response", lambda answer: answers.append(answer))
+    tab.goto(address + name, wait_until="networkidle")
+    sizes = {
+        answer.url: len(body if answer.url.endswith("woff2") else gzip.compress(body))
+        for answer in answers
+        for body in [answer.body()]
+    }
+    tab.close()
+    figures = sum(size for url, size in sizes.items() if "/_images/" in url)
+    found = {
+        "without figures": sum(sizes.values()) - figures,
+        "with figures": sum(sizes.values()),
+        "requests": len(answers),
+    }
+    assert {what: n for what, n in found.items() if n > BUDGET[what]} == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_without_scripts_a_page_takes_the_readers_colours(
+    scheme: str, browser: Any, address: str
+) -> None:
+    """The same as with them: of the text, of code, and behind both."""
+    colours = """() => ["body", ".bd-article p", "div.highlight pre", "pre .kn"].map(one => {
+        const style = getComputedStyle(document.querySelector(one));
+        return [style.color, style.backgroundColor];
+    })"""
+    found = []
+    for scripts in (True, False):
+        context = browser.new_context(color_scheme=scheme, java_script_enabled=scripts)
+        tab = context.new_page()
+        tab.goto(address + PAGES[1], wait_until="load")
+        found.append(tab.evaluate(colours))
+        context.close()
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -43,6 +43,10 @@ def cell(name, n, error, coverage, width):
     return {"name": name, "n": n, "error": error, "coverage": coverage, "width": width}
 
 
+def other(name, strategy, error, coverage):
+    return {**cell(name, 500, error, coverage, None), "bins": 7, "strategy": strategy}
+
+
 COVERAGE = {
     **{"bins": 15, "level": 0.95, "sets": 300, "repeats": 1_000, "seed": 4},
     **{"cpu": "A processor", "threads": 1, "versions": {"numpy": "9.9"}, "date": "2001-02-03"},
@@ -56,6 +60,12 @@ COVERAGE = {
         cell("a bootstrap", 10_000, 0.0, 0.1, 0.014),
         cell("calib_utils", 10_000, 0.009, 1.0, 0.0161),
         cell("a bootstrap", 10_000, 0.009, 0.94, 0.014),
+    ],
+    "other_bins": [
+        other("calib_utils", "uniform", 0.0, 0.95),
+        other("calib_utils", "uniform", 0.009, 0.94),
+        other("calib_utils, debiased", "quantile", 0.0, 0.98),
+        other("calib_utils, debiased", "quantile", 0.009, 0.99),
     ],
 }
 
@@ -137,7 +147,24 @@ def test_coverage(tmp_path):
     assert "| calib_utils | 99.0 % (7.1) | 97.0 % (7.1) |" in few
     assert "| a bootstrap | 0.0 % (5.0) | 20.3 % (5.0) |" in few
     assert "| calib_utils | 96.3 % (1.6) | 100.0 % (1.6) |" in many
-    assert "in all these tables: calib_utils 96.3 %, a bootstrap 0.0 %." in text
+    assert "in all these tables: calib_utils 96.3 %; a bootstrap 0.0 %." in text
+    assert "| interval | bins | 500 samples |" in text
+    assert "| calib_utils | 7 of equal width | 94.0 % |" in text
+    assert "| calib_utils, debiased | 7 of equal mass | 98.0 % |" in text
+
+
+def test_uncertainty(tmp_path):
+    rows = [
+        {"name": "calib_utils", "ms": 4.0, "ratio": 1.0, "result": [0.0, 0.0123]},
+        {"name": "calib_utils, debiased", "ms": 2.0, "ratio": 0.5, "result": [0.0, 0.02]},
+        {"name": "a loop", "ms": 200.0, "ratio": 50.0, "result": [0.01, 0.02]},
+    ]
+    content = {"facts": ECE["facts"], "tables": {"A 95 % interval": rows, "Alone": rows[:1]}}
+    text = page(tmp_path, uncertainty=content).replace("\N{NO-BREAK SPACE}", " ")
+    assert "### A 95 % interval\n\n| way | time | ratio | result |\n" in text
+    assert "| a loop | 200 ms | 50 | 1.00 %, 2.00 % |" in text
+    assert text.count("a loop takes 50 times as long as calib_utils.") == 1
+    assert "debiased takes" not in text
 
 
 def test_recalibration(tmp_path):
@@ -205,5 +232,10 @@ def test_the_coverage_that_the_course_speaks_of_was_measured():
     ours = [row for row in stored["rows"] if row["name"] == "calib_utils"]
     assert len(ours) == 12
     assert min(row["coverage"] for row in ours) >= stored["level"]
+    debiased = [row for row in stored["rows"] if row["name"] == "calib_utils, debiased"]
+    assert len(debiased) == 12
+    assert len(stored["other_bins"]) == 2 * 5 * 12
+    # Of 300 sets each, 132 times: at 95 % some are lower by chance.
+    assert min(row["coverage"] for row in debiased + stored["other_bins"]) > 0.93
     bootstrap = [row for row in stored["rows"] if row["name"] == "percentile bootstrap"]
     assert [row["coverage"] for row in bootstrap if row["error"] == 0] == [0, 0, 0]

@@ -21,6 +21,7 @@ import yaml
 from tools.book import Book
 from tools.dependencies import NO_DATA
 from tools.kernel import heartbeat
+from tools.lighten import lighten
 from tools.parts import parts
 
 BUILD = Path("build")
@@ -71,7 +72,33 @@ def build(profile: str) -> None:
     if done.returncode:
         print(f"Sphinx could not build the site:\n{NOISE.sub('', done.stdout)}")
         sys.exit(1)
-    replace_site(staged / "_build/html")
+    html = staged / "_build/html"
+    write_front_page(html, Book())
+    lighten(html)
+    replace_site(html)
+
+
+def write_front_page(site: Path, book: Book) -> None:
+    """The page at the site's address, for who reads, links or finds it, not only for a browser."""
+    root = next(iter(book.pages))
+    tags = re.findall(
+        r'<meta (?:property="og:|name="description")[^>]*>',
+        (site / f"{root}.html").read_text("utf-8"),
+    )
+    address = f'<link rel="canonical" href="{book.website}{root}.html">' if book.website else ""
+    head = "\n".join(
+        [
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="refresh" content="0; url={root}.html">',
+            f"<title>{book.config['title']}</title>",
+            *tags,
+            address,
+        ]
+    )
+    link = f'<a href="{root}.html">{book.config["title"]}</a>'
+    text = f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n'
+    (site / "index.html").write_text(f"{text}<body><h1>{link}</h1></body>\n</html>\n", "utf-8")
 
 
 def replace_site(new: Path) -> None:

@@ -12,14 +12,22 @@ another question, with another answer: a sample given 0.1 counts as 0.1 here, bu
 Torch tensors on any device, NumPy arrays and lists are welcome. A row may miss a sum of one
 by 1e-4 (float32, float64), 2e-3 (float16) or 6e-3 (bfloat16): what a softmax rounded to that
 type needs. Bad input raises a ValueError.
+
+``sample_weight`` (N,) says how much each sample counts beside the others, for example how much
+more often it comes in use than in the test set. Means become weighted means: all weights times
+ten change nothing, a weight of 0 is as if the sample were not there, and a weight of 2 counts as
+two such samples. It is no number of samples, though: what speaks of chance (intervals, floor,
+test) would need to know how many there are of equal weight, was checked without weights only, and
+takes none.
 """
 
-from calib_utils.metrics.bins import ReliabilityBins, reliability_bins, top_label
+from calib_utils.metrics.bins import ReliabilityBins, reliability_bins
 from calib_utils.metrics.calibration import (
     classwise_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
 )
+from calib_utils.metrics.confidences import top_label
 from calib_utils.metrics.consistency import (
     CalibrationFloor,
     CalibrationTest,
@@ -28,10 +36,16 @@ from calib_utils.metrics.consistency import (
 )
 from calib_utils.metrics.debiased import debiased_calibration_error
 from calib_utils.metrics.decomposition import BrierDecomposition, brier_decomposition
-from calib_utils.metrics.intervals import calibration_error_interval
-from calib_utils.metrics.resampling import expected_calibration_interval
+from calib_utils.metrics.intervals import (
+    calibration_error_interval,
+    debiased_calibration_error_interval,
+)
 from calib_utils.metrics.scores import accuracy, brier_score, negative_log_likelihood
-from calib_utils.metrics.smooth import smooth_calibration_error
+from calib_utils.metrics.smooth import (
+    SmoothReliability,
+    smooth_calibration_error,
+    smooth_reliability,
+)
 from calib_utils.metrics.streaming import CalibrationError
 
 __all__ = [
@@ -40,6 +54,7 @@ __all__ = [
     "CalibrationFloor",
     "CalibrationTest",
     "ReliabilityBins",
+    "SmoothReliability",
     "accuracy",
     "brier_decomposition",
     "brier_score",
@@ -48,11 +63,12 @@ __all__ = [
     "calibration_test",
     "classwise_calibration_error",
     "debiased_calibration_error",
+    "debiased_calibration_error_interval",
     "expected_calibration_error",
-    "expected_calibration_interval",
     "maximum_calibration_error",
     "negative_log_likelihood",
     "reliability_bins",
     "smooth_calibration_error",
+    "smooth_reliability",
     "top_label",
 ]

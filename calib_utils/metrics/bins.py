@@ -9,71 +9,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name, like, widen
-from calib_utils._checks import (
-    check_confidences,
-    check_correct,
-    check_labels,
-    check_n_bins,
-    checked_blocks,
-    float_scores,
-    tolerance,
-)
+from calib_utils._arrays import dtype_name, like
+from calib_utils._checks import check_confidences, check_correct, check_n_bins
+from calib_utils.metrics.confidences import drop_weightless
 
-__all__ = ["ReliabilityBins", "reliability_bins", "top_label"]
-
-
-def top_label(probs: Any, labels: Any) -> tuple[Any, Any]:
-    """The confidence of each prediction, and whether it is right.
-
-    Args:
-        probs: (N, K), rows that sum to one; or (N,), probabilities of the positive class.
-        labels: (N,), integers from 0 to K - 1.
-
-    Returns:
-        Two arrays of shape (N,), of the kind that ``probs`` is.
-        For (N, K): the probability of the predicted class, the first of tied maxima, in the
-        type of ``probs``; and whether that is the label, as booleans. For (N,): the
-        probabilities themselves; and whether the label is 1.
-
-    Raises:
-        ValueError: for bad input.
-
-    Example:
-        >>> confidences, correct = top_label([[0.9, 0.1], [0.4, 0.6]], labels=[0, 0])
-        >>> confidences.tolist(), correct.tolist()
-        ([0.9, 0.6], [True, False])
-    """
-    confidences, correct = confidence_and_correct(probs, labels)
-    return like(confidences, probs, cast=True), like(correct, probs)
-
-
-def confidence_and_correct(probs: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
-    """`top_label` as NumPy arrays, with the confidence in float32 or float64."""
-    array = float_scores(probs, "probs")
-    binary = array.ndim == 1
-    labels = check_labels(labels, len(array), 2 if binary else array.shape[1])
-    confidences = np.empty(len(array), widen(array[:0]).dtype)
-    correct = np.empty(len(array), bool)
-    # One reading of `array`: the checks and what follows find each block in the cache.
-    for rows, block in checked_blocks(array, tolerance(probs)):
-        if binary:
-            confidences[rows], correct[rows] = block, labels[rows] == 1
-        else:
-            confidences[rows], correct[rows] = _top_of_block(block, labels[rows])
-    return confidences, correct
-
-
-def _top_of_block(block: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The largest value of each row, and whether it stands first in the label's column."""
-    starts = np.arange(0, block.size, block.shape[1])
-    top = np.maximum.reduceat(block.ravel(), starts)  # faster than max(axis=1) and argmax
-    correct = block.ravel().take(starts + labels) == top
-    # Where the label's probability is the largest, an earlier one may equal it; but not if
-    # it is clearly above one half.
-    tied = np.flatnonzero(correct & (top < 0.51))
-    correct[tied] = block[tied].argmax(axis=1) == labels[tied]
-    return top, correct
+__all__ = ["ReliabilityBins", "reliability_bins"]
 
 
 class ReliabilityBins(NamedTuple):
@@ -81,7 +21,7 @@ class ReliabilityBins(NamedTuple):
 
     Attributes:
         edges: (M + 1,), from low to high; bin m reaches from edge m, exclusive, to edge m + 1.
-        counts: (M,), how many predictions are in the bin.
+        counts: (M,), how many predictions are in the bin; of weighted ones, their summed weight.
         accuracy: (M,), which part of them is correct; NaN where the bin is empty.
         confidence: (M,), their mean confidence; NaN where the bin is empty.
 
@@ -100,7 +40,12 @@ class ReliabilityBins(NamedTuple):
 
 
 def reliability_bins(
-    confidences: Any, correct: Any, n_bins: int = 15, strategy: str = "uniform"
+    confidences: Any,
+    correct: Any,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    *,
+    sample_weight: Any = None,
 ) -> ReliabilityBins:
     """Sort predictions into bins of confidence: the numbers behind a reliability diagram.
 
@@ -115,15 +60,22 @@ def reliability_bins(
     Equal confidences always share a bin. So where many are equal, their bin holds more than
     its part; a bin between two equal edges holds nothing, unless it is the first.
 
+    With weights the bins of equal mass hold equal weight, as far as possible. A confidence then
+    stands at the summed weight of those below it, half of its own included, on a scale from 0
+    at the lowest to 1 at the highest; edge m is interpolated at m/M. So ten equal rows and one
+    row of weight ten do not make quite the same edges.
+
     Args:
         confidences: (N,), from 0 to 1; or probabilities of the positive class.
         correct: (N,), whether each prediction is right; or whether the label is positive.
         n_bins: how many bins, M.
         strategy: "uniform" or "quantile".
+        sample_weight: (N,), how much each sample counts beside the others, 0 or more; by
+            default all count alike.
 
     Returns:
         Edges, counts, accuracy and mean confidence, in arrays of the kind that
-        ``confidences`` is: float64, counts int64.
+        ``confidences`` is: float64, counts int64, but float64 of weighted samples.
 
     Raises:
         ValueError: for an unknown strategy or bad input.
@@ -136,27 +88,34 @@ def reliability_bins(
         ([1, 2], [1.0, 0.5])
     """
     values = check_confidences(confidences)
-    correct = check_correct(correct, len(values))
-    bins = bin_predictions(values, correct, check_n_bins(n_bins), strategy, dtype_name(confidences))
+    predictions = drop_weightless(values, check_correct(correct, len(values)), sample_weight)
+    bins = bin_predictions(
+        *predictions[:2], check_n_bins(n_bins), strategy, dtype_name(confidences), predictions[2]
+    )
     return ReliabilityBins(*(like(array, confidences) for array in bins))
 
 
 def bin_predictions(
-    values: np.ndarray, correct: np.ndarray, n_bins: int, strategy: str, dtype: str
+    values: np.ndarray,
+    correct: np.ndarray,
+    n_bins: int,
+    strategy: str,
+    dtype: str,
+    weights: np.ndarray | None = None,
 ) -> ReliabilityBins:
     """`reliability_bins` for input that was checked; ``dtype`` is what the values came in."""
-    edges, index = edges_and_index(values, n_bins, strategy, dtype)
-    return means(edges, sums(index, values, correct, n_bins))
+    edges, index = edges_and_index(values, n_bins, strategy, dtype, weights)
+    return means(edges, sums(index, values, correct, n_bins, weights), weights is None)
 
 
 def edges_and_index(
-    values: np.ndarray, n_bins: int, strategy: str, dtype: str
+    values: np.ndarray, n_bins: int, strategy: str, dtype: str, weights: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The edges of the bins, (M + 1,), and the bin of each value, (N,)."""
     if strategy == "uniform":
         return uniform_edges(n_bins), uniform_index(values, n_bins, dtype)
     if strategy == "quantile":
-        edges = quantile_edges(values, n_bins)
+        edges = quantile_edges(values, n_bins, weights)
         return edges, right_closed_index(values, edges)
     raise ValueError(f"strategy: expected 'uniform' or 'quantile', found {strategy!r}")
 
@@ -166,8 +125,16 @@ def uniform_edges(n_bins: int) -> np.ndarray:
     return np.arange(n_bins + 1) / n_bins
 
 
-def quantile_edges(values: np.ndarray, n_bins: int) -> np.ndarray:
-    """The m/M quantiles as float64, their places found in integers: no rounding moves one."""
+def quantile_edges(
+    values: np.ndarray, n_bins: int, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """The m/M quantiles as float64; without weights no rounding moves one: places are integers."""
+    if weights is not None and np.ptp(weights) > 0:
+        order = np.argsort(values, kind="stable")
+        summed = np.cumsum(weights[order])
+        places = summed - weights[order] / 2
+        places = (places - places[0]) / (places[-1] - places[0])
+        return np.interp(uniform_edges(n_bins), places, values[order].astype(np.float64))
     ordered = np.sort(values)
     place, rest = np.divmod((len(values) - 1) * np.arange(n_bins + 1), n_bins)
     below = ordered[place].astype(np.float64)
@@ -200,31 +167,39 @@ def uniform_index(values: np.ndarray, n_bins: int, dtype: str) -> np.ndarray:
     return np.maximum(index, 0, out=index)
 
 
-def sums(index: np.ndarray, values: np.ndarray, correct: np.ndarray, n_bins: int) -> np.ndarray:
+def sums(
+    index: np.ndarray,
+    values: np.ndarray,
+    correct: np.ndarray,
+    n_bins: int,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
     """Counts, correct predictions and summed confidence of each bin: float64, (3, M)."""
+    of_correct = None if weights is None else weights[correct]
     return np.stack(
         [
-            np.bincount(index, minlength=n_bins),
-            np.bincount(index[correct], minlength=n_bins),
-            np.bincount(index, values, minlength=n_bins),
+            np.bincount(index, weights, minlength=n_bins),
+            np.bincount(index[correct], of_correct, minlength=n_bins),
+            np.bincount(index, values if weights is None else weights * values, minlength=n_bins),
         ],
         dtype=np.float64,
     )
 
 
-def means(edges: np.ndarray, bin_sums: np.ndarray) -> ReliabilityBins:
-    """The bins whose `sums` are known."""
+def means(edges: np.ndarray, bin_sums: np.ndarray, whole: bool) -> ReliabilityBins:
+    """The bins whose `sums` are known; ``whole`` says whether their counts are numbers of rows."""
     counts, correct, confidence = bin_sums
     divisor = np.where(counts, counts, np.nan)
-    return ReliabilityBins(edges, counts.astype(np.int64), correct / divisor, confidence / divisor)
+    counts = counts.astype(np.int64) if whole else counts
+    return ReliabilityBins(edges, counts, correct / divisor, confidence / divisor)
 
 
-def mean_excess(excess: np.ndarray, n: int) -> np.ndarray:
+def mean_excess(excess: np.ndarray, n: float) -> np.ndarray:
     """The calibration error of n predictions: the mean distance between promise and truth.
 
     Args:
         excess: (..., M), for each bin the sum of confidence less correctness.
-        n: how many predictions there are.
+        n: how many predictions there are, or their summed weight.
     """
     return np.asarray(np.abs(excess).sum(axis=-1) / n)
 

@@ -11,6 +11,7 @@ from calib_utils._checks import (
     check_labels,
     check_n_bins,
     check_probs,
+    check_sample_weight,
     checked_blocks,
     float_scores,
     tolerance,
@@ -18,13 +19,13 @@ from calib_utils._checks import (
 from calib_utils.metrics.bins import (
     ReliabilityBins,
     bin_predictions,
-    confidence_and_correct,
     expected_gap,
     maximum_gap,
     mean_excess,
     rounded,
     uniform_index,
 )
+from calib_utils.metrics.confidences import drop_weightless, weighted_predictions
 
 __all__ = [
     "classwise_calibration_error",
@@ -34,7 +35,12 @@ __all__ = [
 
 
 def expected_calibration_error(
-    probs: Any, labels: Any, n_bins: int = 15, strategy: str = "uniform"
+    probs: Any,
+    labels: Any,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    *,
+    sample_weight: Any = None,
 ) -> float:
     """ECE: the gap between accuracy and confidence in a bin, averaged over the predictions.
 
@@ -44,6 +50,7 @@ def expected_calibration_error(
         labels: (N,), integers from 0 to K - 1.
         n_bins: how many bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
+        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
 
     Returns:
         0 (calibrated) to 1. Even calibrated predictions get more than 0 from a finite
@@ -60,10 +67,17 @@ def expected_calibration_error(
         >>> round(expected_calibration_error(probs, labels), 4)
         0.2
     """
-    return expected_gap(_bins(probs, labels, n_bins, strategy))
+    return expected_gap(_bins(probs, labels, n_bins, strategy, sample_weight))
 
 
-def maximum_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> float:
+def maximum_calibration_error(
+    probs: Any,
+    labels: Any,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    *,
+    sample_weight: Any = None,
+) -> float:
     """MCE: the widest gap between accuracy and confidence of all bins that hold anything.
 
     A bin with one prediction counts as much as a full one, so the MCE is noisy.
@@ -71,7 +85,9 @@ def maximum_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> floa
     Args:
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1.
-        n_bins: how many bins of equal width, M.
+        n_bins: how many bins, M.
+        strategy: "uniform" or "quantile", as in `reliability_bins`.
+        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
 
     Returns:
         0 to 1; never less than the expected calibration error.
@@ -87,10 +103,17 @@ def maximum_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> floa
         >>> round(maximum_calibration_error(probs, labels), 4)
         0.6
     """
-    return maximum_gap(_bins(probs, labels, n_bins, "uniform"))
+    return maximum_gap(_bins(probs, labels, n_bins, strategy, sample_weight))
 
 
-def classwise_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> float:
+def classwise_calibration_error(
+    probs: Any,
+    labels: Any,
+    n_bins: int = 15,
+    strategy: str = "uniform",
+    *,
+    sample_weight: Any = None,
+) -> float:
     """The calibration error of each class's probability, averaged over the classes.
 
     For each class all N probabilities are binned, predicted or not, and compared with how
@@ -99,7 +122,10 @@ def classwise_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> fl
     Args:
         probs: (N, K), or (N,) for the positive class: then as its form of two columns.
         labels: (N,), integers from 0 to K - 1.
-        n_bins: how many bins of equal width, M.
+        n_bins: how many bins each class has, M.
+        strategy: "uniform" or "quantile", as in `reliability_bins`; each class then has edges
+            of its own.
+        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
 
     Returns:
         0 to 1. It is small where classes are many, as most probabilities are then near 0.
@@ -122,18 +148,32 @@ def classwise_calibration_error(probs: Any, labels: Any, n_bins: int = 15) -> fl
         array = np.stack([rounded(1 - positive, dtype), positive], axis=1)
     n, n_classes = array.shape
     labels = check_labels(labels, n, n_classes)
+    weights = None if sample_weight is None else check_sample_weight(sample_weight, n)
+    total = n if weights is None else weights.sum()
+    if strategy != "uniform":
+        columns = (array if np.ndim(probs) == 1 else check_probs(probs)).T
+        errors = []
+        for k, column in enumerate(columns):
+            values, correct, held = drop_weightless(column, labels == k, sample_weight)
+            bins = bin_predictions(values, correct, n_bins, strategy, dtype, held)
+            errors.append(expected_gap(bins))
+        return float(np.mean(errors))
     # For each class and bin: the sum of probabilities, less the number of labels.
     gaps = np.zeros(n_classes * n_bins)
     first_bins = n_bins * np.arange(n_classes)
     for rows, block in checked_blocks(array, tolerance(probs)):
         cells = uniform_index(block, n_bins, dtype) + first_bins
         of_labels = cells[np.arange(len(block)), labels[rows]]
-        gaps += np.bincount(cells.ravel(), block.ravel(), minlength=gaps.size)
-        gaps -= np.bincount(of_labels, minlength=gaps.size)
-    return float(mean_excess(gaps, n * n_classes))
+        here = None if weights is None else weights[rows]
+        masses = block if here is None else here[:, None] * block
+        gaps += np.bincount(cells.ravel(), masses.ravel(), minlength=gaps.size)
+        gaps -= np.bincount(of_labels, here, minlength=gaps.size)
+    return float(mean_excess(gaps, total * n_classes))
 
 
-def _bins(probs: Any, labels: Any, n_bins: int, strategy: str) -> ReliabilityBins:
+def _bins(
+    probs: Any, labels: Any, n_bins: int, strategy: str, sample_weight: Any
+) -> ReliabilityBins:
     n_bins = check_n_bins(n_bins)
-    confidences, correct = confidence_and_correct(probs, labels)
-    return bin_predictions(confidences, correct, n_bins, strategy, dtype_name(probs))
+    confidences, correct, weights = weighted_predictions(probs, labels, sample_weight)
+    return bin_predictions(confidences, correct, n_bins, strategy, dtype_name(probs), weights)

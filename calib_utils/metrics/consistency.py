@@ -14,7 +14,8 @@ import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_count, check_n_bins, float_scores
-from calib_utils.metrics.bins import confidence_and_correct, edges_and_index, mean_excess
+from calib_utils.metrics.bins import edges_and_index, mean_excess
+from calib_utils.metrics.confidences import confidence_and_correct
 
 __all__ = ["CalibrationFloor", "CalibrationTest", "calibration_error_floor", "calibration_test"]
 
@@ -67,6 +68,9 @@ def calibration_error_floor(
     drawn from its own distribution, the Poisson binomial, whose probabilities are exact to
     about 1e-12. Where its variance is above 400, a normal number of the same mean and variance
     is drawn instead.
+
+    There is no ``sample_weight``, here as in `calibration_test`: answers of unequal weight have no
+    such distribution.
 
     Args:
         probs: (N, K), or (N,) for the positive class.

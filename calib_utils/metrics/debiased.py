@@ -8,13 +8,19 @@ import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_n_bins
-from calib_utils.metrics.bins import confidence_and_correct, edges_and_index
+from calib_utils.metrics.bins import edges_and_index
+from calib_utils.metrics.confidences import weighted_predictions
 
 __all__ = ["debiased_calibration_error", "debiased_squared_error"]
 
 
 def debiased_calibration_error(
-    probs: Any, labels: Any, n_bins: int = 15, *, strategy: str = "uniform"
+    probs: Any,
+    labels: Any,
+    n_bins: int = 15,
+    *,
+    strategy: str = "uniform",
+    sample_weight: Any = None,
 ) -> float:
     """The root mean square of the gaps of the bins, less what chance adds to the squares.
 
@@ -29,14 +35,19 @@ def debiased_calibration_error(
     within a bin that cancel are missed, as by the ECE.
 
     A bin with one sample is left out, and the others weigh what they hold: one sample
-    says nothing of its variance. With ``strategy="quantile"`` the samples choose the bins
-    too, and a little bias remains.
+    says nothing of its variance. Weights are of samples, and no number of repeats: a sample of
+    weight 2 adds more noise than two samples, and more is subtracted.
+
+    With ``strategy="quantile"`` the samples choose the bins too, and a little bias remains.
+    `debiased_calibration_error_interval` says how far the error of the network may lie from
+    this one.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1.
         n_bins: how many bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
+        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
 
     Returns:
         0 to 1.
@@ -57,25 +68,31 @@ def debiased_calibration_error(
     whose confidences are equal there. Here it is the variance of confidence less
     correctness: the same where they are equal, and free of bias where they are not.
     """
-    return max(debiased_squared_error(probs, labels, n_bins, strategy), 0.0) ** 0.5
+    square = debiased_squared_error(probs, labels, n_bins, strategy, sample_weight)
+    return max(square, 0.0) ** 0.5
 
 
-def debiased_squared_error(probs: Any, labels: Any, n_bins: int, strategy: str) -> float:
+def debiased_squared_error(
+    probs: Any, labels: Any, n_bins: int, strategy: str, sample_weight: Any = None
+) -> float:
     """The square of `debiased_calibration_error`, and below 0 where chance has it so."""
     n_bins = check_n_bins(n_bins)
-    confidences, correct = confidence_and_correct(probs, labels)
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(probs))
-    excess = confidences.astype(np.float64) - correct
-    counts = np.bincount(index, minlength=n_bins)
-    held = counts > 1
+    confidences, correct, weights = weighted_predictions(probs, labels, sample_weight)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(probs), weights)
+    weights = np.ones(len(index)) if weights is None else weights / weights.max()
+    excess = weights * (confidences.astype(np.float64) - correct)
+    masses = np.bincount(index, weights, minlength=n_bins)
+    # The summed weight of all pairs of two different samples.
+    pairs = masses**2 - np.bincount(index, weights**2, minlength=n_bins)
+    held = pairs > 1e-9 * masses**2  # else one sample has all the weight
     if not held.any():
         raise ValueError(
             "n_bins: expected a bin with two samples or more, found none; "
             "give fewer bins or more samples"
         )
-    counts = counts[held]
+    masses = masses[held]
     total = np.bincount(index, excess, minlength=n_bins)[held]
     squares = np.bincount(index, excess**2, minlength=n_bins)[held]
     # (mean)^2 - variance / n of a bin is the mean product of two different samples of it.
-    products = (total**2 - squares) / (counts * (counts - 1))
-    return float(products @ counts / counts.sum())
+    products = (total**2 - squares) / pairs[held]
+    return float(products @ masses / masses.sum())

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils.metrics.bins import confidence_and_correct
+from calib_utils.metrics.confidences import weighted_predictions
 
 __all__ = ["BrierDecomposition", "brier_decomposition"]
 
@@ -31,7 +31,9 @@ class BrierDecomposition(NamedTuple):
     uncertainty: float
 
 
-def brier_decomposition(probs: Any, labels: Any) -> BrierDecomposition:
+def brier_decomposition(
+    probs: Any, labels: Any, *, sample_weight: Any = None
+) -> BrierDecomposition:
     """The Brier score in three parts: how false, how telling, and how hard the task is.
 
     The score is the mean of (confidence - correct)^2. The recalibrated forecasts are the
@@ -47,6 +49,7 @@ def brier_decomposition(probs: Any, labels: Any) -> BrierDecomposition:
             classes as in `brier_score`. Or (N,), the probability of the positive class:
             the score is then half of `brier_score`.
         labels: (N,), integers from 0 to K - 1.
+        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
 
     Returns:
         The three parts.
@@ -68,17 +71,19 @@ def brier_decomposition(probs: Any, labels: Any) -> BrierDecomposition:
     """
     from sklearn.isotonic import isotonic_regression
 
-    confidences, correct = confidence_and_correct(probs, labels)
+    confidences, correct, weights = weighted_predictions(probs, labels, sample_weight)
+    weights = np.ones(len(correct)) if weights is None else weights
     # Equal confidences must get one value: each counts as the mean of its samples.
-    _, place, counts = np.unique(confidences, return_inverse=True, return_counts=True)
-    rates = np.bincount(place, correct) / counts
-    recalibrated = isotonic_regression(rates, sample_weight=counts)[place]
-    score = _mean_square(confidences.astype(np.float64) - correct)
-    best = _mean_square(recalibrated - correct)
-    flat = _mean_square(correct.mean() - correct)
+    _, place = np.unique(confidences, return_inverse=True)
+    masses = np.bincount(place, weights)
+    rates = np.bincount(place, weights * correct) / masses
+    recalibrated = isotonic_regression(rates, sample_weight=masses)[place]
+    score = _mean_square(confidences.astype(np.float64) - correct, weights)
+    best = _mean_square(recalibrated - correct, weights)
+    flat = _mean_square(weights @ correct / weights.sum() - correct, weights)
     # Neither difference is negative but by rounding.
     return BrierDecomposition(max(score - best, 0.0), max(flat - best, 0.0), flat)
 
 
-def _mean_square(distance: np.ndarray) -> float:
-    return float(np.vdot(distance, distance) / len(distance))
+def _mean_square(distance: np.ndarray, weights: np.ndarray) -> float:
+    return float(np.vdot(weights * distance, distance) / weights.sum())

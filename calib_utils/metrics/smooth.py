@@ -2,20 +2,86 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils.metrics.bins import confidence_and_correct
+from calib_utils.metrics.confidences import weighted_predictions
 
-__all__ = ["smooth_calibration_error"]
+__all__ = ["SmoothReliability", "smooth_calibration_error", "smooth_reliability"]
 
 _FINEST = 2**18  # intervals of the grid to which the residuals are moved
 _PER_WIDTH = 256  # how many points one width of the kernel gets, if the finest grid has them
 _NARROWEST = 3e-4  # width of a kernel; 79 intervals of the finest grid
+_POINTS = 1024  # intervals of the curve that is returned
 
 
-def smooth_calibration_error(probs: Any, labels: Any) -> float:
+class SmoothReliability(NamedTuple):
+    """The numbers behind a smooth reliability diagram.
+
+    Attributes:
+        confidence: (1025,), evenly from 0 to 1: where the curves were computed.
+        accuracy: (1025,), the share that is correct around each confidence; NaN where there is
+            no prediction for several widths of the kernel.
+        density: (1025,), how dense the confidences lie there; its area is 1.
+        width: of the kernel, its standard deviation.
+        error: the `smooth_calibration_error`, which set the width.
+
+    Example:
+        >>> curve = smooth_reliability([0.8] * 10, [1] * 6 + [0] * 4)
+        >>> round(float(curve.accuracy[512]), 4), round(curve.error, 4)
+        (0.6, 0.2)
+    """
+
+    confidence: np.ndarray
+    accuracy: np.ndarray
+    density: np.ndarray
+    width: float
+    error: float
+
+
+def smooth_reliability(probs: Any, labels: Any, *, sample_weight: Any = None) -> SmoothReliability:
+    """Accuracy as a smooth function of the confidence: a reliability diagram without bins.
+
+    The accuracy at t is the mean of correctness (0 or 1), weighted by a Gaussian around t, which
+    is reflected at 0 and 1: a kernel regression (Nadaraya 1964, Watson 1964). The width of the
+    Gaussian is the `smooth_calibration_error`. So gaps narrower than the error itself are
+    smoothed away, and there is nothing to choose.
+
+    Args:
+        probs: (N, K), or (N,) for the positive class.
+        labels: (N,), integers from 0 to K - 1.
+        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+
+    Returns:
+        The curve, the density of the confidences, and the error.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Błasiok, Nakkiran 2023, "Smooth ECE: Principled reliability diagrams via kernel
+    smoothing".
+
+    Example:
+        Forecasts between 0.25 and 0.75; those above one half always come true.
+
+        >>> curve = smooth_reliability([0.25, 0.4, 0.6, 0.75] * 10, [0, 0, 1, 1] * 10)
+        >>> [round(float(curve.accuracy[at]), 2) for at in (256, 512, 768)]
+        [0.1, 0.5, 0.9]
+    """
+    values, correct, weights = _values_and_weights(probs, labels, sample_weight)
+    error = _fixed_point(_cosine_sums(values, weights * (correct - values)))
+    width = max(error, _NARROWEST)
+    density = _smoothed(_cosine_sums(values, weights), width)
+    right = _smoothed(_cosine_sums(values, weights * correct), width)
+    step = (len(density) - 1) // _POINTS
+    density, right = np.maximum(density[::step], 0), right[::step]
+    # Below, the rounding of the transform would show.
+    accuracy = np.clip(right / np.where(density > 1e-8, density, np.nan), 0, 1)
+    return SmoothReliability(np.arange(_POINTS + 1) / _POINTS, accuracy, density, width, error)
+
+
+def smooth_calibration_error(probs: Any, labels: Any, *, sample_weight: Any = None) -> float:
     """SmoothECE: the mean residual, smoothed over neighbouring confidences.
 
     The residuals, correctness less confidence, are spread by a Gaussian of width sigma that
@@ -36,6 +102,7 @@ def smooth_calibration_error(probs: Any, labels: Any) -> float:
     Args:
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1.
+        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
 
     Returns:
         0 to 1. As with the ECE, even calibrated predictions get more than 0 from a finite
@@ -54,9 +121,21 @@ def smooth_calibration_error(probs: Any, labels: Any) -> float:
     Source: Błasiok, Nakkiran 2023, "Smooth ECE: Principled reliability diagrams via kernel
     smoothing". Their program relplot 1.0 gives confidences of 0 and 1 half their weight.
     """
-    confidences, correct = confidence_and_correct(probs, labels)
-    values = np.minimum(confidences.astype(np.float64), 1)
-    waves = _cosine_sums(values, (correct - values) / len(values))
+    values, correct, weights = _values_and_weights(probs, labels, sample_weight)
+    return _fixed_point(_cosine_sums(values, weights * (correct - values)))
+
+
+def _values_and_weights(
+    probs: Any, labels: Any, sample_weight: Any
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Confidences in float64, whether they are right, and weights that sum to one."""
+    confidences, correct, weights = weighted_predictions(probs, labels, sample_weight)
+    weights = np.ones(len(correct)) if weights is None else weights
+    return np.minimum(confidences.astype(np.float64), 1), correct, weights / weights.sum()
+
+
+def _fixed_point(waves: np.ndarray) -> float:
+    """The width that equals its error."""
     low, high = _NARROWEST, 1.0
     narrowest = _smoothed_area(waves, low)
     if narrowest <= low:
@@ -90,9 +169,6 @@ def _cosine_sums(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
 def _smoothed_area(waves: np.ndarray, sigma: float) -> float:
     """The error at the width sigma: the trapezoidal rule on the smoothed residuals.
 
-    A Gaussian that is reflected at 0 and 1 leaves each cosine a cosine, and damps it. Only
-    waves that the points can hold are kept; the others are damped to nothing.
-
     The result is wrong by at most (0.121 h^2 + 0.242 d^2) / sigma^2, where the residuals were
     moved to points at a distance h = 1 / _FINEST, and the curve is looked at in points at a
     distance d. For 0.121 is 1/8 of 4 phi(1) (phi: the standard normal density), and
@@ -100,8 +176,17 @@ def _smoothed_area(waves: np.ndarray, sigma: float) -> float:
     |residual| is at most 1. In |r| each crossing of zero adds a corner of 2 |r'|, and all
     corners together at most the integral of |r''| once more, since r' is 0 at both ends.
     """
-    size = min(_FINEST, 2 ** int(np.ceil(np.log2(_PER_WIDTH / sigma))))
+    curve = np.abs(_smoothed(waves, sigma))
+    return float((curve[0] / 2 + curve[1:-1].sum() + curve[-1] / 2) / (len(curve) - 1))
+
+
+def _smoothed(waves: np.ndarray, sigma: float) -> np.ndarray:
+    """The curve from 0 to 1, in even steps, after smoothing with the width sigma.
+
+    A Gaussian that is reflected at 0 and 1 leaves each cosine a cosine, and damps it. Only
+    waves that the points can hold are kept; the others are damped to nothing.
+    """
+    size = min(_FINEST, max(_POINTS, 2 ** int(np.ceil(np.log2(_PER_WIDTH / sigma)))))
     damping = np.exp(-0.5 * (np.pi * sigma * np.arange(size + 1)) ** 2)
-    # The curve over 0 to 2, of which 1 to 2 is a mirror image, in steps of 1 / size.
-    curve = 2 * size * np.fft.irfft(waves[: size + 1] * damping, 2 * size)
-    return float(np.abs(curve).mean())
+    # Over 0 to 2, of which 1 to 2 is a mirror image.
+    return 2 * size * np.fft.irfft(waves[: size + 1] * damping, 2 * size)[: size + 1]

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 from calib_utils._arrays import dtype_name
-from calib_utils._checks import check_n_bins
+from calib_utils._checks import check_n_bins, check_sample_weight
 from calib_utils.metrics.bins import (
     ReliabilityBins,
-    confidence_and_correct,
     expected_gap,
     means,
     sums,
     uniform_edges,
     uniform_index,
 )
+from calib_utils.metrics.confidences import confidence_and_correct
 
 __all__ = ["CalibrationError"]
 
@@ -33,6 +33,8 @@ class CalibrationError:
         >>> round(metric.compute(), 3)
         0.3
 
+    There are no bins of equal mass: their edges are known only once all predictions are.
+
     To share the work among processes, give each its own object and `merge` them, or add up
     their `sums`, for example with ``torch.distributed.all_reduce(torch.from_numpy(m.sums))``.
 
@@ -41,7 +43,8 @@ class CalibrationError:
 
     Attributes:
         sums: all that it remembers, float64, shape (3, M): for each bin how many predictions
-            it holds, how many of them are correct, and their summed confidence.
+            it holds, how many of them are correct, and their summed confidence; where there
+            are weights, their sums take the place of numbers.
 
     Raises:
         ValueError: if ``n_bins`` is not an integer from 1 to a million.
@@ -55,19 +58,24 @@ class CalibrationError:
         """How many bins there are."""
         return self.sums.shape[1]
 
-    def update(self, probs: Any, labels: Any) -> None:
+    def update(self, probs: Any, labels: Any, *, sample_weight: Any = None) -> None:
         """Add a batch. One that raises an error leaves everything as it was.
 
         Args:
             probs: (N, K), or (N,) for the positive class, as for `expected_calibration_error`.
             labels: (N,), integers.
+            sample_weight: (N,), how much each sample counts beside those of all batches, 0 or
+                more; 1 by default.
 
         Raises:
             ValueError: for bad input.
         """
         confidences, correct = confidence_and_correct(probs, labels)
         index = uniform_index(confidences, self.n_bins, dtype_name(probs))
-        self.sums += sums(index, confidences, correct, self.n_bins)
+        weights = None
+        if sample_weight is not None:
+            weights = check_sample_weight(sample_weight, len(confidences))
+        self.sums += sums(index, confidences, correct, self.n_bins, weights)
 
     def merge(self, other: CalibrationError) -> None:
         """Add all that ``other`` has seen.
@@ -83,8 +91,9 @@ class CalibrationError:
         self.sums += other.sums
 
     def bins(self) -> ReliabilityBins:
-        """What each bin holds so far, as NumPy arrays."""
-        return means(uniform_edges(self.n_bins), self.sums)
+        """What each bin holds so far, as NumPy arrays; ``counts`` as integers if they are whole."""
+        whole = not (self.sums[0] % 1).any()
+        return means(uniform_edges(self.n_bins), self.sums, whole)
 
     def compute(self) -> float:
         """The expected calibration error so far, 0 to 1.

@@ -18,6 +18,7 @@ from calib_utils.plots.generalization import GeneralizationPlot, generalization_
 from calib_utils.plots.histories import history_panels
 from calib_utils.plots.maps import CalibrationMap, calibration_map
 from calib_utils.plots.side_by_side import reliability_diagrams
+from calib_utils.plots.smooth import SmoothReliabilityDiagram, smooth_reliability_diagram
 from calib_utils.plots.temperatures import TemperatureCurve, temperature_curve
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "FactorPlot",
     "GeneralizationPlot",
     "ReliabilityDiagram",
+    "SmoothReliabilityDiagram",
     "TemperatureCurve",
     "answer_bars",
     "calibration_map",
@@ -40,5 +42,6 @@ __all__ = [
     "history_panels",
     "reliability_diagram",
     "reliability_diagrams",
+    "smooth_reliability_diagram",
     "temperature_curve",
 ]

@@ -2,8 +2,15 @@
 
 from calib_utils.report.bins import bin_table
 from calib_utils.report.claims import ClaimError, claim
-from calib_utils.report.comparison import Difference, compare
+from calib_utils.report.comparison import compare
 from calib_utils.report.levels import level_table
+from calib_utils.report.pairs import (
+    Difference,
+    McNemar,
+    corrected_difference,
+    mcnemar,
+    paired_difference,
+)
 from calib_utils.report.tables import Markdown, signed, spread, table
 from calib_utils.report.verdicts import ClaimedDifference, Verdicts, judge
 
@@ -12,12 +19,16 @@ __all__ = [
     "ClaimedDifference",
     "Difference",
     "Markdown",
+    "McNemar",
     "Verdicts",
     "bin_table",
     "claim",
     "compare",
+    "corrected_difference",
     "judge",
     "level_table",
+    "mcnemar",
+    "paired_difference",
     "signed",
     "spread",
     "table",

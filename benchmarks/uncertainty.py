@@ -1,0 +1,167 @@
+"""Interval, floor and smooth calibration error beside what a user would take instead, in one run.
+
+Two packages more than the course has are measured where they are installed:
+``pip install relplot==1.0.3 uncertainty-calibration==0.1.4``. Then
+
+    python -m benchmarks.uncertainty       # some minutes
+
+prints its tables and writes them to ``benchmarks/results/uncertainty.json``. All runs on one
+thread; times are medians of CPU time, in rounds in which each contender has its turn. The
+predictions are binary and calibrated, so the true error is 0.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import importlib
+import json
+import platform
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.stats import bootstrap
+
+from benchmarks.clock import median_ms
+from benchmarks.tables import uncertainty_table
+from calib_utils.metrics import (
+    calibration_error_floor,
+    calibration_error_interval,
+    debiased_calibration_error_interval,
+    smooth_calibration_error,
+)
+from calib_utils.training.devices import processor_name
+
+BINS, DRAWS, SAMPLES, MANY = 15, 1_000, 10_000, 1_000_000
+PACKAGES = ("numpy", "scipy", "relplot", "uncertainty-calibration")
+RESULTS = Path(__file__).parent / "results" / "uncertainty.json"
+
+Contenders = dict[str, Callable[[], Any]]
+
+
+def predictions(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Calibrated probabilities of the positive class, most of them high; and labels."""
+    rng = np.random.default_rng(0)
+    probs = rng.beta(3, 1, n)
+    return probs, (rng.random(n) < probs).astype(int)
+
+
+def plain_ece(probs: np.ndarray, labels: np.ndarray) -> float:
+    """The ECE as one writes it in NumPy."""
+    index = np.clip(np.ceil(BINS * probs).astype(int) - 1, 0, BINS - 1)
+    return float(np.abs(np.bincount(index, probs - labels)).sum() / len(probs))
+
+
+def loop_of_rows(probs: np.ndarray, labels: np.ndarray, draws: int) -> np.ndarray:
+    """The middle 95 % of the errors of rows drawn with replacement."""
+    rng, n = np.random.default_rng(0), len(probs)
+    errors = []
+    for _ in range(draws):
+        rows = rng.integers(n, size=n)
+        errors.append(plain_ece(probs[rows], labels[rows]))
+    return np.quantile(errors, [0.025, 0.975])
+
+
+def loop_of_labels(probs: np.ndarray, draws: int) -> tuple[float, float]:
+    """The mean and the 95 % point of the errors of drawn labels."""
+    rng = np.random.default_rng(0)
+    errors = [plain_ece(probs, rng.random(len(probs)) < probs) for _ in range(draws)]
+    return float(np.mean(errors)), float(np.quantile(errors, 0.95))
+
+
+def module(name: str) -> Any:
+    """An optional package, or None."""
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        return None
+
+
+def of_interval(probs: np.ndarray, labels: np.ndarray, draws: int) -> Contenders:
+    def of_scipy() -> tuple[float, float]:
+        settings = {"paired": True, "vectorized": False, "n_resamples": draws}
+        found = bootstrap((probs, labels), plain_ece, method="percentile", **settings)
+        return found.confidence_interval
+
+    contenders: Contenders = {
+        "calib_utils, an interval that covers": lambda: calibration_error_interval(probs, labels),
+        "calib_utils, of the debiased error": lambda: debiased_calibration_error_interval(
+            probs, labels
+        ),
+        "NumPy loop, percentile bootstrap": lambda: loop_of_rows(probs, labels, draws),
+        "scipy.stats.bootstrap, percentile": of_scipy,
+    }
+    if peer := module("calibration"):
+        contenders["uncertainty-calibration, basic bootstrap of 100"] = lambda: (
+            peer.get_calibration_error_uncertainties(probs, labels, p=1, alpha=5)[::2]  # percent
+        )
+    return contenders
+
+
+def of_floor(probs: np.ndarray, draws: int) -> Contenders:
+    return {
+        "calib_utils": lambda: calibration_error_floor(probs, draws=draws),
+        "NumPy loop": lambda: loop_of_labels(probs, draws),
+    }
+
+
+def of_smooth(probs: np.ndarray, labels: np.ndarray) -> Contenders:
+    contenders: Contenders = {"calib_utils": lambda: smooth_calibration_error(probs, labels)}
+    if peer := module("relplot"):
+        contenders["relplot"] = lambda: peer.smECE(probs, labels.astype(float))
+    return contenders
+
+
+def measure(contenders: Contenders, rounds: int) -> list[dict[str, Any]]:
+    """Time and result of each contender; the first is what times are compared with."""
+    values = {name: np.ravel(run()).tolist() for name, run in contenders.items()}  # warms up
+    times = median_ms(contenders, rounds)
+    first = next(iter(times.values()))
+    return [
+        {"name": name, "ms": times[name], "ratio": times[name] / first, "result": values[name]}
+        for name in contenders
+    ]
+
+
+def measure_all(samples: int, many: int, draws: int, rounds: int) -> dict[str, list[dict]]:
+    probs, labels = predictions(samples)
+    of_many = predictions(many)
+    return {
+        f"A 95 % interval: {draws:,} draws, {samples:,} predictions": measure(
+            of_interval(probs, labels, draws), rounds
+        ),
+        f"The floor, mean and 95 % point: {draws:,} draws, {samples:,} predictions": measure(
+            of_floor(probs, draws), rounds
+        ),
+        f"The smooth error: {many:,} predictions": measure(of_smooth(*of_many), rounds),
+    }
+
+
+def installed() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def main() -> None:
+    tables = measure_all(SAMPLES, MANY, DRAWS, rounds=5)
+    for title, rows in tables.items():
+        print(f"\n{title}\n\n{uncertainty_table(rows)}")
+    facts = {"bins": BINS, "threads": 1, "cpu": processor_name(), "versions": installed()}
+    RESULTS.parent.mkdir(exist_ok=True)
+    unfinished = RESULTS.with_suffix(".part")
+    unfinished.write_text(json.dumps({"facts": facts, "tables": tables}, indent=2) + "\n", "utf-8")
+    unfinished.replace(RESULTS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""The one style sheet holds what the pages use, and the page asks for nothing else."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools.lighten import icon_paths, lighten, with_icons
+from tools.styles import one_sheet
+
+PAGE = '<html data-theme="auto"><body><p class="lead" id="top">A <b>word</b>.</p></body></html>'
+
+
+def sheet(css: str, page: str = PAGE, path: str = "_static/a.css") -> str:
+    return one_sheet({path: css}, "_static", [page])
+
+
+@pytest.mark.parametrize(
+    ("css", "kept"),
+    [
+        (".lead { color: red }", ".lead{color:red}"),
+        (".other { color: red }", ""),
+        ("p.lead > b:hover, p.other { color: red }", "p.lead > b:hover{color:red}"),
+        ("#top { margin: 0 } #bottom { margin: 0 }", "#top{margin:0}"),
+        ("table { margin: 0 }", ""),
+        ("p:not(.other) { margin: 0 }", "p:not(.other){margin:0}"),
+        # What a script may add stays.
+        (".tooltip.show { margin: 0 !important }", ".tooltip.show{margin:0!important}"),
+        ("@media print { p { margin: 0 } }", "@media print{p{margin:0}}"),
+        ("@media print { table { margin: 0 } }", ""),
+        ("p { --a: 1; --b: 2; margin: var(--a) }", "p{--a:1;margin:var(--a)}"),
+        # One that only an unused one reads goes with it.
+        ("p { --a: 1; --b: var(--a); margin: 0 }", "p{margin:0}"),
+        (
+            'p { --a: url("data:x;{b}"); margin: 0; background: var(--a) }',
+            'p{--a:url("data:x;{b}");margin:0;background:var(--a)}',
+        ),
+        ("@keyframes turn { to { top: 0 } } p { animation: turn 1s }", None),
+        ("@keyframes turn { to { top: 0 } } p { margin: 0 }", "p{margin:0}"),
+    ],
+)
+def test_a_rule_stays_if_something_may_match(css: str, kept: str | None) -> None:
+    found = sheet(css)
+    if kept is None:
+        assert "@keyframes turn" in found
+        assert "animation:turn 1s" in found
+    else:
+        assert found == kept
+
+
+def test_without_scripts_the_readers_system_decides_between_light_and_dark() -> None:
+    found = sheet('html[data-theme="dark"] p { color: white }')
+    assert found == (
+        'html[data-theme="dark"] p{color:white}'
+        '@media (prefers-color-scheme:dark){html[data-theme="auto"] p{color:white}}'
+    )
+
+
+def test_addresses_follow_the_sheet_to_its_new_place() -> None:
+    found = sheet("p { background: url(../x/y.svg?v=1) }", path="_static/deep/a.css")
+    assert found == 'p{background:url("x/y.svg?v=1")}'
+    data = 'p{background:url("data:image/svg+xml;a")}'
+    assert sheet(data) == data
+
+
+def test_an_icon_is_drawn_in_the_page() -> None:
+    icons = icon_paths('x={sun:[512,512,[],"f185","M1 2z"],"arrow-up":[384,512,[1],"f062","M3z"]}')
+    assert icons == {"sun": ("512", "512", "M1 2z"), "arrow-up": ("384", "512", "M3z")}
+    drawn = with_icons('<i class="mine fa-solid fa-arrow-up fa-lg" title="Up"></i>', icons)
+    assert drawn == (
+        '<svg class="mine svg-inline--fa fa-arrow-up fa-lg" title="Up" aria-hidden="true" '
+        'role="img" viewBox="0 0 384 512"><path fill="currentColor" d="M3z"/></svg>'
+    )
+
+
+def test_a_site_asks_for_one_sheet_and_one_script(tmp_path: Path) -> None:
+    static = tmp_path / "_static"
+    (static / "scripts").mkdir(parents=True)
+    (tmp_path / "_images").mkdir()
+    (static / "a.css").write_text('@import "b.css"; p { top: 0 }', "utf-8")
+    (static / "b.css").write_text("b { top: 1px }", "utf-8")
+    (static / "scripts/fontawesome.js").write_text('x={sun:[1,1,[],"f1","M0z"]}', "utf-8")
+    (static / "one.js").write_text('"use strict";', "utf-8")
+    (static / "two.js").write_text("two = 2", "utf-8")
+    (static / "unused.png").write_text("", "utf-8")
+    (static / "documentation_options.js").write_text("const O = {};", "utf-8")
+    svg = '<svg width="30pt" height="15pt" viewBox="0"><metadata>1 May</metadata></svg>'
+    (tmp_path / "_images/a.svg").write_text(svg, "utf-8")
+    text = """<html><head>
+    <link rel="stylesheet" type="text/css" href="../_static/a.css?v=1" />
+    <script src="../_static/documentation_options.js"></script>
+    <script src="../_static/one.js?v=2"></script>
+    <script>O.x = 1;</script>
+    <script defer src="../_static/two.js"></script>
+    <script src="../searchindex.js"></script>
+    </head><body><p><b><i class="fa-solid fa-sun"></i></b></p>
+    <img alt="First" src="../_images/a.svg" /><img alt="Next" src="../_images/a.svg" />
+    </body></html>"""
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "pages/one.html").write_text(text, "utf-8")
+    lighten(tmp_path)
+    page = (tmp_path / "pages/one.html").read_text("utf-8")
+    assert page.count("<link") == 1
+    assert page.count(" src=") == 3
+    assert page.index("const O") < page.index("O.x = 1") < page.index("book.js")
+    assert "searchindex" not in page
+    assert (static / "book.css").read_text("utf-8") == "b{top:1px}p{top:0}"
+    assert (static / "book.js").read_text("utf-8") == ';\n"use strict";\n;\ntwo = 2\n'
+    assert '<img alt="First" src="../_images/a.svg" width="40" height="20" />' in page
+    assert 'alt="Next" src="../_images/a.svg" width="40" height="20" loading=lazy' in page
+    assert "May" not in (tmp_path / "_images/a.svg").read_text("utf-8")
+    assert sorted(path.name for path in static.iterdir()) == ["book.css", "book.js"]

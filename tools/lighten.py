@@ -1,0 +1,162 @@
+"""Make a built site light: one style sheet, one script, icons in the page, nothing unused.
+
+Sphinx and the theme put some 25 files on every page, of which a page needs a sixth. What a reader
+sees and can do is the same afterwards.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from tools.styles import one_sheet
+
+LINK = re.compile(r'[ \t]*<link\b(?=[^>]*\brel="(?P<rel>stylesheet|preload)")[^>]*>\n?')
+HREF = re.compile(r'\bhref="(?P<path>[^"?#]+)')
+SCRIPT = re.compile(r'[ \t]*<script\b[^>]*?\bsrc="(?P<path>[^"?#]+)[^"]*"[^>]*></script>\n?')
+IMPORT = re.compile(r"@import\s*(?:url\()?[\"'](?P<path>[^\"']+)[\"']\)?\s*;")
+ICON = re.compile(
+    r'<(?P<tag>i|span) class="(?P<before>[^"]*?)\bfa-solid\s+fa-(?P<name>[a-z-]+)'
+    r'(?P<after>[^"]*)"(?P<rest>[^>]*)></(?P=tag)>'
+)
+IMAGE = re.compile(r'<img\b(?![^>]*\bwidth=)(?=[^>]*?\bsrc="(?P<path>[^"]+\.svg)")[^>]*?(?=\s*/?>)')
+SVG = re.compile(r'<svg\b[^>]*? width="(?P<w>[\d.]+)pt" height="(?P<h>[\d.]+)pt"')
+METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
+
+# Icons are in the pages already, and there are no tabs.
+NOT_NEEDED = ("fontawesome.js", "design-tabs.js")
+# A few bytes, which scripts inside the page need before all others.
+OPTIONS = "documentation_options.js"
+# For the page that searches, no other.
+SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")
+STYLE, CODE = "_static/book.css", "_static/book.js"
+# In CSS pixels. The first pictures of a page are asked for at once.
+POINT, EAGER = 4 / 3, 1
+
+
+def lighten(site: Path) -> None:
+    """Rewrite the site in its folder."""
+    # Among the static files are templates of the theme, which nobody opens.
+    found = (path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts)
+    pages = {path: path.read_text("utf-8") for path in found}
+    icons = icon_paths((site / "_static/scripts/fontawesome.js").read_text("utf-8"))
+    pages = {path: with_icons(text, icons) for path, text in pages.items()}
+    sheets: dict[str, str] = {}
+    scripts: dict[str, str] = {}
+    for path, text in pages.items():
+        for link in LINK.finditer(text):
+            target = HREF.search(link[0])
+            if link["rel"] == "stylesheet" and target:
+                sheets |= _sheets(site, _in_site(site, path, target["path"]))
+        for script in SCRIPT.finditer(text):
+            name = _in_site(site, path, script["path"])
+            if Path(name).name not in (*NOT_NEEDED, *SEARCH, OPTIONS):
+                scripts[name] = (site / name).read_text("utf-8")
+    (site / STYLE).write_text(one_sheet(sheets, posixpath.dirname(STYLE), pages.values()), "utf-8")
+    # The semicolon keeps one file's "use strict" from being everyone's.
+    (site / CODE).write_text("".join(f";\n{text}\n" for text in scripts.values()), "utf-8")
+    options = (site / "_static" / OPTIONS).read_text("utf-8")
+    for path, text in pages.items():
+        text = with_one_sheet_and_script(text, options, searches=path.name == "search.html")
+        path.write_text(_with_sizes(text, site, path), "utf-8")
+    for picture in site.rglob("*.svg"):
+        picture.write_text(METADATA.sub("", picture.read_text("utf-8")), "utf-8")
+    _delete_unused(site, pages)
+
+
+def icon_paths(script: str) -> dict[str, tuple[str, str, str]]:
+    """Width, height and path of each icon that Font Awesome's script could draw, by name."""
+    found = re.findall(
+        r'[{,]"?([a-z][a-z0-9-]*)"?:\[(\d+),(\d+),\[[^]]*\],"[0-9a-f]+","([^"]+)"\]', script
+    )
+    return {name: (width, height, path) for name, width, height, path in found}
+
+
+def with_icons(text: str, icons: dict[str, tuple[str, str, str]]) -> str:
+    """Each icon as a drawing inside the page, as the script would have put it there."""
+
+    def drawn(found: re.Match[str]) -> str:
+        width, height, path = icons[found["name"]]
+        classes = f"{found['before']}svg-inline--fa fa-{found['name']}{found['after']}"
+        rest = "" if "aria-" in found["rest"] else ' aria-hidden="true"'
+        return (
+            f'<svg class="{" ".join(classes.split())}"{found["rest"]}{rest} role="img" '
+            f'viewBox="0 0 {width} {height}"><path fill="currentColor" d="{path}"/></svg>'
+        )
+
+    return ICON.sub(drawn, text)
+
+
+def with_one_sheet_and_script(text: str, options: str, *, searches: bool) -> str:
+    """The page, asking for the joint files only."""
+    if not (first := next((m for m in LINK.finditer(text) if m["rel"] == "stylesheet"), None)):
+        return text
+    target = HREF.search(first[0])
+    root = target["path"].partition("_static/")[0] if target else ""
+    kept = [f'<script defer src="{root}{CODE}"></script>\n']
+
+    def script(found: re.Match[str]) -> str:
+        name = Path(found["path"]).name
+        if name == OPTIONS:
+            return f"<script>{' '.join(options.split())}</script>\n"
+        if name in SEARCH and searches:
+            kept.append(f'<script defer src="{found["path"]}"></script>\n')
+        return ""
+
+    head, rest = text[: first.start()], text[first.end() :]
+    rest = SCRIPT.sub(script, LINK.sub("", rest))
+    # Each once: the theme asks for the search scripts in two places.
+    rest = rest.replace("</head>", f"{''.join(dict.fromkeys(kept))}</head>", 1)
+    return f'{LINK.sub("", head)}<link rel="stylesheet" href="{root}{STYLE}">\n{rest}'
+
+
+def _with_sizes(text: str, site: Path, page: Path) -> str:
+    """Pictures that keep their place while they load, and load as the reader comes near."""
+    count = 0
+
+    def sized(found: re.Match[str]) -> str:
+        nonlocal count
+        svg = SVG.search((site / _in_site(site, page, found["path"])).read_text("utf-8"))
+        if svg is None:
+            return found[0]
+        count += 1
+        w, h = (round(float(svg[side]) * POINT) for side in ("w", "h"))
+        return f'{found[0]} width="{w}" height="{h}"{"" if count <= EAGER else " loading=lazy"}'
+
+    return IMAGE.sub(sized, text)
+
+
+def _in_site(site: Path, page: Path, target: str) -> str:
+    """The path in the site of what a page names; the address of 404.html's begins at the host."""
+    folder = page.parent.relative_to(site).as_posix()
+    path = posixpath.normpath(posixpath.join(folder, target))
+    while path.startswith("/") or (target.startswith("/") and not (site / path).exists()):
+        path = path.partition("/")[2]
+    return path
+
+
+def _sheets(site: Path, name: str) -> dict[str, str]:
+    """A style sheet by its path in the site, behind those that it imports."""
+    text = (site / name).read_text("utf-8")
+    sheets: dict[str, str] = {}
+    for found in IMPORT.finditer(text):
+        sheets |= _sheets(site, posixpath.normpath(f"{posixpath.dirname(name)}/{found['path']}"))
+    return sheets | {name: IMPORT.sub("", text)}
+
+
+def _delete_unused(site: Path, pages: Iterable[Path]) -> None:
+    """What no page, style sheet or script names any more; and the copies of the sources."""
+    shutil.rmtree(site / "_sources", ignore_errors=True)
+    kept = [*pages, site / STYLE, site / CODE]
+    text = "".join(path.read_text("utf-8") for path in kept)
+    for path in sorted((site / "_static").rglob("*"), reverse=True):
+        if path.name == "LICENSE":
+            continue
+        if path.is_dir():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif path not in kept and (f"/{path.name}" not in text or path.suffix == ".map"):
+            path.unlink()
