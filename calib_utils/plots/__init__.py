@@ -3,6 +3,7 @@
 The colours are told apart by colour-blind readers, and the gaps are hatched for print.
 """
 
+from calib_utils.plots.answers import AnswerBars, answer_bars
 from calib_utils.plots.diagrams import (
     BLUE,
     GREY,
@@ -25,6 +26,7 @@ __all__ = [
     "BLUE",
     "GREY",
     "ORANGE",
+    "AnswerBars",
     "CalibrationMap",
     "ConfidenceHistogram",
     "FactorPlot",
@@ -32,6 +34,7 @@ __all__ = [
     "ReliabilityDiagram",
     "SmoothReliabilityDiagram",
     "TemperatureCurve",
+    "answer_bars",
     "calibration_map",
     "confidence_histogram",
     "factor_panels",
