@@ -93,7 +93,7 @@ def test_bad_input_is_an_error_and_never_a_number(make, data):
     logits, labels = data
     with_nan, with_inf = logits.copy(), logits.copy()
     with_nan[3] = np.nan
-    with_inf.flat[3] = -np.inf
+    with_inf.flat[3] = np.inf
     for bad_logits, bad_labels, message in [
         (with_nan, labels, "logits: expected finite values"),
         (with_inf, labels, "logits: expected finite values"),

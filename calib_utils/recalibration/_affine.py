@@ -15,7 +15,7 @@ import numpy as np
 
 from calib_utils._arrays import softmax
 
-__all__ = ["MAX_STEPS", "Fit", "Penalties", "fit_diagonal", "fit_full"]
+__all__ = ["MAX_STEPS", "Fit", "Penalties", "fit_diagonal", "fit_full", "without_masked"]
 
 _BLOCK_VALUES = 64 * 1024  # so that a block of scores stays in a core's cache
 _HESSIAN_ROWS = 5_000  # on which the diagonal fit's Hessian is computed
@@ -44,6 +44,7 @@ def fit_full(
     labels: np.ndarray,
     start: float,
     penalties: Penalties,
+    masked: np.ndarray | None = None,
     max_steps: int = MAX_STEPS,
 ) -> Fit:
     """W (K, K) and b (K,) of lowest penalised NLL, from W = start I and b = 0.
@@ -56,6 +57,7 @@ def fit_full(
         labels: (N,).
         start: see above.
         penalties: of the deviation from the start.
+        masked: (N, K), which classes of a sample get probability 0; None for none.
         max_steps: of the solver.
     """
     n, k = features.shape
@@ -77,7 +79,8 @@ def fit_full(
         nll, gradient = 0.0, np.zeros((k, k + 1))
         for rows in _blocks(n, k):
             block = features[rows]
-            part, errors = _nll_and_errors(block @ weights + delta[:, k], labels[rows])
+            scores = without_masked(block @ weights + delta[:, k], masked, rows)
+            part, errors = _nll_and_errors(scores, labels[rows])
             nll += part
             gradient[:, :k] += errors.T @ block
             gradient[:, k] += errors.sum(axis=0)
@@ -92,7 +95,9 @@ def fit_full(
     return Fit(identity + delta[:, :k], delta[:, k], problems)
 
 
-def fit_diagonal(features: np.ndarray, labels: np.ndarray, start: float) -> Fit:
+def fit_diagonal(
+    features: np.ndarray, labels: np.ndarray, start: float, masked: np.ndarray | None = None
+) -> Fit:
     """W's diagonal (K,) and b (K,) of lowest NLL, from a constant diagonal and b = 0.
 
     A class without labels keeps its start, and the mean of the others' b is zero, as in
@@ -112,7 +117,9 @@ def fit_diagonal(features: np.ndarray, labels: np.ndarray, start: float) -> Fit:
         nll, gradient = 0.0, np.zeros((2, k))
         for rows in _blocks(n, k):
             block = features[rows]
-            part, errors = _nll_and_errors(block * (start + delta[0]) + delta[1], labels[rows])
+            scores = block * (start + delta[0]) + delta[1]
+            scores = without_masked(scores, masked, rows)
+            part, errors = _nll_and_errors(scores, labels[rows])
             nll += part
             gradient[0] += np.einsum("ij,ij->j", errors, block)
             gradient[1] += errors.sum(axis=0)
@@ -164,6 +171,15 @@ def _nll_and_errors(scores: np.ndarray, labels: np.ndarray) -> tuple[float, np.n
     scores /= sums[:, None]
     scores[rows, labels] -= 1
     return float((np.log(sums) - of_labels).sum()), scores
+
+
+def without_masked(
+    scores: np.ndarray, masked: np.ndarray | None, rows: slice = slice(None)
+) -> np.ndarray:
+    """``scores``, in which the masked ones of ``rows`` are put to -inf."""
+    if masked is not None:
+        scores[masked[rows]] = -np.inf
+    return scores
 
 
 def _pinned(change: np.ndarray, present: np.ndarray) -> np.ndarray:

@@ -15,12 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from calib_utils._arrays import row_blocks
+from calib_utils._masks import FAR
 
 __all__ = ["Optimum", "optimal_temperature"]
 
 _TOLERANCE = 1e-9  # of the derivative, relative to A
 _MAX_STEPS = 200  # far more than are ever needed
 _START_ROWS = 1_000  # enough to bring the first guess within a few per cent
+_SIZES = (1e-290, 1e290)  # of the logits' differences, so that all bounds of T are numbers
+_NOTHING = -800.0  # its exponential is 0
 
 
 class Optimum(NamedTuple):
@@ -45,7 +48,7 @@ class _Summary(NamedTuple):
     largest: np.ndarray  # of each row
     label_gap: float  # A
     mean_gap: float  # M(0)
-    smallest: float  # of the rows' mean gaps, those of constant rows left out
+    smallest: float  # of the rows' mean gaps, far ones and those of constant rows left out
     widest: float  # of the rows' mean gaps
 
 
@@ -53,15 +56,19 @@ def optimal_temperature(logits: np.ndarray, labels: np.ndarray) -> Optimum:
     """Minimise the NLL of softmax(logits / T).
 
     Args:
-        logits: (N, K), checked.
+        logits: (N, K), checked; -inf where a class is masked, which is no label's.
         labels: (N,), checked.
 
     Raises:
-        ValueError: if differences of the logits overflow float64.
+        ValueError: if differences of the logits are too large or too small for float64.
     """
     summary = _summarise(logits, labels)
-    if not math.isfinite(summary.widest):
-        raise ValueError("logits: expected differences that float64 holds; divide the logits")
+    low, high = _SIZES
+    if summary.widest > 0 and not low < summary.smallest <= summary.widest < high:
+        raise ValueError(
+            f"logits: expected differences between classes of {low:g} to {high:g}, found "
+            f"{summary.smallest:.3g} to {summary.widest:.3g}; multiply the logits by a constant"
+        )
     if summary.widest == 0:
         return Optimum(
             1.0, 1.0, 1, "all logits of a sample are equal, so no temperature changes anything"
@@ -97,12 +104,18 @@ def _summarise(logits: np.ndarray, labels: np.ndarray) -> _Summary:
         top = block.max(axis=1).astype(np.float64)
         of_labels = np.take_along_axis(block, labels[rows, None], axis=1)[:, 0]
         with np.errstate(over="ignore"):
-            gaps = np.subtract(top[:, None], block, dtype=np.float64).mean(axis=1)
+            gaps = np.subtract(top[:, None], block, dtype=np.float64)
+            if top.max() - float(block.min()) < FAR:
+                means = near = gaps.mean(axis=1)
+            else:
+                means = gaps.mean(axis=1, where=block > -np.inf)
+                near = gaps.mean(axis=1, where=gaps < FAR)
+                near = np.where(near > 0, near, means)
             label_gap += (top - of_labels).sum()
+            mean_gap += means.sum()
         largest[rows] = top
-        mean_gap += gaps.sum()
-        widest = max(widest, gaps.max())
-        smallest = min(smallest, gaps.min(where=gaps > 0, initial=math.inf))
+        widest = max(widest, means.max())
+        smallest = min(smallest, near.min(where=near > 0, initial=math.inf))
     n = len(logits)
     return _Summary(largest, float(label_gap / n), float(mean_gap / n), smallest, widest)
 
@@ -136,7 +149,9 @@ def _moments(logits: np.ndarray, largest: np.ndarray, b: float) -> tuple[float, 
     expectation, variance = 0.0, 0.0
     for rows, block in row_blocks(logits):
         x = np.subtract(block, largest[rows, None], dtype=np.float64)
-        x *= b
+        with np.errstate(over="ignore"):
+            x *= b
+        np.maximum(x, _NOTHING, out=x)  # or a masked class would give 0 times infinity
         weights = np.exp(x)
         total = weights.sum(axis=1)
         weights *= x

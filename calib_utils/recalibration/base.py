@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from calib_utils._arrays import like, row_blocks
-from calib_utils._checks import check_labels, check_logits
+from calib_utils._checks import check_labels
+from calib_utils._masks import check_label_masks, check_maskable_logits
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
 
 __all__ = ["Recalibrator", "load"]
@@ -70,6 +71,7 @@ class Recalibrator(ABC):
         array = self._checked(logits)
         n_classes = 2 if array.ndim == 1 else array.shape[1]
         labels = check_labels(labels, len(array), n_classes)
+        check_label_masks(array, labels)
         problems = _absent_classes(labels, n_classes) + self._fit(array, labels)
         self.n_classes_ = n_classes
         for problem in problems:
@@ -146,7 +148,7 @@ class Recalibrator(ABC):
         """`n_parameters_` of a fitted method."""
 
     def _check_values(self, logits: Any) -> np.ndarray:
-        return check_logits(logits)
+        return check_maskable_logits(logits)
 
     def _checked(self, logits: Any) -> np.ndarray:
         array = self._check_values(logits)

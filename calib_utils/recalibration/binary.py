@@ -43,13 +43,14 @@ class BinaryRecalibrator(Recalibrator):
     def _log_parts(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of the scores s, log s and log(1 - s).
 
-        A score of 0 or 1 counts as the number next to it in its type, so both are finite.
+        A score closer to 0 or 1 than the number next to 1 in its type counts as that close, so
+        that both are finite, and neither end weighs more than the other.
         """
         if self.inputs == "logits":
             values = values.astype(np.float64)
             return -np.logaddexp(0, -values), -np.logaddexp(0, values)
-        info = np.finfo(values.dtype)
-        values = np.clip(values, info.tiny, 1 - info.epsneg).astype(np.float64)
+        least = np.finfo(values.dtype).epsneg
+        values = np.clip(values, least, 1 - least).astype(np.float64)
         return np.log(values), np.log1p(-values)
 
     def _as_logits(self, values: np.ndarray) -> np.ndarray:
@@ -155,13 +156,16 @@ class IsotonicRegression(BinaryRecalibrator):
     probabilities_: np.ndarray
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        from sklearn.isotonic import IsotonicRegression as Solver
+        from sklearn.isotonic import isotonic_regression
 
-        # The solver takes inputs closer than 1e-15 for equal. Powers of two change no digit.
-        scale = 2.0 ** np.frexp(float(np.abs(logits).max()))[1]
-        solver = Solver(y_min=0, y_max=1).fit(logits.astype(np.float64) / scale, labels)
-        self.thresholds_ = np.asarray(solver.X_thresholds_, dtype=np.float64) * scale
-        self.probabilities_ = np.asarray(solver.y_thresholds_, dtype=np.float64)
+        # Only the order of the inputs matters, so any size of them does.
+        values, place, counts = np.unique(logits, return_inverse=True, return_counts=True)
+        positives = np.bincount(place, labels)
+        fitted = isotonic_regression(positives / counts, sample_weight=counts, y_min=0, y_max=1)
+        inside = np.append(False, (fitted[1:-1] == fitted[:-2]) & (fitted[1:-1] == fitted[2:]))
+        kept = ~np.append(inside, False)[: len(fitted)]
+        self.thresholds_ = values[kept].astype(np.float64)
+        self.probabilities_ = np.asarray(fitted[kept], dtype=np.float64)
         return []
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:

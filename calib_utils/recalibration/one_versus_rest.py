@@ -8,6 +8,7 @@ from collections import Counter
 import numpy as np
 
 from calib_utils._arrays import softmax
+from calib_utils._masks import find_masks
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
@@ -61,12 +62,15 @@ class OneVersusRest(Recalibrator):
     def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         counts = np.bincount(labels, minlength=logits.shape[1])
         inputs = np.ascontiguousarray(self._inputs(logits).T)
+        masked = find_masks(logits)
         self.classes_ = np.flatnonzero(counts)
         self.calibrators_ = []
         problems: Counter[str] = Counter()
         for k in self.classes_:
             calibrator = copy.copy(self.base)
-            problems.update(calibrator._fit(inputs[k], (labels == k).astype(np.int64)))
+            used = slice(None) if masked is None else ~masked[:, k]
+            of_class = (labels[used] == k).astype(np.int64)
+            problems.update(calibrator._fit(inputs[k][used], of_class))
             calibrator.n_classes_ = 2
             self.calibrators_.append(calibrator)
         return [
@@ -76,9 +80,14 @@ class OneVersusRest(Recalibrator):
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         original = softmax(logits)
         inputs = original if self.base.inputs == "scores" else self._inputs(logits)
+        masked = find_masks(logits)
+        if masked is not None:
+            inputs = np.where(masked, 0, inputs)  # any number: what it gives is not used
         result = original.copy()
         for k, calibrator in zip(self.classes_, self.calibrators_, strict=True):
             result[:, k] = calibrator._predict(inputs[:, k])
+        if masked is not None:
+            result[masked] = 0
         sums = result.sum(axis=1, keepdims=True)
         return np.where(sums > 0, result / np.where(sums > 0, sums, 1), original)
 

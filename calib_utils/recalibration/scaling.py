@@ -1,7 +1,8 @@
 """Affine maps of the logits: vector, matrix, Dirichlet and structured matrix scaling.
 
 All of them start at temperature scaling, and see only what softmax sees: a constant added to
-the logits of a sample changes nothing. Their fits are convex, and a `UserWarning` says when
+the logits of a sample changes nothing. A masked class (see `Recalibrator`) counts as an average
+one to the scores of the others. Their fits are convex, and a `UserWarning` says when
 one did not reach its optimum.
 
 How strongly to regularise is one number, fixed before the fit. Its unit is chosen so that 1
@@ -17,7 +18,14 @@ import numpy as np
 
 from calib_utils._arrays import row_blocks, softmax
 from calib_utils._checks import check_count
-from calib_utils.recalibration._affine import MAX_STEPS, Penalties, fit_diagonal, fit_full
+from calib_utils._masks import find_masks
+from calib_utils.recalibration._affine import (
+    MAX_STEPS,
+    Penalties,
+    fit_diagonal,
+    fit_full,
+    without_masked,
+)
 from calib_utils.recalibration._optimum import optimal_temperature
 from calib_utils.recalibration.base import Recalibrator
 
@@ -52,12 +60,13 @@ class VectorScaling(Recalibrator):
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         start, problems = _start(logits, labels)
-        fit = fit_diagonal(_centred(logits, start), labels, 1.0)
+        fit = fit_diagonal(_centred(logits, start), labels, 1.0, find_masks(logits))
         self.weights_, self.intercept_ = fit.weights / start, fit.intercept
         return problems + fit.problems
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
-        return softmax(_centred(logits) * self.weights_ + self.intercept_)
+        scores = _centred(logits) * self.weights_ + self.intercept_
+        return softmax(without_masked(scores, find_masks(logits)))
 
     def _n_parameters(self) -> int:
         return self.weights_.size + self.intercept_.size
@@ -78,7 +87,8 @@ class _FullMatrix(Recalibrator):
         self.regularization = regularization
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
-        return softmax(self._features(logits) @ self.weights_.T + self.intercept_)
+        scores = self._features(logits) @ self.weights_.T + self.intercept_
+        return softmax(without_masked(scores, find_masks(logits)))
 
     def _n_parameters(self) -> int:
         return self.weights_.size + self.intercept_.size
@@ -142,7 +152,8 @@ class MatrixScaling(_FullMatrix):
         start, problems = _start(logits, labels)
         penalties = self._penalties(*logits.shape)
         features = _centred(logits, start)
-        fit = fit_full(features, labels, 1.0, penalties, self.max_steps)
+        masked = find_masks(logits)
+        fit = fit_full(features, labels, 1.0, penalties, masked, self.max_steps)
         self.weights_, self.intercept_ = fit.weights / start, fit.intercept
         return problems + fit.problems
 
@@ -191,7 +202,8 @@ class DirichletCalibration(_FullMatrix):
     def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         start, problems = _start(logits, labels)
         penalties = self._penalties(*logits.shape)
-        fit = fit_full(_log_softmax(logits, 1.0), labels, 1 / start, penalties)
+        features = _log_softmax(logits, 1.0)
+        fit = fit_full(features, labels, 1 / start, penalties, find_masks(logits))
         self.weights_, self.intercept_ = fit.weights, fit.intercept
         return problems + fit.problems
 
@@ -242,7 +254,8 @@ class StructuredMatrixScaling(_FullMatrix):
     def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         self.temperature_, problems = _start(logits, labels)
         penalties = self._penalties(*logits.shape, diagonal=True)
-        fit = fit_full(_log_softmax(logits, self.temperature_), labels, 1.0, penalties)
+        features = _log_softmax(logits, self.temperature_)
+        fit = fit_full(features, labels, 1.0, penalties, find_masks(logits))
         self.weights_, self.intercept_ = fit.weights, fit.intercept
         return problems + fit.problems
 
@@ -262,20 +275,31 @@ def _start(logits: np.ndarray, labels: np.ndarray) -> tuple[float, list[str]]:
 
 
 def _centred(logits: np.ndarray, divisor: float = 1.0) -> np.ndarray:
-    """The logits less the mean of their row, in float64."""
+    """The logits less the mean of their row, in float64; 0 for a masked class."""
+    masked = find_masks(logits)
     # Two steps, as the mean of large logits is rounded.
-    result = np.subtract(logits, logits[:, :1], dtype=np.float64)
-    result -= result.mean(axis=1, keepdims=True)
+    first = logits[:, :1] if masked is None else logits.max(axis=1, keepdims=True)
+    result = np.subtract(logits, first, dtype=np.float64)
+    result -= _row_means(result, masked)
+    if masked is not None:
+        result[masked] = 0
     result /= divisor
     return result
 
 
 def _log_softmax(logits: np.ndarray, temperature: float) -> np.ndarray:
-    """The logarithm of softmax(logits / T), in float64."""
+    """The logarithm of softmax(logits / T), in float64; a masked class has its row's mean."""
     result = np.empty(logits.shape)
     for rows, block in row_blocks(logits):
         x = np.subtract(block, block.max(axis=1, keepdims=True), dtype=np.float64)
         x /= temperature
         x -= np.log(np.exp(x).sum(axis=1, keepdims=True))
+        masked = find_masks(block)
+        if masked is not None:
+            x = np.where(masked, _row_means(x, masked), x)
         result[rows] = x
     return result
+
+
+def _row_means(x: np.ndarray, masked: np.ndarray | None) -> np.ndarray:
+    return x.mean(axis=1, keepdims=True, where=True if masked is None else ~masked)

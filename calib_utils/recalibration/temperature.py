@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calib_utils._arrays import row_blocks, softmax
+from calib_utils._masks import HUGE, check_maskable_logits
 from calib_utils.recalibration._optimum import Optimum, optimal_temperature
 from calib_utils.recalibration.base import Recalibrator
 
@@ -78,6 +79,9 @@ class TemperatureScaling(Recalibrator):
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return tempered(logits, self.temperature_)
 
+    def _check_values(self, logits: Any) -> np.ndarray:
+        return check_maskable_logits(logits, HUGE)
+
     def _n_parameters(self) -> int:
         return 1 if self.temperature is None else 0
 
@@ -93,7 +97,7 @@ class TemperatureScaling(Recalibrator):
 class EnsembleTemperatureScaling(Recalibrator):
     """A weighted mean of tempered, original and uniform probabilities.
 
-    w1 softmax(z / T) + w2 softmax(z) + w3 / K, with weights of 0 or more that sum to one. T
+    w1 softmax(z / T) + w2 softmax(z) + w3 / K, K counting what is not masked, with weights of 0 or more that sum to one. T
     is that of `TemperatureScaling`; given T, the weights minimise the NLL, which is convex
     in them. The order of the classes, and so the accuracy, stay as they were. A class
     without samples needs no special answer.
@@ -120,8 +124,9 @@ class EnsembleTemperatureScaling(Recalibrator):
     def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
         best = optimal_temperature(logits, labels)
         self.temperature_ = float(best.temperature)
-        of_label = np.full((len(logits), 3), 1 / logits.shape[1])
+        of_label = np.empty((len(logits), 3))
         for rows, block in row_blocks(logits):
+            of_label[rows, 2] = 1 / (block > -np.inf).sum(axis=1)
             for column, temperature in enumerate((self.temperature_, 1.0)):
                 probs = tempered(block, temperature)
                 of_label[rows, column] = probs[np.arange(len(block)), labels[rows]]
@@ -133,7 +138,8 @@ class EnsembleTemperatureScaling(Recalibrator):
         result = first * tempered(logits, self.temperature_)
         if second > 0:
             result += second * tempered(logits, 1.0)
-        return result + third / logits.shape[1]
+        possible = logits > -np.inf
+        return result + third * possible / possible.sum(axis=1, keepdims=True)
 
     def _n_parameters(self) -> int:
         return 3  # T and two weights, which give the third
@@ -151,8 +157,8 @@ def tempered(logits: np.ndarray, temperature: float) -> np.ndarray:
         logits = np.stack([np.zeros_like(logits), logits], axis=1)
         return tempered(logits, temperature)[:, 1]
     # The largest is taken off first, or dividing by a small T could overflow.
-    scores = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
     with np.errstate(over="ignore"):
+        scores = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
         scores /= temperature
     return softmax(scores)
 
