@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["dtype_name", "is_tensor", "like", "row_blocks", "softmax", "to_numpy", "widen"]
+__all__ = [
+    "dtype_name",
+    "is_tensor",
+    "like",
+    "log_softmax",
+    "row_blocks",
+    "softmax",
+    "to_numpy",
+    "widen",
+]
 
 # A block of rows of this size stays in a core's cache while several passes go over it.
 _BLOCK_BYTES = 512 * 1024
@@ -98,4 +107,11 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     result = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
     np.exp(result, out=result)
     result /= result.sum(axis=1, keepdims=True)
+    return result
+
+
+def log_softmax(scores: np.ndarray) -> np.ndarray:
+    """The logarithm of the softmax of each row, in float64."""
+    result = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
+    result -= np.log(np.exp(result).sum(axis=1, keepdims=True))
     return result

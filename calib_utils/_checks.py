@@ -17,6 +17,7 @@ __all__ = [
     "check_logits",
     "check_n_bins",
     "check_probs",
+    "check_sample_weight",
     "checked_blocks",
     "float_scores",
     "tolerance",
@@ -180,6 +181,35 @@ def check_correct(correct: Any, n: int) -> np.ndarray:
             "compare predicted classes with labels first"
         )
     return array.astype(bool, copy=False)
+
+
+def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
+    """Importance weights as a float64 array of shape (n,).
+
+    Raises:
+        ValueError: unless they are n finite numbers of 0 or more, not all of them 0.
+    """
+    array = to_numpy(sample_weight, "sample_weight").astype(np.float64)
+    if array.shape != (n,):
+        raise ValueError(
+            f"sample_weight: expected shape ({n},), one for each prediction, found {array.shape}; "
+            "give one weight for each sample"
+        )
+    bad = ~(np.isfinite(array) & (array >= 0))
+    if bad.any():
+        where = int(bad.argmax())
+        raise ValueError(
+            f"sample_weight: expected finite numbers of 0 or more, found {array[where]} at index "
+            f"{where}; give a sample that is not to count the weight 0"
+        )
+    with np.errstate(over="ignore"):
+        total = array.sum()
+    if not 0 < total < np.inf:
+        raise ValueError(
+            f"sample_weight: expected a positive, finite sum, found {total}; "
+            "weights say how much samples count beside each other, so divide them by their largest"
+        )
+    return array
 
 
 def check_n_bins(n_bins: Any) -> int:

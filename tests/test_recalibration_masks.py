@@ -19,7 +19,7 @@ from calib_utils.recalibration import (
     TemperatureScaling,
 )
 
-MASKS = [-1e4, -1e6, -1e9, -1e18, float(np.finfo(np.float32).min), -np.inf]
+MASKS = [-1e4, -1e9, float(np.finfo(np.float32).min), -np.inf]
 every_mask = pytest.mark.parametrize("mask", MASKS)
 every_method = pytest.mark.parametrize("make", ALL_MULTICLASS.values(), ids=ALL_MULTICLASS)
 
@@ -43,8 +43,8 @@ def loss(probs, labels):
 @every_mask
 @every_method
 def test_a_masked_class_gets_nothing_and_the_others_nearly_what_they_had(make, mask):
-    fitted = make().fit(*multiclass(1_500, 6))
-    logits, labels = multiclass(1_500, 6, seed=5, dtype=np.float64)
+    fitted = make().fit(*multiclass(600, 6))
+    logits, labels = multiclass(600, 6, seed=5, dtype=np.float64)
     new, hidden = masked(logits, labels, mask)
     probs = fitted.predict_proba(new)
     assert (probs[hidden] == 0).all()
@@ -79,8 +79,8 @@ def test_a_row_of_one_possible_class_is_certain():
 @every_mask
 @every_method
 def test_a_fit_on_masked_logits_is_as_good_as_one_without(make, mask):
-    logits, labels = multiclass(3_000, 6)
-    new_logits, new_labels = multiclass(3_000, 6, seed=5)
+    logits, labels = multiclass(1_500, 6)
+    new_logits, new_labels = multiclass(1_500, 6, seed=5)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted = make().fit(masked(logits, labels, mask)[0], labels)
@@ -223,11 +223,12 @@ def test_logits_of_any_size_give_probabilities_or_a_value_error(make, power, see
         try:
             probs = make().fit(logits, labels).predict_proba(logits)
         except ValueError as error:
-            assert str(error).startswith(("logits: expected", "labels: sample"))
-            return
-    assert np.isfinite(probs).all()
-    if probs.ndim == 2:
-        np.testing.assert_allclose(probs.sum(axis=1), 1)
+            message = str(error)
+        else:
+            message = ""
+            assert np.isfinite(probs).all()
+            assert (probs.sum(axis=1) if probs.ndim == 2 else 1) == pytest.approx(1)
+    assert message == "" or message.startswith(("logits: expected", "labels: sample"))
 
 
 def test_one_versus_rest_leaves_masked_rows_out_of_a_class_s_fit():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from calib_utils.recalibration._learned import check_number
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
 __all__ = ["BetaCalibration", "PlattScaling"]
@@ -53,23 +54,35 @@ class PlattScaling(BinaryRecalibrator):
     intercept_: float
 
     def __init__(self, smooth_targets: bool = False, inputs: str = "logits"):
+        self.smooth_targets = smooth_targets
         super().__init__(inputs)
-        if not isinstance(smooth_targets, (bool, np.bool_)):
-            raise ValueError(f"smooth_targets: expected True or False, found {smooth_targets!r}")
-        self.smooth_targets = bool(smooth_targets)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        if not isinstance(self.smooth_targets, (bool, np.bool_)):
+            raise ValueError(
+                f"smooth_targets: expected True or False, found {self.smooth_targets!r}"
+            )
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         z = self._as_logits(logits)
         _check_spread(z)
-        targets, problems = _targets(z, labels, self.smooth_targets)
-        weights, self.intercept_, _ = _logistic_regression(z[:, None], labels, targets)
-        self.slope_ = float(weights[0])
+        targets, problems = _targets(z, labels, bool(self.smooth_targets), weights)
+        slopes, self.intercept_, _ = _logistic_regression(z[:, None], labels, targets, weights)
+        self.slope_ = float(slopes[0])
         return problems
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         from scipy.special import expit
 
         return np.asarray(expit(self.slope_ * self._as_logits(logits) + self.intercept_))
+
+    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
+        return -np.logaddexp(0, -(self.slope_ * self._as_logits(logits) + self.intercept_))
+
+    def _check_learned(self) -> None:
+        check_number(self.slope_, "slope_")
+        check_number(self.intercept_, "intercept_")
 
     def _n_parameters(self) -> int:
         return 2
@@ -105,33 +118,44 @@ class BetaCalibration(BinaryRecalibrator):
     b_: float
     c_: float
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         positive, negative = self._log_parts(logits)
         _check_spread(positive - negative)
         features = np.stack([positive, -negative], axis=1)
-        targets, problems = _targets(positive - negative, labels, smooth=False)
-        weights, self.c_, _ = _logistic_regression(features, labels, targets)
-        if weights.min() < 0:
+        targets, problems = _targets(positive - negative, labels, False, weights)
+        slopes, self.c_, _ = _logistic_regression(features, labels, targets, weights)
+        if slopes.min() < 0:
             # The NLL is convex, so where the best weights break a bound one of them is 0.
             fits = []
             for used in ([1.0, 0.0], [0.0, 1.0], [0.0, 0.0]):
-                fits.append(_logistic_regression(features * used, labels, targets))
-            weights, self.c_, _ = min((f for f in fits if f[0].min() >= 0), key=lambda f: f[2])
-        self.a_, self.b_ = float(weights[0]), float(weights[1])
+                fits.append(_logistic_regression(features * used, labels, targets, weights))
+            slopes, self.c_, _ = min((f for f in fits if f[0].min() >= 0), key=lambda f: f[2])
+        self.a_, self.b_ = float(slopes[0]), float(slopes[1])
         return problems
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         from scipy.special import expit
 
+        return np.asarray(expit(self._log_odds(logits)))
+
+    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
+        return -np.logaddexp(0, -self._log_odds(logits))
+
+    def _log_odds(self, logits: np.ndarray) -> np.ndarray:
         positive, negative = self._log_parts(logits)
-        return np.asarray(expit(self.a_ * positive - self.b_ * negative + self.c_))
+        return self.a_ * positive - self.b_ * negative + self.c_
+
+    def _check_learned(self) -> None:
+        check_number(self.a_, "a_", 0)
+        check_number(self.b_, "b_", 0)
+        check_number(self.c_, "c_")
 
     def _n_parameters(self) -> int:
         return 3
 
 
 def _targets(
-    z: np.ndarray, labels: np.ndarray, smooth: bool
+    z: np.ndarray, labels: np.ndarray, smooth: bool, weights: np.ndarray | None
 ) -> tuple[tuple[float, float], list[str]]:
     """What to fit in place of labels 0 and 1: themselves, or Platt's targets; and if so, why."""
     positive, negative, problems = z[labels == 1], z[labels == 0], []
@@ -145,7 +169,8 @@ def _targets(
         else:
             problem = "a class has no sample"
         problems.append(f"{problem}, so the fit takes Platt's smooth targets")
-    return (1 / (len(negative) + 2), (len(positive) + 1) / (len(positive) + 2)), problems
+    n = np.bincount(labels, weights, minlength=2)
+    return (float(1 / (n[0] + 2)), float((n[1] + 1) / (n[1] + 2))), problems
 
 
 def _check_spread(z: np.ndarray) -> None:
@@ -169,17 +194,21 @@ def _check_spread(z: np.ndarray) -> None:
 
 
 def _logistic_regression(
-    features: np.ndarray, labels: np.ndarray, targets: tuple[float, float]
+    features: np.ndarray,
+    labels: np.ndarray,
+    targets: tuple[float, float],
+    weights: np.ndarray | None,
 ) -> tuple[np.ndarray, float, float]:
-    """Weights, intercept and NLL of the best sigmoid(features @ weights + intercept).
+    """Slopes, intercept and NLL of the best sigmoid(features @ slopes + intercept).
 
-    A constant feature gets weight 0.
+    A constant feature gets slope 0.
     """
     from scipy.special import expit
 
     target = np.asarray(targets)[labels]
-    mean = target.mean()
-    weights = np.zeros(features.shape[1])
+    share = np.full(len(labels), 1 / len(labels)) if weights is None else weights / weights.sum()
+    mean = share @ target
+    slopes = np.zeros(features.shape[1])
     middle = np.median(features, axis=0)
     size = np.abs(features - middle).max(axis=0)
     used = np.flatnonzero(size > 0)
@@ -188,7 +217,7 @@ def _logistic_regression(
 
     def nll(coefficients: np.ndarray) -> float:
         z = x @ coefficients
-        return float(np.mean(np.logaddexp(0, z) - target * z))
+        return float(share @ (np.logaddexp(0, z) - target * z))
 
     # Newton's method takes any scale of each feature, and any outlier of it: one that is
     # 10^9 times as far away as the others costs forty steps.
@@ -196,8 +225,8 @@ def _logistic_regression(
     lowest = nll(best)
     for _ in range(_MAX_STEPS):
         probs = expit(x @ best)
-        gradient = x.T @ (probs - target) / len(x)
-        hessian = (x.T * (probs * (1 - probs))) @ x / len(x)
+        gradient = x.T @ (share * (probs - target))
+        hessian = (x.T * (share * probs * (1 - probs))) @ x
         root = np.sqrt(hessian.diagonal()) + np.finfo(float).tiny
         scaled = hessian / np.outer(root, root) + 1e-14 * np.eye(len(best))
         step = np.linalg.solve(scaled, gradient / root) / root
@@ -209,5 +238,5 @@ def _logistic_regression(
         best = best - step
         if gain < _ENOUGH:
             break
-    weights[used] = best[:-1] / size[used]
-    return weights, float(best[-1] - weights @ middle), nll(best)
+    slopes[used] = best[:-1] / size[used]
+    return slopes, float(best[-1] - slopes @ middle), nll(best)

@@ -8,7 +8,8 @@ from collections import Counter
 import numpy as np
 
 from calib_utils._arrays import softmax
-from calib_utils._masks import find_masks
+from calib_utils.recalibration._learned import check_array
+from calib_utils.recalibration._masks import find_masks
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
@@ -30,7 +31,7 @@ class OneVersusRest(Recalibrator):
         base: an unfitted binary recalibrator, which is copied for each class.
 
     Attributes:
-        classes_: int64, the classes that had samples.
+        fitted_classes_: int64, the classes that had samples.
         calibrators_: one fitted recalibrator for each of them.
 
     Raises:
@@ -48,29 +49,34 @@ class OneVersusRest(Recalibrator):
         [[0.75, 0.125, 0.125]]
     """
 
-    classes_: np.ndarray
+    fitted_classes_: np.ndarray
     calibrators_: list[BinaryRecalibrator]
 
     def __init__(self, base: BinaryRecalibrator):
-        if not isinstance(base, BinaryRecalibrator):
-            raise ValueError(
-                f"base: expected a binary recalibrator such as HistogramBinning(), found {base!r}; "
-                "the other methods take (N, K) themselves"
-            )
         self.base = base
+        self._check_arguments()
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+    def _check_arguments(self) -> None:
+        if not isinstance(self.base, BinaryRecalibrator):
+            raise ValueError(
+                "base: expected a binary recalibrator such as HistogramBinning(), found "
+                f"{self.base!r}; the other methods take (N, K) themselves"
+            )
+        self.base._check_arguments()
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         counts = np.bincount(labels, minlength=logits.shape[1])
         inputs = np.ascontiguousarray(self._inputs(logits).T)
         masked = find_masks(logits)
-        self.classes_ = np.flatnonzero(counts)
+        self.fitted_classes_ = np.flatnonzero(counts)
         self.calibrators_ = []
         problems: Counter[str] = Counter()
-        for k in self.classes_:
+        for k in self.fitted_classes_:
             calibrator = copy.copy(self.base)
             used = slice(None) if masked is None else ~masked[:, k]
             of_class = (labels[used] == k).astype(np.int64)
-            problems.update(calibrator._fit(inputs[k][used], of_class))
+            of_rows = None if weights is None else weights[used]
+            problems.update(calibrator._fit(inputs[k][used], of_class, of_rows))
             calibrator.n_classes_ = 2
             self.calibrators_.append(calibrator)
         return [
@@ -84,12 +90,20 @@ class OneVersusRest(Recalibrator):
         if masked is not None:
             inputs = np.where(masked, 0, inputs)  # any number: what it gives is not used
         result = original.copy()
-        for k, calibrator in zip(self.classes_, self.calibrators_, strict=True):
+        for k, calibrator in zip(self.fitted_classes_, self.calibrators_, strict=True):
             result[:, k] = calibrator._predict(inputs[:, k])
         if masked is not None:
             result[masked] = 0
         sums = result.sum(axis=1, keepdims=True)
         return np.where(sums > 0, result / np.where(sums > 0, sums, 1), original)
+
+    def _check_learned(self) -> None:
+        k = len(self.calibrators_)
+        check_array(self.fitted_classes_, "fitted_classes_", (k,), 0, self.n_classes_ - 1)
+        for calibrator in self.calibrators_:
+            if type(calibrator) is not type(self.base):
+                raise ValueError(f"calibrators_: expected those of base, found {calibrator!r}")
+            calibrator._check_learned()
 
     def _n_parameters(self) -> int:
         return sum(calibrator.n_parameters_ for calibrator in self.calibrators_)

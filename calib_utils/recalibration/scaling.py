@@ -11,14 +11,12 @@ suits any number of classes and samples (Berta et al. 2026); nothing is tuned on
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks, softmax
+from calib_utils._arrays import log_softmax, row_blocks, softmax
 from calib_utils._checks import check_count
-from calib_utils._masks import find_masks
 from calib_utils.recalibration._affine import (
     MAX_STEPS,
     Penalties,
@@ -26,6 +24,8 @@ from calib_utils.recalibration._affine import (
     fit_full,
     without_masked,
 )
+from calib_utils.recalibration._learned import check_array, check_number
+from calib_utils.recalibration._masks import find_masks
 from calib_utils.recalibration._optimum import optimal_temperature
 from calib_utils.recalibration.base import Recalibrator
 
@@ -58,15 +58,25 @@ class VectorScaling(Recalibrator):
     weights_: np.ndarray
     intercept_: np.ndarray
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        start, problems = _start(logits, labels)
-        fit = fit_diagonal(_centred(logits, start), labels, 1.0, find_masks(logits))
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
+        start, problems = _start(logits, labels, weights)
+        fit = fit_diagonal(_centred(logits, start), labels, 1.0, find_masks(logits), weights)
         self.weights_, self.intercept_ = fit.weights / start, fit.intercept
         return problems + fit.problems
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
+        return softmax(self._scores(logits))
+
+    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
+        return log_softmax(self._scores(logits))
+
+    def _scores(self, logits: np.ndarray) -> np.ndarray:
         scores = _centred(logits) * self.weights_ + self.intercept_
-        return softmax(without_masked(scores, find_masks(logits)))
+        return without_masked(scores, find_masks(logits))
+
+    def _check_learned(self) -> None:
+        check_array(self.weights_, "weights_", (self.n_classes_,))
+        check_array(self.intercept_, "intercept_", (self.n_classes_,))
 
     def _n_parameters(self) -> int:
         return self.weights_.size + self.intercept_.size
@@ -79,23 +89,48 @@ class _FullMatrix(Recalibrator):
     intercept_: np.ndarray
 
     def __init__(self, regularization: float):
-        if not 0 <= regularization < math.inf:
-            raise ValueError(
-                f"regularization: expected a finite number of at least 0, "
-                f"found {regularization!r}; 1 suits most validation sets"
-            )
         self.regularization = regularization
+        self._check_arguments()
+
+    def _check_arguments(self) -> None:
+        advice = "; 1 suits most validation sets"
+        check_number(self.regularization, "regularization", 0, advice=advice)
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
+        return softmax(self._scores(logits))
+
+    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
+        return log_softmax(self._scores(logits))
+
+    def _scores(self, logits: np.ndarray) -> np.ndarray:
         scores = self._features(logits) @ self.weights_.T + self.intercept_
-        return softmax(without_masked(scores, find_masks(logits)))
+        return without_masked(scores, find_masks(logits))
+
+    def _check_learned(self) -> None:
+        check_array(self.weights_, "weights_", (self.n_classes_, self.n_classes_))
+        check_array(self.intercept_, "intercept_", (self.n_classes_,))
 
     def _n_parameters(self) -> int:
         return self.weights_.size + self.intercept_.size
 
-    def _penalties(self, n: int, k: int, *, diagonal: bool = False) -> Penalties:
-        unit = self.regularization * k / n
-        return Penalties(unit * (k - 1), unit if diagonal else 0.0, unit)
+    def _fit_matrix(
+        self,
+        features: np.ndarray,
+        labels: np.ndarray,
+        masked: np.ndarray | None,
+        weights: np.ndarray | None,
+        *,
+        start: float = 1.0,
+        diagonal: bool = False,
+        max_steps: int = MAX_STEPS,
+    ) -> list[str]:
+        """Set W and b, as `fit_full` finds them."""
+        n, k = features.shape
+        unit = float(self.regularization) * k / (n if weights is None else weights.sum())
+        penalties = Penalties(unit * (k - 1), unit if diagonal else 0.0, unit)
+        fit = fit_full(features, labels, start, penalties, masked, weights, max_steps)
+        self.weights_, self.intercept_ = fit.weights, fit.intercept
+        return fit.problems
 
     @abstractmethod
     def _features(self, logits: np.ndarray) -> np.ndarray:
@@ -143,19 +178,21 @@ class MatrixScaling(_FullMatrix):
     """
 
     def __init__(self, regularization: float = 0.0, max_steps: int = MAX_STEPS):
+        self.max_steps = max_steps
         super().__init__(regularization)
-        self.max_steps = check_count(
-            max_steps, "max_steps", f"{MAX_STEPS} lets every fit that has an optimum reach it"
-        )
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        start, problems = _start(logits, labels)
-        penalties = self._penalties(*logits.shape)
-        features = _centred(logits, start)
-        masked = find_masks(logits)
-        fit = fit_full(features, labels, 1.0, penalties, masked, self.max_steps)
-        self.weights_, self.intercept_ = fit.weights / start, fit.intercept
-        return problems + fit.problems
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        advice = f"{MAX_STEPS} lets every fit that has an optimum reach it"
+        check_count(self.max_steps, "max_steps", advice)
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
+        start, problems = _start(logits, labels, weights)
+        features, masked = _centred(logits, start), find_masks(logits)
+        steps = int(self.max_steps)
+        problems += self._fit_matrix(features, labels, masked, weights, max_steps=steps)
+        self.weights_ = self.weights_ / start
+        return problems
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
         return _centred(logits)
@@ -199,13 +236,10 @@ class DirichletCalibration(_FullMatrix):
     def __init__(self, regularization: float = 1.0):
         super().__init__(regularization)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        start, problems = _start(logits, labels)
-        penalties = self._penalties(*logits.shape)
-        features = _log_softmax(logits, 1.0)
-        fit = fit_full(features, labels, 1 / start, penalties, find_masks(logits))
-        self.weights_, self.intercept_ = fit.weights, fit.intercept
-        return problems + fit.problems
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
+        start, problems = _start(logits, labels, weights)
+        features, masked = _log_softmax(logits, 1.0), find_masks(logits)
+        return problems + self._fit_matrix(features, labels, masked, weights, start=1 / start)
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
         return _log_softmax(logits, 1.0)
@@ -251,24 +285,27 @@ class StructuredMatrixScaling(_FullMatrix):
     def __init__(self, regularization: float = 1.0):
         super().__init__(regularization)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        self.temperature_, problems = _start(logits, labels)
-        penalties = self._penalties(*logits.shape, diagonal=True)
-        features = _log_softmax(logits, self.temperature_)
-        fit = fit_full(features, labels, 1.0, penalties, find_masks(logits))
-        self.weights_, self.intercept_ = fit.weights, fit.intercept
-        return problems + fit.problems
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
+        self.temperature_, problems = _start(logits, labels, weights)
+        features, masked = _log_softmax(logits, self.temperature_), find_masks(logits)
+        return problems + self._fit_matrix(features, labels, masked, weights, diagonal=True)
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
         return _log_softmax(logits, self.temperature_)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        check_number(self.temperature_, "temperature_", 0, above=True)
 
     def _n_parameters(self) -> int:
         return super()._n_parameters() + 1  # T
 
 
-def _start(logits: np.ndarray, labels: np.ndarray) -> tuple[float, list[str]]:
+def _start(
+    logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
+) -> tuple[float, list[str]]:
     """The temperature at which an affine fit begins, and what is wrong with it."""
-    best = optimal_temperature(logits, labels)
+    best = optimal_temperature(logits, labels, weights)
     if not best.problem:
         return float(best.temperature), []
     return float(best.scale), [f"temperature: {best.problem}; the fit starts at {best.scale:.3g}"]
@@ -292,8 +329,7 @@ def _log_softmax(logits: np.ndarray, temperature: float) -> np.ndarray:
     result = np.empty(logits.shape)
     for rows, block in row_blocks(logits):
         x = np.subtract(block, block.max(axis=1, keepdims=True), dtype=np.float64)
-        x /= temperature
-        x -= np.log(np.exp(x).sum(axis=1, keepdims=True))
+        x = log_softmax(x / temperature)
         masked = find_masks(block)
         if masked is not None:
             x = np.where(masked, _row_means(x, masked), x)

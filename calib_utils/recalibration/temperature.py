@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks, softmax
-from calib_utils._masks import HUGE, check_maskable_logits
+from calib_utils._arrays import log_softmax, row_blocks, softmax
+from calib_utils.recalibration._learned import check_array, check_number
+from calib_utils.recalibration._masks import HUGE, check_maskable_logits
 from calib_utils.recalibration._optimum import Optimum, optimal_temperature
 from calib_utils.recalibration.base import Recalibrator
 
@@ -59,20 +59,20 @@ class TemperatureScaling(Recalibrator):
 
     def __init__(self, temperature: float | None = None):
         self.temperature = temperature
-        if temperature is not None:
-            if not 0 < temperature < math.inf:
-                raise ValueError(
-                    f"temperature: expected a finite number above 0, found {temperature!r}; "
-                    "1 leaves the logits as they are"
-                )
-            self.temperature_ = float(temperature)
+        self._check_arguments()
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+    def _check_arguments(self) -> None:
+        if self.temperature is not None:
+            advice = "; 1 leaves the logits as they are"
+            check_number(self.temperature, "temperature", 0, above=True, advice=advice)
+            self.temperature_ = float(self.temperature)
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         if self.temperature is not None:
             return []
         if logits.ndim == 1:
             logits = np.stack([np.zeros_like(logits), logits], axis=1)
-        best = optimal_temperature(logits, labels)
+        best = optimal_temperature(logits, labels, weights)
         self.temperature_, self.n_passes_ = float(best.temperature), best.passes + 1
         return _problems(best)
 
@@ -82,25 +82,36 @@ class TemperatureScaling(Recalibrator):
     def _check_values(self, logits: Any) -> np.ndarray:
         return check_maskable_logits(logits, HUGE)
 
+    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
+        return tempered(logits, self.temperature_, log=True)
+
     def _n_parameters(self) -> int:
         return 1 if self.temperature is None else 0
 
     def _require_fitted(self) -> None:
-        if "temperature_" not in vars(self):
+        if self.temperature is None or "n_classes_" in vars(self):
             super()._require_fitted()
+        else:
+            self._check_arguments()  # the temperature may have been set anew
 
-    def _check_classes(self, array: np.ndarray) -> None:
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.temperature is not None or super().__sklearn_is_fitted__()
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
         if self.temperature is None:
-            super()._check_classes(array)
+            super()._check_shape(shape)
+
+    def _check_learned(self) -> None:
+        check_number(self.temperature_, "temperature_", 0, above=True)
 
 
 class EnsembleTemperatureScaling(Recalibrator):
     """A weighted mean of tempered, original and uniform probabilities.
 
-    w1 softmax(z / T) + w2 softmax(z) + w3 / K, K counting what is not masked, with weights of 0 or more that sum to one. T
-    is that of `TemperatureScaling`; given T, the weights minimise the NLL, which is convex
-    in them. The order of the classes, and so the accuracy, stay as they were. A class
-    without samples needs no special answer.
+    w1 softmax(z / T) + w2 softmax(z) + w3 / K, with weights of 0 or more that sum to one; K
+    counts what is not masked. T is that of `TemperatureScaling`; given T, the weights minimise
+    the NLL, which is convex in them. The order of the classes, and so the accuracy, stay as
+    they were. A class without samples needs no special answer.
 
     Attributes:
         temperature_: the temperature T.
@@ -121,8 +132,8 @@ class EnsembleTemperatureScaling(Recalibrator):
 
     _keeps_class: ClassVar[bool] = True
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        best = optimal_temperature(logits, labels)
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
+        best = optimal_temperature(logits, labels, weights)
         self.temperature_ = float(best.temperature)
         of_label = np.empty((len(logits), 3))
         for rows, block in row_blocks(logits):
@@ -130,7 +141,7 @@ class EnsembleTemperatureScaling(Recalibrator):
             for column, temperature in enumerate((self.temperature_, 1.0)):
                 probs = tempered(block, temperature)
                 of_label[rows, column] = probs[np.arange(len(block)), labels[rows]]
-        self.weights_ = _best_weights(of_label)
+        self.weights_ = _best_weights(of_label, weights)
         return _problems(best)
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
@@ -140,6 +151,12 @@ class EnsembleTemperatureScaling(Recalibrator):
             result += second * tempered(logits, 1.0)
         possible = logits > -np.inf
         return result + third * possible / possible.sum(axis=1, keepdims=True)
+
+    def _check_learned(self) -> None:
+        check_number(self.temperature_, "temperature_", 0, above=True)
+        check_array(self.weights_, "weights_", (3,), 0, 1)
+        if abs(self.weights_.sum() - 1) > 1e-9:
+            raise ValueError(f"weights_: expected a sum of 1, found {self.weights_.sum():g}")
 
     def _n_parameters(self) -> int:
         return 3  # T and two weights, which give the third
@@ -151,29 +168,39 @@ def _problems(best: Optimum) -> list[str]:
     return [f"temperature: {best.problem}; set to {best.temperature:.3g}"]
 
 
-def tempered(logits: np.ndarray, temperature: float) -> np.ndarray:
-    """softmax(logits / T), or sigmoid(logits / T) for logits of shape (N,), in float64."""
+def tempered(logits: np.ndarray, temperature: float, log: bool = False) -> np.ndarray:
+    """softmax(logits / T), or sigmoid(logits / T) for logits of shape (N,), in float64.
+
+    Args:
+        logits: (N, K), or (N,) for two classes.
+        temperature: T.
+        log: whether to give the logarithm.
+    """
     if logits.ndim == 1:
         logits = np.stack([np.zeros_like(logits), logits], axis=1)
-        return tempered(logits, temperature)[:, 1]
+        return tempered(logits, temperature, log)[:, 1]
     # The largest is taken off first, or dividing by a small T could overflow.
     with np.errstate(over="ignore"):
         scores = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
         scores /= temperature
-    return softmax(scores)
+    return log_softmax(scores) if log else softmax(scores)
 
 
-def _best_weights(probs: np.ndarray) -> np.ndarray:
+def _best_weights(probs: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
     """The weights w >= 0, summing to one, of highest mean log(probs @ w).
 
     Args:
         probs: (N, J), what each of J members gives to the label; a row has some value > 0.
+        sample_weight: (N,), how often each row counts in the mean.
     """
     from scipy.optimize import minimize
 
+    share = np.ones(len(probs)) if sample_weight is None else sample_weight
+    share = share / share.sum()
+
     def objective(weights: np.ndarray) -> tuple[float, Any]:
         mixed = np.maximum(probs @ weights, np.finfo(float).tiny)
-        return -np.log(mixed).mean(), -(probs / mixed[:, None]).mean(axis=0)
+        return -float(share @ np.log(mixed)), -(share / mixed) @ probs
 
     members = probs.shape[1]
     result = minimize(
