@@ -38,17 +38,27 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
         name: what the error calls ``x``.
 
     Raises:
-        ValueError: if ``x`` does not hold numbers or booleans in a rectangle, or is masked.
+        ValueError: if ``x`` does not hold numbers or booleans in a rectangle, or is masked; or
+            is a tensor that NumPy cannot hold, such as a sparse one or one of 8-bit floats.
     """
     if is_tensor(x):
-        x = x.detach().cpu()
-        x = (x.float() if dtype_name(x) == "bfloat16" else x).numpy()
-    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        try:
+            x = x.detach().cpu()
+            x = (x.float() if dtype_name(x) == "bfloat16" else x).numpy()
+        except (NotImplementedError, RuntimeError, TypeError) as error:
+            raise ValueError(
+                f"{name}: found a tensor of {dtype_name(x)} in layout {x.layout} on "
+                f"{x.device.type}; give numbers that are there, with to_dense() and float()"
+            ) from error
+    parts = x if isinstance(x, (list, tuple)) else [x]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise ValueError(f"{name}: found masked entries; leave them out, e.g. with compressed()")
     try:
         array = np.asarray(x)
     except ValueError as error:
         raise ValueError(f"{name}: found rows of unequal length; make them equally long") from error
+    except (RuntimeError, TypeError) as error:  # such as from a list of tensors on a GPU
+        raise ValueError(f"{name}: found {type(x).__name__}, {error}; give an array") from error
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name}: expected real numbers, found {array.dtype}; convert them first")
     return array

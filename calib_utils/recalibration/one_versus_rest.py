@@ -98,8 +98,10 @@ class OneVersusRest(Recalibrator):
         return np.where(sums > 0, result / np.where(sums > 0, sums, 1), original)
 
     def _check_learned(self) -> None:
-        k = len(self.calibrators_)
-        check_array(self.fitted_classes_, "fitted_classes_", (k,), 0, self.n_classes_ - 1)
+        check_array(self.fitted_classes_, "fitted_classes_", (None,), 0, self.n_classes_ - 1)
+        expected, found = len(self.fitted_classes_), len(self.calibrators_)
+        if found != expected:
+            raise ValueError(f"calibrators_: expected {expected}, found {found}")
         for calibrator in self.calibrators_:
             if type(calibrator) is not type(self.base):
                 raise ValueError(f"calibrators_: expected those of base, found {calibrator!r}")
