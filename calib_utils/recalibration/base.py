@@ -54,6 +54,7 @@ class Recalibrator(Estimator, ABC):
         [[0.75 0.25]]
     """
 
+    inputs: str
     n_classes_: int
     shape_: str
     n_samples_: int

@@ -22,7 +22,7 @@ class Estimator:
         """
         result = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
         for name, value in list(result.items()):
-            if deep and isinstance(value, Estimator):
+            if deep and hasattr(value, "get_params"):
                 result |= {f"{name}__{inner}": x for inner, x in value.get_params().items()}
         return result
 
@@ -48,10 +48,12 @@ class Estimator:
         """Raise a ValueError for an argument of the constructor that makes no sense."""
 
     def __repr__(self) -> str:
-        arguments = self.get_params(deep=False).items()
-        texts = (
-            f"{name}={(x.item() if isinstance(x, np.generic) else x)!r}" for name, x in arguments
-        )
+        texts = []
+        for name, argument in inspect.signature(type(self)).parameters.items():
+            value = getattr(self, name)
+            value = value.item() if isinstance(value, np.generic) else value
+            if value is not argument.default and value != argument.default:
+                texts.append(f"{name}={value!r}")
         return f"{type(self).__name__}({', '.join(texts)})"
 
     def __sklearn_tags__(self) -> Any:

@@ -98,6 +98,9 @@ class CalibratedModule(nn.Module):
             buffers = dict(self.named_buffers(recurse=False))
             precision = next(iter(buffers.values())).dtype
             wide = logits.to(torch.promote_types(precision, torch.float32))
+            if self.recalibrator.inputs == "probs":
+                positive, negative = _log_of_probs(wide, logits.dtype)
+                wide = positive - negative if wide.ndim == 1 else positive
             result = self._log_probs(wide, buffers, self.recalibrator, logits.dtype)
         return result.reshape(outputs.shape).to(outputs.dtype)
 
@@ -194,10 +197,15 @@ def _log_parts(values: Tensor, method: Any, kind: torch.dtype) -> tuple[Tensor, 
     """As `BinaryRecalibrator._log_parts` of what came in type ``kind``."""
     if method.inputs == "logits":
         return nn.functional.logsigmoid(values), nn.functional.logsigmoid(-values)
-    double = kind == torch.float64 and values.dtype == torch.float64
+    return _log_of_probs(values, kind)
+
+
+def _log_of_probs(probs: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Log p and log(1 - p) of what came in type ``kind``, without infinities."""
+    double = kind == torch.float64 and probs.dtype == torch.float64
     least = torch.finfo(torch.float64 if double else torch.float32).eps / 2
-    values = values.clamp(least, 1 - least)
-    return values.log(), torch.log1p(-values)
+    probs = probs.clamp(least, 1 - least)
+    return probs.log(), torch.log1p(-probs)
 
 
 _Arithmetic = Callable[[Tensor, dict[str, Tensor], Any, torch.dtype], Tensor]

@@ -10,13 +10,13 @@ import numpy as np
 from calib_utils._arrays import softmax
 from calib_utils.recalibration._learned import check_array
 from calib_utils.recalibration._masks import find_masks
-from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
+from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 __all__ = ["OneVersusRest"]
 
 
-class OneVersusRest(Recalibrator):
+class OneVersusRest(MulticlassRecalibrator):
     """One binary recalibrator for each class, against all others; rows are then normalised.
 
     Class k's recalibrator sees the softmax probability p_k if its ``inputs`` is "scores", or
@@ -29,6 +29,7 @@ class OneVersusRest(Recalibrator):
 
     Args:
         base: an unfitted binary recalibrator, which is copied for each class.
+        inputs: what goes in: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         fitted_classes_: int64, the classes that had samples.
@@ -52,11 +53,12 @@ class OneVersusRest(Recalibrator):
     fitted_classes_: np.ndarray
     calibrators_: list[BinaryRecalibrator]
 
-    def __init__(self, base: BinaryRecalibrator):
+    def __init__(self, base: BinaryRecalibrator, inputs: str = "logits"):
         self.base = base
-        self._check_arguments()
+        super().__init__(inputs)
 
     def _check_arguments(self) -> None:
+        super()._check_arguments()
         if not isinstance(self.base, BinaryRecalibrator):
             raise ValueError(
                 "base: expected a binary recalibrator such as HistogramBinning(), found "

@@ -27,12 +27,12 @@ from calib_utils.recalibration._affine import (
 from calib_utils.recalibration._learned import check_array, check_number
 from calib_utils.recalibration._masks import find_masks
 from calib_utils.recalibration._optimum import optimal_temperature
-from calib_utils.recalibration.base import Recalibrator
+from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 __all__ = ["DirichletCalibration", "MatrixScaling", "StructuredMatrixScaling", "VectorScaling"]
 
 
-class VectorScaling(Recalibrator):
+class VectorScaling(MulticlassRecalibrator):
     """Scale and shift the logit of each class on its own: softmax(w * z + b).
 
     z are the logits less their mean over the classes. 2K parameters, fitted by NLL without
@@ -40,6 +40,9 @@ class VectorScaling(Recalibrator):
 
     A class without samples keeps w = 1/T, of temperature scaling, and b = 0, while the b of
     the others have mean 0; otherwise its probability would fall to 0.
+
+    Args:
+        inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         weights_: w, float64, shape (K,).
@@ -82,17 +85,18 @@ class VectorScaling(Recalibrator):
         return self.weights_.size + self.intercept_.size
 
 
-class _FullMatrix(Recalibrator):
+class _FullMatrix(MulticlassRecalibrator):
     """softmax(W x + b) for features x of the logits."""
 
     weights_: np.ndarray
     intercept_: np.ndarray
 
-    def __init__(self, regularization: float):
+    def __init__(self, regularization: float, inputs: str):
         self.regularization = regularization
-        self._check_arguments()
+        super().__init__(inputs)
 
     def _check_arguments(self) -> None:
+        super()._check_arguments()
         advice = "; 1 suits most validation sets"
         check_number(self.regularization, "regularization", 0, advice=advice)
 
@@ -158,6 +162,7 @@ class MatrixScaling(_FullMatrix):
         regularization: c; 0, the default, is plain matrix scaling. Try 1.
         max_steps: of the solver. Fewer than the default stop a fit early, which regularises it
             too; it then warns that it did not reach its optimum.
+        inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         weights_: W, float64, shape (K, K).
@@ -177,9 +182,11 @@ class MatrixScaling(_FullMatrix):
         [[0.75, 0.25], [0.5, 0.5]]
     """
 
-    def __init__(self, regularization: float = 0.0, max_steps: int = MAX_STEPS):
+    def __init__(
+        self, regularization: float = 0.0, max_steps: int = MAX_STEPS, inputs: str = "logits"
+    ):
         self.max_steps = max_steps
-        super().__init__(regularization)
+        super().__init__(regularization, inputs)
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
@@ -214,6 +221,7 @@ class DirichletCalibration(_FullMatrix):
 
     Args:
         regularization: c; 0 for none.
+        inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         weights_: W, float64, shape (K, K).
@@ -233,8 +241,8 @@ class DirichletCalibration(_FullMatrix):
         [[0.75, 0.25], [0.5, 0.5]]
     """
 
-    def __init__(self, regularization: float = 1.0):
-        super().__init__(regularization)
+    def __init__(self, regularization: float = 1.0, inputs: str = "logits"):
+        super().__init__(regularization, inputs)
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         start, problems = _start(logits, labels, weights)
@@ -260,6 +268,7 @@ class StructuredMatrixScaling(_FullMatrix):
 
     Args:
         regularization: c; 0 for none.
+        inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         temperature_: the temperature T.
@@ -282,8 +291,8 @@ class StructuredMatrixScaling(_FullMatrix):
 
     temperature_: float
 
-    def __init__(self, regularization: float = 1.0):
-        super().__init__(regularization)
+    def __init__(self, regularization: float = 1.0, inputs: str = "logits"):
+        super().__init__(regularization, inputs)
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         self.temperature_, problems = _start(logits, labels, weights)

@@ -8,14 +8,14 @@ import numpy as np
 
 from calib_utils._arrays import log_softmax, row_blocks, softmax
 from calib_utils.recalibration._learned import check_array, check_number
-from calib_utils.recalibration._masks import HUGE, check_maskable_logits
+from calib_utils.recalibration._masks import HUGE
 from calib_utils.recalibration._optimum import Optimum, optimal_temperature
-from calib_utils.recalibration.base import Recalibrator
+from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 __all__ = ["EnsembleTemperatureScaling", "TemperatureScaling"]
 
 
-class TemperatureScaling(Recalibrator):
+class TemperatureScaling(MulticlassRecalibrator):
     """Divide all logits by one number, the temperature T: softmax(z / T).
 
     T > 1 lowers the confidences and T < 1 raises them. The order of the classes, and so the
@@ -32,6 +32,7 @@ class TemperatureScaling(Recalibrator):
     Args:
         temperature: a fixed T, above 0. `predict_proba` then works without `fit`, and for
             any number of classes; `fit` checks its input and leaves T alone.
+        inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         temperature_: the temperature T.
@@ -56,12 +57,14 @@ class TemperatureScaling(Recalibrator):
 
     _shapes: ClassVar[tuple[str, ...]] = ("(N, K)", "(N,)")
     _keeps_class: ClassVar[bool] = True
+    _far: ClassVar[float] = HUGE
 
-    def __init__(self, temperature: float | None = None):
+    def __init__(self, temperature: float | None = None, inputs: str = "logits"):
         self.temperature = temperature
-        self._check_arguments()
+        super().__init__(inputs)
 
     def _check_arguments(self) -> None:
+        super()._check_arguments()
         if self.temperature is not None:
             advice = "; 1 leaves the logits as they are"
             check_number(self.temperature, "temperature", 0, above=True, advice=advice)
@@ -78,9 +81,6 @@ class TemperatureScaling(Recalibrator):
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return tempered(logits, self.temperature_)
-
-    def _check_values(self, logits: Any) -> np.ndarray:
-        return check_maskable_logits(logits, HUGE)
 
     def _predict_log(self, logits: np.ndarray) -> np.ndarray:
         return tempered(logits, self.temperature_, log=True)
@@ -105,13 +105,16 @@ class TemperatureScaling(Recalibrator):
         check_number(self.temperature_, "temperature_", 0, above=True)
 
 
-class EnsembleTemperatureScaling(Recalibrator):
+class EnsembleTemperatureScaling(MulticlassRecalibrator):
     """A weighted mean of tempered, original and uniform probabilities.
 
     w1 softmax(z / T) + w2 softmax(z) + w3 / K, with weights of 0 or more that sum to one; K
     counts what is not masked. T is that of `TemperatureScaling`; given T, the weights minimise
     the NLL, which is convex in them. The order of the classes, and so the accuracy, stay as
     they were. A class without samples needs no special answer.
+
+    Args:
+        inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         temperature_: the temperature T.
