@@ -65,7 +65,7 @@ def fit_full(
     n, k = features.shape
     share = _share(n, weights)
     present = np.bincount(labels, minlength=k) > 0
-    basis, scale, diagonal_scale = _full_coordinates(features, start, penalties)
+    basis, scale, diagonal_scale = _full_coordinates(features, start, penalties, share)
     factors = np.full((k, k + 1), penalties.off_diagonal)
     np.fill_diagonal(factors, penalties.diagonal)
     factors[:, k] = penalties.intercept
@@ -220,7 +220,7 @@ def _pinned(change: np.ndarray, present: np.ndarray) -> np.ndarray:
 
 
 def _full_coordinates(
-    features: np.ndarray, start: float, penalties: Penalties
+    features: np.ndarray, start: float, penalties: Penalties, share: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Coordinates of W and b in which the Hessian is near the identity.
 
@@ -238,22 +238,22 @@ def _full_coordinates(
     moment, spread, curvature = np.zeros((k + 1, k + 1)), np.zeros(k), np.zeros(k)
     for rows in _blocks(n, k):
         block = features[rows]
-        moment[:k, :k] += block.T @ block
-        moment[:k, k] += block.sum(axis=0)
+        part = share[rows, None]
+        moment[:k, :k] += block.T @ (block * part)
+        moment[:k, k] += share[rows] @ block
         probs = softmax(block * start)
-        probs *= 1 - probs
+        probs *= (1 - probs) * part
         spread += probs.sum(axis=0)
         curvature += np.einsum("ij,ij,ij->j", probs, block, block)
     moment[k, :k] = moment[:k, k]
-    moment[k, k] = n
-    moment /= n
+    moment[k, k] = 1
     # Where there is no penalty, a tiny one keeps the problem definite.
     diagonal = moment.diagonal()
     floor = 1e-8 * np.append(np.full(k, diagonal[:k].mean() or 1.0), 1.0)
     pull = np.maximum(np.append(np.full(k, penalties.off_diagonal), penalties.intercept), floor)
     eigenvalues, basis = eigh(moment / np.sqrt(np.outer(pull, pull)))
-    scale = 1 / np.sqrt(np.outer(spread / n, np.maximum(eigenvalues, 0)) + 2)
-    diagonal_scale = 1 / np.sqrt(curvature / n + 2 * max(penalties.diagonal, floor[0]))
+    scale = 1 / np.sqrt(np.outer(spread, np.maximum(eigenvalues, 0)) + 2)
+    diagonal_scale = 1 / np.sqrt(curvature + 2 * max(penalties.diagonal, floor[0]))
     return basis / np.sqrt(pull)[:, None], scale, diagonal_scale
 
 

@@ -62,8 +62,6 @@ class Recalibrator(Estimator, ABC):
     version_: str
     fitted_as_: str
 
-    # Which shapes the method takes: (N,) for two classes, (N, K) for K, or both.
-    _shapes: ClassVar[tuple[str, ...]] = ("(N, K)",)
     # Whether the predicted class is the one of the logits, whatever was learned.
     _keeps_class: ClassVar[bool] = False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,6 +13,9 @@ __all__ = ["Estimator", "not_fitted"]
 
 class Estimator:
     """Arguments of the constructor are attributes of the same name, and can be read and set."""
+
+    # Which shapes the method takes: (N,) for two classes, (N, K) for K, or both.
+    _shapes: ClassVar[tuple[str, ...]] = ("(N, K)",)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor, by name.
@@ -59,11 +62,12 @@ class Estimator:
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import ClassifierTags, InputTags, Tags, TargetTags
 
+        columns = "(N, K)" in self._shapes
         return Tags(
             estimator_type="classifier",
             target_tags=TargetTags(required=True),
             classifier_tags=ClassifierTags(),
-            input_tags=InputTags(one_d_array=True),
+            input_tags=InputTags(two_d_array=columns, one_d_array=not columns),
         )
 
 
