@@ -155,19 +155,20 @@ def _minimise(
             options={"maxcor": 20, "ftol": 1e-10, "gtol": 1e-6, "maxiter": max_steps - steps},
         )
         best, steps = result.x, steps + max(result.nit, 1)
-        short = result.jac @ (result.hess_inv @ result.jac) > 2 * _LEFT
+        left = float(result.jac @ (result.hess_inv @ result.jac)) / 2
+        short = left > _LEFT and result.fun >= _BY_HEART
     problems = []
     if result.fun < _BY_HEART:
         problems.append(
-            f"after {steps} steps the NLL is {result.fun:.2g}: the fit's {size} parameters learn "
-            "the labels of all samples by heart, and there may be no optimum; regularise, or take "
-            "a method with fewer"
+            f"the fit ended after {steps} steps with an NLL of {result.fun:.2g}: its parameters "
+            "learn the labels of all samples by heart, and there may be no optimum; regularise, "
+            "or take a method with fewer"
         )
     elif steps >= max_steps:
         problems.append(
             f"the fit ended after {steps} steps, at an NLL of {result.fun:.4g}, short of its "
             "optimum; regularise, leave out outliers among the logits, or take a method with fewer "
-            f"parameters than {size}"
+            "parameters"
         )
     return np.asarray(best), problems
 

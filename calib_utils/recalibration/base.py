@@ -102,12 +102,7 @@ class Recalibrator(Estimator, ABC):
             weights = None if (weights == 1).all() else weights
         problems = self._doubts(array) + _absent_classes(labels, n_classes)
         problems += self._fit(array, labels, weights)
-        self.n_classes_ = n_classes
-        self.shape_ = _shape_name(array.shape)
-        self.n_samples_ = len(array)
-        self.date_ = datetime.datetime.now(datetime.UTC).date().isoformat()
-        self.version_ = __version__
-        self.fitted_as_ = repr(self)
+        self._say_fitted(array.shape)
         for problem in problems:
             warnings.warn(problem, stacklevel=2)
         return self
@@ -307,6 +302,15 @@ class Recalibrator(Estimator, ABC):
             raise RuntimeError(
                 f"{self!r} was fitted as {fitted_as}, and changed since; call fit again"
             )
+
+    def _say_fitted(self, shape: tuple[int, ...]) -> None:
+        """Note on what, when and how the fit was done."""
+        self.n_classes_ = _n_classes(shape)
+        self.shape_ = _shape_name(shape)
+        self.n_samples_ = shape[0]
+        self.date_ = datetime.datetime.now(datetime.UTC).date().isoformat()
+        self.version_ = __version__
+        self.fitted_as_ = repr(self)
 
     def __sklearn_is_fitted__(self) -> bool:
         return "n_classes_" in vars(self)

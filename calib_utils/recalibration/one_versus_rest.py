@@ -79,7 +79,7 @@ class OneVersusRest(MulticlassRecalibrator):
             of_class = (labels[used] == k).astype(np.int64)
             of_rows = None if weights is None else weights[used]
             problems.update(calibrator._fit(inputs[k][used], of_class, of_rows))
-            calibrator.n_classes_ = 2
+            calibrator._say_fitted(of_class.shape)
             self.calibrators_.append(calibrator)
         return [
             f"{text} (for {times} of {len(counts)} classes)" for text, times in problems.items()
@@ -107,7 +107,7 @@ class OneVersusRest(MulticlassRecalibrator):
         for calibrator in self.calibrators_:
             if type(calibrator) is not type(self.base):
                 raise ValueError(f"calibrators_: expected those of base, found {calibrator!r}")
-            calibrator._check_learned()
+            calibrator._check_fit()
 
     def _n_parameters(self) -> int:
         return sum(calibrator.n_parameters_ for calibrator in self.calibrators_)
