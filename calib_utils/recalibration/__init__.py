@@ -30,9 +30,9 @@ from calib_utils.recalibration.scaling import (
     DirichletCalibration,
     MatrixScaling,
     StructuredMatrixScaling,
-    VectorScaling,
 )
 from calib_utils.recalibration.temperature import EnsembleTemperatureScaling, TemperatureScaling
+from calib_utils.recalibration.vector import VectorScaling
 
 if TYPE_CHECKING:
     from calib_utils.recalibration.classifier import CalibratedClassifier

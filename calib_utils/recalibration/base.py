@@ -15,12 +15,18 @@ from calib_utils._arrays import like, row_blocks
 from calib_utils._checks import check_labels, check_sample_weight
 from calib_utils.recalibration._learned import check_number
 from calib_utils.recalibration._masks import check_label_masks, check_maskable_logits
+from calib_utils.recalibration._samples import (
+    absent_classes,
+    keep_class,
+    look_like_probs,
+    n_classes_of,
+    shape_name,
+)
 from calib_utils.recalibration.estimator import Estimator, not_fitted
 
 __all__ = ["CLASSES", "Recalibrator"]
 
 CLASSES: dict[str, type[Recalibrator]] = {}  # by name, for `load`
-_LOOK = 1_000  # rows that say whether logits look like probabilities
 
 
 class Recalibrator(Estimator, ABC):
@@ -91,7 +97,7 @@ class Recalibrator(Estimator, ABC):
         """
         self._check_arguments()
         array = self._checked(logits)
-        n_classes = _n_classes(array.shape)
+        n_classes = n_classes_of(array.shape)
         labels = check_labels(labels, len(array), n_classes)
         check_label_masks(array, labels)
         weights = None
@@ -100,7 +106,7 @@ class Recalibrator(Estimator, ABC):
             kept = weights > 0
             array, labels, weights = array[kept], labels[kept], weights[kept]
             weights = None if (weights == 1).all() else weights
-        problems = self._doubts(array) + _absent_classes(labels, n_classes)
+        problems = look_like_probs(array) + absent_classes(labels, n_classes)
         problems += self._fit(array, labels, weights)
         self._say_fitted(array.shape)
         for problem in problems:
@@ -126,13 +132,13 @@ class Recalibrator(Estimator, ABC):
             UserWarning: if the logits look like probabilities.
         """
         array = self._checked_to_predict(logits)
-        for doubt in self._doubts(array):
+        for doubt in look_like_probs(array):
             warnings.warn(doubt, stacklevel=2)
         result = np.empty(array.shape, array.dtype)
         for rows, block in row_blocks(array):
             result[rows] = self._predict(block)
             if self._keeps_class:
-                _keep_class(block, result[rows])
+                keep_class(block, result[rows])
         return like(result, logits)
 
     def predict_log_proba(self, logits: Any) -> Any:
@@ -174,7 +180,7 @@ class Recalibrator(Estimator, ABC):
         for rows, block in row_blocks(array):
             probs = self._predict(block)
             if self._keeps_class:
-                _keep_class(block, probs)
+                keep_class(block, probs)
             result[rows] = probs > 0.5 if probs.ndim == 1 else probs.argmax(axis=1)
         return like(result, logits)
 
@@ -252,7 +258,7 @@ class Recalibrator(Estimator, ABC):
 
     def _checked(self, logits: Any) -> np.ndarray:
         array = self._check_values(logits)
-        if _shape_name(array.shape) not in self._shapes:
+        if shape_name(array.shape) not in self._shapes:
             advice = (
                 "give the log-odds of the positive class, logits[:, 1] - logits[:, 0] for two "
                 "classes, or wrap the method in OneVersusRest"
@@ -273,26 +279,16 @@ class Recalibrator(Estimator, ABC):
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         """Raise a ValueError unless logits of this shape are of the kind that `fit` saw."""
-        if _n_classes(shape) != self.n_classes_:
+        if n_classes_of(shape) != self.n_classes_:
             raise ValueError(
                 f"logits: expected {self.n_classes_} classes, as in fit, found "
-                f"{_n_classes(shape)}; use logits of the same network, and for one row logits[:1]"
+                f"{n_classes_of(shape)}; use logits of the same network, and for one row logits[:1]"
             )
-        if _shape_name(shape) != self.shape_:
+        if shape_name(shape) != self.shape_:
             raise ValueError(
                 f"logits: expected shape {self.shape_}, as in fit, found {tuple(shape)}; "
                 "of one row give logits[:1]"
             )
-
-    def _doubts(self, array: np.ndarray) -> list[str]:
-        """Whether rows of logits look like something else."""
-        for rows in (array[:_LOOK], array):
-            if rows.ndim == 1 or rows.min() < 0 or np.abs(rows.sum(axis=1) - 1).max() > 1e-3:
-                return []
-        return [
-            "logits: all rows are of 0 or more and sum to one, as probabilities are; give the "
-            "logits, or the logarithms of the probabilities"
-        ]
 
     def _require_fitted(self) -> None:
         if "n_classes_" not in vars(self):
@@ -305,8 +301,8 @@ class Recalibrator(Estimator, ABC):
 
     def _say_fitted(self, shape: tuple[int, ...]) -> None:
         """Note on what, when and how the fit was done."""
-        self.n_classes_ = _n_classes(shape)
-        self.shape_ = _shape_name(shape)
+        self.n_classes_ = n_classes_of(shape)
+        self.shape_ = shape_name(shape)
         self.n_samples_ = shape[0]
         self.date_ = datetime.datetime.now(datetime.UTC).date().isoformat()
         self.version_ = __version__
@@ -317,34 +313,3 @@ class Recalibrator(Estimator, ABC):
 
     def _learned(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name.endswith("_")}
-
-
-def _n_classes(shape: tuple[int, ...]) -> int:
-    return 2 if len(shape) == 1 else shape[1]
-
-
-def _shape_name(shape: tuple[int, ...]) -> str:
-    return "(N,)" if len(shape) == 1 else "(N, K)"
-
-
-def _absent_classes(labels: np.ndarray, n_classes: int) -> list[str]:
-    absent = np.flatnonzero(np.bincount(labels, minlength=n_classes) == 0).tolist()
-    if not absent:
-        return []
-    names = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
-    return [
-        f"labels: {len(absent)} of {n_classes} classes have no sample ({names}); what is "
-        "learned about them is the method's default"
-    ]
-
-
-def _keep_class(logits: np.ndarray, probs: np.ndarray) -> None:
-    """Where rounding made an earlier class as probable as the predicted one, put that right."""
-    if logits.ndim == 1:
-        lost = (logits > 0) & (probs <= 0.5)
-        probs[lost] = np.nextafter(probs.dtype.type(0.5), probs.dtype.type(1))
-        return
-    wanted = logits.argmax(axis=1)
-    found = probs.argmax(axis=1)
-    rows = np.flatnonzero(wanted != found)
-    probs[rows, wanted[rows]] = np.nextafter(probs[rows, found[rows]], probs.dtype.type(2))

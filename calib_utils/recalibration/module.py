@@ -16,9 +16,9 @@ from calib_utils.recalibration.scaling import (
     DirichletCalibration,
     MatrixScaling,
     StructuredMatrixScaling,
-    VectorScaling,
 )
 from calib_utils.recalibration.temperature import EnsembleTemperatureScaling, TemperatureScaling
+from calib_utils.recalibration.vector import VectorScaling
 
 __all__ = ["CalibratedModule"]
 

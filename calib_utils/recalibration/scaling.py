@@ -1,4 +1,4 @@
-"""Affine maps of the logits: vector, matrix, Dirichlet and structured matrix scaling.
+"""Full affine maps of the logits: matrix, Dirichlet and structured matrix scaling.
 
 All of them start at temperature scaling, and see only what softmax sees: a constant added to
 the logits of a sample changes nothing. A masked class (see `Recalibrator`) counts as an average
@@ -15,74 +15,20 @@ from abc import abstractmethod
 
 import numpy as np
 
-from calib_utils._arrays import log_softmax, row_blocks, softmax
+from calib_utils._arrays import log_softmax, softmax
 from calib_utils._checks import check_count
 from calib_utils.recalibration._affine import (
     MAX_STEPS,
     Penalties,
-    fit_diagonal,
     fit_full,
     without_masked,
 )
+from calib_utils.recalibration._features import centred, log_probs, start_of
 from calib_utils.recalibration._learned import check_array, check_number
 from calib_utils.recalibration._masks import find_masks
-from calib_utils.recalibration._optimum import optimal_temperature
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
-__all__ = ["DirichletCalibration", "MatrixScaling", "StructuredMatrixScaling", "VectorScaling"]
-
-
-class VectorScaling(MulticlassRecalibrator):
-    """Scale and shift the logit of each class on its own: softmax(w * z + b).
-
-    z are the logits less their mean over the classes. 2K parameters, fitted by NLL without
-    regularisation. It may change the predicted class.
-
-    A class without samples keeps w = 1/T, of temperature scaling, and b = 0, while the b of
-    the others have mean 0; otherwise its probability would fall to 0.
-
-    Args:
-        inputs: "logits", or "probs" for probabilities, zeros allowed.
-
-    Attributes:
-        weights_: w, float64, shape (K,).
-        intercept_: b, float64, shape (K,).
-
-    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
-
-    Example:
-        >>> logits = [[2.0, 0.0]] * 4 + [[0.0, 2.0]] * 4
-        >>> labels = [0, 0, 0, 1, 0, 0, 1, 1]
-        >>> scaling = VectorScaling().fit(logits, labels)
-        >>> scaling.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
-        [[0.75, 0.25], [0.5, 0.5]]
-    """
-
-    weights_: np.ndarray
-    intercept_: np.ndarray
-
-    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
-        start, problems = _start(logits, labels, weights)
-        fit = fit_diagonal(_centred(logits, start), labels, 1.0, find_masks(logits), weights)
-        self.weights_, self.intercept_ = fit.weights / start, fit.intercept
-        return problems + fit.problems
-
-    def _predict(self, logits: np.ndarray) -> np.ndarray:
-        return softmax(self._scores(logits))
-
-    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
-        return log_softmax(self._scores(logits))
-
-    def _scores(self, logits: np.ndarray) -> np.ndarray:
-        scores = _centred(logits) * self.weights_ + self.intercept_
-        return without_masked(scores, find_masks(logits))
-
-    def _check_learned(self) -> None:
-        check_array(self.weights_, "weights_", (self.n_classes_,))
-        check_array(self.intercept_, "intercept_", (self.n_classes_,))
-
-    def _n_parameters(self) -> int:
-        return self.weights_.size + self.intercept_.size
+__all__ = ["DirichletCalibration", "MatrixScaling", "StructuredMatrixScaling"]
 
 
 class _FullMatrix(MulticlassRecalibrator):
@@ -182,27 +128,25 @@ class MatrixScaling(_FullMatrix):
         [[0.75, 0.25], [0.5, 0.5]]
     """
 
-    def __init__(
-        self, regularization: float = 0.0, max_steps: int = MAX_STEPS, inputs: str = "logits"
-    ):
+    def __init__(self, regularization: float = 0.0, max_steps: int = 200, inputs: str = "logits"):
         self.max_steps = max_steps
         super().__init__(regularization, inputs)
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
-        advice = f"{MAX_STEPS} lets every fit that has an optimum reach it"
+        advice = "200 lets nearly every fit that has an optimum reach it"
         check_count(self.max_steps, "max_steps", advice)
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
-        start, problems = _start(logits, labels, weights)
-        features, masked = _centred(logits, start), find_masks(logits)
+        start, problems = start_of(logits, labels, weights)
+        features, masked = centred(logits, start), find_masks(logits)
         steps = int(self.max_steps)
         problems += self._fit_matrix(features, labels, masked, weights, max_steps=steps)
         self.weights_ = self.weights_ / start
         return problems
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
-        return _centred(logits)
+        return centred(logits)
 
 
 class DirichletCalibration(_FullMatrix):
@@ -245,12 +189,12 @@ class DirichletCalibration(_FullMatrix):
         super().__init__(regularization, inputs)
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
-        start, problems = _start(logits, labels, weights)
-        features, masked = _log_softmax(logits, 1.0), find_masks(logits)
+        start, problems = start_of(logits, labels, weights)
+        features, masked = log_probs(logits, 1.0), find_masks(logits)
         return problems + self._fit_matrix(features, labels, masked, weights, start=1 / start)
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
-        return _log_softmax(logits, 1.0)
+        return log_probs(logits, 1.0)
 
 
 class StructuredMatrixScaling(_FullMatrix):
@@ -295,12 +239,12 @@ class StructuredMatrixScaling(_FullMatrix):
         super().__init__(regularization, inputs)
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
-        self.temperature_, problems = _start(logits, labels, weights)
-        features, masked = _log_softmax(logits, self.temperature_), find_masks(logits)
+        self.temperature_, problems = start_of(logits, labels, weights)
+        features, masked = log_probs(logits, self.temperature_), find_masks(logits)
         return problems + self._fit_matrix(features, labels, masked, weights, diagonal=True)
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
-        return _log_softmax(logits, self.temperature_)
+        return log_probs(logits, self.temperature_)
 
     def _check_learned(self) -> None:
         super()._check_learned()
@@ -308,43 +252,3 @@ class StructuredMatrixScaling(_FullMatrix):
 
     def _n_parameters(self) -> int:
         return super()._n_parameters() + 1  # T
-
-
-def _start(
-    logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
-) -> tuple[float, list[str]]:
-    """The temperature at which an affine fit begins, and what is wrong with it."""
-    best = optimal_temperature(logits, labels, weights)
-    if not best.problem:
-        return float(best.temperature), []
-    return float(best.scale), [f"temperature: {best.problem}; the fit starts at {best.scale:.3g}"]
-
-
-def _centred(logits: np.ndarray, divisor: float = 1.0) -> np.ndarray:
-    """The logits less the mean of their row, in float64; 0 for a masked class."""
-    masked = find_masks(logits)
-    # Two steps, as the mean of large logits is rounded.
-    first = logits[:, :1] if masked is None else logits.max(axis=1, keepdims=True)
-    result = np.subtract(logits, first, dtype=np.float64)
-    result -= _row_means(result, masked)
-    if masked is not None:
-        result[masked] = 0
-    result /= divisor
-    return result
-
-
-def _log_softmax(logits: np.ndarray, temperature: float) -> np.ndarray:
-    """The logarithm of softmax(logits / T), in float64; a masked class has its row's mean."""
-    result = np.empty(logits.shape)
-    for rows, block in row_blocks(logits):
-        x = np.subtract(block, block.max(axis=1, keepdims=True), dtype=np.float64)
-        x = log_softmax(x / temperature)
-        masked = find_masks(block)
-        if masked is not None:
-            x = np.where(masked, _row_means(x, masked), x)
-        result[rows] = x
-    return result
-
-
-def _row_means(x: np.ndarray, masked: np.ndarray | None) -> np.ndarray:
-    return x.mean(axis=1, keepdims=True, where=True if masked is None else ~masked)
