@@ -66,10 +66,19 @@ def frame(bins: ReliabilityBins, *, edges: bool = False) -> list[list[float]]:
 
 
 def diagram(
-    frames: Json, x: str = "confidence", y: str = "accuracy", *, height: int = 330, few: int = 0
+    frames: Json,
+    x: str = "confidence",
+    y: str = "accuracy",
+    *,
+    height: int = 330,
+    few: int = 0,
+    relative: bool = False,
 ) -> Json:
-    """A reliability diagram below a strip of counts; a bin with fewer than ``few`` is pale."""
-    top = max(max(counts) for counts, *_ in frames["of"])
+    """A reliability diagram below a strip of counts; a bin with fewer than ``few`` is pale.
+
+    The strip is as high as the fullest bin of all frames, or, if ``relative``, of the one shown.
+    """
+    top = 0 if relative else max(max(counts) for counts, *_ in frames["of"])
     panel = {"kind": "bins", "height": height, "x": x, "y": y, "few": few, "top": top}
     return panel | {"frames": frames}
 
@@ -106,7 +115,7 @@ def axis(low: float, high: float, ticks: Iterable[tuple[float, str]], label: str
 
 
 def curve(
-    x: Sequence[float],
+    x: Sequence[float] | np.ndarray | Json,
     y: Json,
     name: str = "",
     style: str = "a",
@@ -115,9 +124,16 @@ def curve(
     dots: str = "",
     moves: bool = False,
 ) -> Json:
-    """A line through points: ``style`` a to d; ``dots`` o, s or d instead of, or with ``+``, it."""
-    of = [_short(np.asarray(values), digits) for values in y["of"]]
-    drawn = {"x": _short(np.asarray(x), digits), "y": table(of, y["by"]), "name": name}
+    """A line through points whose x, if not a table, stand still.
+
+    ``style`` is a, b or c; ``dots`` is o, s or d for signs instead of the line, ``o+`` for both.
+    """
+    x = x if isinstance(x, dict) else table([x])
+    short = [
+        table([_short(np.asarray(values), digits) for values in one["of"]], one["by"])
+        for one in (x, y)
+    ]
+    drawn = {"x": short[0], "y": short[1], "name": name}
     return drawn | {"style": style, "dots": dots, "moves": moves}
 
 
@@ -137,7 +153,7 @@ def play(
     tables = [*numbers]
     for panel in panels:
         tables += [panel["frames"]] if panel["kind"] == "bins" else []
-        tables += [curve["y"] for curve in panel.get("curves", [])]
+        tables += [curve[side] for curve in panel.get("curves", []) for side in "xy"]
     for one in tables:
         settings = int(np.prod([len(controls[control]["stops"]) for control in one["by"]]))
         if len(one["of"]) != settings:

@@ -39,14 +39,14 @@
   /* Bars of accuracy, hatched up or down to the confidence; above them how many answers they have. */
   const bins = (panel, pick, hatch) => {
     const [counts, right, sums, edges] = pick(panel.frames);
-    const bottom = panel.height - 38, top = 76, foot = 64, rise = 40 / panel.top;
+    const bottom = panel.height - 38, top = 76, foot = 64, most = panel.top || Math.max(...counts), rise = 40 / most;
     const [across, up, drawn] = axes({ ...share, label: panel.x }, share, top, bottom);
     drawn.push(
       svg("pattern", { id: hatch, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, line(0, 0, 0, 5, "play-hatch")),
       box(LEFT, 3, 11, 11, "play-bar"), text(LEFT + 16, 13, panel.y),
       svg("rect", { x: 138, y: 3, width: 11, height: 11, fill: `url(#${hatch})`, class: "play-gap" }), text(154, 13, "gap"),
       line(196, 9, 216, 9, "play-diagonal"), text(222, 13, "calibrated"),
-      text(LEFT - 6, 34, panel.top.toLocaleString("en"), "play-end"),
+      text(LEFT - 6, 34, most.toLocaleString("en"), "play-end"),
       line(LEFT, foot, RIGHT, foot, "play-axis"), text(LEFT - 6, foot, "0", "play-end"),
     );
     counts.forEach((count, m) => {
@@ -75,15 +75,16 @@
       drawn.push(line(across(at), top - 4, across(at), bottom, "play-mark"), text(across(at) + (i ? 4 : -4), top + 6, words, i ? "" : "play-end")));
     let names = RIGHT;
     for (const { x, y, name, style, dots, moves } of panel.curves) {
-      const points = pick(y).map((value, i) => [across(x[i]), up(value)]);
+      const places = pick(x), points = pick(y).map((value, i) => [across(places[i]), up(value)]);
       const sign = ([x, y], kind = "") =>
         svg("path", { d: SIGNS[dots[0]] || SIGNS.o, transform: `translate(${x} ${y})`, class: `play-sign play-${style} ${kind}` });
       const joined = !dots || dots[1];
-      if (joined) drawn.push(svg("path", { d: "M" + points.join("L"), class: `play-line play-${style}` }));
+      if (joined) drawn.push(svg("path", { d: "M" + points.filter(([, y]) => y >= top).join("L"), class: `play-line play-${style}` }));
       if (dots) drawn.push(...points.map((point) => sign(point)));
       if (moves) {
         const [x, y] = points[state[panel.at]];
-        drawn.push(line(x, top, x, bottom, "play-here"), svg("circle", { cx: x, cy: y, r: 6, class: "play-dot" }));
+        drawn.push(line(x, top, x, bottom, "play-here"));
+        if (y >= top) drawn.push(svg("circle", { cx: x, cy: y, r: 6, class: "play-dot" }));
       }
       if (name) {
         const width = 6.4 * name.length;
