@@ -22,7 +22,8 @@ from calib_utils.metrics import ReliabilityBins
 
 # As in play.js: the width of a panel in its own units, and heights in rem of what is no drawing.
 WIDTH = 340
-TITLE, NUMBERS, CONTROL, BUTTONS = 2.2, 3.6, 3.4, 2.6
+TITLE, NUMBERS, BUTTONS = 2.6, 3.6, 2.4
+CONTROL = {"range": 3.4, "choice": 2.4, "again": 2.4}
 Json = dict[str, Any]
 
 
@@ -223,15 +224,14 @@ FIGURE = re.compile(
 def reserved(one: Json) -> tuple[str, str]:
     """The height of a play in CSS, on a phone and on a wide page: nothing jumps when it comes."""
     heights = [panel["height"] for panel in one["panels"]]
-    side_by_side = max(heights[0], sum(heights[1:])) / 2 if heights[1:] else heights[0] / 1.5
-    fixed = TITLE + sum(
-        CONTROL + BUTTONS * bool(control.get("marks")) for control in one["controls"]
-    )
+    side_by_side = max(heights[0], sum(heights[1:])) / 2 if heights[1:] else heights[0] / 1.4
+    controls = [CONTROL[c["kind"]] + BUTTONS * bool(c.get("marks")) for c in one["controls"]]
+    pairs = [max(controls[k : k + 2]) for k in range(0, len(controls), 2)]
+    narrow, wide = TITLE + sum(controls), TITLE + sum(pairs)
     rows = -(-len(one["numbers"]) // 2)
-    narrow, wide = sum(heights) / WIDTH, side_by_side / WIDTH
     return (
-        f"calc({100 * narrow:.1f}cqw + {fixed + NUMBERS * rows:.1f}rem)",
-        f"calc({100 * wide:.1f}cqw + {fixed + NUMBERS:.1f}rem)",
+        f"calc({100 * sum(heights) / WIDTH:.1f}cqw + {narrow + NUMBERS * rows:.1f}rem)",
+        f"calc({100 * side_by_side / WIDTH:.1f}cqw + {wide + NUMBERS:.1f}rem)",
     )
 
 

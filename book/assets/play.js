@@ -128,7 +128,7 @@
         const select = html("select", { id, class: "play-choice" }, ...stops.map((stop) => html("option", {}, stop)));
         select.selectedIndex = state[c];
         select.onchange = () => go(c, select.selectedIndex, "polite");
-        return html("div", {}, html("label", { for: id }, label), select);
+        return html("div", {}, html("label", { for: id, class: "play-label" }, label), select);
       }
       if (kind === "again") {
         const button = html("button", { type: "button", id }, label);
@@ -144,7 +144,7 @@
         input.style.setProperty("--play-at", state[c] / last);
         input.setAttribute("aria-valuetext", `${stops[state[c]]}: ${all}`);
       });
-      return html("div", {}, html("label", { for: id }, label), value,
+      return html("div", {}, html("label", { for: id, class: "play-label" }, label), value,
         html("div", { class: "play-track" }, input,
           ...marks.map(([stop]) => html("span", { style: `--play-at:${stop / last}` }))),
         ...marks.map(([stop, words]) => {

@@ -73,7 +73,7 @@ def number_of_bins() -> Json:
         eces.append(of_ece)
         floors.append(of_floor)
     by = [0, 1, 2]
-    names = ["ECE", "ECE if calibrated", "MCE", f"bars of fewer than {FEW}"]
+    names = ["ECE", "ECE if calibrated", "MCE", f"bars under {FEW}"]
     places = np.log10(N_BINS).tolist()
     ticks = [(float(np.log10(m)), str(m)) for m in (1, 2, 5, 10, 20, 50, 100)]
     return play(
@@ -89,7 +89,7 @@ def number_of_bins() -> Json:
         ],
         [number(n, of, by) for n, of in zip(names, zip(*printed, strict=True), strict=True)],
         [
-            diagram(table(frames, by), few=FEW),
+            diagram(table(frames, by), few=FEW, relative=True),
             lines(
                 "ECE in %",
                 axis(0, 2, ticks, "number of bins"),
@@ -122,14 +122,13 @@ def drawn_again() -> Json:
             of_n.append(100 * expected_calibration_error(said[:n], right.astype(int)))
         eces.append(of_n)
         floors.append(100 * calibration_error_floor(said[:n]).mean)
-    # The bars show shares, so that those of a hundred answers have a strip as well.
     draws = list(range(1, N_DRAWS + 1))
     high = max(map(max, eces)) * 1.1
     up = axis(0, high, [(y, str(y)) for y in range(0, 100, 5)])
     ticks = [(float(np.log10(n)), f"{n:,}") for n in (100, 1000, 10_000)]
     return play(
         ["fig-calibrated-eces"],
-        "A forecaster who is calibrated, with the confidences of the repaired ResNet-34",
+        "A calibrated forecaster",
         "Reliability diagram of a calibrated forecaster on as many answers as chosen. Beside it "
         "the ECE of twenty draws, none of them 0, and the ECE to expect against the number of "
         "answers: it falls as they grow in number.",

@@ -90,7 +90,7 @@ def maps() -> Json:
     level = [places[0], places[-1]]
     return play(
         ["fig-all-maps"],
-        f"A repair of naive Bayes, and {len(test_labels)} test digits",
+        f"Naive Bayes, {len(test_labels)} test digits",
         "The map of the chosen method from score to probability, with dots for the test digits. "
         "Beside it the Brier score and the ECE on the test digits against the number of samples "
         "that the method was fitted on, each with a level line for no repair.",

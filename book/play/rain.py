@@ -12,6 +12,7 @@ from tools.play import Json, axis, curve, lines, number, play, slider, table, wr
 
 POWERS = np.arange(2, 31) / 10
 N_DAYS = 10_000
+WORDS = "{:.0f}\N{NO-BREAK SPACE}%"
 
 
 def days() -> tuple[np.ndarray, np.ndarray]:
@@ -52,8 +53,8 @@ def rain() -> Json:
         "gap, lowest at a power of 1, and the sharpness, which grows with the power.",
         [slider("Power", [f"{p:.1f}" for p in POWERS], list(POWERS).index(2), marks)],
         [
-            number("right", [f"{share:.0%}" for share in right], [0]),
-            number("sure", [f"{share:.0%}" for share in sure], [0]),
+            number("right", [WORDS.format(100 * share) for share in right], [0]),
+            number("sure", [WORDS.format(100 * share) for share in sure], [0]),
             number("mean gap", [f"{gap:.3f}" for gap in gaps], [0]),
             number("sharpness", [f"{one:.2f}" for one in sharp], [0]),
         ],

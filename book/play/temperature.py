@@ -68,7 +68,7 @@ def temperature(
     pad = 0.07 * (high - low)
     return play(
         figures,
-        f"ResNet-34 on {len(record.labels):,} {photographs} photographs",
+        f"ResNet-34, {len(record.labels):,} {photographs} photographs",
         "Reliability diagram of ResNet-34 at the chosen temperature, with a strip of counts "
         "above it. Beside it the ECE, with its floor, and the NLL against the temperature, each "
         "one valley, with a dot at the chosen temperature. Below T = 1.2 the bars end under the "
@@ -106,7 +106,7 @@ def temperature(
                 ),
                 [curve(at, table([nlls]), "", "a", moves=True)],
                 at=0,
-                marks=marks,
+                marks=[(T, "") for T, _ in marks],
             ),
         ],
     )
