@@ -42,7 +42,9 @@
     const bottom = panel.height - 38, top = 76, foot = 64, most = panel.top || Math.max(...counts), rise = 40 / most;
     const [across, up, drawn] = axes({ ...share, label: panel.x }, share, top, bottom);
     drawn.push(
-      svg("pattern", { id: hatch, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" }, line(0, 0, 0, 5, "play-hatch")),
+      ...["", "-in"].map((where) =>
+        svg("pattern", { id: hatch + where, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+          line(0, 0, 0, 5, "play-hatch" + where))),
       box(LEFT, 3, 11, 11, "play-bar"), text(LEFT + 16, 13, panel.y),
       svg("rect", { x: 138, y: 3, width: 11, height: 11, fill: `url(#${hatch})`, class: "play-gap" }), text(154, 13, "gap"),
       line(196, 9, 216, 9, "play-diagonal"), text(222, 13, "calibrated"),
@@ -55,7 +57,7 @@
       const x = across(from) + 0.6, width = Math.max(across(to) - across(from) - 1.2, 0.8);
       const [accuracy, confidence] = [up(right[m] / count), up(sums[m] / count)];
       const gap = box(x, Math.min(accuracy, confidence), width, Math.abs(accuracy - confidence), "play-gap");
-      gap.setAttribute("fill", `url(#${hatch})`);
+      gap.setAttribute("fill", `url(#${hatch}${accuracy < confidence ? "-in" : ""})`);
       drawn.push(
         box(x, foot - count * rise, width, count * rise, "play-count"),
         svg("g", { class: count < panel.few ? "play-few" : "" }, box(x, accuracy, width, bottom - accuracy, "play-bar"), gap),
