@@ -46,7 +46,7 @@ EDITS = {
     ],
     "why-networks-are-overconfident": [
         ('"LeNet-5": load_record("lenet5-', '"LeNet-5": load_record("resnet34-'),
-        ('judge(records["depth"], 8, 56,', 'judge(records["depth"], 14, 32,'),
+        ('("depth", 8, 20, "error", "lower")', '("depth", 14, 32, "error", "higher")'),
         ("weight_decay, epochs=150, seed=0", "weight_decay, epochs=5, seed=3"),
     ],
     "repairing-two-classes": [
@@ -56,7 +56,7 @@ EDITS = {
     ],
     "repairing-many-classes": [
         ('"resnet34-cifar100", "lenet5-cifar100"', '"lenet5-cifar100", "resnet34-cifar100"'),
-        ("for T in [0.2, 1.0, 5.0]", "for T in [0.01, 3.0]"),
+        ("for T in [0.5, 1.0, 5.0]", "for T in [0.01, 3.0]"),
         ("for seed in range(10)", "for seed in range(2)"),
     ],
     "resnet34-lab": [

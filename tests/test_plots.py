@@ -334,7 +334,19 @@ def test_diagrams_side_by_side_are_those_of_each(overconfident, count, columns, 
         assert each.ece == alone.ece
         assert each.counts_ax.get_title() == title
         assert list(each.counts_ax.texts) == []
-    assert [ax.get_legend() is not None for ax in fig.axes] == [True] + [False] * (count - 1)
+    assert [ax.get_legend() for ax in fig.axes] == [None] * count
+    assert len(fig.legends) == 1
+
+
+def test_bars_of_consistency_stand_in_each_diagram_and_in_the_legend_once(overconfident):
+    probs, labels = overconfident
+    drawn = plots.reliability_diagrams(dict.fromkeys("ab", probs), labels, consistency=0.9)
+    alone = plots.reliability_diagram(probs, labels, consistency=0.9)
+    segments = alone.ax.collections[0].get_segments()
+    for each in drawn.values():
+        np.testing.assert_array_equal(each.ax.collections[0].get_segments(), segments)
+    (legend,) = drawn["a"].ax.figure.legends
+    assert [text.get_text() for text in legend.get_texts()].count("Calibrated, 90 %") == 1
 
 
 def test_names_of_axes_stand_at_the_left_and_at_the_lowest_diagrams(overconfident):

@@ -21,12 +21,13 @@ def reliability_diagrams(
     n_bins: int = 15,
     strategy: str = "uniform",
     min_count: int = 0,
+    consistency: float | None = None,
     columns: int = 2,
 ) -> dict[str, ReliabilityDiagram]:
     """A reliability diagram for each of several predictions, such as before and after.
 
-    The strips on top have no numbers: they would be too small to read. The first diagram has
-    the legend for all.
+    The strips on top have no numbers: they would be too small to read. One legend stands above
+    all, where it hides no bar.
 
     Args:
         probs: for each title, the probabilities, shape (N, K), or (N,) for those of the
@@ -35,6 +36,7 @@ def reliability_diagrams(
         n_bins: number of bins.
         strategy: "uniform" or "quantile".
         min_count: bins with fewer samples are drawn pale, since their bars are noise.
+        consistency: as in `reliability_diagram`.
         columns: how many diagrams stand in a row.
 
     Returns:
@@ -56,14 +58,14 @@ def reliability_diagrams(
         raise ValueError(f"columns: expected at least 1, found {columns}")
     columns = min(columns, len(probs))
     rows = math.ceil(len(probs) / columns)
-    axes = plt.subplots(
+    fig, axes = plt.subplots(
         rows,
         columns,
-        figsize=(2.9 * columns, 3.3 * rows),
+        figsize=(max(2.9 * columns, 3.6), 3.4 * rows + 0.6),
         squeeze=False,
         # A title stands nearer to its own diagram than to the one above.
         layout=ConstrainedLayoutEngine(hspace=0.08),
-    )[1]
+    )
     drawn = {}
     for ax, (title, values) in zip(axes.flat, probs.items(), strict=False):
         drawn[title] = reliability_diagram(
@@ -73,11 +75,11 @@ def reliability_diagrams(
             strategy=strategy,
             min_count=min_count,
             counts=False,
+            consistency=consistency,
             ax=ax,
         )
         drawn[title].counts_ax.set_title(title, pad=0)
-        if len(drawn) > 1:
-            ax.get_legend().remove()
+        ax.get_legend().remove()
         # The names of the axes stand on the outer sides only.
         if not ax.get_subplotspec().is_first_col():
             ax.set_ylabel("")
@@ -85,4 +87,6 @@ def reliability_diagrams(
             ax.set_xlabel("")
     for ax in axes.flat[len(probs) :]:
         ax.remove()
+    handles, names = axes.flat[0].get_legend_handles_labels()
+    fig.legend(handles, names, loc="outside upper center", ncols=max(columns, 2), fontsize="small")
     return drawn

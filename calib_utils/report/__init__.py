@@ -2,22 +2,35 @@
 
 from calib_utils.report.bins import bin_table
 from calib_utils.report.claims import ClaimError, claim
-from calib_utils.report.comparison import Difference, compare
+from calib_utils.report.comparison import RunDifference, compare
 from calib_utils.report.levels import level_table
+from calib_utils.report.pairs import (
+    Difference,
+    McNemar,
+    corrected_difference,
+    mcnemar,
+    paired_difference,
+)
 from calib_utils.report.tables import Markdown, signed, spread, table
-from calib_utils.report.verdicts import ClaimedDifference, Verdicts, judge
+from calib_utils.report.verdicts import Verdict, Verdicts, holm, judge
 
 __all__ = [
     "ClaimError",
-    "ClaimedDifference",
     "Difference",
     "Markdown",
+    "McNemar",
+    "RunDifference",
+    "Verdict",
     "Verdicts",
     "bin_table",
     "claim",
     "compare",
+    "corrected_difference",
+    "holm",
     "judge",
     "level_table",
+    "mcnemar",
+    "paired_difference",
     "signed",
     "spread",
     "table",

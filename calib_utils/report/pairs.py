@@ -1,0 +1,208 @@
+"""Do two predictions of the same samples differ, or two methods on the same splits?
+
+What is hard for one is hard for the other. So they are compared in pairs, sample by sample: what
+both share drops out of the difference, and with it most of the noise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import binomtest, t
+
+from calib_utils._arrays import to_numpy
+from calib_utils._checks import check_count
+
+__all__ = ["Difference", "McNemar", "corrected_difference", "mcnemar", "paired_difference"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A mean difference, and how far chance may have moved it.
+
+    Attributes:
+        mean: of the second less the first.
+        standard_error: of the mean, 0 or more, in its unit; NaN if it cannot be told.
+        freedom: the degrees of freedom of Student's t distribution, above 0; infinite for the
+            normal one.
+
+    Example:
+        >>> difference = Difference(mean=0.05, standard_error=0.02, freedom=4)
+        >>> low, high = difference.interval()
+        >>> round(low, 3), round(high, 3), round(difference.p_value, 3)
+        (-0.006, 0.106, 0.067)
+    """
+
+    mean: float
+    standard_error: float
+    freedom: float
+
+    def interval(self, level: float = 0.95) -> tuple[float, float]:
+        """Between which numbers the true difference lies, with this confidence.
+
+        Raises:
+            ValueError: unless the level lies between 0 and 1.
+        """
+        if not 0 < level < 1:
+            raise ValueError(f"level: expected a number between 0 and 1, found {level!r}; try 0.95")
+        half = float(t.ppf((1 + level) / 2, self.freedom)) * self.standard_error
+        return self.mean - half, self.mean + half
+
+    @property
+    def p_value(self) -> float:
+        """The chance of a difference as large, either way, if the true one is 0.
+
+        0 to 1; NaN without a standard error. The interval of level 1 - p ends at 0.
+        """
+        if self.standard_error == 0:  # all differences are the same one
+            return float(self.mean == 0)
+        return float(2 * t.sf(abs(self.mean) / self.standard_error, self.freedom))
+
+
+class McNemar(NamedTuple):
+    """Of the answers that differ in being right, how many are whose.
+
+    Attributes:
+        only_first: samples on which the first alone is right.
+        only_second: samples on which the second alone is right.
+        p_value: the chance that they part as unevenly, if each falls to either side as a fair
+            coin does; above 0 to 1.
+
+    Example:
+        >>> McNemar(only_first=3, only_second=14, p_value=0.0127).p_value < 0.05
+        True
+    """
+
+    only_first: int
+    only_second: int
+    p_value: float
+
+
+def mcnemar(first: Any, second: Any) -> McNemar:
+    """McNemar's exact test: is one right more often than the other, on the same samples?
+
+    Only samples on which exactly one of the two is right can tell them apart. If both are right
+    equally often in truth, each of these falls to either one with chance 1/2: the p value is the
+    two-sided one of that binomial distribution.
+
+    Args:
+        first: (N,), whether the first is right on each sample.
+        second: the same of the second, on the same samples in the same order.
+
+    Raises:
+        ValueError: for bad input, among it unequal numbers of samples.
+
+    Source: McNemar 1947, "Note on the sampling error of the difference between correlated
+    proportions or percentages"; in its exact form.
+
+    Example:
+        >>> first = [True] * 90 + [False] * 10
+        >>> second = [True] * 85 + [False] * 5 + [True] * 10
+        >>> found = mcnemar(first, second)
+        >>> found.only_first, found.only_second, round(found.p_value, 3)
+        (5, 10, 0.302)
+    """
+    first, second = _pair(first, second)
+    for name, array in (("first", first), ("second", second)):
+        bad = (array != 0) & (array != 1)
+        if bad.any():
+            where = int(bad.argmax())
+            raise ValueError(
+                f"{name}: expected True or False (or 1 or 0), found {array[where]} at index "
+                f"{where}; compare predicted classes with labels first"
+            )
+    only_first, only_second = int((first > second).sum()), int((second > first).sum())
+    apart = only_first + only_second
+    p_value = float(binomtest(only_first, apart).pvalue) if apart else 1.0
+    return McNemar(only_first, only_second, p_value)
+
+
+def paired_difference(first: Any, second: Any) -> Difference:
+    """The difference of two means over the same samples, such as of two NLLs.
+
+    Its standard error is that of the mean of the N differences, with N - 1 degrees of freedom.
+    It speaks about other samples, not about another training of a model.
+
+    Args:
+        first: (N,), a number for each sample, such as the negative log-likelihood of its label,
+            or whether the answer is right.
+        second: the same of another model, on the same samples in the same order.
+
+    Raises:
+        ValueError: for bad input, among it fewer than two samples or unequal numbers of them.
+
+    Source: Student 1908, "The probable error of a mean".
+
+    Example:
+        >>> difference = paired_difference([0.1, 2.0, 0.4, 1.1], [0.3, 2.1, 0.7, 1.3])
+        >>> round(difference.mean, 3), round(difference.p_value, 3)
+        (0.2, 0.016)
+    """
+    first, second = _pair(first, second)
+    return _of_mean(second - first, 1 / len(first))
+
+
+def corrected_difference(differences: Any, n_train: int, n_test: int) -> Difference:
+    """The mean of differences over random splits of *one* data set.
+
+    Such splits share most of their samples, so what they say is not independent: the usual
+    standard error is too small, and tests with it find differences that are not there. The
+    variance of the mean is therefore taken as (1/J + n_test/n_train) times that of the J
+    differences, with J - 1 degrees of freedom.
+
+    Args:
+        differences: (J,), of each split the score of the second method less that of the first.
+        n_train: how many samples of a split the methods are fitted on.
+        n_test: how many others their scores are computed on.
+
+    Raises:
+        ValueError: for bad input, among it fewer than two splits.
+
+    Source: Nadeau and Bengio 2003, "Inference for the Generalization Error", section 3.3.
+
+    Example:
+        >>> differences = [0.010, 0.012, 0.008, 0.014, 0.006]
+        >>> found = corrected_difference(differences, n_train=1_000, n_test=1_000)
+        >>> round(found.mean, 3), round(found.standard_error, 4), found.freedom
+        (0.01, 0.0035, 4)
+    """
+    sizes = [
+        check_count(size, name, "give the number of samples")
+        for name, size in (("n_train", n_train), ("n_test", n_test))
+    ]
+    array = _numbers(differences, "differences")
+    return _of_mean(array, 1 / len(array) + sizes[1] / sizes[0])
+
+
+def _of_mean(differences: np.ndarray, part: float) -> Difference:
+    """The mean of differences, whose variance is ``part`` of that of one of them."""
+    deviation = float(differences.std(ddof=1))
+    return Difference(float(differences.mean()), part**0.5 * deviation, len(differences) - 1)
+
+
+def _pair(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
+    arrays = _numbers(first, "first"), _numbers(second, "second")
+    if len(arrays[0]) != len(arrays[1]):
+        raise ValueError(
+            f"second: expected {len(arrays[0])} values, one for each of first, found "
+            f"{len(arrays[1])}; give the same samples in the same order"
+        )
+    return arrays
+
+
+def _numbers(values: Any, name: str) -> np.ndarray:
+    array = to_numpy(values, name).astype(np.float64)
+    if array.ndim != 1 or len(array) < 2:
+        raise ValueError(
+            f"{name}: expected shape (N,) with at least two values, found {array.shape}; one "
+            "value alone does not show how much they vary"
+        )
+    if not np.isfinite(array).all():
+        where = int((~np.isfinite(array)).argmax())
+        raise ValueError(
+            f"{name}: expected finite values, found {array[where]} at index {where}; "
+            "remove such samples from both"
+        )
+    return array

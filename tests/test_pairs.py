@@ -1,0 +1,158 @@
+"""Paired comparisons, against formulas written out and cases counted by hand."""
+
+from math import comb
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+from calib_utils.report import Difference, corrected_difference, mcnemar, paired_difference
+
+
+def answers(both: int, first: int, second: int, neither: int) -> tuple[list[bool], list[bool]]:
+    """Who is right, of so many samples of each kind."""
+    one = [True] * (both + first) + [False] * (second + neither)
+    other = [True] * both + [False] * first + [True] * second + [False] * neither
+    return one, other
+
+
+class TestMcNemar:
+    @pytest.mark.parametrize(("first", "second"), [(5, 10), (0, 6), (1, 9), (40, 61)])
+    def test_p_value_is_both_tails_of_a_fair_coin(self, first, second):
+        n, fewer = first + second, min(first, second)
+        tail = sum(comb(n, k) for k in range(fewer + 1)) / 2**n
+        found = mcnemar(*answers(20, first, second, 7))
+        assert (found.only_first, found.only_second) == (first, second)
+        assert found.p_value == pytest.approx(2 * tail)
+
+    def test_what_both_get_right_or_wrong_says_nothing(self):
+        few, many = (mcnemar(*answers(n, 4, 11, 2 * n)).p_value for n in (1, 5_000))
+        assert few == many
+
+    def test_answers_that_agree(self):
+        assert mcnemar(*answers(3, 0, 0, 2)).p_value == 1
+        assert mcnemar(*answers(3, 4, 4, 2)).p_value == pytest.approx(1)
+
+    def test_rejects_a_true_hypothesis_about_once_in_twenty(self):
+        """And never more often: the exact test is cautious."""
+        rng = np.random.default_rng(0)
+        truth = rng.random(400)
+        first, second = (rng.random((2, 2_000, 400)) < truth).astype(bool)
+        rejected = [mcnemar(*pair).p_value < 0.05 for pair in zip(first, second, strict=True)]
+        assert 0.02 < np.mean(rejected) < 0.055
+
+    def test_bad_input(self):
+        with pytest.raises(
+            ValueError, match=r"second: expected 3 values, .*found 2; give the same"
+        ):
+            mcnemar([1, 0, 1], [1, 0])
+        with pytest.raises(
+            ValueError, match=r"first: expected True or False .*found 0.3 at index 2"
+        ):
+            mcnemar([1, 0, 0.3], [1, 0, 1])
+
+
+class TestPairedDifference:
+    def test_is_the_t_test_of_pairs(self):
+        rng = np.random.default_rng(1)
+        first = rng.exponential(size=200)
+        second = first + 0.1 * rng.standard_normal(200) + 0.02
+        found, expected = paired_difference(first, second), ttest_rel(second, first)
+        assert found.p_value == pytest.approx(expected.pvalue)
+        for level in (0.95, 0.6):
+            assert found.interval(level) == pytest.approx(
+                tuple(expected.confidence_interval(level))
+            )
+
+    def test_by_hand(self):
+        found = paired_difference([True, False, True], [1, 2, 3])  # differences of 0, 2, 2
+        assert (found.mean, found.freedom) == (4 / 3, 2)
+        assert found.standard_error == pytest.approx((4 / 3 / 3) ** 0.5)
+
+    def test_what_both_share_drops_out(self):
+        rng = np.random.default_rng(2)
+        hard = 10 * rng.random(500)
+        first, second = hard, hard + 0.01 + 0.01 * rng.standard_normal(500)
+        assert paired_difference(first, second).p_value < 1e-6
+        assert paired_difference(first, rng.permutation(second)).p_value > 0.01
+
+    def test_equal_differences(self):
+        same, shifted = paired_difference([1, 2], [1, 2]), paired_difference([1, 2], [2, 3])
+        assert (same.p_value, same.interval()) == (1, (0, 0))
+        assert (shifted.p_value, shifted.interval()) == (0, (1, 1))
+
+    def test_bad_input(self):
+        with pytest.raises(ValueError, match=r"first: expected shape \(N,\) with at least two"):
+            paired_difference([1.0], [2.0])
+        with pytest.raises(
+            ValueError, match="second: expected finite values, found inf at index 1"
+        ):
+            paired_difference([1.0, 2.0], [1.0, np.inf])
+        with pytest.raises(ValueError, match="second: expected 2 values"):
+            paired_difference([1.0, 2.0], [1.0, 2.0, 3.0])
+
+
+class TestCorrectedDifference:
+    DIFFERENCES = (0.3, -0.1, 0.2, 0.4, 0.0, 0.25)
+
+    def test_by_the_formula(self):
+        j, values = 6, np.array(self.DIFFERENCES)
+        mean = values.sum() / j
+        variance = ((values - mean) ** 2).sum() / (j - 1)
+        found = corrected_difference(self.DIFFERENCES, n_train=300, n_test=200)
+        assert found.mean == pytest.approx(mean)
+        assert found.standard_error == pytest.approx(((1 / 6 + 2 / 3) * variance) ** 0.5)
+        assert found.freedom == 5
+
+    def test_is_wider_than_if_the_splits_were_independent(self):
+        zero = [0.0] * 6
+        usual = paired_difference(zero, self.DIFFERENCES)
+        found = corrected_difference(self.DIFFERENCES, n_train=100, n_test=100)
+        assert found.standard_error == pytest.approx(usual.standard_error * 7**0.5)
+
+    def test_holds_zero_where_the_usual_one_does_not(self):
+        """Splits of one set of samples, and methods that do not differ in truth.
+
+        A method predicts the mean of what it is fitted on, which is one feature or the other.
+        """
+        rng, wrong = np.random.default_rng(3), np.zeros(2)
+        for _ in range(300):
+            samples = rng.standard_normal((60, 2))
+            differences = []
+            for _ in range(15):
+                order = rng.permutation(60)
+                fitted, judged = samples[order[:30]], samples[order[30:]]
+                losses = ((judged - fitted.mean(axis=0)) ** 2).mean(axis=0)
+                differences.append(losses[1] - losses[0])
+            usual = paired_difference(np.zeros(15), differences).p_value
+            wrong += [usual < 0.05, corrected_difference(differences, 30, 30).p_value < 0.05]
+        usual, corrected = wrong / 300
+        assert usual > 0.3
+        assert corrected < 0.08
+
+    def test_bad_input(self):
+        with pytest.raises(ValueError, match="n_train: expected an integer from 1"):
+            corrected_difference([1, 2], n_train=0, n_test=5)
+        with pytest.raises(ValueError, match="n_test: expected an integer from 1"):
+            corrected_difference([1, 2], n_train=5, n_test=2.5)
+        with pytest.raises(ValueError, match="differences: expected shape"):
+            corrected_difference([1], n_train=5, n_test=5)
+
+
+class TestDifference:
+    def test_interval_of_level_one_less_p_ends_at_zero(self):
+        for mean in (0.3, -0.3):
+            found = Difference(mean, 0.2, 7.5)
+            ends = found.interval(1 - found.p_value)
+            assert min(map(abs, ends)) == pytest.approx(0, abs=1e-12)
+
+    def test_without_a_standard_error(self):
+        found = Difference(0.3, float("nan"), float("nan"))
+        assert np.isnan([found.p_value, *found.interval()]).all()
+
+    def test_normal_with_infinite_freedom(self):
+        assert Difference(0, 1, float("inf")).interval() == pytest.approx((-1.959964, 1.959964))
+
+    def test_bad_level(self):
+        with pytest.raises(ValueError, match="level: expected a number between 0 and 1, found 95"):
+            Difference(0, 1, 3).interval(95)
