@@ -239,6 +239,7 @@ def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook)
         ("book.py", {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks", "site"}),
         ("colab.py", {"notebooks"}),
         ("parts.py", {"site"}),
+        ("play.py", {"site"}),
         ("sphinx_extension.py", {"site"}),
     ],
 )

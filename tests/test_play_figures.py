@@ -69,6 +69,17 @@ def test_every_play_is_checked_and_has_its_figure(plays: dict[str, Any]) -> None
     assert plays.keys() <= Book(ROOT).labels.keys()
 
 
+def test_the_captions_are_true(plays: dict[str, Any]) -> None:
+    held_out = plays["fig-nll-and-ece-against-temperature"]
+    numbers = {number["label"]: number["of"] for number in held_out["numbers"]}
+    assert len(set(numbers["accuracy"])) == 1
+    fitted = held_out["controls"][0]["marks"][1][0]
+    (nll,) = held_out["panels"][2]["curves"][0]["y"]["of"]
+    assert nll[fitted] == min(nll)
+    lowest = plays["fig-calibrated-eces"]["numbers"][2]["of"]
+    assert min(float(share.split("\xa0")[0]) for share in lowest) > 0
+
+
 def test_a_play_is_light(plays: dict[str, Any]) -> None:
     """In bytes as a server sends them; titles fit a phone."""
     for one in plays.values():
@@ -90,6 +101,7 @@ def small(**changes: Any) -> dict[str, Any]:
     settings: dict[str, Any] = {
         "figures": ["fig-a"],
         "title": "Small",
+        "caption": "To play & see.",
         "alt": "Two bars.",
         "controls": [knob],
         "numbers": [play.number("n", ["</script>&", "b"], [0])],
@@ -116,7 +128,7 @@ def test_a_figure_has_one_play(tmp_path: Path) -> None:
 
 FIGURE = (
     '<figure class="align-default" id="fig-{}">\n<img src="a.svg"/>\n'
-    "<figcaption>\nA</figcaption>\n</figure>"
+    '<figcaption>\n<span class="caption-text">A</span></figcaption>\n</figure>'
 )
 
 
@@ -127,10 +139,11 @@ def test_a_play_stands_behind_its_figure_and_no_word_of_it_ends_the_script() -> 
     assert before == f"<p>1</p>{other}"
     picture, _, rest = rest.partition("</figure>")
     assert '<img src="a.svg"/></div>' in picture
+    assert '&amp; see.</span><span class="caption-text">A</span>' in picture
     text, end, after = rest.partition("</script>")
     assert (end, after) == ("</script>", "<p>2</p>")
     begin = '\n<script type="application/json" data-play="fig-a">'
     assert text.startswith(begin)
     data = json.loads(text.removeprefix(begin))
     assert data["numbers"][0]["of"][0] == "</script>&"
-    assert "figures" not in data
+    assert not {"figures", "caption"} & data.keys()

@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils.metrics import ReliabilityBins
-
 # As in play.js: the width of a panel in its own units, and heights in rem of what is no drawing.
 WIDTH = 340
 TITLE, NUMBERS, BUTTONS = 2.6, 3.6, 2.4
@@ -58,8 +56,8 @@ def number(label: str, of: Iterable[str], by: Sequence[int]) -> Json:
     return table(of, by) | {"label": label}
 
 
-def frame(bins: ReliabilityBins, *, edges: bool = False) -> list[list[float]]:
-    """Counts, right answers and summed confidence of each bin; with the edges, unless equal."""
+def frame(bins: Any, *, edges: bool = False) -> list[list[float]]:
+    """Counts, right answers and summed confidence of `ReliabilityBins`, with or without edges."""
     right = np.rint(np.nan_to_num(bins.counts * bins.accuracy)).astype(int)
     summed = np.nan_to_num(bins.counts * bins.confidence)
     rows = [bins.counts.tolist(), right.tolist(), _short(summed, 2)]
@@ -141,12 +139,13 @@ def curve(
 def play(
     figures: Sequence[str],
     title: str,
+    caption: str,
     alt: str,
     controls: Sequence[Json],
     numbers: Sequence[Json],
     panels: Sequence[Json],
 ) -> Json:
-    """A figure to play with, for the figures of these names.
+    """A figure to play with, for the figures of these names; its caption takes that of theirs.
 
     Raises:
         ValueError: A table has not one entry for each setting of its controls.
@@ -162,6 +161,7 @@ def play(
     return {
         "figures": list(figures),
         "title": title,
+        "caption": caption,
         "alt": alt,
         "controls": list(controls),
         "numbers": list(numbers),
@@ -199,15 +199,17 @@ def placed(body: str, plays: dict[str, Json]) -> str:
         one = plays.get(found["name"])
         if one is None:
             return found[0]
-        data = {key: value for key, value in one.items() if key != "figures"}
+        data = {key: one[key] for key in one if key not in ("figures", "caption")}
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
         for sign in "<>&":  # so that no word in it ends the script
             text = text.replace(sign, f"\\u{ord(sign):04x}")
         narrow, wide = reserved(one)
         style = escape(f"--narrow:{narrow};--wide:{wide}")
+        caption = f'<span class="caption-text play-caption">{escape(one["caption"])}</span>'
+        end = found["end"].replace(CAPTION, caption + CAPTION, 1)
         return (
             f'{found["begin"]}\n<div class="play-stage" style="{style}">{found["picture"]}</div>\n'
-            f'{found["end"]}\n<script type="application/json" data-play="{found["name"]}">'
+            f'{end}\n<script type="application/json" data-play="{found["name"]}">'
             f"{text}</script>"
         )
 
@@ -219,6 +221,9 @@ FIGURE = re.compile(
     r"(?P<picture>.*?)\s*(?P<end><figcaption>.*?</figure>)",
     re.DOTALL,
 )
+
+
+CAPTION = '<span class="caption-text">'
 
 
 def reserved(one: Json) -> tuple[str, str]:

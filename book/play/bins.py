@@ -79,6 +79,9 @@ def number_of_bins() -> Json:
     return play(
         ["fig-number-of-bins"],
         "The same 10,000 answers in other bins",
+        "How much of an ECE comes from the bins? Choose the network, and move the number of bins. "
+        "Dashed: what a perfectly calibrated forecaster with the same confidences gets on "
+        f"average. Pale bars have fewer than {FEW} answers.",
         "Reliability diagram in the chosen bins, with a strip of counts above it. Beside it the "
         "ECE against the number of bins, with a dot at the chosen one, and below it what a "
         "calibrated forecaster gets, which grows with the number of bins.",
@@ -129,6 +132,9 @@ def drawn_again() -> Json:
     return play(
         ["fig-calibrated-eces"],
         "A calibrated forecaster",
+        "A forecaster with the confidences of the repaired ResNet-34, who is perfectly "
+        "calibrated: chance draws which of the answers are right. Draw again, or change the "
+        "number of answers: the ECE is never 0. Dashed: its mean over many draws.",
         "Reliability diagram of a calibrated forecaster on as many answers as chosen. Beside it "
         "the ECE of twenty draws, none of them 0, and the ECE to expect against the number of "
         "answers: it falls as they grow in number.",

@@ -91,6 +91,9 @@ def maps() -> Json:
     return play(
         ["fig-all-maps"],
         f"Naive Bayes, {len(test_labels)} test digits",
+        "The map that a method learns from the first samples of the validation set, from ten to "
+        f"all {len(fit_labels)}. Diamonds: the test digits in {N_BINS} bins of score. Dashed: no "
+        "repair.",
         "The map of the chosen method from score to probability, with dots for the test digits. "
         "Beside it the Brier score and the ECE on the test digits against the number of samples "
         "that the method was fitted on, each with a level line for no repair.",

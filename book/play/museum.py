@@ -53,6 +53,10 @@ def museum() -> Json:
     return play(
         ["fig-museum"],
         "What the museum pays for 10,000 photographs",
+        "What the museum pays for all photographs, by the threshold above which it trusts the "
+        "network, before and after the repair. A look at a photograph costs 1. Dashed: the "
+        "threshold that follows from what a mistake costs. Promised and paid: for each "
+        "photograph that it trusts.",
         "The cost of all photographs against the threshold, before and after the repair. The two "
         "curves are bowls that meet at a threshold of 1. A dotted line stands at the threshold "
         "that the price gives. After the repair the bowl is lowest near it.",

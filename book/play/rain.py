@@ -48,6 +48,8 @@ def rain() -> Json:
     return play(
         ["fig-three-forecasters"],
         "Bold or timid",
+        "What a forecaster says, and how often it rained, as a power pushes the forecasts away "
+        "from 50\N{NO-BREAK SPACE}% or towards it. On the dashed diagonal the two are equal.",
         "How often it rained against the forecast, with the diagonal. With a power above 1 the "
         "curve is flatter than the diagonal, with one below 1 it is steeper. Beside it the mean "
         "gap, lowest at a power of 1, and the sharpness, which grows with the power.",
