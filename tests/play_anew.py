@@ -25,7 +25,7 @@ from calib_utils.metrics import (
     top_label,
 )
 from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import load_record
+from calib_utils.records import load_grid, load_record
 
 Frames = Iterator[tuple[tuple[int, ...], list[str], ReliabilityBins | None]]
 RESNET, LENET = "resnet34-cifar100", "lenet5-cifar100"
@@ -167,6 +167,27 @@ def maps() -> Frames:
         yield (i, j), [found[0], as_it_is[0], found[1], as_it_is[1]], None
 
 
+def networks(grid: str) -> Frames:
+    runs = sorted(
+        load_grid(grid, "cpu"), key=lambda run: (run.network["name"], run.value, run.seed)
+    )
+    kinds, values = (
+        sorted(set(of))
+        for of in ([run.network["name"] for run in runs], [run.value for run in runs])
+    )
+    for run in runs:
+        setting = [kinds.index(run.network["name"])] if len(kinds) > 1 else []
+        labels = run.correct.astype(int)
+        numbers = [
+            percent(1 - run.correct.mean()),
+            percent(expected_calibration_error(run.confidences, labels)),
+            f"{run.nll:.2f}",
+            f"{run.temperature:.2f}",
+        ]
+        bins = reliability_bins(run.confidences, run.correct)
+        yield (*setting, values.index(run.value), run.seed), numbers, bins
+
+
 ANEW: dict[str, Callable[[], Frames]] = {
     "fig-overview": lambda: turned("test"),
     "fig-ece-against-temperature": lambda: turned("test"),
@@ -176,4 +197,8 @@ ANEW: dict[str, Callable[[], Frames]] = {
     "fig-three-forecasters": rain,
     "fig-all-maps": maps,
     "fig-museum": museum,
+    "fig-depth": lambda: networks("depth"),
+    "fig-width": lambda: networks("width"),
+    "fig-batch-norm": lambda: networks("batch-norm"),
+    "fig-weight-decay": lambda: networks("weight-decay"),
 }
