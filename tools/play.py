@@ -20,7 +20,7 @@ import numpy as np
 
 # As in play.js: the width of a panel in its own units, and heights in rem of what is no drawing.
 WIDTH = 340
-TITLE, NUMBERS, BUTTONS = 2.6, 3.6, 2.4
+TITLE, NUMBERS, BUTTONS = 2.7, 3.6, 2.4
 CONTROL = {"range": 3.4, "choice": 2.4, "again": 2.4}
 Json = dict[str, Any]
 

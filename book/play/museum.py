@@ -52,7 +52,7 @@ def museum() -> Json:
     rule = [1 - 1 / price for price in PRICES]
     return play(
         ["fig-museum"],
-        "What the museum pays for 10,000 photographs",
+        "A museum with 10,000 photographs",
         "What the museum pays for all photographs, by the threshold above which it trusts the "
         "network, before and after the repair. A look at a photograph costs 1. Dashed: the "
         "threshold that follows from what a mistake costs. Promised and paid: for each "
