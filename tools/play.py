@@ -18,8 +18,10 @@ from typing import Any
 
 import numpy as np
 
-# As in play.js: the width of a panel in its own units, and heights in rem of what is no drawing.
+# As in play.js: the width of a panel in its own units. As in course.css, in rem: the width of a
+# panel that is alone on a wide page, and the heights of what is no drawing.
 WIDTH = 340
+ALONE = 26
 TITLE, NUMBERS, BUTTONS = 2.7, 3.6, 2.4
 CONTROL = {"range": 3.4, "choice": 2.4, "again": 2.4}
 Json = dict[str, Any]
@@ -228,16 +230,15 @@ CAPTION = '<span class="caption-text">'
 
 def reserved(one: Json) -> tuple[str, str]:
     """The height of a play in CSS, on a phone and on a wide page: nothing jumps when it comes."""
-    heights = [panel["height"] for panel in one["panels"]]
-    side_by_side = max(heights[0], sum(heights[1:])) / 2 if heights[1:] else heights[0] / 1.4
+    heights = [panel["height"] / WIDTH for panel in one["panels"]]
     controls = [CONTROL[c["kind"]] + BUTTONS * bool(c.get("marks")) for c in one["controls"]]
     pairs = [max(controls[k : k + 2]) for k in range(0, len(controls), 2)]
-    narrow, wide = TITLE + sum(controls), TITLE + sum(pairs)
     rows = -(-len(one["numbers"]) // 2)
-    return (
-        f"calc({100 * sum(heights) / WIDTH:.1f}cqw + {narrow + NUMBERS * rows:.1f}rem)",
-        f"calc({100 * side_by_side / WIDTH:.1f}cqw + {wide + NUMBERS:.1f}rem)",
-    )
+    narrow = f"calc({100 * sum(heights):.1f}cqw + {TITLE + sum(controls) + NUMBERS * rows:.1f}rem)"
+    wide = TITLE + sum(pairs) + NUMBERS
+    if len(heights) == 1:
+        return narrow, f"{ALONE * heights[0] + wide:.1f}rem"
+    return narrow, f"calc({50 * max(heights[0], sum(heights[1:])):.1f}cqw + {wide:.1f}rem)"
 
 
 def _short(values: np.ndarray, digits: int) -> list[float]:

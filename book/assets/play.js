@@ -63,7 +63,7 @@
         svg("g", { class: count < panel.few ? "play-few" : "" }, box(x, accuracy, width, bottom - accuracy, "play-bar"), gap),
       );
     });
-    drawn.push(line(LEFT, bottom, RIGHT, top, "play-diagonal"));
+    drawn.push(line(LEFT, bottom, RIGHT, top, "play-halo"), line(LEFT, bottom, RIGHT, top, "play-diagonal"));
     return drawn;
   };
 
@@ -89,11 +89,11 @@
         if (y >= top) drawn.push(svg("circle", { cx: x, cy: y, r: 6, class: "play-dot" }));
       }
       if (name) {
-        const width = 6.4 * name.length;
+        const width = 6.6 * name.length + 6;
         drawn.push(text(names, 13, name, "play-end"));
-        if (joined) drawn.push(line(names - width - 26, 9, names - width - 6, 9, `play-line play-${style}`));
-        if (dots) drawn.push(sign([names - width - 16, 9]));
-        names -= width + 40;
+        if (joined) drawn.push(line(names - width - 20, 9, names - width, 9, `play-line play-${style}`));
+        if (dots) drawn.push(sign([names - width - 10, 9]));
+        names -= width + 34;
       }
     }
     return drawn;

@@ -55,8 +55,8 @@ def museum() -> Json:
         "A museum with 10,000 photographs",
         "What the museum pays for all photographs, by the threshold above which it trusts the "
         "network, before and after the repair. A look at a photograph costs 1. Dashed: the "
-        "threshold that follows from what a mistake costs. Promised and paid: for each "
-        "photograph that it trusts.",
+        "threshold that follows from what a mistake costs. Each: what a photograph "
+        "that it trusts costs, as promised and in truth. All: the cost of all photographs.",
         "The cost of all photographs against the threshold, before and after the repair. The two "
         "curves are bowls that meet at a threshold of 1. A dotted line stands at the threshold "
         "that the price gives. After the repair the bowl is lowest near it.",
@@ -65,20 +65,18 @@ def museum() -> Json:
             slider("Trust above", [f"{t:.2f}" for t in THRESHOLDS], list(THRESHOLDS).index(0.9)),
         ],
         [
-            number("promised, paid: before", each(before), [0, 1]),
-            number("promised, paid: after", each(after), [0, 1]),
-            number("cost of all: before", [f"{one[3]:,}" for one in before], [0, 1]),
-            number("cost of all: after", [f"{one[3]:,}" for one in after], [0, 1]),
+            number("each, before", each(before), [0, 1]),
+            number("each, after", each(after), [0, 1]),
+            number("all, before", [f"{one[3]:,}" for one in before], [0, 1]),
+            number("all, after", [f"{one[3]:,}" for one in after], [0, 1]),
         ],
         [
             lines(
-                "Cost of all, in thousands",
+                "Cost in thousands",
                 axis(0.5, 1, [(t / 10, str(t / 10)) for t in range(5, 11)], "threshold"),
                 axis(6, 22, [(y, str(y)) for y in range(6, 23, 4)]),
                 [
-                    curve(
-                        table([[t, t] for t in rule], [0]), table([[6, 22]]), "by the price", "c"
-                    ),
+                    curve(table([[t, t] for t in rule], [0]), table([[6, 22]]), "", "c"),
                     curve(THRESHOLDS, table(whole[0], [0]), "before", "b", digits=3, moves=True),
                     curve(THRESHOLDS, table(whole[1], [0]), "after", "a", digits=3, moves=True),
                 ],
