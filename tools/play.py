@@ -234,7 +234,10 @@ def reserved(one: Json) -> tuple[str, str]:
     controls = [CONTROL[c["kind"]] + BUTTONS * bool(c.get("marks")) for c in one["controls"]]
     pairs = [max(controls[k : k + 2]) for k in range(0, len(controls), 2)]
     rows = -(-len(one["numbers"]) // 2)
-    narrow = f"calc({100 * sum(heights):.1f}cqw + {TITLE + sum(controls) + NUMBERS * rows:.1f}rem)"
+    # On a phone there is a gap below the numbers.
+    narrow = (
+        f"calc({100 * sum(heights):.1f}cqw + {TITLE + sum(controls) + NUMBERS * rows + 0.5:.1f}rem)"
+    )
     wide = TITLE + sum(pairs) + NUMBERS
     if len(heights) == 1:
         return narrow, f"{ALONE * heights[0] + wide:.1f}rem"

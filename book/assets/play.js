@@ -159,8 +159,8 @@
     draw();
     stage.append(html("div", { class: "play", role: "group", "aria-label": title },
       html("p", {}, title),
-      html("div", { class: "play-panels", role: "img", "aria-label": alt }, ...pictures),
-      html("div", { class: "play-controls" }, ...knobs), said));
+      html("div", { class: "play-controls" }, ...knobs), said,
+      html("div", { class: "play-panels", role: "img", "aria-label": alt }, ...pictures)));
     stage.classList.add("play-on");
   });
 })();

@@ -77,8 +77,8 @@ def museum() -> Json:
                 axis(6, 22, [(y, str(y)) for y in range(6, 23, 4)]),
                 [
                     curve(table([[t, t] for t in rule], [0]), table([[6, 22]]), "", "c"),
-                    curve(THRESHOLDS, table(whole[0], [0]), "before", "b", digits=3, moves=True),
                     curve(THRESHOLDS, table(whole[1], [0]), "after", "a", digits=3, moves=True),
+                    curve(THRESHOLDS, table(whole[0], [0]), "before", "b", digits=3, moves=True),
                 ],
                 at=1,
                 height=300,
