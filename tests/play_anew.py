@@ -60,7 +60,7 @@ def turned(split: str) -> Frames:
 
 
 def other_bins() -> Frames:
-    stops = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 70, 100]
+    stops = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100]
     for i, name in enumerate([RESNET, LENET]):
         record = load_record(name, "test")
         probs = softmax(record.logits, axis=1)

@@ -56,11 +56,10 @@ def test_every_frame_is_what_calib_utils_computes(figure: str, plays: dict[str, 
         np.testing.assert_array_equal(
             np.array(right)[full], (bins.counts * bins.accuracy)[full].round()
         )
-        np.testing.assert_allclose(
-            np.array(summed)[full], (bins.counts * bins.confidence)[full], atol=0.0051
-        )
+        off = np.array(summed)[full] - (bins.counts * bins.confidence)[full]
+        assert (np.abs(off) < np.where(bins.counts[full] < 100, 0.0051, 0.051)).all()
         expected = edges[0] if edges else np.arange(len(counts) + 1) / len(counts)
-        np.testing.assert_allclose(expected, bins.edges, atol=1e-4)
+        np.testing.assert_allclose(expected, bins.edges, atol=1e-3)
     assert count == np.prod([len(control["stops"]) for control in controls])
 
 

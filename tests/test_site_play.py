@@ -96,7 +96,8 @@ def test_every_stop_shows_what_calib_utils_computes(
         )
         np.testing.assert_allclose(state["bars"], HEIGHT * accuracy, atol=ROUNDING)
         gaps = HEIGHT * np.abs(accuracy - confidence)
-        assert (np.abs(state["gaps"] - gaps) <= ROUNDING + 0.01 * HEIGHT / counts).all()
+        rounded = np.where(counts < 100, 0.006, 0.06) / counts
+        assert (np.abs(state["gaps"] - gaps) <= ROUNDING + HEIGHT * rounded).all()
         strip = np.array(state["strip"])
         np.testing.assert_allclose(strip, strip.max() * counts / counts.max(), atol=ROUNDING)
         assert strip.max() <= STRIP
@@ -159,17 +160,17 @@ def test_a_moved_figure_has_nothing_that_axe_objects_to(
 def test_the_place_of_a_figure_is_reserved(figure: str, browser: Any, address: str) -> None:
     """Without the script the stage is as high as with it, on a phone and on a wide page."""
     tab, drawn, _ = opened(browser, address, figure)
-    stage, heights = drawn.locator(".play-stage"), []
-    for _ in range(2):
-        for width in (375, 1280):
-            tab.set_viewport_size({"width": width, "height": 800})
-            heights.append(stage.evaluate("stage => stage.offsetHeight"))
-        stage.evaluate("""stage => {
-            stage.classList.remove("play-on");
-            stage.querySelector(".play")?.remove();
+    for width in (375, 1280):
+        tab.set_viewport_size({"width": width, "height": 800})
+        after, before = drawn.locator(".play-stage").evaluate("""stage => {
+            const play = stage.querySelector(".play"), after = stage.offsetHeight;
+            play.remove();
+            const before = stage.offsetHeight;
+            stage.append(play);
+            return [after, before];
         }""")
+        assert abs(after - before) <= 6, width
     tab.context.close()
-    np.testing.assert_allclose(heights[:2], heights[2:], atol=6)
 
 
 PICTURE, PLAY = ("img", ".caption-text:not(.play-caption)"), (".play", ".play-caption")

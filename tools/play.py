@@ -62,8 +62,10 @@ def frame(bins: Any, *, edges: bool = False) -> list[list[float]]:
     """Counts, right answers and summed confidence of `ReliabilityBins`, with or without edges."""
     right = np.rint(np.nan_to_num(bins.counts * bins.accuracy)).astype(int)
     summed = np.nan_to_num(bins.counts * bins.confidence)
+    # Of many answers a tenth less is not seen.
+    summed = np.where(bins.counts < 100, summed, summed.round(1))
     rows = [bins.counts.tolist(), right.tolist(), _short(summed, 2)]
-    return [*rows, _short(bins.edges, 4)] if edges else rows
+    return [*rows, _short(bins.edges, 3)] if edges else rows
 
 
 def diagram(

@@ -109,7 +109,7 @@ def temperature(
                 axis(
                     low - pad, high + pad, [(y, f"{y:.1f}") for y in (1.6, 1.8, 2, 2.2, 2.4, 2.6)]
                 ),
-                [curve(at, table([nlls]), "", "a", moves=True)],
+                [curve(at, table([nlls]), "", "a", digits=3, moves=True)],
                 at=0,
                 marks=[(T, "") for T, _ in marks],
             ),
