@@ -89,7 +89,7 @@ class TinyBook:
 
 # Beside its pages: a library, which chapter 1 imports, and a script that makes a table.
 FILES = {
-    "calib_utils/__init__.py": "import calib_utils.used\n",
+    "calib_utils/__init__.py": 'import calib_utils.used\n__version__ = "0"\n',
     "calib_utils/used.py": "",
     "calib_utils/unused.py": "",
     "benchmarks/tables.py": """\
