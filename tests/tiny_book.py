@@ -198,6 +198,7 @@ def write_tiny_book(root: Path, one: str = ONE, two: str = TWO, url: str | None 
         if url
         else config,
         "_toc.yml": TOC,
+        "CHANGELOG.md": "# What changed\n\n## 0.1.0, 1 May 2026\n\nThe first release.\n",
         "book/intro.md": INTRO,
         "book/references.md": "# References\n\n```{bibliography}\n```\n",
         "book/references.bib": BIBLIOGRAPHY,

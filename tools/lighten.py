@@ -26,12 +26,13 @@ IMAGE = re.compile(r'<img\b(?![^>]*\bwidth=)(?=[^>]*?\bsrc="(?P<path>[^"]+\.svg)
 SVG = re.compile(r'<svg\b[^>]*? width="(?P<w>[\d.]+)pt" height="(?P<h>[\d.]+)pt"')
 METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 
-# Icons are in the pages already, and there are no tabs.
-NOT_NEEDED = ("fontawesome.js", "design-tabs.js")
+# Icons are in the pages already, there are no tabs, folds are HTML's own, and so is our search.
+NOT_NEEDED = ("fontawesome.js", "design-tabs.js", "togglebutton.js")
+NOT_NEEDED += ("searchtools.js", "language_data.js", "searchindex.js")
 # A few bytes, which scripts inside the page need before all others.
 OPTIONS = "documentation_options.js"
 # For the page that searches, no other.
-SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")
+SEARCH = ("search-index.js", "search.js")
 STYLE, CODE = "_static/book.css", "_static/book.js"
 # In CSS pixels. The first pictures of a page are asked for at once.
 POINT, EAGER = 4 / 3, 1
