@@ -149,8 +149,9 @@ def _sheets(site: Path, name: str) -> dict[str, str]:
 
 
 def _delete_unused(site: Path, pages: Iterable[Path]) -> None:
-    """What no page, style sheet or script names any more; and the copies of the sources."""
+    """What no page, style sheet or script names any more; the copies of the sources; their index."""
     shutil.rmtree(site / "_sources", ignore_errors=True)
+    (site / "searchindex.js").unlink(missing_ok=True)
     kept = [*pages, site / STYLE, site / CODE]
     text = "".join(path.read_text("utf-8") for path in kept)
     for path in sorted((site / "_static").rglob("*"), reverse=True):

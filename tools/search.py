@@ -21,7 +21,8 @@ VOID = {"img", "link", "meta", "br", "hr", "input", "source", "wbr", "col"}
 # Of a formula its drawing, not its source; no marks that are there for the mouse.
 SILENT_TAGS = {"script", "style", "svg", "button", "math"}
 SILENT_CLASSES = {"headerlink", "katex-mathml", "tocdepth", "prev-next-area", "caption-number"}
-# Among the text of a term stands, in the margin, what Sphinx calls it.
+# What the theme has for its own search, and the script that leads the cursor there.
+THEIRS = re.compile(r'<div class="bd-search-container">.*?</script>', re.DOTALL)
 ARTICLE = re.compile(r'<article class="bd-article">.*?</article>', re.DOTALL)
 PAGE = """<article class="bd-article">
 <h1>Search</h1>
@@ -145,7 +146,6 @@ def write_search(site: Path, book: Book, pages: Iterable[str] | None = None) -> 
     data = json.dumps(index, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     (site / INDEX).write_text(f"window.bookSections = {data};\n", "utf-8")
     path = site / "search.html"
-    text = ARTICLE.sub(lambda _: PAGE, path.read_text("utf-8"))
+    text = THEIRS.sub(lambda _: PAGE, path.read_text("utf-8"), count=1)
     scripts = "".join(f'<script defer src="{name}"></script>\n' for name in (INDEX, SCRIPT))
     path.write_text(text.replace("</head>", f"{scripts}</head>", 1), "utf-8")
-    (site / "searchindex.js").unlink(missing_ok=True)

@@ -20,6 +20,7 @@ import yaml
 
 from tools.book import Book
 from tools.dependencies import NO_DATA
+from tools.frame import frame
 from tools.kernel import heartbeat
 from tools.lighten import lighten
 from tools.parts import parts
@@ -100,10 +101,16 @@ def build(profile: str) -> None:
         print(f"Sphinx could not build the site:\n{NOISE.sub('', done.stdout)}")
         sys.exit(1)
     html = staged / "_build/html"
-    write_front_page(html, Book())
-    write_search(html, Book())
-    lighten(html)
+    finish(html, Book())
     replace_site(html)
+
+
+def finish(site: Path, book: Book) -> None:
+    """Make what Sphinx wrote ready to be read."""
+    write_front_page(site, book)
+    write_search(site, book)
+    frame(site, book)
+    lighten(site)
 
 
 def write_front_page(site: Path, book: Book) -> None:

@@ -15,6 +15,8 @@ from sphinx.application import Sphinx
 UNIT = re.compile(r"(?<=\d) (?=%)")
 NUMBER = re.compile(r"[\d.,+\-−–±~≈<>≤≥∞×%†/()\[\]\s]+|inf|nan", re.IGNORECASE)
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
+# What a record says of how its network was trained.
+PROVENANCE = re.compile(r"\b(?:training )?(?:images|photographs)\b.*\bepochs\b.*\bseed", re.DOTALL)
 CODE = (nodes.FixedTextElement, nodes.literal, nodes.math, nodes.math_block, nodes.raw)
 
 
@@ -34,6 +36,9 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for term in doctree.findall(nodes.term):
         if HANGUL.search(term.astext()):
             term["classes"].append("language-ko")
+    for output in doctree.findall(is_output):
+        if PROVENANCE.search(output.astext()) and not any(output.findall(nodes.table)):
+            output["classes"].append("provenance")
     for box in list(doctree.findall(is_dropdown)):
         as_fold(box)
 
@@ -67,6 +72,10 @@ def mark_numeric(table: nodes.table) -> None:
                 row[column]["classes"].append("numeric")
 
 
+def is_output(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.container) and "cell_output" in node["classes"]
+
+
 def is_dropdown(node: nodes.Node) -> bool:
     return (
         isinstance(node, nodes.Element)
@@ -83,7 +92,7 @@ def as_fold(box: nodes.Element) -> None:
     inside = fold("", ids=box["ids"], classes=list(dict.fromkeys([*classes, "admonition", "fold"])))
     inside += fold_title("", "", *title.children)
     inside += rest
-    box.replace_self(inside)
+    box.parent.replace(box, inside)
 
 
 def visit_fold(self: Any, node: fold) -> None:
