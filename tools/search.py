@@ -17,6 +17,7 @@ from tools.book import Book
 INDEX = "_static/search-index.js"
 SCRIPT = "_static/search.js"
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
+BLOCKS = {"p", "li", "td", "th", "dd", "div", "pre", "figcaption", "summary"}
 VOID = {"img", "link", "meta", "br", "hr", "input", "source", "wbr", "col"}
 # Of a formula its drawing, not its source; no marks that are there for the mouse.
 SILENT_TAGS = {"script", "style", "svg", "button", "math"}
@@ -46,9 +47,11 @@ class Section:
         self.anchor = anchor
         self.title = title
         self.text = ""
+        self.code = ""
 
     def entry(self) -> list[str]:
-        return [self.anchor, _plain(self.title), _plain(self.text)]
+        """Code behind the text, from which an excerpt is rather taken."""
+        return [self.anchor, _plain(self.title), _plain(f"{self.text} {self.code}")]
 
 
 class Sections(HTMLParser):
@@ -82,8 +85,8 @@ class Sections(HTMLParser):
             self.heading += 1
         elif tag == "dt" and attributes.get("id"):
             self._begin_entry(attributes["id"], is_name="sig" in classes)
-        elif tag in {"p", "li", "td", "th", "dd", "div", "pre", "figcaption", "summary", "span"}:
-            self.handle_data("" if tag == "span" else " ")
+        elif tag in BLOCKS:
+            self.handle_data(" ")
 
     def _begin(self, anchor: str) -> None:
         self.part = Section(anchor)
@@ -119,6 +122,8 @@ class Sections(HTMLParser):
             return
         if self.heading:
             self.part.title += data
+        elif any(tag == "pre" for tag, _ in self.open):
+            self.part.code += data
         else:
             self.part.text += data
 
@@ -140,9 +145,7 @@ def write_search(site: Path, book: Book, pages: Iterable[str] | None = None) -> 
     for name in pages or book.pages:
         found = sections((site / f"{name}.html").read_text("utf-8"))
         if found:
-            number = book.pages.get(name)
-            title = f"{number}. {found[0][1]}" if number else found[0][1]
-            index.append([f"{name}.html", title, found])
+            index.append([f"{name}.html", found[0][1], found])
     data = json.dumps(index, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     (site / INDEX).write_text(f"window.bookSections = {data};\n", "utf-8")
     path = site / "search.html"

@@ -32,7 +32,7 @@ class Words(HTMLParser):
 
     def __init__(self, pages: Iterable[str]) -> None:
         super().__init__()
-        self.elements: set[str] = set()
+        self.elements = {"mark"}  # which the search makes
         self.names: set[str] = set()
         for page in pages:
             self.feed(page)

@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 
 # Between these and the number before them no line may break.
 UNIT = re.compile(r"(?<=\d) (?=%)")
-NUMBER = re.compile(r"[\d.,+\-−–±~≈<>≤≥∞×%†/()\[\]\s]+|inf|nan", re.IGNORECASE)
+NUMBER = re.compile(r"(?:[\d.,+\-−–±~≈<=>≤≥∞×%†/()\[\]\s]|to|inf|nan)+", re.IGNORECASE)
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # What a record says of how its network was trained.
 PROVENANCE = re.compile(r"\b(?:training )?(?:images|photographs)\b.*\bepochs\b.*\bseed", re.DOTALL)
