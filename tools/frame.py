@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from tools.book import Book
+from tools.feed import FEED
 
 HIDDEN = ".pst-js-only { display: none !important; }"
 # Without scripts no button opens the menu on a narrow screen: there a link shows it, above the page.
@@ -23,10 +24,16 @@ MENU = '<noscript><a class="menu-link" href="#pst-primary-sidebar">Menu</a></nos
 TITLE = re.compile(r"<h1>")
 
 
-def framed(text: str, chapter: str = "") -> str:
-    """The page, with its chapter's name, such as `Chapter 2`, for the style sheet to show."""
+def framed(text: str, chapter: str = "", feed: str = "") -> str:
+    """The page, with its chapter's name, such as `Chapter 2`, for the style sheet to show.
+
+    `feed` is the address of the feed of changes, if there is one.
+    """
     text = text.replace(HIDDEN, f"{HIDDEN}\n      {WITHOUT_SCRIPTS}", 1)
     text = text.replace(START, START + MENU, 1)
+    if feed:
+        link = f'<link rel="alternate" type="application/atom+xml" href="{feed}">'
+        text = text.replace("</head>", f"{link}\n</head>", 1)
     if chapter:
         text = TITLE.sub(f'<h1 data-chapter="{html.escape(chapter)}">', text)
     return text
@@ -36,8 +43,9 @@ def frame(site: Path, book: Book) -> None:
     """Rewrite the pages of a built site."""
     chapters = {site / f"{page}.html": number for page, number in book.pages.items()}
     name = book.config["sphinx"]["config"]["numfig_format"]["section"]
+    feed = f"{book.website}{FEED}" if (site / FEED).exists() else ""
     for path in site.rglob("*.html"):
         if "_static" not in path.parts:
             number = chapters.get(path)
             chapter = name % number if number else ""
-            path.write_text(framed(path.read_text("utf-8"), chapter), "utf-8")
+            path.write_text(framed(path.read_text("utf-8"), chapter, feed), "utf-8")

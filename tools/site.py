@@ -20,6 +20,7 @@ import yaml
 
 from tools.book import Book
 from tools.dependencies import NO_DATA
+from tools.feed import write_feed
 from tools.frame import frame
 from tools.kernel import heartbeat
 from tools.lighten import lighten
@@ -109,6 +110,7 @@ def finish(site: Path, book: Book) -> None:
     """Make what Sphinx wrote ready to be read."""
     write_front_page(site, book)
     write_search(site, book)
+    write_feed(site, book, Path(CHANGELOG))
     frame(site, book)
     lighten(site)
 
