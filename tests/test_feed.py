@@ -1,4 +1,4 @@
-"""The feed of changes holds the releases that have a date, and only where the site has an address."""
+"""The feed of changes holds the releases that have a date, where the site has an address."""
 
 from __future__ import annotations
 

@@ -159,8 +159,8 @@ def test_page_and_notebook_give_the_same_numbers(built: TinyBook, page: str, sen
 
 def test_a_solution_stands_on_its_own_page(built: TinyBook) -> None:
     page = built.read("build/html/notebooks/solutions/01-one.html")
-    assert 'Solution to<a class="reference internal" href="../01-one.html#ex-add">' in page
-    assert " Exercise 1.1 (Add)</a>" in page
+    assert "Solution to Exercise 1.1 (Add)</summary>" in page
+    assert 'Back to <a class="reference internal" href="../01-one.html#ex-add">' in page
     # The page asks; the notebook for Colab has a place for the answer, too.
     assert "Your answer" not in built.read("build/html/notebooks/01-one.html")
     assert "# Your answer" in built.read("notebooks/01-one.ipynb")

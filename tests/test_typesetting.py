@@ -13,10 +13,10 @@ TABLE = """
 network     ECE    interval    share      note
 ==========  =====  ==========  =========  =====
 LeNet-5     2.1    0.4 to 2.9  1 / 2      one
-ResNet-34   −7.0   5.2–7.7     –          2
-paper              –           0.5 %      –
+ResNet-34   M7.0   5.2D7.7     D          2
+paper              D           0.5 %      D
 ==========  =====  ==========  =========  =====
-"""
+""".replace("M", "\N{MINUS SIGN}").replace("D", "\N{EN DASH}")
 
 
 def numeric(source: str) -> list[list[bool]]:
@@ -54,3 +54,15 @@ def test_a_dropdown_becomes_a_fold_named_by_its_title() -> None:
     assert "dropdown" not in inside["classes"]
     assert [child.astext() for child in inside] == ["A hint", "Look."]
     assert next(tree.findall(is_dropdown), None) is None
+
+
+def test_a_link_in_the_title_of_a_fold_goes_inside() -> None:
+    tree = publish_doctree(
+        ".. admonition:: To `Two <http://x.org>`_\n   :class: dropdown\n\n   Look.\n"
+    )
+    as_fold(next(tree.findall(is_dropdown)))
+    title, back, _ = next(tree.findall(fold)).children
+    assert title.astext() == "To Two"
+    assert not list(title.findall(nodes.reference))
+    assert back.astext() == "Back to Two"
+    assert next(back.findall(nodes.reference))["refuri"] == "http://x.org"

@@ -15,7 +15,9 @@ from tools.book import Book
 FEED = "changes.xml"
 PAGE = "book/changes.html"
 NAMESPACE = "http://www.w3.org/2005/Atom"
-HEADING = re.compile(r"^## (?P<version>[^,\n]+)(?:, (?P<date>\d{1,2} \w+ \d{4}))?[ \t]*$", re.MULTILINE)
+HEADING = re.compile(
+    r"^## (?P<version>[^,\n]+)(?:, (?P<date>\d{1,2} \w+ \d{4}))?[ \t]*$", re.MULTILINE
+)
 
 
 def releases(changelog: str) -> list[tuple[str, datetime, str]]:
@@ -60,7 +62,9 @@ def write_feed(site: Path, book: Book, changelog: Path) -> None:
             (site / FEED).write_text(text, "utf-8")
 
 
-def _add(parent: ElementTree.Element, name: str, text: str | None = None, **attributes: str) -> ElementTree.Element:
+def _add(
+    parent: ElementTree.Element, name: str, text: str | None = None, **attributes: str
+) -> ElementTree.Element:
     child = ElementTree.SubElement(parent, name, attributes)
     child.text = text
     return child

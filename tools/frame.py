@@ -1,4 +1,4 @@
-"""What the theme's frame around an article lacks: the chapter's number, a menu without scripts."""
+"""What the theme's frame around an article lacks: a menu without scripts, the chapter's number."""
 
 from __future__ import annotations
 
@@ -21,6 +21,10 @@ WITHOUT_SCRIPTS = """.sidebar-toggle { display: none !important; }
       @media (min-width: 992px) { .menu-link { display: none; } }"""
 START = '<div class="header-article-items__start">'
 MENU = '<noscript><a class="menu-link" href="#pst-primary-sidebar">Menu</a></noscript>'
+# A name beside which more is to be seen; the button's own text says both.
+NAMED = re.compile(
+    r'(<button class="[^"]*\bsearch-button-field\b[^"]*") title="Search" aria-label="Search"'
+)
 TITLE = re.compile(r"<h1>")
 
 
@@ -31,6 +35,7 @@ def framed(text: str, chapter: str = "", feed: str = "") -> str:
     """
     text = text.replace(HIDDEN, f"{HIDDEN}\n      {WITHOUT_SCRIPTS}", 1)
     text = text.replace(START, START + MENU, 1)
+    text = NAMED.sub(r"\1", text)
     if feed:
         link = f'<link rel="alternate" type="application/atom+xml" href="{feed}">'
         text = text.replace("</head>", f"{link}\n</head>", 1)

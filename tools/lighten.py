@@ -27,8 +27,10 @@ SVG = re.compile(r'<svg\b[^>]*? width="(?P<w>[\d.]+)pt" height="(?P<h>[\d.]+)pt"
 METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 
 # Icons are in the pages already, there are no tabs, folds are HTML's own, and so is our search.
-NOT_NEEDED = ("fontawesome.js", "design-tabs.js", "togglebutton.js")
-NOT_NEEDED += ("searchtools.js", "language_data.js", "searchindex.js")
+NOT_NEEDED = (
+    *("fontawesome.js", "design-tabs.js", "togglebutton.js"),
+    *("searchtools.js", "language_data.js", "searchindex.js"),
+)
 # A few bytes, which scripts inside the page need before all others.
 OPTIONS = "documentation_options.js"
 # For the page that searches, no other.
@@ -149,7 +151,7 @@ def _sheets(site: Path, name: str) -> dict[str, str]:
 
 
 def _delete_unused(site: Path, pages: Iterable[Path]) -> None:
-    """What no page, style sheet or script names any more; the copies of the sources; their index."""
+    """What nothing names any more; the copies of the sources, and their index."""
     shutil.rmtree(site / "_sources", ignore_errors=True)
     (site / "searchindex.js").unlink(missing_ok=True)
     kept = [*pages, site / STYLE, site / CODE]

@@ -13,7 +13,11 @@ from sphinx.application import Sphinx
 
 # Between these and the number before them no line may break.
 UNIT = re.compile(r"(?<=\d) (?=%)")
-NUMBER = re.compile(r"(?:[\d.,+\-−–±~≈<=>≤≥∞×%†/()\[\]\s]|to|inf|nan)+", re.IGNORECASE)
+SIGNS = (
+    "\N{MINUS SIGN}\N{EN DASH}\N{PLUS-MINUS SIGN}\N{MULTIPLICATION SIGN}\N{ALMOST EQUAL TO}"
+    "\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{INFINITY}\N{DAGGER}"
+)
+NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]\s{SIGNS}]|to|inf|nan)+", re.IGNORECASE)
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # What a record says of how its network was trained.
 PROVENANCE = re.compile(r"\b(?:training )?(?:images|photographs)\b.*\bepochs\b.*\bseed", re.DOTALL)
@@ -59,9 +63,7 @@ def mark_numeric(table: nodes.table) -> None:
     rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
     body = {id(row) for part in table.findall(nodes.tbody) for row in part.findall(nodes.row)}
     below = [
-        cells
-        for row, cells in zip(table.findall(nodes.row), rows, strict=True)
-        if id(row) in body
+        cells for row, cells in zip(table.findall(nodes.row), rows, strict=True) if id(row) in body
     ]
     if len({len(cells) for cells in rows}) != 1:
         return  # cells that span others
@@ -86,8 +88,17 @@ def is_dropdown(node: nodes.Node) -> bool:
 
 
 def as_fold(box: nodes.Element) -> None:
-    """Put a fold in the place of an admonition that a script would fold."""
+    """Put a fold in the place of an admonition that a script would fold.
+
+    What opens it cannot be a link as well: links of its title go inside.
+    """
     title, *rest = box.children
+    links = list(title.findall(nodes.reference))
+    for link in links:
+        link.parent.replace(link, link.children)
+        link[:] = [nodes.Text(link.astext().strip())]
+    if links:
+        rest.insert(0, nodes.paragraph("", "", nodes.Text("Back to "), *links))
     classes = [name for name in box["classes"] if name != "dropdown"]
     inside = fold("", ids=box["ids"], classes=list(dict.fromkeys([*classes, "admonition", "fold"])))
     inside += fold_title("", "", *title.children)
