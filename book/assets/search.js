@@ -23,6 +23,7 @@
   const sections = window.bookSections.flatMap(([page, chapter, parts], order) =>
     parts.map(([anchor, title, text], place) => ({
       address: `${page}#${anchor}`, chapter, title, text, isWhole: place === 0,
+      isTerm: anchor.startsWith("term-"),
       order: order + place / 1000, inTitle: folded(title), inText: folded(text),
     })),
   );
@@ -41,7 +42,9 @@
         times += text;
         if (!title && !text) { all = false; break; }
       }
-      if (all) found.push({ section, titles, times, exact: section.inTitle.split(" · ").includes(words.join(" ")) });
+      // What is called just so comes first: the word of the glossary, then all else.
+      const same = section.inTitle.split(" · ").includes(words.join(" "));
+      if (all) found.push({ section, titles, times, exact: same && 1 + section.isTerm });
     }
     found.sort((a, b) =>
       b.exact - a.exact || b.titles - a.titles || Math.min(b.times, 9) - Math.min(a.times, 9) ||
