@@ -10,7 +10,7 @@ from tools.book import Book
 from tools.feed import FEED
 
 HIDDEN = ".pst-js-only { display: none !important; }"
-# Without scripts no button opens the menu on a narrow screen: there a link shows it, above the page.
+# Without scripts no button opens the menu on a narrow screen: a link shows it above the page.
 WITHOUT_SCRIPTS = """.sidebar-toggle { display: none !important; }
       @media (max-width: 991.98px) {
         .bd-container__inner { flex-direction: column; }
