@@ -26,10 +26,11 @@ IMAGE = re.compile(r'<img\b(?![^>]*\bwidth=)(?=[^>]*?\bsrc="(?P<path>[^"]+\.svg)
 SVG = re.compile(r'<svg\b[^>]*? width="(?P<w>[\d.]+)pt" height="(?P<h>[\d.]+)pt"')
 METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 
-# Icons are in the pages already, there are no tabs, folds are HTML's own, and so is our search.
+# Icons are in the pages already, there are no tabs, folds are HTML's own, and the search is ours.
 NOT_NEEDED = (
     *("fontawesome.js", "design-tabs.js", "togglebutton.js"),
     *("searchtools.js", "language_data.js", "searchindex.js"),
+    *("doctools.js", "sphinx_highlight.js"),
 )
 # A few bytes, which scripts inside the page need before all others.
 OPTIONS = "documentation_options.js"

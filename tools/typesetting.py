@@ -13,6 +13,7 @@ from sphinx.application import Sphinx
 
 # Between these and the number before them no line may break.
 UNIT = re.compile(r"(?<=\d) (?=%)")
+EMPTY_HEAD = re.compile(r"<th([^>]*)>(?:<p></p>)?</th>")
 SIGNS = (
     "\N{MINUS SIGN}\N{EN DASH}\N{PLUS-MINUS SIGN}\N{MULTIPLICATION SIGN}\N{ALMOST EQUAL TO}"
     "\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{INFINITY}\N{DAGGER}"
@@ -122,12 +123,13 @@ def depart_fold_title(self: Any, node: fold_title) -> None:
     self.body.append("</summary>\n")
 
 
-def name_folds(
+def for_screen_readers(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """A fold of code is called what it shows, which MyST-NB hides from screen readers."""
+    """A fold of code is called what it shows, which MyST-NB hides; an empty cell heads nothing."""
     if "body" in context:
-        context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
+        body = context["body"].replace(' aria-label="Toggle hidden content"', "")
+        context["body"] = EMPTY_HEAD.sub(r"<td\1></td>", body)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -135,5 +137,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(fold_title, html=(visit_fold_title, depart_fold_title))
     # After what other extensions do to a finished tree.
     app.connect("doctree-resolved", set_page, priority=900)
-    app.connect("html-page-context", name_folds)
+    app.connect("html-page-context", for_screen_readers)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
