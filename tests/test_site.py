@@ -355,6 +355,25 @@ def test_what_is_too_wide_for_a_phone_says_that_it_scrolls(
     assert max(moved, default=0) < 2
 
 
+def test_on_a_phone_a_finger_finds_each_button_and_no_hint_stays(
+    browser: Any, address: str
+) -> None:
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    tab = context.new_page()
+    tab.goto(f"{address}{BOOK.chapters[1]}.html", wait_until="load")
+    sizes = tab.evaluate(
+        """() => [...document.querySelectorAll(".bd-main button")]
+            .map(one => one.getBoundingClientRect())
+            .filter(box => box.width).map(box => Math.min(box.width, box.height))"""
+    )
+    assert len(sizes) > 10
+    assert min(sizes) >= 24
+    tab.locator("button.theme-switch-button").tap()
+    tab.wait_for_timeout(500)
+    assert tab.locator(".tooltip:visible").count() == 0
+    context.close()
+
+
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_in_the_browser(name: str, scheme: str, browser: Any, address: str) -> None:
