@@ -12,7 +12,7 @@ TABLE = """
 ==========  =====  ==========  =========  =====
 network     ECE    interval    share      note
 ==========  =====  ==========  =========  =====
-LeNet-5     2.1    0.4 to 2.9  1 / 2      one
+LeNet-5     2.1    0.4 to 2.9  12 ms      one
 ResNet-34   M7.0   5.2D7.7     D          2
 paper              D           0.5 %      D
 ==========  =====  ==========  =========  =====
@@ -36,11 +36,13 @@ def test_a_table_with_a_cell_across_columns_stays() -> None:
 
 
 def test_no_line_breaks_before_per_cent_but_code_stays() -> None:
-    tree = publish_doctree("It is 90 % of *5 %*, ``90 % 2``, a % b.\n\n::\n\n  7 % 2\n")
+    tree = publish_doctree(
+        "It is 90 % of *5 %*, ``90 % 2``, a % b, 4 s, 4 sets.\n\n::\n\n  7 % 2\n"
+    )
     for text in list(tree.findall(nodes.Text)):
         keep_units(text)
     said = tree.astext()
-    assert f"It is 90{SPACE}% of 5{SPACE}%, 90 % 2, a % b." in said
+    assert f"It is 90{SPACE}% of 5{SPACE}%, 90 % 2, a % b, 4{SPACE}s, 4 sets." in said
     assert "7 % 2" in said
 
 

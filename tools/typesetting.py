@@ -12,13 +12,14 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 # Between these and the number before them no line may break.
-UNIT = re.compile(r"(?<=\d) (?=%)")
+UNITS = "ms|s|min|kB|MB|GB"
+UNIT = re.compile(rf"(?<=\d) (?=%|(?:{UNITS})\b)")
 EMPTY_HEAD = re.compile(r"<th([^>]*)>(?:<p></p>)?</th>")
 SIGNS = (
     "\N{MINUS SIGN}\N{EN DASH}\N{PLUS-MINUS SIGN}\N{MULTIPLICATION SIGN}\N{ALMOST EQUAL TO}"
     "\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{INFINITY}\N{DAGGER}"
 )
-NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]\s{SIGNS}]|to|inf|nan)+", re.IGNORECASE)
+NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]\s{SIGNS}]|to|inf|nan|{UNITS})+", re.IGNORECASE)
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # What a record says of how its network was trained.
 PROVENANCE = re.compile(r"\b(?:training )?(?:images|photographs)\b.*\bepochs\b.*\bseed", re.DOTALL)
@@ -49,7 +50,7 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def keep_units(text: nodes.Text) -> None:
-    """A no-break space before per cent, except in code and formulas."""
+    """A no-break space before per cent and other units, except in code and formulas."""
     above = text.parent
     while above is not None:
         if isinstance(above, CODE):
