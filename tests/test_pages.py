@@ -1,5 +1,6 @@
 """The pages that are no notebooks: their code is run here, since no notebook runs it."""
 
+import importlib.util
 import re
 import subprocess
 import sys
@@ -36,3 +37,16 @@ def test_the_readme_is_short_and_names_every_chapter():
     chapters = [page for page, number in Book().pages.items() if number]
     titles = [f"{n}. [{Book().title(page)}]({page}.ipynb)" for n, page in enumerate(chapters, 1)]
     assert re.findall(r"^\d+\. \[.*\]\(.*\)$", readme, re.MULTILINE) == titles
+
+
+def test_the_two_tables_of_the_course_agree_on_how_long_a_chapter_takes():
+    """One is typed on the front page, the other counted for teachers, in steps of five minutes."""
+    spec = importlib.util.spec_from_file_location("syllabus", "book/tables/syllabus.py")
+    syllabus = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(syllabus)
+    book = Book()
+    row = re.compile(r"^\| \{doc\}`/(\S+)` \|.*?\| (\d+)\N{NO-BREAK SPACE}min", re.MULTILINE)
+    told = {page: int(minutes) for page, minutes in row.findall(Path("book/intro.md").read_text())}
+    counted = {page: syllabus.read(book.source(page))[0] for page in told}
+    assert told.keys() == {page for page in book.chapters if "/solutions/" not in page}
+    assert max(abs(told[page] - counted[page]) for page in told) <= 5
