@@ -89,7 +89,7 @@ class TinyBook:
 
 # Beside its pages: a library, which chapter 1 imports, and a script that makes a table.
 FILES = {
-    "calib_utils/__init__.py": "import calib_utils.used\n",
+    "calib_utils/__init__.py": 'import calib_utils.used\n\n__version__ = "0.1.0"\n',
     "calib_utils/used.py": "",
     "calib_utils/unused.py": "",
     "benchmarks/tables.py": """\
@@ -200,9 +200,9 @@ def test_prose_reruns_its_chapter_alone(built: TinyBook) -> None:
 
 
 def test_the_library_reruns_the_chapters_that_use_it(built: TinyBook) -> None:
-    # The page on calib_utils.tiny is made from its docstrings.
-    assert built.waiting_for("calib_utils/__init__.py") == {*ONE, "site"}
-    assert built.waiting_for("calib_utils/used.py") == {*ONE, "site"}
+    # The page on calib_utils.tiny is made from its docstrings; a notebook names the version.
+    assert built.waiting_for("calib_utils/__init__.py") == {*ONE, "notebooks", "site"}
+    assert built.waiting_for("calib_utils/used.py") == {*ONE, "notebooks", "site"}
     assert built.waiting_for("calib_utils/tiny.py") == {"site"}
     assert built.waiting_for("calib_utils/unused.py") == set()
     assert built.waiting_for("requirements.lock") == {
@@ -222,7 +222,7 @@ def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook)
     unfinished.write_bytes(b"da")
     assert built.waiting() == set()
     record.write_bytes(b"data")
-    assert built.waiting() == {*ONE, "site"}
+    assert built.waiting() == {*ONE, "notebooks", "site"}
     shutil.rmtree(record.parent)
     assert built.waiting_for("benchmarks/results/some.json") == {TABLES}
     assert built.waiting() == set()
