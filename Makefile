@@ -6,6 +6,8 @@ UV_VERSION := 0.13.8
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# What needs the built book.
+SITE_TESTS := tests/test_site.py tests/test_site_play.py
 
 .DEFAULT_GOAL := help
 .PHONY: help book notebooks test test-colab lint format lock clean
@@ -23,9 +25,9 @@ notebooks: $(INSTALLED) ## Run the chapters and store their outputs anew (CHAPTE
 # Torch on one thread, since two tests run at a time; the site is tested once it is built.
 test: export OMP_NUM_THREADS := 1
 test: $(INSTALLED) ## Run every test: the code, the notebooks, the built site
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --ignore=tests/test_site.py
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(SITE_TESTS:%=--ignore=%)
 	@$(MAKE) --no-print-directory book
-	$(BIN)/python -m pytest tests/test_site.py
+	$(BIN)/python -m pytest $(SITE_TESTS)
 
 # From the wheel, with Colab's Python and versions: some 5 GB, and as long as the chapters take.
 test-colab: $(INSTALLED) ## Run every notebook as Colab would (CHAPTER=ece-and-mce for one)

@@ -89,7 +89,7 @@ class TinyBook:
 
 # Beside its pages: a library, which chapter 1 imports, and a script that makes a table.
 FILES = {
-    "calib_utils/__init__.py": 'import calib_utils.used\n\n__version__ = "0.1.0"\n',
+    "calib_utils/__init__.py": 'import calib_utils.used\n__version__ = "0"\n',
     "calib_utils/used.py": "",
     "calib_utils/unused.py": "",
     "benchmarks/tables.py": """\
@@ -239,6 +239,7 @@ def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook)
         ("book.py", {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks", "site"}),
         ("colab.py", {"notebooks"}),
         ("parts.py", {"site"}),
+        ("play.py", {"site"}),
         ("sphinx_extension.py", {"site"}),
     ],
 )

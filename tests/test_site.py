@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import functools
 import gzip
-import http.server
 import json
 import os
 import re
-import shutil
-import threading
-from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -28,13 +24,6 @@ PAGES += [
     f"{name}.html" for name in ("search", "genindex", "prf-prf", "py-modindex", "404", "index")
 ]
 
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-BROWSER_OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-]
 # What axe-core finds in the theme itself, on every page of every book made with it.
 KNOWN_OF_THE_THEME = {"region"}
 SILENT = {"script", "style", "pre", "code", "annotation", "title"}
@@ -136,35 +125,6 @@ def test_a_colab_button_only_with_an_address(chapter: str) -> None:
         assert button in page(f"{chapter}.html").links
     else:
         assert "colab.research.google.com" not in page(f"{chapter}.html").text
-
-
-@pytest.fixture(scope="session")
-def address() -> Iterator[str]:
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    handler = functools.partial(Quiet, directory=SITE)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
-
-
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if executable is None:
-        message = f"no browser: install one of {', '.join(BROWSERS)}"
-        if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=executable, args=BROWSER_OPTIONS)
-        yield browser
-        browser.close()
 
 
 # In bytes, packed as a server sends them, and in requests: what comes before a reader scrolls.

@@ -29,6 +29,8 @@ def sheet(css: str, page: str = PAGE, path: str = "_static/a.css") -> str:
         (".tooltip.show { margin: 0 !important }", ".tooltip.show{margin:0!important}"),
         ("@media print { p { margin: 0 } }", "@media print{p{margin:0}}"),
         ("@media print { table { margin: 0 } }", ""),
+        ("@container (width > 9px) { p { margin: 0 } }", "@container (width > 9px){p{margin:0}}"),
+        ("@container (width > 9px) { table { margin: 0 } }", ""),
         ("p { --a: 1; --b: 2; margin: var(--a) }", "p{--a:1;margin:var(--a)}"),
         # One that only an unused one reads goes with it.
         ("p { --a: 1; --b: var(--a); margin: 0 }", "p{margin:0}"),

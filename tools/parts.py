@@ -1,4 +1,4 @@
-"""The generated parts of pages that are no notebooks: pictures and tables.
+"""The generated parts of pages: pictures, figures to play with, tables.
 
 Each is made by `python SCRIPT TARGET` under `build/`, and shown from the same place under `book/`.
 """
@@ -10,6 +10,7 @@ from pathlib import Path
 # The scripts, and what each makes; `{}` is the script's name.
 PARTS = {
     "book/figures/*.py": "figures/{}.svg",
+    "book/play/*.py": "play/{}.json",
     "book/tables/*.py": "tables/{}.md",
     "benchmarks/tables.py": "tables/benchmarks.md",
 }

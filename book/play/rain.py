@@ -1,0 +1,95 @@
+"""Push a forecast of rain to be bold or timid: `python book/play/rain.py TARGET`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from calib_utils.metrics import accuracy
+from tools.play import Json, axis, curve, lines, number, play, slider, table, write
+
+POWERS = np.arange(2, 31) / 10
+N_DAYS = 10_000
+WORDS = "{:.0f}\N{NO-BREAK SPACE}%"
+
+
+def days() -> tuple[np.ndarray, np.ndarray]:
+    """The chance of rain on each day, and whether it rained: those of the first chapter."""
+    rng = np.random.default_rng(seed=0)
+    chance = rng.integers(1, 10, size=N_DAYS) / 10
+    return chance, rng.random(N_DAYS) < chance
+
+
+def push(p: np.ndarray, power: float) -> np.ndarray:
+    """Away from one half with a power above 1, towards it with one below."""
+    return p**power / (p**power + (1 - p) ** power)
+
+
+def rain() -> Json:
+    """What the forecaster says against how often it rains."""
+    chance, rained = days()
+    labels = rained.astype(int)
+    chances, group = np.unique(chance, return_inverse=True)
+    counts = np.bincount(group)
+    often = np.bincount(group, rained) / counts
+    said = [push(chances, power) for power in POWERS]
+    gaps = [float(counts @ np.abs(one - often) / N_DAYS) for one in said]
+    sharp = [float(push(chance, power).std()) for power in POWERS]
+    right = [accuracy(push(chance, power), labels) for power in POWERS]
+    sure = [float(np.maximum(one, 1 - one)[group].mean()) for one in said]
+    known = {"timid": 0.5, "honest": 1, "bold": 2}
+    marks = {list(POWERS).index(power): f"{who}: {power:.1f}" for who, power in known.items()}
+    shares = [(share, str(share)) for share in (0, 0.2, 0.4, 0.6, 0.8, 1)]
+    across = [(p, str(p)) for p in (0.5, 1, 1.5, 2, 2.5, 3)]
+    places = [(1, "honest")]
+    unit = axis(0, 1, shares, "forecast")
+    return play(
+        ["fig-three-forecasters"],
+        "Bold or timid",
+        "What a forecaster says, and how often it rained, as a power pushes the forecasts away "
+        "from 50\N{NO-BREAK SPACE}% or towards it. On the dashed diagonal the two are equal.",
+        "How often it rained against the forecast, with the diagonal. With a power above 1 the "
+        "curve is flatter than the diagonal, with one below 1 it is steeper. Beside it the mean "
+        "gap, lowest at a power of 1, and the sharpness, which grows with the power.",
+        [slider("Power", [f"{p:.1f}" for p in POWERS], list(POWERS).index(2), marks)],
+        [
+            number("right", [WORDS.format(100 * share) for share in right], [0]),
+            number("sure", [WORDS.format(100 * share) for share in sure], [0]),
+            number("mean gap", [f"{gap:.3f}" for gap in gaps], [0]),
+            number("sharpness", [f"{one:.2f}" for one in sharp], [0]),
+        ],
+        [
+            lines(
+                "How often it rained",
+                unit,
+                axis(0, 1, shares),
+                [
+                    curve([0, 1], table([[0, 1]]), "calibrated", "c"),
+                    curve(table(said, [0]), table([often]), "", "a", dots="o+"),
+                ],
+                height=330,
+            ),
+            lines(
+                "Mean gap",
+                axis(0.2, 3, across),
+                axis(0, 0.25, [(0, "0"), (0.1, "0.1"), (0.2, "0.2")]),
+                [curve(POWERS, table([gaps]), "", "a", moves=True)],
+                at=0,
+                marks=places,
+            ),
+            lines(
+                "Sharpness",
+                axis(0.2, 3, across, "power"),
+                axis(0, 0.45, [(0, "0"), (0.2, "0.2"), (0.4, "0.4")]),
+                [curve(POWERS, table([sharp]), "", "a", moves=True)],
+                at=0,
+                marks=places,
+            ),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), [rain()])

@@ -1,0 +1,133 @@
+"""Turn the temperature of ResNet-34: `python book/play/temperature.py TARGET`.
+
+Twice: on the test photographs, for the first page and the lab, and on the validation photographs,
+on which the chapter on the ECE looks for the temperature.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from calib_utils.metrics import (
+    accuracy,
+    calibration_error_floor,
+    expected_calibration_error,
+    negative_log_likelihood,
+    reliability_bins,
+    top_label,
+)
+from calib_utils.recalibration import TemperatureScaling
+from calib_utils.records import PredictionRecord, load_record
+from tools.play import Json, axis, curve, diagram, frame, lines, number, play, slider, table, write
+
+NETWORK = "resnet34-cifar100"
+TEMPERATURES = np.linspace(0.5, 2.5, 101)
+FEW = 100  # a bar of fewer answers is mostly chance
+
+
+def stops(fitted: float) -> np.ndarray:
+    """The temperatures of the slider, the fitted one among them."""
+    return np.sort(np.append(TEMPERATURES, fitted))
+
+
+def turned(record: PredictionRecord, T: float) -> np.ndarray:
+    """The record's probabilities at temperature T."""
+    return TemperatureScaling(temperature=T).predict_proba(record.logits)
+
+
+def printed(probs: np.ndarray, record: PredictionRecord, T: float) -> list[str]:
+    """Mean confidence, accuracy, ECE and NLL, as the figure says them."""
+    shares = (
+        probs.max(axis=1).mean(),
+        accuracy(probs, record.labels),
+        expected_calibration_error(probs, record.labels),
+    )
+    nll = negative_log_likelihood(record.logits / T, record.labels)
+    return [*(f"{100 * share:.1f}\N{NO-BREAK SPACE}%" for share in shares), f"{nll:.3f}"]
+
+
+def temperature(
+    record: PredictionRecord, fitted: float, figures: list[str], photographs: str
+) -> Json:
+    """The play on one set of photographs."""
+    at = stops(fitted)
+    probs = [turned(record, T) for T in at]
+    eces = [100 * expected_calibration_error(p, record.labels) for p in probs]
+    floors = [100 * calibration_error_floor(p).mean for p in probs]
+    nlls = [negative_log_likelihood(record.logits / T, record.labels) for T in at]
+    columns = zip(*(printed(p, record, T) for p, T in zip(probs, at, strict=True)), strict=True)
+    names = ["mean confidence", "accuracy", "ECE", "NLL"]
+    plain, best = (int(np.abs(at - T).argmin()) for T in (1, fitted))
+    marks = [(1, "T = 1"), (fitted, f"T = {fitted:.2f}")]
+    across = [(T, f"{T:.1f}") for T in (0.5, 1, 1.5, 2, 2.5)]
+    highest = max(eces) * 1.05
+    low, high = min(nlls), max(nlls)
+    pad = 0.07 * (high - low)
+    return play(
+        figures,
+        f"ResNet-34, {len(record.labels):,} {photographs} photographs",
+        f"How sure ResNet-34 is, and how often it is right, on the {photographs} photographs of "
+        "CIFAR-100. Turn its temperature: the bars and their gaps move, and the accuracy of all "
+        "answers stands still. A hatched piece is the gap between accuracy and confidence, the "
+        f"strip counts the answers of each bar, and pale bars have fewer than {FEW}. The fitted "
+        "temperature has the lowest NLL on the validation photographs.",
+        "Reliability diagram of ResNet-34 at the chosen temperature, with a strip of counts "
+        "above it. Beside it the ECE, with its floor, and the NLL against the temperature, each "
+        "one valley, with a dot at the chosen temperature. Well below the fitted temperature the "
+        "bars end under the diagonal, well above it they rise over it.",
+        [
+            slider(
+                "Temperature T",
+                [f"{T:.2f}" for T in at],
+                plain,
+                {plain: "as trained: 1.00", best: f"fitted: {fitted:.2f}"},
+            )
+        ],
+        [number(name, of, [0]) for name, of in zip(names, columns, strict=True)],
+        [
+            diagram(
+                table((frame(reliability_bins(*top_label(p, record.labels))) for p in probs), [0]),
+                few=FEW,
+            ),
+            lines(
+                "ECE in %",
+                axis(0.5, 2.5, across),
+                axis(0, highest, [(y, str(y)) for y in range(0, int(highest) + 1, 10)]),
+                [
+                    curve(at, table([floors]), "if calibrated", "c", digits=2),
+                    curve(at, table([eces]), "", "a", digits=2, moves=True),
+                ],
+                at=0,
+                marks=marks,
+            ),
+            lines(
+                "NLL",
+                axis(0.5, 2.5, across, "temperature T"),
+                axis(
+                    low - pad, high + pad, [(y, f"{y:.1f}") for y in (1.6, 1.8, 2, 2.2, 2.4, 2.6)]
+                ),
+                [curve(at, table([nlls]), "", "a", digits=3, moves=True)],
+                at=0,
+                marks=[(T, "") for T, _ in marks],
+            ),
+        ],
+    )
+
+
+def main(target: Path) -> None:
+    held_out, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
+    fitted = TemperatureScaling().fit(held_out.logits, held_out.labels).temperature_
+    write(
+        target,
+        [
+            temperature(test, fitted, ["fig-overview", "fig-ece-against-temperature"], "test"),
+            temperature(held_out, fitted, ["fig-nll-and-ece-against-temperature"], "validation"),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,204 @@
+"""What figures to play with must show, computed anew and without their scripts.
+
+Each function gives, for every setting of the figure's controls, the printed numbers and, where it
+has a reliability diagram, its bins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+
+from calib_utils.metrics import (
+    ReliabilityBins,
+    accuracy,
+    calibration_error_floor,
+    expected_calibration_error,
+    maximum_calibration_error,
+    negative_log_likelihood,
+    reliability_bins,
+    top_label,
+)
+from calib_utils.recalibration import TemperatureScaling
+from calib_utils.records import load_grid, load_record
+
+Frames = Iterator[tuple[tuple[int, ...], list[str], ReliabilityBins | None]]
+RESNET, LENET = "resnet34-cifar100", "lenet5-cifar100"
+
+
+def percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f}\xa0%"
+
+
+def fitted_temperature() -> float:
+    held_out = load_record(RESNET, "validation")
+
+    def nll(T: float) -> float:
+        return negative_log_likelihood(held_out.logits / T, held_out.labels)
+
+    found = minimize_scalar(nll, bounds=(1, 1.5), method="bounded", options={"xatol": 1e-9})
+    return float(found.x)
+
+
+def turned(split: str) -> Frames:
+    record = load_record(RESNET, split)
+    temperatures = sorted([*(round(0.5 + 0.02 * k, 2) for k in range(101)), fitted_temperature()])
+    for stop, T in enumerate(temperatures):
+        probs = TemperatureScaling(temperature=T).predict_proba(record.logits)
+        numbers = [
+            percent(probs.max(axis=1).mean()),
+            percent(accuracy(record.logits, record.labels)),
+            percent(expected_calibration_error(probs, record.labels)),
+            f"{negative_log_likelihood(record.logits / T, record.labels):.3f}",
+        ]
+        yield (stop,), numbers, reliability_bins(*top_label(probs, record.labels))
+
+
+def other_bins() -> Frames:
+    stops = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100]
+    for i, name in enumerate([RESNET, LENET]):
+        record = load_record(name, "test")
+        probs = softmax(record.logits, axis=1)
+        for (j, kind), (k, m) in product(enumerate(["uniform", "quantile"]), enumerate(stops)):
+            bins = reliability_bins(*top_label(probs, record.labels), m, kind)
+            numbers = [
+                percent(expected_calibration_error(probs, record.labels, m, kind)),
+                percent(calibration_error_floor(probs, m, strategy=kind).mean),
+                percent(maximum_calibration_error(probs, record.labels, m, kind)),
+                str(int(((bins.counts > 0) & (bins.counts < 100)).sum())),
+            ]
+            yield (i, j, k), numbers, bins
+
+
+def draws() -> Frames:
+    record, T = load_record(RESNET, "test"), fitted_temperature()
+    said = softmax(record.logits / T, axis=1).max(axis=1).astype(float)
+    rng = np.random.default_rng(seed=0)
+    said = rng.permutation(said)
+    for i, n in enumerate([100, 200, 500, 1000, 2000, 5000, 10_000]):
+        answers = said[:n]
+        bins = [reliability_bins(answers, rng.random(n) < answers) for _ in range(20)]
+        eces = [np.nansum(one.counts * np.abs(one.confidence - one.accuracy)) / n for one in bins]
+        floor = calibration_error_floor(answers).mean
+        for j in range(20):
+            shares = eces[j], floor, min(eces), max(eces)
+            yield (i, j), [percent(share) for share in shares], bins[j]
+
+
+def rain() -> Frames:
+    rng = np.random.default_rng(seed=0)
+    chance = rng.integers(1, 10, size=10_000) / 10
+    rained = rng.random(10_000) < chance
+    for stop in range(29):
+        power = (stop + 2) / 10
+        said = chance**power / (chance**power + (1 - chance) ** power)
+        gap = sum((said == p).sum() * abs(p - rained[said == p].mean()) for p in np.unique(said))
+        numbers = [
+            percent(((said > 0.5) == rained).mean(), 0),
+            percent(np.maximum(said, 1 - said).mean(), 0),
+            f"{gap / 10_000:.3f}",
+            f"{said.std():.2f}",
+        ]
+        yield (stop,), numbers, None
+
+
+def museum() -> Frames:
+    record, T = load_record(RESNET, "test"), fitted_temperature()
+    probs = [softmax(record.logits / t, axis=1) for t in (1, T)]
+    correct = probs[0].argmax(axis=1) == record.labels
+    for (i, price), j in product(enumerate([2, 3, 5, 10, 20]), range(51)):
+        each, whole = [], []
+        for p in probs:
+            said = p.max(axis=1)
+            trusted = said > (50 + j) / 100
+            cost = np.where(trusted, price * ~correct, 1)
+            promised = price * (1 - said[trusted])
+            none = not trusted.any()
+            each.append("none" if none else f"{promised.mean():.2f}, {cost[trusted].mean():.2f}")
+            whole.append(f"{cost.sum():,}")
+        yield (i, j), [*each, *whole], None
+
+
+def maps() -> Frames:
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+    from sklearn.naive_bayes import BernoulliNB
+
+    from calib_utils import recalibration as r
+
+    images, digits = load_digits(return_X_y=True)
+
+    def split(x: Any, y: Any, size: float) -> Any:
+        return train_test_split(x, y, train_size=size, stratify=y, random_state=0)
+
+    train, rest, of_train, of_rest = split(images, digits % 2, 0.4)
+    fit, test, of_fit, of_test = split(rest, of_rest, 1 / 3)
+    model = BernoulliNB(binarize=8).fit(train, of_train)
+
+    def log_odds(x: Any) -> np.ndarray:
+        log_probs = model.predict_log_proba(x)
+        return log_probs[:, 1] - log_probs[:, 0]
+
+    methods = [
+        r.PlattScaling(),
+        r.PlattScaling(smooth_targets=True),
+        r.BetaCalibration(),
+        r.IsotonicRegression(),
+        r.HistogramBinning(10),
+        r.HistogramBinning(10, "quantile"),
+        r.BayesianBinningIntoQuantiles(),
+        r.TemperatureScaling(temperature=1),
+    ]
+    sizes = [10, 15, 20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 240, 280, 320, 359]
+
+    def scores(probs: np.ndarray) -> tuple[str, str]:
+        brier = 2 * np.mean((probs - of_test) ** 2)
+        return f"{brier:.3f}", percent(expected_calibration_error(probs, of_test, 10))
+
+    as_it_is = scores(model.predict_proba(test)[:, 1])
+    for (i, method), (j, n) in product(enumerate(methods), enumerate(sizes)):
+        method.fit(log_odds(fit)[:n], of_fit[:n])
+        found = scores(method.predict_proba(log_odds(test)))
+        yield (i, j), [found[0], as_it_is[0], found[1], as_it_is[1]], None
+
+
+def networks(grid: str) -> Frames:
+    runs = sorted(
+        load_grid(grid, "cpu"), key=lambda run: (run.network["name"], run.value, run.seed)
+    )
+    kinds, values = (
+        sorted(set(of))
+        for of in ([run.network["name"] for run in runs], [run.value for run in runs])
+    )
+    for run in runs:
+        setting = [kinds.index(run.network["name"])] if len(kinds) > 1 else []
+        labels = run.correct.astype(int)
+        numbers = [
+            percent(1 - run.correct.mean()),
+            percent(expected_calibration_error(run.confidences, labels)),
+            f"{run.nll:.2f}",
+            f"{run.temperature:.2f}",
+        ]
+        bins = reliability_bins(run.confidences, run.correct)
+        yield (*setting, values.index(run.value), run.seed), numbers, bins
+
+
+ANEW: dict[str, Callable[[], Frames]] = {
+    "fig-overview": lambda: turned("test"),
+    "fig-ece-against-temperature": lambda: turned("test"),
+    "fig-nll-and-ece-against-temperature": lambda: turned("validation"),
+    "fig-number-of-bins": other_bins,
+    "fig-calibrated-eces": draws,
+    "fig-three-forecasters": rain,
+    "fig-all-maps": maps,
+    "fig-museum": museum,
+    "fig-depth": lambda: networks("depth"),
+    "fig-width": lambda: networks("width"),
+    "fig-batch-norm": lambda: networks("batch-norm"),
+    "fig-weight-decay": lambda: networks("weight-decay"),
+}

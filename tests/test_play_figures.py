@@ -1,0 +1,148 @@
+"""Figures to play with, as data and as text of a page; tests/test_site_play.py drives them."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from play_anew import ANEW
+
+from calib_utils.metrics import reliability_bins
+from tools import play
+from tools.book import Book
+from tools.parts import parts
+
+ROOT = Path(__file__).parents[1]
+SCRIPTS = sorted((ROOT / "book/play").glob("*.py"))
+
+
+@pytest.fixture(scope="module")
+def plays(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """What the scripts write."""
+    folder = tmp_path_factory.mktemp("play")
+    with pytest.MonkeyPatch.context() as patch:
+        for script in SCRIPTS:
+            patch.setattr("sys.argv", [str(script), str(folder / f"{script.stem}.json")])
+            runpy.run_path(str(script), run_name="__main__")
+    return play.plays_in(folder)
+
+
+def entry(table: Any, controls: Any, setting: tuple[int, ...]) -> Any:
+    """The entry of a table: the last control runs fastest."""
+    sizes = [len(controls[c]["stops"]) for c in table["by"]]
+    chosen = tuple(setting[c] for c in table["by"])
+    return table["of"][int(np.ravel_multi_index(chosen, sizes)) if sizes else 0]
+
+
+@pytest.mark.parametrize("figure", ANEW)
+@pytest.mark.filterwarnings("ignore")  # some methods say that ten samples are few
+def test_every_frame_is_what_calib_utils_computes(figure: str, plays: dict[str, Any]) -> None:
+    one, count = plays[figure], 0
+    controls = one["controls"]
+    for setting, numbers, bins in ANEW[figure]():
+        count += 1
+        shown = [entry(number, controls, setting) for number in one["numbers"]]
+        assert shown == numbers, (figure, setting)
+        if bins is None:
+            continue
+        counts, right, summed, *edges = entry(one["panels"][0]["frames"], controls, setting)
+        full = bins.counts > 0
+        assert counts == bins.counts.tolist()
+        np.testing.assert_array_equal(
+            np.array(right)[full], (bins.counts * bins.accuracy)[full].round()
+        )
+        off = np.array(summed)[full] - (bins.counts * bins.confidence)[full]
+        assert (np.abs(off) < np.where(bins.counts[full] < 100, 0.0051, 0.051)).all()
+        expected = edges[0] if edges else np.arange(len(counts) + 1) / len(counts)
+        np.testing.assert_allclose(expected, bins.edges, atol=1e-3)
+    assert count == np.prod([len(control["stops"]) for control in controls])
+
+
+def test_every_play_is_checked_and_has_its_figure(plays: dict[str, Any]) -> None:
+    assert plays.keys() == ANEW.keys()
+    assert plays.keys() <= Book(ROOT).labels.keys()
+
+
+def test_the_captions_are_true(plays: dict[str, Any]) -> None:
+    held_out = plays["fig-nll-and-ece-against-temperature"]
+    numbers = {number["label"]: number["of"] for number in held_out["numbers"]}
+    assert len(set(numbers["accuracy"])) == 1
+    fitted = held_out["controls"][0]["marks"][1][0]
+    (nll,) = held_out["panels"][2]["curves"][0]["y"]["of"]
+    assert nll[fitted] == min(nll)
+    lowest = plays["fig-calibrated-eces"]["numbers"][2]["of"]
+    assert min(float(share.split("\xa0")[0]) for share in lowest) > 0
+
+
+def test_a_play_is_light(plays: dict[str, Any]) -> None:
+    """In bytes as a server sends them; titles fit a phone."""
+    for one in plays.values():
+        assert len(gzip.compress(json.dumps(one).encode())) < 17_000
+        assert len(one["title"]) < 40
+    assert len(gzip.compress((ROOT / "book/assets/play.js").read_bytes())) < 4_000
+
+
+def test_the_scripts_are_parts_of_the_book(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    assert {path.name for path in SCRIPTS} == {
+        script.name for script, made in parts().items() if made.parent == Path("play")
+    }
+
+
+def small(**changes: Any) -> dict[str, Any]:
+    knob = play.slider("Knob", ["1", "2"], marks={1: "two"})
+    bins = reliability_bins([0.2, 0.9, 0.95], [True, True, False], n_bins=2)
+    settings: dict[str, Any] = {
+        "figures": ["fig-a"],
+        "title": "Small",
+        "caption": "To play & see.",
+        "alt": "Two bars.",
+        "controls": [knob],
+        "numbers": [play.number("n", ["</script>&", "b"], [0])],
+        "panels": [play.diagram(play.table([play.frame(bins)]))],
+    }
+    return play.play(**settings | changes)
+
+
+def test_a_frame_has_counts_right_answers_and_summed_confidence() -> None:
+    assert small()["panels"][0]["frames"] == {"by": [], "of": [[[1, 2], [1, 1], [0.2, 1.85]]]}
+
+
+def test_a_table_needs_an_entry_for_each_setting() -> None:
+    with pytest.raises(ValueError, match="Small: 1 entries for 2 settings"):
+        small(numbers=[play.number("n", ["a"], [0])])
+
+
+def test_a_figure_has_one_play(tmp_path: Path) -> None:
+    for name in "ab":
+        play.write(tmp_path / f"{name}.json", [small()])
+    with pytest.raises(ValueError, match=r"b\.json: there is another play for fig-a"):
+        play.plays_in(tmp_path)
+
+
+FIGURE = (
+    '<figure class="align-default" id="fig-{}">\n<img src="a.svg"/>\n'
+    '<figcaption>\n<span class="caption-text">A</span></figcaption>\n</figure>'
+)
+
+
+def test_a_play_stands_behind_its_figure_and_no_word_of_it_ends_the_script() -> None:
+    other = FIGURE.format("b")
+    page = play.placed(f"<p>1</p>{other}{FIGURE.format('a')}<p>2</p>", {"fig-a": small()})
+    before, _, rest = page.partition('<figure class="align-default" id="fig-a">')
+    assert before == f"<p>1</p>{other}"
+    picture, _, rest = rest.partition("</figure>")
+    assert '<img src="a.svg"/></div>' in picture
+    assert '&amp; see.</span><span class="caption-text">A</span>' in picture
+    text, end, after = rest.partition("</script>")
+    assert (end, after) == ("</script>", "<p>2</p>")
+    begin = '\n<script type="application/json" data-play="fig-a">'
+    assert text.startswith(begin)
+    data = json.loads(text.removeprefix(begin))
+    assert data["numbers"][0]["of"][0] == "</script>&"
+    assert not {"figures", "caption"} & data.keys()

@@ -1,0 +1,212 @@
+"""Figures to play with, driven by keyboard in the built book, and compared with `calib_utils`."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+import pytest
+from play_anew import ANEW
+from test_site import BOOK, KNOWN_OF_THE_THEME, PHONE, SITE
+
+from calib_utils.metrics import ReliabilityBins
+
+PAGES = {figure: f"{BOOK.labels[figure].page}.html" for figure in ANEW}
+# In units of the drawing; from the axis to the top of a diagram, and of its strip.
+HEIGHT, STRIP, ROUNDING = 330 - 38 - 76, 40, 0.011
+
+STATE = """play => {
+    const all = (query, read) => [...play.querySelectorAll(query)].map(read);
+    const side = name => one => +one.getAttribute(name);
+    return {
+        numbers: all("dd", one => one.textContent),
+        said: all("input", one => one.getAttribute("aria-valuetext")),
+        bars: all("rect.play-bar", side("height")).slice(1),
+        gaps: all("rect.play-gap", side("height")).slice(1),
+        strip: all("rect.play-count", side("height")),
+        dots: all("circle.play-dot", one => side("cx")(one) + 1000 * side("cy")(one)),
+    };
+}"""
+
+
+def opened(browser: Any, address: str, figure: str, **options: Any) -> tuple[Any, Any, list[str]]:
+    """The page, the figure in it, and what the console says of errors."""
+    errors: list[str] = []
+    context = browser.new_context(reduced_motion="reduce", **options)
+    tab = context.new_page()
+    tab.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.goto(address + PAGES[figure], wait_until="load")
+    return tab, tab.locator(f"#{figure}"), errors
+
+
+class Knobs:
+    """The controls of a figure, moved by keys alone from one setting to any other."""
+
+    def __init__(self, figure: Any) -> None:
+        self.knobs = figure.locator(
+            ".play-controls input, .play-controls select, .play-controls > div > button:first-child"
+        )
+        kinds = self.knobs.evaluate_all("all => all.map(one => one.localName)")
+        begin = {"input": ("Home",), "select": ("Home",), "button": ()}
+        step = {"input": "ArrowRight", "select": "ArrowDown", "button": "Enter"}
+        self.steps = [step[kind] for kind in kinds]
+        for k, kind in enumerate(kinds):
+            for key in begin[kind]:
+                self.knobs.nth(k).press(key)
+        self.now = [0] * len(kinds)
+
+    def go(self, setting: tuple[int, ...]) -> None:
+        for k, stop in enumerate(setting):
+            if stop < self.now[k]:  # only to begin again
+                assert stop == 0
+                self.knobs.nth(k).press("Enter" if self.steps[k] == "Enter" else "Home")
+                self.now[k] = 0
+            while self.now[k] < stop:
+                self.knobs.nth(k).press(self.steps[k])
+                self.now[k] += 1
+
+
+@functools.cache
+def anew(figure: str) -> list[tuple[tuple[int, ...], list[str], ReliabilityBins | None]]:
+    return list(ANEW[figure]())
+
+
+@pytest.mark.parametrize("figure", ANEW)
+@pytest.mark.filterwarnings("ignore")  # some methods say that ten samples are few
+def test_every_stop_shows_what_calib_utils_computes(
+    figure: str, browser: Any, address: str
+) -> None:
+    tab, drawn, errors = opened(browser, address, figure)
+    knobs, play = Knobs(drawn), drawn.locator(".play")
+    seen = set()
+    for setting, numbers, bins in anew(figure):
+        knobs.go(setting)
+        state = play.evaluate(STATE)
+        assert state["numbers"] == numbers, setting
+        for said in state["said"]:
+            assert all(number in said for number in numbers)
+        seen.add(tuple(state["dots"]))
+        if bins is None:
+            continue
+        full = bins.counts > 0
+        counts, accuracy, confidence = (
+            array[full] for array in (bins.counts, bins.accuracy, bins.confidence)
+        )
+        np.testing.assert_allclose(state["bars"], HEIGHT * accuracy, atol=ROUNDING)
+        gaps = HEIGHT * np.abs(accuracy - confidence)
+        rounded = np.where(counts < 100, 0.006, 0.06) / counts
+        assert (np.abs(state["gaps"] - gaps) <= ROUNDING + HEIGHT * rounded).all()
+        strip = np.array(state["strip"])
+        np.testing.assert_allclose(strip, strip.max() * counts / counts.max(), atol=ROUNDING)
+        assert strip.max() <= STRIP
+    tab.context.close()
+    assert len(seen) > 0.2 * len(anew(figure))  # the dots move
+    assert errors == []
+
+
+@pytest.mark.parametrize("figure", ANEW)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_moved_figure_has_nothing_that_axe_objects_to(
+    figure: str, scheme: str, browser: Any, address: str
+) -> None:
+    """Then, on a phone: nothing cut, targets for a finger, text to read, a focus to see."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    tab, drawn, errors = opened(browser, address, figure, color_scheme=scheme)
+    Knobs(drawn)
+    found = Axe().run(
+        tab,
+        context=f"#{figure}",
+        options={
+            "resultTypes": ["violations"],
+            "preload": False,
+            "rules": {"target-size": {"enabled": True}},
+        },
+    )
+    violations = [
+        (rule["id"], node["html"][:200])
+        for rule in found.response["violations"]
+        if rule["id"] not in KNOWN_OF_THE_THEME
+        for node in rule["nodes"]
+    ]
+    assert violations == []
+    tab.set_viewport_size(PHONE)
+    play = drawn.locator(".play")
+    sizes = play.evaluate(
+        """play => ({
+            wide: document.documentElement.scrollWidth,
+            text: Math.min(...[...play.querySelectorAll("svg")].map(
+                svg => parseFloat(getComputedStyle(svg).fontSize) * svg.clientWidth / 340)),
+            targets: [...play.querySelectorAll("input, button, select")].map(
+                one => Math.min(one.offsetWidth, one.offsetHeight)),
+        })"""
+    )
+    assert sizes["wide"] <= PHONE["width"]
+    assert sizes["text"] >= 9
+    assert min(sizes["targets"]) >= 24
+    for control in play.locator("input, button, select").all():
+        control.focus()
+        tab.keyboard.press("Shift+Tab")
+        tab.keyboard.press("Tab")
+        outline = control.evaluate("one => getComputedStyle(one).outline")
+        assert "solid 3px" in outline or "3px solid" in outline, outline
+    tab.context.close()
+    assert errors == []
+
+
+@pytest.mark.parametrize("figure", ANEW)
+def test_the_place_of_a_figure_is_reserved(figure: str, browser: Any, address: str) -> None:
+    """Without the script the stage is as high as with it, on a phone and on a wide page."""
+    tab, drawn, _ = opened(browser, address, figure)
+    for width in (375, 1280):
+        tab.set_viewport_size({"width": width, "height": 800})
+        after, before = drawn.locator(".play-stage").evaluate("""stage => {
+            const play = stage.querySelector(".play"), after = stage.offsetHeight;
+            play.remove();
+            const before = stage.offsetHeight;
+            stage.append(play);
+            return [after, before];
+        }""")
+        assert abs(after - before) <= 6, width
+    tab.context.close()
+
+
+PICTURE, PLAY = ("img", ".caption-text:not(.play-caption)"), (".play", ".play-caption")
+
+
+def shown(tab: Any, figure: str) -> set[str]:
+    """Which of picture and play are seen, and whose caption."""
+    drawn = tab.locator(f"#{figure}")
+    return {one for one in (*PICTURE, *PLAY) if drawn.locator(one).first.is_visible()}
+
+
+@pytest.mark.parametrize("figure", ANEW)
+def test_print_and_a_page_without_scripts_show_the_picture(
+    figure: str, browser: Any, address: str
+) -> None:
+    tab, _, errors = opened(browser, address, figure)
+    assert shown(tab, figure) == {*PLAY}
+    tab.emulate_media(media="print")
+    assert shown(tab, figure) == {*PICTURE}
+    tab.locator(f"#{figure} img").scroll_into_view_if_needed()
+    tab.wait_for_function(f"document.querySelector('#{figure} img').naturalWidth > 0")
+    tab.context.close()
+    tab, _, _ = opened(browser, address, figure, java_script_enabled=False)
+    assert shown(tab, figure) == {*PICTURE}
+    tab.context.close()
+    assert errors == []
+
+
+def test_the_data_is_in_the_pages_alone() -> None:
+    assert list(SITE.rglob("*.json")) == []
+
+
+def test_figures_work_without_a_server(browser: Any) -> None:
+    tab, drawn, errors = opened(browser, f"file://{SITE}/", "fig-overview")
+    before = drawn.locator("dd").all_text_contents()
+    drawn.locator("button").last.press("Enter")
+    assert drawn.locator("dd").all_text_contents() != before
+    tab.context.close()
+    assert errors == []

@@ -1,0 +1,252 @@
+"""Figures that a reader can play with: their parts as data, and their place in a page.
+
+A script `book/play/NAME.py` lets `calib_utils` compute every frame that a figure can show: the
+numbers as they are printed, the bins, the curves. `book/assets/play.js` picks a frame and draws it;
+it computes nothing. Print, and a browser without scripts, show the picture of the chapter.
+
+What changes is a `table`: a list with an entry for each setting of some of the controls.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+# As in play.js: the width of a panel in its own units. As in course.css, in rem: the width of a
+# panel that is alone on a wide page, and the heights of what is no drawing.
+WIDTH = 340
+ALONE = 26
+TITLE, NUMBERS, BUTTONS = 2.7, 3.6, 2.4
+CONTROL = {"range": 3.4, "choice": 2.4, "again": 2.4}
+Json = dict[str, Any]
+
+
+def table(of: Iterable[Any], by: Sequence[int] = ()) -> Json:
+    """One entry for each setting of the controls ``by``, the last of them running fastest."""
+    return {"by": list(by), "of": list(of)}
+
+
+def slider(
+    label: str, stops: Iterable[str], start: int = 0, marks: dict[int, str] | None = None
+) -> Json:
+    """A control with its stops in order, and buttons that go straight to some of them."""
+    return _control("range", label, stops, start) | {"marks": list((marks or {}).items())}
+
+
+def choice(label: str, stops: Iterable[str], start: int = 0) -> Json:
+    """A control whose stops have no order."""
+    return _control("choice", label, stops, start)
+
+
+def again(label: str, stops: Iterable[str]) -> Json:
+    """A button that goes on to the next stop, and after the last to the first."""
+    return _control("again", label, stops, 0)
+
+
+def _control(kind: str, label: str, stops: Iterable[str], start: int) -> Json:
+    return {"kind": kind, "label": label, "stops": list(stops), "start": start}
+
+
+def number(label: str, of: Iterable[str], by: Sequence[int]) -> Json:
+    """A number under its name: for each setting, as it is printed."""
+    return table(of, by) | {"label": label}
+
+
+def frame(bins: Any, *, edges: bool = False) -> list[list[float]]:
+    """Counts, right answers and summed confidence of `ReliabilityBins`, with or without edges."""
+    right = np.rint(np.nan_to_num(bins.counts * bins.accuracy)).astype(int)
+    summed = np.nan_to_num(bins.counts * bins.confidence)
+    # Of many answers a tenth less is not seen.
+    summed = np.where(bins.counts < 100, summed, summed.round(1))
+    rows = [bins.counts.tolist(), right.tolist(), _short(summed, 2)]
+    return [*rows, _short(bins.edges, 3)] if edges else rows
+
+
+def diagram(
+    frames: Json,
+    x: str = "confidence",
+    y: str = "accuracy",
+    *,
+    height: int = 330,
+    few: int = 0,
+    relative: bool = False,
+) -> Json:
+    """A reliability diagram below a strip of counts; a bin with fewer than ``few`` is pale.
+
+    The strip is as high as the fullest bin of all frames, or, if ``relative``, of the one shown.
+    """
+    top = 0 if relative else max(max(counts) for counts, *_ in frames["of"])
+    panel = {"kind": "bins", "height": height, "x": x, "y": y, "few": few, "top": top}
+    return panel | {"frames": frames}
+
+
+def lines(
+    title: str,
+    x: Json,
+    y: Json,
+    curves: Sequence[Json],
+    *,
+    at: int | None = None,
+    marks: Sequence[tuple[float, str]] = (),
+    height: int = 165,
+) -> Json:
+    """Curves. Dots run along those that ``at``, the control of the x axis, moves them on.
+
+    Args:
+        title: What the curves are about.
+        x: The horizontal `axis`.
+        y: The vertical `axis`.
+        curves: Made by `curve`.
+        at: The control whose stops are the points of every curve with a dot.
+        marks: Places on the x axis, each with the words at its dotted line.
+        height: Of the panel, whose width is 340.
+    """
+    panel = {"kind": "lines", "height": height, "title": title, "x": x, "y": y}
+    return panel | {"curves": list(curves), "at": at, "marks": [list(mark) for mark in marks]}
+
+
+def axis(low: float, high: float, ticks: Iterable[tuple[float, str]], label: str = "") -> Json:
+    """From where to where an axis reaches, and where it says what."""
+    inside = [[at, words] for at, words in ticks if low <= at <= high]
+    return {"low": low, "high": high, "ticks": inside, "label": label}
+
+
+def curve(
+    x: Sequence[float] | np.ndarray | Json,
+    y: Json,
+    name: str = "",
+    style: str = "a",
+    *,
+    digits: int = 4,
+    dots: str = "",
+    moves: bool = False,
+) -> Json:
+    """A line through points whose x, if not a table, stand still.
+
+    ``style`` is a, b or c; ``dots`` is o, s or d for signs instead of the line, ``o+`` for both.
+    """
+    x = x if isinstance(x, dict) else table([x])
+    short = [
+        table([_short(np.asarray(values), digits) for values in one["of"]], one["by"])
+        for one in (x, y)
+    ]
+    drawn = {"x": short[0], "y": short[1], "name": name}
+    return drawn | {"style": style, "dots": dots, "moves": moves}
+
+
+def play(
+    figures: Sequence[str],
+    title: str,
+    caption: str,
+    alt: str,
+    controls: Sequence[Json],
+    numbers: Sequence[Json],
+    panels: Sequence[Json],
+) -> Json:
+    """A figure to play with, for the figures of these names; its caption takes that of theirs.
+
+    Raises:
+        ValueError: A table has not one entry for each setting of its controls.
+    """
+    tables = [*numbers]
+    for panel in panels:
+        tables += [panel["frames"]] if panel["kind"] == "bins" else []
+        tables += [curve[side] for curve in panel.get("curves", []) for side in "xy"]
+    for one in tables:
+        settings = int(np.prod([len(controls[control]["stops"]) for control in one["by"]]))
+        if len(one["of"]) != settings:
+            raise ValueError(f"{title}: {len(one['of'])} entries for {settings} settings")
+    return {
+        "figures": list(figures),
+        "title": title,
+        "caption": caption,
+        "alt": alt,
+        "controls": list(controls),
+        "numbers": list(numbers),
+        "panels": list(panels),
+    }
+
+
+def write(target: Path, plays: Sequence[Json]) -> None:
+    """The plays of a script as one file."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(plays, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    target.write_text(text + "\n", "utf-8")
+
+
+def plays_in(folder: Path) -> dict[str, Json]:
+    """The plays of a folder's files, by the name of the figure.
+
+    Raises:
+        ValueError: Two plays are for the same figure.
+    """
+    found: dict[str, Json] = {}
+    for path in sorted(folder.glob("*.json")):
+        for one in json.loads(path.read_text("utf-8")):
+            for name in one["figures"]:
+                if name in found:
+                    raise ValueError(f"{path}: there is another play for {name}")
+                found[name] = one
+    return found
+
+
+def placed(body: str, plays: dict[str, Json]) -> str:
+    """A page's text with each play behind its figure, whose picture keeps the place for it."""
+
+    def put(found: re.Match[str]) -> str:
+        one = plays.get(found["name"])
+        if one is None:
+            return found[0]
+        data = {key: one[key] for key in one if key not in ("figures", "caption")}
+        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        for sign in "<>&":  # so that no word in it ends the script
+            text = text.replace(sign, f"\\u{ord(sign):04x}")
+        narrow, wide = reserved(one)
+        style = escape(f"--narrow:{narrow};--wide:{wide}")
+        caption = f'<span class="caption-text play-caption">{escape(one["caption"])}</span>'
+        end = found["end"].replace(CAPTION, caption + CAPTION, 1)
+        return (
+            f'{found["begin"]}\n<div class="play-stage" style="{style}">{found["picture"]}</div>\n'
+            f'{end}\n<script type="application/json" data-play="{found["name"]}">'
+            f"{text}</script>"
+        )
+
+    return FIGURE.sub(put, body)
+
+
+FIGURE = re.compile(
+    r'(?P<begin><figure\b[^>]*\bid="(?P<name>fig-[a-z0-9-]+)"[^>]*>)\s*'
+    r"(?P<picture>.*?)\s*(?P<end><figcaption>.*?</figure>)",
+    re.DOTALL,
+)
+
+
+CAPTION = '<span class="caption-text">'
+
+
+def reserved(one: Json) -> tuple[str, str]:
+    """The height of a play in CSS, on a phone and on a wide page: nothing jumps when it comes."""
+    heights = [panel["height"] / WIDTH for panel in one["panels"]]
+    controls = [CONTROL[c["kind"]] + BUTTONS * bool(c.get("marks")) for c in one["controls"]]
+    pairs = [max(controls[k : k + 2]) for k in range(0, len(controls), 2)]
+    rows = -(-len(one["numbers"]) // 2)
+    # On a phone there is a gap below the numbers.
+    narrow = (
+        f"calc({100 * sum(heights):.1f}cqw + {TITLE + sum(controls) + NUMBERS * rows + 0.5:.1f}rem)"
+    )
+    wide = TITLE + sum(pairs) + NUMBERS
+    if len(heights) == 1:
+        return narrow, f"{ALONE * heights[0] + wide:.1f}rem"
+    return narrow, f"calc({50 * max(heights[0], sum(heights[1:])):.1f}cqw + {wide:.1f}rem)"
+
+
+def _short(values: np.ndarray, digits: int) -> list[float]:
+    """Rounded, and 3 instead of 3.0: a picture needs no more."""
+    rounded = np.round(np.asarray(values, dtype=float), digits)
+    return [int(value) if value == int(value) else float(value) for value in rounded]
