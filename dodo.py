@@ -161,7 +161,7 @@ def task_parts():
 def task_site():
     """Build the site, once every chapter has run and its outputs are the stored ones."""
     made = [*EXECUTED.values(), *(BUILD / part for part in parts().values())]
-    reads = [*made, *data_in(Path("book")), "_config.yml", "_toc.yml"]
+    reads = [*made, *data_in(Path("book")), "_config.yml", "_toc.yml", "CHANGELOG.md"]
     code = [*book.config["sphinx"]["extra_extensions"], *documented_in(Path("book"))]
     return {
         **tool("site", PROFILE, code=code, reads=reads),

@@ -2,6 +2,8 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,24 @@ def test_python_code_of_a_page_runs(page):
     namespace = {}
     for code in CODE.findall(page.read_text("utf-8")):
         exec(compile(code, str(page), "exec"), namespace)
+
+
+def test_the_picture_of_the_readme_is_that_of_the_book(tmp_path):
+    """It is committed, since GitHub shows it without a build."""
+    made = tmp_path / "readme.svg"
+    script = "book/figures/overview.py"
+    subprocess.run([sys.executable, script, made], check=True)
+    assert made.read_text("utf-8") == Path("book/assets/readme.svg").read_text("utf-8"), (
+        f"python {script} book/assets/readme.svg makes it anew"
+    )
+
+
+def test_the_readme_is_short_and_names_every_chapter():
+    readme = Path("README.md").read_text("utf-8")
+    assert len(readme.splitlines()) < 150
+    chapters = [page for page, number in Book().pages.items() if number]
+    titles = [f"{n}. [{Book().title(page)}]({page}.ipynb)" for n, page in enumerate(chapters, 1)]
+    assert re.findall(r"^\d+\. \[.*\]\(.*\)$", readme, re.MULTILINE) == titles
 
 
 def test_the_two_tables_of_the_course_agree_on_how_long_a_chapter_takes():

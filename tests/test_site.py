@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import functools
 import gzip
+import json
 import os
 import re
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
@@ -170,6 +171,169 @@ def test_without_scripts_a_page_takes_the_readers_colours(
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("over", ["http", "file"])
+def test_the_search_finds_sections(over: str, browser: Any, address: str) -> None:
+    """From a folder as from a server: with excerpts, in Korean, without accents, by keyboard."""
+    start = address if over == "http" else f"{SITE.as_uri()}/"
+    errors, requests = [], []
+    tab = browser.new_page()
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
+    tab.on("request", lambda request: requests.append(request.url))
+
+    def ask(words: str) -> list[str]:
+        tab.goto(f"{start}search.html?q={quote(words)}", wait_until="load")
+        return tab.locator("#search-results > li").all_inner_texts()
+
+    found = ask("temperature nll")
+    assert len(found) > 5
+    assert tab.locator("#search-status").inner_text().startswith(str(len(found)))
+    assert all("nll" in one.lower() or "temperature" in one.lower() for one in found)
+    assert len({one.split("\n")[0] for one in found}) > 5
+    assert tab.locator("#search-results mark").count() > len(found)
+    # A word begins where the one that is sought begins: no "precede".
+    hits = tab.locator("#search-results mark").all_inner_texts()
+    assert {hit.lower() for hit in hits} == {"temperature", "nll"}
+    assert ask("온도")[0].startswith("temperature · 온도")
+    assert ask("ÉCE")[0].startswith("ECE · 기대 보정 오차")
+    assert ask("temperature zyxwv") == []
+    assert "No section" in tab.locator("#search-status").inner_text()
+    ask("isotonic regression")
+    tab.locator("#search-field").focus()
+    tab.keyboard.press("Tab")  # the button
+    tab.keyboard.press("Tab")
+    link = tab.evaluate("document.activeElement.getAttribute('href')")
+    assert "isotonic" in tab.evaluate("document.activeElement.innerText").lower()
+    tab.keyboard.press("Enter")
+    tab.wait_for_url(f"{start}{link}")
+    assert tab.evaluate("document.getElementById(location.hash.slice(1)) !== null")
+    tab.close()
+    assert errors == []
+    assert [url for url in requests if not url.startswith((start, "data:"))] == []
+
+
+def test_every_result_of_a_search_leads_somewhere() -> None:
+    text = (SITE / "_static/search-index.js").read_text("utf-8")
+    index = json.loads(text.partition("=")[2].strip().rstrip(";"))
+    assert [name for name, _, _ in index] == [f"{page}.html" for page in BOOK.pages]
+    for name, _, parts in index:
+        assert {anchor for anchor, _, _ in parts} - page(name).anchors == set()
+
+
+def test_a_page_that_does_not_exist_leads_on() -> None:
+    found = page("404.html")
+    assert 'role="search"' in found.text
+    assert {f"/{name}.html" for name, number in BOOK.pages.items() if number} <= {
+        urlsplit(link).path for link in found.links
+    }
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_line_breaks_between_a_number_and_per_cent(name: str) -> None:
+    article = (
+        page(name).text.partition('<article class="bd-article">')[2].partition("</article>")[0]
+    )
+    prose = re.sub(r"<(pre|code|script|annotation)\b.*?</\1>", "", article, flags=re.DOTALL)
+    assert re.findall(r".{20}\d %", re.sub(r"<[^>]+>", "", prose)) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_fold_says_what_it_holds(name: str) -> None:
+    assert "Toggle hidden content" not in page(name).text
+    for title in re.findall(r"<summary.*?>(.*?)</summary>", page(name).text, re.DOTALL):
+        assert re.sub(r"<[^>]+>", "", title).strip()
+
+
+def test_without_scripts_a_menu_opens_on_a_phone_and_so_do_solutions(
+    browser: Any, address: str
+) -> None:
+    context = browser.new_context(viewport=PHONE, java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(f"{address}{BOOK.chapters[0]}.html", wait_until="load")
+    sidebar = tab.locator("#pst-primary-sidebar")
+    menu = sidebar.get_by_role("link", name=BOOK.title(BOOK.chapters[1])).first
+    assert not menu.is_visible()
+    tab.get_by_role("link", name="Menu", exact=True).click()
+    menu.click()
+    assert tab.url.endswith(f"{BOOK.chapters[1]}.html")
+    solutions = next(page for page in BOOK.chapters if "/solutions/" in page)
+    tab.goto(f"{address}{solutions}.html", wait_until="load")
+    fold = tab.locator("details.fold").first
+    inside = fold.locator("p").last
+    assert not inside.is_visible()
+    fold.locator("summary").click()
+    assert inside.is_visible()
+    context.close()
+
+
+def test_a_print_is_the_same_from_dark_as_from_light(browser: Any, address: str) -> None:
+    """In black on white, without what only a mouse can use, with the chapter's number."""
+    colours = """() => ["body", ".bd-article p", "div.highlight pre", "pre .kn", "h2", "td"]
+        .map(one => {
+            const style = getComputedStyle(document.querySelector(one));
+            return [style.color, style.backgroundColor];
+        })"""
+    found = []
+    for scheme in ("light", "dark"):
+        tab = browser.new_page(color_scheme=scheme)
+        tab.emulate_media(media="print", color_scheme=scheme)
+        tab.goto(f"{address}{BOOK.chapters[1]}.html", wait_until="load")
+        found.append(tab.evaluate(colours))
+        assert not tab.locator("button:visible").count()
+        number = "getComputedStyle(document.querySelector('#jb-print-docs-body h1'), '::before')"
+        assert tab.evaluate(f"{number}.content") == '"Chapter 2"'
+        tab.close()
+    assert found[0] == found[1]
+    assert found[0][0][1] == "rgb(255, 255, 255)"
+
+
+@pytest.mark.parametrize("name", [f"{chapter}.html" for chapter in BOOK.chapters])
+def test_what_is_too_wide_for_a_phone_says_that_it_scrolls(
+    name: str, browser: Any, address: str
+) -> None:
+    """Tables, code and formulas: a shadow at the edge; the first column of a table stays."""
+    tab = browser.new_page(viewport=PHONE)
+    tab.goto(address + name, wait_until="load")
+    silent = tab.evaluate(
+        """() => [...document.querySelectorAll(".bd-article *")].filter(one => {
+            const style = getComputedStyle(one);
+            return ["auto", "scroll", "hidden"].includes(style.overflowX)
+                && one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 40
+                && !style.backgroundImage.includes("gradient");
+        }).map(one => one.outerHTML.slice(0, 120))"""
+    )
+    moved = tab.evaluate(
+        """() => [...document.querySelectorAll(".pst-scrollable-table-container")].map(box => {
+            const cell = box.querySelector("td");
+            const before = cell.getBoundingClientRect().left;
+            box.scrollLeft = 1000;
+            return Math.abs(cell.getBoundingClientRect().left - before);
+        })"""
+    )
+    tab.close()
+    assert silent == []
+    assert max(moved, default=0) < 2
+
+
+def test_on_a_phone_a_finger_finds_each_button_and_no_hint_stays(
+    browser: Any, address: str
+) -> None:
+    context = browser.new_context(viewport=PHONE, has_touch=True, is_mobile=True)
+    tab = context.new_page()
+    tab.goto(f"{address}{BOOK.chapters[1]}.html", wait_until="load")
+    sizes = tab.evaluate(
+        """() => [...document.querySelectorAll(".bd-main button")]
+            .map(one => one.getBoundingClientRect())
+            .filter(box => box.width).map(box => Math.min(box.width, box.height))"""
+    )
+    assert len(sizes) > 10
+    assert min(sizes) >= 24
+    tab.locator("button.theme-switch-button").tap()
+    tab.wait_for_timeout(500)
+    assert tab.locator(".tooltip:visible").count() == 0
+    context.close()
+
+
 @pytest.mark.parametrize("name", PAGES)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_a_page_in_the_browser(name: str, scheme: str, browser: Any, address: str) -> None:
@@ -191,8 +355,11 @@ def test_a_page_in_the_browser(name: str, scheme: str, browser: Any, address: st
     tab.on("request", lambda request: requests.append(request.url))
     tab.goto(address + name, wait_until="load")
     tab.wait_for_function("document.getAnimations().every(one => one.playState != 'running')")
+    tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
     # Without preload: axe-core would ask for style sheets itself, and at wrong addresses.
-    found = Axe().run(tab, options={"resultTypes": ["violations"], "preload": False})
+    rules = {name: {"enabled": True} for name in ("label-content-name-mismatch", "target-size")}
+    options = {"resultTypes": ["violations"], "preload": False, "rules": rules}
+    found = Axe().run(tab, options=options)
     violations = [
         (rule["id"], node["html"][:200])
         for rule in found.response["violations"]

@@ -52,10 +52,20 @@ def test_a_rule_stays_if_something_may_match(css: str, kept: str | None) -> None
 
 
 def test_without_scripts_the_readers_system_decides_between_light_and_dark() -> None:
-    found = sheet('html[data-theme="dark"] p { color: white }')
+    found = sheet('b, html[data-theme="dark"] p { color: white }')
     assert found == (
-        'html[data-theme="dark"] p{color:white}'
-        '@media (prefers-color-scheme:dark){html[data-theme="auto"] p{color:white}}'
+        "b{color:white}"
+        '@media screen{html[data-theme="dark"] p{color:white}'
+        '@media (prefers-color-scheme:dark){html[data-theme="auto"] p{color:white}}}'
+    )
+
+
+def test_a_print_is_light() -> None:
+    found = sheet("html[data-theme=light] p { color: black }")
+    assert found == (
+        "html[data-theme=light] p{color:black}"
+        '@media (prefers-color-scheme:light){html[data-theme="auto"] p{color:black}}'
+        "@media print{html[data-theme] p{color:black}}"
     )
 
 

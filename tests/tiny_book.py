@@ -198,6 +198,7 @@ def write_tiny_book(root: Path, one: str = ONE, two: str = TWO, url: str | None 
         if url
         else config,
         "_toc.yml": TOC,
+        "CHANGELOG.md": "# What changed\n\n## 0.1.0, 1 May 2026\n\nThe first release.\n",
         "book/intro.md": INTRO,
         "book/references.md": "# References\n\n```{bibliography}\n```\n",
         "book/references.bib": BIBLIOGRAPHY,
@@ -207,7 +208,7 @@ def write_tiny_book(root: Path, one: str = ONE, two: str = TWO, url: str | None 
         "notebooks/parameters/cpu.yml": "01-one: {a: 1}\n",
         "notebooks/parameters/gpu.yml": "01-one: {a: 5}\n",
         "book/module.md": "# Module\n\n```{eval-rst}\n.. automodule:: calib_utils.tiny\n```\n",
-        "calib_utils/__init__.py": "",
+        "calib_utils/__init__.py": '__version__ = "0.1.0"\n',
         "calib_utils/tiny.py": DOCUMENTED,
         "calib_utils/elsewhere.py": 'def borrowed() -> None:\n    """Has another page."""\n',
     }

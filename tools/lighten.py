@@ -26,12 +26,16 @@ IMAGE = re.compile(r'<img\b(?![^>]*\bwidth=)(?=[^>]*?\bsrc="(?P<path>[^"]+\.svg)
 SVG = re.compile(r'<svg\b[^>]*? width="(?P<w>[\d.]+)pt" height="(?P<h>[\d.]+)pt"')
 METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 
-# Icons are in the pages already, and there are no tabs.
-NOT_NEEDED = ("fontawesome.js", "design-tabs.js")
+# Icons are in the pages already, there are no tabs, folds are HTML's own, and the search is ours.
+NOT_NEEDED = (
+    *("fontawesome.js", "design-tabs.js", "togglebutton.js"),
+    *("searchtools.js", "language_data.js", "searchindex.js"),
+    *("doctools.js", "sphinx_highlight.js"),
+)
 # A few bytes, which scripts inside the page need before all others.
 OPTIONS = "documentation_options.js"
 # For the page that searches, no other.
-SEARCH = ("searchtools.js", "language_data.js", "searchindex.js")
+SEARCH = ("search-index.js", "search.js")
 STYLE, CODE = "_static/book.css", "_static/book.js"
 # In CSS pixels. The first pictures of a page are asked for at once.
 POINT, EAGER = 4 / 3, 1
@@ -148,8 +152,9 @@ def _sheets(site: Path, name: str) -> dict[str, str]:
 
 
 def _delete_unused(site: Path, pages: Iterable[Path]) -> None:
-    """What no page, style sheet or script names any more; and the copies of the sources."""
+    """What nothing names any more; the copies of the sources, and their index."""
     shutil.rmtree(site / "_sources", ignore_errors=True)
+    (site / "searchindex.js").unlink(missing_ok=True)
     kept = [*pages, site / STYLE, site / CODE]
     text = "".join(path.read_text("utf-8") for path in kept)
     for path in sorted((site / "_static").rglob("*"), reverse=True):

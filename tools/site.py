@@ -20,12 +20,16 @@ import yaml
 
 from tools.book import Book
 from tools.dependencies import NO_DATA
+from tools.feed import write_feed
+from tools.frame import frame
 from tools.kernel import heartbeat
 from tools.lighten import lighten
 from tools.parts import parts
+from tools.search import write_search
 
 BUILD = Path("build")
 SITE = BUILD / "html"
+CHANGELOG = "CHANGELOG.md"
 NOISE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -42,7 +46,31 @@ def site_config(book: Book) -> dict[str, Any]:
     else:
         config["html"] |= {"baseurl": book.website, "use_repository_button": True}
         options["notfound_urls_prefix"] = urlsplit(book.website).path
+    options["notfound_context"] = not_found(book, options["notfound_urls_prefix"])
     return config
+
+
+def not_found(book: Book, root: str) -> dict[str, str]:
+    """Title and text of the page for an address that does not exist, with ways on.
+
+    Its links begin at the site's `root`, as the page is shown at any address.
+    """
+    links = "\n".join(
+        f'<li><a href="{root}{page}.html">Chapter {number}: {book.title(page)}</a></li>'
+        for page, number in book.pages.items()
+        if number
+    )
+    start = next(iter(book.pages))
+    return {
+        "title": "Page not found",
+        "body": f"""<h1>Page not found</h1>
+<p>There is no page at this address. It may have moved. Search for it, or begin with a chapter.</p>
+<form role="search" action="{root}search.html"><div class="search-line">
+<input type="search" name="q" aria-label="Search this book"><button type="submit">Search</button>
+</div></form>
+<ul><li><a href="{root}{start}.html">{book.title(start)}</a></li>
+{links}</ul>""",
+    }
 
 
 def stage(book: Book, profile: str, folder: Path) -> None:
@@ -54,7 +82,8 @@ def stage(book: Book, profile: str, folder: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(BUILD / part, target)
     shutil.copytree(BUILD / "executed" / profile / "notebooks", folder / "notebooks")
-    shutil.copy("_toc.yml", folder)
+    for name in ("_toc.yml", CHANGELOG):
+        shutil.copy(name, folder)
     config = yaml.safe_dump(site_config(book), allow_unicode=True)
     (folder / "_config.yml").write_text(config, "utf-8")
 
@@ -73,9 +102,17 @@ def build(profile: str) -> None:
         print(f"Sphinx could not build the site:\n{NOISE.sub('', done.stdout)}")
         sys.exit(1)
     html = staged / "_build/html"
-    write_front_page(html, Book())
-    lighten(html)
+    finish(html, Book())
     replace_site(html)
+
+
+def finish(site: Path, book: Book) -> None:
+    """Make what Sphinx wrote ready to be read."""
+    write_front_page(site, book)
+    write_search(site, book)
+    write_feed(site, book, Path(CHANGELOG))
+    frame(site, book)
+    lighten(site)
 
 
 def write_front_page(site: Path, book: Book) -> None:

@@ -32,7 +32,7 @@ class Words(HTMLParser):
 
     def __init__(self, pages: Iterable[str]) -> None:
         super().__init__()
-        self.elements: set[str] = set()
+        self.elements = {"mark"}  # which the search makes
         self.names: set[str] = set()
         for page in pages:
             self.feed(page)
@@ -111,14 +111,30 @@ def _used(rules: list[Any], words: Words) -> Iterator[str]:
 
 
 def _rule(selectors: list[str], content: str) -> Iterator[str]:
-    """The rule; for one on a scheme, once more for a page whose scheme no script has set."""
+    """The rule; for one on a scheme, once more for a page whose scheme no script has set.
+
+    Paper is white: what is dark is for screens, and prints are light whatever the page was.
+    """
     content = _squeezed(content)
-    yield f"{','.join(selectors)}{{{content}}}"
-    for scheme in ("light", "dark"):
-        found = [s for s in selectors if (m := SCHEME.search(s)) and m["scheme"] == scheme]
-        if found:
-            unset = ",".join(SCHEME.sub('html[data-theme="auto"]', s) for s in found)
-            yield f"@media (prefers-color-scheme:{scheme}){{{unset}{{{content}}}}}"
+    of_scheme = {
+        scheme: [s for s in selectors if (m := SCHEME.search(s)) and m["scheme"] == scheme]
+        for scheme in ("light", "dark")
+    }
+    if always := [s for s in selectors if s not in of_scheme["dark"]]:
+        yield f"{','.join(always)}{{{content}}}"
+    if dark := of_scheme["dark"]:
+        unset = ",".join(SCHEME.sub('html[data-theme="auto"]', s) for s in dark)
+        yield (
+            f"@media screen{{{','.join(dark)}{{{content}}}"
+            f"@media (prefers-color-scheme:dark){{{unset}{{{content}}}}}}}"
+        )
+    if light := of_scheme["light"]:
+        unset = ",".join(SCHEME.sub('html[data-theme="auto"]', s) for s in light)
+        printed = ",".join(SCHEME.sub("html[data-theme]", s) for s in light)
+        yield (
+            f"@media (prefers-color-scheme:light){{{unset}{{{content}}}}}"
+            f"@media print{{{printed}{{{content}}}}}"
+        )
 
 
 def _split(prelude: list[Any]) -> list[list[Any]]:

@@ -1,0 +1,70 @@
+"""Text, tables and folds as they are set on the page."""
+
+from __future__ import annotations
+
+from docutils import nodes
+from docutils.core import publish_doctree
+
+from tools.typesetting import as_fold, fold, is_dropdown, keep_units, mark_numeric
+
+SPACE = "\N{NO-BREAK SPACE}"
+TABLE = """
+==========  =====  ==========  =========  =====
+network     ECE    interval    share      note
+==========  =====  ==========  =========  =====
+LeNet-5     2.1    0.4 to 2.9  12 ms      one
+ResNet-34   M7.0   5.2D7.7     D          2
+paper              D           0.5 %      D
+==========  =====  ==========  =========  =====
+""".replace("M", "\N{MINUS SIGN}").replace("D", "\N{EN DASH}")
+
+
+def numeric(source: str) -> list[list[bool]]:
+    table = next(publish_doctree(source).findall(nodes.table))
+    mark_numeric(table)
+    rows = table.findall(nodes.row)
+    return [["numeric" in cell["classes"] for cell in row.findall(nodes.entry)] for row in rows]
+
+
+def test_columns_of_numbers_are_marked_with_their_heads() -> None:
+    assert numeric(TABLE) == [[False, True, True, True, False]] * 4
+
+
+def test_a_table_with_a_cell_across_columns_stays() -> None:
+    table = "===  ===\n a    b\n===  ===\n1    2\nboth\n--------\n3    4\n===  ===\n"
+    assert not any(map(any, numeric(table)))
+
+
+def test_no_line_breaks_before_per_cent_but_code_stays() -> None:
+    tree = publish_doctree(
+        "It is 90 % of *5 %*, ``90 % 2``, a % b, 4 s, 4 sets.\n\n::\n\n  7 % 2\n"
+    )
+    for text in list(tree.findall(nodes.Text)):
+        keep_units(text)
+    said = tree.astext()
+    assert f"It is 90{SPACE}% of 5{SPACE}%, 90 % 2, a % b, 4{SPACE}s, 4 sets." in said
+    assert "7 % 2" in said
+
+
+def test_a_dropdown_becomes_a_fold_named_by_its_title() -> None:
+    tree = publish_doctree(".. admonition:: A *hint*\n   :class: dropdown\n\n   Look.\n")
+    box = next(tree.findall(is_dropdown))
+    box["ids"].append("ex-1")
+    as_fold(box)
+    inside = next(tree.findall(fold))
+    assert inside["ids"] == ["ex-1"]
+    assert "dropdown" not in inside["classes"]
+    assert [child.astext() for child in inside] == ["A hint", "Look."]
+    assert next(tree.findall(is_dropdown), None) is None
+
+
+def test_a_link_in_the_title_of_a_fold_goes_inside() -> None:
+    tree = publish_doctree(
+        ".. admonition:: To `Two <http://x.org>`_\n   :class: dropdown\n\n   Look.\n"
+    )
+    as_fold(next(tree.findall(is_dropdown)))
+    title, back, _ = next(tree.findall(fold)).children
+    assert title.astext() == "To Two"
+    assert not list(title.findall(nodes.reference))
+    assert back.astext() == "Back to Two"
+    assert next(back.findall(nodes.reference))["refuri"] == "http://x.org"

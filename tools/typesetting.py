@@ -1,0 +1,142 @@
+"""How text, tables and folds are set: what no setting of Sphinx decides.
+
+A Sphinx extension. It works on the tree of a page, once every reference in it is resolved.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+# Between these and the number before them no line may break.
+UNITS = "ms|s|min|kB|MB|GB"
+UNIT = re.compile(rf"(?<=\d) (?=%|(?:{UNITS})\b)")
+EMPTY_HEAD = re.compile(r"<th([^>]*)>(?:<p></p>)?</th>")
+SIGNS = (
+    "\N{MINUS SIGN}\N{EN DASH}\N{PLUS-MINUS SIGN}\N{MULTIPLICATION SIGN}\N{ALMOST EQUAL TO}"
+    "\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{INFINITY}\N{DAGGER}"
+)
+NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]\s{SIGNS}]|to|inf|nan|{UNITS})+", re.IGNORECASE)
+HANGUL = re.compile(r"[\uac00-\ud7a3]")
+# What a record says of how its network was trained.
+PROVENANCE = re.compile(r"\b(?:training )?(?:images|photographs)\b.*\bepochs\b.*\bseed", re.DOTALL)
+CODE = (nodes.FixedTextElement, nodes.literal, nodes.math, nodes.math_block, nodes.raw)
+
+
+class fold(nodes.Element):
+    """What a reader opens: HTML's own, which needs no script."""
+
+
+class fold_title(nodes.TextElement):
+    """What is to be seen of a fold before it is opened."""
+
+
+def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    for text in list(doctree.findall(nodes.Text)):
+        keep_units(text)
+    for table in doctree.findall(nodes.table):
+        mark_numeric(table)
+    for term in doctree.findall(nodes.term):
+        if HANGUL.search(term.astext()):
+            term["classes"].append("language-ko")
+    for output in doctree.findall(is_output):
+        if PROVENANCE.search(output.astext()) and not any(output.findall(nodes.table)):
+            output["classes"].append("provenance")
+    for box in list(doctree.findall(is_dropdown)):
+        as_fold(box)
+
+
+def keep_units(text: nodes.Text) -> None:
+    """A no-break space before per cent and other units, except in code and formulas."""
+    above = text.parent
+    while above is not None:
+        if isinstance(above, CODE):
+            return
+        above = above.parent
+    if UNIT.search(text):
+        text.parent.replace(text, nodes.Text(UNIT.sub("\N{NO-BREAK SPACE}", text)))
+
+
+def mark_numeric(table: nodes.table) -> None:
+    """The class `numeric` for the cells of columns that hold numbers, their heads included."""
+    rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
+    body = {id(row) for part in table.findall(nodes.tbody) for row in part.findall(nodes.row)}
+    below = [
+        cells for row, cells in zip(table.findall(nodes.row), rows, strict=True) if id(row) in body
+    ]
+    if len({len(cells) for cells in rows}) != 1:
+        return  # cells that span others
+    for column, cells in enumerate(zip(*below, strict=True)):
+        said = [text for cell in cells if (text := cell.astext().strip())]
+        if any(re.search(r"\d", text) for text in said) and all(map(NUMBER.fullmatch, said)):
+            for row in rows:
+                row[column]["classes"].append("numeric")
+
+
+def is_output(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.container) and "cell_output" in node["classes"]
+
+
+def is_dropdown(node: nodes.Node) -> bool:
+    return (
+        isinstance(node, nodes.Element)
+        and "dropdown" in node.get("classes", ())
+        and bool(node.children)
+        and isinstance(node[0], nodes.title)
+    )
+
+
+def as_fold(box: nodes.Element) -> None:
+    """Put a fold in the place of an admonition that a script would fold.
+
+    What opens it cannot be a link as well: links of its title go inside.
+    """
+    title, *rest = box.children
+    links = list(title.findall(nodes.reference))
+    for link in links:
+        link.parent.replace(link, link.children)
+        link[:] = [nodes.Text(link.astext().strip())]
+    if links:
+        rest.insert(0, nodes.paragraph("", "", nodes.Text("Back to "), *links))
+    classes = [name for name in box["classes"] if name != "dropdown"]
+    inside = fold("", ids=box["ids"], classes=list(dict.fromkeys([*classes, "admonition", "fold"])))
+    inside += fold_title("", "", *title.children)
+    inside += rest
+    box.parent.replace(box, inside)
+
+
+def visit_fold(self: Any, node: fold) -> None:
+    self.body.append(self.starttag(node, "details"))
+
+
+def depart_fold(self: Any, node: fold) -> None:
+    self.body.append("</details>\n")
+
+
+def visit_fold_title(self: Any, node: fold_title) -> None:
+    self.body.append(self.starttag(node, "summary", "", CLASS="admonition-title"))
+
+
+def depart_fold_title(self: Any, node: fold_title) -> None:
+    self.body.append("</summary>\n")
+
+
+def for_screen_readers(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """A fold of code is called what it shows, which MyST-NB hides; an empty cell heads nothing."""
+    if "body" in context:
+        body = context["body"].replace(' aria-label="Toggle hidden content"', "")
+        context["body"] = EMPTY_HEAD.sub(r"<td\1></td>", body)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_node(fold, html=(visit_fold, depart_fold))
+    app.add_node(fold_title, html=(visit_fold_title, depart_fold_title))
+    # After what other extensions do to a finished tree.
+    app.connect("doctree-resolved", set_page, priority=900)
+    app.connect("html-page-context", for_screen_readers)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
