@@ -14,7 +14,7 @@ help: ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html (PROFILE=cpu or gpu)
-	@PROFILE=$(PROFILE) $(BIN)/doit
+	@PROFILE=$(PROFILE) $(BIN)/python -m doit
 	@echo "The book is in build/html: open build/html/index.html"
 
 notebooks: $(INSTALLED) ## Run the chapters and store their outputs anew (CHAPTER=ece-and-mce for one)
@@ -35,7 +35,7 @@ lint: $(INSTALLED) ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python -m tools.style
-	$(BIN)/mypy
+	$(BIN)/python -m mypy
 
 format: $(INSTALLED) ## Format all code, that of the chapters too, and correct what ruff can
 	$(BIN)/ruff format .
