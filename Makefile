@@ -18,7 +18,7 @@ book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html 
 	@echo "The book is in build/html: open build/html/index.html"
 
 notebooks: $(INSTALLED) ## Run the chapters and store their outputs anew (CHAPTER=ece-and-mce for one)
-	$(BIN)/python -m tools.notebooks --execute $(CHAPTER)
+	$(BIN)/python -m tools.plainly tools.notebooks --execute $(CHAPTER)
 
 # Torch on one thread, since two tests run at a time; the site is tested once it is built.
 test: export OMP_NUM_THREADS := 1

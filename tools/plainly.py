@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import runpy
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,9 @@ def plainly() -> Iterator[None]:
     except MystError as error:
         print(error)
         sys.exit(1)
+    except KeyboardInterrupt:
+        print("\nStopped.")
+        sys.exit(128 + signal.SIGINT)
     except OSError as error:
         if error.errno not in OUTSIDE:
             raise

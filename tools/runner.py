@@ -37,6 +37,10 @@ def begin() -> TextIO:
 
     From then on, whatever ends this process ends its steps, too.
     """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # nohup lets a process ignore one.
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: stop("Stopped", 128 + number))
     BUILD.mkdir(exist_ok=True)
     lock = LOCK.open("a+")
     try:
@@ -52,10 +56,6 @@ def begin() -> TextIO:
         file=lock,
         flush=True,
     )
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        # nohup lets a process ignore one.
-        if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda number, frame: stop("Stopped", 128 + number))
     return lock
 
 
