@@ -265,8 +265,10 @@ class TinyBook:
         text = self.read(name)
         assert old in text
         (self.root / name).write_text(text.replace(old, new), "utf-8")
-        yield
-        (self.root / name).write_text(text, "utf-8")
+        try:
+            yield
+        finally:
+            (self.root / name).write_text(text, "utf-8")
 
     def waiting_for(self, name: str) -> set[str]:
         """The steps that would run if a file ended in one more comment."""
