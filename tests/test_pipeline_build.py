@@ -267,6 +267,7 @@ def test_a_picture_without_alt_text_fails(built: TinyBook) -> None:
 
 
 def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built: TinyBook) -> None:
+    assert built.doit("papermill")[0] == 0
     course = TinyBook(tmp_path / "course", url="https://github.com/someone/course")
     shutil.copytree(built.root / "build", course.root / "build")
     course.tool("tools.site", "cpu")

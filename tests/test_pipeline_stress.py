@@ -70,7 +70,7 @@ def test_a_run_that_is_stopped_says_so_and_leaves_no_process(
         code, said = ended_at(built, "run 02-two", how)
         assert code == 128 + how
         assert "make notebooks:" in said
-        assert said.rstrip().splitlines()[-1].startswith("Stopped: what was done is kept")
+        assert said.rstrip().splitlines()[-1].startswith("Stopped. What was done is kept.")
         assert "Traceback" not in said
         places = [process.info["cwd"] for process in psutil.process_iter(["cwd"])]
         assert [place for place in places if place and place.startswith(str(built.root))] == []

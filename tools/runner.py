@@ -29,7 +29,7 @@ from tools.plainly import explained
 
 BUILD = Path("build")
 STATE, LOCK = BUILD / ".doit.json", BUILD / ".lock"
-LAST = "the last good one, if any, is still in build/html."
+LAST = "The last good one, if any, is still in build/html."
 
 
 def begin() -> TextIO:
@@ -40,7 +40,7 @@ def begin() -> TextIO:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # nohup lets a process ignore one.
         if signal.getsignal(number) is not signal.SIG_IGN:
-            signal.signal(number, lambda number, frame: stop("Stopped", 128 + number))
+            signal.signal(number, lambda number, frame: stop("Stopped.", 128 + number))
     BUILD.mkdir(exist_ok=True)
     lock = LOCK.open("a+")
     try:
@@ -64,7 +64,7 @@ def stop(why: str, code: int) -> NoReturn:
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):
             child.kill()
-    print(f"\n{why}: what was done is kept, and the book is as it was: {LAST}", flush=True)
+    print(f"\n{why} What was done is kept. {LAST}", flush=True)
     # No thread is waited for, and nothing is written any more.
     os._exit(code)
 
@@ -167,4 +167,4 @@ class Reporter(ConsoleReporter):
         for message in self.runtime_errors:
             self.say(message)
         if self.failures or self.runtime_errors:
-            self.say(f"\nThe book was not built: {LAST}")
+            self.say(f"\nThe book was not built. {LAST}")
