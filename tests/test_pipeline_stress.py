@@ -80,6 +80,7 @@ def test_a_run_that_is_stopped_says_so_and_leaves_no_process(
 
 
 def test_a_second_run_waits_for_the_first(built: TinyBook) -> None:
+    assert built.doit()[0] == 0
     (built.root / "build/html/index.html").unlink()
     command = [sys.executable, "-m", "doit"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}

@@ -61,9 +61,11 @@ def begin() -> TextIO:
 
 def stop(why: str, code: int) -> NoReturn:
     """End all steps at once, then this process."""
-    for child in psutil.Process().children(recursive=True):
+    children = psutil.Process().children(recursive=True)
+    for child in children:
         with suppress(psutil.NoSuchProcess):
             child.kill()
+    psutil.wait_procs(children, timeout=5)
     print(f"\n{why} What was done is kept. {LAST}", flush=True)
     # No thread is waited for, and nothing is written any more.
     os._exit(code)
