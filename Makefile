@@ -16,11 +16,11 @@ help: ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html (PROFILE=cpu or gpu)
-	@PROFILE=$(PROFILE) $(BIN)/doit
+	@PROFILE=$(PROFILE) $(BIN)/python -m doit
 	@echo "The book is in build/html: open build/html/index.html"
 
 notebooks: $(INSTALLED) ## Run the chapters and store their outputs anew (CHAPTER=ece-and-mce for one)
-	$(BIN)/python -m tools.notebooks --execute $(CHAPTER)
+	$(BIN)/python -m tools.plainly tools.notebooks --execute $(CHAPTER)
 
 # Torch on one thread, since two tests run at a time; the site is tested once it is built.
 test: export OMP_NUM_THREADS := 1
@@ -37,7 +37,7 @@ lint: $(INSTALLED) ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/python -m tools.style
-	$(BIN)/mypy
+	$(BIN)/python -m mypy
 
 format: $(INSTALLED) ## Format all code, that of the chapters too, and correct what ruff can
 	$(BIN)/ruff format .

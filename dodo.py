@@ -11,72 +11,25 @@ the repository, or to the small book of a test.
 """
 
 import os
-import sys
-import time
 from pathlib import Path
 
-from doit.reporter import ConsoleReporter
 from doit.tools import config_changed
 
 from tools.book import Book
 from tools.dependencies import data_in, documented_in, files_of, files_of_chapter
-from tools.myst import MystError, naming
+from tools.myst import naming
 from tools.parts import parts, reads
+from tools.plainly import plainly
+from tools.runner import BUILD, STATE, Codec, Reporter, action, begin, unchanged
 
 PROFILE = os.environ.get("PROFILE", "cpu")
-BUILD = Path("build")
-BUILD.mkdir(exist_ok=True)
 # For what runs elsewhere: a chapter in `notebooks/`; a script, which looks in its own folder.
 os.environ["PYTHONPATH"] = str(Path().absolute())
 
-book = Book()
-# The last chapters are the longest: begin with them.
-CHAPTERS = book.chapters[::-1]
-EXECUTED = {page: BUILD / "executed" / PROFILE / f"{page}.ipynb" for page in CHAPTERS}
-
-
-class Reporter(ConsoleReporter):
-    """One line as a step begins and ends; at the end, what failed, in its own words."""
-
-    desc = "steps with their times, failures last"
-
-    def __init__(self, outstream, options):
-        super().__init__(outstream, options)
-        self.started = {}
-
-    def say(self, line):
-        self.write(line + "\n")
-        self.outstream.flush()
-
-    def execute_task(self, task):
-        if task.actions:
-            self.started[task.name] = time.monotonic()
-            self.say(f"{task.title()} …")
-
-    def add_success(self, task):
-        if task.actions:
-            self.say(f"{task.title()}: {time.monotonic() - self.started[task.name]:.0f} s")
-
-    def add_failure(self, task, fail):
-        self.say(f"{task.title()}: failed")
-        self.failures.append((task, fail))
-
-    def skip_uptodate(self, task):
-        pass
-
-    def complete_run(self):
-        for task, fail in self.failures:
-            said = "".join(action.out for action in task.actions if action.out)
-            self.say("\n" + (said.strip() or fail.get_msg()))
-        for message in self.runtime_errors:
-            self.say(message)
-        if self.failures or self.runtime_errors:
-            self.say("\nThe book was not built. The last good one, if any, is still in build/html.")
-
-
 DOIT_CONFIG = {
     "backend": "json",
-    "dep_file": "build/.doit.json",
+    "dep_file": str(STATE),
+    "codec_cls": Codec,
     "reporter": Reporter,
     # Progress is shown as it comes, a step's report only when it fails.
     "verbosity": 1,
@@ -87,38 +40,45 @@ DOIT_CONFIG = {
 }
 
 
+def library(page):
+    """What a chapter's code depends on."""
+    source = book.source(page)
+    with naming(page):
+        return files_of_chapter(source)
+
+
+with plainly():
+    LOCK = begin()
+    book = Book()
+    # The last chapters are the longest: begin with them.
+    CHAPTERS = book.chapters[::-1]
+    PARAMETERS = {page: book.parameters(page, PROFILE) for page in CHAPTERS}
+    LIBRARY = {page: library(page) for page in CHAPTERS}
+EXECUTED = {page: BUILD / "executed" / PROFILE / f"{page}.ipynb" for page in CHAPTERS}
+
+
 def step(command, code, reads):
     """What runs, and all that it depends on."""
     return {
-        "actions": [[sys.executable, *map(str, command)]],
-        "file_dep": [*files_of(*code), "requirements.lock", *reads],
+        "actions": [action([*map(str, command)], LOCK)],
+        "file_dep": [*files_of("tools.plainly", *code), "requirements.lock", *reads],
+        "uptodate": [unchanged],
     }
 
 
 def tool(name, *arguments, code=(), reads):
-    return step(["-m", f"tools.{name}", *arguments], [f"tools.{name}", *code], reads)
-
-
-def library(page):
-    """What a chapter's code depends on."""
-    try:
-        source = book.source(page)
-        with naming(page):
-            return files_of_chapter(source)
-    except MystError as error:
-        raise SystemExit(str(error)) from None
+    return step([f"tools.{name}", *arguments], [f"tools.{name}", *code], reads)
 
 
 def task_notebooks():
     """Make both notebooks of every chapter."""
-    committed = [Path(f"{page}.ipynb") for page in CHAPTERS]
+    made = [Path(f"{page}.ipynb") for page in CHAPTERS]
     sources = [f"{page}.md" for page in book.pages]
-    # A committed one is read for its outputs; also, who edits one by hand gets it made again.
-    stored = [path for path in committed if path.exists()]
     settings = ["_config.yml", "_toc.yml", "book/references.bib"]
     return {
-        **tool("notebooks", reads=[*sources, *stored, *settings]),
-        "targets": [BUILD / path for path in committed],
+        **tool("notebooks", reads=[*sources, *settings]),
+        # The committed ones, too: who edits one by hand gets it made again.
+        "targets": [*made, *(BUILD / path for path in made)],
         "title": lambda task: "make notebooks",
     }
 
@@ -128,8 +88,8 @@ def task_papermill():
     for page in CHAPTERS:
         yield {
             "name": page,
-            **tool("execute", page, PROFILE, reads=[BUILD / f"{page}.ipynb", *library(page)]),
-            "uptodate": [config_changed(book.parameters(page, PROFILE))],
+            **tool("execute", page, PROFILE, reads=[BUILD / f"{page}.ipynb", *LIBRARY[page]]),
+            "uptodate": [unchanged, config_changed(PARAMETERS[page])],
             "targets": [EXECUTED[page]],
             "title": lambda task, page=page: f"run {page.partition('/')[2]} ({PROFILE})",
         }
@@ -140,7 +100,7 @@ def task_nbval():
     for page in CHAPTERS:
         yield {
             "name": page,
-            **tool("check_outputs", page, reads=[f"{page}.ipynb", *library(page)]),
+            **tool("check_outputs", page, reads=[f"{page}.ipynb", *LIBRARY[page]]),
             # A cell that fails is told once, and in fewer lines, by the step before.
             "task_dep": ["notebooks", f"papermill:{page}"],
             "title": lambda task, page=page: f"check the outputs of {page.partition('/')[2]}",
@@ -167,6 +127,6 @@ def task_site():
         **tool("site", PROFILE, code=code, reads=reads),
         # In this order, which that of the files would not keep.
         "task_dep": [*(f"papermill:{page}" for page in CHAPTERS), "nbval"],
-        "targets": [BUILD / "html/index.html"],
+        "targets": [BUILD / "html"],
         "title": lambda task: "build the site",
     }

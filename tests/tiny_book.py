@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 REPOSITORY = Path(__file__).parents[1]
@@ -218,3 +223,91 @@ def write_tiny_book(root: Path, one: str = ONE, two: str = TWO, url: str | None 
         path.write_text(text, "utf-8")
     shutil.copytree(REPOSITORY / "book/assets", root / "book/assets", dirs_exist_ok=True)
     return root
+
+
+# Beside its pages: a library, which chapter 1 imports, and a script that makes a table.
+FILES = {
+    # With a version, which the notebooks for Colab name.
+    "calib_utils/__init__.py": 'import calib_utils.used\n\n__version__ = "0.0.0"\n',
+    "calib_utils/used.py": "",
+    "calib_utils/unused.py": "",
+    "benchmarks/tables.py": """\
+import sys
+from pathlib import Path
+
+Path(sys.argv[1]).parent.mkdir(parents=True, exist_ok=True)
+Path(sys.argv[1]).write_text(Path("benchmarks/results/some.json").read_text())
+""",
+    "benchmarks/results/some.json": "[1]",
+}
+GROUPS = {"papermill", "nbval", "parts"}
+
+
+class TinyBook:
+    """A tiny book with a pipeline of its own, which a test may change too."""
+
+    def __init__(self, root: Path, url: str | None = None) -> None:
+        self.root = write_tiny_book(root, url=url)
+        for name in ("dodo.py", "requirements.lock"):
+            shutil.copy(REPOSITORY / name, root)
+        shutil.copytree(
+            REPOSITORY / "tools", root / "tools", ignore=shutil.ignore_patterns("__pycache__")
+        )
+        for name, text in FILES.items():
+            (root / name).parent.mkdir(parents=True, exist_ok=True)
+            (root / name).write_text(text, "utf-8")
+
+    def read(self, name: str) -> str:
+        return (self.root / name).read_text("utf-8")
+
+    @contextmanager
+    def edited(self, name: str, old: str, new: str) -> Iterator[None]:
+        """Replace some text of a file for a while."""
+        text = self.read(name)
+        assert old in text
+        (self.root / name).write_text(text.replace(old, new), "utf-8")
+        try:
+            yield
+        finally:
+            (self.root / name).write_text(text, "utf-8")
+
+    def waiting_for(self, name: str) -> set[str]:
+        """The steps that would run if a file ended in one more comment."""
+        text = self.read(name)
+        (self.root / name).write_text(text + "\n# Changed.\n", "utf-8")
+        try:
+            return self.waiting()
+        finally:
+            (self.root / name).write_text(text, "utf-8")
+
+    def tool(self, *arguments: str) -> None:
+        environment = os.environ | {"PYTHONPATH": str(self.root)}
+        command = [sys.executable, "-m", *arguments]
+        subprocess.run(command, cwd=self.root, env=environment, check=True)
+
+    def doit(self, *tasks: str, profile: str = "cpu") -> tuple[int, str]:
+        """Run the real `dodo.py` on this book; return its exit code and what it said."""
+        done = subprocess.run(
+            [sys.executable, "-m", "doit", *tasks],
+            cwd=self.root,
+            env=os.environ | {"PROFILE": profile},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        print(done.stdout)
+        return done.returncode, done.stdout
+
+    def waiting(self) -> set[str]:
+        """The steps that would run now; of those that others lead to, only the first."""
+        code, said = self.doit("list", "--all", "--status")
+        assert code == 0
+        states = (line.split()[:2] for line in said.splitlines())
+        return {step for state, step in states if state != "U" and step not in GROUPS}
+
+    def steps(self, *tasks: str, profile: str = "cpu") -> set[str]:
+        """The steps that ran, which must succeed."""
+        code, said = self.doit(*tasks, profile=profile)
+        assert code == 0
+        return {line.removesuffix(" …") for line in said.splitlines() if line.endswith(" …")}

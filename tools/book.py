@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import yaml
 
@@ -21,6 +21,11 @@ from tools.directives import Plain, label_of, row_of
 from tools.myst import Directive, MystError, Text, naming, parse
 
 PLACEHOLDER = "OWNER/REPOSITORY"
+# As a browser shows it, or as git clones it.
+REPOSITORY = re.compile(
+    r"(?:https?://(?:www\.)?github\.com/|(?:ssh://)?git@github\.com[:/])"
+    r"(?P<owner>[\w-]+)/(?P<name>[\w.-]+?)(?:\.git)?/?"
+)
 DEFAULT_PROFILE = "cpu"
 TARGET = re.compile(
     r"^\((?P<label>[^)\s]+)\)=[ \t]*$\n*(?:(?P<level>#+) (?P<title>.+)$)?", re.MULTILINE
@@ -50,7 +55,7 @@ class Book:
 
     def __init__(self, root: Path = Path()) -> None:
         self.root = root
-        self.config: dict[str, Any] = yaml.safe_load((root / "_config.yml").read_text("utf-8"))
+        self.config: dict[str, Any] = _read_yaml(root / "_config.yml")
         self.pages: dict[str, int | None] = dict(_pages(root / "_toc.yml"))
 
     @property
@@ -62,17 +67,22 @@ class Book:
         path = self.root / f"{page}.md"
         if not path.exists():
             raise MystError(f"{page}.md does not exist: write it, or take it out of _toc.yml")
-        return path.read_text("utf-8")
+        return _read(path)
 
     def parameters(self, page: str, profile: str) -> dict[str, Any]:
         """What a profile gives a chapter: `notebooks/parameters/PROFILE.yml`, by its name."""
         path = self.root / f"notebooks/parameters/{profile}.yml"
         if not path.exists():
-            known = ", ".join(sorted(file.stem for file in path.parent.glob("*.yml")))
-            raise SystemExit(f"no profile {profile!r}: notebooks/parameters has {known}")
-        return (yaml.safe_load(path.read_text("utf-8")) or {}).get(
-            page.removeprefix("notebooks/"), {}
-        )
+            raise MystError(
+                f"no profile {profile!r}: notebooks/parameters has {', '.join(self.profiles)}"
+            )
+        names = [chapter.removeprefix("notebooks/") for chapter in self.chapters]
+        given = _read_yaml(path)
+        if unknown := [str(name) for name in given if name not in names]:
+            raise MystError(f"{path}: no chapter {', '.join(unknown)}; there is {', '.join(names)}")
+        if wrong := [name for name, values in given.items() if not isinstance(values, dict)]:
+            raise MystError(f"{path}: {wrong[0]} needs names and values, such as {{n_bins: 15}}")
+        return given.get(page.removeprefix("notebooks/"), {})
 
     @property
     def profiles(self) -> list[str]:
@@ -80,11 +90,23 @@ class Book:
         found = (path.stem for path in (self.root / "notebooks/parameters").glob("*.yml"))
         return sorted(found, key=lambda name: (name != DEFAULT_PROFILE, name))
 
-    @property
+    @cached_property
     def repository(self) -> str | None:
-        """The repository's address, or None while `_config.yml` holds the placeholder."""
-        url = self.config.get("repository", {}).get("url", PLACEHOLDER).rstrip("/")
-        return None if PLACEHOLDER in url else url
+        """The repository's address, or None while `_config.yml` holds the placeholder.
+
+        Raises:
+            MystError: It is none of a repository on GitHub.
+        """
+        url = str((self.config.get("repository") or {}).get("url", PLACEHOLDER))
+        if PLACEHOLDER in url:
+            return None
+        found = REPOSITORY.fullmatch(url.strip())
+        if found is None:
+            raise MystError(
+                f"_config.yml: repository url {url!r}: write https://github.com/OWNER/REPOSITORY "
+                "with the owner and the name of yours"
+            )
+        return f"https://github.com/{found['owner']}/{found['name']}"
 
     @property
     def branch(self) -> str:
@@ -95,7 +117,7 @@ class Book:
         """Where GitHub Pages publishes the repository, with a slash at the end."""
         if self.repository is None:
             return None
-        owner, name = urlsplit(self.repository).path.strip("/").split("/")
+        owner, name = self.repository.split("/")[-2:]
         host = f"https://{owner.lower()}.github.io/"
         return host if name.lower() == f"{owner.lower()}.github.io" else f"{host}{name}/"
 
@@ -143,11 +165,37 @@ class Book:
         }
 
 
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except FileNotFoundError:
+        raise MystError(f"{path} does not exist: restore it") from None
+    except UnicodeDecodeError as error:
+        raise MystError(f"{path}: byte {error.start} is no UTF-8: restore the file") from None
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    """What a file of settings says; nothing if it is empty."""
+    try:
+        said = yaml.safe_load(_read(path)) or {}
+    except yaml.MarkedYAMLError as error:
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        raise MystError(f"{path}{line}: this is no YAML: {error.problem}") from None
+    if not isinstance(said, dict):
+        raise MystError(f"{path}: `name: value` is expected, not {str(said)[:40]!r}")
+    return said
+
+
 def _pages(toc_file: Path) -> Iterator[tuple[str, int | None]]:
-    toc = yaml.safe_load(toc_file.read_text("utf-8"))
+    toc = _read_yaml(toc_file)
+    if "root" not in toc:
+        raise MystError(f"{toc_file}: `root` is missing, the first page")
     yield toc["root"], None
     number = 0
-    for part in toc.get("parts", []):
+    for part in toc.get("parts") or []:
+        if not part or not part.get("chapters"):
+            name = (part or {}).get("caption", "without a caption")
+            raise MystError(f"{toc_file}: part {name!r} has no chapters: add one, or remove it")
         for chapter in part["chapters"]:
             number += bool(part.get("numbered"))
             yield chapter["file"], number if part.get("numbered") else None

@@ -19,6 +19,8 @@ from tools.myst import Directive, parse
 PACKAGES = ("benchmarks", "calib_utils", "tools")
 # What lies beside the data: code, files that are not finished, files that say nothing.
 NO_DATA = (".*", "__pycache__", "*.part", "*.py", "py.typed")
+# What code opens: any other file beside it is a stray one.
+DATA = (".cfg", ".json", ".npz", ".toml")
 DOCUMENTED = re.compile(r"^\.\. automodule:: (\S+)$", re.MULTILINE)
 
 
@@ -38,7 +40,7 @@ def files_of(*starts: str | Path) -> list[Path]:
             for name in _imported(path.read_text("utf-8"), path.parent.parts):
                 waiting += _module(name)
     for folder in {path.parent for path in found if path.parts[0] in PACKAGES}:
-        found.update(data_in(folder))
+        found.update(path for path in data_in(folder) if path.suffix in DATA)
     return sorted(found)
 
 
@@ -63,7 +65,7 @@ def documented_in(folder: Path) -> set[str]:
 
 
 def data_in(folder: Path) -> Iterator[Path]:
-    """The data of one folder, and of its sub-folders that are no packages."""
+    """All that is no code in one folder, and in its sub-folders that are no packages."""
     for path in folder.iterdir():
         if any(path.match(pattern) for pattern in NO_DATA):
             continue

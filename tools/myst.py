@@ -17,14 +17,12 @@ from myst_parser.config.main import MdParserConfig
 from myst_parser.parsers.directives import parse_directive_text
 from myst_parser.parsers.mdit import create_md_parser
 
+from tools.plainly import MystError
+
 CONFIG = MdParserConfig(enable_extensions={"colon_fence", "dollarmath"})
 MARKDOWN = create_md_parser(CONFIG, RendererHTML)
 # Where blocks begin and end is all that is asked.
 MARKDOWN.core.ruler.enableOnly(["normalize", "block"])
-
-
-class MystError(ValueError):
-    """A source says something that the pipeline cannot turn into a notebook or a page."""
 
 
 @contextmanager

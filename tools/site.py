@@ -16,7 +16,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import nbformat
 import yaml
+from nbformat import NotebookNode
 
 from tools.book import Book
 from tools.dependencies import NO_DATA
@@ -24,6 +26,8 @@ from tools.feed import write_feed
 from tools.frame import frame
 from tools.kernel import heartbeat
 from tools.lighten import lighten
+from tools.myst import MystError
+from tools.page import page_notebook
 from tools.parts import parts
 from tools.search import write_search
 
@@ -45,6 +49,7 @@ def site_config(book: Book) -> dict[str, Any]:
         options["notfound_urls_prefix"] = "/"
     else:
         config["html"] |= {"baseurl": book.website, "use_repository_button": True}
+        config["repository"]["url"] = book.repository
         options["notfound_urls_prefix"] = urlsplit(book.website).path
     options["notfound_context"] = not_found(book, options["notfound_urls_prefix"])
     return config
@@ -81,19 +86,40 @@ def stage(book: Book, profile: str, folder: Path) -> None:
         target = folder / "book" / part
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(BUILD / part, target)
-    shutil.copytree(BUILD / "executed" / profile / "notebooks", folder / "notebooks")
+    for page in book.chapters:
+        executed = BUILD / "executed" / profile / f"{page}.ipynb"
+        check_executed(book, page, profile, nbformat.read(executed, as_version=4))
+        (folder / page).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(executed, folder / f"{page}.ipynb")
     for name in ("_toc.yml", CHANGELOG):
         shutil.copy(name, folder)
     config = yaml.safe_dump(site_config(book), allow_unicode=True)
     (folder / "_config.yml").write_text(config, "utf-8")
 
 
+def check_executed(book: Book, page: str, profile: str, executed: NotebookNode) -> None:
+    """Raise MystError unless this is a run of the page's source as it is, with the profile."""
+    ran = [
+        cell.source
+        for cell in executed.cells
+        if "injected-parameters" not in cell.metadata.get("tags", [])
+    ]
+    source = [cell.source for cell in page_notebook(book, page).cells]
+    given = executed.metadata.get("papermill", {}).get("parameters", {})
+    if ran != source or given != book.parameters(page, profile):
+        raise MystError(
+            f"what was run is not {page}.md as it is, with the parameters of {profile}: "
+            "`make clean`, then `make book`"
+        )
+
+
 def build(profile: str) -> None:
     """Build `build/html`. Exits with Sphinx's warnings when there are any."""
     staged = BUILD / "site"
     stage(Book(), profile, staged)
-    command = [str(Path(sys.executable).with_name("jupyter-book")), "build", str(staged)]
-    command += ["-W", "-n", "--keep-going", "--all", "--quiet"]
+    # Not the script of that name, which knows where it was installed.
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+    command += ["build", str(staged), "-W", "-n", "--keep-going", "--all", "--quiet"]
     with heartbeat("site"):
         done = subprocess.run(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False

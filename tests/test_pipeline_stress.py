@@ -1,0 +1,278 @@
+"""The pipeline under stress: killed, run twice at once, moved, on bad sources and a full disk.
+
+The tests share one built tiny book, and leave it as they found it.
+"""
+
+from __future__ import annotations
+
+import copy
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+from tiny_book import TinyBook, write_tiny_book
+
+from tools.book import Book
+from tools.plainly import MystError
+from tools.site import site_config
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
+    book = TinyBook(tmp_path_factory.mktemp("tiny"))
+    book.tool("tools.notebooks", "--execute")
+    assert book.doit()[0] == 0
+    return book
+
+
+def ended_at(book: TinyBook, line: str, how: signal.Signals) -> tuple[int, str]:
+    """Run the pipeline, end it when it says a line, as at a terminal; its exit code and words."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "doit"],
+        cwd=book.root,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stdout is not None
+    said = ""
+    for text in process.stdout:
+        said += text
+        if text.startswith(line):
+            os.killpg(process.pid, how)
+    return process.wait(), said
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGHUP])
+def test_a_run_that_was_ended_publishes_no_old_number(built: TinyBook, how: signal.Signals) -> None:
+    stored = built.read("notebooks/02-two.ipynb")
+    with built.edited("notebooks/02-two.md", "2 / 3", "1 / 3"):
+        code, _ = ended_at(built, "check the outputs of 02-two", how)
+        assert code != 0
+    (built.root / "notebooks/02-two.ipynb").write_text(stored, "utf-8")
+    assert built.doit()[0] == 0
+    page = built.read("build/html/notebooks/02-two.html")
+    assert "0.667" in page
+    assert "0.333" not in page
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_stopped_says_so_and_leaves_no_process(
+    built: TinyBook, how: signal.Signals
+) -> None:
+    with built.edited("notebooks/02-two.md", "rises. See", "rises up. See"):
+        code, said = ended_at(built, "run 02-two", how)
+        assert code == 128 + how
+        assert "make notebooks:" in said
+        assert said.rstrip().splitlines()[-1].startswith("Stopped. What was done is kept.")
+        assert "Traceback" not in said
+        places = [process.info["cwd"] for process in psutil.process_iter(["cwd"])]
+        assert [place for place in places if place and place.startswith(str(built.root))] == []
+        # What was done before is not done again.
+        assert "notebooks" not in built.waiting()
+    assert built.steps("notebooks") == {"make notebooks"}
+
+
+def test_a_second_run_waits_for_the_first(built: TinyBook) -> None:
+    assert built.doit()[0] == 0
+    (built.root / "build/html/index.html").unlink()
+    command = [sys.executable, "-m", "doit"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    first = subprocess.Popen(command, cwd=built.root, **pipes)
+    assert first.stdout is not None
+    assert first.stdout.readline() == "build the site …\n"
+    code, said = built.doit()
+    assert code == 0
+    assert said.startswith(f"Waiting for process {first.pid}, at work here since ")
+    assert len(said.splitlines()) == 1
+    assert "build the site: " in first.communicate()[0]
+    assert first.returncode == 0
+    assert (built.root / "build/html/index.html").exists()
+
+
+def test_a_step_that_a_killed_run_left_is_waited_for(built: TinyBook) -> None:
+    (built.root / "build/html/index.html").unlink()
+    assert ended_at(built, "build the site", signal.SIGKILL)[0] == -signal.SIGKILL
+    code, said = built.doit()
+    assert code == 0
+    assert "Waiting for process" in said
+    assert (built.root / "build/html/index.html").exists()
+
+
+def test_a_chapter_that_was_run_from_another_source_is_refused(built: TinyBook) -> None:
+    executed = "build/executed/cpu/notebooks/02-two.ipynb"
+    with built.edited(executed, "2 / 3", "1 / 3"):
+        done = subprocess.run(
+            [sys.executable, "-m", "tools.plainly", "tools.site", "cpu"],
+            cwd=built.root,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 1
+        assert done.stdout.startswith("what was run is not notebooks/02-two.md as it is")
+        assert built.waiting() == {"papermill:notebooks/02-two", "site"}
+
+
+def test_a_deleted_page_is_built_again(built: TinyBook) -> None:
+    (built.root / "build/html/notebooks/01-one.html").unlink()
+    assert built.waiting() == {"site"}
+    assert built.steps() == {"build the site"}
+    assert (built.root / "build/html/notebooks/01-one.html").exists()
+
+
+def test_a_stray_file_reruns_nothing(built: TinyBook) -> None:
+    strays = ["calib_utils/notes.txt", "calib_utils/used.py.orig", "tools/book.py~"]
+    for name in strays:
+        (built.root / name).write_text("stray", "utf-8")
+    assert built.waiting() == set()
+    for name in strays:
+        (built.root / name).unlink()
+
+
+def test_a_folder_that_is_copied_elsewhere_reruns_nothing(built: TinyBook, tmp_path: Path) -> None:
+    copied = copy.copy(built)
+    copied.root = tmp_path / "elsewhere"
+    shutil.copytree(built.root, copied.root)
+    assert copied.steps() == set()
+
+
+def test_a_state_that_was_cut_off_is_made_anew(built: TinyBook, tmp_path: Path) -> None:
+    state = built.root / "build/.doit.json"
+    text = state.read_text("utf-8")
+    state.write_text(text[: len(text) // 2], "utf-8")
+    assert "site" in built.waiting()
+    state.write_text(text, "utf-8")
+    assert built.waiting() == set()
+
+
+PARAMETERS = "notebooks/parameters/cpu.yml"
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "sentence"),
+    [
+        (PARAMETERS, "{a: 1}", "{a: 1", f"{PARAMETERS}:2: this is no YAML: "),
+        (PARAMETERS, "01-one: {a: 1}", "- 01-one", f"{PARAMETERS}: `name: value` is expected"),
+        (PARAMETERS, "{a: 1}", "1", f"{PARAMETERS}: 01-one needs names and values"),
+        (PARAMETERS, "01-one", "one", f"{PARAMETERS}: no chapter one; there is 01-one, 02-two"),
+        (PARAMETERS, "{a: 1}", "{a: many}", f"{PARAMETERS}: a of 01-one is 'many', no int"),
+        ("_toc.yml", "Appendix", "[", "_toc.yml:12: this is no YAML: "),
+        (
+            "_toc.yml",
+            "    chapters:\n      - file: notebooks/solutions/01-one\n",
+            "",
+            "_toc.yml: part 'Solutions' has no chapters",
+        ),
+        ("_toc.yml", "02-two", "03-three", "notebooks/03-three.md does not exist: write it"),
+        ("_config.yml", "title:", "title: [", "_config.yml:"),
+        ("_config.yml", "https://github.com/OWNER/REPOSITORY", "someone", "'someone': write "),
+    ],
+)
+def test_a_bad_setting_is_told_in_a_sentence(
+    built: TinyBook, name: str, old: str, new: str, sentence: str
+) -> None:
+    with built.edited(name, old, new):
+        code, said = built.doit()
+    assert code != 0
+    assert sentence in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("share", [0, 0.1, 0.9])
+def test_a_chapter_that_was_cut_off_is_named(built: TinyBook, share: float) -> None:
+    text = built.read("notebooks/02-two.md")
+    with built.edited("notebooks/02-two.md", text, text[: int(share * len(text))]):
+        code, said = built.doit("notebooks")
+    assert code != 0
+    assert "notebooks/02-two.md" in said
+    assert "Traceback" not in said
+
+
+def test_a_chapter_that_is_cut_off_inside_a_letter_is_named(built: TinyBook) -> None:
+    path = built.root / "notebooks/02-two.md"
+    text = path.read_bytes()
+    path.write_bytes(text + "é".encode()[:1])
+    code, said = built.doit()
+    path.write_bytes(text)
+    assert code != 0
+    assert f"notebooks/02-two.md: byte {len(text)} is no UTF-8" in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
+@pytest.mark.parametrize("name", ["notebooks/02-two", ".doit"])
+def test_a_full_disk_is_told_in_a_sentence(built: TinyBook, name: str) -> None:
+    state = built.read("build/.doit.json")
+    unfinished = built.root / f"build/{name}.part"
+    unfinished.symlink_to("/dev/full")
+    with built.edited("notebooks/02-two.md", "rises. See", "rises up. See"):
+        code, said = built.doit("notebooks")
+    unfinished.unlink()
+    assert code != 0
+    assert "No space left on device: make room" in said
+    assert "Traceback" not in said
+    assert built.read("build/.doit.json") == state or name != ".doit"
+    assert built.steps("notebooks") == {"make notebooks"}
+
+
+def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(built: TinyBook) -> None:
+    (built.root / "build").rename(built.root / "elsewhere")
+    # Unlike the right to write, this stops the administrator, too.
+    (built.root / "build").symlink_to("/dev/null")
+    code, said = built.doit()
+    (built.root / "build").unlink()
+    (built.root / "elsewhere").rename(built.root / "build")
+    assert code != 0
+    assert "build" in said
+    assert "allow to write there" in said
+    assert "Traceback" not in said
+
+
+def test_two_builds_are_the_same_bytes(built: TinyBook) -> None:
+    def site() -> dict[str, bytes]:
+        folder = built.root / "build/html"
+        return {
+            str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()
+        }
+
+    first = site()
+    for folder in ("executed", "site", "html"):
+        shutil.rmtree(built.root / "build" / folder)
+    assert "build the site" in built.steps()
+    second = site()
+    assert first.keys() == second.keys()
+    assert [name for name in first if first[name] != second[name]] == []
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://github.com/Someone/course",
+        "https://github.com/Someone/course/",
+        "https://github.com/Someone/course.git",
+        "http://www.github.com/Someone/course",
+        "git@github.com:Someone/course.git",
+        "ssh://git@github.com/Someone/course.git",
+    ],
+)
+def test_an_address_may_be_written_as_git_or_a_browser_gives_it(tmp_path: Path, url: str) -> None:
+    book = Book(write_tiny_book(tmp_path, url=url))
+    assert book.repository == "https://github.com/Someone/course"
+    assert book.website == "https://someone.github.io/course/"
+    assert site_config(book)["repository"]["url"] == book.repository
+
+
+@pytest.mark.parametrize(
+    "url", ["https://github.com/someone", "someone/course", "https://gitlab.com/someone/course"]
+)
+def test_an_address_that_is_no_repository_is_an_error(tmp_path: Path, url: str) -> None:
+    book = Book(write_tiny_book(tmp_path, url=url))
+    with pytest.raises(MystError, match="repository url"):
+        _ = book.repository
