@@ -22,13 +22,14 @@ from calib_utils.experiments import (
     grid_names,
     list_experiments,
     load_experiment,
+    one_run,
     plan_grid,
     planned_comparisons,
-    runner,
     save_experiment,
 )
 from calib_utils.experiments.__main__ import main
-from calib_utils.experiments.runner import checkpoint_path, run_grid
+from calib_utils.experiments.one_run import checkpoint_path
+from calib_utils.experiments.runner import run_grid
 from calib_utils.metrics import reliability_bins
 from calib_utils.records import Recipe, by_level, load_grid, recipe
 from calib_utils.records.experiments import experiment_path
@@ -380,7 +381,7 @@ class TestRecord:
                 runs = {run.name: run for run in plan_grid(grid, protocol)}
                 for name in list_experiments(grid, protocol):
                     record = load_experiment(grid, protocol, name)
-                    assert runner.has_record(runs[name])
+                    assert one_run.has_record(runs[name])
                     assert len(record.history) == record.recipe["epochs"]
                     assert len(record.correct) == 10_000
                     assert record.error == pytest.approx(1 - record.correct.mean())
@@ -398,7 +399,7 @@ class TestRuns:
         """Against the same network trained by hand, and formulas written out."""
         run = plan_grid("weight-decay", "cpu", tiny)[-1]
         record = load_experiment("weight-decay", "cpu", run.name, expected)
-        training, validation, test = runner.load_images("digits", 150)
+        training, validation, test = one_run.load_images("digits", 150)
         assert len(training) == 150
         torch.manual_seed(1)
         model = build_model("lenet5", 10)
@@ -464,9 +465,9 @@ class TestRuns:
             assert len(set(values)) > 1 or metric == "error"
 
     def test_training_images_are_the_same_in_every_run(self):
-        chosen, *rest = runner.load_images("digits", 150)
-        runner.load_images.cache_clear()
-        again, *_ = runner.load_images("digits", 150)
+        chosen, *rest = one_run.load_images("digits", 150)
+        one_run.load_images.cache_clear()
+        again, *_ = one_run.load_images("digits", 150)
         assert (chosen.images == again.images).all()
         training, *whole = load_digits()
         assert [len(x) for x in rest] == [len(x) for x in whole]
@@ -475,10 +476,10 @@ class TestRuns:
 
     def test_no_record_claims_more_training_images_than_there_are(self):
         with pytest.raises(ValueError, match="training_images: digits has 197, found 8,000"):
-            runner.load_images("digits", 8_000)
+            one_run.load_images("digits", 8_000)
 
     def test_finished_runs_are_left_out(self, tiny, expected, monkeypatch):
-        monkeypatch.setattr(runner, "train", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr(one_run, "train", lambda *_, **__: 1 / 0)
         runs = plan_grid("weight-decay", "cpu", tiny)
         assert run_grid(runs, expected, expected, progress=False) == {}
 
@@ -510,7 +511,7 @@ class TestRuns:
             arrays, facts = read_npz(experiment_path(run.grid, "cpu", run.name, expected))
             del facts["recipe"]["momentum"]
             write_npz(experiment_path(run.grid, "cpu", run.name, tmp_path), arrays, facts)
-        monkeypatch.setattr(runner, "_train", lambda *_: 1 / 0)
+        monkeypatch.setattr(one_run, "_train", lambda *_: 1 / 0)
         assert run_grid(runs, tmp_path, tmp_path, progress=False) == {}
         levels = by_level(load_grid("weight-decay", "cpu", tmp_path))
         assert levels.keys() == by_level(load_grid("weight-decay", "cpu", expected)).keys()

@@ -115,9 +115,10 @@ class TestWarnings:
 
     def test_filters_hold_and_the_form_comes_back(self):
         form = warnings.formatwarning
-        with plain_warnings(), pytest.raises(UserWarning, match="here"), warnings.catch_warnings():
+        with plain_warnings(), warnings.catch_warnings():
             warnings.simplefilter("error")
-            warnings.warn("here", UserWarning, stacklevel=1)
+            with pytest.raises(UserWarning, match="here"):
+                warnings.warn("here", UserWarning, stacklevel=1)
         assert warnings.formatwarning is form
 
 

@@ -55,6 +55,10 @@ class _BarInFile(tqdm_of_text):
             del self.under_way[self]
             self._write()
 
+    @classmethod
+    def write(cls, *_: Any, **__: Any) -> None:
+        """Nothing: the line is for the bars, and what is printed would land on a page."""
+
     def _write(self) -> None:
         path = Path(os.environ["CALIB_PROGRESS_FILE"])
         part = path.with_name(f"{path.name}.part")
