@@ -8,10 +8,10 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help book notebooks test lint format lock clean
+.PHONY: help book notebooks test test-colab lint format lock clean
 
 help: ## Say what there is
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html (PROFILE=cpu or gpu)
 	@PROFILE=$(PROFILE) $(BIN)/doit
@@ -26,6 +26,10 @@ test: $(INSTALLED) ## Run every test: the code, the notebooks, the built site
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --ignore=tests/test_site.py
 	@$(MAKE) --no-print-directory book
 	$(BIN)/python -m pytest tests/test_site.py
+
+# From the wheel, with Colab's Python and versions: some 5 GB, and as long as the chapters take.
+test-colab: $(INSTALLED) ## Run every notebook as Colab would (CHAPTER=ece-and-mce for one)
+	$(BIN)/python -m tools.try_colab $(CHAPTER)
 
 lint: $(INSTALLED) ## Check style and types
 	$(BIN)/ruff format --check .

@@ -21,7 +21,7 @@ from doit.tools import config_changed
 from tools.book import Book
 from tools.dependencies import data_in, documented_in, files_of, files_of_chapter
 from tools.myst import MystError, naming
-from tools.parts import parts
+from tools.parts import parts, reads
 
 PROFILE = os.environ.get("PROFILE", "cpu")
 BUILD = Path("build")
@@ -152,7 +152,7 @@ def task_parts():
     for script, part in parts().items():
         yield {
             "name": str(part.with_suffix("")),
-            **step([script, BUILD / part], [script], []),
+            **step([script, BUILD / part], [script], reads(script)),
             "targets": [BUILD / part],
             "title": lambda task, part=part: f"make {part}",
         }

@@ -292,6 +292,34 @@ def coverage_cell(row: dict) -> str:
     return f"{100 * row['coverage']:.1f}\N{NO-BREAK SPACE}% ({100 * row['width']:.1f})"
 
 
+def false_findings(results: dict[str, Any]) -> str:
+    """How often each way to compare finds what is not there, by seeds and their spread."""
+    rows = results["rows"]
+    names = list(rows[0]["rates"])
+    parts = [
+        machine(results, results["date"]),
+        f"{results['sets']:,} pairs of groups a row (seed {results['seed']}), "
+        f"{results['images']:,} test images, {results['repeats']:,} drawn sets of them.",
+        table(
+            ["metric", "deviation by seed, points", "seeds", *names],
+            (
+                [
+                    {"ece": "ECE"}.get(row["metric"], row["metric"]),
+                    f"{100 * row['spread']:g}",
+                    row["seeds"],
+                    *(f"{100 * row['rates'][name]:.1f}\N{NO-BREAK SPACE}%" for name in names),
+                ]
+                for row in rows
+            ),
+            numbers=len(names),
+        ),
+    ]
+    most = {name: max(row["rates"][name] for row in rows) for name in names}
+    read = (f"{name} {100 * found:.1f}\N{NO-BREAK SPACE}%" for name, found in most.items())
+    parts.append(f"The most that each finds in any row: {', '.join(read)}.")
+    return "\n\n".join(parts)
+
+
 SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "ece": (
         "The expected calibration error",
@@ -306,8 +334,9 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         "How often does an interval contain the calibration error of the network? Here it is "
         "known: an answer of confidence c is right with chance c - b c (1 - c), and b sets the "
         f"error. {OURS} has `calibration_error_interval`. The percentile bootstrap takes the "
-        "middle of the errors of drawn samples, the basic one "
-        "mirrors it at the ECE, and BCa (Efron 1987) corrects it for bias and acceleration. The "
+        "middle of the errors of drawn samples, the basic one (which uncertainty-calibration "
+        "offers) mirrors it at the ECE, and BCa (Efron 1987) corrects it for bias and "
+        "acceleration. The "
         "triangle inequality takes the ECE, and to both sides the 95\N{NO-BREAK SPACE}% point of "
         "the noise summed over all bins. The last two are to hold the root mean square of the gaps "
         "of the same networks: `debiased_calibration_error_interval`, and the debiased square "
@@ -320,6 +349,15 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         f"comes out. The ratio is to {OURS}. That a bootstrap of the ECE is slower is the lesser "
         "matter: the true error is 0, and its intervals do not hold it.",
         uncertainty,
+    ),
+    "false_findings": (
+        "Comparing groups of runs",
+        "How often is a difference found where there is none? Two groups of networks of one "
+        "quality are made up, which differ by their seeds and in what photographs are hard for "
+        f"them; a p value below 0.05 should come once in twenty. {OURS} is `compare`, which joins "
+        "both sources of chance. Beside it stand Welch's test of the seeds alone, the "
+        "bootstrap of the test images alone, and the rule that each of the two must find it.",
+        false_findings,
     ),
     "recalibration": (
         "Fitting the recalibrators",

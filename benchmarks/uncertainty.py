@@ -97,8 +97,8 @@ def of_interval(probs: np.ndarray, labels: np.ndarray, draws: int) -> Contenders
         "scipy.stats.bootstrap, percentile": of_scipy,
     }
     if peer := module("calibration"):
-        contenders["uncertainty-calibration, 100 draws"] = lambda: (
-            peer.get_calibration_error_uncertainties(probs, labels, p=1, alpha=0.05)[::2]
+        contenders["uncertainty-calibration, basic bootstrap of 100"] = lambda: (
+            peer.get_calibration_error_uncertainties(probs, labels, p=1, alpha=5)[::2]  # percent
         )
     return contenders
 

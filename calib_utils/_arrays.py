@@ -8,7 +8,16 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["dtype_name", "is_tensor", "like", "row_blocks", "softmax", "to_numpy", "widen"]
+__all__ = [
+    "dtype_name",
+    "is_tensor",
+    "like",
+    "log_softmax",
+    "row_blocks",
+    "softmax",
+    "to_numpy",
+    "widen",
+]
 
 # A block of rows of this size stays in a core's cache while several passes go over it.
 _BLOCK_BYTES = 512 * 1024
@@ -29,17 +38,27 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
         name: what the error calls ``x``.
 
     Raises:
-        ValueError: if ``x`` does not hold numbers or booleans in a rectangle, or is masked.
+        ValueError: if ``x`` does not hold numbers or booleans in a rectangle, or is masked; or
+            is a tensor that NumPy cannot hold, such as a sparse one or one of 8-bit floats.
     """
     if is_tensor(x):
-        x = x.detach().cpu()
-        x = (x.float() if dtype_name(x) == "bfloat16" else x).numpy()
-    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        try:
+            x = x.detach().cpu()
+            x = (x.float() if dtype_name(x) == "bfloat16" else x).numpy()
+        except (NotImplementedError, RuntimeError, TypeError) as error:
+            raise ValueError(
+                f"{name}: found a tensor of {dtype_name(x)} in layout {x.layout} on "
+                f"{x.device.type}; give numbers that are there, with to_dense() and float()"
+            ) from error
+    parts = x if isinstance(x, (list, tuple)) else [x]
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise ValueError(f"{name}: found masked entries; leave them out, e.g. with compressed()")
     try:
         array = np.asarray(x)
     except ValueError as error:
         raise ValueError(f"{name}: found rows of unequal length; make them equally long") from error
+    except (RuntimeError, TypeError) as error:  # such as from a list of tensors on a GPU
+        raise ValueError(f"{name}: found {type(x).__name__}, {error}; give an array") from error
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name}: expected real numbers, found {array.dtype}; convert them first")
     return array
@@ -98,4 +117,11 @@ def softmax(scores: np.ndarray) -> np.ndarray:
     result = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
     np.exp(result, out=result)
     result /= result.sum(axis=1, keepdims=True)
+    return result
+
+
+def log_softmax(scores: np.ndarray) -> np.ndarray:
+    """The logarithm of the softmax of each row, in float64."""
+    result = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
+    result -= np.log(np.exp(result).sum(axis=1, keepdims=True))
     return result

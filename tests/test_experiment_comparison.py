@@ -8,7 +8,7 @@ import pytest
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-from scipy.stats import t
+from scipy.stats import t, ttest_ind
 
 from calib_utils.experiments import (
     ExperimentRecord,
@@ -17,9 +17,24 @@ from calib_utils.experiments import (
     load_grid,
     save_experiment,
 )
-from calib_utils.plots import factor_panels, factor_plot, generalization_plot
-from calib_utils.report import Difference, Verdicts, compare, judge, level_table
-from calib_utils.report.verdicts import ClaimedDifference
+from calib_utils.metrics import calibration_error_floor
+from calib_utils.plots import (
+    BLUE,
+    GREY,
+    factor_panels,
+    factor_plot,
+    generalization_plot,
+    verdict_plot,
+)
+from calib_utils.report import (
+    Difference,
+    Verdict,
+    Verdicts,
+    compare,
+    holm,
+    judge,
+    level_table,
+)
 
 N = 4_000
 
@@ -62,38 +77,40 @@ def overconfident():
 
 class TestCompare:
     def test_difference_of_the_means(self, calibrated, overconfident):
-        found = compare(calibrated, overconfident, repeats=50)
+        found = compare(calibrated, overconfident, repeats=100)
         expected = np.mean([r.ece for r in overconfident]) - np.mean([r.ece for r in calibrated])
         assert found.mean == pytest.approx(expected)
         assert 0.06 < found.mean < 0.1
-        assert found.verdict == "higher"
+        assert found.p_value < 0.01
 
     def test_the_other_way_round(self, calibrated, overconfident):
         there, back = (
-            compare(*pair, repeats=50)
+            compare(*pair, repeats=100)
             for pair in ((calibrated, overconfident), (overconfident, calibrated))
         )
         assert back.mean == pytest.approx(-there.mean)
-        assert back.seeds == pytest.approx([-x for x in reversed(there.seeds)])
-        assert back.images == pytest.approx([-x for x in reversed(there.images)])
-        assert back.verdict == "lower"
+        assert back.standard_error == pytest.approx(there.standard_error)
+        assert back.freedom == pytest.approx(there.freedom)
 
-    def test_interval_for_seeds_is_welchs(self, calibrated, overconfident):
-        a, b = ([r.ece for r in runs] for runs in (calibrated, overconfident))
-        va, vb = np.var(a, ddof=1) / 3, np.var(b, ddof=1) / 3
-        freedom = (va + vb) ** 2 / (va**2 / 2 + vb**2 / 2)
-        half = t.ppf(0.975, freedom) * np.sqrt(va + vb)
-        middle = np.mean(b) - np.mean(a)
-        found = compare(calibrated, overconfident, repeats=2).seeds
-        assert found == pytest.approx((middle - half, middle + half))
+    def test_part_of_seeds_is_welchs(self, calibrated, overconfident):
+        """With the metric that no image speaks of, nothing else is left."""
+        losses = [1.0, 1.2, 1.3, 1.5, 2.1]
+        first, second = (
+            [dataclasses.replace(r, nll=loss) for r, loss in zip(runs, part, strict=True)]
+            for runs, part in ((calibrated, losses[:3]), (overconfident[:2], losses[3:]))
+        )
+        found = compare(first, second, "nll")
+        welch = ttest_ind(losses[3:], losses[:3], equal_var=False)
+        assert found.p_value == pytest.approx(welch.pvalue)
+        assert found.interval() == pytest.approx(tuple(welch.confidence_interval()))
+        assert found.of_seeds == found.standard_error
+        assert np.isnan(found.of_images)
 
     @pytest.mark.parametrize("metric", ["ece", "error"])
-    def test_interval_for_images_is_a_bootstrap_of_whole_images(
-        self, calibrated, overconfident, metric
-    ):
+    def test_part_of_images_is_a_bootstrap_of_whole_images(self, calibrated, overconfident, metric):
         """Every draw made again, with the metrics computed on the drawn images."""
         rng, differences = np.random.default_rng(3), []
-        for _ in range(20):
+        for _ in range(100):
             drawn = rng.integers(N, size=N)
             means = []
             for runs in (calibrated, overconfident):
@@ -105,104 +122,207 @@ class TestCompare:
                 ]
                 means.append(np.mean(of_runs))
             differences.append(means[1] - means[0])
-        found = compare(calibrated, overconfident, metric, repeats=20, seed=3)
-        assert found.images == pytest.approx(np.quantile(differences, [0.025, 0.975]))
+        found = compare(calibrated, overconfident, metric, repeats=100, seed=3)
+        assert found.of_images == pytest.approx(np.std(differences, ddof=1))
 
-    def test_equal_groups_are_undecided(self, calibrated):
-        others = [record(8, seed, 0.0) for seed in range(3, 6)]
-        assert compare(calibrated, others, repeats=100).verdict == "undecided"
+    def test_both_parts_are_joined(self, calibrated, overconfident):
+        a, b = ([r.ece for r in runs] for runs in (calibrated, overconfident[:2]))
+        va, vb = np.var(a, ddof=1) / 3, np.var(b, ddof=1) / 2
+        found = compare(calibrated, overconfident[:2], repeats=100)
+        assert found.of_seeds == pytest.approx((va + vb) ** 0.5)
+        total = va + vb + found.of_images**2
+        freedom = total**2 / (va**2 / 2 + vb**2 / 1)
+        half = t.ppf(0.975, freedom) * total**0.5
+        middle = np.mean(b) - np.mean(a)
+        assert found.interval() == pytest.approx((middle - half, middle + half))
+        assert found.p_value == pytest.approx(2 * t.sf(abs(middle) / total**0.5, freedom))
 
-    def test_seeds_that_disagree_are_undecided(self, calibrated):
-        others = [record(8, seed, excess) for seed, excess in enumerate((0.0, 0.01, 0.15))]
+    def test_seeds_that_disagree(self, calibrated):
+        others = [record(8, seed, excess) for seed, excess in enumerate((0.0, 0.01, 0.15), 3)]
         found = compare(calibrated, others, repeats=100)
-        assert found.images[0] > 0  # other images would show the same
-        assert found.seeds[0] < 0  # other seeds might not
-        assert found.verdict == "undecided"
+        assert found.mean > 3 * found.of_images  # other images would show the same
+        assert found.p_value > 0.2  # other seeds might not
 
-    def test_one_seed_decides_nothing(self, calibrated, overconfident):
-        found = compare(calibrated, overconfident[:1], repeats=50)
-        assert np.isnan(found.seeds).all()
-        assert found.images[0] > 0
-        assert found.verdict == "undecided"
+    def test_one_seed_tells_nothing_of_others(self, calibrated, overconfident):
+        found = compare(calibrated, overconfident[:1], repeats=100)
+        assert found.mean > 0.05
+        assert np.isnan([found.p_value, found.of_seeds, found.of_images]).all()
 
-    def test_bad_input(self, calibrated):
-        with pytest.raises(ValueError, match="metric: expected 'ece' or 'error', found 'nll'"):
-            compare(calibrated, calibrated, "nll")
+    def test_runs_are_read_once(self, calibrated, overconfident):
+        found = compare(iter(calibrated), iter(overconfident))
+        assert found == compare(calibrated, overconfident)
+
+
+class TestBadInput:
+    """What would have given a number that means nothing."""
+
+    def test_metric_and_groups(self, calibrated):
+        with pytest.raises(ValueError, match=r"metric: expected one of error, ece, .*'loss'"):
+            compare(calibrated, calibrated, "loss")
         with pytest.raises(ValueError, match="second: expected at least one run, found none"):
             compare(calibrated, [])
+        with pytest.raises(ValueError, match=r"first: expected records of experiments, found 0\.1"):
+            compare([0.1, 0.2], calibrated)
+
+    @pytest.mark.parametrize("repeats", [0, 1, 99, 2.5, -1])
+    def test_too_few_draws(self, calibrated, overconfident, repeats):
+        with pytest.raises(ValueError, match="repeats: expected"):
+            compare(calibrated, overconfident, repeats=repeats)
+
+    def test_one_run_several_times(self, calibrated, overconfident):
+        with pytest.raises(ValueError, match=r"second: expected runs with different seeds"):
+            compare(calibrated, [overconfident[0]] * 3)
+        copies = [dataclasses.replace(overconfident[0], seed=seed) for seed in range(3)]
+        with pytest.raises(ValueError, match=r"second: expected different runs, found the same"):
+            compare(calibrated, copies)
+        with pytest.raises(ValueError, match=r"second: expected different runs, found the same"):
+            compare(calibrated, calibrated)
+
+    def test_other_images(self, calibrated, overconfident):
+        others = [dataclasses.replace(r, dataset="cifar100") for r in overconfident]
+        with pytest.raises(ValueError, match=r"same test images .* 4000 of cifar100"):
+            compare(calibrated, others)
+        fewer = [
+            dataclasses.replace(r, confidences=r.confidences[:9], correct=r.correct[:9])
+            for r in overconfident
+        ]
+        with pytest.raises(ValueError, match=r"same test images .* 9 of digits"):
+            compare(calibrated, fewer)
+
+    def test_a_group_of_different_trainings(self, calibrated, overconfident):
+        with pytest.raises(
+            ValueError, match=r"first: expected runs that differ in their seed only"
+        ):
+            compare([calibrated[0], overconfident[1]], overconfident)
+
+    @pytest.mark.parametrize("change", [{"ece": 0.01}, {"error": 0.2}, {"ece": float("nan")}])
+    def test_numbers_that_the_answers_contradict(self, calibrated, overconfident, change):
+        others = [*calibrated[:2], dataclasses.replace(calibrated[2], **change)]
+        with pytest.raises(
+            ValueError, match=r"seed-2: its record says (ece|error) .* answers give"
+        ):
+            compare(others, overconfident)
 
 
-CLAIMS = {"ece": "higher", "error": "lower"}
+CLAIMS = [("depth", 8, 56, "ece", "higher"), ("depth", 8, 56, "error", "lower")]
+
+
+class TestHolm:
+    def test_by_hand(self):
+        """Each p value times the number of those not smaller; never below the one before."""
+        assert holm([0.2, 0.01, 0.04, 0.015]) == pytest.approx([0.2, 0.04, 0.08, 0.045])
+        assert holm([0.03, 0.031]) == pytest.approx([0.06, 0.06])
+        assert holm([0.7, 0.8, 0.001]) == pytest.approx([1, 1, 0.003])
+        assert holm([]) == []
+
+    def test_one_is_left_as_it_is(self):
+        assert holm([0.04]) == [0.04]
+
+    def test_what_could_not_be_tested_counts(self):
+        first, second = holm([0.03, float("nan")])
+        assert first == 0.06
+        assert np.isnan(second)
+
+    def test_rejects_as_the_steps_of_the_paper_do(self):
+        """Smallest first, against 0.05 / m, 0.05 / (m - 1), ...; stop at the first that fails."""
+        rng = np.random.default_rng(0)
+        for _ in range(200):
+            p_values = rng.random(5) ** 4
+            rejected = set()
+            for step, i in enumerate(np.argsort(p_values)):
+                if p_values[i] > 0.05 / (5 - step):
+                    break
+                rejected.add(i)
+            assert {i for i, p in enumerate(holm(p_values)) if p <= 0.05} == rejected
+
+    def test_bad_input(self):
+        with pytest.raises(ValueError, match="p_values: expected numbers from 0 to 1"):
+            holm([0.1, 1.2])
 
 
 class TestJudge:
     def test_each_claim_is_set_against_the_comparison(self, calibrated, overconfident):
-        found = judge([*overconfident, *calibrated], 8, 56, CLAIMS)
+        found = judge([*overconfident, *calibrated], CLAIMS)
         assert [one.metric for one in found] == ["ece", "error"]
-        assert [one.difference for one in found] == [
-            compare(calibrated, overconfident, metric) for metric in CLAIMS
-        ]
+        alone = [compare(calibrated, overconfident, metric) for metric in ("ece", "error")]
+        assert [one.difference for one in found] == alone
+        assert [one.adjusted for one in found] == holm([one.p_value for one in alone])
         assert {one.change for one in found} == {"layers: 8 to 56"}
         assert found.outcomes == ["holds", "undecided"]
-        (back,) = judge([*overconfident, *calibrated], 56, 8, {"ece": "higher"}).outcomes
-        assert back == "does not hold"
+        back = judge([*overconfident, *calibrated], [("depth", 56, 8, "ece", "higher")])
+        assert back.outcomes == ["does not hold"]
+
+    def test_what_is_judged_together_is_corrected_together(self, calibrated, overconfident):
+        runs = [*calibrated, *overconfident]
+        more = [dataclasses.replace(run, grid="width") for run in runs]
+        both = judge([*runs, *more], [*CLAIMS, *(("width", *claim[1:]) for claim in CLAIMS)])
+        alone = judge(runs, CLAIMS)
+        assert both.of("depth")[0].adjusted == pytest.approx(2 * alone[0].adjusted)
+        assert [one.grid for one in both.of("width")] == ["width"] * 2
+        assert isinstance(both.of("width"), Verdicts)
 
     @pytest.mark.parametrize(
-        ("seeds", "images", "claimed", "outcome"),
+        ("mean", "adjusted", "claimed", "outcome"),
         [
-            ((0.1, 0.2), (0.1, 0.3), "higher", "holds"),
-            ((0.1, 0.2), (0.1, 0.3), "lower", "does not hold"),
-            ((-0.2, -0.1), (-0.3, -0.1), "lower", "holds"),
-            ((-0.2, -0.1), (-0.3, -0.1), "higher", "does not hold"),
-            ((-0.1, 0.2), (0.1, 0.3), "higher", "undecided"),
-            ((0.1, 0.2), (-0.1, 0.3), "lower", "undecided"),
-            ((0.1, 0.2), (-0.3, -0.1), "lower", "undecided"),
-            ((float("nan"), float("nan")), (0.1, 0.3), "higher", "undecided"),
+            (0.1, 0.049, "higher", "holds"),
+            (0.1, 0.049, "lower", "does not hold"),
+            (-0.1, 0.001, "lower", "holds"),
+            (-0.1, 0.001, "higher", "does not hold"),
+            (0.1, 0.05, "higher", "undecided"),
+            (-0.1, 1.0, "higher", "undecided"),
+            (0.1, float("nan"), "higher", "undecided"),
         ],
     )
-    def test_both_intervals_must_agree(self, seeds, images, claimed, outcome):
-        difference = Difference(0.15, seeds, images)
-        assert Verdicts([ClaimedDifference("a: 1 to 2", "ece", claimed, difference)]).outcomes == [
-            outcome
-        ]
+    def test_outcome(self, mean, adjusted, claimed, outcome):
+        verdict = Verdict("a", "a: 1 to 2", "ece", claimed, Difference(mean, 0.1, 3), adjusted)
+        assert verdict.outcome == outcome
 
-    def test_shows_itself_as_a_table_in_points(self):
+    def test_shows_itself_as_a_table(self):
+        inf, nan = float("inf"), float("nan")
         shown = Verdicts(
             [
-                ClaimedDifference(
-                    "a: 1 to 2", "ece", "higher", Difference(0.012, (-0.1, 0.2), (0, 1))
-                )
+                Verdict("a", "a: 1 to 2", "ece", "higher", Difference(0.012, 0.1, inf), 1.0),
+                Verdict("a", "a: 1 to 2", "nll", "lower", Difference(-0.5, 0.1, inf), 1e-6),
+                Verdict("a", "a: 1 to 2", "ece", "lower", Difference(0.02, nan, nan), nan),
             ]
         )
-        seeds, images = "\N{MINUS SIGN}10.0 to +20.0", "+0.0 to +100.0"
-        row = f"| a: 1 to 2 | ECE | higher | +1.2 | {seeds} | {images} | undecided |"
-        assert shown._repr_markdown_().splitlines()[2:] == [row]
+        ece = "\N{MINUS SIGN}18.4 to +20.8 | 1.000 | undecided |"
+        nll = "\N{MINUS SIGN}0.70 to \N{MINUS SIGN}0.30 | below 0.001 | holds |"
+        assert shown._repr_markdown_().splitlines()[2:] == [
+            f"| a: 1 to 2 | ECE | higher | +1.2 points | {ece}",
+            f"| a: 1 to 2 | NLL | lower | \N{MINUS SIGN}0.50 | {nll}",
+            "| a: 1 to 2 | ECE | lower | +2.0 points | unknown | unknown | undecided |",
+        ]
         assert repr(shown) == shown._repr_markdown_()
-        both = shown + shown
-        assert isinstance(both, Verdicts)
-        assert both.outcomes == ["undecided"] * 2
-        assert both._repr_markdown_().splitlines()[2:] == [row] * 2
 
     def test_one_of_two_networks(self, overconfident):
         others = [record(level, seed, 0.0, "convnet") for level in (8, 56) for seed in range(2)]
-        found = judge([*others, *overconfident], 8, 56, {"ece": "higher"}, network="convnet")
+        renamed = [dataclasses.replace(r, correct=~r.correct) for r in overconfident]
+        renamed = [
+            dataclasses.replace(r, error=1 - r.error, ece=ece(r.confidences, r.correct))
+            for r in renamed
+        ]
+        claim = ("depth", 8, 56, "ece", "higher")
+        found = judge([*others, *renamed], [(*claim, "convnet")])
         assert found[0].change == "plain network, layers: 8 to 56"
         assert found[0].difference == compare(others[:2], others[2:])
-        with pytest.raises(ValueError, match="network: expected one of convnet, toy, found None"):
-            judge([*others, *overconfident], 8, 56, CLAIMS)
+        with pytest.raises(ValueError, match="expected one of the networks convnet, toy, found ''"):
+            judge([*others, *renamed], [claim])
 
     def test_bad_input(self, calibrated, overconfident):
         runs = [*calibrated, *overconfident]
-        with pytest.raises(ValueError, match="low: expected one of the levels 8, 56, found 9"):
-            judge(runs, 9, 56, CLAIMS)
-        with pytest.raises(ValueError, match="high: expected one of the levels 8, 56, found 57"):
-            judge(runs, 8, 57, CLAIMS)
-        with pytest.raises(ValueError, match="claims: expected 'higher' or 'lower' for 'ece'"):
-            judge(runs, 8, 56, {"ece": "rises"})
-        with pytest.raises(ValueError, match="metric: expected 'ece' or 'error', found 'nll'"):
-            judge(runs, 8, 56, {"nll": "higher"})
-        with pytest.raises(ValueError, match="records: expected at least one run, found none"):
-            judge([], 8, 56, CLAIMS)
+
+        def raises(message, *claim):
+            with pytest.raises(ValueError, match=message):
+                judge(runs, [claim])
+
+        raises("expected one of the levels 8, 56, found 9", "depth", 9, 56, "ece", "lower")
+        raises("expected one of the levels 8, 56, found 57", "depth", 8, 57, "ece", "lower")
+        raises("comparisons: expected 'higher' or 'lower' for 'ece'", "depth", 8, 56, "ece", "up")
+        raises("metric: expected one of error, ece", "depth", 8, 56, "loss", "higher")
+        raises("expected runs of the grid 'width', found depth", "width", 8, 56, "ece", "lower")
+        with pytest.raises(ValueError, match="comparisons: expected at least one, found none"):
+            judge(runs, [])
 
 
 class TestLevelTable:
@@ -216,14 +336,18 @@ class TestLevelTable:
             for seed in range(2)
         ]
         head, _, *rows = level_table(runs).splitlines()
-        assert head.startswith("| layers | test error, % | ECE, % | overconfidence, points | T |")
+        assert head.startswith(
+            "| layers | test error, % | ECE, % | if calibrated, % | overconfidence, points | T |"
+        )
         assert [row.split(" | ")[0] for row in rows] == ["| 8", "| 56"]
         cells = rows[0].removesuffix(" |").split(" | ")
         group = runs[2:]
         sure = [100 * np.mean(r.confidences - r.correct.astype(float)) for r in group]
-        assert cells[3] == f"{np.mean(sure):.1f}\xa0±\xa0{abs(sure[0] - sure[1]) / 2**0.5:.1f}"
-        assert cells[4] == "1.55\xa0±\xa00.07"
-        assert cells[6] == "55.0\xa0±\xa07.1"
+        floors = [calibration_error_floor(r.confidences).mean for r in group]
+        assert cells[3] == f"{100 * np.mean(floors):.1f}"
+        assert cells[4] == f"{np.mean(sure):.1f}\xa0±\xa0{abs(sure[0] - sure[1]) / 2**0.5:.1f}"
+        assert cells[5] == "1.55\xa0±\xa00.07"
+        assert cells[7] == "55.0\xa0±\xa07.1"
 
     def test_several_networks_are_named(self):
         runs = [
@@ -374,6 +498,32 @@ class TestFactorPlot:
     def test_bad_metric(self, calibrated):
         with pytest.raises(ValueError, match="metric: expected 'error' or 'ece', found 'nll'"):
             factor_plot(calibrated, "nll")
+
+
+class TestVerdictPlot:
+    def test_an_interval_a_row_in_points(self, calibrated, overconfident):
+        verdicts = judge([*calibrated, *overconfident], CLAIMS)
+        axes = verdict_plot(verdicts)
+        assert list(axes) == ["error", "ece"]
+        for one in verdicts:
+            ax = axes[one.metric]
+            interval, middle, _ = ax.lines
+            assert interval.get_xdata() == pytest.approx(100 * np.array(one.difference.interval()))
+            assert middle.get_xdata() == pytest.approx(100 * one.difference.mean)
+            assert middle.get_marker() == {"higher": ">", "lower": "<"}[one.claimed]
+            assert middle.get_color() == {"holds": BLUE, "undecided": GREY}[one.outcome]
+            assert [text.get_text() for text in ax.texts] == [one.outcome]
+        assert [x.get_text() for x in axes["error"].get_yticklabels()] == ["layers: 8 to 56"]
+        plt.close("all")
+
+    def test_what_is_no_percentage_is_left_out(self, calibrated, overconfident):
+        runs = [*calibrated, *overconfident]
+        claims = [("depth", 8, 56, metric, "lower") for metric in ("nll", "ece")]
+        assert list(verdict_plot(judge(runs, claims))) == ["ece"]
+        plt.close("all")
+        with pytest.raises(ValueError, match="verdicts: expected at least one on an error"):
+            verdict_plot(judge(runs, claims[:1]))
+        assert plt.get_fignums() == []
 
 
 class TestGeneralizationPlot:

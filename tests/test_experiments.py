@@ -161,10 +161,39 @@ class TestPlan:
                 for comparison in planned_comparisons(grid, protocol):
                     assert {comparison.first, comparison.second} <= set(values)
                     assert comparison.first != comparison.second
+                    assert comparison.grid == grid
                     assert comparison.metric in ("ece", "error")
                     assert comparison.expected in ("higher", "lower")
-        assert len(planned_comparisons("regularisation", "full")) == 2
-        assert planned_comparisons("depth") == []
+        counts = [len(planned_comparisons(grid)) for grid in grid_names()]
+        assert counts == [2, 2, 4, 4, 0, 2, 0]
+        assert planned_comparisons("batch-norm")[2].network == "cifar_resnet"
+
+    @pytest.mark.parametrize(
+        "row",
+        [
+            '[8, 9, "ece", "higher"]',
+            '[8, 14, "loss", "higher"]',
+            '[8, 14, "ece", "up"]',
+            '[8, 14, "ece"]',
+            '[8, 14, "ece", "higher", "convnet"]',
+        ],
+    )
+    def test_a_comparison_that_cannot_be_made(self, row, tmp_path):
+        plan = f"""
+seeds = [0]
+[protocols.cpu]
+dataset = "digits"
+training_images = 150
+recipe = {{ epochs = 1, milestones = [] }}
+[grids.mine]
+networks = [{{ name = "cifar_resnet" }}]
+factor = "depth"
+values = [8, 14]
+comparisons = [{row}]
+"""
+        (tmp_path / "my.toml").write_text(plan)
+        with pytest.raises(ValueError, match="grid: 'mine' has the comparison"):
+            planned_comparisons("mine", "cpu", tmp_path / "my.toml")
 
     @pytest.mark.parametrize("protocol", PROTOCOLS)
     def test_depth(self, protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import re
 from pathlib import Path
@@ -10,6 +11,7 @@ import nbformat
 import pytest
 from tiny_book import HEAD, ONE, REPOSITORY, write_tiny_book
 
+from calib_utils import __version__
 from tools.book import Book
 from tools.colab import colab_notebook, keep_text
 from tools.directives import DIRECTIVES
@@ -280,7 +282,9 @@ def test_generation_is_deterministic_and_has_ids_by_position(book: Book) -> None
 def test_both_notebooks_hold_the_same_code(book: Book) -> None:
     page, colab = (make(book, "notebooks/01-one") for make in (page_notebook, colab_notebook))
     code = [[c.source for c in nb.cells if c.cell_type == "code"] for nb in (page, colab)]
-    assert code[0] == [source for source in code[1] if source != "# Your answer"]
+    form = next(source for source in code[1] if "# @param" in source)
+    assert f"    {code[0][0]}" in form.splitlines()
+    assert code[0][1:] == [c for c in code[1] if c not in (form, "# Your answer")]
     assert "{math}" in page.cells[2].source
     assert page.cells[1].metadata.tags == ["parameters"]
 
@@ -336,11 +340,50 @@ def test_a_warning_is_not_stored() -> None:
 def test_the_install_cell_comes_with_the_repositorys_address(book: Book, published: Book) -> None:
     with_address = colab_notebook(published, "notebooks/01-one")
     install = with_address.cells[0].source
+    assert install.startswith("# @title ")
     assert 'if "google.colab" in sys.modules:' in install
-    assert f"%pip install -q --no-deps git+{URL}@main" in install
+    # The release of the notebook's own version, not what main has become meanwhile.
+    wheel = f"{URL}/releases/download/v{__version__}/calib_utils-{__version__}-py3-none-any.whl"
+    assert f'%pip install -q "calib-utils[training] @ {wheel}"' in install
     without = colab_notebook(book, "notebooks/01-one")
     assert "colab" not in nbformat.writes(without)
     assert len(without.cells) == len(with_address.cells) - 1
+
+
+def test_the_install_cell_says_what_is_missing(
+    published: Book, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install = colab_notebook(published, "notebooks/01-one").cells[0].source
+    python = re.sub(r"^    %pip.*", "    pass", install, flags=re.MULTILINE)
+    exec(python, {})
+    assert capsys.readouterr().out == ""
+    there = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "pooch" else there(name)
+    )
+    exec(python, {})
+    said = capsys.readouterr().out
+    assert said == f"pooch is missing. How to install it: {URL}#readme\n"
+
+
+def test_the_profiles_are_a_choice_in_colab(tmp_path: Path) -> None:
+    root = write_tiny_book(tmp_path)
+    for name, a in (("cpu", 1), ("gpu", 7)):
+        values = f"01-one: {{a: {a}}}\n"
+        (root / f"notebooks/parameters/{name}.yml").write_text(values, "utf-8")
+    form = next(
+        cell.source
+        for cell in colab_notebook(Book(root), "notebooks/01-one").cells
+        if "parameters" in cell.metadata.get("tags", [])
+    )
+    assert form.splitlines()[:2] == [
+        "# @title Parameters",
+        'profile = "cpu"  # @param ["cpu", "gpu"]',
+    ]
+    for profile, a in (("cpu", 1), ("gpu", 7)):
+        names: dict[str, object] = {}
+        exec(form.replace('profile = "cpu"  #', f'profile = "{profile}"  #'), names)
+        assert names["a"] == a
 
 
 @pytest.mark.parametrize(
@@ -350,6 +393,7 @@ def test_the_install_cell_comes_with_the_repositorys_address(book: Book, publish
         ":tags: [hide_input]\n\nx = 1",
         "# NBVAL_SKIP\nx = 1",
         "---\nmystnb: {figure: {name: fig-x, caption: No alt text.}}\n---\nx = 1",
+        ":tags: [hide-input]\n\nx = 1  # a fold without a name",
     ],
 )
 def test_cells_that_would_escape_a_check_are_errors(tmp_path: Path, cell: str) -> None:
@@ -380,17 +424,29 @@ def test_each_exercise_is_followed_by_a_place_for_the_answer(tmp_path: Path) -> 
         assert "Your answer" not in nbformat.writes(notebook)
 
 
-def test_folded_code_is_folded_in_colab_too(tmp_path: Path) -> None:
-    source = f"# One\n\n{CELL}:tags: [hide-input]\n\na = 1\n```\n\n{CELL}b = 1\n```\n"
+def test_folded_code_has_a_title_in_colab_and_removed_code_is_not_there(tmp_path: Path) -> None:
+    named = "---\ntags: [hide-input]\nmystnb: {code_prompt_show: Why so}\n---\na = 1"
+    drawn = (
+        "---\ntags: [hide-input]\nmystnb: {figure: {name: fig-x, caption: 'A line. It rises.'}, "
+        "image: {alt: A line.}}\n---\nb = 1"
+    )
+    cells = [named, drawn, ":tags: [remove-cell]\n\nc = 1", "d = 1"]
+    source = "# One\n\n" + "\n\n".join(f"{CELL}{cell}\n```" for cell in cells)
     book = Book(write_tiny_book(tmp_path, source, LABELS))
-    cells = colab_notebook(book, "notebooks/01-one").cells
+    notebook = colab_notebook(book, "notebooks/01-one")
     folded = {
         cell.source: cell.metadata.get("cellView") == "form"
         and cell.metadata.get("jupyter") == {"source_hidden": True}
-        for cell in cells
+        for cell in notebook.cells
         if cell.cell_type == "code"
     }
-    assert folded == {"a = 1": True, "b = 1": False}
+    assert folded == {
+        "# @title Why so\na = 1": True,
+        "# @title Draw: A line\nb = 1": True,
+        "d = 1": False,
+    }
+    caption = notebook.cells[-2].source
+    assert caption == "**Figure 1.1.** A line. It rises.\n\n*Run the cell above to draw it.*"
 
 
 def test_a_solution_is_open_in_colab(book: Book) -> None:

@@ -46,7 +46,7 @@ EDITS = {
     ],
     "why-networks-are-overconfident": [
         ('"LeNet-5": load_record("lenet5-', '"LeNet-5": load_record("resnet34-'),
-        ('judge(records["depth"], 8, 56,', 'judge(records["depth"], 14, 32,'),
+        ('("depth", 8, 20, "error", "lower")', '("depth", 14, 32, "error", "higher")'),
         ("weight_decay, epochs=150, seed=0", "weight_decay, epochs=5, seed=3"),
     ],
     "repairing-two-classes": [

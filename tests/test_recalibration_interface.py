@@ -1,5 +1,7 @@
 """What all recalibrators have in common: bad input, files, kinds of arrays, absent classes."""
 
+import copy
+import datetime
 import math
 import subprocess
 import sys
@@ -8,18 +10,20 @@ import zipfile
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 from recalibration_cases import ALL_BINARY, ALL_MULTICLASS, BINARY, MULTICLASS, binary, multiclass
 
+import calib_utils
 from calib_utils import recalibration
 from calib_utils.recalibration import (
-    CalibratedModule,
     HistogramBinning,
     OneVersusRest,
     PlattScaling,
     TemperatureScaling,
     load,
 )
+from calib_utils.records.npz import read_npz, write_npz
 
 CASES = [(name, make, multiclass(200, 4)) for name, make in ALL_MULTICLASS.items()]
 CASES += [(f"binary {name}", make, binary(200)) for name, make in ALL_BINARY.items()]
@@ -93,7 +97,7 @@ def test_bad_input_is_an_error_and_never_a_number(make, data):
     logits, labels = data
     with_nan, with_inf = logits.copy(), logits.copy()
     with_nan[3] = np.nan
-    with_inf.flat[3] = -np.inf
+    with_inf.flat[3] = np.inf
     for bad_logits, bad_labels, message in [
         (with_nan, labels, "logits: expected finite values"),
         (with_inf, labels, "logits: expected finite values"),
@@ -189,7 +193,7 @@ def test_save_and_load_give_the_same_bits(make, data, tmp_path):
 
 def test_fixed_temperature_is_saved(tmp_path):
     TemperatureScaling(temperature=1.5).save(tmp_path / "fixed.npz")
-    assert load(tmp_path / "fixed.npz").predict_proba(np.eye(3)).shape == (3, 3)
+    assert load(tmp_path / "fixed.npz").predict_proba(-np.eye(3)).shape == (3, 3)
 
 
 def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
@@ -228,6 +232,170 @@ def test_damaged_files_are_a_clear_error(tmp_path):
         load(tmp_path / "absent.npz")
 
 
+def rewritten(path, **changes):
+    """Save the file again with other numbers, as nobody should."""
+    arrays, facts = read_npz(path)
+    for name, value in changes.items():
+        if isinstance(value, np.ndarray):
+            arrays |= {"changed": value}
+            value = {"array": "changed"}
+        facts["learned"][name] = value
+    write_npz(path, arrays, facts)
+
+
+NONSENSE = [
+    ("temperature", {"temperature_": -1.0}),
+    ("temperature", {"temperature_": math.nan}),
+    ("temperature", {"temperature_": "2"}),
+    ("temperature", {"n_classes_": 0}),
+    ("temperature", {"shape_": "(K,)"}),
+    ("ensemble", {"weights_": np.array([0.6, 1.8, 0.6])}),
+    ("ensemble", {"weights_": np.array([1.5, -0.5, 0.0])}),
+    ("vector", {"weights_": np.ones((4, 1))}),
+    ("vector", {"weights_": np.ones(3)}),
+    ("vector", {"intercept_": np.array([0, np.nan, 0, 0])}),
+    ("matrix", {"weights_": np.ones((4, 5))}),
+    ("dirichlet", {"weights_": np.full((4, 4), np.inf)}),
+    ("structured matrix", {"temperature_": 0.0}),
+    ("one-versus-rest platt", {"fitted_classes_": np.array([0, 1, 2, 9])}),
+    ("one-versus-rest platt", {"calibrators_": []}),
+    ("binary platt", {"slope_": math.inf}),
+    ("binary beta", {"a_": -0.5}),
+    ("binary isotonic", {"thresholds_": np.array([0.0, 2.0, 1.0])}),
+    ("binary isotonic", {"probabilities_": np.array([0.0, 1.2])}),
+    ("binary equal width", {"probabilities_": np.full(9, 0.5)}),
+    ("binary equal width", {"edges_": np.linspace(1, 0, 11)}),
+    ("binary bbq", {"thresholds_": np.array([])}),
+]
+
+
+@pytest.mark.parametrize(("name", "change"), NONSENSE)
+def test_numbers_that_no_fit_gives_are_not_read(name, change, tmp_path):
+    make, data = {case[0]: case[1:] for case in CASES}[name]
+    path = tmp_path / "fitted.npz"
+    fitted = make().fit(*data)
+    fitted.save(path)
+    rewritten(path, **change)
+    with pytest.raises(ValueError, match=f"{next(iter(change))}: expected"):
+        load(path)
+    for attribute, value in change.items():
+        setattr(fitted, attribute, value)
+    with pytest.raises((ValueError, RuntimeError), match=next(iter(change))):
+        fitted.save(path)
+
+
+@every_method
+def test_a_file_says_when_from_what_and_by_which_version(make, data, tmp_path):
+    make().fit(*data).save(tmp_path / "fitted.npz")
+    _, facts = read_npz(tmp_path / "fitted.npz")
+    assert facts["learned"]["n_samples_"] == 200
+    assert facts["learned"]["version_"] == calib_utils.__version__
+    assert load(tmp_path / "fitted.npz").date_ == facts["learned"]["date_"]
+    assert abs(datetime.date.today() - datetime.date.fromisoformat(facts["learned"]["date_"])) <= (
+        datetime.timedelta(days=1)
+    )
+
+
+def test_numpy_scalars_are_saved(tmp_path):
+    logits, labels = multiclass(200, 4)
+    fitted = recalibration.MatrixScaling(np.float32(0.5), max_steps=np.int64(300))
+    fitted.fit(logits, labels).save(tmp_path / "fitted.npz")
+    again = load(tmp_path / "fitted.npz")
+    assert again.regularization == 0.5
+    np.testing.assert_array_equal(again.predict_proba(logits), fitted.predict_proba(logits))
+    z, labels = binary(200)
+    fitted = HistogramBinning(np.int32(7)).fit(z, labels)
+    fitted.save(tmp_path / "fitted.npz")
+    assert load(tmp_path / "fitted.npz").n_bins == 7
+
+
+# ---------------------------------------------------------------- what was silent
+
+
+@pytest.mark.parametrize(
+    ("method", "changes", "data"),
+    [
+        (HistogramBinning(10), {"n_bins": 20}, binary(200)),
+        (PlattScaling(), {"smooth_targets": True}, binary(200)),
+        (TemperatureScaling(), {"temperature": 3.0}, multiclass(200, 4)),
+        (recalibration.MatrixScaling(), {"regularization": 1.0}, multiclass(200, 4)),
+        (OneVersusRest(HistogramBinning()), {"base": PlattScaling()}, multiclass(200, 4)),
+    ],
+)
+def test_arguments_changed_after_the_fit_ask_for_another_fit(method, changes, data, tmp_path):
+    method = copy.deepcopy(method).fit(*data)
+    for name, value in changes.items():
+        setattr(method, name, value)
+    for use in (lambda: method.predict_proba(data[0]), lambda: method.save(tmp_path / "x.npz")):
+        with pytest.raises(RuntimeError, match="changed since; call fit again"):
+            use()
+    assert method.fit(*data).predict_proba(data[0]).shape == data[0].shape
+
+
+def test_a_fixed_temperature_can_be_changed():
+    fixed = TemperatureScaling(2.0)
+    fixed.temperature = 4.0
+    assert fixed.predict_proba([4.0])[0] == pytest.approx(1 / (1 + math.exp(-1)))
+    fixed.temperature = -4.0
+    with pytest.raises(ValueError, match="temperature: expected a finite number above 0"):
+        fixed.predict_proba([4.0])
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("name", MULTICLASS)
+def test_one_row_is_not_taken_for_many_binary_samples(name, k):
+    logits, labels = multiclass(200, k)
+    fitted = MULTICLASS[name]().fit(logits, labels)
+    with pytest.raises(ValueError, match=r"logits: .*logits\[:1\]|logits: .*one logit for each"):
+        fitted.predict_proba(logits[0])
+    assert fitted.predict_proba(logits[:1]).shape == (1, k)
+
+
+def test_two_columns_are_not_what_log_odds_were_fitted_on():
+    fitted = TemperatureScaling().fit(*binary(200))
+    with pytest.raises(ValueError, match=r"expected shape \(N,\), as in fit, found \(5, 2\)"):
+        fitted.predict_proba(np.zeros((5, 2)))
+
+
+@pytest.mark.parametrize("make", ALL_MULTICLASS.values(), ids=ALL_MULTICLASS)
+def test_probabilities_where_logits_belong_are_doubted(make):
+    logits, labels = multiclass(300, 4)
+    probs = TemperatureScaling(1.0).predict_proba(logits)
+    with pytest.warns(UserWarning, match="of 0 or more and sum to one, as probabilities"):
+        make().fit(probs, labels)
+    fitted = make().fit(logits, labels)
+    with pytest.warns(UserWarning, match="of 0 or more and sum to one, as probabilities"):
+        fitted.predict_proba(probs)
+
+
+def test_input_that_is_no_array_of_numbers_is_a_value_error():
+    logits, labels = multiclass(20, 3)
+    tensor = torch.tensor(logits)
+    masked = np.ma.masked_array(logits[0], mask=[True, False, False])
+    for bad in (
+        tensor.to_sparse(),
+        tensor.to("meta"),
+        tensor.to(torch.float8_e4m3fn),
+        [masked, *logits[1:]],
+        [[str(x) for x in row] for row in logits],
+        logits.astype(complex),
+        "logits",
+        None,
+        scipy.sparse.csr_array(logits),
+    ):
+        with pytest.raises(ValueError, match="logits: "):
+            TemperatureScaling().fit(bad, labels)
+    for make in (
+        lambda: TemperatureScaling("1.5"),
+        lambda: TemperatureScaling(True),
+        lambda: recalibration.MatrixScaling("1"),
+        lambda: recalibration.DirichletCalibration(None),
+        lambda: HistogramBinning("15"),
+    ):
+        with pytest.raises(ValueError, match=": expected"):
+            make()
+
+
 @pytest.mark.parametrize(
     "header", ['{"class": "Path", "arguments": {}, "learned": {}}', "3", "[]", "{"]
 )
@@ -246,54 +414,6 @@ def test_pickles_are_refused(tmp_path):
     with pytest.raises(ValueError, match="holds no recalibrator"):
         load(path)
     assert zipfile.is_zipfile(path)
-
-
-# ---------------------------------------------------------------- behind a network
-
-
-def network(k=4):
-    torch.manual_seed(0)
-    return torch.nn.Linear(6, k)
-
-
-def test_module_gives_log_probabilities():
-    inputs, labels = torch.randn(300, 6), torch.randint(0, 4, (300,))
-    logits = network()(inputs).detach()
-    fitted = TemperatureScaling(temperature=1.5)
-    model = CalibratedModule(network(), fitted).eval()
-    outputs = model(inputs)
-    assert outputs.dtype == torch.float32
-    assert not outputs.requires_grad
-    torch.testing.assert_close(outputs, torch.log_softmax(logits / 1.5, dim=1))
-    torch.testing.assert_close(model.predict_proba(inputs), fitted.predict_proba(logits))
-    torch.testing.assert_close(
-        torch.nn.functional.cross_entropy(outputs, labels),
-        torch.nn.functional.cross_entropy(logits / 1.5, labels),
-    )
-    assert list(model.network.parameters())
-
-
-def test_module_for_any_recalibrator():
-    inputs, labels = torch.randn(300, 6), torch.randint(0, 4, (300,))
-    logits = network()(inputs).detach()
-    for name in ("structured matrix", "one-versus-rest equal mass"):
-        fitted = ALL_MULTICLASS[name]().fit(logits, logits.argmax(dim=1) % 3 + labels % 2)
-        probs = CalibratedModule(network(), fitted).predict_proba(inputs)
-        torch.testing.assert_close(probs, fitted.predict_proba(logits), rtol=1e-4, atol=1e-6)
-
-
-@pytest.mark.parametrize("squeeze", [False, True])
-def test_module_for_two_classes(squeeze):
-    inputs = torch.randn(300, 6)
-    column = network(1)
-    z = column(inputs).detach()[:, 0]
-    fitted = PlattScaling().fit(z, (z + torch.randn(300) > 0).long())
-    net = torch.nn.Sequential(column, torch.nn.Flatten(0)) if squeeze else column
-    outputs = CalibratedModule(net, fitted)(inputs)
-    assert outputs.shape == ((300,) if squeeze else (300, 1))
-    torch.testing.assert_close(outputs.flatten(), fitted.slope_ * z + fitted.intercept_)
-    probs = CalibratedModule(net, fitted).predict_proba(inputs)
-    torch.testing.assert_close(probs.flatten(), fitted.predict_proba(z))
 
 
 # ---------------------------------------------------------------- import

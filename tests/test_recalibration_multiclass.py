@@ -1,5 +1,6 @@
 """The affine maps against their formulas, a plain optimiser, and known maps."""
 
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -21,6 +22,7 @@ from calib_utils.recalibration import (
     StructuredMatrixScaling,
     TemperatureScaling,
     VectorScaling,
+    load,
 )
 
 
@@ -215,7 +217,7 @@ def test_bad_regularisation(make):
 
 def test_a_fit_without_an_optimum_says_so():
     logits, labels = multiclass(400, 40)
-    with pytest.warns(UserWarning, match="learn them by heart"):
+    with pytest.warns(UserWarning, match="learn the labels of all samples by heart"):
         MatrixScaling().fit(logits, labels)
     with pytest.warns(UserWarning, match="after 3 steps"):
         MatrixScaling(regularization=1.0, max_steps=3).fit(logits, labels)
@@ -240,6 +242,17 @@ def test_one_versus_rest_by_hand():
         expected /= expected.sum(axis=1, keepdims=True)
         found = OneVersusRest(make()).fit(logits, labels).predict_proba(logits)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_the_maps_of_one_versus_rest_are_recalibrators_of_their_own(tmp_path):
+    fitted = OneVersusRest(HistogramBinning(5)).fit(*multiclass(300, 3))
+    first = fitted.calibrators_[0]
+    first.save(tmp_path / "first.npz")
+    z = np.linspace(-4, 4, 9)
+    np.testing.assert_array_equal(
+        load(tmp_path / "first.npz").predict_proba(z), first.predict_proba(z)
+    )
+    assert first.n_samples_ == 300
 
 
 def test_one_versus_rest_on_log_odds():
@@ -295,6 +308,8 @@ def test_rows_of_probabilities_for_any_data(name, seed, n, k, scale, decimals):
     rng = np.random.default_rng(seed)
     logits = np.round(2 * rng.standard_normal((n, k)), decimals) * scale
     labels = rng.integers(k, size=n)
+    if scale == 1e30 and name != "temperature":
+        labels = logits.argmax(axis=1)  # to the others, all other classes are masked
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         probs = ALL_MULTICLASS[name]().fit(logits, labels).predict_proba(logits)
@@ -334,3 +349,93 @@ def test_calibration_improves(name):
 
 def test_all_binary_methods_are_wrapped():
     assert len(ALL_MULTICLASS) == 7 + len(BINARY)
+
+
+# ---------------------------------------------------------------- hard fits, large ones, weights
+
+
+@pytest.mark.parametrize("name", ["vector", "matrix", "matrix, regularised", "dirichlet"])
+@pytest.mark.parametrize("kind", ["rows of all scales", "classes of all scales", "outliers"])
+def test_a_fit_is_at_its_optimum_or_says_that_it_is_not(name, kind, monkeypatch):
+    """The same solver goes on with no bound on its steps, and finds nothing."""
+    rng = np.random.default_rng(0)
+    z = 2 * rng.standard_normal((900, 12))
+    labels = draw(z, rng)
+    if kind == "outliers":
+        z[::90] *= 100
+    else:
+        z *= np.exp(2 * rng.standard_normal((900, 1) if kind.startswith("rows") else 12))
+    gains = []
+
+    def spy(objective, start, **settings):
+        found = minimize(objective, start, **settings)
+        tight = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 3_000, "maxcor": 30}
+        best = minimize(objective, found.x, jac=True, method="L-BFGS-B", options=tight)
+        gains.append(found.fun - best.fun)
+        return found
+
+    monkeypatch.setattr("scipy.optimize.minimize", spy)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ALL_MULTICLASS[name]().fit(z, labels)
+    assert gains[-1] < 1e-5 or any(" steps" in str(w.message) for w in caught)
+
+
+def test_vector_scaling_of_many_classes_takes_memory_of_the_logits_only(monkeypatch):
+    """A dense Hessian of 2 K by 2 K alone would take eight times the logits."""
+    monkeypatch.setattr("calib_utils.recalibration._affine.MAX_STEPS", 5)
+    rng = np.random.default_rng(0)
+    logits = 3 * rng.standard_normal((1_000, 2_000)).astype(np.float32)
+    labels = draw(logits.astype(float), rng)
+    tracemalloc.start()
+    with pytest.warns(UserWarning, match="have no sample"):
+        VectorScaling().fit(logits, labels)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 6 * logits.astype(np.float64).nbytes
+
+
+WEIGHTED = [name for name in ALL_MULTICLASS if "bbq" not in name and "equal mass" not in name]
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_a_weight_of_three_is_a_sample_three_times(name):
+    logits, labels = multiclass(400, 4, dtype=np.float64)
+    times = np.random.default_rng(1).integers(0, 4, 400)
+    new, _ = multiclass(200, 4, seed=5, dtype=np.float64)
+    weighted = ALL_MULTICLASS[name]().fit(logits, labels, sample_weight=times)
+    repeated = ALL_MULTICLASS[name]().fit(np.repeat(logits, times, 0), np.repeat(labels, times))
+    found, expected = weighted.predict_proba(new), repeated.predict_proba(new)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    plain = ALL_MULTICLASS[name]().fit(logits, labels).predict_proba(new)
+    assert np.abs(found - plain).max() > 1e-3
+
+
+def test_bad_weights_are_refused():
+    logits, labels = multiclass(50, 3)
+    for bad in (np.ones(49), -np.ones(50), np.zeros(50), np.full(50, np.nan)):
+        with pytest.raises(ValueError, match="sample_weight: expected"):
+            TemperatureScaling().fit(logits, labels, sample_weight=bad)
+    with pytest.raises(ValueError, match="sample_weight: Bayesian"):
+        OneVersusRest(BINARY["bbq"]()).fit(logits, labels, sample_weight=np.arange(50.0))
+
+
+# ---------------------------------------------------------------- logarithms
+
+
+@pytest.mark.parametrize("name", ALL_MULTICLASS)
+def test_log_probabilities_are_those_of_the_probabilities(name):
+    fitted = ALL_MULTICLASS[name]().fit(*multiclass(400, 4))
+    logits, _ = multiclass(200, 4, seed=5, dtype=np.float64)
+    with np.errstate(divide="ignore"):
+        expected = np.log(fitted.predict_proba(logits))
+    np.testing.assert_allclose(fitted.predict_log_proba(logits), expected, atol=1e-9)
+    np.testing.assert_array_equal(fitted.predict(logits), expected.argmax(axis=1))
+
+
+@pytest.mark.parametrize("name", ["temperature", "vector", "matrix", "structured matrix"])
+def test_log_probabilities_do_not_underflow(name):
+    fitted = ALL_MULTICLASS[name]().fit(*multiclass(400, 4))
+    logits = np.array([[0.0, -4_000.0, 10.0, 0.0]], np.float32)
+    assert fitted.predict_proba(logits)[0, 1] == 0
+    assert -10_000 < fitted.predict_log_proba(logits)[0, 1] < -500

@@ -151,7 +151,7 @@ def test_optimum_or_bound_whatever_the_data(seed, n, k, scale, noise, decimals):
     else:  # no step of a factor 2 lowers the NLL by more than rounding
         here = nll(logits.astype(np.float64) / temperature, labels)
         for factor in (0.5, 2.0) if gaps else ():
-            assert here <= nll(logits.astype(np.float64) / (temperature * factor), labels) + 1e-6
+            assert here <= nll(logits.astype(np.float64) / (temperature * factor), labels) + 2e-6
     assert (fitted.predict_proba(logits).argmax(axis=1) == logits.argmax(axis=1)).all()
 
 

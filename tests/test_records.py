@@ -3,6 +3,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from scipy.special import softmax
 
 from calib_utils.records import (
     PredictionRecord,
@@ -47,13 +48,43 @@ def make_record(**changes):
     return PredictionRecord(**facts | changes)
 
 
+def as_stored(logits):
+    logits = np.asarray(logits, np.float64)
+    return (logits - logits.max(axis=1, keepdims=True)).astype(np.float16)
+
+
+def test_an_offset_of_the_logits_costs_no_digits(tmp_path):
+    record = make_record()
+    moved = dataclasses.replace(record, logits=record.logits.astype(float) + 1_000)
+    save_record(moved, tmp_path)
+    back = load_record("lenet5-toy", "test", tmp_path)
+    expected = softmax(record.logits.astype(float), axis=1)
+    np.testing.assert_allclose(softmax(back.logits, axis=1), expected, atol=2e-3)
+
+
+def test_labels_that_are_no_integers_are_not_read(tmp_path):
+    path = save_record(make_record(), tmp_path)
+    arrays, facts = read_npz(path)
+    write_npz(path, arrays | {"labels": arrays["labels"] + 0.7}, facts)
+    with pytest.raises(ValueError, match="labels: expected integers, found float"):
+        load_record("lenet5-toy", "test", tmp_path)
+
+
+@pytest.mark.parametrize("other", [{"name": "another"}, {"split": "validation"}])
+def test_a_file_that_holds_another_record_is_not_read(tmp_path, other):
+    path = save_record(make_record(**other), tmp_path)
+    path.rename(tmp_path / "lenet5-toy.test.npz")
+    with pytest.raises(ValueError, match=r"holds '[a-z0-9-]+' for '[a-z]+'; give it that name"):
+        load_record("lenet5-toy", "test", tmp_path)
+
+
 def test_a_record_comes_back_as_it_was_saved(tmp_path):
     record = make_record()
     save_record(record, tmp_path)
     back = load_record("lenet5-toy", "test", tmp_path)
     assert back.facts == record.facts
     assert back.logits.dtype == np.float32
-    np.testing.assert_array_equal(back.logits, record.logits.astype(np.float16))
+    np.testing.assert_array_equal(back.logits, as_stored(record.logits))
     np.testing.assert_array_equal(back.labels, record.labels)
 
 
@@ -85,7 +116,7 @@ def test_torch_logits_are_stored_too(tmp_path):
     record = make_record()
     save_record(dataclasses.replace(record, logits=torch.from_numpy(record.logits)), tmp_path)
     back = load_record("lenet5-toy", "test", tmp_path)
-    np.testing.assert_array_equal(back.logits, record.logits.astype(np.float16))
+    np.testing.assert_array_equal(back.logits, as_stored(record.logits))
 
 
 def test_records_are_listed_in_order(tmp_path):
@@ -152,7 +183,9 @@ def test_a_failed_write_leaves_the_old_record(tmp_path, monkeypatch):
     [
         ({"name": "../up"}, "name: expected"),
         ({"split": "train"}, "split: expected one of"),
-        ({"logits": np.full((40, 7), 1e5)}, "logits: float16 holds up to 65504"),
+        ({"name": 5}, "name: expected"),
+        ({"logits": 1e5 * np.eye(40, 7)}, "logits: float16 holds differences up to 65504"),
+        ({"labels": np.zeros(40)}, "labels: expected integers"),
         ({"logits": np.full((40, 7), np.nan)}, "logits: "),
         ({"logits": np.zeros(40)}, r"logits: expected shape \(N, K\)"),
         ({"labels": np.zeros(39, int)}, "labels: "),

@@ -167,6 +167,22 @@ def test_uncertainty(tmp_path):
     assert "debiased takes" not in text
 
 
+def test_false_findings(tmp_path):
+    rates = {"calib_utils": 0.052, "other seeds only": 0.171}
+    rows = [
+        {"metric": "ece", "spread": 0.02, "seeds": 3, "rates": rates},
+        {"metric": "error", "spread": 0.0, "seeds": 5, "rates": rates | {"calib_utils": 0.016}},
+    ]
+    made = {"sets": 1_000, "images": 500, "repeats": 100, "seed": 4, "date": "2001-02-03"}
+    machine = {"cpu": "A processor", "threads": 1, "versions": {"numpy": "9.9"}}
+    text = page(tmp_path, false_findings={**made, **machine, "rows": rows})
+    text = text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "1,000 pairs of groups a row (seed 4), 500 test images, 100 drawn sets" in text
+    assert "| ECE | 2 | 3 | 5.2 % | 17.1 % |" in text
+    assert "| error | 0 | 5 | 1.6 % | 17.1 % |" in text
+    assert "in any row: calib_utils 5.2 %, other seeds only 17.1 %." in text
+
+
 def test_recalibration(tmp_path):
     text = page(tmp_path, recalibration=RECALIBRATION)
     assert "| --- | --- | --: | --: | --: | --: |\n" in text

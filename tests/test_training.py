@@ -82,6 +82,7 @@ class TestRecipe:
             ("learning_rate", float("nan")),
             ("learning_rate", float("inf")),
             ("milestones", (10, -1)),
+            ("milestones", (0, 0)),
             ("momentum", 1),
             ("momentum", -0.1),
             ("weight_decay", -1e-4),
@@ -91,6 +92,12 @@ class TestRecipe:
     def test_bad_setting(self, name, value):
         with pytest.raises(ValueError, match=f"{name}: expected .*, found "):
             Recipe(**{name: value})
+
+    def test_the_first_epoch_has_the_full_learning_rate(self):
+        for milestones in ((1,), (1, 2), (10, 20), ()):
+            assert Recipe(learning_rate=0.1, milestones=milestones).learning_rate_at(0) == 0.1
+        with pytest.raises(ValueError, match=r"milestones: .* or none: \(\), found \(0, 0\)"):
+            Recipe(epochs=1, milestones=(1 // 3, 2 // 3))
 
 
 class TestBatches:

@@ -21,6 +21,7 @@ from tools.directives import Plain, label_of, row_of
 from tools.myst import Directive, MystError, Text, naming, parse
 
 PLACEHOLDER = "OWNER/REPOSITORY"
+DEFAULT_PROFILE = "cpu"
 TARGET = re.compile(
     r"^\((?P<label>[^)\s]+)\)=[ \t]*$\n*(?:(?P<level>#+) (?P<title>.+)$)?", re.MULTILINE
 )
@@ -72,6 +73,12 @@ class Book:
         return (yaml.safe_load(path.read_text("utf-8")) or {}).get(
             page.removeprefix("notebooks/"), {}
         )
+
+    @property
+    def profiles(self) -> list[str]:
+        """The names of the profiles, the default one first."""
+        found = (path.stem for path in (self.root / "notebooks/parameters").glob("*.yml"))
+        return sorted(found, key=lambda name: (name != DEFAULT_PROFILE, name))
 
     @property
     def repository(self) -> str | None:

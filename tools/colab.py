@@ -1,11 +1,13 @@
 """The committed notebook of a chapter, which Colab and GitHub open and nbval runs.
 
-Its text is plain Markdown, with an empty cell behind each exercise. Its stored outputs are what
-every later run is compared with.
+Its text is plain Markdown, with an empty cell behind each exercise. Code that the page folds has a
+title there, what the page removes is not in it, and the profiles are a choice in a form. Its stored
+outputs are what every later run is compared with.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from difflib import SequenceMatcher
 from typing import Any
@@ -14,15 +16,27 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
+from calib_utils import __version__
 from tools.book import Book, figure_of
 from tools.flatten import Flattener
 from tools.kernel import ExecutionError
 from tools.myst import Directive, parse
-from tools.page import is_solutions, notebook_metadata, numbered, page_notebook
+from tools.page import FOLDED, fold_title, is_solutions, notebook_metadata, numbered, page_notebook
 
-# What calib_utils needs beyond the packages that Colab has; with its own torch and NumPy kept.
-COLAB_EXTRAS = "pooch safetensors"
 ANSWER = "# Your answer"
+# Below a figure's caption: no picture is stored, so a reader who has run nothing yet sees none.
+DRAW = "*Run the cell above to draw it.*"
+# What pip leaves as it is: Colab's own versions of torch, NumPy and the rest.
+INSTALL = """\
+# @title In Colab: install the module of the course
+import importlib.util
+import sys
+
+if "google.colab" in sys.modules:
+    %pip install -q "calib-utils[training] @ {wheel}"
+for name in ["calib_utils", "pooch", "safetensors", "torch", "torchvision"]:
+    if importlib.util.find_spec(name) is None:
+        print(f"{{name}} is missing. How to install it: {repository}#readme")"""
 
 
 def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) -> NotebookNode:
@@ -37,11 +51,19 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
                 if is_exercise and not is_solutions(page):
                     cells.append(new_code_cell(ANSWER))
             continue
-        figure = figure_of(cell.metadata)
-        cell.metadata = _colab_metadata(cell.metadata.get("tags", []))
+        tags = cell.metadata.get("tags", [])
+        if "remove-cell" in tags:
+            continue
+        figure, title = figure_of(cell.metadata), fold_title(cell.metadata)
+        if "parameters" in tags:
+            cell.source = _form(book, page, cell.source)
+        elif title:
+            cell.source = f"# @title {title}\n{cell.source}"
+        cell.metadata = _colab_metadata(tags)
         cells.append(cell)
         if figure:
-            cells.append(new_markdown_cell(flattener.caption(figure["name"], figure["caption"])))
+            caption = flattener.caption(figure["name"], figure["caption"])
+            cells.append(new_markdown_cell(f"{caption}\n\n{DRAW}"))
     if stored:
         _take_outputs(cells, stored.cells)
     return numbered(new_notebook(cells=cells, metadata=notebook_metadata()))
@@ -94,18 +116,33 @@ def _exercises(markdown: str) -> Iterator[tuple[str, bool]]:
 
 
 def _install_cell(book: Book) -> NotebookNode:
+    """Install the release of which the notebook is a part."""
+    release = f"{book.repository}/releases/download/v{__version__}"
+    wheel = f"{release}/calib_utils-{__version__}-py3-none-any.whl"
     return new_code_cell(
-        "import sys\n\n"
-        'if "google.colab" in sys.modules:\n'
-        f"    %pip install -q --no-deps git+{book.repository}@{book.branch}\n"
-        f"    %pip install -q {COLAB_EXTRAS}",
+        INSTALL.format(wheel=wheel, repository=book.repository),
         metadata=_colab_metadata(["hide-input"]),
     )
+
+
+def _form(book: Book, page: str, parameters: str) -> str:
+    """The parameters cell, with each profile's values behind one choice."""
+    profiles = {name: book.parameters(page, name) for name in book.profiles}
+    if len({str(values) for values in profiles.values()}) < 2:
+        return parameters
+    choice = ", ".join(f'"{name}"' for name in profiles)
+    first, *others = profiles
+    lines = ["# @title Parameters", f'profile = "{first}"  # @param [{choice}]', ""]
+    lines += [f'if profile == "{first}":', *(f"    {line}" for line in parameters.splitlines())]
+    for name in others:
+        lines += [f'if profile == "{name}":']
+        lines += [f"    {key} = {json.dumps(value)}" for key, value in profiles[name].items()]
+    return "\n".join(lines)
 
 
 def _colab_metadata(tags: list[str]) -> dict[str, Any]:
     """Code that is folded on the page is folded in Colab and in JupyterLab."""
     metadata: dict[str, Any] = {"tags": tags} if tags else {}
-    if {"hide-input", "hide-cell", "remove-input", "remove-cell"} & set(tags):
+    if FOLDED & set(tags):
         metadata |= {"cellView": "form", "jupyter": {"source_hidden": True}}
     return metadata

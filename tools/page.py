@@ -16,6 +16,9 @@ TAGS = (
     | {f"remove-{part}" for part in ("input", "output", "cell")}
 )
 
+# Code that the page shows only when asked.
+FOLDED = {"hide-input", "hide-cell", "remove-input"}
+
 
 def chosen(book: Book, names: list[str]) -> list[str]:
     """The pages with these names, such as `ece-and-mce`; all that are notebooks without names."""
@@ -34,8 +37,8 @@ def page_notebook(book: Book, page: str) -> NotebookNode:
     """Read the source of a page for papermill to run.
 
     Raises:
-        MystError: A code cell has an unknown tag or an incomplete figure, or a chapter solves its
-            own exercises.
+        MystError: A code cell has an unknown tag, a fold without a name or an incomplete figure,
+            or a chapter solves its own exercises.
     """
     notebook = jupytext.reads(book.source(page), fmt="md:myst")
     for cell in notebook.cells:
@@ -45,6 +48,17 @@ def page_notebook(book: Book, page: str) -> NotebookNode:
             _check_asks_only(cell, page)
     notebook.metadata = notebook_metadata()
     return numbered(notebook)
+
+
+def fold_title(metadata: dict[str, Any]) -> str:
+    """What a reader is offered in place of folded code, such as "Where these numbers come from".
+
+    It is what MyST-NB writes on the fold of the page, or the beginning of the figure's caption.
+    """
+    mystnb = metadata.get("mystnb", {})
+    figure = figure_of(metadata)
+    drawn = "Draw: " + figure["caption"].partition(".")[0].partition(":")[0] if figure else ""
+    return mystnb.get("code_prompt_show", drawn) if FOLDED & set(metadata.get("tags", [])) else ""
 
 
 def notebook_metadata() -> dict[str, Any]:
@@ -80,6 +94,10 @@ def _check(cell: NotebookNode) -> None:
     unknown = set(cell.metadata.get("tags", [])) - TAGS
     if unknown or "nbval" in cell.source.lower():
         raise MystError(f"cell `{first}`: only the tags {', '.join(sorted(TAGS))} are known")
+    if FOLDED & set(cell.metadata.get("tags", [])) and not fold_title(cell.metadata):
+        raise MystError(
+            f"cell `{first}`: say what is folded: `mystnb: {{code_prompt_show: Why this holds}}`"
+        )
     figure = figure_of(cell.metadata)
     if figure and not all(figure.get(key) for key in ("name", "caption", "alt")):
         raise MystError(f"cell `{first}`: a figure needs a name, a caption and an alt text")

@@ -10,7 +10,13 @@ from pathlib import Path
 # The scripts, and what each makes; `{}` is the script's name.
 PARTS = {
     "book/figures/*.py": "figures/{}.svg",
+    "book/tables/*.py": "tables/{}.md",
     "benchmarks/tables.py": "tables/benchmarks.md",
+}
+# What a script reads beside code, and beside the data of the packages that it imports.
+READS = {
+    "book/tables/goals.py": ("assignments/*/goals.toml",),
+    "book/tables/syllabus.py": ("_toc.yml", "assignments/*/goals.toml", "notebooks/*.md"),
 }
 
 
@@ -21,3 +27,9 @@ def parts() -> dict[Path, Path]:
         for scripts, made in PARTS.items()
         for script in sorted(Path().glob(scripts))
     }
+
+
+def reads(script: Path) -> list[Path]:
+    """The files that a script reads, as patterns of `READS` find them."""
+    patterns = READS.get(script.as_posix(), ())
+    return sorted(path for pattern in patterns for path in Path().glob(pattern))

@@ -1,5 +1,7 @@
 """Format and check the code of the chapters with ruff: `python -m tools.style [--fix] [NAME …]`.
 
+Assignments are checked like chapters, without being pages of the book.
+
 The repository's rules hold at 70 columns, the width of a page. Without `--fix` each finding is a
 line, and the exit code is 1. With `--fix` the code cells of the sources are written anew, and
 everything around them stays as it is.
@@ -14,13 +16,14 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import jupytext
 import nbformat
 from nbformat.v4 import new_notebook
 
 from tools.book import Book
 from tools.myst import MystError, naming
 from tools.notebooks import write_text
-from tools.page import chosen, notebook_metadata, page_notebook
+from tools.page import chosen, notebook_metadata
 
 ROOT = Path(__file__).parents[1]
 COLUMNS = 70
@@ -36,13 +39,27 @@ OPTIONS = [
 def code_of(book: Book, page: str) -> list[tuple[int, str]]:
     """Each code cell of a page: where its code begins in the source's text, and the code."""
     text, position, cells = book.source(page), 0, []
-    for cell in page_notebook(book, page).cells:
+    for cell in jupytext.reads(text, fmt="md:myst").cells:
         if cell.cell_type == "code" and cell.source:
             fence = text.index("{code-cell}", position)
             start = text.index(f"\n{cell.source}\n", fence) + 1
             position = start + len(cell.source)
             cells.append((start, cell.source))
     return cells
+
+
+def sources(book: Book, names: list[str]) -> list[str]:
+    """The chapters and the assignments with these names; all without names."""
+    assignments = {
+        path.parent.name: path.with_suffix("").relative_to(book.root).as_posix()
+        for path in sorted(book.root.glob("assignments/*/*.md"))
+        if path.stem == path.parent.name
+    }
+    asked = [assignments[name] for name in names if name in assignments]
+    chapters = [name for name in names if name not in assignments]
+    if names:
+        return [*(chosen(book, chapters) if chapters else []), *asked]
+    return [*chosen(book, []), *assignments.values()]
 
 
 def style(book: Book, page: str, fix: bool) -> list[str]:
@@ -101,7 +118,7 @@ def main() -> None:
     book = Book()
     findings = [
         finding
-        for page in chosen(book, arguments.pages)
+        for page in sources(book, arguments.pages)
         for finding in style(book, page, arguments.fix)
     ]
     for finding in findings:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from calib_utils.records import Experiment, Recipe
+from calib_utils.records.names import METRICS
 from calib_utils.records.recipe import completed_recipe
 
 __all__ = ["Comparison", "Run", "grid_names", "plan_grid", "planned_comparisons"]
@@ -118,23 +119,27 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
 
 
 class Comparison(NamedTuple):
-    """What was to be compared in a grid, written down before its runs.
+    """What is compared in a grid, as `calib_utils.report.judge` takes it.
 
     Attributes:
+        grid: its name.
         first: a value of the factor.
         second: another one.
-        metric: "error" or "ece".
+        metric: such as "error" or "ece", see `calib_utils.report.compare`.
         expected: what the metric is said to be at the second one: "higher" or "lower".
+        network: its name; empty in a grid of one network.
 
     Example:
         >>> planned_comparisons("regularisation")[0].metric
         'ece'
     """
 
+    grid: str
     first: Any
     second: Any
     metric: str
     expected: str
+    network: str = ""
 
 
 def planned_comparisons(
@@ -143,14 +148,31 @@ def planned_comparisons(
     """The comparisons of a grid, as ``grids.toml`` fixes them; none for a grid without any.
 
     Raises:
-        ValueError: as `plan_grid`.
+        ValueError: as `plan_grid`; and for a row that names no metric, expectation, value or
+            network of the grid.
 
     Example:
         >>> [(one.first, one.second) for one in planned_comparisons("regularisation")]
         [('with', 'without'), ('with', 'without')]
     """
     _, entries = _entries(_read(file), grid, protocol)
-    return [Comparison(*row) for row in entries.get("comparisons", [])]
+    networks = [network["name"] for network in entries["networks"]]
+    values = [value for value, _ in _levels(entries)]
+    rows = entries.get("comparisons", [])
+    for row in rows:
+        named = len(row) == 5 and row[4] in networks
+        if not (
+            (named or (len(row) == 4 and len(networks) == 1))
+            and all(value in values for value in row[:2])
+            and row[2] in METRICS
+            and row[3] in ("higher", "lower")
+        ):
+            raise ValueError(
+                f"grid: {grid!r} has the comparison {row}; expected two of the values {values}, "
+                f"one of {', '.join(METRICS)}, 'higher' or 'lower', and with several networks "
+                f"one of {', '.join(networks)}"
+            )
+    return [Comparison(grid, *row) for row in rows]
 
 
 def _entries(

@@ -40,7 +40,6 @@ from calib_utils.metrics.intervals import (
     calibration_error_interval,
     debiased_calibration_error_interval,
 )
-from calib_utils.metrics.resampling import expected_calibration_interval
 from calib_utils.metrics.scores import accuracy, brier_score, negative_log_likelihood
 from calib_utils.metrics.smooth import (
     SmoothReliability,
@@ -66,7 +65,6 @@ __all__ = [
     "debiased_calibration_error",
     "debiased_calibration_error_interval",
     "expected_calibration_error",
-    "expected_calibration_interval",
     "maximum_calibration_error",
     "negative_log_likelihood",
     "reliability_bins",

@@ -69,6 +69,9 @@ def calibration_error_floor(
     about 1e-12. Where its variance is above 400, a normal number of the same mean and variance
     is drawn instead.
 
+    There is no ``sample_weight``, here as in `calibration_test`: answers of unequal weight have no
+    such distribution.
+
     Args:
         probs: (N, K), or (N,) for the positive class.
         n_bins: how many bins, M.

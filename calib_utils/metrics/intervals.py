@@ -113,8 +113,9 @@ def debiased_calibration_error_interval(
     hides it best. A mean square lower than the 16 % point of a calibrated network's counts as
     that point.
 
-    As `calibration_error_interval` it was measured in the benchmark of coverage, speaks about
-    the choice of the samples, and takes no weights.
+    Like `calibration_error_interval` it held the error as often as ``level`` says, or about as
+    often, wherever that was tried (see the benchmark of coverage), speaks about the choice of
+    the samples, and takes no weights.
 
     Args:
         probs: (N, K), or (N,) for the positive class.

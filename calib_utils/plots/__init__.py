@@ -3,6 +3,7 @@
 The colours are told apart by colour-blind readers, and the gaps are hatched for print.
 """
 
+from calib_utils.plots.answers import AnswerBars, answer_bars
 from calib_utils.plots.diagrams import (
     BLUE,
     GREY,
@@ -19,11 +20,13 @@ from calib_utils.plots.maps import CalibrationMap, calibration_map
 from calib_utils.plots.side_by_side import reliability_diagrams
 from calib_utils.plots.smooth import SmoothReliabilityDiagram, smooth_reliability_diagram
 from calib_utils.plots.temperatures import TemperatureCurve, temperature_curve
+from calib_utils.plots.verdicts import verdict_plot
 
 __all__ = [
     "BLUE",
     "GREY",
     "ORANGE",
+    "AnswerBars",
     "CalibrationMap",
     "ConfidenceHistogram",
     "FactorPlot",
@@ -31,6 +34,7 @@ __all__ = [
     "ReliabilityDiagram",
     "SmoothReliabilityDiagram",
     "TemperatureCurve",
+    "answer_bars",
     "calibration_map",
     "confidence_histogram",
     "factor_panels",
@@ -41,4 +45,5 @@ __all__ = [
     "reliability_diagrams",
     "smooth_reliability_diagram",
     "temperature_curve",
+    "verdict_plot",
 ]

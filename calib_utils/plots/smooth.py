@@ -89,7 +89,7 @@ def smooth_reliability_diagram(
         curve.confidence,
         facecolor="none",
         edgecolor=ORANGE,
-        hatch="///",
+        hatch="\\" * 3,
         linewidth=0,
         label=f"Gap, smECE = {100 * curve.error:.2f} %",
     )

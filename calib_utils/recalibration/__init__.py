@@ -11,32 +11,37 @@ For two classes and one logit or score for each sample, shape (N,): `HistogramBi
 `IsotonicRegression`, `PlattScaling`, `BetaCalibration`, `BayesianBinningIntoQuantiles`, and
 `TemperatureScaling` again. `OneVersusRest` brings them to K classes.
 
-`CalibratedModule` puts any of them behind a network.
+`CalibratedModule` puts any of them behind a network, `CalibratedClassifier` behind a classifier
+of scikit-learn's kind. A class that a sample cannot have is masked by a logit of -inf.
 """
 
 from __future__ import annotations
 
+import importlib.util
 from typing import TYPE_CHECKING, Any
 
-from calib_utils.recalibration.base import Recalibrator, load
+from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.bbq import BayesianBinningIntoQuantiles
 from calib_utils.recalibration.binary import HistogramBinning, IsotonicRegression
+from calib_utils.recalibration.files import load
 from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
 from calib_utils.recalibration.one_versus_rest import OneVersusRest
 from calib_utils.recalibration.scaling import (
     DirichletCalibration,
     MatrixScaling,
     StructuredMatrixScaling,
-    VectorScaling,
 )
 from calib_utils.recalibration.temperature import EnsembleTemperatureScaling, TemperatureScaling
+from calib_utils.recalibration.vector import VectorScaling
 
 if TYPE_CHECKING:
+    from calib_utils.recalibration.classifier import CalibratedClassifier
     from calib_utils.recalibration.module import CalibratedModule
 
 __all__ = [
     "BayesianBinningIntoQuantiles",
     "BetaCalibration",
+    "CalibratedClassifier",
     "CalibratedModule",
     "DirichletCalibration",
     "EnsembleTemperatureScaling",
@@ -51,6 +56,15 @@ __all__ = [
     "VectorScaling",
     "load",
 ]
+try:
+    _has_torch = importlib.util.find_spec("torch") is not None
+except ModuleNotFoundError:
+    _has_torch = False
+if not _has_torch:  # so that "import *" works without it
+    __all__.remove("CalibratedModule")
+
+# What needs scikit-learn or torch as soon as it is imported.
+_LATER = {"CalibratedClassifier": "classifier", "CalibratedModule": "module"}
 
 
 def __dir__() -> list[str]:
@@ -58,8 +72,6 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "CalibratedModule":  # the only one that needs torch
-        from calib_utils.recalibration.module import CalibratedModule
-
-        return CalibratedModule
+    if name in _LATER:
+        return getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -15,12 +15,12 @@ import numpy as np
 
 from calib_utils._arrays import softmax
 
-__all__ = ["MAX_STEPS", "Fit", "Penalties", "fit_diagonal", "fit_full"]
+__all__ = ["MAX_STEPS", "Fit", "Penalties", "fit_diagonal", "fit_full", "without_masked"]
 
 _BLOCK_VALUES = 64 * 1024  # so that a block of scores stays in a core's cache
-_HESSIAN_ROWS = 5_000  # on which the diagonal fit's Hessian is computed
-MAX_STEPS = 200  # a fit that has an optimum takes 10 to 100
+MAX_STEPS = 1_000  # a fit that has an optimum takes 10 to 100, and more with outliers
 _BY_HEART = 1e-4  # an NLL that no honest fit reaches
+_LEFT = 1e-7  # of NLL to gain, by the solver's own curvature, with which a fit may end
 
 
 class Penalties(NamedTuple):
@@ -44,6 +44,8 @@ def fit_full(
     labels: np.ndarray,
     start: float,
     penalties: Penalties,
+    masked: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
     max_steps: int = MAX_STEPS,
 ) -> Fit:
     """W (K, K) and b (K,) of lowest penalised NLL, from W = start I and b = 0.
@@ -56,11 +58,14 @@ def fit_full(
         labels: (N,).
         start: see above.
         penalties: of the deviation from the start.
+        masked: (N, K), which classes of a sample get probability 0; None for none.
+        weights: (N,), above 0: how often each sample counts; None for once.
         max_steps: of the solver.
     """
     n, k = features.shape
+    share = _share(n, weights)
     present = np.bincount(labels, minlength=k) > 0
-    basis, scale, diagonal_scale = _full_coordinates(features, start, penalties)
+    basis, scale, diagonal_scale = _full_coordinates(features, start, penalties, share)
     factors = np.full((k, k + 1), penalties.off_diagonal)
     np.fill_diagonal(factors, penalties.diagonal)
     factors[:, k] = penalties.intercept
@@ -73,17 +78,18 @@ def fit_full(
 
     def objective(coordinates: np.ndarray) -> tuple[float, np.ndarray]:
         delta = change(coordinates)
-        weights = np.ascontiguousarray((identity + delta[:, :k]).T)
+        matrix = np.ascontiguousarray((identity + delta[:, :k]).T)
         nll, gradient = 0.0, np.zeros((k, k + 1))
         for rows in _blocks(n, k):
             block = features[rows]
-            part, errors = _nll_and_errors(block @ weights + delta[:, k], labels[rows])
+            scores = without_masked(block @ matrix + delta[:, k], masked, rows)
+            part, errors = _nll_and_errors(scores, labels[rows], share[rows])
             nll += part
             gradient[:, :k] += errors.T @ block
             gradient[:, k] += errors.sum(axis=0)
         pull = factors * delta
-        gradient = _pinned(gradient / n + 2 * pull, present)
-        value = nll / n + float(np.vdot(pull, delta))
+        gradient = _pinned(gradient + 2 * pull, present)
+        value = nll + float(np.vdot(pull, delta))
         along = ((gradient @ basis) * scale).ravel()
         return value, np.concatenate([along, gradient.diagonal() * diagonal_scale])
 
@@ -92,7 +98,13 @@ def fit_full(
     return Fit(identity + delta[:, :k], delta[:, k], problems)
 
 
-def fit_diagonal(features: np.ndarray, labels: np.ndarray, start: float) -> Fit:
+def fit_diagonal(
+    features: np.ndarray,
+    labels: np.ndarray,
+    start: float,
+    masked: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+) -> Fit:
     """W's diagonal (K,) and b (K,) of lowest NLL, from a constant diagonal and b = 0.
 
     A class without labels keeps its start, and the mean of the others' b is zero, as in
@@ -100,11 +112,11 @@ def fit_diagonal(features: np.ndarray, labels: np.ndarray, start: float) -> Fit:
     """
     n, k = features.shape
     present = np.bincount(labels, minlength=k) > 0
-    step = max(1, n // max(_HESSIAN_ROWS, 8 * k))
-    root = _inverse_root(_diagonal_hessian(features[::step], start))
+    share = _share(n, weights)
+    root = _diagonal_coordinates(features, start, share)
 
     def change(coordinates: np.ndarray) -> np.ndarray:
-        delta = (root @ coordinates).reshape(2, k)
+        delta = np.einsum("ijk,jk->ik", root, coordinates.reshape(2, k))
         return np.stack([np.where(present, delta[0], 0), _pinned(delta[1, :, None], present)[:, 0]])
 
     def objective(coordinates: np.ndarray) -> tuple[float, np.ndarray]:
@@ -112,13 +124,15 @@ def fit_diagonal(features: np.ndarray, labels: np.ndarray, start: float) -> Fit:
         nll, gradient = 0.0, np.zeros((2, k))
         for rows in _blocks(n, k):
             block = features[rows]
-            part, errors = _nll_and_errors(block * (start + delta[0]) + delta[1], labels[rows])
+            scores = block * (start + delta[0]) + delta[1]
+            scores = without_masked(scores, masked, rows)
+            part, errors = _nll_and_errors(scores, labels[rows], share[rows])
             nll += part
             gradient[0] += np.einsum("ij,ij->j", errors, block)
             gradient[1] += errors.sum(axis=0)
         gradient[0, ~present] = 0
         gradient[1] = _pinned(gradient[1, :, None], present)[:, 0]
-        return nll / n, root.T @ gradient.ravel() / n
+        return nll, np.einsum("ijk,ik->jk", root, gradient).ravel()
 
     best, problems = _minimise(objective, 2 * k, MAX_STEPS)
     delta = change(best)
@@ -130,22 +144,33 @@ def _minimise(
 ) -> tuple[np.ndarray, list[str]]:
     from scipy.optimize import minimize
 
-    result = minimize(
-        objective,
-        np.zeros(size),
-        jac=True,
-        method="L-BFGS-B",
-        # ftol is the last step's gain; what is left to gain is about as little.
-        options={"maxcor": 20, "ftol": 1e-10, "gtol": 1e-6, "maxiter": max_steps},
-    )
-    problems = []
-    if result.nit >= max_steps or result.fun < _BY_HEART:
-        problems.append(
-            f"the fit ended after {result.nit} steps with an NLL of {result.fun:.2g}, short of an "
-            "optimum: there are too few samples for so many parameters, which learn them by "
-            "heart; regularise, or take a method with fewer"
+    best, steps, short = np.zeros(size), 0, True
+    while short and steps < max_steps:
+        # ftol is the last step's gain; what is left to gain is about as little, or it goes on.
+        result = minimize(
+            objective,
+            best,
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxcor": 20, "ftol": 1e-10, "gtol": 1e-6, "maxiter": max_steps - steps},
         )
-    return np.asarray(result.x), problems
+        best, steps = result.x, steps + max(result.nit, 1)
+        left = float(result.jac @ (result.hess_inv @ result.jac)) / 2
+        short = left > _LEFT and result.fun >= _BY_HEART
+    problems = []
+    if result.fun < _BY_HEART:
+        problems.append(
+            f"the fit ended after {steps} steps with an NLL of {result.fun:.2g}: its parameters "
+            "learn the labels of all samples by heart, and there may be no optimum; regularise, "
+            "or take a method with fewer"
+        )
+    elif steps >= max_steps:
+        problems.append(
+            f"the fit ended after {steps} steps, at an NLL of {result.fun:.4g}, short of its "
+            "optimum; regularise, leave out outliers among the logits, or take a method with fewer "
+            "parameters"
+        )
+    return np.asarray(best), problems
 
 
 def _blocks(n: int, k: int) -> Iterator[slice]:
@@ -154,8 +179,18 @@ def _blocks(n: int, k: int) -> Iterator[slice]:
         yield slice(first, first + step)
 
 
-def _nll_and_errors(scores: np.ndarray, labels: np.ndarray) -> tuple[float, np.ndarray]:
-    """Summed NLL, and the probabilities less the one-hot labels, which replace ``scores``."""
+def _share(n: int, weights: np.ndarray | None) -> np.ndarray:
+    """What each sample adds to a mean."""
+    return np.full(n, 1 / n) if weights is None else weights / weights.sum()
+
+
+def _nll_and_errors(
+    scores: np.ndarray, labels: np.ndarray, share: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """NLL, and the probabilities less the one-hot labels; both summed with ``share``.
+
+    The errors replace ``scores``.
+    """
     rows = np.arange(len(scores))
     scores -= scores.max(axis=1, keepdims=True)
     of_labels = scores[rows, labels]
@@ -163,7 +198,17 @@ def _nll_and_errors(scores: np.ndarray, labels: np.ndarray) -> tuple[float, np.n
     sums = scores.sum(axis=1)
     scores /= sums[:, None]
     scores[rows, labels] -= 1
-    return float((np.log(sums) - of_labels).sum()), scores
+    scores *= share[:, None]
+    return float((np.log(sums) - of_labels) @ share), scores
+
+
+def without_masked(
+    scores: np.ndarray, masked: np.ndarray | None, rows: slice = slice(None)
+) -> np.ndarray:
+    """``scores``, in which the masked ones of ``rows`` are put to -inf."""
+    if masked is not None:
+        scores[masked[rows]] = -np.inf
+    return scores
 
 
 def _pinned(change: np.ndarray, present: np.ndarray) -> np.ndarray:
@@ -176,7 +221,7 @@ def _pinned(change: np.ndarray, present: np.ndarray) -> np.ndarray:
 
 
 def _full_coordinates(
-    features: np.ndarray, start: float, penalties: Penalties
+    features: np.ndarray, start: float, penalties: Penalties, share: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Coordinates of W and b in which the Hessian is near the identity.
 
@@ -194,48 +239,45 @@ def _full_coordinates(
     moment, spread, curvature = np.zeros((k + 1, k + 1)), np.zeros(k), np.zeros(k)
     for rows in _blocks(n, k):
         block = features[rows]
-        moment[:k, :k] += block.T @ block
-        moment[:k, k] += block.sum(axis=0)
+        part = share[rows, None]
+        moment[:k, :k] += block.T @ (block * part)
+        moment[:k, k] += share[rows] @ block
         probs = softmax(block * start)
-        probs *= 1 - probs
+        probs *= (1 - probs) * part
         spread += probs.sum(axis=0)
         curvature += np.einsum("ij,ij,ij->j", probs, block, block)
     moment[k, :k] = moment[:k, k]
-    moment[k, k] = n
-    moment /= n
+    moment[k, k] = 1
     # Where there is no penalty, a tiny one keeps the problem definite.
     diagonal = moment.diagonal()
     floor = 1e-8 * np.append(np.full(k, diagonal[:k].mean() or 1.0), 1.0)
     pull = np.maximum(np.append(np.full(k, penalties.off_diagonal), penalties.intercept), floor)
     eigenvalues, basis = eigh(moment / np.sqrt(np.outer(pull, pull)))
-    scale = 1 / np.sqrt(np.outer(spread / n, np.maximum(eigenvalues, 0)) + 2)
-    diagonal_scale = 1 / np.sqrt(curvature / n + 2 * max(penalties.diagonal, floor[0]))
+    scale = 1 / np.sqrt(np.outer(spread, np.maximum(eigenvalues, 0)) + 2)
+    diagonal_scale = 1 / np.sqrt(curvature + 2 * max(penalties.diagonal, floor[0]))
     return basis / np.sqrt(pull)[:, None], scale, diagonal_scale
 
 
-def _diagonal_hessian(features: np.ndarray, start: float) -> np.ndarray:
-    """The Hessian of the mean NLL in the diagonal of W, then b, at W = start I and b = 0."""
+def _diagonal_coordinates(features: np.ndarray, start: float, share: np.ndarray) -> np.ndarray:
+    """Coordinates of w_k and b_k in which each class's own Hessian is near the identity.
+
+    Returns:
+        (2, 2, K): for each class R with R R' near the inverse of its Hessian at the start.
+    """
     n, k = features.shape
-    hessian, diagonal = np.zeros((2 * k, 2 * k)), np.zeros((2, 2, k))
+    second, first, zeroth = np.zeros((3, k))
     for rows in _blocks(n, k):
         block = features[rows]
         probs = softmax(block * start)
-        both = np.concatenate([probs * block, probs], axis=1)
-        hessian -= both.T @ both
-        first, zeroth = both.sum(axis=0).reshape(2, k)
-        second = np.einsum("ij,ij->j", both[:, :k], block)
-        diagonal += np.array([[second, first], [first, zeroth]])
-    index = np.arange(2 * k).reshape(2, k)
-    hessian[index[:, None], index[None]] += diagonal
-    return hessian / n
-
-
-def _inverse_root(hessian: np.ndarray) -> np.ndarray:
-    """R with R R' near the inverse of ``hessian``, which may be singular."""
-    from scipy.linalg import cholesky, solve_triangular
-
-    diagonal = hessian.diagonal()
-    size = np.sqrt(np.maximum(diagonal, 1e-8 * diagonal.mean()))
-    scaled = hessian / np.outer(size, size)
-    lower = cholesky(scaled + 1e-6 * np.eye(len(scaled)), lower=True)
-    return solve_triangular(lower, np.eye(len(scaled)), lower=True).T / size[:, None]
+        probs *= (1 - probs) * share[rows, None]
+        zeroth += probs.sum(axis=0)
+        first += np.einsum("ij,ij->j", probs, block)
+        second += np.einsum("ij,ij,ij->j", probs, block, block)
+    # Classes that are never probable would get endless steps.
+    second = np.maximum(second, 1e-6 * second.mean()) + np.finfo(float).tiny
+    zeroth = np.maximum(zeroth, 1e-6 * zeroth.mean()) + np.finfo(float).tiny
+    rest = np.maximum(zeroth - first**2 / second, 1e-6 * zeroth)
+    # The inverse of the Cholesky factor of [[second, first], [first, zeroth]], transposed.
+    upper = np.stack([1 / np.sqrt(second), -first / second / np.sqrt(rest)])
+    lower = np.stack([np.zeros(k), 1 / np.sqrt(rest)])
+    return np.stack([upper, lower])

@@ -15,12 +15,15 @@ from typing import NamedTuple
 import numpy as np
 
 from calib_utils._arrays import row_blocks
+from calib_utils.recalibration._masks import FAR
 
 __all__ = ["Optimum", "optimal_temperature"]
 
 _TOLERANCE = 1e-9  # of the derivative, relative to A
 _MAX_STEPS = 200  # far more than are ever needed
 _START_ROWS = 1_000  # enough to bring the first guess within a few per cent
+_SIZES = (1e-290, 1e290)  # of the logits' differences, so that all bounds of T are numbers
+_NOTHING = -800.0  # its exponential is 0
 
 
 class Optimum(NamedTuple):
@@ -45,23 +48,31 @@ class _Summary(NamedTuple):
     largest: np.ndarray  # of each row
     label_gap: float  # A
     mean_gap: float  # M(0)
-    smallest: float  # of the rows' mean gaps, those of constant rows left out
+    smallest: float  # of the rows' mean gaps, far ones and those of constant rows left out
     widest: float  # of the rows' mean gaps
 
 
-def optimal_temperature(logits: np.ndarray, labels: np.ndarray) -> Optimum:
+def optimal_temperature(
+    logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None = None
+) -> Optimum:
     """Minimise the NLL of softmax(logits / T).
 
     Args:
-        logits: (N, K), checked.
+        logits: (N, K), checked; -inf where a class is masked, which is no label's.
         labels: (N,), checked.
+        weights: (N,), above 0: how often each sample counts. None for once.
 
     Raises:
-        ValueError: if differences of the logits overflow float64.
+        ValueError: if differences of the logits are too large or too small for float64.
     """
-    summary = _summarise(logits, labels)
-    if not math.isfinite(summary.widest):
-        raise ValueError("logits: expected differences that float64 holds; divide the logits")
+    weights = np.ones(len(labels)) if weights is None else weights
+    summary = _summarise(logits, labels, weights)
+    low, high = _SIZES
+    if summary.widest > 0 and not low < summary.smallest <= summary.widest < high:
+        raise ValueError(
+            f"logits: expected differences between classes of {low:g} to {high:g}, found "
+            f"{summary.smallest:.3g} to {summary.widest:.3g}; multiply the logits by a constant"
+        )
     if summary.widest == 0:
         return Optimum(
             1.0, 1.0, 1, "all logits of a sample are equal, so no temperature changes anything"
@@ -77,11 +88,11 @@ def optimal_temperature(logits: np.ndarray, labels: np.ndarray) -> Optimum:
     step = len(logits) // _START_ROWS
     guess, extra = math.log(2 / summary.mean_gap), 0.0
     if step > 1:
-        sample = _summarise(logits[::step], labels[::step])
+        sample = _summarise(logits[::step], labels[::step], weights[::step])
         if 0 < sample.label_gap < sample.mean_gap:
-            guess, steps, _ = _root(logits[::step], sample, guess, low, high)
+            guess, steps, _ = _root(logits[::step], weights[::step], sample, guess, low, high)
             extra = (steps + 1) / step
-    log_b, steps, beyond = _root(logits, summary, guess, low, high)
+    log_b, steps, beyond = _root(logits, weights, summary, guess, low, high)
     passes = math.ceil(1 + extra + steps)
     if beyond:
         temperature = low if beyond > 0 else high
@@ -90,25 +101,36 @@ def optimal_temperature(logits: np.ndarray, labels: np.ndarray) -> Optimum:
     return Optimum(math.exp(-log_b), summary.mean_gap, passes, "")
 
 
-def _summarise(logits: np.ndarray, labels: np.ndarray) -> _Summary:
+def _summarise(logits: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> _Summary:
     largest = np.empty(len(logits))
     label_gap, mean_gap, smallest, widest = 0.0, 0.0, math.inf, 0.0
     for rows, block in row_blocks(logits):
         top = block.max(axis=1).astype(np.float64)
         of_labels = np.take_along_axis(block, labels[rows, None], axis=1)[:, 0]
         with np.errstate(over="ignore"):
-            gaps = np.subtract(top[:, None], block, dtype=np.float64).mean(axis=1)
-            label_gap += (top - of_labels).sum()
+            gaps = np.subtract(top[:, None], block, dtype=np.float64)
+            if top.max() - float(block.min()) < FAR:
+                means = near = gaps.mean(axis=1)
+            else:
+                means = gaps.mean(axis=1, where=block > -np.inf)
+                near = gaps.mean(axis=1, where=gaps < FAR)
+                near = np.where(near > 0, near, means)
+            label_gap += (top - of_labels) @ weights[rows]
+            mean_gap += means @ weights[rows]
         largest[rows] = top
-        mean_gap += gaps.sum()
-        widest = max(widest, gaps.max())
-        smallest = min(smallest, gaps.min(where=gaps > 0, initial=math.inf))
-    n = len(logits)
+        widest = max(widest, means.max())
+        smallest = min(smallest, near.min(where=near > 0, initial=math.inf))
+    n = weights.sum()
     return _Summary(largest, float(label_gap / n), float(mean_gap / n), smallest, widest)
 
 
 def _root(
-    logits: np.ndarray, summary: _Summary, log_b: float, low: float, high: float
+    logits: np.ndarray,
+    weights: np.ndarray,
+    summary: _Summary,
+    log_b: float,
+    low: float,
+    high: float,
 ) -> tuple[float, int, int]:
     """Where M(b) = A for a temperature between ``low`` and ``high``.
 
@@ -119,7 +141,7 @@ def _root(
     left, right = -math.log(high), -math.log(low)
     for steps in range(1, _MAX_STEPS + 1):
         # b M(b), and -b^2 M'(b).
-        expectation, variance = _moments(logits, summary.largest, math.exp(log_b))
+        expectation, variance = _moments(logits, weights, summary.largest, math.exp(log_b))
         value = math.log(expectation / summary.label_gap) - log_b if expectation > 0 else -math.inf
         if abs(value) <= _TOLERANCE:
             return log_b, steps, 0
@@ -131,17 +153,22 @@ def _root(
     return log_b, steps, 1 if value > 0 else -1
 
 
-def _moments(logits: np.ndarray, largest: np.ndarray, b: float) -> tuple[float, float]:
+def _moments(
+    logits: np.ndarray, weights: np.ndarray, largest: np.ndarray, b: float
+) -> tuple[float, float]:
     """Mean over the rows of the expectation and variance of -b d under softmax(b d)."""
     expectation, variance = 0.0, 0.0
     for rows, block in row_blocks(logits):
         x = np.subtract(block, largest[rows, None], dtype=np.float64)
-        x *= b
-        weights = np.exp(x)
-        total = weights.sum(axis=1)
-        weights *= x
-        first = np.einsum("ij->i", weights) / total
-        second = np.einsum("ij,ij->i", weights, x) / total
-        expectation -= first.sum()
-        variance += (second - first * first).sum()
-    return float(expectation / len(logits)), float(variance / len(logits))
+        with np.errstate(over="ignore"):
+            x *= b
+        np.maximum(x, _NOTHING, out=x)  # or a masked class would give 0 times infinity
+        powers = np.exp(x)
+        total = powers.sum(axis=1)
+        powers *= x
+        first = np.einsum("ij->i", powers) / total
+        second = np.einsum("ij,ij->i", powers, x) / total
+        expectation -= first @ weights[rows]
+        variance += (second - first * first) @ weights[rows]
+    n = weights.sum()
+    return float(expectation / n), float(variance / n)

@@ -1,8 +1,8 @@
-"""What all recalibrators share: checks of the input, and files."""
+"""What all recalibrators share: checks of the input, fit and predict."""
 
 from __future__ import annotations
 
-import inspect
+import datetime
 import warnings
 from abc import ABC, abstractmethod
 from pathlib import Path
@@ -10,23 +10,45 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from calib_utils import __version__
 from calib_utils._arrays import like, row_blocks
-from calib_utils._checks import check_labels, check_logits
-from calib_utils.records.npz import explain_damage, read_npz, write_npz
+from calib_utils._checks import check_labels, check_sample_weight
+from calib_utils.recalibration._learned import check_number
+from calib_utils.recalibration._masks import check_label_masks, check_maskable_logits
+from calib_utils.recalibration._samples import (
+    absent_classes,
+    keep_class,
+    look_like_probs,
+    n_classes_of,
+    shape_name,
+)
+from calib_utils.recalibration.estimator import Estimator, not_fitted
 
-__all__ = ["Recalibrator", "load"]
+__all__ = ["CLASSES", "Recalibrator"]
 
-_CLASSES: dict[str, type[Recalibrator]] = {}  # by name, for `load`
+CLASSES: dict[str, type[Recalibrator]] = {}  # by name, for `load`
 
 
-class Recalibrator(ABC):
+class Recalibrator(Estimator, ABC):
     """A map from logits to calibrated probabilities, fitted on a validation set.
 
     Arguments of the constructor are attributes of the same name; what `fit` learns ends in
     an underscore.
 
+    A class that a sample cannot have is *masked* there: its logit is -inf, or 5,000 or more
+    below the sample's largest, such as -1e4 (to `TemperatureScaling`, only -inf). Its
+    probability is 0, no label may be one, and fits leave it out.
+
+    It is an estimator as scikit-learn's, whose features are logits: it can be cloned, and end a
+    ``Pipeline`` or be searched by ``GridSearchCV``.
+
     Attributes:
         n_classes_: how many classes the validation set had.
+        shape_: "(N, K)" or "(N,)", the shape of its logits.
+        n_samples_: how many samples it had.
+        date_: of the fit, such as "2026-11-20".
+        version_: of ``calib_utils``.
+        fitted_as_: the arguments of the fit, as text.
 
     Example:
         >>> from calib_utils.recalibration import TemperatureScaling, VectorScaling
@@ -38,24 +60,30 @@ class Recalibrator(ABC):
         [[0.75 0.25]]
     """
 
+    inputs: str
     n_classes_: int
+    shape_: str
+    n_samples_: int
+    date_: str
+    version_: str
+    fitted_as_: str
 
-    # Which shapes the method takes: (N,) for two classes, (N, K) for K, or both.
-    _shapes: ClassVar[tuple[str, ...]] = ("(N, K)",)
     # Whether the predicted class is the one of the logits, whatever was learned.
     _keeps_class: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        _CLASSES[cls.__name__] = cls
+        CLASSES[cls.__name__] = cls
 
-    def fit(self, logits: Any, labels: Any) -> Self:
+    def fit(self, logits: Any, labels: Any, sample_weight: Any = None) -> Self:
         """Learn from a validation set, which the network was not trained on.
 
         Args:
             logits: torch tensor or NumPy array of shape (N, K); or (N,), the log-odds of the
-                positive class, where the method takes that.
+                positive class, where the method takes that. -inf masks a class.
             labels: (N,), integers from 0 to K - 1.
+            sample_weight: (N,), finite numbers of 0 or more: how often each sample counts. 1
+                for all by default.
 
         Returns:
             Itself.
@@ -64,14 +92,23 @@ class Recalibrator(ABC):
             ValueError: for bad input.
 
         Warns:
-            UserWarning: if a class has no sample, or there is no optimum; the class's docstring
-                says what is done.
+            UserWarning: if a class has no sample, if the logits look like probabilities, or if
+                there is no optimum; the class's docstring says what is done.
         """
+        self._check_arguments()
         array = self._checked(logits)
-        n_classes = 2 if array.ndim == 1 else array.shape[1]
+        n_classes = n_classes_of(array.shape)
         labels = check_labels(labels, len(array), n_classes)
-        problems = _absent_classes(labels, n_classes) + self._fit(array, labels)
-        self.n_classes_ = n_classes
+        check_label_masks(array, labels)
+        weights = None
+        if sample_weight is not None:
+            weights = check_sample_weight(sample_weight, len(array))
+            kept = weights > 0
+            array, labels, weights = array[kept], labels[kept], weights[kept]
+            weights = None if (weights == 1).all() else weights
+        problems = look_like_probs(array) + absent_classes(labels, n_classes)
+        problems += self._fit(array, labels, weights)
+        self._say_fitted(array.shape)
         for problem in problems:
             warnings.warn(problem, stacklevel=2)
         return self
@@ -88,18 +125,74 @@ class Recalibrator(ABC):
             for float64, else float32.
 
         Raises:
-            ValueError: for bad input, or another number of classes than `fit` saw.
-            RuntimeError: if it is not fitted.
+            ValueError: for bad input, or another number of classes or kind of shape than in `fit`.
+            RuntimeError: if it is not fitted, or was changed since.
+
+        Warns:
+            UserWarning: if the logits look like probabilities.
         """
-        self._require_fitted()
-        array = self._checked(logits)
-        self._check_classes(array)
+        array = self._checked_to_predict(logits)
+        for doubt in look_like_probs(array):
+            warnings.warn(doubt, stacklevel=2)
         result = np.empty(array.shape, array.dtype)
         for rows, block in row_blocks(array):
             result[rows] = self._predict(block)
             if self._keeps_class:
-                _keep_class(block, result[rows])
+                keep_class(block, result[rows])
         return like(result, logits)
+
+    def predict_log_proba(self, logits: Any) -> Any:
+        """The logarithms of what `predict_proba` gives, also where that rounds to 0.
+
+        Args:
+            logits: (N, K), or (N,) as in `fit`.
+
+        Returns:
+            As from `predict_proba`; -inf where a probability is 0. Rows of shape (N, K) are
+            logits of the calibrated probabilities.
+
+        Raises:
+            ValueError: as `predict_proba` does.
+            RuntimeError: as `predict_proba` does.
+        """
+        array = self._checked_to_predict(logits)
+        result = np.empty(array.shape, array.dtype)
+        for rows, block in row_blocks(array):
+            with np.errstate(divide="ignore"):
+                result[rows] = self._predict_log(block)
+        return like(result, logits)
+
+    def predict(self, logits: Any) -> Any:
+        """The most probable class of each sample, after calibration.
+
+        Args:
+            logits: (N, K), or (N,) as in `fit`.
+
+        Returns:
+            int64, shape (N,). Of tied maxima it is the first.
+
+        Raises:
+            ValueError: as `predict_proba` does.
+            RuntimeError: as `predict_proba` does.
+        """
+        array = self._checked_to_predict(logits)
+        result = np.empty(len(array), np.int64)
+        for rows, block in row_blocks(array):
+            probs = self._predict(block)
+            if self._keeps_class:
+                keep_class(block, probs)
+            result[rows] = probs > 0.5 if probs.ndim == 1 else probs.argmax(axis=1)
+        return like(result, logits)
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, 0 to K - 1, int64.
+
+        Raises:
+            RuntimeError: if it is not fitted.
+        """
+        self._require_fitted()
+        return np.arange(self.n_classes_)
 
     @property
     def n_parameters_(self) -> int:
@@ -119,19 +212,17 @@ class Recalibrator(ABC):
 
         Raises:
             RuntimeError: if it is not fitted.
+            ValueError: if what was learned was changed to something that no fit gives.
         """
-        self._require_fitted()
-        arrays: dict[str, np.ndarray] = {}
-        facts = _encode(self, arrays)
-        write_npz(Path(path), arrays, facts)
+        from calib_utils.recalibration.files import save
 
-    def __repr__(self) -> str:
-        arguments = ", ".join(f"{name}={value!r}" for name, value in self._arguments().items())
-        return f"{type(self).__name__}({arguments})"
+        self._require_fitted()
+        self._check_fit()
+        save(self, path)
 
     @abstractmethod
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        """Set all that is learned. The input is checked, and float32 or float64.
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
+        """Set all that is learned. The input is checked, logits are float32 or float64.
 
         Returns:
             What the user should be warned of.
@@ -141,17 +232,33 @@ class Recalibrator(ABC):
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         """Probabilities in float64 for a block of rows that is checked."""
 
+    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
+        """The logarithms of the same; better, where the method knows them."""
+        return np.log(self._predict(logits))
+
+    def _check_fit(self) -> None:
+        """Raise a ValueError if what is said to be learned is nothing that a fit gives."""
+        if "shape_" in vars(self) or "n_classes_" in vars(self):
+            check_number(self.n_classes_, "n_classes_", 2)
+            check_number(self.n_samples_, "n_samples_", 1)
+            if self.shape_ not in self._shapes:
+                raise ValueError(f"shape_: expected one of {self._shapes}, found {self.shape_!r}")
+        self._check_learned()
+
+    @abstractmethod
+    def _check_learned(self) -> None:
+        """Raise a ValueError if what a file says is nothing that the method can learn."""
+
     @abstractmethod
     def _n_parameters(self) -> int:
         """`n_parameters_` of a fitted method."""
 
     def _check_values(self, logits: Any) -> np.ndarray:
-        return check_logits(logits)
+        return check_maskable_logits(logits)
 
     def _checked(self, logits: Any) -> np.ndarray:
         array = self._check_values(logits)
-        shape = "(N,)" if array.ndim == 1 else "(N, K)"
-        if shape not in self._shapes:
+        if shape_name(array.shape) not in self._shapes:
             advice = (
                 "give the log-odds of the positive class, logits[:, 1] - logits[:, 0] for two "
                 "classes, or wrap the method in OneVersusRest"
@@ -164,109 +271,45 @@ class Recalibrator(ABC):
             )
         return array
 
-    def _check_classes(self, array: np.ndarray) -> None:
-        n_classes = 2 if array.ndim == 1 else array.shape[1]
-        if n_classes != self.n_classes_:
+    def _checked_to_predict(self, logits: Any) -> np.ndarray:
+        self._require_fitted()
+        array = self._checked(logits)
+        self._check_shape(array.shape)
+        return array
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
+        """Raise a ValueError unless logits of this shape are of the kind that `fit` saw."""
+        if n_classes_of(shape) != self.n_classes_:
             raise ValueError(
-                f"logits: expected {self.n_classes_} classes, as in fit, found {n_classes}; "
-                "use logits of the same network"
+                f"logits: expected {self.n_classes_} classes, as in fit, found "
+                f"{n_classes_of(shape)}; use logits of the same network, and for one row logits[:1]"
+            )
+        if shape_name(shape) != self.shape_:
+            raise ValueError(
+                f"logits: expected shape {self.shape_}, as in fit, found {tuple(shape)}; "
+                "of one row give logits[:1]"
             )
 
     def _require_fitted(self) -> None:
         if "n_classes_" not in vars(self):
+            raise not_fitted(f"{type(self).__name__} is not fitted; call fit(logits, labels) first")
+        fitted_as = vars(self).get("fitted_as_", repr(self))
+        if fitted_as != repr(self):
             raise RuntimeError(
-                f"{type(self).__name__} is not fitted; call fit(logits, labels) first"
+                f"{self!r} was fitted as {fitted_as}, and changed since; call fit again"
             )
 
-    def _arguments(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+    def _say_fitted(self, shape: tuple[int, ...]) -> None:
+        """Note on what, when and how the fit was done."""
+        self.n_classes_ = n_classes_of(shape)
+        self.shape_ = shape_name(shape)
+        self.n_samples_ = shape[0]
+        self.date_ = datetime.datetime.now(datetime.UTC).date().isoformat()
+        self.version_ = __version__
+        self.fitted_as_ = repr(self)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "n_classes_" in vars(self)
 
     def _learned(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name.endswith("_")}
-
-
-def load(path: Path | str) -> Recalibrator:
-    """Read a recalibrator that `Recalibrator.save` wrote.
-
-    Args:
-        path: of the file.
-
-    Returns:
-        An object of the class that was saved, which predicts the same bits.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if the file is damaged, or was not written by `Recalibrator.save`.
-
-    Example:
-        >>> import tempfile
-        >>> from calib_utils.recalibration import TemperatureScaling
-        >>> with tempfile.TemporaryDirectory() as folder:
-        ...     TemperatureScaling(1.5).save(f"{folder}/scaling.npz")
-        ...     load(f"{folder}/scaling.npz")
-        TemperatureScaling(temperature=1.5)
-    """
-    path = Path(path)
-    path.stat()  # a missing file is not a damaged one
-    with explain_damage(f"path: {path} holds no recalibrator, or", "fit and save it again"):
-        arrays, facts = read_npz(path)
-        result = _decode(facts, arrays)
-        if not isinstance(result, Recalibrator):
-            raise TypeError("its facts name no recalibrator")
-        result._require_fitted()
-    return result
-
-
-def _encode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """``value`` as JSON; arrays go to ``arrays``, and JSON keeps their name."""
-    if isinstance(value, Recalibrator):
-        return {
-            "class": type(value).__name__,
-            "arguments": {k: _encode(v, arrays) for k, v in value._arguments().items()},
-            "learned": {k: _encode(v, arrays) for k, v in value._learned().items()},
-        }
-    if isinstance(value, np.ndarray):
-        name = f"array{len(arrays)}"
-        arrays[name] = value
-        return {"array": name}
-    if isinstance(value, list):
-        return [_encode(item, arrays) for item in value]
-    return value  # None, a text, or a number, whose bits Python's JSON keeps
-
-
-def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The inverse of `_encode`."""
-    if isinstance(value, list):
-        return [_decode(item, arrays) for item in value]
-    if not isinstance(value, dict):
-        return value
-    if "array" in value:
-        return arrays[value["array"]]
-    arguments = {name: _decode(item, arrays) for name, item in value["arguments"].items()}
-    result = _CLASSES[value["class"]](**arguments)
-    for name, item in value["learned"].items():
-        setattr(result, name, _decode(item, arrays))
-    return result
-
-
-def _absent_classes(labels: np.ndarray, n_classes: int) -> list[str]:
-    absent = np.flatnonzero(np.bincount(labels, minlength=n_classes) == 0).tolist()
-    if not absent:
-        return []
-    names = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
-    return [
-        f"labels: {len(absent)} of {n_classes} classes have no sample ({names}); what is "
-        "learned about them is the method's default"
-    ]
-
-
-def _keep_class(logits: np.ndarray, probs: np.ndarray) -> None:
-    """Where rounding made an earlier class as probable as the predicted one, put that right."""
-    if logits.ndim == 1:
-        lost = (logits > 0) & (probs <= 0.5)
-        probs[lost] = np.nextafter(probs.dtype.type(0.5), probs.dtype.type(1))
-        return
-    wanted = logits.argmax(axis=1)
-    found = probs.argmax(axis=1)
-    rows = np.flatnonzero(wanted != found)
-    probs[rows, wanted[rows]] = np.nextafter(probs[rows, found[rows]], probs.dtype.type(2))

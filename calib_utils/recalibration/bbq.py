@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from calib_utils.recalibration._learned import check_array, check_steps
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
 __all__ = ["BayesianBinningIntoQuantiles"]
@@ -56,9 +57,14 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
     thresholds_: np.ndarray
     probabilities_: np.ndarray
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         from scipy.special import gammaln
 
+        if weights is not None:
+            raise ValueError(
+                "sample_weight: BayesianBinningIntoQuantiles counts samples, and takes no weights; "
+                "leave them out"
+            )
         scores = self._as_scores(logits).astype(np.float64)
         order = np.argsort(scores, kind="stable")
         scores, n = scores[order], len(scores)
@@ -89,15 +95,15 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
         evidence += gammaln(positive + alpha) - gammaln(alpha)
         evidence += gammaln(total - positive + beta) - gammaln(beta)
         log_weights = np.bincount(model, evidence)
-        weights = np.exp(log_weights - log_weights.max())
-        weights /= weights.sum()
+        of_models = np.exp(log_weights - log_weights.max())
+        of_models /= of_models.sum()
 
         # The weighted mean changes by this much where a bin of one model starts and ends.
-        value = weights[model] * (positive + alpha) / (total + prior)
+        value = of_models[model] * (positive + alpha) / (total + prior)
         change = np.bincount(starts, value, minlength=n + 1)
         change -= np.bincount(ends, value, minlength=n + 1)
         steps = np.unique(starts)
-        self.n_bins_, self.weights_ = n_bins, weights
+        self.n_bins_, self.weights_ = n_bins, of_models
         self.thresholds_ = cuts[steps[1:]]
         self.probabilities_ = np.clip(np.cumsum(change[steps]), 0, 1)
         return []
@@ -105,6 +111,11 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         scores = self._as_scores(logits)
         return self.probabilities_[np.searchsorted(self.thresholds_, scores, side="left")]
+
+    def _check_learned(self) -> None:
+        check_array(self.n_bins_, "n_bins_", (None,), 1)
+        check_array(self.weights_, "weights_", self.n_bins_.shape, 0, 1)
+        check_steps(self.thresholds_, "thresholds_", self.probabilities_, 1)
 
     def _n_parameters(self) -> int:
         return len(self.probabilities_)

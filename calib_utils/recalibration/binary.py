@@ -13,6 +13,7 @@ import numpy as np
 
 from calib_utils._checks import check_logits, check_n_bins, check_probs
 from calib_utils.metrics.bins import bin_predictions, right_closed_index, uniform_index
+from calib_utils.recalibration._learned import check_array, check_steps
 from calib_utils.recalibration.base import Recalibrator
 
 __all__ = ["BinaryRecalibrator", "HistogramBinning", "IsotonicRegression"]
@@ -24,9 +25,12 @@ class BinaryRecalibrator(Recalibrator):
     _shapes: ClassVar[tuple[str, ...]] = ("(N,)",)
 
     def __init__(self, inputs: str = "logits"):
-        if inputs not in ("logits", "scores"):
-            raise ValueError(f"inputs: expected 'logits' or 'scores', found {inputs!r}")
         self.inputs = inputs
+        self._check_arguments()
+
+    def _check_arguments(self) -> None:
+        if self.inputs not in ("logits", "scores"):
+            raise ValueError(f"inputs: expected 'logits' or 'scores', found {self.inputs!r}")
 
     def _check_values(self, logits: Any) -> np.ndarray:
         if self.inputs == "logits":
@@ -43,13 +47,14 @@ class BinaryRecalibrator(Recalibrator):
     def _log_parts(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of the scores s, log s and log(1 - s).
 
-        A score of 0 or 1 counts as the number next to it in its type, so both are finite.
+        A score closer to 0 or 1 than the number next to 1 in its type counts as that close, so
+        that both are finite, and neither end weighs more than the other.
         """
         if self.inputs == "logits":
             values = values.astype(np.float64)
             return -np.logaddexp(0, -values), -np.logaddexp(0, values)
-        info = np.finfo(values.dtype)
-        values = np.clip(values, info.tiny, 1 - info.epsneg).astype(np.float64)
+        least = np.finfo(values.dtype).epsneg
+        values = np.clip(values, least, 1 - least).astype(np.float64)
         return np.log(values), np.log1p(-values)
 
     def _as_logits(self, values: np.ndarray) -> np.ndarray:
@@ -97,30 +102,47 @@ class HistogramBinning(BinaryRecalibrator):
     probabilities_: np.ndarray
 
     def __init__(self, n_bins: int = 15, strategy: str = "uniform", inputs: str = "logits"):
-        super().__init__(inputs)
-        if strategy not in ("uniform", "quantile"):
-            raise ValueError(f"strategy: expected 'uniform' or 'quantile', found {strategy!r}")
-        self.n_bins = check_n_bins(n_bins)
+        self.n_bins = n_bins
         self.strategy = strategy
+        super().__init__(inputs)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        check_n_bins(self.n_bins)
+        if self.strategy not in ("uniform", "quantile"):
+            raise ValueError(f"strategy: expected 'uniform' or 'quantile', found {self.strategy!r}")
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         scores = self._as_scores(logits)
-        bins = bin_predictions(scores, labels == 1, self.n_bins, self.strategy, scores.dtype.name)
+        n_bins = int(self.n_bins)
+        bins = bin_predictions(scores, labels == 1, n_bins, self.strategy, scores.dtype.name)
         middles = (bins.edges[:-1] + bins.edges[1:]) / 2
         self.edges_, self.counts_ = bins.edges, bins.counts
-        self.probabilities_ = np.where(bins.counts > 0, bins.accuracy, middles)
+        positive = bins.accuracy
+        if weights is not None:
+            index = self._index(scores)
+            total = np.bincount(index, weights, minlength=n_bins)
+            positive = np.bincount(index, weights * labels, minlength=n_bins)
+            positive = positive / np.where(total > 0, total, 1)
+        self.probabilities_ = np.where(bins.counts > 0, positive, middles)
         return []
 
-    def _predict(self, logits: np.ndarray) -> np.ndarray:
-        scores = self._as_scores(logits)
+    def _index(self, scores: np.ndarray) -> np.ndarray:
+        """The bin of each score."""
         if self.strategy == "uniform":
-            index = uniform_index(scores, self.n_bins, scores.dtype.name)
-        else:
-            index = right_closed_index(scores, self.edges_)
-        return self.probabilities_[index]
+            return uniform_index(scores, int(self.n_bins), scores.dtype.name)
+        return right_closed_index(scores, self.edges_)
+
+    def _predict(self, logits: np.ndarray) -> np.ndarray:
+        return self.probabilities_[self._index(self._as_scores(logits))]
+
+    def _check_learned(self) -> None:
+        check_array(self.counts_, "counts_", (int(self.n_bins),), 0)
+        check_array(self.probabilities_, "probabilities_", self.counts_.shape, 0, 1)
+        check_steps(self.edges_, "edges_", self.probabilities_, -1)
 
     def _n_parameters(self) -> int:
-        return self.n_bins
+        return int(self.n_bins)
 
 
 class IsotonicRegression(BinaryRecalibrator):
@@ -154,18 +176,26 @@ class IsotonicRegression(BinaryRecalibrator):
     thresholds_: np.ndarray
     probabilities_: np.ndarray
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        from sklearn.isotonic import IsotonicRegression as Solver
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
+        from sklearn.isotonic import isotonic_regression
 
-        # The solver takes inputs closer than 1e-15 for equal. Powers of two change no digit.
-        scale = 2.0 ** np.frexp(float(np.abs(logits).max()))[1]
-        solver = Solver(y_min=0, y_max=1).fit(logits.astype(np.float64) / scale, labels)
-        self.thresholds_ = np.asarray(solver.X_thresholds_, dtype=np.float64) * scale
-        self.probabilities_ = np.asarray(solver.y_thresholds_, dtype=np.float64)
+        # Only the order of the inputs matters, so any size of them does.
+        values, place, counts = np.unique(logits, return_inverse=True, return_counts=True)
+        positives = np.bincount(place, labels if weights is None else labels * weights)
+        if weights is not None:
+            counts = np.bincount(place, weights)
+        fitted = isotonic_regression(positives / counts, sample_weight=counts, y_min=0, y_max=1)
+        inside = np.append(False, (fitted[1:-1] == fitted[:-2]) & (fitted[1:-1] == fitted[2:]))
+        kept = ~np.append(inside, False)[: len(fitted)]
+        self.thresholds_ = values[kept].astype(np.float64)
+        self.probabilities_ = np.asarray(fitted[kept], dtype=np.float64)
         return []
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return np.interp(logits, self.thresholds_, self.probabilities_)
+
+    def _check_learned(self) -> None:
+        check_steps(self.thresholds_, "thresholds_", self.probabilities_, 0)
 
     def _n_parameters(self) -> int:
         return len(np.unique(self.probabilities_))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
+from calib_utils.recalibration._learned import check_number
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
 __all__ = ["BetaCalibration", "PlattScaling"]
+
+_SIZES = (1e-290, 1e290)  # of differences between logits, so that weights are numbers
+_OUTLYING = 1e20  # times the usual distance: farther away, Newton's method loses its way
+_MAX_STEPS = 500  # far more than are ever needed
+_SURE = 1e-11  # gain in NLL by a Newton step below which it needs no check
+_ENOUGH = 1e-22
 
 
 class PlattScaling(BinaryRecalibrator):
@@ -49,22 +54,35 @@ class PlattScaling(BinaryRecalibrator):
     intercept_: float
 
     def __init__(self, smooth_targets: bool = False, inputs: str = "logits"):
+        self.smooth_targets = smooth_targets
         super().__init__(inputs)
-        if not isinstance(smooth_targets, (bool, np.bool_)):
-            raise ValueError(f"smooth_targets: expected True or False, found {smooth_targets!r}")
-        self.smooth_targets = bool(smooth_targets)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        if not isinstance(self.smooth_targets, (bool, np.bool_)):
+            raise ValueError(
+                f"smooth_targets: expected True or False, found {self.smooth_targets!r}"
+            )
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         z = self._as_logits(logits)
-        targets, problems = _targets(z, labels, self.smooth_targets)
-        weights, self.intercept_, _ = _logistic_regression(z[:, None], labels, targets)
-        self.slope_ = float(weights[0])
+        _check_spread(z)
+        targets, problems = _targets(z, labels, bool(self.smooth_targets), weights)
+        slopes, self.intercept_, _ = _logistic_regression(z[:, None], labels, targets, weights)
+        self.slope_ = float(slopes[0])
         return problems
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         from scipy.special import expit
 
         return np.asarray(expit(self.slope_ * self._as_logits(logits) + self.intercept_))
+
+    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
+        return -np.logaddexp(0, -(self.slope_ * self._as_logits(logits) + self.intercept_))
+
+    def _check_learned(self) -> None:
+        check_number(self.slope_, "slope_")
+        check_number(self.intercept_, "intercept_")
 
     def _n_parameters(self) -> int:
         return 2
@@ -100,32 +118,44 @@ class BetaCalibration(BinaryRecalibrator):
     b_: float
     c_: float
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         positive, negative = self._log_parts(logits)
+        _check_spread(positive - negative)
         features = np.stack([positive, -negative], axis=1)
-        targets, problems = _targets(positive - negative, labels, smooth=False)
-        weights, self.c_, _ = _logistic_regression(features, labels, targets)
-        if weights.min() < 0:
+        targets, problems = _targets(positive - negative, labels, False, weights)
+        slopes, self.c_, _ = _logistic_regression(features, labels, targets, weights)
+        if slopes.min() < 0:
             # The NLL is convex, so where the best weights break a bound one of them is 0.
             fits = []
             for used in ([1.0, 0.0], [0.0, 1.0], [0.0, 0.0]):
-                fits.append(_logistic_regression(features * used, labels, targets))
-            weights, self.c_, _ = min((f for f in fits if f[0].min() >= 0), key=lambda f: f[2])
-        self.a_, self.b_ = float(weights[0]), float(weights[1])
+                fits.append(_logistic_regression(features * used, labels, targets, weights))
+            slopes, self.c_, _ = min((f for f in fits if f[0].min() >= 0), key=lambda f: f[2])
+        self.a_, self.b_ = float(slopes[0]), float(slopes[1])
         return problems
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         from scipy.special import expit
 
+        return np.asarray(expit(self._log_odds(logits)))
+
+    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
+        return -np.logaddexp(0, -self._log_odds(logits))
+
+    def _log_odds(self, logits: np.ndarray) -> np.ndarray:
         positive, negative = self._log_parts(logits)
-        return np.asarray(expit(self.a_ * positive - self.b_ * negative + self.c_))
+        return self.a_ * positive - self.b_ * negative + self.c_
+
+    def _check_learned(self) -> None:
+        check_number(self.a_, "a_", 0)
+        check_number(self.b_, "b_", 0)
+        check_number(self.c_, "c_")
 
     def _n_parameters(self) -> int:
         return 3
 
 
 def _targets(
-    z: np.ndarray, labels: np.ndarray, smooth: bool
+    z: np.ndarray, labels: np.ndarray, smooth: bool, weights: np.ndarray | None
 ) -> tuple[tuple[float, float], list[str]]:
     """What to fit in place of labels 0 and 1: themselves, or Platt's targets; and if so, why."""
     positive, negative, problems = z[labels == 1], z[labels == 0], []
@@ -139,38 +169,74 @@ def _targets(
         else:
             problem = "a class has no sample"
         problems.append(f"{problem}, so the fit takes Platt's smooth targets")
-    return (1 / (len(negative) + 2), (len(positive) + 1) / (len(positive) + 2)), problems
+    n = np.bincount(labels, weights, minlength=2)
+    return (float(1 / (n[0] + 2)), float((n[1] + 1) / (n[1] + 2))), problems
+
+
+def _check_spread(z: np.ndarray) -> None:
+    """Refuse log-odds whose fit is beyond float64."""
+    with np.errstate(over="ignore"):
+        distance = np.abs(z - np.median(z))
+    largest = distance.max()
+    if largest == 0:
+        return
+    if not _SIZES[0] < largest < _SIZES[1]:
+        raise ValueError(
+            f"logits: expected differences of {_SIZES[0]:g} to {_SIZES[1]:g} between samples, "
+            f"found {largest:.3g}; multiply the logits by a constant"
+        )
+    usual = np.median(distance) or distance.min(where=distance > 0, initial=np.inf)
+    if largest > _OUTLYING * usual:
+        raise ValueError(
+            f"logits: found some {largest:.3g} from the median, {_OUTLYING:g} times as far as "
+            "others; leave them out, as their class is certain"
+        )
 
 
 def _logistic_regression(
-    features: np.ndarray, labels: np.ndarray, targets: tuple[float, float]
+    features: np.ndarray,
+    labels: np.ndarray,
+    targets: tuple[float, float],
+    weights: np.ndarray | None,
 ) -> tuple[np.ndarray, float, float]:
-    """Weights, intercept and NLL of the best sigmoid(features @ weights + intercept).
+    """Slopes, intercept and NLL of the best sigmoid(features @ slopes + intercept).
 
-    A constant feature gets weight 0.
+    A constant feature gets slope 0.
     """
-    from sklearn.linear_model import LogisticRegression
+    from scipy.special import expit
 
     target = np.asarray(targets)[labels]
-    mean = target.mean()
-    weights, intercept = np.zeros(features.shape[1]), float(np.log(mean / (1 - mean)))
-    spread = np.ptp(features, axis=0)
-    used = np.flatnonzero(spread > 0)
-    if len(used):
-        # On a scale of 0 to 1 the solver's tolerance fits any logits.
-        low = features[:, used].min(axis=0)
-        x = (features[:, used] - low) / spread[used]
-        # A target between 0 and 1 is a positive and a negative sample, with weights.
-        solver = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-10, max_iter=200)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of weights without bound, which are not kept
-            if targets == (0, 1):
-                solver.fit(x, labels)
-            else:
-                weight = np.concatenate([target, 1 - target])
-                solver.fit(np.concatenate([x, x]), np.repeat([1, 0], len(x)), weight)
-        weights[used] = solver.coef_[0] / spread[used]
-        intercept = float(solver.intercept_[0] - weights[used] @ low)
-    z = features @ weights + intercept
-    nll = np.mean(np.logaddexp(0, z) - target * z)
-    return weights, intercept, float(nll)
+    share = np.full(len(labels), 1 / len(labels)) if weights is None else weights / weights.sum()
+    mean = share @ target
+    slopes = np.zeros(features.shape[1])
+    middle = np.median(features, axis=0)
+    size = np.abs(features - middle).max(axis=0)
+    used = np.flatnonzero(size > 0)
+    x = np.ones((len(features), len(used) + 1))
+    x[:, :-1] = (features[:, used] - middle[used]) / size[used]
+
+    def nll(coefficients: np.ndarray) -> float:
+        z = x @ coefficients
+        return float(share @ (np.logaddexp(0, z) - target * z))
+
+    # Newton's method takes any scale of each feature, and any outlier of it: one that is
+    # 10^9 times as far away as the others costs forty steps.
+    best = np.append(np.zeros(len(used)), np.log(mean / (1 - mean)))
+    lowest = nll(best)
+    for _ in range(_MAX_STEPS):
+        probs = expit(x @ best)
+        gradient = x.T @ (share * (probs - target))
+        hessian = (x.T * (share * probs * (1 - probs))) @ x
+        root = np.sqrt(hessian.diagonal()) + np.finfo(float).tiny
+        scaled = hessian / np.outer(root, root) + 1e-14 * np.eye(len(best))
+        step = np.linalg.solve(scaled, gradient / root) / root
+        gain = float(gradient @ step)
+        if gain > _SURE:  # else the step is right, and too short to be seen in the NLL
+            while not (lower := nll(best - step)) < lowest - gain / 1e4 and gain > _SURE:
+                step, gain = step / 2, gain / 2
+            lowest = lower
+        best = best - step
+        if gain < _ENOUGH:
+            break
+    slopes[used] = best[:-1] / size[used]
+    return slopes, float(best[-1] - slopes @ middle), nll(best)

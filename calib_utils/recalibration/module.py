@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
+from calib_utils.recalibration._masks import FAR
 from calib_utils.recalibration.base import Recalibrator
+from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
+from calib_utils.recalibration.scaling import (
+    DirichletCalibration,
+    MatrixScaling,
+    StructuredMatrixScaling,
+)
+from calib_utils.recalibration.temperature import EnsembleTemperatureScaling, TemperatureScaling
+from calib_utils.recalibration.vector import VectorScaling
 
 __all__ = ["CalibratedModule"]
 
@@ -17,14 +28,29 @@ class CalibratedModule(nn.Module):
 
     It gives the logarithms of the calibrated probabilities. These are logits: their softmax
     is the calibrated probabilities, so the module takes the place of the network wherever
-    logits are expected. For a binary recalibrator it gives log-odds, for a sigmoid.
+    logits are expected. For a binary recalibrator it gives log-odds, for a sigmoid. It is for
+    prediction, and lets no gradient through.
 
-    It is for prediction. The recalibrator computes on the CPU and lets no gradient through;
-    `Recalibrator.save`, not ``state_dict``, stores it.
+    Methods that are plain arithmetic (temperature, ensemble, vector, matrix, Dirichlet and
+    structured matrix scaling, Platt scaling, beta calibration) run in torch, on the device of the
+    network. What they learned is in buffers, and so in ``state_dict``. They can be traced,
+    exported and compiled. The buffers are float64, and ``.float()`` makes them float32, as
+    Apple's GPUs need. The other methods compute on the CPU, are stored by `Recalibrator.save` and
+    not in ``state_dict``, and raise an error where they are traced.
 
     Args:
         network: gives logits of shape (N, K); or (N,) or (N, 1) for a binary recalibrator.
-        recalibrator: fitted, or of fixed temperature.
+        recalibrator: fitted, or of fixed temperature; it is copied.
+
+    Attributes:
+        network: as given.
+        recalibrator: the copy, which `load_state_dict` keeps up to date.
+
+    Raises:
+        RuntimeError: if ``recalibrator`` is not fitted; or when a method that is no plain
+            arithmetic is traced, exported or compiled.
+        ValueError: from a call, for logits of another number of classes, or that the method does
+            not take; from ``load_state_dict``, for numbers that the method cannot have learned.
 
     Example:
         >>> import torch
@@ -37,11 +63,19 @@ class CalibratedModule(nn.Module):
 
     def __init__(self, network: nn.Module, recalibrator: Recalibrator):
         super().__init__()
+        recalibrator._require_fitted()
         self.network = network
-        self.recalibrator = recalibrator
+        self.recalibrator = copy.deepcopy(recalibrator)
+        self._log_probs: _Arithmetic | None = None
+        names: tuple[str, ...] = ()
+        if type(recalibrator) in _ARITHMETIC:
+            self._log_probs, names = _ARITHMETIC[type(recalibrator)]
+        for name in names:
+            value = torch.as_tensor(getattr(recalibrator, name), dtype=torch.float64)
+            self.register_buffer(name, value.clone())
 
     @torch.no_grad()
-    def forward(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         """Calibrated log-probabilities (N, K), or log-odds of the network's shape.
 
         Args:
@@ -52,16 +86,136 @@ class CalibratedModule(nn.Module):
             A tensor of the type and on the device of the network's logits; -inf where a
             probability is 0.
         """
-        logits: torch.Tensor = self.network(*args, **kwargs)
-        column = logits.ndim == 2 and logits.shape[1] == 1
-        probs = self.recalibrator.predict_proba(
-            logits.double().cpu()[:, 0] if column else logits.double().cpu()
-        )
-        result = torch.logit(probs) if probs.ndim == 1 else probs.log()
-        return result.reshape(logits.shape).to(logits)
+        outputs: Tensor = self.network(*args, **kwargs)
+        column = outputs.ndim == 2 and outputs.shape[1] == 1
+        logits = outputs[:, 0] if column else outputs
+        if self._log_probs is None:
+            _require_eager(self.recalibrator)
+            probs = self.recalibrator.predict_proba(logits)
+            result = torch.logit(probs) if probs.ndim == 1 else probs.log()
+        else:
+            self.recalibrator._check_shape(logits.shape)
+            buffers = dict(self.named_buffers(recurse=False))
+            precision = next(iter(buffers.values())).dtype
+            wide = logits.to(torch.promote_types(precision, torch.float32))
+            if self.recalibrator.inputs == "probs":
+                positive, negative = _log_of_probs(wide, logits.dtype)
+                wide = positive - negative if wide.ndim == 1 else positive
+            result = self._log_probs(wide, buffers, self.recalibrator, logits.dtype)
+        return result.reshape(outputs.shape).to(outputs.dtype)
 
-    def predict_proba(self, *args: Any, **kwargs: Any) -> torch.Tensor:
+    def predict_proba(self, *args: Any, **kwargs: Any) -> Tensor:
         """Calibrated probabilities, in the type of the network's logits."""
         result = self(*args, **kwargs)
         binary = result.ndim == 1 or result.shape[1] == 1
         return result.sigmoid() if binary else result.softmax(dim=1)
+
+    def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *args: Any) -> None:
+        """Check what is loaded, and give it to the recalibrator, too."""
+        updated = copy.copy(self.recalibrator)
+        for name, _ in self.named_buffers(recurse=False):
+            if prefix + name in state:
+                value = state[prefix + name].detach().double().cpu().numpy()
+                setattr(updated, name, value.copy() if value.ndim else float(value))
+        updated._check_learned()
+        if isinstance(updated, TemperatureScaling) and updated.temperature is not None:
+            updated.temperature = updated.temperature_
+            updated.fitted_as_ = repr(updated)
+        super()._load_from_state_dict(state, prefix, *args)
+        self.recalibrator = updated
+
+
+def _require_eager(recalibrator: Recalibrator) -> None:
+    traced = torch.jit.is_tracing() or torch.compiler.is_compiling()
+    if traced or torch.onnx.is_in_onnx_export():
+        names = ", ".join(kind.__name__ for kind in _ARITHMETIC)
+        raise RuntimeError(
+            f"{type(recalibrator).__name__} cannot be traced, exported or compiled, as it is no "
+            f"plain arithmetic; call the module itself, or take one of {names}"
+        )
+
+
+# Each of these takes the logits, the buffers, the recalibrator and the type that the logits came
+# in, and gives what `forward` does.
+
+
+def _temperature(z: Tensor, of: dict[str, Tensor], _: Any, __: torch.dtype) -> Tensor:
+    if z.ndim == 1:
+        return z / of["temperature_"]
+    return _tempered(z, of["temperature_"])
+
+
+def _ensemble(z: Tensor, of: dict[str, Tensor], _: Any, __: torch.dtype) -> Tensor:
+    possible = _possible(z)
+    z = torch.where(possible, z, -torch.inf)
+    uniform = possible / possible.sum(dim=1, keepdim=True)
+    members = [_tempered(z, of["temperature_"]), _tempered(z, 1.0), uniform.to(z.dtype).log()]
+    weighted = [member + w.log() for member, w in zip(members, of["weights_"], strict=True)]
+    return torch.logsumexp(torch.stack(weighted), dim=0)
+
+
+def _affine(z: Tensor, of: dict[str, Tensor], method: Any, __: torch.dtype) -> Tensor:
+    possible = _possible(z)
+    z = z - z.amax(dim=1, keepdim=True)
+    if isinstance(method, (DirichletCalibration, StructuredMatrixScaling)):
+        z = torch.where(possible, z, -torch.inf)
+        z = torch.log_softmax(z / of.get("temperature_", 1.0), dim=1)
+        x = torch.where(possible, z, _mean(z, possible))
+    else:
+        x = torch.where(possible, z - _mean(z, possible), 0.0)
+    weights = of["weights_"]
+    scores = (x * weights if weights.ndim == 1 else x @ weights.T) + of["intercept_"]
+    return torch.log_softmax(torch.where(possible, scores, -torch.inf), dim=1)
+
+
+def _platt(z: Tensor, of: dict[str, Tensor], method: Any, kind: torch.dtype) -> Tensor:
+    positive, negative = _log_parts(z, method, kind)
+    logits = z if method.inputs == "logits" else positive - negative
+    return of["slope_"] * logits + of["intercept_"]
+
+
+def _beta(z: Tensor, of: dict[str, Tensor], method: Any, kind: torch.dtype) -> Tensor:
+    positive, negative = _log_parts(z, method, kind)
+    return of["a_"] * positive - of["b_"] * negative + of["c_"]
+
+
+def _tempered(z: Tensor, temperature: Any) -> Tensor:
+    return torch.log_softmax((z - z.amax(dim=1, keepdim=True)) / temperature, dim=1)
+
+
+def _possible(z: Tensor) -> Tensor:
+    """Which classes are not masked."""
+    return z.amax(dim=1, keepdim=True) - z < FAR
+
+
+def _mean(z: Tensor, possible: Tensor) -> Tensor:
+    total = torch.where(possible, z, 0.0).sum(dim=1, keepdim=True)
+    return total / possible.sum(dim=1, keepdim=True)
+
+
+def _log_parts(values: Tensor, method: Any, kind: torch.dtype) -> tuple[Tensor, Tensor]:
+    """As `BinaryRecalibrator._log_parts` of what came in type ``kind``."""
+    if method.inputs == "logits":
+        return nn.functional.logsigmoid(values), nn.functional.logsigmoid(-values)
+    return _log_of_probs(values, kind)
+
+
+def _log_of_probs(probs: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Log p and log(1 - p) of what came in type ``kind``, without infinities."""
+    double = kind == torch.float64 and probs.dtype == torch.float64
+    least = torch.finfo(torch.float64 if double else torch.float32).eps / 2
+    probs = probs.clamp(least, 1 - least)
+    return probs.log(), torch.log1p(-probs)
+
+
+_Arithmetic = Callable[[Tensor, dict[str, Tensor], Any, torch.dtype], Tensor]
+_ARITHMETIC: dict[type, tuple[_Arithmetic, tuple[str, ...]]] = {
+    TemperatureScaling: (_temperature, ("temperature_",)),
+    EnsembleTemperatureScaling: (_ensemble, ("temperature_", "weights_")),
+    VectorScaling: (_affine, ("weights_", "intercept_")),
+    MatrixScaling: (_affine, ("weights_", "intercept_")),
+    DirichletCalibration: (_affine, ("weights_", "intercept_")),
+    StructuredMatrixScaling: (_affine, ("temperature_", "weights_", "intercept_")),
+    PlattScaling: (_platt, ("slope_", "intercept_")),
+    BetaCalibration: (_beta, ("a_", "b_", "c_")),
+}

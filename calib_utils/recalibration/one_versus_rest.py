@@ -8,13 +8,15 @@ from collections import Counter
 import numpy as np
 
 from calib_utils._arrays import softmax
-from calib_utils.recalibration.base import Recalibrator
+from calib_utils.recalibration._learned import check_array
+from calib_utils.recalibration._masks import find_masks
 from calib_utils.recalibration.binary import BinaryRecalibrator
+from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 __all__ = ["OneVersusRest"]
 
 
-class OneVersusRest(Recalibrator):
+class OneVersusRest(MulticlassRecalibrator):
     """One binary recalibrator for each class, against all others; rows are then normalised.
 
     Class k's recalibrator sees the softmax probability p_k if its ``inputs`` is "scores", or
@@ -27,9 +29,10 @@ class OneVersusRest(Recalibrator):
 
     Args:
         base: an unfitted binary recalibrator, which is copied for each class.
+        inputs: what goes in: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
-        classes_: int64, the classes that had samples.
+        fitted_classes_: int64, the classes that had samples.
         calibrators_: one fitted recalibrator for each of them.
 
     Raises:
@@ -47,27 +50,36 @@ class OneVersusRest(Recalibrator):
         [[0.75, 0.125, 0.125]]
     """
 
-    classes_: np.ndarray
+    fitted_classes_: np.ndarray
     calibrators_: list[BinaryRecalibrator]
 
-    def __init__(self, base: BinaryRecalibrator):
-        if not isinstance(base, BinaryRecalibrator):
-            raise ValueError(
-                f"base: expected a binary recalibrator such as HistogramBinning(), found {base!r}; "
-                "the other methods take (N, K) themselves"
-            )
+    def __init__(self, base: BinaryRecalibrator, inputs: str = "logits"):
         self.base = base
+        super().__init__(inputs)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        if not isinstance(self.base, BinaryRecalibrator):
+            raise ValueError(
+                "base: expected a binary recalibrator such as HistogramBinning(), found "
+                f"{self.base!r}; the other methods take (N, K) themselves"
+            )
+        self.base._check_arguments()
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         counts = np.bincount(labels, minlength=logits.shape[1])
         inputs = np.ascontiguousarray(self._inputs(logits).T)
-        self.classes_ = np.flatnonzero(counts)
+        masked = find_masks(logits)
+        self.fitted_classes_ = np.flatnonzero(counts)
         self.calibrators_ = []
         problems: Counter[str] = Counter()
-        for k in self.classes_:
+        for k in self.fitted_classes_:
             calibrator = copy.copy(self.base)
-            problems.update(calibrator._fit(inputs[k], (labels == k).astype(np.int64)))
-            calibrator.n_classes_ = 2
+            used = slice(None) if masked is None else ~masked[:, k]
+            of_class = (labels[used] == k).astype(np.int64)
+            of_rows = None if weights is None else weights[used]
+            problems.update(calibrator._fit(inputs[k][used], of_class, of_rows))
+            calibrator._say_fitted(of_class.shape)
             self.calibrators_.append(calibrator)
         return [
             f"{text} (for {times} of {len(counts)} classes)" for text, times in problems.items()
@@ -76,11 +88,26 @@ class OneVersusRest(Recalibrator):
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         original = softmax(logits)
         inputs = original if self.base.inputs == "scores" else self._inputs(logits)
+        masked = find_masks(logits)
+        if masked is not None:
+            inputs = np.where(masked, 0, inputs)  # any number: what it gives is not used
         result = original.copy()
-        for k, calibrator in zip(self.classes_, self.calibrators_, strict=True):
+        for k, calibrator in zip(self.fitted_classes_, self.calibrators_, strict=True):
             result[:, k] = calibrator._predict(inputs[:, k])
+        if masked is not None:
+            result[masked] = 0
         sums = result.sum(axis=1, keepdims=True)
         return np.where(sums > 0, result / np.where(sums > 0, sums, 1), original)
+
+    def _check_learned(self) -> None:
+        check_array(self.fitted_classes_, "fitted_classes_", (None,), 0, self.n_classes_ - 1)
+        expected, found = len(self.fitted_classes_), len(self.calibrators_)
+        if found != expected:
+            raise ValueError(f"calibrators_: expected {expected}, found {found}")
+        for calibrator in self.calibrators_:
+            if type(calibrator) is not type(self.base):
+                raise ValueError(f"calibrators_: expected those of base, found {calibrator!r}")
+            calibrator._check_fit()
 
     def _n_parameters(self) -> int:
         return sum(calibrator.n_parameters_ for calibrator in self.calibrators_)

@@ -1,7 +1,8 @@
-"""Affine maps of the logits: vector, matrix, Dirichlet and structured matrix scaling.
+"""Full affine maps of the logits: matrix, Dirichlet and structured matrix scaling.
 
 All of them start at temperature scaling, and see only what softmax sees: a constant added to
-the logits of a sample changes nothing. Their fits are convex, and a `UserWarning` says when
+the logits of a sample changes nothing. A masked class (see `Recalibrator`) counts as an average
+one to the scores of the others. Their fits are convex, and a `UserWarning` says when
 one did not reach its optimum.
 
 How strongly to regularise is one number, fixed before the fit. Its unit is chosen so that 1
@@ -10,82 +11,76 @@ suits any number of classes and samples (Berta et al. 2026); nothing is tuned on
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks, softmax
+from calib_utils._arrays import log_softmax, softmax
 from calib_utils._checks import check_count
-from calib_utils.recalibration._affine import MAX_STEPS, Penalties, fit_diagonal, fit_full
-from calib_utils.recalibration._optimum import optimal_temperature
-from calib_utils.recalibration.base import Recalibrator
+from calib_utils.recalibration._affine import (
+    MAX_STEPS,
+    Penalties,
+    fit_full,
+    without_masked,
+)
+from calib_utils.recalibration._features import centred, log_probs, start_of
+from calib_utils.recalibration._learned import check_array, check_number
+from calib_utils.recalibration._masks import find_masks
+from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
-__all__ = ["DirichletCalibration", "MatrixScaling", "StructuredMatrixScaling", "VectorScaling"]
-
-
-class VectorScaling(Recalibrator):
-    """Scale and shift the logit of each class on its own: softmax(w * z + b).
-
-    z are the logits less their mean over the classes. 2K parameters, fitted by NLL without
-    regularisation. It may change the predicted class.
-
-    A class without samples keeps w = 1/T, of temperature scaling, and b = 0, while the b of
-    the others have mean 0; otherwise its probability would fall to 0.
-
-    Attributes:
-        weights_: w, float64, shape (K,).
-        intercept_: b, float64, shape (K,).
-
-    Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
-
-    Example:
-        >>> logits = [[2.0, 0.0]] * 4 + [[0.0, 2.0]] * 4
-        >>> labels = [0, 0, 0, 1, 0, 0, 1, 1]
-        >>> scaling = VectorScaling().fit(logits, labels)
-        >>> scaling.predict_proba([[2.0, 0.0], [0.0, 2.0]]).round(2).tolist()
-        [[0.75, 0.25], [0.5, 0.5]]
-    """
-
-    weights_: np.ndarray
-    intercept_: np.ndarray
-
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        start, problems = _start(logits, labels)
-        fit = fit_diagonal(_centred(logits, start), labels, 1.0)
-        self.weights_, self.intercept_ = fit.weights / start, fit.intercept
-        return problems + fit.problems
-
-    def _predict(self, logits: np.ndarray) -> np.ndarray:
-        return softmax(_centred(logits) * self.weights_ + self.intercept_)
-
-    def _n_parameters(self) -> int:
-        return self.weights_.size + self.intercept_.size
+__all__ = ["DirichletCalibration", "MatrixScaling", "StructuredMatrixScaling"]
 
 
-class _FullMatrix(Recalibrator):
+class _FullMatrix(MulticlassRecalibrator):
     """softmax(W x + b) for features x of the logits."""
 
     weights_: np.ndarray
     intercept_: np.ndarray
 
-    def __init__(self, regularization: float):
-        if not 0 <= regularization < math.inf:
-            raise ValueError(
-                f"regularization: expected a finite number of at least 0, "
-                f"found {regularization!r}; 1 suits most validation sets"
-            )
+    def __init__(self, regularization: float, inputs: str):
         self.regularization = regularization
+        super().__init__(inputs)
+
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        advice = "; 1 suits most validation sets"
+        check_number(self.regularization, "regularization", 0, advice=advice)
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
-        return softmax(self._features(logits) @ self.weights_.T + self.intercept_)
+        return softmax(self._scores(logits))
+
+    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
+        return log_softmax(self._scores(logits))
+
+    def _scores(self, logits: np.ndarray) -> np.ndarray:
+        scores = self._features(logits) @ self.weights_.T + self.intercept_
+        return without_masked(scores, find_masks(logits))
+
+    def _check_learned(self) -> None:
+        check_array(self.weights_, "weights_", (self.n_classes_, self.n_classes_))
+        check_array(self.intercept_, "intercept_", (self.n_classes_,))
 
     def _n_parameters(self) -> int:
         return self.weights_.size + self.intercept_.size
 
-    def _penalties(self, n: int, k: int, *, diagonal: bool = False) -> Penalties:
-        unit = self.regularization * k / n
-        return Penalties(unit * (k - 1), unit if diagonal else 0.0, unit)
+    def _fit_matrix(
+        self,
+        features: np.ndarray,
+        labels: np.ndarray,
+        masked: np.ndarray | None,
+        weights: np.ndarray | None,
+        *,
+        start: float = 1.0,
+        diagonal: bool = False,
+        max_steps: int = MAX_STEPS,
+    ) -> list[str]:
+        """Set W and b, as `fit_full` finds them."""
+        n, k = features.shape
+        unit = float(self.regularization) * k / (n if weights is None else weights.sum())
+        penalties = Penalties(unit * (k - 1), unit if diagonal else 0.0, unit)
+        fit = fit_full(features, labels, start, penalties, masked, weights, max_steps)
+        self.weights_, self.intercept_ = fit.weights, fit.intercept
+        return fit.problems
 
     @abstractmethod
     def _features(self, logits: np.ndarray) -> np.ndarray:
@@ -113,6 +108,7 @@ class MatrixScaling(_FullMatrix):
         regularization: c; 0, the default, is plain matrix scaling. Try 1.
         max_steps: of the solver. Fewer than the default stop a fit early, which regularises it
             too; it then warns that it did not reach its optimum.
+        inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         weights_: W, float64, shape (K, K).
@@ -132,22 +128,25 @@ class MatrixScaling(_FullMatrix):
         [[0.75, 0.25], [0.5, 0.5]]
     """
 
-    def __init__(self, regularization: float = 0.0, max_steps: int = MAX_STEPS):
-        super().__init__(regularization)
-        self.max_steps = check_count(
-            max_steps, "max_steps", f"{MAX_STEPS} lets every fit that has an optimum reach it"
-        )
+    def __init__(self, regularization: float = 0.0, max_steps: int = 200, inputs: str = "logits"):
+        self.max_steps = max_steps
+        super().__init__(regularization, inputs)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        start, problems = _start(logits, labels)
-        penalties = self._penalties(*logits.shape)
-        features = _centred(logits, start)
-        fit = fit_full(features, labels, 1.0, penalties, self.max_steps)
-        self.weights_, self.intercept_ = fit.weights / start, fit.intercept
-        return problems + fit.problems
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        advice = "200 lets nearly every fit that has an optimum reach it"
+        check_count(self.max_steps, "max_steps", advice)
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
+        start, problems = start_of(logits, labels, weights)
+        features, masked = centred(logits, start), find_masks(logits)
+        steps = int(self.max_steps)
+        problems += self._fit_matrix(features, labels, masked, weights, max_steps=steps)
+        self.weights_ = self.weights_ / start
+        return problems
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
-        return _centred(logits)
+        return centred(logits)
 
 
 class DirichletCalibration(_FullMatrix):
@@ -166,6 +165,7 @@ class DirichletCalibration(_FullMatrix):
 
     Args:
         regularization: c; 0 for none.
+        inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         weights_: W, float64, shape (K, K).
@@ -185,18 +185,16 @@ class DirichletCalibration(_FullMatrix):
         [[0.75, 0.25], [0.5, 0.5]]
     """
 
-    def __init__(self, regularization: float = 1.0):
-        super().__init__(regularization)
+    def __init__(self, regularization: float = 1.0, inputs: str = "logits"):
+        super().__init__(regularization, inputs)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        start, problems = _start(logits, labels)
-        penalties = self._penalties(*logits.shape)
-        fit = fit_full(_log_softmax(logits, 1.0), labels, 1 / start, penalties)
-        self.weights_, self.intercept_ = fit.weights, fit.intercept
-        return problems + fit.problems
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
+        start, problems = start_of(logits, labels, weights)
+        features, masked = log_probs(logits, 1.0), find_masks(logits)
+        return problems + self._fit_matrix(features, labels, masked, weights, start=1 / start)
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
-        return _log_softmax(logits, 1.0)
+        return log_probs(logits, 1.0)
 
 
 class StructuredMatrixScaling(_FullMatrix):
@@ -214,6 +212,7 @@ class StructuredMatrixScaling(_FullMatrix):
 
     Args:
         regularization: c; 0 for none.
+        inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         temperature_: the temperature T.
@@ -236,46 +235,20 @@ class StructuredMatrixScaling(_FullMatrix):
 
     temperature_: float
 
-    def __init__(self, regularization: float = 1.0):
-        super().__init__(regularization)
+    def __init__(self, regularization: float = 1.0, inputs: str = "logits"):
+        super().__init__(regularization, inputs)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        self.temperature_, problems = _start(logits, labels)
-        penalties = self._penalties(*logits.shape, diagonal=True)
-        fit = fit_full(_log_softmax(logits, self.temperature_), labels, 1.0, penalties)
-        self.weights_, self.intercept_ = fit.weights, fit.intercept
-        return problems + fit.problems
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
+        self.temperature_, problems = start_of(logits, labels, weights)
+        features, masked = log_probs(logits, self.temperature_), find_masks(logits)
+        return problems + self._fit_matrix(features, labels, masked, weights, diagonal=True)
 
     def _features(self, logits: np.ndarray) -> np.ndarray:
-        return _log_softmax(logits, self.temperature_)
+        return log_probs(logits, self.temperature_)
+
+    def _check_learned(self) -> None:
+        super()._check_learned()
+        check_number(self.temperature_, "temperature_", 0, above=True)
 
     def _n_parameters(self) -> int:
         return super()._n_parameters() + 1  # T
-
-
-def _start(logits: np.ndarray, labels: np.ndarray) -> tuple[float, list[str]]:
-    """The temperature at which an affine fit begins, and what is wrong with it."""
-    best = optimal_temperature(logits, labels)
-    if not best.problem:
-        return float(best.temperature), []
-    return float(best.scale), [f"temperature: {best.problem}; the fit starts at {best.scale:.3g}"]
-
-
-def _centred(logits: np.ndarray, divisor: float = 1.0) -> np.ndarray:
-    """The logits less the mean of their row, in float64."""
-    # Two steps, as the mean of large logits is rounded.
-    result = np.subtract(logits, logits[:, :1], dtype=np.float64)
-    result -= result.mean(axis=1, keepdims=True)
-    result /= divisor
-    return result
-
-
-def _log_softmax(logits: np.ndarray, temperature: float) -> np.ndarray:
-    """The logarithm of softmax(logits / T), in float64."""
-    result = np.empty(logits.shape)
-    for rows, block in row_blocks(logits):
-        x = np.subtract(block, block.max(axis=1, keepdims=True), dtype=np.float64)
-        x /= temperature
-        x -= np.log(np.exp(x).sum(axis=1, keepdims=True))
-        result[rows] = x
-    return result

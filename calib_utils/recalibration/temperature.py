@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any, ClassVar
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks, softmax
+from calib_utils._arrays import log_softmax, row_blocks, softmax
+from calib_utils.recalibration._learned import check_array, check_number
+from calib_utils.recalibration._masks import HUGE
 from calib_utils.recalibration._optimum import Optimum, optimal_temperature
-from calib_utils.recalibration.base import Recalibrator
+from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 __all__ = ["EnsembleTemperatureScaling", "TemperatureScaling"]
 
 
-class TemperatureScaling(Recalibrator):
+class TemperatureScaling(MulticlassRecalibrator):
     """Divide all logits by one number, the temperature T: softmax(z / T).
 
     T > 1 lowers the confidences and T < 1 raises them. The order of the classes, and so the
@@ -31,6 +32,7 @@ class TemperatureScaling(Recalibrator):
     Args:
         temperature: a fixed T, above 0. `predict_proba` then works without `fit`, and for
             any number of classes; `fit` checks its input and leaves T alone.
+        inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         temperature_: the temperature T.
@@ -55,48 +57,64 @@ class TemperatureScaling(Recalibrator):
 
     _shapes: ClassVar[tuple[str, ...]] = ("(N, K)", "(N,)")
     _keeps_class: ClassVar[bool] = True
+    _far: ClassVar[float] = HUGE
 
-    def __init__(self, temperature: float | None = None):
+    def __init__(self, temperature: float | None = None, inputs: str = "logits"):
         self.temperature = temperature
-        if temperature is not None:
-            if not 0 < temperature < math.inf:
-                raise ValueError(
-                    f"temperature: expected a finite number above 0, found {temperature!r}; "
-                    "1 leaves the logits as they are"
-                )
-            self.temperature_ = float(temperature)
+        super().__init__(inputs)
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
+    def _check_arguments(self) -> None:
+        super()._check_arguments()
+        if self.temperature is not None:
+            advice = "; 1 leaves the logits as they are"
+            check_number(self.temperature, "temperature", 0, above=True, advice=advice)
+            self.temperature_ = float(self.temperature)
+
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         if self.temperature is not None:
             return []
         if logits.ndim == 1:
             logits = np.stack([np.zeros_like(logits), logits], axis=1)
-        best = optimal_temperature(logits, labels)
+        best = optimal_temperature(logits, labels, weights)
         self.temperature_, self.n_passes_ = float(best.temperature), best.passes + 1
         return _problems(best)
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return tempered(logits, self.temperature_)
 
+    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
+        return tempered(logits, self.temperature_, log=True)
+
     def _n_parameters(self) -> int:
         return 1 if self.temperature is None else 0
 
     def _require_fitted(self) -> None:
-        if "temperature_" not in vars(self):
+        if self.temperature is None or "n_classes_" in vars(self):
             super()._require_fitted()
+        else:
+            self._check_arguments()  # the temperature may have been set anew
 
-    def _check_classes(self, array: np.ndarray) -> None:
+    def __sklearn_is_fitted__(self) -> bool:
+        return self.temperature is not None or super().__sklearn_is_fitted__()
+
+    def _check_shape(self, shape: tuple[int, ...]) -> None:
         if self.temperature is None:
-            super()._check_classes(array)
+            super()._check_shape(shape)
+
+    def _check_learned(self) -> None:
+        check_number(self.temperature_, "temperature_", 0, above=True)
 
 
-class EnsembleTemperatureScaling(Recalibrator):
+class EnsembleTemperatureScaling(MulticlassRecalibrator):
     """A weighted mean of tempered, original and uniform probabilities.
 
-    w1 softmax(z / T) + w2 softmax(z) + w3 / K, with weights of 0 or more that sum to one. T
-    is that of `TemperatureScaling`; given T, the weights minimise the NLL, which is convex
-    in them. The order of the classes, and so the accuracy, stay as they were. A class
-    without samples needs no special answer.
+    w1 softmax(z / T) + w2 softmax(z) + w3 / K, with weights of 0 or more that sum to one; K
+    counts what is not masked. T is that of `TemperatureScaling`; given T, the weights minimise
+    the NLL, which is convex in them. The order of the classes, and so the accuracy, stay as
+    they were. A class without samples needs no special answer.
+
+    Args:
+        inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         temperature_: the temperature T.
@@ -117,15 +135,16 @@ class EnsembleTemperatureScaling(Recalibrator):
 
     _keeps_class: ClassVar[bool] = True
 
-    def _fit(self, logits: np.ndarray, labels: np.ndarray) -> list[str]:
-        best = optimal_temperature(logits, labels)
+    def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
+        best = optimal_temperature(logits, labels, weights)
         self.temperature_ = float(best.temperature)
-        of_label = np.full((len(logits), 3), 1 / logits.shape[1])
+        of_label = np.empty((len(logits), 3))
         for rows, block in row_blocks(logits):
+            of_label[rows, 2] = 1 / (block > -np.inf).sum(axis=1)
             for column, temperature in enumerate((self.temperature_, 1.0)):
                 probs = tempered(block, temperature)
                 of_label[rows, column] = probs[np.arange(len(block)), labels[rows]]
-        self.weights_ = _best_weights(of_label)
+        self.weights_ = _best_weights(of_label, weights)
         return _problems(best)
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
@@ -133,7 +152,14 @@ class EnsembleTemperatureScaling(Recalibrator):
         result = first * tempered(logits, self.temperature_)
         if second > 0:
             result += second * tempered(logits, 1.0)
-        return result + third / logits.shape[1]
+        possible = logits > -np.inf
+        return result + third * possible / possible.sum(axis=1, keepdims=True)
+
+    def _check_learned(self) -> None:
+        check_number(self.temperature_, "temperature_", 0, above=True)
+        check_array(self.weights_, "weights_", (3,), 0, 1)
+        if abs(self.weights_.sum() - 1) > 1e-9:
+            raise ValueError(f"weights_: expected a sum of 1, found {self.weights_.sum():g}")
 
     def _n_parameters(self) -> int:
         return 3  # T and two weights, which give the third
@@ -145,29 +171,39 @@ def _problems(best: Optimum) -> list[str]:
     return [f"temperature: {best.problem}; set to {best.temperature:.3g}"]
 
 
-def tempered(logits: np.ndarray, temperature: float) -> np.ndarray:
-    """softmax(logits / T), or sigmoid(logits / T) for logits of shape (N,), in float64."""
+def tempered(logits: np.ndarray, temperature: float, log: bool = False) -> np.ndarray:
+    """softmax(logits / T), or sigmoid(logits / T) for logits of shape (N,), in float64.
+
+    Args:
+        logits: (N, K), or (N,) for two classes.
+        temperature: T.
+        log: whether to give the logarithm.
+    """
     if logits.ndim == 1:
         logits = np.stack([np.zeros_like(logits), logits], axis=1)
-        return tempered(logits, temperature)[:, 1]
+        return tempered(logits, temperature, log)[:, 1]
     # The largest is taken off first, or dividing by a small T could overflow.
-    scores = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
     with np.errstate(over="ignore"):
+        scores = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
         scores /= temperature
-    return softmax(scores)
+    return log_softmax(scores) if log else softmax(scores)
 
 
-def _best_weights(probs: np.ndarray) -> np.ndarray:
+def _best_weights(probs: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
     """The weights w >= 0, summing to one, of highest mean log(probs @ w).
 
     Args:
         probs: (N, J), what each of J members gives to the label; a row has some value > 0.
+        sample_weight: (N,), how often each row counts in the mean.
     """
     from scipy.optimize import minimize
 
+    share = np.ones(len(probs)) if sample_weight is None else sample_weight
+    share = share / share.sum()
+
     def objective(weights: np.ndarray) -> tuple[float, Any]:
         mixed = np.maximum(probs @ weights, np.finfo(float).tiny)
-        return -np.log(mixed).mean(), -(probs / mixed[:, None]).mean(axis=0)
+        return -float(share @ np.log(mixed)), -(share / mixed) @ probs
 
     members = probs.shape[1]
     result = minimize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["factor_name", "level_name", "network_name"]
+__all__ = ["METRICS", "factor_name", "level_name", "network_name"]
 
 _NETWORKS = {
     "cifar_resnet": "residual network",
@@ -13,6 +13,14 @@ _NETWORKS = {
     "resnet34": "ResNet-34",
 }
 _FACTORS = {"depth": "layers", "width": "channels", "batch_norm": "batch normalisation"}
+# The numbers of a record that are compared between runs, by the names of its attributes.
+METRICS = {
+    "error": "test error",
+    "ece": "ECE",
+    "nll": "NLL",
+    "ece_scaled": "ECE at T",
+    "nll_scaled": "NLL at T",
+}
 
 
 def network_name(name: str) -> str:

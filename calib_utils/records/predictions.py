@@ -33,7 +33,8 @@ class PredictionRecord:
     Attributes:
         name: of the network, such as "resnet34-cifar100".
         split: "validation" (to fit on) or "test" (to report on).
-        logits: float32, shape (N, K), rounded to float16 when stored.
+        logits: float32, shape (N, K). When they are stored, each row's largest is subtracted,
+            and the rest rounded to float16.
         labels: int64, shape (N,), from 0 to K - 1.
         model: the name of the architecture, as `calib_utils.training.build_model` takes it.
         dataset: the data set, and what of it the network was trained on.
@@ -97,7 +98,7 @@ def save_record(record: PredictionRecord, folder: Path | str | None = None) -> P
 
     Raises:
         ValueError: if the name, the split, the logits or the labels are not valid, or if
-            the logits do not fit in float16 (beyond 65504).
+            the logits do not fit in float16 (65504 or more below the largest of their row).
 
     Example:
         >>> import tempfile
@@ -113,10 +114,13 @@ def save_record(record: PredictionRecord, folder: Path | str | None = None) -> P
         raise ValueError(f"logits: expected shape (N, K), found {logits.shape}")
     labels = check_labels(record.labels, *logits.shape)
     limit = np.finfo(np.float16).max
-    largest = np.abs(logits).max()
-    if largest > limit:
+    # Rounding is relative, so an offset of all logits of a row would cost digits.
+    with np.errstate(over="ignore"):
+        logits = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
+    if logits.min() < -limit:
         raise ValueError(
-            f"logits: float16 holds up to {limit}, found {largest:g}; subtract each row's maximum"
+            f"logits: float16 holds differences up to {limit}, found {-logits.min():g}; give a "
+            "masked class a logit such as -1e4"
         )
     stored: dict[str, np.ndarray] = {
         "logits": logits.astype(np.float16),
@@ -135,7 +139,7 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
         folder: where to look; the package's own records by default.
 
     Raises:
-        ValueError: if there is no such record, or if its file is damaged.
+        ValueError: if there is no such record, or if its file is damaged or another record's.
 
     Example:
         >>> record = load_record("resnet34-cifar100", "test")
@@ -148,11 +152,15 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
         raise ValueError(f"name: there is no record {name!r} for {split!r}; there are: {known}")
     with explain_damage(f"name: the file of record {name!r} for {split!r}"):
         arrays, facts = read_npz(path)
-        logits = arrays["logits"].astype(np.float32)
-        labels = arrays["labels"].astype(np.int64)
+        logits = check_logits(arrays["logits"]).astype(np.float32)
+        labels = check_labels(arrays["labels"], *logits.shape)
         facts = _current(facts) | {"logits": logits, "labels": labels}
         record = PredictionRecord(**fields_from(PredictionRecord, facts))
-        check_labels(labels, *check_logits(logits).shape)
+    if (record.name, record.split) != (name, split):
+        raise ValueError(
+            f"name: the file of record {name!r} for {split!r} holds {record.name!r} for "
+            f"{record.split!r}; give it that name, or the record another one"
+        )
     return record
 
 
@@ -185,7 +193,7 @@ def record_path(name: str, split: str, folder: Path | str | None) -> Path:
     Raises:
         ValueError: if the name or the split is not valid.
     """
-    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name):
+    if not (isinstance(name, str) and re.fullmatch(r"[a-z0-9][a-z0-9._-]*", name)):
         raise ValueError(
             f"name: expected lower-case letters, digits, '.', '_' and '-', found {name!r}"
         )

@@ -23,7 +23,7 @@ class Recipe:
         epochs: passes over the training images.
         batch_size: images in a step of the optimiser.
         learning_rate: at the start.
-        milestones: epochs after which the learning rate is divided by ten.
+        milestones: epochs, counted from 1, after which the learning rate is divided by ten.
         momentum: of SGD.
         weight_decay: of SGD, on all parameters.
         crop_padding: pixels of black border added before a random crop; 0 for no crop.
@@ -52,7 +52,8 @@ class Recipe:
             "epochs": (self.epochs >= 1, "at least 1"),
             "batch_size": (self.batch_size >= 1, "at least 1"),
             "learning_rate": (0 < self.learning_rate < math.inf, "a number above 0"),
-            "milestones": (min(self.milestones, default=0) >= 0, "epochs from 0"),
+            # After "epoch 0" the whole training would go on at a tenth of the learning rate.
+            "milestones": (min(self.milestones, default=1) >= 1, "epochs from 1, or none: ()"),
             "momentum": (0 <= self.momentum < 1, "at least 0 and below 1"),
             "weight_decay": (0 <= self.weight_decay < math.inf, "a number of at least 0"),
             "crop_padding": (self.crop_padding >= 0, "at least 0"),

@@ -2,7 +2,7 @@
 
 from calib_utils.report.bins import bin_table
 from calib_utils.report.claims import ClaimError, claim
-from calib_utils.report.comparison import compare
+from calib_utils.report.comparison import RunDifference, compare
 from calib_utils.report.levels import level_table
 from calib_utils.report.pairs import (
     Difference,
@@ -12,19 +12,21 @@ from calib_utils.report.pairs import (
     paired_difference,
 )
 from calib_utils.report.tables import Markdown, signed, spread, table
-from calib_utils.report.verdicts import ClaimedDifference, Verdicts, judge
+from calib_utils.report.verdicts import Verdict, Verdicts, holm, judge
 
 __all__ = [
     "ClaimError",
-    "ClaimedDifference",
     "Difference",
     "Markdown",
     "McNemar",
+    "RunDifference",
+    "Verdict",
     "Verdicts",
     "bin_table",
     "claim",
     "compare",
     "corrected_difference",
+    "holm",
     "judge",
     "level_table",
     "mcnemar",

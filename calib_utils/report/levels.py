@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+import numpy as np
+
+from calib_utils.metrics import calibration_error_floor
 from calib_utils.records import ExperimentRecord, by_level
 from calib_utils.records.names import factor_name, level_name, network_name
 from calib_utils.report.tables import Markdown, spread, table
@@ -11,9 +14,8 @@ from calib_utils.report.tables import Markdown, spread, table
 __all__ = ["level_table"]
 
 # Attribute of the record, heading, how many units are 1, digits.
-_COLUMNS = (
-    ("error", "test error, %", 100, 1),
-    ("ece", "ECE, %", 100, 1),
+_BEFORE = (("error", "test error, %", 100, 1), ("ece", "ECE, %", 100, 1))
+_AFTER = (
     ("overconfidence", "overconfidence, points", 100, 1),
     ("temperature", "T", 1, 2),
     ("ece_scaled", "ECE at T, %", 100, 1),
@@ -28,8 +30,9 @@ def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
         records: of one grid and protocol.
 
     Returns:
-        Test error, ECE, overconfidence, temperature, the ECE with that temperature, and the
-        accuracy in the last epoch of training.
+        Test error, ECE, beside it the mean ECE of calibrated networks with the same confidences
+        (`calib_utils.metrics.calibration_error_floor`), overconfidence, temperature, the ECE
+        with that temperature, and the accuracy in the last epoch of training.
 
     Raises:
         ValueError: if there is no run, or they have not all one protocol.
@@ -46,14 +49,24 @@ def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
     rows = []
     for (network, value), runs in groups.items():
         level = level_name(value)
+        floors = [calibration_error_floor(run.confidences).mean for run in runs]
         rows.append(
             [
                 f"{network_name(network)}, {level}" if several else level,
-                *(
-                    spread([unit * getattr(run, name) for run in runs], digits)
-                    for name, _, unit, digits in _COLUMNS
-                ),
+                *_spreads(runs, _BEFORE),
+                f"{100 * np.mean(floors):.1f}",
+                *_spreads(runs, _AFTER),
             ]
         )
-    head = [factor_name(records[0].factor), *(column[1] for column in _COLUMNS)]
+    before, after = ([heading for _, heading, *_ in columns] for columns in (_BEFORE, _AFTER))
+    head = [factor_name(records[0].factor), *before, "if calibrated, %", *after]
     return table(head, rows)
+
+
+def _spreads(
+    runs: Sequence[ExperimentRecord], columns: Sequence[tuple[str, str, int, int]]
+) -> list[str]:
+    return [
+        spread([unit * getattr(run, name) for run in runs], digits)
+        for name, _, unit, digits in columns
+    ]

@@ -1,47 +1,67 @@
-"""Does a grid of experiments bear out what was claimed about it?"""
+"""Do grids of experiments bear out what was claimed about them, all claims together?"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from calib_utils.records import ExperimentRecord, by_level
-from calib_utils.records.names import factor_name, level_name, network_name
-from calib_utils.report.comparison import Difference, compare
+from calib_utils.records.names import METRICS, factor_name, level_name, network_name
+from calib_utils.report.comparison import compare
+from calib_utils.report.pairs import Difference
 from calib_utils.report.tables import Markdown, signed, table
 
-__all__ = ["ClaimedDifference", "Verdicts", "judge"]
+__all__ = ["Verdict", "Verdicts", "holm", "judge"]
 
-_METRICS = {"error": "test error", "ece": "ECE"}
+_LEVEL = 0.05
+_POINTS = {"error", "ece", "ece_scaled"}
 
 
-class ClaimedDifference(NamedTuple):
+class Verdict(NamedTuple):
     """What was claimed about two levels of a factor, and what runs showed.
 
     Attributes:
+        grid: such as "depth".
         change: between the two, such as "layers: 8 to 56".
-        metric: "ece" or "error".
+        metric: such as "ece".
         claimed: "higher" or "lower": what becomes of the metric.
         difference: of the second level's runs from the first's.
+        adjusted: its p value after Holm's correction for all that was judged with it; NaN if the
+            difference has none.
 
     Example:
-        >>> difference = Difference(0.05, seeds=(0.01, 0.09), images=(0.04, 0.06))
-        >>> ClaimedDifference("layers: 8 to 56", "ece", "higher", difference).difference.verdict
-        'higher'
+        >>> found = Difference(0.05, standard_error=0.01, freedom=4)
+        >>> Verdict("depth", "layers: 8 to 56", "ece", "higher", found, adjusted=0.03).outcome
+        'holds'
     """
 
+    grid: str
     change: str
     metric: str
     claimed: str
     difference: Difference
+    adjusted: float
+
+    @property
+    def outcome(self) -> str:
+        """Either "holds" or "does not hold" if the adjusted p value is below 0.05.
+
+        Otherwise "undecided".
+        """
+        if not self.adjusted < _LEVEL:
+            return "undecided"
+        found = "higher" if self.difference.mean > 0 else "lower"
+        return "holds" if found == self.claimed else "does not hold"
 
 
-class Verdicts(tuple[ClaimedDifference, ...]):
-    """Claims that were put to the test. It shows itself as a table, and ``+`` joins two.
+class Verdicts(tuple[Verdict, ...]):
+    """Claims that were put to the test together. It shows itself as a table.
 
     Example:
-        >>> found = Difference(0.05, seeds=(0.01, 0.09), images=(0.04, 0.06))
-        >>> claimed = ClaimedDifference("layers: 8 to 56", "ece", "higher", found)
+        >>> found = Difference(0.05, standard_error=0.01, freedom=4)
+        >>> claimed = Verdict("depth", "layers: 8 to 56", "ece", "higher", found, adjusted=0.03)
         >>> Verdicts([claimed]).outcomes
         ['holds']
     """
@@ -51,24 +71,38 @@ class Verdicts(tuple[ClaimedDifference, ...]):
     @property
     def outcomes(self) -> list[str]:
         """For each claim "holds", "does not hold", or "undecided"."""
-        return [
-            found if found == "undecided" else "holds" if found == claimed else "does not hold"
-            for found, claimed in ((one.difference.verdict, one.claimed) for one in self)
-        ]
+        return [one.outcome for one in self]
+
+    def of(self, grid: str) -> Verdicts:
+        """The claims about one grid; what they were judged together with stays as it was."""
+        return Verdicts(one for one in self if one.grid == grid)
 
     @property
     def table(self) -> Markdown:
-        """A row for each claim, with the differences and their intervals in points."""
+        """A row for each claim, with the difference and its 95 % interval.
+
+        The interval is that of this difference alone, the p value is adjusted for all.
+        """
         rows = []
-        for one, outcome in zip(self, self.outcomes, strict=True):
-            seeds, images = (
-                f"{signed(100 * low)} to {signed(100 * high)}"
-                for low, high in (one.difference.seeds, one.difference.images)
+        for one in self:
+            in_points = one.metric in _POINTS
+            unit, digits = (100, 1) if in_points else (1, 2)
+            mean, low, high = (
+                signed(unit * x, digits) for x in (one.difference.mean, *one.difference.interval())
             )
-            mean = signed(100 * one.difference.mean)
-            metric = _METRICS[one.metric]
-            rows.append([one.change, metric, one.claimed, mean, seeds, images, outcome])
-        head = ["change", "metric", "claimed", "found, points", "other seeds", "other images"]
+            known = not np.isnan(one.adjusted)
+            rows.append(
+                [
+                    one.change,
+                    METRICS[one.metric],
+                    one.claimed,
+                    f"{mean}{' points' if in_points else ''}",
+                    f"{low} to {high}" if known else "unknown",
+                    _p_value(one.adjusted) if known else "unknown",
+                    one.outcome,
+                ]
+            )
+        head = ["change", "metric", "claimed", "found", "95 % interval", "p, adjusted"]
         return table([*head, "the claim"], rows)
 
     def _repr_markdown_(self) -> str:
@@ -77,59 +111,107 @@ class Verdicts(tuple[ClaimedDifference, ...]):
     def __repr__(self) -> str:
         return str(self.table)
 
-    def __add__(self, other: Iterable[ClaimedDifference]) -> Verdicts:  # type: ignore[override]
-        return Verdicts((*self, *other))
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p values of several tests, adjusted for their number by Holm's method.
 
-def judge(
-    records: Iterable[ExperimentRecord],
-    low: Any,
-    high: Any,
-    claims: Mapping[str, str],
-    *,
-    network: str | None = None,
-) -> Verdicts:
-    """Put claims about two levels of a factor to the test.
+    If all adjusted values below 0.05 count as findings, the chance of one false finding or more
+    is at most 5 %. The smallest of m values is multiplied by m, the next by m - 1, and so on, and
+    none becomes smaller than the one before it.
 
     Args:
-        records: of one grid and protocol.
-        low: the level that is compared with.
-        high: the level of which the claims speak.
-        claims: "higher" or "lower" for each metric, "error" and "ece".
-        network: which one, such as "convnet"; not needed if the grid has one only.
+        p_values: 0 to 1; NaN for a test that could not be made, which counts as one.
+
+    Returns:
+        As many, in the same order, 0 to 1; NaN where there was none.
 
     Raises:
-        ValueError: if there is no such network, level or metric or no run, a claim is another
-            word, or the runs have not all one protocol.
+        ValueError: if one is not 0 to 1, nor NaN.
+
+    Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
+
+    Example:
+        >>> [round(p, 2) for p in holm([0.01, 0.04, 0.03])]
+        [0.03, 0.06, 0.06]
+    """
+    given = np.asarray(p_values, np.float64)
+    if ((given < 0) | (given > 1)).any():
+        raise ValueError(f"p_values: expected numbers from 0 to 1, found {list(p_values)}")
+    order = np.argsort(given)  # NaN last
+    adjusted = np.empty(len(given))
+    adjusted[order] = np.fmin(np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1)), 1)
+    adjusted[np.isnan(given)] = np.nan
+    return [float(p) for p in adjusted]
+
+
+def judge(records: Iterable[ExperimentRecord], comparisons: Iterable[Sequence[Any]]) -> Verdicts:
+    """Put claims about the levels of one factor or several to the test, all together.
+
+    Whoever makes twelve comparisons finds something by chance in nearly every second try. So the
+    claims that were fixed together are judged together, with Holm's correction for all.
+
+    Args:
+        records: of one or more grids, each of one protocol.
+        comparisons: for each claim the grid, two values of its factor, the metric, and what it
+            is claimed to be at the second value, "higher" or "lower"; after them the name of the
+            network, if the grid has several. So `planned_comparisons` gives them.
+
+    Raises:
+        ValueError: if there is no comparison or no such grid, network, level or metric; a claim
+            is another word; or the runs of a grid have not all one protocol.
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> claims = {"error": "lower", "ece": "higher"}
-        >>> verdicts = judge(load_grid("depth", "cpu"), low=8, high=56, claims=claims)
+        >>> claims = [("depth", 8, 56, "error", "lower"), ("depth", 8, 56, "ece", "higher")]
+        >>> verdicts = judge(load_grid("depth", "cpu"), claims)
         >>> [(one.change, one.metric) for one in verdicts]
         [('layers: 8 to 56', 'error'), ('layers: 8 to 56', 'ece')]
     """
-    records = list(records)
-    groups = by_level(records)
-    networks = list(dict.fromkeys(name for name, _ in groups))
-    if network is None and len(networks) == 1:
-        network = networks[0]
-    if network not in networks:
-        raise ValueError(f"network: expected one of {', '.join(networks)}, found {network!r}")
-    for name, level in (("low", low), ("high", high)):
-        if (network, level) not in groups:
-            known = ", ".join(str(value) for net, value in groups if net == network)
-            raise ValueError(f"{name}: expected one of the levels {known}, found {level!r}")
-    for metric, claimed in claims.items():
+    grids: dict[str, list[ExperimentRecord]] = {}
+    for record in records:
+        grids.setdefault(record.grid, []).append(record)
+    levels = {grid: by_level(runs) for grid, runs in grids.items()}
+    found = []
+    for grid, first, second, metric, claimed, *network in comparisons:
+        if grid not in levels:
+            known = ", ".join(levels) or "none"
+            raise ValueError(f"records: expected runs of the grid {grid!r}, found {known}")
         if claimed not in ("higher", "lower"):
             raise ValueError(
-                f"claims: expected 'higher' or 'lower' for {metric!r}, found {claimed!r}"
+                f"comparisons: expected 'higher' or 'lower' for {metric!r}, found {claimed!r}"
             )
-    change = f"{factor_name(records[0].factor)}: {level_name(low)} to {level_name(high)}"
-    if len(networks) > 1:
-        change = f"{network_name(network)}, {change}"
-    first, second = groups[network, low], groups[network, high]
-    return Verdicts(
-        ClaimedDifference(change, metric, claimed, compare(first, second, metric))
-        for metric, claimed in claims.items()
-    )
+        name, several = _network(levels[grid], *network)
+        low, high = (_level(levels[grid], name, value) for value in (first, second))
+        change = f"{factor_name(low[0].factor)}: {level_name(first)} to {level_name(second)}"
+        if several:
+            change = f"{network_name(name)}, {change}"
+        found.append((grid, change, metric, claimed, compare(low, high, metric)))
+    if not found:
+        raise ValueError("comparisons: expected at least one, found none")
+    adjusted = holm([difference.p_value for *_, difference in found])
+    return Verdicts(Verdict(*one, p) for one, p in zip(found, adjusted, strict=True))
+
+
+def _network(levels: Iterable[tuple[str, Any]], network: str = "") -> tuple[str, bool]:
+    """The network that is meant, and whether the grid has several."""
+    known = list(dict.fromkeys(name for name, _ in levels))
+    if not network and len(known) == 1:
+        network = known[0]
+    if network not in known:
+        raise ValueError(
+            f"comparisons: expected one of the networks {', '.join(known)}, found {network!r}"
+        )
+    return network, len(known) > 1
+
+
+def _level(
+    levels: dict[tuple[str, Any], list[ExperimentRecord]], network: str, value: Any
+) -> list[ExperimentRecord]:
+    if (network, value) not in levels:
+        known = ", ".join(str(level) for name, level in levels if name == network)
+        raise ValueError(f"comparisons: expected one of the levels {known}, found {value!r}")
+    return levels[network, value]
+
+
+def _p_value(p: float) -> str:
+    return f"{p:.3f}" if p >= 0.001 else "below 0.001"

@@ -1,0 +1,211 @@
+"""Hidden checks of "Your own network, and its report", and its images, from the secret."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from scipy.special import softmax
+from sklearn.datasets import load_digits
+from sklearn.neural_network import MLPClassifier
+
+from calib_utils.metrics import (
+    accuracy,
+    calibration_error_floor,
+    expected_calibration_error,
+    negative_log_likelihood,
+)
+from calib_utils.recalibration import TemperatureScaling
+from tools.classroom.checks import Check, close
+from tools.classroom.secret import drawn_labels, generator
+
+N_DIGITS = 10
+EPOCHS = 400  # of the sample report
+ENOUGH = 0.87  # of the accuracy of the nearest class mean: for all points of a training
+
+
+def variant(secret: bytes) -> dict[str, Any]:
+    """The values that differ from class to class."""
+    rng = generator(secret, "lab", "variant")
+    return {"n_bins": int(rng.choice([8, 10, 12])), "first": int(rng.choice([40, 50, 60]))}
+
+
+@cache
+def digits(secret: bytes) -> dict[str, np.ndarray]:
+    """scikit-learn's digits, (1797, 64) from 0 to 1, in another order and with noise."""
+    rng = generator(secret, "lab", "digits")
+    images, labels = load_digits(return_X_y=True)
+    order = rng.permutation(len(labels))
+    noisy = images[order] / 16 + rng.normal(0, rng.uniform(0.24, 0.32), images.shape)
+    return {"images": noisy.round(2).astype(np.float32), "labels": labels[order]}
+
+
+def data(secret: bytes) -> dict[str, dict[str, np.ndarray]]:
+    return {"digits.npz": digits(secret)}
+
+
+def cut(secret: bytes, n: int) -> tuple[int, int]:
+    """The sizes of training and validation; the rest is test."""
+    first = n * variant(secret)["first"] // 100
+    return first, (n - first) // 2
+
+
+def parts_of(answer: Any, sizes: tuple[int, int], n: int) -> list[np.ndarray] | None:
+    """Three arrays of indices, if they are a partition of these sizes."""
+    if not isinstance(answer, list | tuple) or len(answer) != 3:
+        return None
+    parts = [np.asarray(part) for part in answer]
+    if any(part.dtype.kind not in "iu" or part.ndim != 1 for part in parts):
+        return None
+    if [len(part) for part in parts] != [*sizes, n - sum(sizes)]:
+        return None
+    return parts if np.array_equal(np.sort(np.concatenate(parts)), np.arange(n)) else None
+
+
+def blobs(rng: np.random.Generator, n_classes: int) -> tuple[np.ndarray, ...]:
+    """Noisy copies of a few patterns: training images and labels, new ones."""
+    centres = rng.random((n_classes, 64))
+    labels = rng.integers(0, n_classes, 900)
+    images = centres[labels] + rng.normal(0, 0.6, (900, 64))
+    return images[:600], labels[:600], images[600:], labels[600:]
+
+
+def trained(found: tuple[np.ndarray, ...], new_labels: np.ndarray) -> Any:
+    """Judge of logits: their accuracy beside that of the nearest class mean, above chance."""
+    images, labels, new_images = found
+    n_classes = int(labels.max()) + 1
+    means = np.array([images[labels == k].mean(axis=0) for k in range(n_classes)])
+    nearest = ((new_images[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
+    goal = ENOUGH * float((nearest == new_labels).mean())
+
+    def judge(answer: Any) -> bool | float:
+        logits = np.asarray(answer)
+        if logits.dtype.kind != "f" or logits.shape != (len(new_images), n_classes):
+            return False
+        if np.isnan(logits.sum()) or np.isinf(logits).any():
+            return False
+        right = float((logits.argmax(axis=1) == new_labels).mean())
+        return float(np.interp(right, [2 / n_classes, goal], [0, 1]))
+
+    return judge
+
+
+def checks(secret: bytes) -> list[Check]:
+    stored, n_bins = digits(secret), variant(secret)["n_bins"]
+    n = len(stored["labels"])
+    rng = generator(secret, "lab", "inputs")
+    seeds = [int(seed) for seed in rng.integers(1000, 9999, 3)]
+
+    def splits(size: int, seed: int) -> Check:
+        def judge(answer: Any) -> bool:
+            parts = parts_of(answer, cut(secret, size), size)
+            return parts is not None and bool((np.diff(parts[0]) < 0).any())  # shuffled
+
+        return Check("q1", f"{size} images", "split", (size, seed), judge)
+
+    def trains(name: str, found: tuple[np.ndarray, ...], seed: int) -> Check:
+        arguments = (*found[:3], seed)
+        return Check("q2", name, "train_and_predict", arguments, trained(found[:3], found[3]))
+
+    def whole(answer: Any) -> list[np.ndarray] | None:
+        if not isinstance(answer, dict):
+            return None
+        return parts_of(answer.get("split"), cut(secret, n), n)
+
+    def logits_of(answer: Any, key: str, rows: np.ndarray) -> bool | float:
+        found = (stored["images"], stored["labels"], stored["images"][rows])
+        return trained(found, stored["labels"][rows])(answer.get(key))
+
+    def part(place: int, key: str) -> Check:
+        def judge(answer: Any) -> bool | float:
+            parts = whole(answer)
+            return False if parts is None else logits_of(answer, key, parts[place])
+
+        return Check("q3", f"the {key}", "record", (), judge)
+
+    validation, test = (reported(rng) for _ in range(2))
+    best = float(TemperatureScaling().fit(*validation).temperature_)
+    is_best = close(best, rtol=0.02)
+
+    def reports(key: str) -> Check:
+        def judge(answer: Any) -> bool:
+            if not isinstance(answer, dict) or key not in answer:
+                return False
+            found = answer.get("temperature")
+            # What is said of the repair must fit the temperature that is given.
+            used = float(found) if found is not None and is_best(found) else best
+            if key == "temperature":
+                return is_best(found)
+            return close(numbers(test, used, n_bins)[key])(answer[key])
+
+        return Check("q4", key, "report", (*validation, *test), judge)
+
+    shown = np.arange(0, 1200)
+    rest = np.arange(1200, n)
+    real = tuple(stored[key][rows] for rows in (shown, rest) for key in ("images", "labels"))
+    return [
+        splits(997, seeds[0]),
+        splits(200, seeds[1]),
+        trains("ten patterns", blobs(rng, 10), seeds[1]),
+        trains("digits", real, seeds[2]),
+        Check("q3", "the split", "record", (), lambda answer: whole(answer) is not None),
+        part(1, "validation_logits"),
+        part(2, "test_logits"),
+        *(reports(key) for key in numbers(test, best, n_bins)),
+    ]
+
+
+def reported(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Logits that are twice too large, and labels."""
+    truth = rng.normal(0, 1.5, (400, 6))
+    return 2 * truth, drawn_labels(rng, softmax(truth, axis=1))
+
+
+def numbers(test: tuple[np.ndarray, np.ndarray], divisor: float, n_bins: int) -> dict[str, float]:
+    """What a report says of the test part, before and after a temperature."""
+    stated, labels = test
+    before, after = softmax(stated, axis=1), softmax(stated / divisor, axis=1)
+    return {
+        "temperature": divisor,
+        "accuracy": accuracy(before, labels),
+        "nll_before": negative_log_likelihood(stated, labels),
+        "nll_after": negative_log_likelihood(stated / divisor, labels),
+        "ece_before": expected_calibration_error(before, labels, n_bins=n_bins),
+        "ece_after": expected_calibration_error(after, labels, n_bins=n_bins),
+    }
+
+
+def sample(secret: bytes) -> dict[str, str]:
+    """The numbers of the marked sample report, from a network that is trained here."""
+    stored, n_bins = digits(secret), variant(secret)["n_bins"]
+    n = len(stored["labels"])
+    first, second = cut(secret, n)
+    parts = np.split(generator(secret, "lab", "sample").permutation(n), [first, first + second])
+    network = MLPClassifier((64,), alpha=0, random_state=0)
+    seen = (stored["images"][parts[0]], stored["labels"][parts[0]])
+    for _ in range(EPOCHS):
+        network.partial_fit(*seen, classes=np.arange(N_DIGITS))
+    validation, test = (
+        (np.log(network.predict_proba(stored["images"][rows]).clip(1e-12)), stored["labels"][rows])
+        for rows in parts[1:]
+    )
+    found = numbers(test, float(TemperatureScaling().fit(*validation).temperature_), n_bins)
+    mended = softmax(test[0] / found["temperature"], axis=1)
+    floor = calibration_error_floor(mended, n_bins=n_bins)
+    percent = "\N{NO-BREAK SPACE}%"
+    sizes = zip(("train", "validation", "test"), map(len, parts), strict=True)
+    return {
+        **{f"n_{name}": str(size) for name, size in sizes},
+        "epochs": str(EPOCHS),
+        "temperature": f"{found['temperature']:.2f}",
+        "direction": "too sure" if found["temperature"] > 1 else "not sure enough",
+        **{f"nll_{when}": f"{found[f'nll_{when}']:.2f}" for when in ("before", "after")},
+        **{
+            key: f"{100 * found[key]:.1f}{percent}"
+            for key in ("accuracy", "ece_before", "ece_after")
+        },
+        "floor": f"{100 * floor.mean:.1f}{percent}",
+        "floor_high": f"{100 * floor.high:.1f}{percent}",
+        "within": "is within" if found["ece_after"] <= floor.high else "lies above",
+    }

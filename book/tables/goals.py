@@ -1,0 +1,31 @@
+"""The goals of each question, for the teacher's guide: `python book/tables/goals.py TARGET`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from calib_utils.report import table
+from tools.classroom.goals import Goals, assignment_names, read_goals
+
+KINDS = {"checked": "by the computer", "read": "by you"}
+
+
+def section(goals: Goals) -> str:
+    rows = (
+        [question.name, question.goal, f"{question.points:g}", KINDS[question.kind]]
+        for question in goals.questions.values()
+    )
+    chapters = ", ".join(f"{{doc}}`/notebooks/{chapter}`" for chapter in goals.chapters)
+    about = (
+        f"`{goals.name}`: {goals.points:g} points, {goals.minutes} minutes. Chapters: {chapters}."
+    )
+    graded = table(["question", "goal", "points", "graded"], rows)
+    return f"**{goals.title}.** {about}\n\n{graded}"
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    parts = [section(read_goals(name)) for name in assignment_names()]
+    target.write_text("\n\n".join(parts) + "\n", "utf-8")

@@ -1,0 +1,68 @@
+"""The weeks of the course for the teacher's guide: `python book/tables/syllabus.py TARGET`.
+
+A chapter a week, in the order of `_toc.yml`; an assignment is given out with the last chapter that
+it needs. Minutes are counted from the chapter: words, and lines of code that are shown.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from calib_utils.report import table
+from tools.book import Book
+from tools.classroom.goals import Goals, assignment_names, read_goals
+from tools.myst import Directive, Text, parse
+
+WORDS, LINES = 100, 20  # that a reader who thinks along reads in a minute
+FOLDED = {f"{how}-{what}" for how in ("hide", "remove") for what in ("input", "cell")}
+
+
+def read(markdown: str) -> tuple[int, int]:
+    """Minutes of reading, rounded up to five, and the number of exercises."""
+    minutes, exercises = 0.0, 0
+    for block in parse(markdown):
+        if isinstance(block, Directive) and block.name == "code-cell":
+            if not FOLDED & set(block.options.get("tags", [])):
+                minutes += len([line for line in block.body.split("\n") if line.strip()]) / LINES
+        elif isinstance(block, Text | Directive):
+            text = block.text if isinstance(block, Text) else block.body
+            minutes += len(text.split()) / WORDS
+        exercises += isinstance(block, Directive) and block.name == "exercise"
+    return -5 * (-int(minutes) // 5), exercises
+
+
+def given_out(book: Book) -> dict[str, list[Goals]]:
+    """The assignments by the last chapter that each needs."""
+    order = [page.removeprefix("notebooks/") for page in book.chapters]
+    found: dict[str, list[Goals]] = {}
+    for goals in map(read_goals, assignment_names()):
+        last = max(goals.chapters, key=order.index)
+        found.setdefault(f"notebooks/{last}", []).append(goals)
+    return found
+
+
+def syllabus(book: Book) -> str:
+    assignments = given_out(book)
+    rows = []
+    for page, week in book.pages.items():
+        if week is None:
+            continue
+        minutes, exercises = read(book.source(page))
+        given = "; ".join(
+            f"{goals.title} (`{goals.name}`, {goals.minutes} minutes)"
+            for goals in assignments.get(page, [])
+        )
+        rows.append([week, f"{{doc}}`/{page}`", minutes, exercises, minutes, given])
+    head = ["week", "chapter", "minutes to read", "exercises", "minutes for them", "given out"]
+    note = (
+        f"Minutes to read are counted at {WORDS} words and {LINES} lines of code a minute. The "
+        "exercises of a chapter take about as long again."
+    )
+    return f"{table(head, rows)}\n\n{note}\n"
+
+
+if __name__ == "__main__":
+    target = Path(sys.argv[1])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(syllabus(Book()), "utf-8")

@@ -1,0 +1,106 @@
+"""One image, and what a network answered to it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+
+from calib_utils._checks import check_probs
+from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
+
+__all__ = ["AnswerBars", "answer_bars"]
+
+
+class AnswerBars(NamedTuple):
+    """What `answer_bars` drew.
+
+    Attributes:
+        image_ax: the axes of the image.
+        axes: those of the bars, by title.
+        answers: the class with the highest bar, by title: the first of tied ones.
+
+    Example:
+        >>> drawn = answer_bars([[0, 1], [1, 0]], {"before": [0.2, 0.7, 0.1]}, 0)
+        >>> drawn.answers
+        {'before': 1}
+    """
+
+    image_ax: Axes
+    axes: dict[str, Axes]
+    answers: dict[str, int]
+
+
+def answer_bars(
+    image: Any,
+    probs: Mapping[str, Any],
+    label: int,
+    *,
+    names: Sequence[str] | None = None,
+) -> AnswerBars:
+    """An image beside the probabilities that a network gives to its classes.
+
+    A bar is the probability of a class. That of the true class is blue. If another one is the
+    highest, the answer is wrong, and its bar is orange and hatched. Both bear their numbers.
+
+    Args:
+        image: pixels, (H, W), dark where they are high; or (H, W, 3), red, green and blue.
+        probs: for each title, such as "before" and "after", probabilities, shape (K,).
+        label: the true class, 0 to K - 1.
+        names: of the K classes; their numbers by default.
+
+    Returns:
+        The axes and the answers.
+
+    Raises:
+        ValueError: if there are no probabilities, or an argument is not valid.
+
+    Example:
+        >>> repaired = {"before": [0.04, 0.95, 0.01], "after": [0.25, 0.65, 0.1]}
+        >>> drawn = answer_bars([[0, 1], [1, 0]], repaired, 0, names=["cat", "dog", "owl"])
+        >>> [bar.get_height() for bar in drawn.axes["after"].patches]
+        [0.25, 0.65, 0.1]
+    """
+    if not probs:
+        raise ValueError("probs: expected at least one set of probabilities, found none")
+    rows = {title: check_probs([p])[0] for title, p in probs.items()}
+    sizes = {title: len(p) for title, p in rows.items()}
+    n_classes = min(sizes.values())
+    if max(sizes.values()) > n_classes:
+        raise ValueError(f"probs: expected as many classes for each title, found {sizes}")
+    if not 0 <= label < n_classes:
+        raise ValueError(f"label: expected 0 to {n_classes - 1}, found {label}")
+    if names is not None and len(names) != n_classes:
+        raise ValueError(f"names: expected {n_classes}, found {len(names)}")
+    pixels = np.asarray(image)
+    if pixels.ndim not in (2, 3):
+        raise ValueError(f"image: expected shape (H, W) or (H, W, 3), found {pixels.shape}")
+
+    n = len(rows)
+    _, (image_ax, *others) = plt.subplots(
+        1,
+        1 + n,
+        figsize=(1.3 + 2.3 * n, 2.1),
+        width_ratios=[1] + [1.6] * n,
+        layout="constrained",
+    )
+    image_ax.imshow(pixels, cmap="gray_r")
+    image_ax.set(xticks=[], yticks=[], xlabel=f"true: {(names or range(n_classes))[label]}")
+    answers = {title: int(p.argmax()) for title, p in rows.items()}
+    for ax, (title, p) in zip(others, rows.items(), strict=True):
+        bars = ax.bar(range(n_classes), p, color=GREY, edgecolor="white")
+        bars[answers[title]].set(facecolor=ORANGE, hatch="///")
+        bars[label].set(facecolor=BLUE, hatch="")
+        for k in {answers[title], label}:
+            text = f"{100 * p[k]:.1f} %"
+            ax.text(k, p[k], text, ha="center", va="bottom", fontsize="small")
+        ax.set(title=title, xlim=(-1.2, n_classes + 0.2), ylim=(0, 1.15))
+        ax.set(xticks=range(n_classes), yticks=[0, 0.5, 1])
+        ax.set_xticklabels(names or range(n_classes))
+        if ax is not others[0]:
+            ax.tick_params(labelleft=False)
+    others[0].set_ylabel("Probability")
+    return AnswerBars(image_ax, dict(zip(rows, others, strict=True)), answers)

@@ -1,0 +1,112 @@
+"""Differences between groups of runs, with their intervals and what becomes of the claims."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
+
+from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
+from calib_utils.records.names import METRICS
+
+__all__ = ["verdict_plot"]
+
+# Colour, and whether the sign is filled.
+_STYLES = {"holds": (BLUE, True), "does not hold": (ORANGE, True), "undecided": (GREY, False)}
+_SIGNS = {"lower": "<", "higher": ">"}
+
+
+class _Verdict(Protocol):
+    """What `calib_utils.report.Verdict` is; the plots know nothing of reports."""
+
+    @property
+    def change(self) -> str: ...
+    @property
+    def metric(self) -> str: ...
+    @property
+    def claimed(self) -> str: ...
+    @property
+    def difference(self) -> Any: ...
+    @property
+    def outcome(self) -> str: ...
+
+
+def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
+    """A row for each pair of levels, a panel for each metric, in each the 95 % interval.
+
+    The sign points to the side where the claim puts the difference. It is blue where the claim
+    holds, orange where it does not, and hollow and grey where the runs decide nothing; the word
+    stands beside it.
+
+    Args:
+        verdicts: as `calib_utils.report.judge` gives them. Metrics that are no percentages, such
+            as the NLL, are left out.
+
+    Returns:
+        For each metric its axes, whose differences are in points.
+
+    Raises:
+        ValueError: if there is no verdict on a metric in percent.
+
+    Example:
+        >>> from calib_utils.records import load_grid
+        >>> from calib_utils.report import judge
+        >>> claims = [("depth", 8, 20, "error", "lower"), ("depth", 8, 20, "ece", "higher")]
+        >>> axes = verdict_plot(judge(load_grid("depth", "cpu"), claims))
+        >>> [ax.get_title() for ax in axes.values()]
+        ['Test error', 'ECE']
+    """
+    shown = [one for one in verdicts if not one.metric.startswith("nll")]
+    if not shown:
+        raise ValueError("verdicts: expected at least one on an error or an ECE, found none")
+    changes = list(dict.fromkeys(one.change for one in shown))
+    metrics = [metric for metric in METRICS if any(one.metric == metric for one in shown)]
+    fig, grid = plt.subplots(
+        *(1, len(metrics)),
+        figsize=(4.2 + 2.1 * len(metrics), 0.9 + 0.45 * len(changes)),
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
+    axes = dict(zip(metrics, grid[0], strict=True))
+    for one in shown:
+        _row(axes[one.metric], changes.index(one.change), one)
+    for metric, ax in axes.items():
+        ax.axvline(0, linewidth=1, color=GREY, zorder=0)
+        ax.set_title(METRICS[metric][:1].upper() + METRICS[metric][1:])
+        ax.set_xlabel("Difference (points)")
+        ax.margins(x=0.15)
+    names = [change.replace(", ", ",\n") for change in changes]
+    grid[0, 0].set_yticks(range(len(changes)), names)
+    grid[0, 0].set_ylim(len(changes) - 0.5, -0.7)
+    signs = [
+        Line2D([], [], linestyle="", marker=sign, color=GREY, label=f"claimed: {claimed}")
+        for claimed, sign in _SIGNS.items()
+    ]
+    fig.legend(handles=signs, loc="outside lower right", ncols=2, fontsize="small")
+    return axes
+
+
+def _row(ax: Axes, place: int, one: _Verdict) -> None:
+    colour, filled = _STYLES[one.outcome]
+    low, high = (100 * end for end in one.difference.interval())
+    middle = 100 * one.difference.mean
+    ax.plot([low, high], [place, place], color=colour, linewidth=1.6, solid_capstyle="butt")
+    ax.plot(
+        *(middle, place, _SIGNS[one.claimed]),
+        color=colour,
+        markerfacecolor=colour if filled else "white",
+        markersize=7,
+    )
+    ax.annotate(
+        one.outcome,
+        *((middle, place), (0, 6)),
+        textcoords="offset points",
+        ha="center",
+        fontsize="x-small",
+        color=colour,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+    )

@@ -1,0 +1,62 @@
+"""Checks of arguments, and of what a file says that a fit has learned."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import Any
+
+import numpy as np
+
+__all__ = ["check_array", "check_number", "check_steps"]
+
+
+def check_number(
+    value: Any, name: str, low: float = -math.inf, *, above: bool = False, advice: str = ""
+) -> None:
+    """Raise a ValueError unless ``value`` is a finite number of at least, or above, ``low``."""
+    real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
+    if real and math.isfinite(value) and (value > low if above else value >= low):
+        return
+    bound = "" if low == -math.inf else f" {'above' if above else 'of at least'} {low:g}"
+    raise ValueError(f"{name}: expected a finite number{bound}, found {value!r}{advice}")
+
+
+def check_array(
+    value: Any,
+    name: str,
+    shape: tuple[int | None, ...],
+    low: float = -math.inf,
+    high: float = math.inf,
+) -> None:
+    """Raise a ValueError unless ``value`` is an array of finite numbers from ``low`` to ``high``.
+
+    Args:
+        value: what is checked.
+        name: what the error calls it.
+        shape: its shape; None where any length of 1 or more will do.
+        low: see above.
+        high: see above.
+    """
+    if not isinstance(value, np.ndarray) or value.dtype.kind not in "iuf":
+        raise ValueError(f"{name}: expected an array of numbers, found {type(value).__name__}")
+    fits = value.ndim == len(shape) and all(
+        have == want or (want is None and have > 0)
+        for have, want in zip(value.shape, shape, strict=True)
+    )
+    if not fits:
+        raise ValueError(f"{name}: expected shape {shape}, found {value.shape}")
+    if not (np.isfinite(value).all() and value.min() >= low and value.max() <= high):
+        raise ValueError(
+            f"{name}: expected finite numbers from {low:g} to {high:g}, found "
+            f"{value.min():g} to {value.max():g}"
+        )
+
+
+def check_steps(thresholds: Any, name: str, probs: Any, n_more: int) -> None:
+    """Raise a ValueError unless rising ``thresholds`` and ``n_more`` more ``probs`` are a map."""
+    check_array(probs, "probabilities_", (None,), 0, 1)
+    if len(probs) - n_more or not (isinstance(thresholds, np.ndarray) and thresholds.size == 0):
+        check_array(thresholds, name, (len(probs) - n_more,))
+        if (np.diff(thresholds) < 0).any():
+            raise ValueError(f"{name}: expected rising numbers, found some that fall")

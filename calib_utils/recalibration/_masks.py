@@ -1,0 +1,88 @@
+"""Masked classes: those that a sample cannot have.
+
+A class is **masked** in a sample where its logit is minus infinity, or `FAR` or more below the
+sample's largest logit, as -1e4 and float32's lowest number are. There its softmax is exactly 0 in
+float64. A masked class gets probability 0, and is left out of means over the classes and of fits;
+a label that is masked is an error. Only temperature scaling and its ensemble take finite logits
+at their word, as they may be on any scale: T goes with it, and a finite mask still gets 0.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calib_utils._arrays import row_blocks, widen
+from calib_utils._checks import check_logits, float_scores
+
+__all__ = ["FAR", "HUGE", "check_label_masks", "check_maskable_logits", "find_masks"]
+
+FAR = 5_000.0
+HUGE = 1e250
+
+
+def check_maskable_logits(logits: Any, far: float = FAR, name: str = "logits") -> np.ndarray:
+    """Logits as a NumPy array, with -inf where a class is masked.
+
+    Args:
+        logits: (N, K) with K >= 2, where -inf masks a class; or (N,), which has no masks.
+        far: how far below the largest a finite logit is a mask, too.
+        name: what the error calls ``logits``.
+
+    Returns:
+        The same numbers, float32 (also for float16 and bfloat16) or float64.
+
+    Raises:
+        ValueError: as `check_logits` does; or if a row has NaN, +inf, or nothing but -inf.
+    """
+    array = float_scores(logits, name)
+    if array.ndim == 1:
+        return check_logits(logits, name)
+    result = widen(array)
+    for rows, block in row_blocks(array):
+        low, high = float(block.min()), float(block.max())
+        if np.isfinite(high) and high - low < far:
+            continue
+        top = block.max(axis=1, keepdims=True)
+        if not np.isfinite(top).all():  # the largest of a row with NaN is NaN
+            row = int(np.flatnonzero(~np.isfinite(top))[0])
+            found = "only -inf" if np.isneginf(top[row]).all() else f"{top[row, 0]}"
+            raise ValueError(
+                f"{name}: expected finite values, or -inf for a masked class, found {found} in "
+                f"row {rows.start + row}; remove such rows"
+            )
+        with np.errstate(over="ignore"):
+            masked = np.isfinite(block) & (np.subtract(top, block, dtype=np.float64) >= far)
+        if masked.any():
+            result = result.copy() if np.shares_memory(result, array) else result
+            result[rows][masked] = -np.inf
+    return result
+
+
+def check_label_masks(logits: np.ndarray, labels: np.ndarray) -> None:
+    """Refuse labels whose class is masked.
+
+    Args:
+        logits: (N, K) as `check_maskable_logits` gives them, or (N,).
+        labels: (N,), checked.
+
+    Raises:
+        ValueError: if there is one.
+    """
+    if logits.ndim == 1:
+        return
+    bad = np.isneginf(logits[np.arange(len(labels)), labels])
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"labels: sample {row} has class {labels[row]}, which is masked: its logit is -inf, or "
+            "far below the sample's largest; unmask it, leave the sample out, or divide all logits "
+            "by a constant if they are on so large a scale"
+        )
+
+
+def find_masks(logits: np.ndarray) -> np.ndarray | None:
+    """Where classes are masked, boolean (N, K); None where none is."""
+    masked = np.isneginf(logits)
+    return masked if masked.any() else None

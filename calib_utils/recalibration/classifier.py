@@ -1,0 +1,141 @@
+"""A recalibrator behind a classifier of scikit-learn's kind."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from calib_utils.recalibration.base import Recalibrator
+from calib_utils.recalibration.binary import BinaryRecalibrator
+from calib_utils.recalibration.temperature import TemperatureScaling
+
+__all__ = ["CalibratedClassifier"]
+
+
+class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A classifier whose probabilities are calibrated by cross-fitting.
+
+    `fit` predicts each sample by a copy of the classifier that did not see it, fits the
+    recalibrator on these predictions, and then the classifier on all samples, as scikit-learn's
+    ``CalibratedClassifierCV(ensemble=False)`` does. The recalibrator may be any of this package.
+    One with ``inputs`` of "probs" or "scores" gets ``predict_proba``; the others get
+    ``decision_function``, or log-probabilities where there is none.
+
+    Args:
+        estimator: an unfitted classifier.
+        recalibrator: an unfitted recalibrator; `TemperatureScaling` by default. A binary one is
+            for two classes.
+        cv: how samples are split, as scikit-learn takes it: a number of folds, or a splitter.
+
+    Attributes:
+        estimator_: the classifier, fitted on all samples.
+        recalibrator_: the recalibrator, fitted on the predictions of samples left out.
+        classes_: the classes, shape (K,), as ``y`` names them.
+
+    Raises:
+        ValueError: from `fit`, if ``recalibrator`` is none of this package's, or ``y`` has one
+            class only.
+
+    Example:
+        >>> from sklearn.datasets import make_classification
+        >>> from sklearn.naive_bayes import GaussianNB
+        >>> from calib_utils.metrics import brier_score
+        >>> X, y = make_classification(2_000, n_redundant=10, random_state=0)
+        >>> model = CalibratedClassifier(GaussianNB()).fit(X[:1_000], y[:1_000])
+        >>> bayes = GaussianNB().fit(X[:1_000], y[:1_000])
+        >>> scores = [brier_score(m.predict_proba(X[1_000:]), y[1_000:]) for m in (bayes, model)]
+        >>> scores[1] < scores[0]
+        True
+    """
+
+    def __init__(self, estimator: Any, recalibrator: Recalibrator | None = None, cv: Any = 5):
+        self.estimator = estimator
+        self.recalibrator = recalibrator
+        self.cv = cv
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Cross-fit both.
+
+        Args:
+            X: features, as the classifier takes them.
+            y: (N,), the classes: integers, texts or booleans.
+            sample_weight: (N,), how often each sample counts, in both fits.
+
+        Returns:
+            Itself.
+        """
+        recalibrator = TemperatureScaling() if self.recalibrator is None else self.recalibrator
+        if not isinstance(recalibrator, Recalibrator):
+            raise ValueError(
+                "recalibrator: expected one of calib_utils.recalibration, found "
+                f"{recalibrator!r}; such as TemperatureScaling()"
+            )
+        y = column_or_1d(y, warn=True)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            n = len(self.classes_)
+            raise ValueError(
+                f"y: expected at least two classes, found {n} class in {len(y)} samples"
+            )
+        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        method = _method(recalibrator, self.estimator)
+        outputs = cross_val_predict(
+            self.estimator,
+            X,
+            labels,
+            cv=check_cv(self.cv, labels, classifier=True),
+            method=method,
+            params=weights,
+        )
+        self.recalibrator_ = clone(recalibrator)
+        self.recalibrator_.fit(_inputs(recalibrator, method, outputs), labels, **weights)
+        self.estimator_ = clone(self.estimator).fit(X, labels, **weights)
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Calibrated probabilities, shape (N, K), in the order of ``classes_``."""
+        check_is_fitted(self)
+        method = _method(self.recalibrator_, self.estimator_)
+        outputs = _inputs(self.recalibrator_, method, getattr(self.estimator_, method)(X))
+        probs = np.asarray(self.recalibrator_.predict_proba(outputs))
+        return np.stack([1 - probs, probs], axis=1) if probs.ndim == 1 else probs
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each sample, shape (N,)."""
+        probs = self.predict_proba(X)
+        return self.classes_[probs.argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags.sparse = inner.input_tags.sparse
+        tags.input_tags.pairwise = inner.input_tags.pairwise
+        tags.input_tags.allow_nan = inner.input_tags.allow_nan
+        return tags
+
+
+def _method(recalibrator: Recalibrator, estimator: Any) -> str:
+    """What the classifier is asked for."""
+    logits = recalibrator.inputs == "logits" and hasattr(estimator, "decision_function")
+    return "decision_function" if logits else "predict_proba"
+
+
+def _inputs(recalibrator: Recalibrator, method: str, outputs: np.ndarray) -> np.ndarray:
+    """What the classifier answered, as the recalibrator takes it."""
+    if method == "predict_proba" and recalibrator.inputs == "logits":
+        outputs = np.log(np.maximum(outputs, np.finfo(outputs.dtype).epsneg))
+        if isinstance(recalibrator, BinaryRecalibrator) and outputs.shape[1] == 2:
+            return outputs[:, 1] - outputs[:, 0]
+    if isinstance(recalibrator, BinaryRecalibrator):
+        return outputs[:, 1] if outputs.ndim == 2 and outputs.shape[1] == 2 else outputs
+    return np.stack([np.zeros_like(outputs), outputs], axis=1) if outputs.ndim == 1 else outputs

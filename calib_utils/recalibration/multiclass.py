@@ -1,0 +1,38 @@
+"""What the methods for K classes share: logits or probabilities go in."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from calib_utils._checks import check_probs
+from calib_utils.recalibration._masks import FAR, check_maskable_logits
+from calib_utils.recalibration.base import Recalibrator
+
+__all__ = ["MulticlassRecalibrator"]
+
+
+class MulticlassRecalibrator(Recalibrator):
+    """A recalibrator of K logits or probabilities for each sample, of shape (N, K)."""
+
+    _far: ClassVar[float] = FAR
+
+    def __init__(self, inputs: str = "logits"):
+        self.inputs = inputs
+        self._check_arguments()
+
+    def _check_arguments(self) -> None:
+        if self.inputs not in ("logits", "probs"):
+            raise ValueError(f"inputs: expected 'logits' or 'probs', found {self.inputs!r}")
+
+    def _check_values(self, logits: Any) -> np.ndarray:
+        if self.inputs == "logits":
+            return check_maskable_logits(logits, self._far)
+        probs = check_probs(logits, "logits (inputs='probs')")
+        # Forests give probabilities of exactly 0 to what then happens: no mask.
+        least = np.finfo(probs.dtype).epsneg
+        if probs.ndim == 2:
+            return np.log(np.maximum(probs, least))
+        probs = np.clip(probs, least, 1 - least)
+        return np.log(probs) - np.log1p(-probs)

@@ -1,0 +1,326 @@
+"""The four assignments: the reference gets full marks, the stub none, half an answer its share.
+
+Here the checks are called in this process; what the sandbox adds is tested elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+from calib_utils.metrics import expected_calibration_error
+from tools.classroom.goals import ASSIGNMENTS, load, read_goals
+from tools.classroom.release import data_of, notebooks
+
+NAMES = ["measuring", "diagnosing", "repairing", "lab"]
+SECRETS = [b"first", b"second"]
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, bytes], Path]:
+    """A folder with the data of an assignment."""
+
+    @cache
+    def place(name: str, secret: bytes) -> Path:
+        folder = tmp_path_factory.mktemp(name)
+        for file, arrays in data_of(name, secret).items():
+            np.savez(folder / file, **arrays)
+        return folder
+
+    return place
+
+
+def run(name: str, secret: bytes, solved: bool, pictures: bool = False) -> dict[str, Any]:
+    """The names that a notebook defines when all its cells run in the current folder."""
+    matplotlib.use("Agg")
+    names: dict[str, Any] = {}
+    for cell in notebooks(name, secret)[solved].cells:
+        draws = "picture" in cell.metadata.get("tags", [])
+        if cell.cell_type == "code" and (pictures or not draws):
+            exec(compile(cell.source, cell.id, "exec"), names)
+    return names
+
+
+def marks(name: str, secret: bytes, names: dict[str, Any]) -> dict[str, list[float]]:
+    """What each check gives, by question."""
+    found: dict[str, list[float]] = {}
+    for check in load(name).checks(secret):
+        try:
+            share = float(check.judge(names[check.function](*check.arguments)))
+        except NotImplementedError:
+            share = 0.0
+        assert 0 <= share <= 1
+        found.setdefault(check.question, []).append(share)
+    return found
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("name", NAMES)
+def test_the_reference_gets_full_marks(
+    name: str,
+    secret: bytes,
+    places: Callable[[str, bytes], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(places(name, secret))
+    names = run(name, secret, solved=True)
+    # Every example agrees with the reference.
+    said = capsys.readouterr().out
+    assert said.count(": as expected") >= len(load(name).checks(secret)) / 5
+    assert "expected one of" not in said
+    assert "your function gives" not in said
+    found = marks(name, secret, names)
+    checked = [q.name for q in read_goals(name).questions.values() if q.kind == "checked"]
+    assert list(found) == checked
+    assert {share for shares in found.values() for share in shares} == {1.0}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_stub_gets_nothing_and_its_notebook_runs(
+    name: str,
+    places: Callable[[str, bytes], Path],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(places(name, SECRETS[0]))
+    names = run(name, SECRETS[0], solved=False, pictures=True)
+    said = capsys.readouterr().out
+    assert ": not written yet" in said
+    assert "as expected" not in said
+    found = marks(name, SECRETS[0], names)
+    assert {share for shares in found.values() for share in shares} == {0.0}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "measuring"])
+def test_without_the_data_file_it_is_said_what_to_do(
+    name: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        run(name, SECRETS[0], solved=False)
+    assert "into the folder of this notebook" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_secret_gives_the_same_checks(name: str) -> None:
+    first, again, other = (load(name).checks(secret) for secret in (b"x", b"x", b"y"))
+    assert [(c.question, c.name, c.weight) for c in first] == [
+        (c.question, c.name, c.weight) for c in again
+    ]
+    for one, two in zip(first, again, strict=True):
+        for left, right in zip(one.arguments, two.arguments, strict=True):
+            assert np.array_equal(left, right)
+    changed = [
+        not all(np.array_equal(a, b) for a, b in zip(c.arguments, d.arguments, strict=True))
+        for c, d in zip(first, other, strict=True)
+        if c.arguments
+    ]
+    assert changed
+    assert all(changed)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nothing_that_is_no_answer_breaks_a_judge(name: str) -> None:
+    strange = [
+        *(None, True, "text", "", [], {}, float("nan"), float("inf"), -1, 10**30),
+        *([[1], [1, 2]], [[None]], {"A": 1}, {"ece": "x"}, {"split": [[1], ["a"]]}),
+        *({"split": [[0.5], [1], [2]]}, {"temperature": None}, {"temperature": []}),
+        *(np.zeros((0, 3)), np.zeros((2, 2, 2)), np.array(["a"]), np.array(5)),
+    ]
+    for check in load(name).checks(SECRETS[0]):
+        for answer in strange:
+            try:
+                share = check.judge(answer)
+            except ValueError:  # a ragged list: the grader counts it as wrong
+                continue
+            assert share in (False, 0.0, True)
+
+
+# ---- partial credit, and answers that are wrong in one way
+
+
+def test_measuring_without_weights_keeps_a_part() -> None:
+    secret = SECRETS[0]
+    sign = load("measuring").variant(secret)["sign"]
+    checks = [check for check in load("measuring").checks(secret) if check.question == "q1"]
+    gaps = [sign * float(c.mean() - r.mean()) for c, r, _ in (check.arguments for check in checks)]
+    assert [check.judge(gap) for check, gap in zip(checks, gaps, strict=True)] == [1, 0, 0]
+    assert [check.judge(-gap) for check, gap in zip(checks, gaps, strict=True)] == [0, 0, 0]
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_measuring_edges_and_classes_matter(number: int) -> None:
+    """An edge put into the bin above, or the other mean over classes, fails its check."""
+    secret = str(number).encode()
+    module = load("measuring")
+    chosen = module.variant(secret)
+    checks = [check for check in module.checks(secret) if check.question == "q3"]
+    edges = next(check for check in checks if "edges" in check.name)
+    probs, labels, weights = edges.arguments
+    assert not edges.judge(module.error(chosen, probs + 1e-12, labels, weights))
+    assert edges.judge(module.error(chosen, probs - 1e-12, labels, weights))
+    other = {"equal": "labels", "labels": "equal"}[chosen["class_weights"]]
+    for check in checks:
+        wrong = module.error({**chosen, "class_weights": other}, *check.arguments)
+        assert not check.judge(wrong)
+
+
+def test_diagnosing_gives_points_a_network() -> None:
+    module = load("diagnosing")
+    truth = module.diagnoses(SECRETS[0])
+    wrong = next(word for word in module.KINDS if word != truth["B"])
+    answer = {**truth, "B": wrong}
+    checks = [c for c in module.checks(SECRETS[0]) if c.question == "q3"]
+    assert [check.judge(answer) for check in checks] == [True, False, True]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_the_networks_show_what_they_have(number: int) -> None:
+    """Measured apart from the reference: each word fits, and by a margin."""
+    module, secret = load("diagnosing"), str(number).encode()
+    for name, kind in module.diagnoses(secret).items():
+        logits, labels = module.network(secret, name)
+        assert logits.shape == (2400, 20)
+        probs = softmax(logits.astype(float), axis=1)
+        excess = probs.max(axis=1).mean() - (probs.argmax(axis=1) == labels).mean()
+        ece = expected_calibration_error(probs, labels)
+        spread = np.sqrt((probs * (1 - probs)).sum(axis=0))
+        gap = np.abs((probs.sum(axis=0) - np.bincount(labels, minlength=20)) / spread).max()
+        if kind == "class bias":
+            assert gap > 8
+        else:
+            assert gap < 6
+            assert (ece < 0.035) == (kind == "calibrated")
+            assert (excess > 0.04) == (kind == "overconfident")
+            assert (excess < -0.04) == (kind == "underconfident")
+
+
+def test_repairs_earn_what_they_save() -> None:
+    module = load("repairing")
+    parts = module.network(SECRETS[0])
+    logits, groups = parts["new_logits"], parts["new_groups"]
+    judge = module.saves(parts)
+    one = module.temperature(parts["fit_logits"], parts["fit_labels"])
+    each = module.temperatures(parts["fit_logits"], parts["fit_labels"], parts["fit_groups"], 2)
+    best = softmax(logits / each[groups][:, None], axis=1)
+    assert judge(best) == 1
+    assert judge(softmax(logits / one, axis=1)) == pytest.approx(module.HALF)
+    assert judge(softmax(logits, axis=1)) == 0
+    right = (parts["fit_logits"].argmax(axis=1) == parts["fit_labels"]).mean()
+    assert judge(module.constant(right, logits)) < 0.3
+    # Changed answers, rows that do not sum to one, a wrong shape, numbers that are none.
+    swapped = best.copy()
+    swapped[0] = swapped[0, ::-1]
+    below = best.copy()
+    below[0, 0] = np.nan
+    for wrong in (swapped, 2 * best, best[1:], below, best.astype(str)):
+        assert judge(wrong) == 0
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_the_trick_question_has_its_trick(number: int) -> None:
+    """By ECE the constant confidence wins, by NLL it loses by far."""
+    module = load("repairing")
+    parts = module.network(str(number).encode())
+    each = module.temperatures(parts["fit_logits"], parts["fit_labels"], parts["fit_groups"], 2)
+    right = (parts["fit_logits"].argmax(axis=1) == parts["fit_labels"]).mean()
+    lazy = module.constant(right, parts["new_logits"])
+    mended = softmax(parts["new_logits"] / each[parts["new_groups"]][:, None], axis=1)
+    labels = parts["new_labels"]
+    rows = np.arange(len(labels))
+    assert expected_calibration_error(lazy, labels) < expected_calibration_error(mended, labels)
+    loss = [-np.log(probs[rows, labels]).mean() for probs in (lazy, mended)]
+    assert loss[0] > loss[1] + 0.15
+
+
+def test_the_lab_checks_the_students_own_record() -> None:
+    module = load("lab")
+    stored, secret = module.digits(SECRETS[0]), SECRETS[0]
+    n = len(stored["labels"])
+    first, second = module.cut(secret, n)
+    parts = np.split(np.random.default_rng(0).permutation(n), [first, first + second])
+    perfect = {
+        "split": parts,
+        "validation_logits": np.eye(10)[stored["labels"][parts[1]]],
+        "test_logits": np.eye(10)[stored["labels"][parts[2]]],
+    }
+    checks = [check for check in module.checks(secret) if check.question == "q3"]
+
+    def given(record: dict[str, Any]) -> list[float]:
+        return [float(check.judge(record)) for check in checks]
+
+    assert given(perfect) == [1, 1, 1]
+    # Logits in another order fit no labels; a part twice is no split.
+    assert given({**perfect, "test_logits": perfect["test_logits"][::-1]})[:2] == [1, 1]
+    assert given({**perfect, "test_logits": perfect["test_logits"][::-1]})[2] < 0.2
+    assert given({**perfect, "split": [parts[0], parts[1], parts[1]]}) == [0, 0, 0]
+    assert given({**perfect, "test_logits": np.full((n, 10), np.nan)}) == [1, 1, 0]
+
+
+def test_after_the_repair_is_judged_by_the_temperature_that_is_given() -> None:
+    module, secret = load("lab"), SECRETS[0]
+    checks = [check for check in module.checks(secret) if check.question == "q4"]
+    validation, test = checks[0].arguments[:2], checks[0].arguments[2:]
+    best = float(module.TemperatureScaling().fit(*validation).temperature_)
+    n_bins = module.variant(secret)["n_bins"]
+    for factor, expected in [(1, [1] * 6), (1.015, [1] * 6), (1.3, [0, 1, 1, 0, 1, 0])]:
+        answer = module.numbers(test, best * factor, n_bins)
+        assert [float(check.judge(answer)) for check in checks] == expected
+
+
+# ---- the helper that the students' notebook holds
+
+
+@pytest.fixture(scope="module")
+def helper() -> dict[str, Any]:
+    names: dict[str, Any] = {}
+    exec((ASSIGNMENTS / "helper.py").read_text("utf-8"), names)
+    return names
+
+
+def not_written() -> None:
+    raise NotImplementedError
+
+
+def fails() -> None:
+    raise KeyError("logits")
+
+
+EXAMPLES = [
+    (lambda: 0.5, 0.5, "as expected"),
+    (lambda: 0.4, 0.5, "expected 0.5\n    your function gives 0.4"),
+    (lambda: None, 0.5, "expected 0.5\n    your function gives None"),
+    (lambda: "x", 0.5, "expected 0.5\n    your function gives x"),
+    (lambda: [1, float("nan")], [1, float("nan")], "as expected"),
+    (lambda: [[1], [1, 2]], [1, 2], "expected [1, 2]"),
+    (lambda: {"a": 1}, {"a": 1.0}, "as expected"),
+    (lambda: {"a": 1}, {"b": 1}, "expected {'b': 1}"),
+    (lambda: 1, {"b": 1}, "expected {'b': 1}"),
+    (lambda: None, None, "as expected"),
+    (lambda: 3, None, "expected None"),
+    (not_written, 1, "not written yet"),
+    (fails, 1, "KeyError: 'logits'\n    expected 1"),
+]
+
+
+@pytest.mark.parametrize(("function", "expected", "message"), EXAMPLES)
+def test_an_example_says_what_was_expected(
+    helper: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+    function: Callable[[], Any],
+    expected: Any,
+    message: str,
+) -> None:
+    helper["example"](function, expected=expected)
+    assert message in capsys.readouterr().out

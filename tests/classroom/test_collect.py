@@ -1,0 +1,414 @@
+"""Collecting: the names that Moodle and Canvas give, and files that nobody wants to meet."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import struct
+import unicodedata
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tools.classroom import ClassroomError, collect, exports
+from tools.classroom.__main__ import main
+from tools.classroom.collect import assignment_of, functions_of
+from tools.classroom.give_back import give_back, returned_name
+from tools.classroom.platforms import HandedIn, read_path
+from tools.classroom.results import read_json, write_csv
+from tools.classroom.secret import make_secret
+
+KOREAN = "ece의 사본.ipynb"
+MOODLE = "Jiwoo Kim_1234567_assignsubmission_file_"
+
+
+def moodle(path: str, prefix: str, file: str, is_text: bool = False) -> tuple[str, HandedIn]:
+    person, number = prefix.split("_")[:2]
+    return path, HandedIn("moodle", number, person, None, prefix, file, is_text)
+
+
+def canvas(path: str, prefix: str, file: str, late: bool, order: tuple[int, int]):
+    parts = prefix.replace("_LATE", "").split("_")
+    return path, HandedIn("canvas", parts[1], parts[0], late, prefix, file, False, order)
+
+
+NAMES = [
+    moodle(f"{MOODLE}/ece.ipynb", f"{MOODLE}/", "ece.ipynb"),
+    moodle(f"{MOODLE}/{KOREAN}", f"{MOODLE}/", KOREAN),
+    moodle(f"{MOODLE}/Copy of ece.ipynb", f"{MOODLE}/", "Copy of ece.ipynb"),
+    moodle(f"Export/{MOODLE}/ece (1).ipynb", f"{MOODLE}/", "ece (1).ipynb"),
+    moodle(f"{MOODLE}/inner/a_7_8_b.ipynb", f"{MOODLE}/", "inner/a_7_8_b.ipynb"),
+    moodle(f"{MOODLE[:-1]}/ece.ipynb", f"{MOODLE[:-1]}/", "ece.ipynb"),  # Moodle from 4.1 on
+    moodle(f"{MOODLE}ece.ipynb", MOODLE, "ece.ipynb"),  # without folders
+    moodle(
+        "김지우_42_assignsubmission_file_/x.ipynb", "김지우_42_assignsubmission_file_/", "x.ipynb"
+    ),
+    moodle(
+        "A B_42_assignsubmission_onlinetext_/onlinetext.html",
+        "A B_42_assignsubmission_onlinetext_/",
+        "onlinetext.html",
+        is_text=True,
+    ),
+    canvas("kimjiwoo_11_222_ece.ipynb", "kimjiwoo_11_222_", "ece.ipynb", False, (222, 0)),
+    canvas("kimjiwoo_LATE_11_222_ece.ipynb", "kimjiwoo_LATE_11_222_", "ece.ipynb", True, (222, 0)),
+    canvas("kimjiwoo_11_222_ece-3.ipynb", "kimjiwoo_11_222_", "ece-3.ipynb", False, (222, 3)),
+    canvas("kim_11_222_1_2_x.ipynb", "kim_11_222_", "1_2_x.ipynb", False, (222, 0)),
+    canvas(f"kim_11_222_{KOREAN}", "kim_11_222_", KOREAN, False, (222, 0)),
+    canvas("kim_11_222_text.html", "kim_11_222_", "text.html", False, (222, 0)),
+    (
+        "kim_LATE_11_text.html",
+        HandedIn("canvas", "11", "kim", True, "kim_LATE_11_", "text.html", True),
+    ),
+]
+
+
+@pytest.mark.parametrize(("path", "expected"), NAMES)
+def test_the_names_of_the_platforms(path: str, expected: HandedIn) -> None:
+    assert read_path(path) == expected
+    assert read_path(unicodedata.normalize("NFD", path)) == expected  # as a Mac writes them
+
+
+@pytest.mark.parametrize(
+    "path", ["ece.ipynb", "a/b.ipynb", "report_1_.ipynb", MOODLE, "", "x_1_2_"]
+)
+def test_other_names_are_nobody(path: str) -> None:
+    assert read_path(path) is None
+
+
+def notebook(name: str | None = "measuring", source: str = "def signed_gap(): ...") -> bytes:
+    cell = {"cell_type": "code", "metadata": {}, "source": source, "outputs": []}
+    metadata = {"assignment": name} if name else {}
+    return json.dumps({"cells": [cell], "metadata": metadata, "nbformat": 4}).encode()
+
+
+def zipped(path: Path, members: dict[str, bytes], minute: int = 0) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(zipfile.ZipInfo(name, (2026, 11, 21, 12, minute, 0)), content)
+    return path
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Path:
+    make_secret(tmp_path / "class", "for the tests")
+    return tmp_path / "class"
+
+
+def collected(room: Path, *sources: Path, name: str = "measuring") -> dict[str, str]:
+    """What happened to each file."""
+    return {row.file: row.status for row in collect.collect(room, name, sources)}
+
+
+def facts(room: Path, student: str) -> dict:
+    return read_json(room / "collected/measuring" / student / "facts.json")
+
+
+def stored(room: Path, student: str) -> bytes:
+    return (room / "collected/measuring" / student / "submission.ipynb").read_bytes()
+
+
+@pytest.mark.parametrize("as_folder", [False, True])
+def test_an_export_of_each_platform(tmp_path: Path, room: Path, as_folder: bool) -> None:
+    good = notebook()
+    members = {
+        f"{MOODLE}/{KOREAN}": good,
+        f"__MACOSX/{MOODLE}/._{KOREAN}": b"\0",
+        f"{MOODLE}/.DS_Store": b"\0",
+        "Ada L_7_assignsubmission_file_/report.pdf": b"%PDF-1.7",
+        "Ada L_7_assignsubmission_onlinetext_/onlinetext.html": b"<p>see Colab</p>",
+        "lee_LATE_5_61_ece.ipynb": good,
+        "readme.txt": b"hello",
+    }
+    if as_folder:
+        export = tmp_path / "export"
+        for name, content in members.items():
+            (export / name).parent.mkdir(parents=True, exist_ok=True)
+            (export / name).write_bytes(content)
+    else:
+        export = zipped(tmp_path / "export.zip", members)
+    rows = collected(room, export)
+    assert rows == {
+        f"{MOODLE}/{KOREAN}": "taken.",
+        "lee_LATE_5_61_ece.ipynb": "taken.",
+        "readme.txt": "not taken: it has no name that Moodle or Canvas gives",
+        "Ada L_7_assignsubmission_file_/report.pdf": (
+            "not taken: The file is a PDF, not a notebook (.ipynb)."
+        ),
+        "Ada L_7_assignsubmission_onlinetext_/onlinetext.html": f"not taken: {collect.TYPED}",
+    }
+    assert stored(room, "moodle-1234567") == good
+    assert facts(room, "moodle-1234567")["name"] == "Jiwoo Kim"
+    assert facts(room, "moodle-1234567")["late"] is None
+    assert facts(room, "canvas-5")["late"] is True
+    assert facts(room, "canvas-5")["problem"] is None
+    assert facts(room, "moodle-7")["problem"]
+    assert not (room / "collected/measuring/moodle-7/submission.ipynb").exists()
+    table = (room / "collected/measuring/collected.csv").read_text("utf-8-sig")
+    assert {row["file"] for row in csv.DictReader(table.splitlines())} == set(rows)
+
+
+def test_the_latest_wins_and_it_is_said(tmp_path: Path, room: Path) -> None:
+    first, second, third = (notebook(source=f"def signed_gap(): {n}") for n in range(3))
+    names = ["kim_5_61_ece-1.ipynb", "kim_5_60_ece.ipynb", "kim_5_61_ece.ipynb"]
+    export = zipped(tmp_path / "a.zip", dict(zip(names, [second, third, first], strict=True)))
+    rows = collected(room, export)
+    assert rows[names[0]] == "taken."
+    assert rows[names[1]] == rows[names[2]] == "not taken: a later one was handed in"
+    assert stored(room, "canvas-5") == second
+    # The same export once more, an older one, a later one.
+    assert collected(room, export)[names[0]] == "taken before"
+    older = zipped(tmp_path / "b.zip", {"kim_5_60_ece.ipynb": third})
+    assert "ece-1.ipynb was collected before, and is later" in collected(room, older)[names[1]]
+    assert stored(room, "canvas-5") == second
+    later = zipped(tmp_path / "c.zip", {"kim_LATE_5_62_x.ipynb": third})
+    assert "took the place of ece-1.ipynb" in collected(room, later)["kim_LATE_5_62_x.ipynb"]
+    assert stored(room, "canvas-5") == third
+    assert facts(room, "canvas-5")["late"] is True
+
+
+def test_the_later_file_of_a_moodle_folder_wins_by_its_time(tmp_path: Path, room: Path) -> None:
+    old, new = notebook(source="def signed_gap(): 1"), notebook(source="def signed_gap(): 2")
+    exported = tmp_path / MOODLE
+    exported.mkdir()
+    for name, content, time in [("b.ipynb", old, 1_000_000), ("a.ipynb", new, 2_000_000)]:
+        (exported / name).write_bytes(content)
+        os.utime(exported / name, (time, time))
+    assert collected(room, tmp_path)[f"{MOODLE}/b.ipynb"] == "not taken: a later one was handed in"
+    assert stored(room, "moodle-1234567") == new
+
+
+def test_a_damaged_file_does_not_hide_an_earlier_notebook(tmp_path: Path, room: Path) -> None:
+    members = {
+        "kim_5_61_a.ipynb": notebook(),
+        "kim_5_62_b.ipynb": b'{"cells": [',
+        "kim_5_63_c.pdf": b"%PDF",
+    }
+    rows = collected(room, zipped(tmp_path / "a.zip", members))
+    assert [status.split(":")[0] for status in rows.values()] == [
+        "taken.",
+        "not taken",
+        "not taken",
+    ]
+    # Nor does one that is handed in after the notebook was collected.
+    collected(room, zipped(tmp_path / "b.zip", {"kim_5_64_d.pdf": b"%PDF"}))
+    assert stored(room, "canvas-5") == notebook()
+    assert facts(room, "canvas-5")["problem"] is None
+
+
+def test_a_notebook_after_a_pdf(tmp_path: Path, room: Path) -> None:
+    collected(room, zipped(tmp_path / "a.zip", {"kim_5_61_a.pdf": b"%PDF"}))
+    collected(room, zipped(tmp_path / "b.zip", {"kim_5_62_a.ipynb": notebook()}))
+    assert facts(room, "canvas-5")["problem"] is None
+    assert stored(room, "canvas-5") == notebook()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../evil.ipynb", "/etc/kim_1_2_x.ipynb", "..\\kim_1_2_x.ipynb", "C:\\kim_1_2_x.ipynb"],
+)
+def test_names_that_lead_out(tmp_path: Path, room: Path, name: str) -> None:
+    export = zipped(tmp_path / "a.zip", {name: notebook(), "kim_5_61_a.ipynb": notebook()})
+    rows = collected(room, export)
+    path = name.replace("\\", "/")
+    assert rows[path] == "not taken: it has a name that leads out of its folder"
+    assert rows["kim_5_61_a.ipynb"] == "taken."
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip", "class"]
+
+
+def test_a_link_in_a_folder_is_not_followed(tmp_path: Path, room: Path) -> None:
+    (tmp_path / "export").mkdir()
+    (tmp_path / "export/kim_5_61_a.ipynb").symlink_to("/etc/passwd")
+    rows = collected(room, tmp_path / "export")
+    assert rows == {"kim_5_61_a.ipynb": "not taken: The file is a link, not a file."}
+
+
+def test_damaged_members_stop_nothing(tmp_path: Path, room: Path) -> None:
+    export = zipped(
+        tmp_path / "a.zip", {"kim_5_61_a.ipynb": notebook(), "lee_6_62_a.ipynb": notebook()}
+    )
+    content = bytearray(export.read_bytes())
+    content[70] ^= 0xFF  # inside the first member
+    export.write_bytes(content)
+    rows = collected(room, export)
+    assert rows["kim_5_61_a.ipynb"].startswith("not taken: The file is damaged")
+    assert rows["lee_6_62_a.ipynb"] == "taken."
+
+
+def test_an_encrypted_member_stops_nothing(tmp_path: Path, room: Path) -> None:
+    export = zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": notebook()})
+    content = bytearray(export.read_bytes())
+    for signature, flags in [(b"PK\x03\x04", 6), (b"PK\x01\x02", 8)]:
+        place = content.index(signature) + flags
+        content[place : place + 2] = struct.pack("<H", 1)
+    export.write_bytes(content)
+    assert "cannot be unpacked" in collected(room, export)["kim_5_61_a.ipynb"]
+
+
+def test_a_bomb_is_not_unpacked(
+    tmp_path: Path, room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exports, "MAX_BYTES", 100_000)
+    bomb = zipped(
+        tmp_path / "a.zip", {"kim_5_61_a.ipynb": bytes(50_000_000), "b_6_62_a.ipynb": notebook()}
+    )
+    rows = collected(room, bomb)
+    assert "is larger than" in rows["kim_5_61_a.ipynb"]
+    assert rows["b_6_62_a.ipynb"] == "taken."
+    monkeypatch.setattr(exports, "MAX_TOTAL", 1000)
+    with pytest.raises(ClassroomError, match="unpacks to more"):
+        collected(room, zipped(tmp_path / "b.zip", {f"k_{n}_1_a": bytes(400) for n in range(4)}))
+    monkeypatch.setattr(exports, "MAX_FILES", 3)
+    with pytest.raises(ClassroomError, match="more than 3 files"):
+        collected(room, tmp_path / "b.zip")
+
+
+def test_a_zip_that_does_not_say_how_it_writes_korean(tmp_path: Path, room: Path) -> None:
+    name = f"김지우_42_assignsubmission_file_/{KOREAN}"
+    for encoding in ("utf-8", "cp949"):
+        export = zipped(tmp_path / "a.zip", {"x" * len(name.encode(encoding)): notebook()})
+        content = export.read_bytes().replace(
+            b"x" * len(name.encode(encoding)), name.encode(encoding)
+        )
+        export.write_bytes(content)
+        assert list(collected(room, export)) == [name]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (notebook("repairing"), "This is the notebook of 'repairing', not of 'measuring'."),
+        (notebook(None, "def fit_temperatures(): ..."), "This is the notebook of 'repairing'"),
+        (b"PK\x03\x04 and so on", "a zip file, not a notebook"),
+        (b"[" * 100_000, "not a notebook"),
+        (b'{"cells": 3}', "not a notebook"),
+        (b"", "not a notebook"),
+        (b"\xff\xfe", "not a notebook"),
+    ],
+)
+def test_what_is_no_notebook_of_it(
+    tmp_path: Path, room: Path, content: bytes, message: str
+) -> None:
+    rows = collected(room, zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": content}))
+    assert message in rows["kim_5_61_a.ipynb"]
+    assert message in facts(room, "canvas-5")["problem"]
+
+
+def test_a_notebook_without_metadata_or_function_is_taken(tmp_path: Path, room: Path) -> None:
+    """It was handed in for this assignment: it is graded, with whatever is in it."""
+    for content in (notebook(None), notebook(None, "print('nothing')"), notebook("unheard of")):
+        rows = collected(room, zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": content}))
+        assert rows["kim_5_61_a.ipynb"].startswith("taken")
+
+
+def test_a_notebook_of_another_class_is_noted(tmp_path: Path, room: Path) -> None:
+    content = json.loads(notebook())
+    content["metadata"]["release"] = "0123456789ab"
+    export = zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": json.dumps(content).encode()})
+    assert "released to another class" in collected(room, export)["kim_5_61_a.ipynb"]
+    assert facts(room, "canvas-5")["notes"] == ["The notebook was released to another class."]
+
+
+def test_each_assignment_is_known_by_its_functions() -> None:
+    for name in ("measuring", "diagnosing", "repairing", "lab"):
+        assert functions_of(name)
+        assert assignment_of({}, [f"def {one}(): ..." for one in functions_of(name)]) == name
+    assert assignment_of({}, ["x = 1"]) is None
+    assert assignment_of({"assignment": "nothing"}, ["def nll(): ...", "def split(): ..."]) is None
+
+
+@pytest.mark.parametrize("content", [None, b"no zip", b"PK\x05\x06" + bytes(17)])
+def test_exports_that_cannot_be_read(tmp_path: Path, room: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "a.zip").write_bytes(content)
+    with pytest.raises(ClassroomError, match=r"a\.zip"):
+        collected(room, tmp_path / "a.zip")
+
+
+def test_no_class_no_assignment(tmp_path: Path, room: Path) -> None:
+    with pytest.raises(ClassroomError, match="there are"):
+        collected(room, tmp_path, name="nothing")
+    with pytest.raises(ClassroomError, match="release an assignment"):
+        collected(tmp_path / "elsewhere", tmp_path)
+
+
+def test_what_goes_back(tmp_path: Path, room: Path) -> None:
+    names = [
+        f"{MOODLE}/{KOREAN}",
+        "Ada L_7_assignsubmission_file_a.ipynb",
+        "lee_LATE_5_61_b-1.ipynb",
+    ]
+    collected(room, zipped(tmp_path / "a.zip", dict.fromkeys(names, notebook())))
+    rows = [
+        ("moodle-1234567", "7.5", "graded"),
+        ("moodle-7", "", "not graded"),
+        ("canvas-5", "10", "graded"),
+    ]
+    head = ["student", "name", "assignment", "points", "of", "status", "late"]
+    lines = [[s, "", "measuring", points, "10", status, ""] for s, points, status in rows]
+    with pytest.raises(ClassroomError, match="run scores"):
+        give_back(room, "measuring")
+    write_csv(room / "scores.csv", [head, *lines, ["canvas-5", "", "lab", "1", "20", "graded", ""]])
+    with pytest.raises(ClassroomError, match="run feedback"):
+        give_back(room, "measuring")
+    for student, _, _ in rows:
+        page = room / "feedback/measuring" / f"{student}.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(student)
+    files = {file.name: file for file in give_back(room, "measuring")}
+    with zipfile.ZipFile(files["measuring-moodle.zip"]) as archive:
+        assert {name: archive.read(name).decode() for name in archive.namelist()} == {
+            f"{MOODLE}/ece의 사본-feedback.html": "moodle-1234567",
+            "Ada L_7_assignsubmission_file_a-feedback.html": "moodle-7",
+        }
+        # The platform finds the student in its own name again.
+        assert {read_path(name).number for name in archive.namelist()} == {"1234567", "7"}
+    with zipfile.ZipFile(files["measuring-canvas.zip"]) as archive:
+        assert archive.namelist() == ["lee_LATE_5_61_b-1-feedback.html"]
+    moodle_rows = list(
+        csv.DictReader(files["measuring-moodle.csv"].read_text("utf-8-sig").splitlines())
+    )
+    assert [(row["Identifier"], row["Grade"]) for row in moodle_rows] == [
+        ("Participant 1234567", "7.5"),
+        ("Participant 7", ""),
+    ]
+    canvas_rows = list(
+        csv.reader(files["measuring-canvas.csv"].read_text("utf-8-sig").splitlines())
+    )
+    assert canvas_rows == [
+        ["Student", "ID", "SIS Login ID", "Section", "Measure by group"],
+        ["Points Possible", "", "", "", "10"],
+        ["lee", "5", "", "", "10"],
+    ]
+
+
+def test_feedback_keeps_the_platforms_own_name() -> None:
+    assert (
+        returned_name({"prefix": "kim_11_22_", "file": "x.y.ipynb"})
+        == "kim_11_22_x.y-feedback.html"
+    )
+
+
+def test_names_that_are_no_text(tmp_path: Path, room: Path) -> None:
+    """A name that is no UTF-8, an endless number, a name that steers the terminal."""
+    folder = tmp_path / "export"
+    folder.mkdir()
+    korean = f"kim_5_61_{KOREAN}"
+    names = [korean.encode("cp949"), b"lee_6_62_\xff\xfe.ipynb"]
+    for name in names:
+        (Path(os.fsdecode(bytes(folder) + b"/" + name))).write_bytes(notebook())
+    assert list(collected(room, folder)) == [korean, "lee_6_62_\ufffd\ufffd.ipynb"]
+    endless = f"park_7_63_x-{'9' * 6000}.ipynb"
+    evil = "choi_8_64_\x1b[2J.ipynb"
+    export = zipped(tmp_path / "a.zip", dict.fromkeys([endless, evil], notebook()))
+    assert set(collected(room, export).values()) == {"taken."}
+    assert facts(room, "canvas-7")["order"][:2] == [63, 0]
+
+
+def test_the_terminal_is_not_steered(
+    tmp_path: Path, room: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    export = zipped(tmp_path / "a.zip", {"choi_8_64_\x1b[2J.ipynb": notebook()})
+    assert main(["collect", "measuring", str(export), "--class", str(room)]) == 0
+    assert "canvas-8 choi_8_64_?[2J.ipynb: taken." in capsys.readouterr().out

@@ -1,0 +1,225 @@
+"""The teacher's guide: its class of three is real, and its tables say what the course has.
+
+And the whole way of each assignment: released, collected from both platforms, graded, fed back,
+scored and given back by the commands.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pytest
+from tiny_class import need_sandbox
+
+from tools.book import Book
+from tools.classroom.__main__ import main
+from tools.classroom.goals import assignment_names, read_goals
+
+REPOSITORY = Path(__file__).parents[2]
+GUIDE = (REPOSITORY / "book/teach.md").read_text("utf-8")
+CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
+COMMAND = re.compile(r"^\$ python -m tools\.classroom (?P<words>.+)\n(?P<said>(?:[^$].*\n)*)", re.M)
+SECONDS = re.compile(r"\d+\.\d+ s\b")
+
+
+def commands() -> list[tuple[str, str]]:
+    """Every command of the guide, and what it says there."""
+    blocks = "".join(CONSOLE.findall(GUIDE))
+    return [(found["words"], found["said"]) for found in COMMAND.finditer(blocks)]
+
+
+def solved(path: Path, **changed: str) -> bytes:
+    """The teacher's reference, with other code in some questions."""
+    notebook = json.loads(path.read_text("utf-8"))
+    for cell in notebook["cells"]:
+        if cell["metadata"].get("question") in changed:
+            cell["source"] = changed[cell["metadata"]["question"]]
+    return json.dumps(notebook).encode()
+
+
+def hand_in(path: Path, files: dict[str, bytes]) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+
+
+def test_the_class_of_three(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_sandbox()
+    monkeypatch.chdir(tmp_path)
+    steps = commands()
+    assert [words.split()[0] for words, _ in steps] == [
+        *("release", "collect", "grade", "feedback", "scores", "return", "regrade")
+    ]
+    reference = Path("autumn/teacher/measuring/reference.ipynb")
+    zero = "def classwise_error(probs, labels, weights):\n    return 1 / 0\n"
+    for words, expected in steps:
+        if words.startswith("collect"):
+            folder = "assignsubmission_file_"
+            hand_in(
+                Path("moodle.zip"),
+                {
+                    f"Jiwoo Kim_101_{folder}/ece의 사본.ipynb": solved(reference),
+                    f"Ada L_102_{folder}/Copy of measuring.ipynb": solved(reference, q3=zero),
+                    f"Bo N_103_{folder}/report.pdf": b"%PDF-1.7",
+                },
+            )
+        assert main(words.split()) == 0, words
+        captured = capsys.readouterr()
+        said = captured.out + captured.err
+        assert SECONDS.sub("s", said) == SECONDS.sub("s", expected)
+
+
+@pytest.mark.parametrize("name", assignment_names())
+def test_the_whole_way(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A full answer and an empty one, from either platform."""
+    need_sandbox()
+    monkeypatch.chdir(tmp_path)
+    goals = read_goals(name)
+    to_read = [q for q in goals.questions.values() if q.kind == "read"]
+    checked = goals.points - sum(question.points for question in to_read)
+
+    def run(*words: str) -> None:
+        assert main(list(words)) == 0, capsys.readouterr()
+
+    run("release", name)
+    full = solved(Path(f"classroom/teacher/{name}/reference.ipynb"))
+    stub = Path(f"classroom/released/{name}/{name}.ipynb").read_bytes()
+    hand_in(
+        Path("moodle.zip"),
+        {
+            "김지우_101_assignsubmission_file_/a.ipynb": full,
+            "Bo N_103_assignsubmission_file_/report.pdf": b"%PDF-1.7",
+        },
+    )
+    hand_in(Path("canvas.zip"), {"kim_LATE_5_61_a-1.ipynb": full, "lee_6_62_a.ipynb": stub})
+    run("collect", name, "moodle.zip", "canvas.zip")
+    run("grade", name)
+    run("feedback", name)
+    run("scores")
+    if to_read:
+        with Path("classroom/scores.csv").open(encoding="utf-8-sig") as file:
+            waiting = {
+                row["student"]: (row["points"], row["status"]) for row in csv.DictReader(file)
+            }
+        assert waiting["canvas-5"] == ("", "waiting for hand grades")
+        # The teacher gives each answer all its points but one.
+        hand = Path(f"classroom/hand/{name}.csv")
+        with hand.open(encoding="utf-8-sig") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == 3 * len(to_read)
+        for row in rows:
+            row["points"] = f"{goals.questions[row['question']].points - 1:g}"
+            row["comment"] = "<b>Which bin?</b>"
+        with hand.open("w", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, ["student", "question", "points", "comment"])
+            writer.writeheader()
+            writer.writerows(rows)
+        run("feedback", name)
+        run("scores")
+    run("return", name)
+
+    given = sum(question.points - 1 for question in to_read)
+    with zipfile.ZipFile(f"classroom/return/{name}-moodle.zip") as archive:
+        page = archive.read("김지우_101_assignsubmission_file_/a-feedback.html").decode()
+    assert "김지우" in page
+    assert ("&lt;b&gt;Which bin?&lt;/b&gt;" in page) == bool(to_read)
+    with zipfile.ZipFile(f"classroom/return/{name}-canvas.zip") as archive:
+        assert set(archive.namelist()) == {
+            *("kim_LATE_5_61_a-1-feedback.html", "lee_6_62_a-feedback.html")
+        }
+    with Path(f"classroom/return/{name}-moodle.csv").open(encoding="utf-8-sig") as file:
+        moodle = {row["Identifier"]: row["Grade"] for row in csv.DictReader(file)}
+    assert moodle == {"Participant 101": f"{checked + given:g}", "Participant 103": ""}
+    with Path(f"classroom/return/{name}-canvas.csv").open(encoding="utf-8-sig") as file:
+        canvas = {row["ID"]: row[goals.title] for row in csv.DictReader(file)}
+    assert canvas == {"": f"{goals.points:g}", "5": f"{checked + given:g}", "6": f"{given:g}"}
+
+
+def test_errors_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for words in (
+        ["collect", "lab", "moodle.zip"],
+        ["grade", "lab"],
+        ["return", "lab"],
+        ["release", "lab", "--key", "short"],
+    ):
+        assert main(words) == 1
+        captured = capsys.readouterr()
+        assert captured.out == ""
+        assert len(captured.err.splitlines()) == 1
+    with pytest.raises(SystemExit):
+        main(["release", "nothing"])
+    assert "measuring" in capsys.readouterr().err
+
+
+def made(script: str, target: Path) -> str:
+    """What a script of the book writes."""
+    environment = {"PYTHONPATH": str(REPOSITORY), "PATH": "/usr/bin:/bin"}
+    command = [sys.executable, script, str(target)]
+    subprocess.run(command, cwd=REPOSITORY, check=True, env=environment)
+    return target.read_text("utf-8")
+
+
+def test_the_tables_hold_all_chapters_and_all_questions(tmp_path: Path) -> None:
+    weeks = made("book/tables/syllabus.py", tmp_path / "a/syllabus.md")
+    book = Book(REPOSITORY)
+    for page, number in book.pages.items():
+        assert (f"| {number} | {{doc}}`/{page}` |" in weeks) == (number is not None)
+        if number:
+            row = next(line for line in weeks.splitlines() if f"`/{page}`" in line)
+            assert f"| {book.source(page).count('{exercise}')} |" in row
+    goals = made("book/tables/goals.py", tmp_path / "b/goals.md")
+    for name in assignment_names():
+        found = read_goals(name)
+        assert weeks.count(f"(`{name}`, {found.minutes} minutes)") == 1
+        for question in found.questions.values():
+            assert f"| {question.name} | {question.goal} | {question.points:g} |" in goals
+            assert not question.hint or question.hint not in goals
+
+
+def test_the_pipeline_knows_what_the_tables_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tools.parts import parts, reads
+
+    monkeypatch.chdir(REPOSITORY)
+    scripts = {script.as_posix(): script for script in parts()}
+    goals = {f"assignments/{name}/goals.toml" for name in assignment_names()}
+    assert {path.as_posix() for path in reads(scripts["book/tables/goals.py"])} == goals
+    found = {path.as_posix() for path in reads(scripts["book/tables/syllabus.py"])}
+    assert found > goals | {"_toc.yml", "notebooks/ece-and-mce.md"}
+    assert reads(scripts["benchmarks/tables.py"]) == []
+
+
+def test_figures_for_slides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tools import figures
+
+    svg = "<svg xmlns='http://www.w3.org/2000/svg'/>"
+    output = nbformat.v4.new_output("display_data", {"image/svg+xml": svg, "text/plain": "x"})
+    drawn = nbformat.v4.new_code_cell("plt.show()", outputs=[output])
+    caption = {"name": "fig-ten-answers", "caption": "Ten answers in {numref}`ece-and-mce`."}
+    drawn.metadata["mystnb"] = {"figure": caption, "image": {"alt": "Bars."}}
+    plain = nbformat.v4.new_code_cell("plt.show()", outputs=[output])
+    book = Book(REPOSITORY)
+    monkeypatch.setattr(Book, "chapters", ["notebooks/ece-and-mce"])
+    (tmp_path / "notebooks").mkdir()
+    path = tmp_path / "notebooks/ece-and-mce.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[plain, drawn]), path)
+    [(label, entry, drawing)] = figures.figures(book, tmp_path)
+    assert (label, drawing) == ("fig-ten-answers", svg)
+    assert book.labels["fig-ten-answers"].name in entry
+    assert "Text: Bars." in entry
+    path.unlink()
+    with pytest.raises(SystemExit, match="make book"):
+        list(figures.figures(book, tmp_path))

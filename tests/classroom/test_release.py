@@ -1,0 +1,294 @@
+"""Releasing: nothing hidden gets out, and students get what they need."""
+
+from __future__ import annotations
+
+import ast
+import html
+import re
+import stat
+import tomllib
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from setuptools import find_packages
+
+from tools.book import Book
+from tools.classroom import ClassroomError
+from tools.classroom.goals import ASSIGNMENTS, assignment_names, load, read_goals
+from tools.classroom.release import (
+    LONG,
+    SOLUTION,
+    all_text,
+    fingerprint,
+    hidden_lines,
+    leaked,
+    notebooks,
+    release,
+    rendered,
+    source_of,
+    with_values,
+    without_solution,
+)
+from tools.classroom.secret import generator, make_secret, read_secret
+from tools.style import sources, style
+
+REPOSITORY = Path(__file__).parents[2]
+NAMES = ["measuring", "diagnosing", "repairing", "lab"]
+SECRET = b"for the tests"
+# What readers get: the book, as it is written and as it is built, and the package.
+PUBLISHED = [
+    *REPOSITORY.glob("book/**/*.md"),
+    *REPOSITORY.glob("notebooks/**/*.md"),
+    *REPOSITORY.glob("notebooks/**/*.ipynb"),
+    *REPOSITORY.glob("build/html/**/*.html"),
+    *REPOSITORY.glob("calib_utils/**/*.py"),
+]
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A class that all assignments were released to."""
+    folder = tmp_path_factory.mktemp("release") / "class"
+    for name in NAMES:
+        release(name, folder, key="for the tests")
+    return folder
+
+
+def test_there_are_four() -> None:
+    assert assignment_names() == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_hidden_line_is_released(room: Path, name: str) -> None:
+    """Line by line: of solutions, checks, hints, rubrics and samples, in any file."""
+    hidden = hidden_lines(name)
+    assert len(hidden) > 80
+    notebook = nbformat.read(str(room / f"released/{name}/{name}.ipynb"), as_version=4)
+    assert leaked(hidden, all_text(notebook)) == []
+    for path in (room / "released" / name).iterdir():
+        content = path.read_bytes()
+        assert not [line for line in hidden if len(line) >= LONG and line.encode() in content]
+        assert b"SOLUTION" not in content
+        assert b"for the tests" not in content  # the secret
+    # The proof can fail: the teacher's notebook holds every line of every solution.
+    reference = all_text(notebooks(name, SECRET)[1])
+    solved = "\n".join(found["lines"] for found in SOLUTION.finditer(source_of(name)))
+    lines = {line.strip() for line in solved.splitlines()} & hidden
+    assert len(lines) > 15
+    assert set(leaked(hidden, reference)) >= lines
+
+
+def text_of(path: Path) -> str:
+    """What a file says; of a page and of a notebook, with its code as plain lines."""
+    text = path.read_text("utf-8")
+    if path.suffix == ".html":
+        return html.unescape(re.sub(r"<[^>]*>", "", text))
+    return all_text(nbformat.reads(text, as_version=4)) if path.suffix == ".ipynb" else text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_hidden_line_is_published(name: str) -> None:
+    """A line that says something (20 signs or more) is in no page and in no file of the package.
+
+    Where one is by chance: give a name in the solution or in the checks another word.
+    """
+    hidden = {line for line in hidden_lines(name) if len(line) >= LONG}
+    assert len(PUBLISHED) > 30
+    found = {path: leaked(hidden, text_of(path)) for path in PUBLISHED}
+    assert {path.name: lines for path, lines in found.items() if lines} == {}
+
+
+def test_the_wheel_holds_no_assignment() -> None:
+    settings = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
+    setuptools = settings["tool"]["setuptools"]
+    packages = find_packages(str(REPOSITORY), include=setuptools["packages"]["find"]["include"])
+    assert packages
+    assert {package.partition(".")[0] for package in packages} == {"calib_utils"}
+    assert set(setuptools["package-data"]) == {"calib_utils"}
+    assert not list((REPOSITORY / "calib_utils").rglob("*assignment*"))
+
+
+def test_the_book_holds_no_assignment() -> None:
+    assert "assignments/" not in (REPOSITORY / "_toc.yml").read_text("utf-8")
+
+
+def test_a_solution_that_would_leak_stops_the_release(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tools.classroom import release as module
+
+    monkeypatch.setattr(module, "without_solution", lambda source: source)
+    monkeypatch.setattr(module, "hidden_lines", lambda name: {"heaviness = weights.sum()"})
+    with pytest.raises(ClassroomError, match="students would get this hidden line: heaviness"):
+        release("measuring", tmp_path, key="for the tests")
+    assert not (tmp_path / "released").exists()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_students_notebook(room: Path, name: str) -> None:
+    goals = read_goals(name)
+    notebook = nbformat.read(str(room / f"released/{name}/{name}.ipynb"), as_version=4)
+    nbformat.validate(notebook)
+    assert notebook.metadata["assignment"] == name
+    assert notebook.metadata["release"] == fingerprint(SECRET, name)
+    assert not any(cell.get("outputs") for cell in notebook.cells)
+    answers = {c.metadata["question"]: c for c in notebook.cells if "question" in c.metadata}
+    assert list(answers) == list(goals.questions)
+    for question, cell in answers.items():
+        read = goals.questions[question].kind == "read"
+        assert cell.cell_type == ("markdown" if read else "code")
+        mark = cell.metadata["nbgrader"]
+        assert mark["schema_version"] == 3
+        assert mark["grade_id"] == f"{name}-{question}"
+        assert (mark["solution"], mark["grade"], mark["locked"]) == (True, read, False)
+        assert mark.get("points") == (goals.questions[question].points if read else None)
+        if not read:
+            ast.parse(cell.source)
+            assert "raise NotImplementedError" in cell.source or "return {" in cell.source
+    text = all_text(notebook)
+    assert "{{" not in text
+    assert f"There are {goals.points:g} points" in " ".join(text.split())
+    for question in goals.questions.values():
+        assert f"({question.points:g} points)" in text
+
+
+def test_pictures_are_marked_and_nothing_else_draws(room: Path) -> None:
+    for name in NAMES:
+        notebook = nbformat.read(str(room / f"released/{name}/{name}.ipynb"), as_version=4)
+        for cell in notebook.cells:
+            if cell.cell_type == "code":
+                assert ("plt." in cell.source) == ("picture" in cell.metadata.get("tags", []))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_code_of_the_sources_is_in_style(name: str) -> None:
+    book = Book(REPOSITORY)
+    [page] = sources(book, [name])
+    assert page == f"assignments/{name}/{name}"
+    assert style(book, page, fix=False) == []
+
+
+def test_all_sources_are_checked_for_style() -> None:
+    book = Book(REPOSITORY)
+    assert sources(book, []) == [
+        *book.chapters,
+        *(f"assignments/{name}/{name}" for name in sorted(NAMES)),
+    ]
+    assert sources(book, ["ece-and-mce"]) == ["notebooks/ece-and-mce"]
+
+
+def test_code_fits_the_page() -> None:
+    for name in NAMES:
+        for notebook in notebooks(name, SECRET):
+            for cell in notebook.cells:
+                if cell.cell_type == "code":
+                    assert max(map(len, cell.source.splitlines())) <= 70, cell.source
+
+
+def test_the_same_secret_releases_the_same(room: Path, tmp_path: Path) -> None:
+    for name in ("measuring", "diagnosing", "repairing"):
+        for path in release(name, tmp_path, key="for the tests"):
+            assert path.read_bytes() == (room / "released" / name / path.name).read_bytes()
+
+
+def test_another_secret_releases_another(room: Path, tmp_path: Path) -> None:
+    for name in ("diagnosing", "repairing"):
+        notebook, data = release(name, tmp_path)
+        assert data.read_bytes() != (room / "released" / name / data.name).read_bytes()
+        assert notebook.read_bytes() != (room / "released" / name / notebook.name).read_bytes()
+
+
+def test_variants_differ_and_reach_the_text() -> None:
+    texts = set()
+    for number in range(12):
+        secret = str(number).encode()
+        variant = load("measuring").variant(secret)
+        text = all_text(notebooks("measuring", secret)[0])
+        assert f"n_bins = {variant['n_bins']}\n" in text
+        assert f"**at least {variant['min_size']} rows**" in text
+        assert ("overconfident." in text) == (variant["sign"] == 1)
+        texts.add(text)
+    assert len(texts) == 12
+
+
+def test_labels_of_the_new_photographs_stay(room: Path) -> None:
+    with np.load(room / "released/repairing/cameras.npz") as data:
+        assert set(data.files) == {
+            *("fit_logits", "fit_labels", "fit_groups", "new_logits", "new_groups", "facts")
+        }
+        assert str(data["facts"]) == '{"assignment": "repairing"}'
+
+
+def test_the_marked_sample_report(room: Path) -> None:
+    text = (room / "teacher/lab/sample.md").read_text("utf-8")
+    assert "{{" not in text
+    goals = read_goals("lab")
+    marks = [line for line in text.splitlines() if line.startswith("*") and " of " in line]
+    assert [line.split(" of ")[1][0] for line in marks[:-1]] == [
+        f"{points:g}" for points, _ in goals.questions["q5"].rubric
+    ]
+    half = {"½": 0.5, "1½": 1.5, "5½": 5.5}
+    earned = [line.strip("*").split(" of ")[0] for line in marks]
+    values = [half.get(mark) or float(mark) for mark in earned]
+    assert sum(values[:-1]) == values[-1]
+
+
+def test_the_secret_is_the_owners_alone(tmp_path: Path) -> None:
+    secret = make_secret(tmp_path / "class")
+    assert len(secret) == 64
+    assert stat.S_IMODE((tmp_path / "class/secret").stat().st_mode) == 0o600
+    assert make_secret(tmp_path / "class") == read_secret(tmp_path / "class") == secret
+    assert make_secret(tmp_path / "other") != secret
+    with pytest.raises(ClassroomError, match="another secret"):
+        make_secret(tmp_path / "class", key="another one")
+    with pytest.raises(ClassroomError, match="can be guessed"):
+        make_secret(tmp_path / "third", key="short")
+    with pytest.raises(ClassroomError, match="has no secret"):
+        read_secret(tmp_path / "third")
+
+
+def test_the_stream_depends_on_all_its_words() -> None:
+    draws = [
+        generator(*words).random()
+        for words in [(b"a", "b"), (b"a", "b"), (b"a", "c"), (b"b", "b"), (b"a", "b", ""), (b"a",)]
+    ]
+    assert draws[0] == draws[1]
+    assert len(set(draws)) == 5
+
+
+def test_stubs() -> None:
+    cell = "def f():\n    '''Doc.'''\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION"
+    assert without_solution(cell) == "def f():\n    '''Doc.'''\n    raise NotImplementedError"
+    own = "    ### BEGIN SOLUTION\n    # STUB: return None\n    x\n    ### END SOLUTION\nafter"
+    assert without_solution(own) == "    return None\nafter"
+
+
+def test_values_of_a_text_and_of_a_cell() -> None:
+    assert rendered("{{ a }} of {{ b }}", {"a": "1", "b": "{{ a }}"}) == "1 of {{ a }}"
+    with pytest.raises(ClassroomError, match="no value c"):
+        rendered("{{ c }}", {"a": "1"})
+    assert with_values('a = 1\nb = "x"', {"a": 2, "b": "y", "c": 3}) == 'a = 2\nb = "y"'
+    with pytest.raises(ClassroomError, match="gives no b"):
+        with_values("a = 1\nb = 2", {"a": 1})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_goals_are_whole(name: str) -> None:
+    goals = read_goals(name)
+    for chapter in goals.chapters:
+        assert (REPOSITORY / f"notebooks/{chapter}.md").exists()
+    for question in goals.questions.values():
+        assert question.points > 0
+        assert question.goal.endswith(".")
+        assert question.hint.endswith(".")
+        assert bool(question.rubric) == (question.kind == "read")
+    assert (ASSIGNMENTS / name / f"{name}.md").exists()
+
+
+def test_unknown_assignments_are_named() -> None:
+    with pytest.raises(ClassroomError, match="no assignment 'nothing'; there are diagnosing"):
+        read_goals("nothing")
+    with pytest.raises(ClassroomError, match="no assignment"):
+        load("../measuring/x")

@@ -1,0 +1,245 @@
+"""The sandbox by itself: what is in it, when it refuses, and what ends it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tiny_class import need_sandbox
+
+from tools.classroom import bubblewrap
+from tools.classroom.bubblewrap import Limits, NotGraded, command, environment, packages
+from tools.classroom.group import Group, places
+from tools.classroom.sandbox import Ended, Sandbox, check_sandbox
+
+LIMITS = Limits(step_seconds=2, wall_seconds=60)
+
+
+@pytest.fixture
+def sandbox() -> Iterator[Sandbox]:
+    need_sandbox()
+    with Sandbox(limits=LIMITS) as found:
+        yield found
+
+
+def run(sandbox: Sandbox, source: str) -> dict[str, Any]:
+    return sandbox.ask({"cell": 1, "source": source})
+
+
+def call(sandbox: Sandbox, expression: str) -> Any:
+    run(sandbox, f"def value():\n    import os\n    return {expression}")
+    return sandbox.ask({"function": "value", "arguments": []}).get("value")
+
+
+def test_cells_share_names_and_functions_answer(sandbox: Sandbox) -> None:
+    assert run(sandbox, "a = 2")["done"]
+    assert run(sandbox, "def f(x):\n    return a * x")["done"]
+    assert sandbox.ask({"function": "f", "arguments": [21]})["value"] == 42
+    assert sandbox.ask({"function": "a", "arguments": []})["value"] == 2
+    assert sandbox.ask({"function": "g", "arguments": []})["missing"]
+
+
+def test_what_is_there(sandbox: Sandbox) -> None:
+    assert call(sandbox, "sorted(os.listdir('.'))") == []
+    assert call(sandbox, "sorted(os.listdir('/grader'))") == ["inside.py"]
+    assert set(call(sandbox, "sorted(os.environ)")) <= {*environment(), "PWD", "LC_CTYPE"}
+    assert not {"work", "var", "run", "sys", "boot", "mnt"} & set(call(sandbox, "os.listdir('/')"))
+    assert call(sandbox, "os.getuid()") != 0
+    assert call(sandbox, "__import__('numpy').__version__") == np.__version__
+    # Bubblewrap and the process itself: nothing else of this machine.
+    assert len([pid for pid in call(sandbox, "os.listdir('/proc')") if pid.isdecimal()]) <= 3
+
+
+@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm", "/home/student"])
+def test_a_folder_in_memory_is_small(sandbox: Sandbox, folder: str) -> None:
+    size = f"(lambda s: s.f_blocks * s.f_frsize)(os.statvfs({folder!r}))"
+    assert 0 < call(sandbox, size) <= LIMITS.disk
+    assert run(sandbox, f"open('{folder}/x', 'w').write('x')")["done"]
+
+
+@pytest.mark.parametrize(
+    "folder", ["/", "/dev", "/grader", "/packages", "/usr/lib", "/home", "/etc"]
+)
+def test_all_else_is_read_only(sandbox: Sandbox, folder: str) -> None:
+    assert "OSError" in run(sandbox, f"open('{folder}/x', 'w')")["raised"]["types"]
+
+
+def test_what_is_written_is_gone_in_the_next(sandbox: Sandbox) -> None:
+    run(sandbox, "open('/tmp/x', 'w').write('x'); open('x', 'w').write('x')")
+    with Sandbox(limits=LIMITS) as other:
+        assert call(other, "[os.path.exists(p) for p in ('/tmp/x', 'x')]") == [False, False]
+
+
+def test_packages_are_those_that_the_course_needs_and_not_the_course_itself() -> None:
+    found = set(packages())
+    assert {"numpy", "scipy", "matplotlib", "sklearn"} <= found
+    assert not {"calib_utils", "torch", "pytest", "jupytext", "tools"} & found
+
+
+def test_an_assignment_may_allow_the_course() -> None:
+    need_sandbox()
+    assert packages(("calib_utils",))["calib_utils"].name == "calib_utils"
+    with Sandbox(allow=("calib_utils",), limits=replace(LIMITS, step_seconds=20)) as sandbox:
+        ece = "__import__('calib_utils.metrics').metrics.expected_calibration_error"
+        assert call(sandbox, f"callable({ece})") is True
+
+
+def test_a_package_that_is_missing_is_named() -> None:
+    with pytest.raises(NotGraded, match="no-such-package"):
+        packages(("no-such-package",))
+
+
+def test_files_lie_beside_the_notebook_but_no_notebook_does(tmp_path: Path) -> None:
+    need_sandbox()
+    (tmp_path / "data.csv").write_text("1,2")
+    (tmp_path / "reference.ipynb").write_text("{}")
+    with Sandbox(tmp_path, limits=LIMITS) as sandbox:
+        assert call(sandbox, "os.listdir('.')") == ["data.csv"]
+        assert call(sandbox, "open('data.csv').read()") == "1,2"
+
+
+def test_processor_time_ends_a_step(sandbox: Sandbox) -> None:
+    with pytest.raises(Ended, match="time"):
+        run(sandbox, "while True:\n    pass")
+
+
+def test_each_step_has_its_own_time(sandbox: Sandbox) -> None:
+    for _ in range(4):
+        burn = "import time\nend = time.process_time() + 1\nwhile time.process_time() < end: pass"
+        assert run(sandbox, burn)["done"]
+
+
+def test_waiting_for_nothing_is_not_graded() -> None:
+    need_sandbox()
+    limits = replace(LIMITS, wall_seconds=8)
+    with Sandbox(limits=limits) as sandbox, pytest.raises(NotGraded, match="more than 8 s"):
+        run(sandbox, "import time\ntime.sleep(600)")
+
+
+def test_being_killed_is_not_graded(sandbox: Sandbox) -> None:
+    with pytest.raises(NotGraded, match="killed from outside"):
+        run(sandbox, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
+
+
+def test_bubblewrap_being_ended_is_not_graded(sandbox: Sandbox) -> None:
+    sandbox.process.terminate()
+    with pytest.raises(NotGraded, match="killed from outside"):
+        run(sandbox, "1")
+
+
+# Three children and their parent, none of which has too much by itself.
+TOGETHER = """
+import os, time
+ready, tell = os.pipe()
+for _ in range(3):
+    if os.fork() == 0:
+        hoard = b"x" * (3 * 10**8)
+        os.write(tell, b"1")
+        time.sleep(600)
+for _ in range(3):
+    os.read(ready, 1)
+hoard = b"x" * (9 * 10**8)
+"""
+
+
+def test_the_memory_of_all_together_ends(sandbox: Sandbox) -> None:
+    if not places():
+        pytest.skip("NOT TESTED: no control group can be written here")
+    with pytest.raises(Ended, match="memory"):
+        run(sandbox, TOGETHER)
+
+
+def test_a_group_counts_nothing_of_others() -> None:
+    group = Group(10**9, 16)
+    try:
+        assert not group.out_of_memory()
+        line = group.join([sys.executable, "-c", "pass"])
+        assert subprocess.run(line, check=True).returncode == 0
+    finally:
+        group.close()
+    assert not [folder for folder in group.folders if folder.exists()]
+
+
+# A key as a teacher's session may hold it, and a student's look for it: 248 and 250 are add_key and
+# keyctl, -3 is the keyring of the session, 10 searches and 11 reads.
+KEYRING = """
+import ctypes, sys
+from tools.classroom.sandbox import Sandbox
+call = ctypes.CDLL(None).syscall
+call(250, 1, None)
+key = call(248, b"user", b"canary", b"CANARY", 6, ctypes.c_int(-3))
+if key < 0:
+    sys.exit("no keys here")
+look = '''
+import ctypes
+call, text = ctypes.CDLL(None).syscall, ctypes.create_string_buffer(9)
+found = call(250, 10, ctypes.c_int(-3), b"user", b"canary", 0)
+raise Warning(found, call(250, 11, %d, text, 9), text.value)
+'''
+with Sandbox() as sandbox:
+    print(sandbox.ask({"cell": 1, "source": look % key})["message"])
+"""
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="numbers of calls are for x86-64")
+def test_the_keys_of_a_session_stay_outside() -> None:
+    need_sandbox()
+    line = [sys.executable, "-c", KEYRING]
+    found = subprocess.run(line, capture_output=True, text=True, check=False)
+    if "no keys here" in found.stderr:
+        pytest.skip("NOT TESTED: the kernel keeps no keys for this process")
+    assert found.stdout.strip() == "(-1, -1, b'')", found.stderr
+
+
+def test_without_bubblewrap_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(NotGraded, match="install the package bubblewrap"):
+        check_sandbox()
+
+
+def broken_bubblewrap(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    program = folder / "bwrap"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def test_without_namespaces_it_says_what_bubblewrap_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken_bubblewrap(
+        tmp_path, monkeypatch, "echo No permissions to create new namespace >&2; exit 1"
+    )
+    with pytest.raises(NotGraded, match="does not start: No permissions to create new namespace"):
+        check_sandbox()
+
+
+def test_a_wrong_order_of_mounts_does_not_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    need_sandbox()
+    right = bubblewrap._mounts
+
+    def hidden(*arguments: Any) -> list[str]:
+        return [*right(*arguments)[:-6], "--tmpfs", "/grader", "--tmpfs", "/packages"]
+
+    monkeypatch.setattr(bubblewrap, "_mounts", hidden)
+    with pytest.raises(NotGraded, match="does not start"):
+        check_sandbox()
+
+
+def test_the_command_has_no_network_and_ends_with_us() -> None:
+    if shutil.which("bwrap") is None:
+        pytest.skip("NOT TESTED: no bubblewrap")
+    line = command(None, (), LIMITS)
+    assert {"--unshare-all", "--unshare-net"} & set(line)
+    for option in ("--die-with-parent", "--new-session", "--clearenv", "--disable-userns"):
+        assert option in line
+    assert "--bind" not in line
+    assert line.index("--remount-ro") > line.index("--ro-bind")

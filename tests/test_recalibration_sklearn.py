@@ -1,0 +1,269 @@
+"""Recalibrators as scikit-learn's estimators, and behind its classifiers."""
+
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from recalibration_cases import ALL_BINARY, ALL_MULTICLASS, BINARY, MULTICLASS, binary, multiclass
+from sklearn.base import clone, is_classifier
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.svm import LinearSVC
+from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import check_is_fitted
+
+from calib_utils.metrics import negative_log_likelihood
+from calib_utils.recalibration import (
+    CalibratedClassifier,
+    HistogramBinning,
+    IsotonicRegression,
+    MatrixScaling,
+    OneVersusRest,
+    PlattScaling,
+    StructuredMatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+
+# ---------------------------------------------------------------- parameters
+
+
+@pytest.mark.parametrize("make", (ALL_MULTICLASS | ALL_BINARY).values())
+def test_clones_are_unfitted_and_alike(make):
+    method = make()
+    copied = clone(method)
+    assert type(copied) is type(method)
+    assert repr(copied) == repr(method)
+    assert copied.get_params(deep=False).keys() == method.get_params(deep=False).keys()
+    assert is_classifier(method)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(copied)
+
+
+def test_parameters_are_read_and_set():
+    method = OneVersusRest(HistogramBinning(10))
+    assert method.get_params()["base__n_bins"] == 10
+    assert method.set_params(base__n_bins=5, inputs="probs") is method
+    assert repr(method) == "OneVersusRest(base=HistogramBinning(n_bins=5), inputs='probs')"
+    for bad, message in [
+        ({"bins": 3}, "bins: expected one of"),
+        ({"base__n_bins": 0}, "n_bins: expected an integer"),
+        ({"inputs": "scores"}, "inputs: expected 'logits' or 'probs'"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            clone(method).set_params(**bad)
+    check_is_fitted(TemperatureScaling(2.0))
+
+
+def test_use_before_the_fit_is_scikit_learn_s_error():
+    for kind in (NotFittedError, RuntimeError, ValueError):
+        with pytest.raises(kind, match="VectorScaling is not fitted") as caught:
+            VectorScaling().predict_proba(np.zeros((2, 3)))
+    assert type(pickle.loads(pickle.dumps(caught.value))) is type(caught.value)
+
+
+# ---------------------------------------------------------------- in its tools
+
+
+@pytest.mark.parametrize("name", ["temperature", "vector", "one-versus-rest isotonic"])
+def test_cross_validated_predictions(name):
+    logits, labels = multiclass(300, 4)
+    folds = StratifiedKFold(3)
+    found = cross_val_predict(
+        ALL_MULTICLASS[name](), logits, labels, cv=folds, method="predict_proba"
+    )
+    train, test = next(iter(folds.split(logits, labels)))
+    expected = ALL_MULTICLASS[name]().fit(logits[train], labels[train]).predict_proba(logits[test])
+    np.testing.assert_array_equal(found[test], expected)
+
+
+def test_search_and_pipeline():
+    logits, labels = multiclass(400, 12)
+    grid = {"regularization": [0.0, 1.0]}
+    search = GridSearchCV(MatrixScaling(), grid, scoring="neg_log_loss", cv=3).fit(logits, labels)
+    assert search.best_params_ == {"regularization": 1.0}
+    np.testing.assert_array_equal(search.classes_, range(12))
+    halved = make_pipeline(FunctionTransformer(lambda z: z / 2), TemperatureScaling())
+    found = halved.fit(logits, labels).predict_proba(logits)
+    expected = TemperatureScaling().fit(logits, labels).predict_proba(logits)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    np.testing.assert_array_equal(halved.predict(logits), logits.argmax(axis=1))
+
+
+# The checks feed features of their own. A recalibrator's features are logits, one a class, and its
+# labels integers from 0, which it says in words of its own.
+EXPECTED = {
+    "features are no logits": [
+        *("check_estimators_overwrite_params", "check_estimators_fit_returns_self"),
+        *("check_readonly_memmap_input", "check_sample_weights_not_overwritten"),
+        *("check_n_features_in_after_fitting", "check_n_features_in", "check_classifiers_train"),
+        *("check_fit2d_1feature", "check_fit2d_predict1d", "check_classifiers_classes"),
+    ],
+    "integers and objects are no logits": [
+        *("check_estimators_dtypes", "check_sample_weights_not_an_array", "check_dtype_object"),
+        *("check_sample_weights_shape", "check_classifier_data_not_an_array"),
+    ],
+    "labels are integers, not floats, columns or missing": [
+        *("check_estimators_nan_inf", "check_supervised_y_2d", "check_requires_y_none"),
+        "check_classifiers_regression_target",
+    ],
+    "errors in other words": [
+        *("check_complex_data", "check_estimators_empty_data_messages"),
+        *("check_all_zero_sample_weights_error", "check_estimator_sparse_tag"),
+        *("check_estimator_sparse_array", "check_estimator_sparse_matrix"),
+    ],
+    "arguments are logits and labels, checked at once": [
+        *("check_fit_score_takes_y", "check_sample_weight_equivalence_on_dense_data"),
+        "check_do_not_raise_errors_in_init_or_set_params",
+    ],
+}
+
+
+def failed_checks(estimator):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        results = check_estimator(estimator, on_fail=None, on_skip=None)
+    assert len(results) > 40
+    return {result["check_name"] for result in results if result["status"] == "failed"}
+
+
+@pytest.mark.parametrize("name", MULTICLASS)
+def test_checks_of_scikit_learn_on_recalibrators(name):
+    assert failed_checks(MULTICLASS[name]()) <= {x for names in EXPECTED.values() for x in names}
+
+
+@pytest.mark.parametrize(
+    "recalibrator",
+    [None, StructuredMatrixScaling(), OneVersusRest(IsotonicRegression("scores"), inputs="probs")],
+    ids=["temperature", "structured", "isotonic"],
+)
+def test_checks_of_scikit_learn_on_a_calibrated_classifier(recalibrator):
+    assert failed_checks(CalibratedClassifier(LogisticRegression(), recalibrator)) == set()
+
+
+# ---------------------------------------------------------------- behind a classifier
+
+
+@pytest.mark.parametrize("k", [2, 4])
+@pytest.mark.parametrize("model", [GaussianNB(), LinearSVC(), RandomForestClassifier(20)])
+@pytest.mark.parametrize(
+    "recalibrator",
+    [None, VectorScaling(), VectorScaling(inputs="probs"), OneVersusRest(PlattScaling())],
+    ids=["temperature", "vector", "vector of probs", "one versus rest"],
+)
+def test_a_classifier_is_cross_fitted(model, recalibrator, k):
+    x, numbers = make_classification(
+        600, n_informative=6, n_redundant=8, n_classes=k, random_state=0
+    )
+    names = np.array(["ash", "birch", "cedar", "douglas fir"])
+    y = names[numbers]
+    model = clone(model).set_params(random_state=0) if hasattr(model, "random_state") else model
+    wants_probs = getattr(recalibrator, "inputs", "logits") == "probs"
+    if wants_probs and not hasattr(model, "predict_proba"):
+        pytest.skip("no probabilities")
+    fitted = CalibratedClassifier(model, recalibrator).fit(x[:400], y[:400])
+    np.testing.assert_array_equal(fitted.classes_, names[:k])
+    probs = fitted.predict_proba(x[400:])
+    np.testing.assert_allclose(probs.sum(axis=1), 1)
+    np.testing.assert_array_equal(fitted.predict(x[400:]), names[probs.argmax(axis=1)])
+    loss = -np.log(np.maximum(probs[np.arange(200), numbers[400:]], 1e-6)).mean()
+    assert loss < np.log(k) - 0.1
+    if isinstance(model, GaussianNB):
+        before = GaussianNB().fit(x[:400], y[:400]).predict_proba(x[400:])
+        assert loss < -np.log(np.maximum(before[np.arange(200), numbers[400:]], 1e-6)).mean()
+
+
+def test_cross_fitting_by_hand():
+    x, y = make_classification(300, random_state=0)
+    fitted = CalibratedClassifier(LogisticRegression(), PlattScaling(), cv=3).fit(x, y)
+    z = cross_val_predict(LogisticRegression(), x, y, cv=3, method="decision_function")
+    assert fitted.recalibrator_.slope_ == PlattScaling().fit(z, y).slope_
+    whole = LogisticRegression().fit(x, y)
+    expected = fitted.recalibrator_.predict_proba(whole.decision_function(x))
+    np.testing.assert_array_equal(fitted.predict_proba(x)[:, 1], expected)
+    with pytest.raises(ValueError, match="recalibrator: expected one of calib_utils"):
+        CalibratedClassifier(LogisticRegression(), "platt").fit(x, y)
+    with pytest.raises(ValueError, match="y: expected at least two classes"):
+        CalibratedClassifier(LogisticRegression()).fit(x, np.zeros(300, int))
+
+
+# ---------------------------------------------------------------- probabilities
+
+
+@pytest.mark.parametrize("name", MULTICLASS)
+def test_probabilities_do_what_their_logits_do(name):
+    logits, labels = multiclass(400, 4, dtype=np.float64)
+    probs = TemperatureScaling(1.0).predict_proba(logits)
+    of_logits = MULTICLASS[name]().fit(logits, labels)
+    of_probs = MULTICLASS[name]().set_params(inputs="probs").fit(probs, labels)
+    np.testing.assert_allclose(
+        of_probs.predict_proba(probs), of_logits.predict_proba(logits), atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("make", ALL_MULTICLASS.values(), ids=ALL_MULTICLASS)
+def test_probabilities_of_zero_are_taken(make):
+    rng = np.random.default_rng(0)
+    probs = rng.multinomial(20, [0.5, 0.3, 0.2], 500) / 20
+    probs[::50] = [1.0, 0.0, 0.0]
+    labels = np.where(rng.random(500) < 0.5, probs.argmax(axis=1), rng.integers(0, 3, 500))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        method = make().set_params(inputs="probs").fit(probs, labels)
+        found = method.predict_proba(probs)
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found.sum(axis=1), 1)
+    with pytest.raises(ValueError, match=r"logits \(inputs='probs'\): expected"):
+        method.predict_proba(probs - 0.5)
+
+
+def test_binary_probabilities_of_zero_and_one():
+    scores = np.array([0.0, 0.2, 0.6, 0.5, 1.0, 1.0], np.float32)
+    fitted = TemperatureScaling(inputs="probs").fit(scores, [0, 0, 1, 1, 1, 0])
+    probs = fitted.predict_proba(scores)
+    assert ((probs > 0) & (probs < 1)).all()
+    np.testing.assert_allclose(probs[0], 1 - probs[-1], rtol=1e-3)
+
+
+def test_log_probabilities_are_logits_of_the_repaired_model():
+    logits, labels = multiclass(300, 4)
+    fitted = VectorScaling().fit(logits, labels)
+    probs = fitted.predict_proba(logits.astype(float))
+    expected = -np.log(probs[np.arange(300), labels]).mean()
+    assert negative_log_likelihood(
+        fitted.predict_log_proba(logits.astype(float)), labels
+    ) == pytest.approx(expected)
+
+
+# ---------------------------------------------------------------- without torch
+
+
+def test_everything_can_be_imported_without_torch():
+    code = """
+import sys
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Missing())
+from calib_utils.recalibration import *
+print(CalibratedClassifier.__name__, "CalibratedModule" in dir())
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["CalibratedClassifier", "False"]
+
+
+def test_binary_methods_are_searched_too():
+    z, labels = binary(300)
+    for name in ("equal width", "bbq"):
+        probs = cross_val_predict(BINARY[name](), z, labels, cv=3, method="predict_proba")
+        assert probs.shape == (300,)

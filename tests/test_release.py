@@ -1,0 +1,49 @@
+"""A release is of one version: the tag's, the module's, the changelog's and the citation's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from calib_utils import __version__
+from tools.release import notes
+
+ROOT = Path(__file__).parents[1]
+CHANGELOG = "# Changed\n\n## 0.2.0\n\nMore.\n\n- One.\n\n## 0.1.0\n\nThe first.\n"
+
+
+def test_the_notes_are_the_part_on_that_version() -> None:
+    assert notes("v0.2.0", CHANGELOG, "0.2.0") == "More.\n\n- One."
+    assert notes("v0.1.0", CHANGELOG, "0.1.0") == "The first."
+
+
+@pytest.mark.parametrize(
+    ("tag", "version", "message"),
+    [
+        ("v0.1.1", "0.1.0", "the tag is v0.1.1, but calib_utils is version 0.1.0"),
+        ("0.1.0", "0.1.0", "tag v0.1.0"),
+        ("v0.3.0", "0.3.0", "says nothing about 0.3.0"),
+        ("v0.1", "0.1", "says nothing about 0.1:"),
+    ],
+)
+def test_a_release_that_does_not_fit_is_refused(tag: str, version: str, message: str) -> None:
+    with pytest.raises(SystemExit, match=message):
+        notes(tag, CHANGELOG, version)
+
+
+def test_every_place_says_the_same_version() -> None:
+    assert notes(f"v{__version__}", (ROOT / "CHANGELOG.md").read_text("utf-8"))
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == __version__
+
+
+@pytest.mark.parametrize("name", ["book", "colab", "release"])
+def test_a_workflow_names_modules_that_exist(name: str) -> None:
+    text = (ROOT / f".github/workflows/{name}.yml").read_text("utf-8")
+    steps = [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
+    assert all("uses" in step or "run" in step for step in steps)
+    for module in ["tools.try_colab", "tools.release"]:
+        if module in text:
+            assert (ROOT / f"{module.replace('.', '/')}.py").exists()

@@ -1,0 +1,60 @@
+"""Write the figures of the book into a folder, for slides: `python -m tools.figures slides`.
+
+Each is an SVG file named by its label, such as `fig-ten-answers.svg`; `figures.md` lists them with
+number, caption and a text for those who cannot see them. `make book` must have run.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+
+from tools.book import Book, figure_of
+from tools.flatten import Flattener
+from tools.notebooks import write_text
+
+
+def figures(book: Book, executed: Path) -> Iterator[tuple[str, str, str]]:
+    """Label, entry of the list, and SVG of each figure that a chapter draws.
+
+    Raises:
+        SystemExit: if a chapter was not executed.
+    """
+    for page in book.chapters:
+        path = executed / f"{page}.ipynb"
+        if not path.exists():
+            raise SystemExit(f"{path} does not exist: run `make book` first")
+        flattener = Flattener(book, page)
+        for cell in nbformat.read(str(path), as_version=4).cells:
+            figure = figure_of(cell.metadata)
+            drawn = [
+                output.data["image/svg+xml"]
+                for output in cell.get("outputs", [])
+                if "image/svg+xml" in output.get("data", {})
+            ]
+            if figure and drawn:
+                caption = flattener.caption(figure["name"], figure["caption"])
+                file = f"{figure['name']}.svg"
+                entry = f"## {file}\n\n{caption}\n\nText: {figure['alt'].strip()}\n"
+                yield figure["name"], entry, drawn[0]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--profile", default="cpu", help="cpu (default) or gpu")
+    arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
+    entries = []
+    for label, entry, drawing in figures(Book(), Path("build/executed") / arguments.profile):
+        write_text(arguments.folder / f"{label}.svg", drawing)
+        entries.append(entry)
+    write_text(arguments.folder / "figures.md", "\n".join(["# Figures\n", *entries]))
+    print(f"{len(entries)} figures are in {arguments.folder}")
+
+
+if __name__ == "__main__":
+    main()
