@@ -93,11 +93,15 @@ cpu = { seeds = [0], recipe = { epochs = 1 } }
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """As the workers have, so that all add in the same order."""
+def one_thread_and_no_gpu():
+    """As the workers have, so that all add in the same order; a GPU has an order of its own."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDA_VISIBLE_DEVICES", "")  # for other processes
+        patch.setattr(torch.cuda, "is_available", lambda: False)
+        patch.setattr(torch.cuda, "device_count", lambda: 0)
+        yield
     torch.set_num_threads(before)
 
 

@@ -23,7 +23,7 @@ from calib_utils.training.networks import lenet5
 # In which another Python imports this file.
 FOLDER = os.path.dirname(__file__)
 PATHS = [FOLDER, os.path.dirname(FOLDER), os.environ.get("PYTHONPATH", "")]
-ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(PATHS)}
+ENVIRONMENT = os.environ | {"PYTHONPATH": os.pathsep.join(PATHS), "CUDA_VISIBLE_DEVICES": ""}
 
 SHORT = Recipe(epochs=3, batch_size=24, learning_rate=0.05, milestones=(1,))
 
@@ -45,6 +45,12 @@ def weights(model: nn.Module) -> torch.Tensor:
 
 def without_times(history: list[dict[str, float]]) -> list[dict[str, float]]:
     return [{k: v for k, v in entry.items() if k != "seconds"} for entry in history]
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch):
+    """Runs are compared bit for bit, which no GPU promises; for those, see ``test_gpu.py``."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
 
 
 @pytest.fixture
@@ -284,9 +290,8 @@ class TestPrecision:
     def test_device_names(self):
         with pytest.raises(ValueError, match="device: expected 'cpu' or 'cuda', found 'meta'"):
             devices.choose_device("meta")
-        if not torch.cuda.is_available():
-            with pytest.raises(ValueError, match="device: torch finds no CUDA GPU"):
-                devices.choose_device("cuda")
+        with pytest.raises(ValueError, match="device: torch finds no CUDA GPU"):
+            devices.choose_device("cuda")
 
     def test_environment_says_what_a_run_depends_on(self):
         made = devices.environment(torch.device("cpu"))

@@ -53,7 +53,7 @@ def load_checkpoint(
     Raises:
         ValueError: if the file is damaged, or another recipe, seed or network made it.
     """
-    tensors, facts = _read(path, str(next(model.parameters()).device))
+    tensors, facts = _read(path)  # on the CPU; the copies below go to the model's device
     wanted = json.loads(json.dumps({"recipe": asdict(recipe), "seed": seed}))
     found = {"recipe": completed_recipe(facts["recipe"]), "seed": facts["seed"]}
     if found != wanted:
@@ -84,9 +84,9 @@ def read_facts(path: Path) -> dict[str, Any]:
     return _read(path)[1]
 
 
-def _read(path: Path, device: str = "cpu") -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     try:
-        with safe_open(path, framework="pt", device=device) as file:
+        with safe_open(path, framework="pt", device="cpu") as file:
             facts = json.loads(file.metadata()["facts"])
             if not {"recipe", "seed", "history"} <= facts.keys():
                 raise ValueError("it does not say how it was made")
