@@ -22,6 +22,7 @@ from calib_utils.training.data import ImageSet, load_splits, train_validation_sp
 from calib_utils.training.distributed import rank
 from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.networks import build_model
+from calib_utils.training.progress import plain_warnings
 from calib_utils.training.timing import time_epoch
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
 ]
 
 
+@plain_warnings()
 def run_experiment(
     run: Run,
     folder: Path | str,

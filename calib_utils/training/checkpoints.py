@@ -11,6 +11,7 @@ import hashlib
 import json
 import math
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -147,5 +148,5 @@ def _checksum(tensors: dict[str, torch.Tensor], text: str) -> str:
     return digest.hexdigest()
 
 
-def _kinds(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
+def _kinds(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
     return {name: (x.dtype, tuple(x.shape)) for name, x in tensors.items()}
