@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
@@ -28,6 +29,9 @@ def _is_documented_elsewhere(
     """A name has its place in the package that defines it; a named tuple's field, in its class."""
     package = app.env.temp_data["autodoc:module"]
     if what == "module" and not getattr(member, "__module__", package).startswith(package):
+        return True
+    # What scikit-learn adds to its classifiers for the routing of metadata.
+    if what == "class" and re.fullmatch(r"set_\w+_request", name):
         return True
     return (getattr(member, "__doc__", None) or "").startswith("Alias for field number") or None
 

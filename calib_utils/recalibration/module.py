@@ -44,7 +44,7 @@ class CalibratedModule(nn.Module):
 
     Attributes:
         network: as given.
-        recalibrator: the copy, which `load_state_dict` keeps up to date.
+        recalibrator: the copy, which ``load_state_dict`` keeps up to date.
 
     Raises:
         RuntimeError: if ``recalibrator`` is not fitted; or when a method that is no plain

@@ -154,7 +154,7 @@ def judge(records: Iterable[ExperimentRecord], comparisons: Iterable[Sequence[An
         records: of one or more grids, each of one protocol.
         comparisons: for each claim the grid, two values of its factor, the metric, and what it
             is claimed to be at the second value, "higher" or "lower"; after them the name of the
-            network, if the grid has several. So `planned_comparisons` gives them.
+            network, if the grid has several. So ``planned_comparisons`` gives them.
 
     Raises:
         ValueError: if there is no comparison or no such grid, network, level or metric; a claim
