@@ -1,5 +1,6 @@
 """The images, their statistics and splits, and CIFAR-100's way from a mirror to the disk."""
 
+import contextlib
 import hashlib
 import http.server
 import io
@@ -9,12 +10,13 @@ import subprocess
 import sys
 import tarfile
 import threading
+import time
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from calib_utils.training import data
+from calib_utils.training import data, downloads
 from calib_utils.training.data import (
     CIFAR100_MEAN,
     CIFAR100_STD,
@@ -206,8 +208,28 @@ def serve(content: bytes, stop: int | None = None, ranges: bool = True):
     return answer
 
 
+def slowly(content: bytes, size: int = 50_000, pause: float = 0.05):
+    """An answer of a few bytes at a time."""
+
+    def answer(handler, start):
+        handler.send_response(206 if start else 200)
+        handler.send_header("Content-Length", str(len(content) - start))
+        handler.end_headers()
+        with contextlib.suppress(ConnectionError):
+            for first in range(start, len(content), size):
+                handler.wfile.write(content[first : first + size])
+                time.sleep(pause)
+
+    return answer
+
+
 def missing(handler, _):
     handler.send_error(404)
+
+
+def files(folder) -> list[str]:
+    """What is in a folder, but for the lock."""
+    return sorted(name for name in os.listdir(folder) if not name.endswith(".lock"))
 
 
 class TestDownload:
@@ -215,7 +237,7 @@ class TestDownload:
         mirror.answers["/a"] = serve(CONTENT)
         download([mirror.url + "/a"], SHA256, tmp_path / "new" / "file")
         assert (tmp_path / "new" / "file").read_bytes() == CONTENT
-        assert os.listdir(tmp_path / "new") == ["file"]
+        assert files(tmp_path / "new") == ["file"]
 
     def test_broken_connection_goes_on_where_it_broke(self, mirror, tmp_path):
         breaks = iter([20 * CHUNK, 30 * CHUNK, None])
@@ -262,7 +284,7 @@ class TestDownload:
         download(urls, SHA256, tmp_path / "file")
         assert (tmp_path / "file").read_bytes() == CONTENT
         assert [path for path, _ in mirror.asked] == ["/wrong", "/missing", "/right"]
-        assert os.listdir(tmp_path) == ["file"]
+        assert files(tmp_path) == ["file"]
 
     def test_nothing_works(self, mirror, tmp_path):
         mirror.answers |= {"/wrong": serve(b"other"), "/missing": missing}
@@ -273,7 +295,53 @@ class TestDownload:
         assert all(url in str(error.value) for url in urls)
         assert "does not match the known hash" in str(error.value)
         assert "404" in str(error.value)
-        assert os.listdir(tmp_path) == []
+        assert files(tmp_path) == []
+
+    def test_several_processes_at_once(self, mirror, tmp_path):
+        """They wait for the first; one gets the file, and all have it."""
+        mirror.answers["/a"] = slowly(CONTENT)
+        code = (
+            "import sys; from pathlib import Path\n"
+            "from calib_utils.training.downloads import download\n"
+            "download([sys.argv[1]], sys.argv[2], Path(sys.argv[3]))"
+        )
+        command = [sys.executable, "-c", code, mirror.url + "/a", SHA256, str(tmp_path / "file")]
+        processes = [subprocess.Popen(command, stderr=subprocess.DEVNULL) for _ in range(3)]
+        assert [process.wait(120) for process in processes] == [0, 0, 0]
+        assert (tmp_path / "file").read_bytes() == CONTENT
+        assert files(tmp_path) == ["file"]
+        assert mirror.asked == [("/a", 0)]
+
+    def test_stalling_mirror_is_left(self, mirror, tmp_path, monkeypatch):
+        """It sends some bytes now and then, so no time-out of the connection ever comes."""
+        monkeypatch.setattr(downloads, "_PATIENCE", 0.3)
+        mirror.answers |= {"/a": slowly(CONTENT, size=100, pause=0.05), "/b": serve(CONTENT)}
+        download([mirror.url + "/a", mirror.url + "/b"], SHA256, tmp_path / "file")
+        assert (tmp_path / "file").read_bytes() == CONTENT
+        (_, start), (path, second) = mirror.asked
+        assert (start, path) == (0, "/b")
+        assert 0 < second < 5_000
+
+    def test_web_page_never_becomes_a_part(self, mirror, tmp_path):
+        """As of a network that asks for a password, cut off."""
+
+        def page(handler, _):
+            handler.send_response(200)
+            handler.send_header("Content-Type", "text/html; charset=utf-8")
+            handler.send_header("Content-Length", "100000")
+            handler.end_headers()
+            handler.wfile.write(b"<html>" * 10)
+
+        mirror.answers["/a"] = page
+        with pytest.raises(OSError, match="it sent a web page instead of the file"):
+            download([mirror.url + "/a"], SHA256, tmp_path / "file")
+        assert files(tmp_path) == []
+
+    def test_wrong_part_is_not_held_against_the_next_mirror(self, mirror, tmp_path):
+        (tmp_path / "file.part").write_bytes(b"something else" * 100)
+        mirror.answers["/a"] = serve(CONTENT)
+        download([mirror.url + "/a"], SHA256, tmp_path / "file")
+        assert (tmp_path / "file").read_bytes() == CONTENT
 
     def test_progress_bar(self, mirror, tmp_path, capsys):
         mirror.answers["/a"] = serve(CONTENT)
@@ -327,7 +395,7 @@ class TestLoadCifar100:
         assert train.labels.tolist() == [7, 99]
         assert test.images.shape == (1, 32, 32, 3)
         assert len(tiny.mirror.asked) == 1
-        assert sorted(os.listdir(tmp_path / "data")) == [
+        assert files(tmp_path / "data") == [
             "cifar-100-python",
             "cifar-100-python.tar.gz",
         ]
@@ -352,6 +420,13 @@ class TestLoadCifar100:
         with pytest.raises(tarfile.FilterError):
             load_cifar100("train")
         assert not list(tmp_path.rglob("outside"))
+
+    def test_other_mirrors_can_be_named(self, tiny, monkeypatch):
+        own = tiny.mirror.url + "/own"
+        tiny.mirror.answers |= {"/own": tiny.mirror.answers["/cifar"], "/cifar": missing}
+        monkeypatch.setenv("CALIB_CIFAR100_MIRRORS", f"{tiny.mirror.url}/cifar {own}")
+        assert len(load_cifar100("train")) == 2
+        assert [path for path, _ in tiny.mirror.asked] == ["/cifar", "/own"]
 
     def test_no_mirror_says_how_to_install_by_hand(self, tiny, tmp_path):
         tiny.mirror.answers["/cifar"] = missing

@@ -49,6 +49,12 @@ test_every_epoch = true
 """
 
 
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch):
+    """The two processes have none, either: they would share one, which NCCL refuses."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
 def make_grid(folder: Path) -> None:
     file = folder / f"grids-{distributed.rank()}.toml"
     file.write_text(GRID)
@@ -86,7 +92,9 @@ def two_processes(tmp_path_factory) -> Path:
     script = ["--nproc-per-node=2", "--no-python", sys.executable, "-c", RUN, str(folder)]
     subprocess.run(
         [*torchrun, *script],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"},
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
+        | {"CUDA_VISIBLE_DEVICES": ""},
         check=True,
     )
     return folder

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,9 +12,12 @@ import zipfile
 from dataclasses import asdict
 from pathlib import Path
 
+import dying_worker
 import numpy as np
 import pytest
 import torch
+from joblib import delayed
+from safetensors import SafetensorError
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
@@ -22,13 +26,16 @@ from calib_utils.experiments import (
     grid_names,
     list_experiments,
     load_experiment,
+    one_run,
     plan_grid,
     planned_comparisons,
     runner,
     save_experiment,
 )
 from calib_utils.experiments.__main__ import main
-from calib_utils.experiments.runner import checkpoint_path, run_grid
+from calib_utils.experiments.estimate import estimate
+from calib_utils.experiments.one_run import checkpoint_path
+from calib_utils.experiments.runner import run_grid
 from calib_utils.metrics import reliability_bins
 from calib_utils.records import Recipe, by_level, load_grid, recipe
 from calib_utils.records.experiments import experiment_path
@@ -37,6 +44,7 @@ from calib_utils.training import predict_logits, train
 from calib_utils.training.checkpoints import read_facts
 from calib_utils.training.data import load_digits
 from calib_utils.training.networks import build_model
+from calib_utils.training.progress import progress_bars
 
 PROTOCOLS = ("cpu", "gpu")
 TINY = """
@@ -73,17 +81,27 @@ cpu = { seeds = [0], recipe = { epochs = 50 } }
 [grids.broken]
 networks = [{ name = "lenet5" }]
 factor = "learning_rate"
+values = [0.01, 1e30, 0.02]
+cpu = { seeds = [0], recipe = { epochs = 1 } }
+
+[grids.hopeless]
+networks = [{ name = "lenet5" }]
+factor = "learning_rate"
 values = [1e30, 0.01]
 cpu = { seeds = [0], recipe = { epochs = 1 } }
 """
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_thread():
-    """As the workers have, so that all add in the same order."""
+def one_thread_and_no_gpu():
+    """As the workers have, so that all add in the same order; a GPU has an order of its own."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    yield
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CUDA_VISIBLE_DEVICES", "")  # for other processes
+        patch.setattr(torch.cuda, "is_available", lambda: False)
+        patch.setattr(torch.cuda, "device_count", lambda: 0)
+        yield
     torch.set_num_threads(before)
 
 
@@ -409,7 +427,7 @@ class TestRecord:
                 runs = {run.name: run for run in plan_grid(grid, protocol)}
                 for name in list_experiments(grid, protocol):
                     record = load_experiment(grid, protocol, name)
-                    assert runner.has_record(runs[name])
+                    assert one_run.has_record(runs[name])
                     assert len(record.history) == record.recipe["epochs"]
                     assert len(record.correct) == 10_000
                     assert record.error == pytest.approx(1 - record.correct.mean())
@@ -427,7 +445,7 @@ class TestRuns:
         """Against the same network trained by hand, and formulas written out."""
         run = plan_grid("weight-decay", "cpu", tiny)[-1]
         record = load_experiment("weight-decay", "cpu", run.name, expected)
-        training, validation, test = runner.load_images("digits", 150)
+        training, validation, test = one_run.load_images("digits", 150)
         assert len(training) == 150
         torch.manual_seed(1)
         model = build_model("lenet5", 10)
@@ -493,9 +511,9 @@ class TestRuns:
             assert len(set(values)) > 1 or metric == "error"
 
     def test_training_images_are_the_same_in_every_run(self):
-        chosen, *rest = runner.load_images("digits", 150)
-        runner.load_images.cache_clear()
-        again, *_ = runner.load_images("digits", 150)
+        chosen, *rest = one_run.load_images("digits", 150)
+        one_run.load_images.cache_clear()
+        again, *_ = one_run.load_images("digits", 150)
         assert (chosen.images == again.images).all()
         training, *whole = load_digits()
         assert [len(x) for x in rest] == [len(x) for x in whole]
@@ -504,10 +522,10 @@ class TestRuns:
 
     def test_no_record_claims_more_training_images_than_there_are(self):
         with pytest.raises(ValueError, match="training_images: digits has 197, found 8,000"):
-            runner.load_images("digits", 8_000)
+            one_run.load_images("digits", 8_000)
 
     def test_finished_runs_are_left_out(self, tiny, expected, monkeypatch):
-        monkeypatch.setattr(runner, "train", lambda *_, **__: 1 / 0)
+        monkeypatch.setattr(one_run, "train", lambda *_, **__: 1 / 0)
         runs = plan_grid("weight-decay", "cpu", tiny)
         assert run_grid(runs, expected, expected, progress=False) == {}
 
@@ -539,7 +557,7 @@ class TestRuns:
             arrays, facts = read_npz(experiment_path(run.grid, "cpu", run.name, expected))
             del facts["recipe"]["momentum"]
             write_npz(experiment_path(run.grid, "cpu", run.name, tmp_path), arrays, facts)
-        monkeypatch.setattr(runner, "_train", lambda *_: 1 / 0)
+        monkeypatch.setattr(one_run, "_train", lambda *_: 1 / 0)
         assert run_grid(runs, tmp_path, tmp_path, progress=False) == {}
         levels = by_level(load_grid("weight-decay", "cpu", tmp_path))
         assert levels.keys() == by_level(load_grid("weight-decay", "cpu", expected)).keys()
@@ -558,18 +576,197 @@ class TestRuns:
         other = dataclasses.replace(run, recipe=Later(**vars(run.recipe), warm_up=1))
         assert same.training == run.training != other.training
 
-    def test_failing_run_does_not_stop_the_others(self, tiny, tmp_path):
-        runs = plan_grid("broken", "cpu", tiny)
-        failed = run_grid(runs, tmp_path, tmp_path, progress=False)
-        assert list(failed) == ["lenet5.learning_rate-1e+30.seed-0"]
-        assert "the training loss is nan" in failed["lenet5.learning_rate-1e+30.seed-0"]
-        assert list_experiments("broken", "cpu", tmp_path) == ["lenet5.learning_rate-0.01.seed-0"]
-
     def test_bars_for_the_grid_and_for_the_run(self, tiny, tmp_path, capsys):
         run_grid(plan_grid("nll", "cpu", tiny), tmp_path, tmp_path)
         shown = capsys.readouterr().err
-        for part in ("grid: 100%", "1/1", "lenet5.seed-2", "training: 100%", "3/3"):
+        for part in ("in all: 100%", "1/1", "lenet5.seed-2", "training: 100%", "3/3"):
             assert part in shown
+
+
+FAILED = "broken/lenet5.learning_rate-1e+30.seed-0"
+
+
+class TestFailures:
+    @pytest.fixture
+    def fail(self, monkeypatch):
+        """Let each network that is trained at a learning rate of 1e30 fail with an error."""
+        networks = []
+
+        def arrange(error: BaseException) -> list:
+            def build(**network):
+                model = build_model(**network)
+                networks.append(model)
+                return model
+
+            def train_or_fail(model, data, recipe, **options):
+                if recipe.learning_rate == 1e30:
+                    raise error
+                return train(model, data, recipe, **options)
+
+            monkeypatch.setattr(one_run, "build_model", build)
+            monkeypatch.setattr(one_run, "train", train_or_fail)
+            return networks
+
+        return arrange
+
+    def test_later_run_that_fails_does_not_stop_the_others(self, tiny, tmp_path):
+        failed = run_grid(plan_grid("broken", "cpu", tiny), tmp_path, tmp_path, progress=False)
+        assert list(failed) == [FAILED]
+        assert failed[FAILED].startswith("FloatingPointError: the training loss is nan")
+        assert list_experiments("broken", "cpu", tmp_path) == [
+            "lenet5.learning_rate-0.01.seed-0",
+            "lenet5.learning_rate-0.02.seed-0",
+        ]
+
+    @pytest.mark.parametrize(
+        "error",
+        [
+            RuntimeError("mat1 and mat2 shapes cannot be multiplied"),
+            torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB."),
+            MemoryError(),
+            OSError(28, "No space left on device"),
+            SafetensorError("I/O error: No space left on device (os error 28)"),
+            TypeError("a mistake"),
+        ],
+    )
+    def test_whatever_a_later_run_raises(self, tiny, tmp_path, fail, error):
+        fail(error)
+        failed = run_grid(plan_grid("broken", "cpu", tiny), tmp_path, tmp_path, progress=False)
+        assert failed == {FAILED: f"{type(error).__name__}: {error}"}
+        assert len(list_experiments("broken", "cpu", tmp_path)) == 2
+
+    def test_first_run_that_fails_stops_its_grid_with_its_own_error(self, tiny, tmp_path, fail):
+        networks = fail(RuntimeError("no such kernel"))
+        with pytest.raises(RuntimeError, match="no such kernel") as error:
+            run_grid(plan_grid("hopeless", "cpu", tiny), tmp_path, tmp_path, progress=False)
+        note = "hopeless/lenet5.learning_rate-1e+30.seed-0 failed, the first run of its grid: "
+        assert error.value.__notes__ == [note + "nothing more is made"]
+        assert len(networks) == 1
+        assert list_experiments("hopeless", "cpu", tmp_path) == []
+
+    def test_first_run_of_each_grid_decides(self, tiny, tmp_path, fail):
+        networks = fail(RuntimeError("no such kernel"))
+        runs = [run for grid in ("nll", "hopeless") for run in plan_grid(grid, "cpu", tiny)]
+        with pytest.raises(RuntimeError, match="no such kernel"):
+            run_grid(runs, tmp_path, tmp_path, progress=False)
+        assert len(networks) == 2
+        assert list_experiments("nll", "cpu", tmp_path) == ["lenet5.seed-2"]
+
+    def test_a_run_that_failed_once_does_not_bar_the_others(self, tiny, tmp_path, fail):
+        """When the command is given again, it is the first that is made, but not of the plan."""
+        runs = plan_grid("broken", "cpu", tiny)
+        assert run_grid(runs[:2], tmp_path, tmp_path, progress=False).keys() == {FAILED}
+        assert run_grid(runs, tmp_path, tmp_path, progress=False).keys() == {FAILED}
+        assert len(list_experiments("broken", "cpu", tmp_path)) == 2
+
+    def test_interruption_is_no_failure(self, tiny, tmp_path, fail):
+        fail(KeyboardInterrupt())
+        with pytest.raises(KeyboardInterrupt):
+            run_grid(plan_grid("broken", "cpu", tiny), tmp_path, tmp_path, progress=False)
+
+    def test_several_processes_stop_at_what_the_others_do_not_meet(
+        self, tiny, tmp_path, fail, monkeypatch
+    ):
+        """Those would wait for this one, or take what it says of its next run for this one's."""
+        monkeypatch.setattr(runner, "world_size", lambda: 2)
+        fail(OSError(28, "No space left on device"))
+        with pytest.raises(OSError, match="No space left"):
+            run_grid(plan_grid("broken", "cpu", tiny), tmp_path, tmp_path, progress=False)
+        fail(FloatingPointError("the training loss is nan"))
+        failed = run_grid(plan_grid("broken", "cpu", tiny), tmp_path, tmp_path, progress=False)
+        assert failed.keys() == {FAILED}
+
+    def test_jobs_report_failures_and_first_runs_too(self, tiny, tmp_path):
+        runs = plan_grid("broken", "cpu", tiny)
+        failed = run_grid(runs, tmp_path, tmp_path, jobs=2, progress=False)
+        assert failed.keys() == {FAILED}
+        runs = plan_grid("hopeless", "cpu", tiny)
+        with pytest.raises(FloatingPointError, match="the training loss is nan") as error:
+            run_grid(runs, tmp_path, tmp_path, jobs=2, progress=False)
+        assert "the first run of its grid" in error.value.__notes__[0]
+
+    def test_a_killed_process_takes_only_its_run_with_it(self, tmp_path):
+        tasks = {key: delayed(dying_worker.end)(key, tmp_path) for key in ("a", "dies", "b", "c")}
+        with runner._workers(None):
+            ends = dict(runner._as_they_end(tasks, 2, None))
+        assert ends.pop("dies") == "its process was killed, as for want of memory"
+        assert ends == {"a": "", "b": "", "c": ""}
+        assert (tmp_path / "dies").read_text() == "xx"  # once beside others, once alone
+
+
+class TestEstimate:
+    @pytest.fixture
+    def four_seconds(self, monkeypatch):
+        """An epoch takes 4.2 s; a network that fails, fails."""
+
+        def seconds(run, device) -> float:
+            if run.recipe.batch_size == 7:
+                raise RuntimeError("out of memory")
+            timed.append(run)
+            return 4.2 * (1 + run.test_every_epoch)
+
+        timed: list = []
+        monkeypatch.setattr("calib_utils.experiments.estimate.time_run", seconds)
+        return timed
+
+    def bars(self):
+        return progress_bars(False)
+
+    def test_sentence_for_each_grid(self, tiny, tmp_path, four_seconds):
+        runs = plan_grid("nll", "cpu", tiny) + plan_grid("weight-decay", "cpu", tiny)
+        cost = estimate(runs, tmp_path, None, self.bars())
+        assert cost.seconds == pytest.approx(4 * 8 * 4.2 + 3 * 8.4)
+        assert cost.sentences == [
+            "nll: 1 run of 3 epochs, one epoch takes 8.4 s, less than a minute",
+            "weight-decay: 4 runs of 8 epochs, one epoch takes 4.2 s, about 2 minutes",
+        ]
+        assert len(four_seconds) == 2  # another weight decay takes no longer
+
+    def test_the_courses_depth(self, tmp_path, four_seconds):
+        runs = plan_grid("depth", "gpu")
+        (sentence,) = estimate(runs, tmp_path, None, self.bars()).sentences
+        assert sentence == "depth: 18 runs of 60 epochs, one epoch takes 4.2 s, about 76 minutes"
+        assert len(four_seconds) == 6
+
+    def test_what_is_done_is_not_counted(self, tiny, tmp_path, four_seconds):
+        run = plan_grid("weight-decay", "cpu", tiny)[0]
+        state = dataclasses.replace(run, recipe=dataclasses.replace(run.recipe, epochs=8))
+        model = build_model("lenet5", 10)
+        training, _, _ = one_run.load_images("digits", 150)
+        train(model, training, state.recipe, checkpoint=checkpoint_path(run, tmp_path))
+        cost = estimate([run], tmp_path, None, self.bars())
+        assert cost.seconds == 0
+        assert "1 run of 8 epochs, 8 epochs are done, one epoch" in cost.sentences[0]
+
+    def test_a_network_that_fails_is_left_to_its_run(self, tiny, tmp_path, four_seconds):
+        runs = plan_grid("weight-decay", "cpu", tiny)[:2]
+        small = dataclasses.replace(runs[0].recipe, batch_size=7, epochs=9)
+        runs[0] = dataclasses.replace(runs[0], recipe=small)
+        (sentence,) = estimate(runs, tmp_path, None, self.bars()).sentences
+        assert sentence == (
+            "weight-decay: 2 runs of 8 to 9 epochs, one epoch takes 4.2 s, less than a minute, "
+            "without 1 whose epoch failed"
+        )
+
+    def test_is_said_before_the_first_run(self, tiny, tmp_path, capsys, monkeypatch):
+        def stop(*_, **__):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(runner, "run_experiment", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run_grid(plan_grid("weight-decay", "cpu", tiny), tmp_path, tmp_path)
+        assert "weight-decay: 4 runs of 8 epochs, one epoch takes 0." in capsys.readouterr().out
+        assert list(tmp_path.iterdir()) == []
+
+    def test_is_kept_in_the_line_where_bars_are_not_seen(self, tiny, tmp_path, monkeypatch, capfd):
+        line, seen = tmp_path / "line", []
+        monkeypatch.setenv("CALIB_PROGRESS_FILE", str(line))
+        monkeypatch.setattr(
+            runner, "run_experiment", lambda *_, **__: seen.append(line.read_text())
+        )
+        run_grid(plan_grid("nll", "cpu", tiny), tmp_path, tmp_path)
+        assert seen == ["runs, less than a minute in all: 0 of 1, lenet5.seed-2"]
+        assert capfd.readouterr() == ("", "")
 
 
 class TestSharing:
@@ -638,9 +835,8 @@ class TestCommandLine:
     def test_estimate_times_each_network_once_and_leaves_nothing(self, tiny, tmp_path, capsys):
         main([*self.options(tiny, tmp_path, "weight-decay"), "--estimate"])
         shown = capsys.readouterr().out
-        assert shown.count("s an epoch: name=lenet5") == 1
-        assert "hours: weight-decay" in shown
-        assert "hours: all" in shown
+        assert shown.startswith("weight-decay: 4 runs of 8 epochs, one epoch takes 0.")
+        assert shown.endswith("\nall: less than a minute\n")
         assert list(tmp_path.iterdir()) == []
 
     def test_failed_runs_are_an_error(self, tiny, tmp_path, capsys):
@@ -648,7 +844,17 @@ class TestCommandLine:
             main(self.options(tiny, tmp_path, "broken"))
         assert stop.value.code == 1
         error = capsys.readouterr().err
-        assert "these runs failed:\n  lenet5.learning_rate-1e+30.seed-0: the training" in error
+        assert f"these runs failed:\n  {FAILED}: FloatingPointError: the training" in error
+        assert len(list_experiments("broken", "cpu", tmp_path)) == 2
+
+    def test_failing_first_run_is_an_error(self, tiny, tmp_path, capsys):
+        with pytest.raises(SystemExit) as stop:
+            main(self.options(tiny, tmp_path, "hopeless"))
+        assert stop.value.code == 1
+        error = capsys.readouterr().err
+        assert re.search(
+            r"error: the training loss is nan.*\n  hopeless/lenet5.* failed, the", error
+        )
 
     def test_unknown_grid(self, tiny, tmp_path, capsys):
         with pytest.raises(SystemExit):

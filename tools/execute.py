@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +76,7 @@ def run_page(page: str, profile: str) -> None:
     notebook = run(source, target, "svg", parameters)
     for cell in notebook.cells:
         check_pictures(cell, page)
+        check_paths(cell, page)
     if parameters == defaults:
         notebook.cells = [
             cell
@@ -113,6 +116,26 @@ def check_pictures(cell: NotebookNode, page: str) -> None:
             f"{page}.md: cell `{first}` draws {pictures} pictures and describes {int(described)}: "
             "each needs a cell of its own, with a figure's name, caption and alt text"
         )
+
+
+def check_paths(cell: NotebookNode, page: str) -> None:
+    """Raise ExecutionError where an output names a file of the machine that the page was made on.
+
+    Such as a warning does: no reader has that file, and it tells who made the page, and where.
+    """
+    # A home may be the root, of which every path is a part; an address on the web may have /tmp.
+    own = {str(path) for path in (Path.home(), Path.cwd(), Path(tempfile.gettempdir()))} - {"/"}
+    starts = [*map(re.escape, own), r"/[^\s\"'<>]*/(?:site|dist)-packages"]
+    named = re.compile(rf"(?<![\w.:/-])(?:{'|'.join(starts)})(?![\w.-])[^\s\"'<>]*")
+    for output in cell.get("outputs", []):
+        texts = [output.get("text", ""), *output.get("data", {}).values()]
+        for text in texts:
+            if isinstance(text, str) and (found := named.search(text)):
+                first = cell.source.partition("\n")[0]
+                raise ExecutionError(
+                    f"{page}.md: the output of cell `{first}` names {found[0]}, a file of this "
+                    "machine: print no paths, and let nothing warn"
+                )
 
 
 def _engine(status: Status) -> type[NBClientEngine]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -55,14 +57,23 @@ class Status:
 
 @contextmanager
 def heartbeat(name: str) -> Iterator[Status]:
-    """Print every few seconds what is running, at which cell, and for how long."""
+    """Print every few seconds what is running, at which cell, and for how long.
+
+    A training in the kernel keeps its bars in the file that `CALIB_PROGRESS_FILE` names, and
+    what they say is printed, too.
+    """
     status, start, done = Status(), time.monotonic(), Event()
+    folder = tempfile.TemporaryDirectory()
+    progress = Path(folder.name, "progress")
+    os.environ["CALIB_PROGRESS_FILE"] = str(progress)
 
     def beat() -> None:
         while not done.wait(SECONDS_BETWEEN_SIGNS):
             cell = f" cell {status.count} of {status.total}," if status.total else ""
+            bars = progress.read_text("utf-8") if progress.exists() else ""
             seconds = time.monotonic() - start
-            print(f"  … {name}:{cell} {seconds:.0f} s", file=sys.stderr, flush=True)
+            said = f"  … {name}:{cell} {seconds:.0f} s{', ' * bool(bars)}{bars}"
+            print(said, file=sys.stderr, flush=True)
 
     thread = Thread(target=beat, daemon=True)
     thread.start()
@@ -71,3 +82,5 @@ def heartbeat(name: str) -> Iterator[Status]:
     finally:
         done.set()
         thread.join()
+        del os.environ["CALIB_PROGRESS_FILE"]
+        folder.cleanup()

@@ -6,10 +6,14 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from calib_utils.experiments.estimate import estimate
 from calib_utils.experiments.grids import Run, grid_names, plan_grid
-from calib_utils.experiments.runner import epochs_done, has_record, run_grid, time_run
+from calib_utils.experiments.one_run import epochs_done, has_record
+from calib_utils.experiments.runner import run_grid
 from calib_utils.records import load_experiment
 from calib_utils.training.distributed import process_group
+from calib_utils.training.progress import progress_bars
+from calib_utils.training.timing import duration
 
 __all__ = ["main"]
 
@@ -28,8 +32,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _estimate(runs, args)
         else:
             _make(runs, args)
-    except (ValueError, OSError) as error:
-        parser.exit(1, f"error: {error}\n")
+    except (ValueError, OSError, ArithmeticError, RuntimeError, MemoryError) as error:
+        notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", []))
+        parser.exit(1, f"error: {str(error) or type(error).__name__}{notes}\n")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,19 +70,9 @@ def _list(runs: Sequence[Run], args: argparse.Namespace) -> None:
 
 
 def _estimate(runs: Sequence[Run], args: argparse.Namespace) -> None:
-    missing = [run for run in runs if not has_record(run, args.records)]
-    seconds: dict[str, float] = {}
-    totals = dict.fromkeys((run.grid for run in runs), 0.0)
-    for run in missing:
-        network = ", ".join(f"{key}={value}" for key, value in run.network.items())
-        network += ", tested at every epoch" * run.test_every_epoch
-        if network not in seconds:
-            seconds[network] = time_run(run, args.device)
-            print(f"{seconds[network]:7.1f} s an epoch: {network}", flush=True)
-        left = run.recipe.epochs - epochs_done(run, args.folder)
-        totals[run.grid] += left * seconds[network] / 3600
-    for grid, hours in (totals | {"all": sum(totals.values())}).items():
-        print(f"{hours:7.2f} hours: {grid}")
+    missing = {run.training: run for run in runs if not has_record(run, args.records)}
+    cost = estimate(list(missing.values()), args.folder, args.device, progress_bars(True))
+    print("\n".join([*cost.sentences, f"all: {duration(cost.seconds)}"]))
 
 
 def _make(runs: Sequence[Run], args: argparse.Namespace) -> None:

@@ -1,35 +1,24 @@
-"""Train the networks of a grid, and leave a record of each."""
+"""Make the runs of grids, one after the other or shared among processes and machines."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import cache
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from joblib import Parallel, delayed, parallel_config
-from torch import nn
 
+from calib_utils.experiments.estimate import estimate
 from calib_utils.experiments.grids import Run
-from calib_utils.metrics import expected_calibration_error, negative_log_likelihood, top_label
-from calib_utils.metrics.bins import sums, uniform_index
-from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import ExperimentRecord, load_experiment, save_experiment
-from calib_utils.records.experiments import experiment_path
-from calib_utils.training.checkpoints import read_facts
-from calib_utils.training.data import ImageSet, load_splits, train_validation_split
+from calib_utils.experiments.one_run import has_record, run_experiment
 from calib_utils.training.distributed import from_first, rank, world_size
-from calib_utils.training.loop import predict_logits, train
-from calib_utils.training.networks import build_model
 from calib_utils.training.progress import progress_bars
+from calib_utils.training.timing import duration
 
-__all__ = ["checkpoint_path", "epochs_done", "has_record", "run_experiment", "run_grid", "time_run"]
+__all__ = ["run_grid"]
 
 
 def run_grid(
@@ -44,219 +33,73 @@ def run_grid(
 ) -> dict[str, str]:
     """Make the records of ``runs`` that are not there yet.
 
-    A run that fails does not stop the others. Runs that train the same network do it once.
+    First it says how long they will take. Where the first run of a grid fails, all stops with its
+    error, since what is wrong there is likely wrong in the others, too. A later run that fails
+    does not stop the others. Runs that train the same network do it once.
 
     Args:
         runs: as `grids.plan_grid` gives them.
         folder: for the checkpoints, from which a run that was stopped goes on.
         records: for the records; the package's own by default.
-        jobs: runs at a time on this machine, by joblib. They take turns with its GPUs.
+        jobs: runs at a time on this machine, by joblib. They take turns with its GPUs. If one of
+            the processes is killed, as for want of memory, the runs that are left are made one
+            at a time.
         scheduler: address of a Dask scheduler, such as "tcp://10.0.0.1:8786": its workers make
             the runs instead. They need ``folder`` and ``records`` at the same paths, and one
             thread each.
         device: "cpu" or "cuda"; the GPUs if there are any, by default.
-        progress: whether to show a bar for the grid, and one for the run if there is one at
-            a time.
+        progress: whether to say how long it will take (not of other machines), and to show a bar
+            for the grid, and one for the run if there is one at a time.
 
     Returns:
-        For each run that failed, its name and the error.
+        For each run that failed, its grid and name, as "grid/name", and the error.
 
     Raises:
         ValueError: if a record is there already that was made with other settings.
+        Exception: what the first run of a grid raised, with a note that names the run. Under
+            torchrun, what any run raised that the other processes do not meet: they would wait.
     """
     folder = Path(folder).absolute()
     records = Path(records).absolute() if records else None
     missing = from_first([run for run in runs if not has_record(run, records)])
     first = {run.training: run for run in reversed(missing)}
     repeats = [run for run in missing if run is not first[run.training]]
-    # No two may train one network at the same time: its second run waits for the first runs.
-    passes = [run for run in missing if run is first[run.training]], repeats
-    missing = list(chain(*passes))
+    trained = [run for run in missing if run is first[run.training]]
+    first_of_grid = {run.grid: run.name for run in reversed(runs)}
     alone = jobs == 1 and not scheduler
     tqdm = progress_bars(progress and rank() == 0)
+    cost = None
+    if progress and trained and not scheduler:
+        cost = estimate(trained, folder, device, tqdm)
+
+    def attempt(place: int, run: Run) -> Any:
+        decisive = run.name == first_of_grid[run.grid]
+        return delayed(_attempt)(run, folder, records, device, place, progress and alone, decisive)
+
     failed = {}
     with (
         _workers(scheduler),
-        tqdm(desc="grid", initial=len(runs) - len(missing), total=len(runs), unit="run") as bar,
+        tqdm(
+            desc="runs" + (f", {duration(cost.seconds)} in all" if cost else ""),
+            initial=len(runs) - len(missing),
+            total=len(runs),
+            unit="run",
+        ) as bar,
     ):
-        if alone and missing:
-            bar.set_postfix_str(missing[0].name)
-        parallel = Parallel(
-            n_jobs=-1 if scheduler else jobs, return_as="generator_unordered", batch_size=1
-        )
-        results = (
-            parallel(
-                delayed(_attempt)(run, folder, records, device, place, progress and alone)
-                for place, run in enumerate(some)
-            )
-            for some in passes
-        )
-        for done, (name, problem) in enumerate(chain.from_iterable(results), start=1):
-            if problem:
-                failed[name] = problem
-            bar.set_postfix_str(missing[done].name if alone and done < len(missing) else name)
-            bar.update()
+        if cost and not bar.disable:
+            bar.write("\n".join(cost.sentences))
+        # No two may train one network at the same time: its second run waits for the first runs.
+        for some in (trained, repeats):
+            if alone and some:
+                bar.set_postfix_str(some[0].name)
+            tasks = {f"{run.grid}/{run.name}": attempt(n, run) for n, run in enumerate(some)}
+            names = [run.name for run in some[1:]] if alone else []
+            for done, (key, problem) in enumerate(_as_they_end(tasks, jobs, scheduler)):
+                if problem:
+                    failed[key] = problem
+                bar.set_postfix_str(names[done] if done < len(names) else key)
+                bar.update()
     return failed
-
-
-def run_experiment(
-    run: Run,
-    folder: Path | str,
-    records: Path | str | None = None,
-    *,
-    device: str | None = None,
-    progress: bool = True,
-) -> None:
-    """Train one network, or go on with it, and write its record.
-
-    Args:
-        run: what to train.
-        folder: for the checkpoint.
-        records: for the record; the package's own by default.
-        device: "cpu" or "cuda".
-        progress: whether to show progress bars.
-    """
-    checkpoint = checkpoint_path(run, folder)
-    model, history = _train(run, device, progress, checkpoint)
-    if rank() > 0:
-        return
-    _, validation, test = load_images(run.dataset, run.training_images)
-    logits = predict_logits(model, test, device=device)
-    scaling = TemperatureScaling().fit(
-        predict_logits(model, validation, device=device), validation.labels
-    )
-    before, confidences, correct = _test_metrics(logits, test.labels)
-    after, *_ = _test_metrics(logits / scaling.temperature_, test.labels)
-    made = read_facts(checkpoint)["environment"]
-    tracked = [entry.pop("test_correct") for entry in history] if run.test_every_epoch else None
-    record = ExperimentRecord(
-        **run.settings,
-        confidences=confidences,
-        correct=correct,
-        history=history,
-        epoch_correct=None if tracked is None else np.stack([_unpacked(x) for x in tracked]),
-        **before,
-        temperature=scaling.temperature_,
-        nll_scaled=after["nll"],
-        ece_scaled=after["ece"],
-        versions=made["versions"],
-        hardware=made["hardware"],
-        date=made["date"],
-    )
-    save_experiment(record, records)
-
-
-def time_run(run: Run, device: str | None = None) -> float:
-    """Seconds for one epoch of ``run``, its metrics on the test images included if it has any."""
-    load_images(run.dataset, run.training_images)  # once for all runs, so not counted
-    start = time.perf_counter()
-    _train(replace(run, recipe=replace(run.recipe, epochs=1)), device, progress=False)
-    return time.perf_counter() - start
-
-
-def checkpoint_path(run: Run, folder: Path | str) -> Path:
-    """Where a run keeps its state while it trains, with the runs that train the same."""
-    return Path(folder) / f"{run.training}.safetensors"
-
-
-def epochs_done(run: Run, folder: Path | str) -> int:
-    """How many epochs of a run are in its checkpoint."""
-    path = checkpoint_path(run, folder)
-    return len(read_facts(path)["history"]) if path.exists() else 0
-
-
-def has_record(run: Run, records: Path | str | None = None) -> bool:
-    """Whether the record of ``run`` is there.
-
-    Raises:
-        ValueError: if there is one that was made with other settings, or that is damaged.
-    """
-    path = experiment_path(run.grid, run.protocol, run.name, records)
-    if not path.exists():
-        return False
-    facts = load_experiment(run.grid, run.protocol, run.name, records).facts
-    wanted = run.settings
-    if found := {k: facts[k] for k in wanted if facts[k] != wanted[k]}:
-        raise ValueError(
-            f"records: {path} was made with {found}, the grid asks for "
-            f"{ {k: wanted[k] for k in found} }; delete it, or name another folder"
-        )
-    return True
-
-
-@cache
-def load_images(dataset: str, training_images: int) -> tuple[ImageSet, ImageSet, ImageSet]:
-    """The training images of the experiments, the same in every run; validation; and test.
-
-    Raises:
-        ValueError: if the data set has fewer training images.
-    """
-    training, validation, test = load_splits(dataset)
-    if training_images > len(training):
-        raise ValueError(
-            f"training_images: {dataset} has {len(training):,}, found {training_images:,}"
-        )
-    if training_images < len(training):
-        _, chosen = train_validation_split(len(training), training_images)
-        training = training.subset(chosen)
-    return training, validation, test
-
-
-def _train(
-    run: Run, device: str | None, progress: bool, checkpoint: Path | None = None
-) -> tuple[nn.Module, list[dict[str, Any]]]:
-    training, validation, test = load_images(run.dataset, run.training_images)
-
-    def after_epoch(model: nn.Module) -> dict[str, Any]:
-        logits = predict_logits(model, test, device=device)
-        metrics, confidences, correct = _test_metrics(logits, test.labels)
-        scaling = TemperatureScaling().fit(
-            predict_logits(model, validation, device=device), validation.labels
-        )
-        index = uniform_index(confidences, 15, "float32")
-        return {f"test_{name}": value for name, value in metrics.items()} | {
-            "temperature": scaling.temperature_,
-            "test_bins": sums(index, confidences, correct, 15).tolist(),
-            "test_correct": _packed(correct),
-        }
-
-    torch.manual_seed(run.seed)
-    model = build_model(**run.network, n_classes=int(training.labels.max()) + 1)
-    history = train(
-        model,
-        training,
-        run.recipe,
-        seed=run.seed,
-        device=device,
-        checkpoint=checkpoint,
-        after_epoch=after_epoch if run.test_every_epoch else None,
-        progress=progress,
-    )
-    return model, history
-
-
-def _test_metrics(
-    logits: np.ndarray, labels: np.ndarray
-) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """Error, NLL and ECE; and the confidences, as a record stores them, and which are right."""
-    probs = TemperatureScaling(1.0).predict_proba(logits)
-    confidences, correct = top_label(probs, labels)
-    metrics = {
-        "error": float(1 - correct.mean()),
-        "nll": negative_log_likelihood(logits, labels),
-        "ece": expected_calibration_error(probs, labels),
-    }
-    return metrics, confidences, correct
-
-
-def _packed(correct: np.ndarray) -> str:
-    """Booleans as text, which the history of a checkpoint can hold."""
-    return f"{len(correct)}:{np.packbits(correct).tobytes().hex()}"
-
-
-def _unpacked(text: str) -> np.ndarray:
-    n, _, bits = text.partition(":")
-    return np.unpackbits(np.frombuffer(bytes.fromhex(bits), np.uint8), count=int(n)) == 1
 
 
 def _attempt(
@@ -266,15 +109,51 @@ def _attempt(
     device: str | None,
     place: int,
     progress: bool,
+    decisive: bool,
 ) -> tuple[str, str]:
-    """Make one record; returns the run's name, and the error if there was one."""
+    """Make one record; returns "grid/name", and the error if there was one.
+
+    Raises:
+        Exception: where the error is not of this run alone.
+    """
     if device != "cpu" and world_size() == 1 and torch.cuda.device_count() > 1:
         torch.cuda.set_device(place % torch.cuda.device_count())
+    key = f"{run.grid}/{run.name}"
     try:
         run_experiment(run, folder, records, device=device, progress=progress)
-    except (ValueError, OSError, FloatingPointError) as error:
-        return run.name, str(error)
-    return run.name, ""
+    except Exception as error:
+        if decisive:
+            error.add_note(f"{key} failed, the first run of its grid: nothing more is made")
+            raise
+        # All processes meet a loss that is not finite. Of other errors they may not know.
+        if world_size() > 1 and not isinstance(error, FloatingPointError):
+            raise
+        return key, f"{type(error).__name__}: {error}"
+    return key, ""
+
+
+def _as_they_end(
+    tasks: dict[str, Any], jobs: int, scheduler: str | None
+) -> Iterator[tuple[str, str]]:
+    """What `_attempt` gave for each of ``tasks``, by their keys."""
+    left = dict(tasks)
+    try:
+        for key, problem in _parallel(left.values(), jobs, scheduler):
+            del left[key]
+            yield key, problem
+    except BrokenExecutor:  # a process was killed, nobody knows in which of the runs
+        for key, task in left.items():
+            try:
+                yield from _parallel([task], 2, scheduler)  # a process of its own
+            except BrokenExecutor:
+                yield key, "its process was killed, as for want of memory"
+
+
+def _parallel(tasks: Iterable[Any], jobs: int, scheduler: str | None) -> Iterator[tuple[str, str]]:
+    parallel = Parallel(
+        n_jobs=-1 if scheduler else jobs, return_as="generator_unordered", batch_size=1
+    )
+    return iter(parallel(list(tasks)))
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from calib_utils.training.data import (
 from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.networks import build_model, cifar_resnet, convnet, lenet5, resnet34
+from calib_utils.training.timing import duration, time_epoch
 
 __all__ = [
     "CIFAR100_MEAN",
@@ -30,6 +31,7 @@ __all__ = [
     "choose_device",
     "cifar_resnet",
     "convnet",
+    "duration",
     "environment",
     "lenet5",
     "load_cifar100",
@@ -37,6 +39,7 @@ __all__ = [
     "load_splits",
     "predict_logits",
     "resnet34",
+    "time_epoch",
     "train",
     "train_validation_split",
 ]

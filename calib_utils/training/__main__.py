@@ -84,11 +84,11 @@ def _run(args: argparse.Namespace) -> None:
     seconds = median(entry["seconds"] for entry in history)
 
     print(f"predicting {len(validation):,} validation and {len(test):,} test images", flush=True)
-    logits = {
-        # Rounded as the record stores them, so that its accuracy is the one that it states.
-        "validation": predict_logits(model, validation, device=device).astype(np.float16),
-        "test": predict_logits(model, test, device=device).astype(np.float16),
-    }
+    logits = {}
+    for split, data in (("validation", validation), ("test", test)):
+        z = predict_logits(model, data, device=device).astype(np.float64)
+        # As the record stores them, so that its accuracy is the one that it states.
+        logits[split] = (z - z.max(axis=1, keepdims=True)).astype(np.float16)
     accuracy = float((logits["test"].argmax(axis=1) == test.labels).mean())
     for split, data in (("validation", validation), ("test", test)):
         path = save_record(

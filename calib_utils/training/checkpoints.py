@@ -1,13 +1,17 @@
 """Keep a training run on disk, so that it goes on after it was stopped.
 
 A checkpoint is one safetensors file (no pickles) with the weights, the optimiser's momentum
-and, as JSON, the recipe, the seed, the history and the environment of the run.
+and, as JSON, the recipe, the seed, the history and the environment of the run; and the SHA-256
+of all that, since a weight with a flipped bit is still a number.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import math
 import os
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -29,7 +33,11 @@ def save_checkpoint(
     optimizer: torch.optim.Optimizer,
     facts: dict[str, Any],
 ) -> None:
-    """Write the state of a run, replacing an older one at once or not at all."""
+    """Write the state of a run, replacing an older one at once or not at all.
+
+    Raises:
+        OSError: if the file cannot be written, as on a full disk.
+    """
     tensors = {f"model/{name}": x.contiguous() for name, x in model.state_dict().items()}
     for number, parameter in enumerate(model.parameters()):
         momentum = optimizer.state[parameter].get("momentum_buffer")
@@ -39,8 +47,11 @@ def save_checkpoint(
     # Its own for each process: one that was left behind by a killed parent may write as well.
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
-        save_file(tensors, part, {"facts": json.dumps(facts)})
+        text = json.dumps(facts)
+        save_file(tensors, part, {"facts": text, "sha256": _checksum(tensors, text)})
         os.replace(part, path)
+    except SafetensorError as error:
+        raise OSError(f"checkpoint: {path} cannot be written ({error})") from error
     finally:
         part.unlink(missing_ok=True)
 
@@ -53,7 +64,7 @@ def load_checkpoint(
     Raises:
         ValueError: if the file is damaged, or another recipe, seed or network made it.
     """
-    tensors, facts = _read(path, str(next(model.parameters()).device))
+    tensors, facts = _read(path)  # on the CPU; the copies below go to the model's device
     wanted = json.loads(json.dumps({"recipe": asdict(recipe), "seed": seed}))
     found = {"recipe": completed_recipe(facts["recipe"]), "seed": facts["seed"]}
     if found != wanted:
@@ -62,16 +73,20 @@ def load_checkpoint(
             "name another file, or delete this one"
         )
     weights = {name[6:]: x for name, x in tensors.items() if name.startswith("model/")}
-    if _shapes(weights) != _shapes(model.state_dict()):
+    momentum = {name: x for name, x in tensors.items() if name.startswith("momentum/")}
+    parameters = {f"momentum/{n}": x for n, x in enumerate(model.parameters())}
+    # Parameters that get no gradient have no momentum, and without momentum none has.
+    fits = _kinds(momentum).items() <= _kinds(parameters).items()
+    if _kinds(weights) != _kinds(model.state_dict()) or not fits:
         raise ValueError(
             f"checkpoint: {path} is of another network; name another file, or delete this one"
         )
     model.load_state_dict(weights)
-    for number, parameter in enumerate(model.parameters()):
-        if f"momentum/{number}" in tensors:
-            # In the parameter's own memory layout, which the fused optimizer takes for granted.
-            momentum = torch.empty_like(parameter).copy_(tensors[f"momentum/{number}"])
-            optimizer.state[parameter]["momentum_buffer"] = momentum
+    for name, stored in momentum.items():
+        parameter = parameters[name]
+        # In the parameter's own memory layout, which the fused optimizer takes for granted.
+        buffer = torch.empty_like(parameter).copy_(stored)
+        optimizer.state[parameter]["momentum_buffer"] = buffer
     return facts["history"]
 
 
@@ -84,18 +99,54 @@ def read_facts(path: Path) -> dict[str, Any]:
     return _read(path)[1]
 
 
-def _read(path: Path, device: str = "cpu") -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     try:
-        with safe_open(path, framework="pt", device=device) as file:
-            facts = json.loads(file.metadata()["facts"])
-            if not {"recipe", "seed", "history"} <= facts.keys():
-                raise ValueError("it does not say how it was made")
-            return {name: file.get_tensor(name) for name in file.keys()}, facts  # noqa: SIM118
+        with safe_open(path, framework="pt", device="cpu") as file:
+            stored = file.metadata()
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        # One of an earlier version has no checksum; one whose name is damaged is not such a one.
+        if stored.keys() not in ({"facts"}, {"facts", "sha256"}):
+            raise ValueError(f"it says {sorted(stored)} of itself")
+        if stored.get("sha256", found := _checksum(tensors, stored["facts"])) != found:
+            raise ValueError("its checksum is another")
+        facts = json.loads(stored["facts"])
+        _require_sound(tensors, facts)
+        return tensors, facts
     except (SafetensorError, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"checkpoint: {path} is damaged ({error}); delete it to start anew"
         ) from error
 
 
-def _shapes(tensors: dict[str, torch.Tensor]) -> dict[str, tuple[int, ...]]:
-    return {name: tuple(x.shape) for name, x in tensors.items()}
+def _require_sound(tensors: dict[str, torch.Tensor], facts: Any) -> None:
+    """Raise ValueError unless a run can have been in this state."""
+    kinds = {"recipe": dict, "seed": int, "history": list}
+    for name, kind in kinds.items():
+        if not isinstance(facts, dict) or type(facts.get(name)) is not kind:
+            raise ValueError(f"it does not say how it was made: no {name}, or none of type {kind}")
+    epochs, history = facts["recipe"].get("epochs"), facts["history"]
+    if not isinstance(epochs, int) or not 1 <= len(history) <= epochs:
+        raise ValueError(f"it has a history of {len(history)} of {epochs} epochs")
+    for epoch, entry in enumerate(history, start=1):
+        if entry["epoch"] != epoch:
+            raise ValueError(f"its history has {entry['epoch']} as epoch {epoch}")
+        for name in ("learning_rate", "train_loss", "train_accuracy", "seconds"):
+            if not math.isfinite(entry[name]):
+                raise ValueError(f"its {name} is {entry[name]} in epoch {epoch}")
+    for name, x in tensors.items():
+        if not x.isfinite().all():
+            raise ValueError(f"{name} is not finite")
+
+
+def _checksum(tensors: dict[str, torch.Tensor], text: str) -> str:
+    """The SHA-256 of some tensors, their names, types and shapes, and a text."""
+    digest = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        x = tensors[name].detach().cpu().contiguous()
+        digest.update(f"\n{name} {x.dtype} {tuple(x.shape)}\n".encode())
+        digest.update(x.flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def _kinds(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:
+    return {name: (x.dtype, tuple(x.shape)) for name, x in tensors.items()}

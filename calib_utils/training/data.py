@@ -144,7 +144,8 @@ def train_validation_split(
 def load_cifar100(split: str) -> ImageSet:
     """CIFAR-100 from ``$CALIB_DATA_DIR``, or else from a cache of the user.
 
-    What is not there is downloaded on first use, with a progress bar.
+    What is not there is downloaded on first use, with a progress bar: from one of some mirrors,
+    or from the addresses in ``$CALIB_CIFAR100_MIRRORS``, with spaces between them.
 
     Args:
         split: "train" (50,000 images) or "test" (10,000 images).
@@ -227,7 +228,8 @@ def _install_cifar100(folder: Path) -> None:
     """Download CIFAR-100 into ``folder``, unless its archive is there, and unpack it."""
     archive = folder / "cifar-100-python.tar.gz"
     try:
-        download(_MIRRORS, _SHA256, archive)
+        mirrors = os.environ.get("CALIB_CIFAR100_MIRRORS", "").split()
+        download(mirrors or _MIRRORS, _SHA256, archive)
     except OSError as error:
         raise OSError(
             f"CIFAR-100 is not in {folder}, and {error}\nTo install it by hand, get "

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import requests
+import urllib3
+from filelock import FileLock
 
 from calib_utils.training.progress import progress_bars
 
 __all__ = ["download"]
 
 _TIMEOUT = 20  # seconds without an answer, or without a byte
-_CHUNK = 1 << 14  # bytes; less than that is lost when a connection breaks
+_CHUNK = 1 << 14  # bytes that are written at a time
+_PATIENCE, _LEAST = 60, 100_000  # a mirror is left that brings fewer bytes in so many seconds
 
 
 def download(urls: Sequence[str], sha256: str, path: Path) -> None:
@@ -23,7 +27,8 @@ def download(urls: Sequence[str], sha256: str, path: Path) -> None:
 
     The file appears there complete and verified, or not at all. What had come when a
     connection broke stays beside it as ``path`` + ".part", and the next try, from any of
-    the mirrors, in this run or in a later one, goes on from there.
+    the mirrors, in this run or in a later one, goes on from there. Several processes that want
+    the same file wait for the first of them, by a lock beside it.
 
     Args:
         urls: mirrors that all have the same file, the best first.
@@ -36,19 +41,30 @@ def download(urls: Sequence[str], sha256: str, path: Path) -> None:
     import pooch  # not above: see `calib_utils.training.progress`
 
     path = path.resolve()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(path.name + ".part")
     failures = []
-    for url in urls:
+
+    def retrieve(url: str) -> bool:
         try:
             pooch.retrieve(
                 url,
                 known_hash=f"sha256:{sha256}",
                 fname=path.name,
                 path=path.parent,
-                downloader=partial(_fetch, part=path.with_name(path.name + ".part")),
+                downloader=partial(_fetch, part=part),
             )
-            return
         except (OSError, ValueError) as error:  # no connection or an HTTP error; wrong checksum
             failures.append(f"  {url}\n    {error}")
+            return False
+        return True
+
+    with FileLock(path.with_name(f".{path.name}.lock")):
+        for url in urls:
+            begun = part.exists()
+            # What was wrong may be what another mirror had left; then this one has not been tried.
+            if retrieve(url) or (begun and not part.exists() and retrieve(url)):
+                return
     raise OSError(f"no mirror of {path.name} gave it:\n" + "\n".join(failures))
 
 
@@ -73,6 +89,8 @@ def _append(url: str, part: Path, start: int) -> None:
         if start and response.status_code == requests.codes.range_not_satisfiable:
             return  # nothing follows; whether the file is right, its checksum tells
         response.raise_for_status()
+        if response.headers.get("Content-Type", "").startswith("text/html"):
+            raise requests.ConnectionError("it sent a web page instead of the file")
         if response.status_code != requests.codes.partial_content:
             start = 0  # the server sends the whole file
         total = start + int(response.headers.get("Content-Length", 0))
@@ -82,12 +100,32 @@ def _append(url: str, part: Path, start: int) -> None:
                 desc=part.stem, initial=start, total=total, unit="B", unit_scale=True
             ) as bar,
         ):
-            for chunk in response.iter_content(_CHUNK):
+            for chunk in _chunks(response):
                 bar.update(file.write(chunk))
     if _size(part) < total:
         raise requests.ConnectionError(
             f"the connection closed after {_size(part)} of {total} bytes"
         )
+
+
+def _chunks(response: requests.Response) -> Iterator[bytes]:
+    """What comes, as it comes, from a mirror that does not stall."""
+    since, brought = time.monotonic(), 0
+    try:
+        read = getattr(response.raw, "read1", response.raw.read)  # urllib3 1 has no read1
+        while chunk := read(_CHUNK):
+            yield chunk
+            brought += len(chunk)
+            if time.monotonic() - since > _PATIENCE:
+                if brought < _LEAST:
+                    raise _StalledError(f"it brought {brought} bytes in {_PATIENCE} seconds")
+                since, brought = time.monotonic(), 0
+    except urllib3.exceptions.HTTPError as error:
+        raise requests.ConnectionError(str(error)) from error
+
+
+class _StalledError(OSError):
+    """A mirror that is not asked again, although it brings something."""
 
 
 def _size(path: Path) -> int:

@@ -33,11 +33,12 @@ from calib_utils.training.distributed import (
     share,
     world_size,
 )
-from calib_utils.training.progress import progress_bars
+from calib_utils.training.progress import plain_warnings, progress_bars
 
 __all__ = ["predict_logits", "train"]
 
 
+@plain_warnings()
 def train(
     model: nn.Module,
     data: ImageSet,
@@ -125,6 +126,7 @@ def train(
     return history
 
 
+@plain_warnings()
 def predict_logits(
     model: nn.Module,
     data: ImageSet,

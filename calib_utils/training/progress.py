@@ -1,23 +1,80 @@
-"""Progress bars.
+"""What a training says while it runs: its bars, and the warnings of what it is built on.
 
 A notebook without ipywidgets gets bars of text, and tqdm warns of it as it is imported. That is
 silenced here, so what imports tqdm itself, such as pooch, must come later.
+
+Bars cannot be seen where nobody looks at the kernel, as when the book is built. If the variable
+``CALIB_PROGRESS_FILE`` names a file, they are kept there instead, as one line of text.
 """
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
+    from tqdm import tqdm as tqdm_of_text
     from tqdm.auto import tqdm
 
-__all__ = ["progress_bars"]
+__all__ = ["plain_warnings", "progress_bars"]
 
 
 def progress_bars(shown: bool) -> Callable[..., Any]:
     """Bars of tqdm. `disable` is given only to hide one, so that TQDM_DISABLE=1 has its effect."""
-    return tqdm if shown else partial(tqdm, disable=True)
+    if not shown:
+        return partial(tqdm, disable=True)
+    return _BarInFile if os.environ.get("CALIB_PROGRESS_FILE") else tqdm
+
+
+class _BarInFile(tqdm_of_text):
+    """A bar that is a part of a file's one line, after those of the loops around it."""
+
+    under_way: dict[_BarInFile, None] = {}  # noqa: RUF012  all of this process, in their order
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        form = "{desc}: {n_fmt} of {total_fmt}{postfix}"
+        options = {"bar_format": form, "mininterval": 1} | options
+        super().__init__(*args, file=StringIO(), disable=False, **options)
+
+    def display(self, *_: Any, **__: Any) -> None:
+        """Write the line anew."""
+        self.under_way[self] = None
+        self._write()
+
+    def close(self) -> None:
+        """Take this bar out of the line."""
+        super().close()
+        if self in self.under_way:
+            del self.under_way[self]
+            self._write()
+
+    @classmethod
+    def write(cls, *_: Any, **__: Any) -> None:
+        """Nothing: the line is for the bars, and what is printed would land on a page."""
+
+    def _write(self) -> None:
+        path = Path(os.environ["CALIB_PROGRESS_FILE"])
+        part = path.with_name(f"{path.name}.part")
+        part.write_text("; ".join(map(str, self.under_way)), "utf-8")
+        part.replace(path)
+
+
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Warnings are shown as kind and message alone, without the path of the file they come from.
+
+    A page that shows one is then the same on every machine. Filters work as ever.
+    """
+    before = warnings.formatwarning
+    warnings.formatwarning = lambda message, category, *_: f"{category.__name__}: {message}\n"
+    try:
+        yield
+    finally:
+        warnings.formatwarning = before

@@ -1,0 +1,210 @@
+"""Train one network of a grid, and leave its record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from calib_utils.experiments.grids import Run
+from calib_utils.metrics import expected_calibration_error, negative_log_likelihood, top_label
+from calib_utils.metrics.bins import sums, uniform_index
+from calib_utils.recalibration import TemperatureScaling
+from calib_utils.records import ExperimentRecord, load_experiment, save_experiment
+from calib_utils.records.experiments import experiment_path
+from calib_utils.training.checkpoints import read_facts
+from calib_utils.training.data import ImageSet, load_splits, train_validation_split
+from calib_utils.training.distributed import rank
+from calib_utils.training.loop import predict_logits, train
+from calib_utils.training.networks import build_model
+from calib_utils.training.progress import plain_warnings
+from calib_utils.training.timing import time_epoch
+
+__all__ = [
+    "checkpoint_path",
+    "epochs_done",
+    "has_record",
+    "load_images",
+    "run_experiment",
+    "time_run",
+]
+
+
+@plain_warnings()
+def run_experiment(
+    run: Run,
+    folder: Path | str,
+    records: Path | str | None = None,
+    *,
+    device: str | None = None,
+    progress: bool = True,
+) -> None:
+    """Train one network, or go on with it, and write its record.
+
+    Args:
+        run: what to train.
+        folder: for the checkpoint.
+        records: for the record; the package's own by default.
+        device: "cpu" or "cuda".
+        progress: whether to show progress bars.
+    """
+    checkpoint = checkpoint_path(run, folder)
+    model, history = _train(run, device, progress, checkpoint)
+    if rank() > 0:
+        return
+    _, validation, test = load_images(run.dataset, run.training_images)
+    logits = predict_logits(model, test, device=device)
+    scaling = TemperatureScaling().fit(
+        predict_logits(model, validation, device=device), validation.labels
+    )
+    before, confidences, correct = _test_metrics(logits, test.labels)
+    after, *_ = _test_metrics(logits / scaling.temperature_, test.labels)
+    made = read_facts(checkpoint)["environment"]
+    tracked = [entry.pop("test_correct") for entry in history] if run.test_every_epoch else None
+    record = ExperimentRecord(
+        **run.settings,
+        confidences=confidences,
+        correct=correct,
+        history=history,
+        epoch_correct=None if tracked is None else np.stack([_unpacked(x) for x in tracked]),
+        **before,
+        temperature=scaling.temperature_,
+        nll_scaled=after["nll"],
+        ece_scaled=after["ece"],
+        versions=made["versions"],
+        hardware=made["hardware"],
+        date=made["date"],
+    )
+    save_experiment(record, records)
+
+
+def time_run(run: Run, device: str | None = None) -> float:
+    """Seconds for one epoch of ``run``, its metrics on the test images included if it has any."""
+    training, _, _ = load_images(run.dataset, run.training_images)
+    return time_epoch(
+        _network(run), training, run.recipe, device=device, after_epoch=_after_epoch(run, device)
+    )
+
+
+def checkpoint_path(run: Run, folder: Path | str) -> Path:
+    """Where a run keeps its state while it trains, with the runs that train the same."""
+    return Path(folder) / f"{run.training}.safetensors"
+
+
+def epochs_done(run: Run, folder: Path | str) -> int:
+    """How many epochs of a run are in its checkpoint."""
+    path = checkpoint_path(run, folder)
+    return len(read_facts(path)["history"]) if path.exists() else 0
+
+
+def has_record(run: Run, records: Path | str | None = None) -> bool:
+    """Whether the record of ``run`` is there.
+
+    Raises:
+        ValueError: if there is one that was made with other settings, or that is damaged.
+    """
+    path = experiment_path(run.grid, run.protocol, run.name, records)
+    if not path.exists():
+        return False
+    facts = load_experiment(run.grid, run.protocol, run.name, records).facts
+    wanted = run.settings
+    if found := {k: facts[k] for k in wanted if facts[k] != wanted[k]}:
+        raise ValueError(
+            f"records: {path} was made with {found}, the grid asks for "
+            f"{ {k: wanted[k] for k in found} }; delete it, or name another folder"
+        )
+    return True
+
+
+@cache
+def load_images(dataset: str, training_images: int) -> tuple[ImageSet, ImageSet, ImageSet]:
+    """The training images of the experiments, the same in every run; validation; and test.
+
+    Raises:
+        ValueError: if the data set has fewer training images.
+    """
+    training, validation, test = load_splits(dataset)
+    if training_images > len(training):
+        raise ValueError(
+            f"training_images: {dataset} has {len(training):,}, found {training_images:,}"
+        )
+    if training_images < len(training):
+        _, chosen = train_validation_split(len(training), training_images)
+        training = training.subset(chosen)
+    return training, validation, test
+
+
+def _train(
+    run: Run, device: str | None, progress: bool, checkpoint: Path
+) -> tuple[nn.Module, list[dict[str, Any]]]:
+    training, _, _ = load_images(run.dataset, run.training_images)
+    model = _network(run)
+    history = train(
+        model,
+        training,
+        run.recipe,
+        seed=run.seed,
+        device=device,
+        checkpoint=checkpoint,
+        after_epoch=_after_epoch(run, device),
+        progress=progress,
+    )
+    return model, history
+
+
+def _network(run: Run) -> nn.Module:
+    """The untrained network of a run, whose weights come from the seed."""
+    training, _, _ = load_images(run.dataset, run.training_images)
+    torch.manual_seed(run.seed)
+    return build_model(**run.network, n_classes=int(training.labels.max()) + 1)
+
+
+def _after_epoch(run: Run, device: str | None) -> Callable[[nn.Module], dict[str, Any]] | None:
+    """What the history of a run that is tested at every epoch has besides, if it is one."""
+    if not run.test_every_epoch:
+        return None
+    _, validation, test = load_images(run.dataset, run.training_images)
+
+    def after_epoch(model: nn.Module) -> dict[str, Any]:
+        logits = predict_logits(model, test, device=device)
+        metrics, confidences, correct = _test_metrics(logits, test.labels)
+        scaling = TemperatureScaling().fit(
+            predict_logits(model, validation, device=device), validation.labels
+        )
+        index = uniform_index(confidences, 15, "float32")
+        return {f"test_{name}": value for name, value in metrics.items()} | {
+            "temperature": scaling.temperature_,
+            "test_bins": sums(index, confidences, correct, 15).tolist(),
+            "test_correct": _packed(correct),
+        }
+
+    return after_epoch
+
+
+def _test_metrics(
+    logits: np.ndarray, labels: np.ndarray
+) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
+    """Error, NLL and ECE; and the confidences, as a record stores them, and which are right."""
+    probs = TemperatureScaling(1.0).predict_proba(logits)
+    confidences, correct = top_label(probs, labels)
+    metrics = {
+        "error": float(1 - correct.mean()),
+        "nll": negative_log_likelihood(logits, labels),
+        "ece": expected_calibration_error(probs, labels),
+    }
+    return metrics, confidences, correct
+
+
+def _packed(correct: np.ndarray) -> str:
+    """Booleans as text, which the history of a checkpoint can hold."""
+    return f"{len(correct)}:{np.packbits(correct).tobytes().hex()}"
+
+
+def _unpacked(text: str) -> np.ndarray:
+    n, _, bits = text.partition(":")
+    return np.unpackbits(np.frombuffer(bytes.fromhex(bits), np.uint8), count=int(n)) == 1

@@ -1,0 +1,75 @@
+"""How long a training will take, said before it begins."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from calib_utils.records import Recipe
+from calib_utils.training.data import ImageSet
+from calib_utils.training.loop import train
+
+__all__ = ["duration", "time_epoch"]
+
+
+def time_epoch(
+    model: nn.Module,
+    data: ImageSet,
+    recipe: Recipe,
+    *,
+    device: torch.device | str | None = None,
+    after_epoch: Callable[[nn.Module], dict[str, Any]] | None = None,
+) -> float:
+    """Seconds that one epoch takes: a copy of ``model`` trains for it.
+
+    The model stays as it is. One batch comes first and is not counted: it takes what a GPU needs
+    to begin.
+
+    Args:
+        model: as in `train`.
+        data: the training images.
+        recipe: of the training; only its learning rate is not used, since a tiny one makes
+            the same steps, and no loss grows without bounds.
+        device: where to train; the GPU if there is one, by default.
+        after_epoch: as in `train`; its time is counted.
+
+    Raises:
+        ValueError: as `train`.
+
+    Example:
+        >>> from calib_utils.training import DIGITS_RECIPE, lenet5, load_digits
+        >>> images, _, _ = load_digits()
+        >>> seconds = time_epoch(lenet5(10), images, DIGITS_RECIPE, device="cpu")
+        >>> 0 < seconds < 60
+        True
+    """
+    once = replace(recipe, epochs=1, milestones=(), learning_rate=1e-6)
+    batch = data.subset(slice(recipe.batch_size))
+    train(deepcopy(model), batch, once, device=device, progress=False)
+    start = time.perf_counter()
+    train(deepcopy(model), data, once, device=device, after_epoch=after_epoch, progress=False)
+    return time.perf_counter() - start
+
+
+def duration(seconds: float) -> str:
+    """A length of time in words, as precise as an estimate can be.
+
+    Args:
+        seconds: at least 0.
+
+    Example:
+        >>> duration(4), duration(100), duration(4_500), duration(30_000)
+        ('less than a minute', 'about 2 minutes', 'about 75 minutes', 'about 8 hours')
+    """
+    if seconds < 55:
+        return "less than a minute"
+    minutes = round(seconds / 60)
+    if minutes < 120:
+        return f"about {minutes} minute{'s' * (minutes > 1)}"
+    return f"about {round(seconds / 3600)} hours"
