@@ -193,7 +193,7 @@ ANEW: dict[str, Callable[[], Frames]] = {
     "fig-ece-against-temperature": lambda: turned("test"),
     "fig-nll-and-ece-against-temperature": lambda: turned("validation"),
     "fig-number-of-bins": other_bins,
-    "fig-calibrated-eces": draws,
+    "fig-one-draw": draws,
     "fig-three-forecasters": rain,
     "fig-all-maps": maps,
     "fig-museum": museum,

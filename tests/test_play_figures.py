@@ -75,7 +75,7 @@ def test_the_captions_are_true(plays: dict[str, Any]) -> None:
     fitted = held_out["controls"][0]["marks"][1][0]
     (nll,) = held_out["panels"][2]["curves"][0]["y"]["of"]
     assert nll[fitted] == min(nll)
-    lowest = plays["fig-calibrated-eces"]["numbers"][2]["of"]
+    lowest = plays["fig-one-draw"]["numbers"][2]["of"]
     assert min(float(share.split("\xa0")[0]) for share in lowest) > 0
 
 

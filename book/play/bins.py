@@ -130,7 +130,7 @@ def drawn_again() -> Json:
     up = axis(0, high, [(y, str(y)) for y in range(0, 100, 5)])
     ticks = [(float(np.log10(n)), f"{n:,}") for n in (100, 1000, 10_000)]
     return play(
-        ["fig-calibrated-eces"],
+        ["fig-one-draw"],
         "A calibrated forecaster",
         "A forecaster with the confidences of the repaired ResNet-34, who is perfectly "
         "calibrated: chance draws which of the answers are right. Draw again, or change the "
