@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import json
 import re
+import sys
+import types
 from pathlib import Path
 
 import nbformat
@@ -283,7 +285,7 @@ def test_both_notebooks_hold_the_same_code(book: Book) -> None:
     page, colab = (make(book, "notebooks/01-one") for make in (page_notebook, colab_notebook))
     code = [[c.source for c in nb.cells if c.cell_type == "code"] for nb in (page, colab)]
     form = next(source for source in code[1] if "# @param" in source)
-    assert f"    {code[0][0]}" in form.splitlines()
+    assert code[0][0] in form.splitlines()
     assert code[0][1:] == [c for c in code[1] if c not in (form, "# Your answer")]
     assert "{math}" in page.cells[2].source
     assert page.cells[1].metadata.tags == ["parameters"]
@@ -366,24 +368,34 @@ def test_the_install_cell_says_what_is_missing(
     assert said == f"pooch is missing. How to install it: {URL}#readme\n"
 
 
-def test_the_profiles_are_a_choice_in_colab(tmp_path: Path) -> None:
-    root = write_tiny_book(tmp_path)
-    for name, a in (("cpu", 1), ("gpu", 7)):
-        values = f"01-one: {{a: {a}}}\n"
-        (root / f"notebooks/parameters/{name}.yml").write_text(values, "utf-8")
+def test_the_profiles_are_a_choice_in_colab(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parameters = 'a = 1\ncheckpoint_folder = ""'
+    root = write_tiny_book(tmp_path, ONE.replace("a = 1", parameters))
+    for name, values in (("cpu", '{a: 1, checkpoint_folder: ""}'), ("gpu", "{a: 7}")):
+        (root / f"notebooks/parameters/{name}.yml").write_text(f"01-one: {values}\n", "utf-8")
     form = next(
         cell.source
         for cell in colab_notebook(Book(root), "notebooks/01-one").cells
         if "parameters" in cell.metadata.get("tags", [])
     )
-    assert form.splitlines()[:2] == [
+    assert form.splitlines()[:3] == [
         "# @title Parameters",
         'profile = "cpu"  # @param ["cpu", "gpu"]',
+        'keep_on_drive = False  # @param {type:"boolean"}',
     ]
+    mounted: list[str] = []
+    colab = types.ModuleType("google.colab")
+    colab.drive = types.SimpleNamespace(mount=mounted.append)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "google.colab", colab)
     for profile, a in (("cpu", 1), ("gpu", 7)):
-        names: dict[str, object] = {}
-        exec(form.replace('profile = "cpu"  #', f'profile = "{profile}"  #'), names)
-        assert names["a"] == a
+        for keeps, folder in ((False, ""), (True, "/content/drive/MyDrive/calibration")):
+            names: dict[str, object] = {}
+            chosen = form.replace('profile = "cpu"', f'profile = "{profile}"')
+            exec(chosen.replace("drive = False", f"drive = {keeps}"), names)
+            assert (names["a"], names["checkpoint_folder"]) == (a, folder)
+    assert mounted == ["/content/drive"] * 2
 
 
 @pytest.mark.parametrize(

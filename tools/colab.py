@@ -38,6 +38,15 @@ for name in ["calib_utils", "pooch", "safetensors", "torch", "torchvision"]:
     if importlib.util.find_spec(name) is None:
         print(f"{{name}} is missing. How to install it: {repository}#readme")"""
 
+# A disk that outlives the session, for training that goes on where it was cut off.
+TICK = 'keep_on_drive = False  # @param {type:"boolean"}'
+MOUNT = """\
+if keep_on_drive:
+    from google.colab import drive
+
+    drive.mount("/content/drive")
+    checkpoint_folder = "/content/drive/MyDrive/calibration\""""
+
 
 def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) -> NotebookNode:
     """The committed notebook: plain Markdown, and the outputs of `stored`."""
@@ -132,11 +141,14 @@ def _form(book: Book, page: str, parameters: str) -> str:
         return parameters
     choice = ", ".join(f'"{name}"' for name in profiles)
     first, *others = profiles
-    lines = ["# @title Parameters", f'profile = "{first}"  # @param [{choice}]', ""]
-    lines += [f'if profile == "{first}":', *(f"    {line}" for line in parameters.splitlines())]
+    keeps = "checkpoint_folder" in profiles[first]
+    lines = ["# @title Parameters", f'profile = "{first}"  # @param [{choice}]']
+    lines += [TICK] if keeps else []
+    lines += ["", *parameters.splitlines()]
     for name in others:
         lines += [f'if profile == "{name}":']
         lines += [f"    {key} = {json.dumps(value)}" for key, value in profiles[name].items()]
+    lines += [MOUNT] if keeps else []
     return "\n".join(lines)
 
 
