@@ -27,7 +27,7 @@ test: export OMP_NUM_THREADS := 1
 test: $(INSTALLED) ## Run every test: the code, the notebooks, the built site
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(SITE_TESTS:%=--ignore=%)
 	@$(MAKE) --no-print-directory book
-	$(BIN)/python -m pytest $(SITE_TESTS)
+	$(BIN)/python -m pytest -n 2 $(SITE_TESTS)
 
 # From the wheel, with Colab's Python and versions: some 5 GB, and as long as the chapters take.
 test-colab: $(INSTALLED) ## Run every notebook as Colab would (CHAPTER=ece-and-mce for one)

@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
@@ -45,6 +46,9 @@ def ended_at(book: TinyBook, line: str, how: signal.Signals) -> tuple[int, str]:
     for text in process.stdout:
         said += text
         if text.startswith(line):
+            # It says so just before it starts the step.
+            while not psutil.Process(process.pid).children():
+                time.sleep(0.01)
             os.killpg(process.pid, how)
     return process.wait(), said
 

@@ -31,7 +31,7 @@ def kernel_environment(figures: str) -> dict[str, str]:
     config = folder / "profile_default/ipython_kernel_config.py"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(
-        f"c.InlineBackend.figure_formats = {{'{figures}'}}\nc.IPKernelApp.log_level = 'ERROR'\n"
+        f"c.InlineBackend.figure_formats = {{'{figures}'}}\nc.IPKernelApp.log_level = 'CRITICAL'\n"
         # A drawing's names, else random.
         "c.InlineBackend.rc = {'svg.hashsalt': 'course'}\n",
         "utf-8",

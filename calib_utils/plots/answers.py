@@ -61,7 +61,7 @@ def answer_bars(
     Example:
         >>> repaired = {"before": [0.04, 0.95, 0.01], "after": [0.25, 0.65, 0.1]}
         >>> drawn = answer_bars([[0, 1], [1, 0]], repaired, 0, names=["cat", "dog", "owl"])
-        >>> [bar.get_height() for bar in drawn.axes["after"].patches]
+        >>> [float(bar.get_height()) for bar in drawn.axes["after"].patches]
         [0.25, 0.65, 0.1]
     """
     if not probs:
