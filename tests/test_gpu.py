@@ -16,6 +16,7 @@ from test_training import SHORT, network, random_images
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from calib_utils.experiments import one_run, plan_grid, runner
+from calib_utils.recalibration import CalibratedModule, TemperatureScaling, VectorScaling
 from calib_utils.training import (
     DIGITS_RECIPE,
     choose_device,
@@ -126,6 +127,19 @@ class TestStandIn:
         assert seen.losses == [(CUDA, torch.float32, ())] * 9
         assert seen.sums == [CUDA] * 6
         assert seen.optimizers == [True]
+
+    @pytest.mark.parametrize("recalibrator", [TemperatureScaling(2.0), VectorScaling()])
+    def test_a_calibrated_module_moves_with_its_network(self, recalibrator):
+        rng = np.random.default_rng(0)
+        if isinstance(recalibrator, VectorScaling):
+            recalibrator.fit(rng.normal(size=(60, 3)), rng.integers(0, 3, 60))
+        module = CalibratedModule(torch.nn.Identity(), recalibrator)
+        with FakeTensorMode(allow_non_fake_inputs=True) as mode:
+            for name, tensor in module.named_buffers():
+                module._buffers[name] = mode.from_tensor(tensor).to(CUDA)
+            for kind in (torch.float32, torch.bfloat16):
+                probs = module.predict_proba(torch.zeros(5, 3, dtype=kind, device=CUDA))
+                assert (probs.device, probs.dtype, probs.shape) == (CUDA, kind, (5, 3))
 
 
 @on_a_gpu
