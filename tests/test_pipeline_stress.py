@@ -45,9 +45,9 @@ def ended_at(book: TinyBook, line: str, how: signal.Signals) -> tuple[int, str]:
     said = ""
     for text in process.stdout:
         said += text
-        if text.startswith(line):
+        if text == f"{line} …\n":
             # It says so just before it starts the step.
-            while not psutil.Process(process.pid).children():
+            while process.poll() is None and not psutil.Process(process.pid).children():
                 time.sleep(0.01)
             os.killpg(process.pid, how)
     return process.wait(), said
