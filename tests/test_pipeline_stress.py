@@ -45,7 +45,7 @@ def ended_at(book: TinyBook, line: str, how: signal.Signals) -> tuple[int, str]:
     said = ""
     for text in process.stdout:
         said += text
-        if text == f"{line} …\n":
+        if text.startswith(line) and text.endswith(" …\n"):
             # It says so just before it starts the step.
             while process.poll() is None and not psutil.Process(process.pid).children():
                 time.sleep(0.01)
