@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -31,6 +32,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     return book
 
 
+def runs_a_step(pid: int) -> bool:
+    with suppress(psutil.Error):
+        return any("tools.plainly" in c.cmdline() for c in psutil.Process(pid).children())
+    return False
+
+
 def ended_at(book: TinyBook, line: str, how: signal.Signals) -> tuple[int, str]:
     """Run the pipeline, end it when it says a line, as at a terminal; its exit code and words."""
     process = subprocess.Popen(
@@ -47,7 +54,7 @@ def ended_at(book: TinyBook, line: str, how: signal.Signals) -> tuple[int, str]:
         said += text
         if text.startswith(line) and text.endswith(" …\n"):
             # It says so just before it starts the step.
-            while process.poll() is None and not psutil.Process(process.pid).children():
+            while process.poll() is None and not runs_a_step(process.pid):
                 time.sleep(0.01)
             os.killpg(process.pid, how)
     return process.wait(), said
