@@ -64,7 +64,7 @@ def lighten(site: Path) -> None:
     (site / CODE).write_text("".join(f";\n{text}\n" for text in scripts.values()), "utf-8")
     options = (site / "_static" / OPTIONS).read_text("utf-8")
     for path, text in pages.items():
-        text = with_one_sheet_and_script(text, options, searches=path.name == "search.html")
+        text = with_one_sheet_and_script(text, options)
         path.write_text(_with_sizes(text, site, path), "utf-8")
     for picture in site.rglob("*.svg"):
         picture.write_text(METADATA.sub("", picture.read_text("utf-8")), "utf-8")
@@ -94,26 +94,22 @@ def with_icons(text: str, icons: dict[str, tuple[str, str, str]]) -> str:
     return ICON.sub(drawn, text)
 
 
-def with_one_sheet_and_script(text: str, options: str, *, searches: bool) -> str:
-    """The page, asking for the joint files only."""
+def with_one_sheet_and_script(text: str, options: str) -> str:
+    """The page, asking for the joint files only; the one that searches, for its own as well."""
     if not (first := next((m for m in LINK.finditer(text) if m["rel"] == "stylesheet"), None)):
         return text
     target = HREF.search(first[0])
     root = target["path"].partition("_static/")[0] if target else ""
-    kept = [f'<script defer src="{root}{CODE}"></script>\n']
 
     def script(found: re.Match[str]) -> str:
         name = Path(found["path"]).name
         if name == OPTIONS:
             return f"<script>{' '.join(options.split())}</script>\n"
-        if name in SEARCH and searches:
-            kept.append(f'<script defer src="{found["path"]}"></script>\n')
-        return ""
+        return found[0] if name in SEARCH else ""
 
     head, rest = text[: first.start()], text[first.end() :]
     rest = SCRIPT.sub(script, LINK.sub("", rest))
-    # Each once: the theme asks for the search scripts in two places.
-    rest = rest.replace("</head>", f"{''.join(dict.fromkeys(kept))}</head>", 1)
+    rest = rest.replace("</head>", f'<script defer src="{root}{CODE}"></script>\n</head>', 1)
     return f'{LINK.sub("", head)}<link rel="stylesheet" href="{root}{STYLE}">\n{rest}'
 
 
