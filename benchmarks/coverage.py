@@ -39,6 +39,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.records import load_record
 from calib_utils.training.devices import processor_name
+from tools.files import write_text
 
 RESULTS = Path(__file__).parent / "results" / "coverage.json"
 RECORD = ("resnet34-cifar100", "test")
@@ -249,10 +250,7 @@ def main() -> None:
         "rows": rows,
         "other_bins": other_rows,
     }
-    RESULTS.parent.mkdir(exist_ok=True)
-    unfinished = RESULTS.with_suffix(".part")
-    unfinished.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-    unfinished.replace(RESULTS)
+    write_text(RESULTS, json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

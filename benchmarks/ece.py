@@ -37,6 +37,7 @@ from benchmarks.clock import median_ms
 from benchmarks.tables import ece_table
 from calib_utils.metrics import CalibrationError, expected_calibration_error
 from calib_utils.training.devices import processor_name
+from tools.files import write_text
 
 CLASSES, BINS, BATCH = 100, 15, 1024
 RESULTS = Path(__file__).parent / "results" / "ece.json"
@@ -176,10 +177,7 @@ def main() -> None:
         )
     tables[f"{n} x {CLASSES} in batches of {BATCH}"] = rows
     print(f"\n{n:,} x {CLASSES} in batches of {BATCH:,}\n\n{ece_table(rows)}")
-    RESULTS.parent.mkdir(exist_ok=True)
-    unfinished = RESULTS.with_suffix(".part")
-    unfinished.write_text(json.dumps({"facts": facts, "tables": tables}, indent=2) + "\n")
-    unfinished.replace(RESULTS)
+    write_text(RESULTS, json.dumps({"facts": facts, "tables": tables}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

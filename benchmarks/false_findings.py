@@ -29,6 +29,7 @@ from calib_utils.metrics import expected_calibration_error
 from calib_utils.records import ExperimentRecord
 from calib_utils.report import compare
 from calib_utils.training.devices import processor_name
+from tools.files import write_text
 
 RESULTS = Path(__file__).parent / "results" / "false_findings.json"
 SEEDS, SPREADS, METRICS = (2, 3, 4, 5), (0.0, 0.02, 0.06), ("error", "ece")
@@ -111,10 +112,7 @@ def main() -> None:
         "versions": {"python": platform.python_version(), "numpy": version("numpy")},
         "rows": rows,
     }
-    RESULTS.parent.mkdir(exist_ok=True)
-    unfinished = RESULTS.with_suffix(".part")
-    unfinished.write_text(json.dumps(results, indent=1) + "\n", "utf-8")
-    unfinished.replace(RESULTS)
+    write_text(RESULTS, json.dumps(results, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -54,6 +54,7 @@ from scipy.special import log_softmax, softmax
 from benchmarks.tables import fit_table
 from calib_utils import recalibration as ours
 from calib_utils.training.devices import processor_name
+from tools.files import write_text
 
 RESULTS = Path(__file__).parent / "results" / "recalibration.json"
 SIZES = ("5000x100", "50000x100", "50000x1000")
@@ -415,10 +416,7 @@ def predicted(earlier: list[dict], n: int, k: int, power: float) -> float:
 
 
 def write(results: dict[str, Any]) -> None:
-    RESULTS.parent.mkdir(exist_ok=True)
-    partial = RESULTS.with_suffix(".part")
-    partial.write_text(json.dumps(results, indent=1) + "\n")
-    partial.replace(RESULTS)
+    write_text(RESULTS, json.dumps(results, indent=1) + "\n")
 
 
 def versions() -> dict[str, str]:

@@ -33,6 +33,7 @@ from calib_utils.training import Recipe, predict_logits, train
 from calib_utils.training.data import ImageSet, load_splits, train_validation_split
 from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.networks import build_model
+from tools.files import write_text
 
 RESULTS = Path(__file__).parent / "results" / "training.json"
 SCRIPT, OURS = "the script", "calib_utils"
@@ -121,10 +122,7 @@ def train_both(
 def store(path: Path, kind: str, results: dict[str, Any]) -> None:
     """Put the results of one kind of device in the place of its older ones, at once."""
     kept = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".part")
-    partial.write_text(json.dumps(kept | {kind: results}, indent=2) + "\n", "utf-8")
-    partial.replace(path)
+    write_text(path, json.dumps(kept | {kind: results}, indent=2) + "\n")
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -36,6 +36,7 @@ from calib_utils.metrics import (
     smooth_calibration_error,
 )
 from calib_utils.training.devices import processor_name
+from tools.files import write_text
 
 BINS, DRAWS, SAMPLES, MANY = 15, 1_000, 10_000, 1_000_000
 PACKAGES = ("numpy", "scipy", "relplot", "uncertainty-calibration")
@@ -157,10 +158,7 @@ def main() -> None:
     for title, rows in tables.items():
         print(f"\n{title}\n\n{uncertainty_table(rows)}")
     facts = {"bins": BINS, "threads": 1, "cpu": processor_name(), "versions": installed()}
-    RESULTS.parent.mkdir(exist_ok=True)
-    unfinished = RESULTS.with_suffix(".part")
-    unfinished.write_text(json.dumps({"facts": facts, "tables": tables}, indent=2) + "\n", "utf-8")
-    unfinished.replace(RESULTS)
+    write_text(RESULTS, json.dumps({"facts": facts, "tables": tables}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

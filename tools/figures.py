@@ -13,8 +13,8 @@ from pathlib import Path
 import nbformat
 
 from tools.book import Book, figure_of
+from tools.files import write_text
 from tools.flatten import Flattener
-from tools.notebooks import write_text
 
 
 def figures(book: Book, executed: Path) -> Iterator[tuple[str, str, str]]:

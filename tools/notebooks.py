@@ -18,6 +18,7 @@ from nbformat import NotebookNode
 
 from tools.book import Book
 from tools.colab import colab_notebook, keep_text
+from tools.files import write_text
 from tools.kernel import ExecutionError
 from tools.myst import MystError, naming
 from tools.page import chosen, numbered, page_notebook
@@ -31,16 +32,8 @@ def write_if_changed(notebook: NotebookNode, path: Path) -> bool:
     text = nbformat.writes(notebook) + "\n"
     if path.exists() and path.read_text("utf-8") == text:
         return False
-    path.parent.mkdir(parents=True, exist_ok=True)
     write_text(path, text)
     return True
-
-
-def write_text(path: Path, text: str) -> None:
-    """Replace a file at once or not at all."""
-    unfinished = path.with_suffix(".part")
-    unfinished.write_text(text, "utf-8")
-    unfinished.replace(path)
 
 
 def make(book: Book, page: str, execute: bool) -> None:

@@ -21,8 +21,8 @@ import nbformat
 from nbformat.v4 import new_notebook
 
 from tools.book import Book
+from tools.files import write_text
 from tools.myst import MystError, naming
-from tools.notebooks import write_text
 from tools.page import chosen, notebook_metadata
 
 ROOT = Path(__file__).parents[1]

@@ -20,9 +20,9 @@ from tools.classroom.results import (
     read_hand,
     results,
     total,
-    write_file,
     write_hand_template,
 )
+from tools.files import write_text
 
 MOST_CELLS = 20  # failed cells that a page names
 ENDED = {
@@ -62,13 +62,13 @@ def write_feedback(folder: Path, name: str) -> list[Path]:
         student = str(result["student"])
         person = str(facts(folder, name, student).get("name") or student)
         file = folder / "feedback" / name / f"{student}.html"
-        write_file(file, student_page(goals, result, hand, person))
+        write_text(file, student_page(goals, result, hand, person))
         written.append(file)
     print(f"{len(written)} pages are in {folder / 'feedback' / name}")
     read = [question.name for question in goals.questions.values() if question.kind == "read"]
     if read:
         file = hand_file(folder, name)
-        write_file(file.with_suffix(".html"), answers_page(goals, found))
+        write_text(file.with_suffix(".html"), answers_page(goals, found))
         print(f"{file.with_suffix('.html')}: all answers to read; their points go into {file}")
         graded = [str(result["student"]) for result in found if result["status"] == "graded"]
         for student in graded:  # who handed in after the table was written

@@ -21,8 +21,8 @@ from calib_utils.records.npz import write_npz
 from tools.book import Book
 from tools.classroom import ClassroomError
 from tools.classroom.goals import ASSIGNMENTS, Goals, load, read_goals
-from tools.classroom.results import write_file
 from tools.classroom.secret import generator, make_secret
+from tools.files import write_text
 from tools.flatten import Flattener
 from tools.notebooks import write_if_changed
 from tools.page import notebook_metadata
@@ -70,7 +70,7 @@ def release(name: str, folder: Path, key: str | None = None) -> list[Path]:
     sample = ASSIGNMENTS / name / "sample.md"
     if sample.exists():
         values = values_of(goals, secret) | load(name).sample(secret)
-        write_file(teacher / "sample.md", rendered(sample.read_text("utf-8"), values))
+        write_text(teacher / "sample.md", rendered(sample.read_text("utf-8"), values))
     return files
 
 

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import Any
 
 from tools.classroom import ClassroomError
 from tools.classroom.goals import Goals
+from tools.files import write_text
 
 HAND = ("student", "question", "points", "comment")
 WAITING = "waiting for hand grades"
@@ -30,14 +30,6 @@ class HandGrade:
 HandGrades = dict[tuple[str, str], HandGrade]
 
 
-def write_file(file: Path, text: str, encoding: str = "utf-8") -> None:
-    """Write a file whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    part = file.with_name(f".{file.name}.part")
-    part.write_text(text, encoding, newline="")
-    os.replace(part, file)
-
-
 def read_json(file: Path) -> dict[str, Any]:
     """Read a JSON file of ours; an empty dictionary where there is none, or half of one."""
     try:
@@ -49,7 +41,7 @@ def read_json(file: Path) -> dict[str, Any]:
 
 def write_json(file: Path, content: dict[str, Any]) -> None:
     """Write a JSON file that people can read, too."""
-    write_file(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    write_text(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
 def facts(folder: Path, name: str, student: str) -> dict[str, Any]:
@@ -105,7 +97,7 @@ def write_csv(file: Path, rows: Iterable[Iterable[Any]]) -> None:
     """Write a table; with the mark that tells spreadsheets that it is UTF-8."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([plain_cell(c) for c in row] for row in rows)
-    write_file(file, text.getvalue(), "utf-8-sig")
+    write_text(file, text.getvalue(), "utf-8-sig")
 
 
 def hand_file(folder: Path, name: str) -> Path:

@@ -1,0 +1,13 @@
+"""Write a file whole or not at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
+    """Replace a file at once, with the folders above it; a write that fails changes nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.part")
+    unfinished.write_text(text, encoding, newline="")
+    unfinished.replace(path)
