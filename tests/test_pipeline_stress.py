@@ -218,7 +218,7 @@ def test_a_chapter_that_is_cut_off_inside_a_letter_is_named(built: TinyBook) -> 
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
-@pytest.mark.parametrize("name", ["notebooks/02-two", ".doit"])
+@pytest.mark.parametrize("name", ["notebooks/.02-two.ipynb", ".doit"])
 def test_a_full_disk_is_told_in_a_sentence(built: TinyBook, name: str) -> None:
     state = built.read("build/.doit.json")
     unfinished = built.root / f"build/{name}.part"

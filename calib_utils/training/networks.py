@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import nn
-from torchvision.models import resnet34 as torchvision_resnet34
 
 from calib_utils.training.residual import ResidualBlock, convolution
 from calib_utils.training.small_convolutions import speed_up_small_convolutions
@@ -30,7 +29,9 @@ def resnet34(n_classes: int = 100) -> nn.Module:
         >>> sum(weights.numel() for weights in model.parameters())
         21289802
     """
-    model = torchvision_resnet34(weights=None, num_classes=n_classes)
+    from torchvision.models import resnet34  # takes longer to import than PyTorch
+
+    model = resnet34(weights=None, num_classes=n_classes)
     return speed_up_small_convolutions(model)
 
 
