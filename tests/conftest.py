@@ -14,6 +14,9 @@ from typing import Any
 
 import pytest
 
+from tools.plainly import MystError
+from tools.runner import require_loopback
+
 SITE = Path(__file__).parents[1] / "build/html"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 BROWSER_OPTIONS = [
@@ -26,6 +29,14 @@ BROWSER_OPTIONS = [
 # A shell starts what runs in its background with Ctrl-C ignored, and so all that the tests start.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_sessionstart() -> None:
+    """Servers of the tests and their browser speak over the loopback interface."""
+    try:
+        require_loopback()
+    except MystError as error:
+        pytest.exit(str(error), returncode=1)
 
 
 @pytest.fixture(scope="session")

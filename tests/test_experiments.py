@@ -314,6 +314,24 @@ comparisons = [{row}]
             (("milestones = [5]", ""), "nll", "recipe: it lacks milestones; it has epochs, batch"),
             (("epochs = 8", ""), "weight-decay", "recipe: it lacks epochs; it has milestones"),
             (("protocols.", "profiles."), "nll", "file: .*grids.toml lacks protocols; it has seed"),
+            (("epochs = 3", 'epochs = "3"'), "nll", "epochs: expected a whole number, found '3'"),
+            (("epochs = 3", "epochs = 3.5"), "nll", "epochs: expected a whole number, found 3.5"),
+            (("epochs = 3", "flip = 1"), "nll", "flip: expected true or false, found 1"),
+            (("epochs = 3", "momentum = true"), "nll", "momentum: expected .*, found True"),
+            (("[5]", '["5"]'), "nll", "in milestones: expected a whole number, found '5'"),
+            (("[5]", "5"), "nll", "milestones: expected a list, found 5"),
+            (("seeds = [0, 1]", "seeds = 2"), "weight-decay", "seeds: expected a list, found 2"),
+            (("[0, 1]", "[0, 1.5]"), "weight-decay", "in seeds: expected a whole number, found"),
+            (("= 150", '= "all"'), "nll", "training_images: expected a whole number, found 'all'"),
+            (('[{ name = "lenet5" }]', '"lenet5"'), "weight-decay", "networks: expected a list"),
+            (('[{ name = "lenet5" }]', '["lenet5"]'), "weight-decay", "in networks: expected a ta"),
+            (("values = [0.0, 1e-2]", "values = 3"), "weight-decay", "values: expected a list"),
+            (("test_every_epoch = true", "test_every_epoch = 1"), "nll", "expected true or false"),
+            (
+                ("cpu = { seeds = [2], ", "cpu = 5 #"),
+                "nll",
+                "'nll': cpu: expected a table, found 5",
+            ),
         ],
     )
     def test_bad_plan(self, tmp_path, change, grid, message):
@@ -870,6 +888,15 @@ class TestCommandLine:
         assert re.search(
             r"error: the training loss is nan.*\n  hopeless/lenet5.* failed, the", error
         )
+
+    def test_list_refuses_what_cannot_be_built(self, tiny, tmp_path, capsys):
+        network = '{ name = "convnet", batch_norm = 1 }'
+        plan = tiny.read_text().replace('{ name = "lenet5" }', network)
+        (tmp_path / "mine.toml").write_text(plan)
+        with pytest.raises(SystemExit):
+            main([*options(tmp_path / "mine.toml", tmp_path, "nll"), "--list"])
+        error = capsys.readouterr().err
+        assert error == "error: options: batch_norm of convnet: expected True or alike, found 1\n"
 
     def test_unknown_grid(self, tiny, tmp_path, capsys):
         with pytest.raises(SystemExit):

@@ -214,6 +214,8 @@ def test_an_edited_output_fails_and_leaves_the_site(built: TinyBook) -> None:
         code, said = built.doit()
     assert code != 0
     assert "notebooks/02-two.ipynb: the outputs are not the stored ones" in said
+    line = built.read("notebooks/02-two.md").splitlines().index(SHARE) + 1
+    assert f"notebooks/02-two.md:{line}: code cell 2\nCell outputs differ\n" in said
     assert "0.668" in said
     assert "The last good one, if any, is still in build/html." in said
     assert built.read("build/html/notebooks/02-two.html") == before
@@ -262,9 +264,11 @@ def test_a_failing_solution_is_named_by_its_source(built: TinyBook) -> None:
 
 def test_a_picture_without_alt_text_fails(built: TinyBook) -> None:
     with built.edited("notebooks/02-two.md", 'print(f"{2 / 3:.3f}")', "plt.plot();"):
+        line = built.read("notebooks/02-two.md").splitlines().index("plt.plot();") + 1
         code, said = built.doit("papermill:notebooks/02-two")
     assert code != 0
-    assert "notebooks/02-two.md: cell `plt.plot();` draws 1 pictures and describes 0" in said
+    cell = f"notebooks/02-two.md:{line}: code cell 2"
+    assert f"{cell} draws 1 pictures and describes 0" in said
 
 
 def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built: TinyBook) -> None:

@@ -194,7 +194,7 @@ def test_logits_that_are_no_real_numbers_are_a_clear_error(tmp_path, kind):
     path = save_record(make_record(), tmp_path)
     arrays, facts = read_npz(path)
     write_npz(path, arrays | {"logits": arrays["logits"].astype(kind)}, facts)
-    with pytest.raises(ValueError, match="is damaged .logits: expected real numbers"):
+    with pytest.raises(ValueError, match=r"is damaged \(logits: expected real numbers"):
         load_record("lenet5-toy", "test", tmp_path)
 
 
