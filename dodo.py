@@ -76,6 +76,7 @@ def task_notebooks():
     made = [Path(f"{page}.ipynb") for page in CHAPTERS]
     sources = [f"{page}.md" for page in book.pages]
     settings = ["_config.yml", "_toc.yml", "book/references.bib"]
+    settings += map(str, Path("notebooks/parameters").glob("*.yml"))
     return {
         **tool("notebooks", reads=[*sources, *settings]),
         # The committed ones, too: who edits one by hand gets it made again.

@@ -322,6 +322,15 @@ class TestDownload:
         assert (start, path) == (0, "/b")
         assert 0 < second < len(CONTENT)
 
+    def test_silent_mirror_is_not_waited_for(self, mirror, tmp_path, monkeypatch):
+        asked, get = [], downloads.requests.get
+        monkeypatch.setattr(
+            downloads.requests, "get", lambda *a, **given: asked.append(given) or get(*a, **given)
+        )
+        mirror.answers["/a"] = serve(CONTENT)
+        download([mirror.url + "/a"], SHA256, tmp_path / "file")
+        assert [given["timeout"] for given in asked] == [20]
+
     def test_web_page_never_becomes_a_part(self, mirror, tmp_path):
         """As of a network that asks for a password, cut off."""
 

@@ -285,6 +285,21 @@ comparisons = [{row}]
             others = [{"seed": 9}, {"dataset": "digits"}, {"training_images": 9}]
             assert run.training not in {dataclasses.replace(run, **o).training for o in others}
 
+    def test_name_of_a_training_says_all_that_decides_it(self, tiny):
+        run = plan_grid("nll", "cpu", tiny)[0]
+        recipe = dataclasses.replace(run.recipe, flip=True)
+        decisive = [
+            {"recipe": recipe},
+            {"network": {"name": "convnet"}},
+            {"test_every_epoch": False},
+            *({"seed": 9}, {"dataset": "cifar100"}, {"training_images": 9}),
+        ]
+        names = [dataclasses.replace(run, **change).training for change in decisive]
+        assert len({run.training, *names}) == len(decisive) + 1
+        places = ("grid", "protocol", "name", "factor", "value", "level")
+        for place in places:
+            assert dataclasses.replace(run, **{place: "other"}).training == run.training
+
     def test_protocol_overrides_grid_and_recipe(self, tiny):
         (run,) = plan_grid("nll", "cpu", tiny)
         assert (run.seed, run.recipe.epochs, run.recipe.batch_size) == (2, 3, 32)
@@ -702,6 +717,18 @@ class TestFailures:
         with pytest.raises(FloatingPointError, match="the training loss is nan") as error:
             run_grid(runs, tmp_path, tmp_path, jobs=2, progress=False)
         assert "the first run of its grid" in error.value.__notes__[0]
+
+
+def test_a_network_of_several_runs_is_trained_before_the_others_take_it(
+    tiny, tmp_path, monkeypatch
+):
+    """Two that train it at the same time would write one checkpoint."""
+    made = []
+    monkeypatch.setattr(runner, "run_experiment", lambda run, *_, **__: made.append(run.name))
+    first, other = plan_grid("weight-decay", "cpu", tiny)[:2]
+    again = dataclasses.replace(first, name="again")
+    assert run_grid([first, again, other], tmp_path, tmp_path, progress=False) == {}
+    assert made == [first.name, other.name, "again"]
 
 
 class TestEstimate:

@@ -126,6 +126,21 @@ def test_the_library_reruns_the_chapters_that_use_it(built: TinyBook) -> None:
     }
 
 
+def test_settings_rerun_what_is_made_from_them(built: TinyBook) -> None:
+    assert built.waiting_for("_toc.yml") == {"notebooks", "site"}
+    # The notebook for Colab offers every profile.
+    with built.edited("notebooks/parameters/cpu.yml", "{a: 1}", "{a: 2}"):
+        assert built.waiting() >= {RUN_ONE, "notebooks"}
+        assert RUN_TWO not in built.waiting()
+    with built.edited("notebooks/parameters/gpu.yml", "{a: 5}", "{a: 6}"):
+        assert built.waiting() == {"notebooks"}
+    with built.edited("benchmarks/results/some.json", "[1]", "[2]"):
+        assert built.steps("parts") == {"make tables/benchmarks.md"}
+        assert built.waiting() == {"site"}
+    assert built.steps("parts") == {"make tables/benchmarks.md"}
+    assert built.waiting() == set()
+
+
 def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook) -> None:
     record = built.root / "calib_utils/stored/some.npz"
     record.parent.mkdir()

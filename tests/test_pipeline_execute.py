@@ -20,7 +20,7 @@ from tiny_book import REPOSITORY, write_tiny_book
 from tools import check_outputs, kernel
 from tools.book import Book
 from tools.colab import colab_notebook
-from tools.execute import check_paths
+from tools.execute import check_paths, check_pictures
 from tools.kernel import ExecutionError, heartbeat
 from tools.page import page_notebook
 from tools.places import place
@@ -66,7 +66,7 @@ import sys
 import matplotlib
 
 print(os.environ["OMP_NUM_THREADS"], hash("a"), sys.warnoptions, os.environ["LC_ALL"])
-print(matplotlib.rcParams["lines.linewidth"], matplotlib.get_backend())
+print(matplotlib.rcParams["lines.linewidth"], "inline" in matplotlib.get_backend())
 print(sorted(name for name in os.environ if "MINE" in name), get_ipython().automagic)"""
 
 
@@ -100,7 +100,7 @@ def test_no_setting_of_a_person_reaches_a_chapter(tmp_path: Path) -> None:
     seeded = subprocess.run(command, env=seed, capture_output=True, text=True, check=True).stdout
     assert said.splitlines() == [
         f"1 {seeded.strip()} [] C.UTF-8",
-        "1.5 inline",
+        "1.5 True",
         "[] True",
     ]
 
@@ -211,6 +211,35 @@ def test_an_output_that_names_a_file_of_the_machine(
 )
 def test_what_is_no_file_of_the_machine_passes(text: str) -> None:
     check_paths(cell("stream", text), "02-two")
+
+
+PICTURE = new_output("display_data", data={"image/svg+xml": "<svg/>"})
+DESCRIBED = {"mystnb": {"figure": {"name": "fig-a", "caption": "A."}, "image": {"alt": "B."}}}
+
+
+@pytest.mark.parametrize(
+    ("pictures", "metadata", "good"),
+    [
+        (1, DESCRIBED, True),
+        (0, {}, True),
+        (1, {}, False),
+        (0, DESCRIBED, False),
+        (2, DESCRIBED, False),
+        (1, {"tags": ["hide-input"]}, False),
+        (1, {"tags": ["remove-output"]}, True),
+        (1, {"tags": ["remove-cell"]}, True),
+    ],
+)
+def test_each_picture_that_is_shown_is_described(
+    pictures: int, metadata: dict[str, Any], good: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.execute.place", lambda page, code: "here")
+    drawing = new_code_cell("f()", outputs=[PICTURE] * pictures, metadata=metadata)
+    if good:
+        check_pictures(drawing, "02-two")
+        return
+    with pytest.raises(ExecutionError, match=f"^here draws {pictures} pictures and describes "):
+        check_pictures(drawing, "02-two")
 
 
 def test_the_sign_of_life_shows_the_bars_of_a_training(

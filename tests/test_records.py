@@ -198,6 +198,23 @@ def test_logits_that_are_no_real_numbers_are_a_clear_error(tmp_path, kind):
         load_record("lenet5-toy", "test", tmp_path)
 
 
+@pytest.mark.parametrize("labels", [np.zeros(39, int), np.full(40, 7), np.full(40, -1)])
+def test_labels_that_are_not_of_the_logits_are_a_clear_error(tmp_path, labels):
+    path = save_record(make_record(), tmp_path)
+    arrays, facts = read_npz(path)
+    write_npz(path, arrays | {"labels": labels}, facts)
+    with pytest.raises(ValueError, match=r"is damaged \(labels: "):
+        load_record("lenet5-toy", "test", tmp_path)
+
+
+def test_labels_of_many_classes_come_back(tmp_path):
+    labels = np.array([0, 299, 128, 255, 256])
+    logits = np.eye(300)[labels]
+    save_record(make_record(logits=logits, labels=labels), tmp_path)
+    back = load_record("lenet5-toy", "test", tmp_path)
+    assert back.labels.tolist() == labels.tolist()
+
+
 def test_a_failed_write_leaves_the_old_record(tmp_path, monkeypatch):
     save_record(make_record(seed=1), tmp_path)
 
