@@ -276,7 +276,7 @@ def test_the_sign_of_life_shows_the_bars_of_a_training(
 
 def wait_for(capfd: pytest.CaptureFixture[str], text: str) -> str:
     """What was said on stderr until it contained ``text`` in a whole line."""
-    said, end = "", time.monotonic() + 60
+    said, end = "", time.monotonic() + 600
     while text not in said.rpartition("\n")[0]:
         assert time.monotonic() < end
         time.sleep(0.01)
