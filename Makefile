@@ -9,6 +9,9 @@ INSTALLED := $(VENV)/.installed
 # What needs the built book.
 SITE_TESTS := tests/test_site.py tests/test_site_play.py
 
+# A person's, which would reach the pipeline itself.
+unexport PYTHONWARNINGS
+
 .DEFAULT_GOAL := help
 .PHONY: help book notebooks test test-colab lint format lock clean
 
@@ -61,5 +64,5 @@ $(INSTALLED): requirements.lock pyproject.toml
 	  || $(BIN)/python -m pip install --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@# Its font list, else a first chapter would wait for it and say so.
-	$(BIN)/python -c 'import matplotlib.font_manager'
+	MPLCONFIGDIR=$(VENV)/share/matplotlib $(BIN)/python -c 'import matplotlib.font_manager'
 	touch $@

@@ -54,6 +54,7 @@ with plainly():
     CHAPTERS = book.chapters[::-1]
     PARAMETERS = {page: book.parameters(page, PROFILE) for page in CHAPTERS}
     LIBRARY = {page: library(page) for page in CHAPTERS}
+    LIMIT = {page: book.limit(page) for page in CHAPTERS}
 EXECUTED = {page: BUILD / "executed" / PROFILE / f"{page}.ipynb" for page in CHAPTERS}
 
 
@@ -75,6 +76,7 @@ def task_notebooks():
     made = [Path(f"{page}.ipynb") for page in CHAPTERS]
     sources = [f"{page}.md" for page in book.pages]
     settings = ["_config.yml", "_toc.yml", "book/references.bib"]
+    settings += map(str, Path("notebooks/parameters").glob("*.yml"))
     return {
         **tool("notebooks", reads=[*sources, *settings]),
         # The committed ones, too: who edits one by hand gets it made again.
@@ -100,7 +102,7 @@ def task_nbval():
     for page in CHAPTERS:
         yield {
             "name": page,
-            **tool("check_outputs", page, reads=[f"{page}.ipynb", *LIBRARY[page]]),
+            **tool("check_outputs", page, LIMIT[page], reads=[f"{page}.ipynb", *LIBRARY[page]]),
             # A cell that fails is told once, and in fewer lines, by the step before.
             "task_dep": ["notebooks", f"papermill:{page}"],
             "title": lambda task, page=page: f"check the outputs of {page.partition('/')[2]}",

@@ -76,7 +76,7 @@ cpu = { seeds = [2], recipe = { epochs = 3 } }
 networks = [{ name = "lenet5" }]
 factor = "weight_decay"
 values = [0.0, 1e-2]
-cpu = { seeds = [0], recipe = { epochs = 50 } }
+cpu = { seeds = [0], recipe = { epochs = 6 } }
 
 [grids.broken]
 networks = [{ name = "lenet5" }]
@@ -285,6 +285,21 @@ comparisons = [{row}]
             others = [{"seed": 9}, {"dataset": "digits"}, {"training_images": 9}]
             assert run.training not in {dataclasses.replace(run, **o).training for o in others}
 
+    def test_name_of_a_training_says_all_that_decides_it(self, tiny):
+        run = plan_grid("nll", "cpu", tiny)[0]
+        recipe = dataclasses.replace(run.recipe, flip=True)
+        decisive = [
+            {"recipe": recipe},
+            {"network": {"name": "convnet"}},
+            {"test_every_epoch": False},
+            *({"seed": 9}, {"dataset": "cifar100"}, {"training_images": 9}),
+        ]
+        names = [dataclasses.replace(run, **change).training for change in decisive]
+        assert len({run.training, *names}) == len(decisive) + 1
+        places = ("grid", "protocol", "name", "factor", "value", "level")
+        for place in places:
+            assert dataclasses.replace(run, **{place: "other"}).training == run.training
+
     def test_protocol_overrides_grid_and_recipe(self, tiny):
         (run,) = plan_grid("nll", "cpu", tiny)
         assert (run.seed, run.recipe.epochs, run.recipe.batch_size) == (2, 3, 32)
@@ -314,6 +329,24 @@ comparisons = [{row}]
             (("milestones = [5]", ""), "nll", "recipe: it lacks milestones; it has epochs, batch"),
             (("epochs = 8", ""), "weight-decay", "recipe: it lacks epochs; it has milestones"),
             (("protocols.", "profiles."), "nll", "file: .*grids.toml lacks protocols; it has seed"),
+            (("epochs = 3", 'epochs = "3"'), "nll", "epochs: expected a whole number, found '3'"),
+            (("epochs = 3", "epochs = 3.5"), "nll", "epochs: expected a whole number, found 3.5"),
+            (("epochs = 3", "flip = 1"), "nll", "flip: expected true or false, found 1"),
+            (("epochs = 3", "momentum = true"), "nll", "momentum: expected .*, found True"),
+            (("[5]", '["5"]'), "nll", "in milestones: expected a whole number, found '5'"),
+            (("[5]", "5"), "nll", "milestones: expected a list, found 5"),
+            (("seeds = [0, 1]", "seeds = 2"), "weight-decay", "seeds: expected a list, found 2"),
+            (("[0, 1]", "[0, 1.5]"), "weight-decay", "in seeds: expected a whole number, found"),
+            (("= 150", '= "all"'), "nll", "training_images: expected a whole number, found 'all'"),
+            (('[{ name = "lenet5" }]', '"lenet5"'), "weight-decay", "networks: expected a list"),
+            (('[{ name = "lenet5" }]', '["lenet5"]'), "weight-decay", "in networks: expected a ta"),
+            (("values = [0.0, 1e-2]", "values = 3"), "weight-decay", "values: expected a list"),
+            (("test_every_epoch = true", "test_every_epoch = 1"), "nll", "expected true or false"),
+            (
+                ("cpu = { seeds = [2], ", "cpu = 5 #"),
+                "nll",
+                "'nll': cpu: expected a table, found 5",
+            ),
         ],
     )
     def test_bad_plan(self, tmp_path, change, grid, message):
@@ -685,13 +718,17 @@ class TestFailures:
             run_grid(runs, tmp_path, tmp_path, jobs=2, progress=False)
         assert "the first run of its grid" in error.value.__notes__[0]
 
-    def test_a_killed_process_takes_only_its_run_with_it(self, tmp_path):
-        tasks = {key: delayed(dying_worker.end)(key, tmp_path) for key in ("a", "dies", "b", "c")}
-        with runner._workers(None):
-            ends = dict(runner._as_they_end(tasks, 2, None))
-        assert ends.pop("dies") == "its process was killed, as for want of memory"
-        assert ends == {"a": "", "b": "", "c": ""}
-        assert (tmp_path / "dies").read_text() == "xx"  # once beside others, once alone
+
+def test_a_network_of_several_runs_is_trained_before_the_others_take_it(
+    tiny, tmp_path, monkeypatch
+):
+    """Two that train it at the same time would write one checkpoint."""
+    made = []
+    monkeypatch.setattr(runner, "run_experiment", lambda run, *_, **__: made.append(run.name))
+    first, other = plan_grid("weight-decay", "cpu", tiny)[:2]
+    again = dataclasses.replace(first, name="again")
+    assert run_grid([first, again, other], tmp_path, tmp_path, progress=False) == {}
+    assert made == [first.name, other.name, "again"]
 
 
 class TestEstimate:
@@ -775,18 +812,27 @@ class TestSharing:
         assert run_grid(runs, tmp_path, tmp_path, jobs=2, progress=False) == {}
         same_numbers("weight-decay", tmp_path, expected)
 
-    def test_dask_cluster_of_two_workers_ends_like_one_process(self, tiny, expected, tmp_path):
+    def test_dask_cluster_ends_like_one_process(self, tiny, expected, tmp_path):
         cluster = pytest.importorskip("distributed").LocalCluster
-        with cluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as local:
+        with cluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as local:
             runs = plan_grid("weight-decay", "cpu", tiny)
             address = local.scheduler_address
             assert run_grid(runs, tmp_path, tmp_path, scheduler=address, progress=False) == {}
         same_numbers("weight-decay", tmp_path, expected)
 
+    # Last: it ends the processes that the tests above share.
+    def test_a_killed_process_takes_only_its_run_with_it(self, tmp_path):
+        tasks = {key: delayed(dying_worker.end)(key, tmp_path) for key in ("a", "dies", "b", "c")}
+        with runner._workers(None):
+            ends = dict(runner._as_they_end(tasks, 2, None))
+        assert ends.pop("dies") == "its process was killed, as for want of memory"
+        assert ends == {"a": "", "b": "", "c": ""}
+        assert (tmp_path / "dies").read_text() == "xx"  # once beside others, once alone
 
-def arguments(tiny: Path, folder: Path, grid: str) -> list[str]:
-    options = {"--grid": grid, "--grids": tiny, "--folder": folder, "--records": folder}
-    return ["-m", "calib_utils.experiments", *(str(x) for pair in options.items() for x in pair)]
+
+def options(tiny: Path, folder: Path, grid: str) -> list[str]:
+    given = {"--grid": grid, "--grids": tiny, "--folder": folder, "--records": folder}
+    return [str(x) for pair in given.items() for x in pair]
 
 
 def environment() -> dict[str, str]:
@@ -795,23 +841,40 @@ def environment() -> dict[str, str]:
     return os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
 
 
+KILLED_GRID = """
+import time
+from calib_utils.experiments.__main__ import main
+from calib_utils.training import loop
+
+def save_and_stay(path, *state):
+    save(path, *state)
+    saved.append(path)
+    if len(saved) == 9:  # in the middle of the second run of six epochs
+        time.sleep(1000)
+
+save, saved = loop.save_checkpoint, []
+loop.save_checkpoint = save_and_stay
+main()
+"""
+
+
 def test_killed_grid_ends_like_one_that_was_not(tiny, tmp_path):
-    """Kill -9 in the second run, at a moment that nobody chose, then give the command again."""
+    """Kill -9 in the second run, then give the command again."""
     runs = plan_grid("long", "cpu", tiny)
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     first, second = (checkpoint_path(run, killed) for run in runs)
-    command = [sys.executable, *arguments(tiny, killed, "long")]
+    command = [sys.executable, "-c", KILLED_GRID, *options(tiny, killed, "long")]
     process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL)
     try:
-        while not second.exists():
+        while not second.exists() or len(read_facts(second)["history"]) < 3:
             assert process.poll() is None, "the grid ended by itself"
-            time.sleep(0.002)
+            time.sleep(0.01)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()
     assert list_experiments("long", "cpu", killed) == [runs[0].name]
     before, begun = first.stat().st_mtime_ns, read_facts(second)["history"]
-    assert 1 <= len(begun) < 50
+    assert len(begun) == 3
     assert run_grid(runs, killed, killed, progress=False) == {}
     assert first.stat().st_mtime_ns == before
     assert read_facts(second)["history"][: len(begun)] == begun  # its times too: not run again
@@ -821,19 +884,16 @@ def test_killed_grid_ends_like_one_that_was_not(tiny, tmp_path):
 
 
 class TestCommandLine:
-    def options(self, tiny: Path, folder: Path, grid: str) -> list[str]:
-        return arguments(tiny, folder, grid)[2:]
-
     def test_list(self, tiny, expected, tmp_path, capsys):
-        main([*self.options(tiny, expected, "nll"), "--list"])
+        main([*options(tiny, expected, "nll"), "--list"])
         assert "nll/lenet5.seed-2 " in (shown := capsys.readouterr().out)
         assert "error " in shown
         assert "ECE " in shown
-        main([*self.options(tiny, tmp_path, "nll"), "--list"])
+        main([*options(tiny, tmp_path, "nll"), "--list"])
         assert "0 of 3 epochs" in capsys.readouterr().out
 
     def test_estimate_times_each_network_once_and_leaves_nothing(self, tiny, tmp_path, capsys):
-        main([*self.options(tiny, tmp_path, "weight-decay"), "--estimate"])
+        main([*options(tiny, tmp_path, "weight-decay"), "--estimate"])
         shown = capsys.readouterr().out
         assert shown.startswith("weight-decay: 4 runs of 8 epochs, one epoch takes 0.")
         assert shown.endswith("\nall: less than a minute\n")
@@ -841,7 +901,7 @@ class TestCommandLine:
 
     def test_failed_runs_are_an_error(self, tiny, tmp_path, capsys):
         with pytest.raises(SystemExit) as stop:
-            main(self.options(tiny, tmp_path, "broken"))
+            main(options(tiny, tmp_path, "broken"))
         assert stop.value.code == 1
         error = capsys.readouterr().err
         assert f"these runs failed:\n  {FAILED}: FloatingPointError: the training" in error
@@ -849,14 +909,23 @@ class TestCommandLine:
 
     def test_failing_first_run_is_an_error(self, tiny, tmp_path, capsys):
         with pytest.raises(SystemExit) as stop:
-            main(self.options(tiny, tmp_path, "hopeless"))
+            main(options(tiny, tmp_path, "hopeless"))
         assert stop.value.code == 1
         error = capsys.readouterr().err
         assert re.search(
             r"error: the training loss is nan.*\n  hopeless/lenet5.* failed, the", error
         )
 
+    def test_list_refuses_what_cannot_be_built(self, tiny, tmp_path, capsys):
+        network = '{ name = "convnet", batch_norm = 1 }'
+        plan = tiny.read_text().replace('{ name = "lenet5" }', network)
+        (tmp_path / "mine.toml").write_text(plan)
+        with pytest.raises(SystemExit):
+            main([*options(tmp_path / "mine.toml", tmp_path, "nll"), "--list"])
+        error = capsys.readouterr().err
+        assert error == "error: options: batch_norm of convnet: expected True or alike, found 1\n"
+
     def test_unknown_grid(self, tiny, tmp_path, capsys):
         with pytest.raises(SystemExit):
-            main(self.options(tiny, tmp_path, "height"))
+            main(options(tiny, tmp_path, "height"))
         assert "error: grid: there is no grid 'height'" in capsys.readouterr().err

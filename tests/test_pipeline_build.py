@@ -126,6 +126,21 @@ def test_the_library_reruns_the_chapters_that_use_it(built: TinyBook) -> None:
     }
 
 
+def test_settings_rerun_what_is_made_from_them(built: TinyBook) -> None:
+    assert built.waiting_for("_toc.yml") == {"notebooks", "site"}
+    # The notebook for Colab offers every profile.
+    with built.edited("notebooks/parameters/cpu.yml", "{a: 1}", "{a: 2}"):
+        assert built.waiting() >= {RUN_ONE, "notebooks"}
+        assert RUN_TWO not in built.waiting()
+    with built.edited("notebooks/parameters/gpu.yml", "{a: 5}", "{a: 6}"):
+        assert built.waiting() == {"notebooks"}
+    with built.edited("benchmarks/results/some.json", "[1]", "[2]"):
+        assert built.steps("parts") == {"make tables/benchmarks.md"}
+        assert built.waiting() == {"site"}
+    assert built.steps("parts") == {"make tables/benchmarks.md"}
+    assert built.waiting() == set()
+
+
 def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook) -> None:
     record = built.root / "calib_utils/stored/some.npz"
     record.parent.mkdir()
@@ -214,6 +229,8 @@ def test_an_edited_output_fails_and_leaves_the_site(built: TinyBook) -> None:
         code, said = built.doit()
     assert code != 0
     assert "notebooks/02-two.ipynb: the outputs are not the stored ones" in said
+    line = built.read("notebooks/02-two.md").splitlines().index(SHARE) + 1
+    assert f"notebooks/02-two.md:{line}: code cell 2\nCell outputs differ\n" in said
     assert "0.668" in said
     assert "The last good one, if any, is still in build/html." in said
     assert built.read("build/html/notebooks/02-two.html") == before
@@ -262,9 +279,11 @@ def test_a_failing_solution_is_named_by_its_source(built: TinyBook) -> None:
 
 def test_a_picture_without_alt_text_fails(built: TinyBook) -> None:
     with built.edited("notebooks/02-two.md", 'print(f"{2 / 3:.3f}")', "plt.plot();"):
+        line = built.read("notebooks/02-two.md").splitlines().index("plt.plot();") + 1
         code, said = built.doit("papermill:notebooks/02-two")
     assert code != 0
-    assert "notebooks/02-two.md: cell `plt.plot();` draws 1 pictures and describes 0" in said
+    cell = f"notebooks/02-two.md:{line}: code cell 2"
+    assert f"{cell} draws 1 pictures and describes 0" in said
 
 
 def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built: TinyBook) -> None:

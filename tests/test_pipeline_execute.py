@@ -9,31 +9,37 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
+import nbformat
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_output
 from tiny_book import REPOSITORY, write_tiny_book
 
-from tools import kernel
-from tools.execute import check_paths
+from tools import check_outputs, kernel
+from tools.book import Book
+from tools.colab import colab_notebook
+from tools.execute import check_paths, check_pictures
 from tools.kernel import ExecutionError, heartbeat
+from tools.page import page_notebook
+from tools.places import place
+from tools.plainly import MystError
 
-SHARE = 'print(f"{2 / 3:.3f}")'
 
-
-def run_chapter(root: Path, code: str) -> subprocess.CompletedProcess[str]:
-    """Run the second chapter of a tiny book with other code in its last cell."""
-    write_tiny_book(root)
+def run_chapter(
+    root: Path, code: str, head: str = "", **settings: str
+) -> subprocess.CompletedProcess[str]:
+    """Run the second chapter of a tiny book, which is one cell, as somebody with these settings."""
+    cell = f"\n# The second\n\n```{{code-cell}} python\n{code}\n```\n"
+    write_tiny_book(root, two=cell)
     chapter = root / "notebooks/02-two.md"
-    text = chapter.read_text("utf-8")
-    assert SHARE in text
-    chapter.write_text(text.replace(SHARE, code), "utf-8")
-    for tool in (["notebooks"], ["execute", "notebooks/02-two", "cpu"]):
+    chapter.write_text(chapter.read_text("utf-8").replace("---\n", f"---\n{head}", 1), "utf-8")
+    for tool in (["notebooks", "02-two"], ["execute", "notebooks/02-two", "cpu"]):
         done = subprocess.run(
             [sys.executable, "-m", f"tools.{tool[0]}", *tool[1:]],
             cwd=root,
-            env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+            env=os.environ | {"PYTHONPATH": str(REPOSITORY)} | settings,
             capture_output=True,
             text=True,
             check=False,
@@ -42,11 +48,141 @@ def run_chapter(root: Path, code: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_warning_with_its_path_leaves_no_page(tmp_path: Path) -> None:
-    done = run_chapter(tmp_path, 'import warnings\nwarnings.warn("old", stacklevel=1)')
+    code = 'import warnings\nwarnings.warn("old", stacklevel=1)'
+    done = run_chapter(tmp_path, code)
     assert done.returncode == 1
-    assert "notebooks/02-two.md: the output of cell `import warnings` names /" in done.stdout
-    assert "a file of this machine: print no paths, and let nothing warn" in done.stdout
+    lines = (tmp_path / "notebooks/02-two.md").read_text("utf-8").splitlines()
+    line = lines.index("import warnings") + 1
+    assert done.stdout.startswith(f"notebooks/02-two.md:{line}: code cell 1 names /")
+    assert "a file of this machine, in what it says: print no paths, and let" in done.stdout
+    assert done.stdout.endswith(": UserWarning: old\n")
     assert "Traceback" not in done.stdout
+
+
+SEEN = """\
+import os
+import sys
+
+import matplotlib
+
+print(os.environ["OMP_NUM_THREADS"], hash("a"), sys.warnoptions, os.environ["LC_ALL"])
+print(matplotlib.rcParams["lines.linewidth"], "inline" in matplotlib.get_backend())
+print(sorted(name for name in os.environ if "MINE" in name), get_ipython().automagic)"""
+
+
+def test_no_setting_of_a_person_reaches_a_chapter(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    for file, setting in {
+        "matplotlibrc": "lines.linewidth: 30\n",
+        "profile_default/ipython_config.py": "c.InteractiveShell.automagic = False\n",
+    }.items():
+        (own / file).parent.mkdir(parents=True, exist_ok=True)
+        (own / file).write_text(setting, "utf-8")
+    settings = {
+        "HOME": "/dev/null/nobody",  # even the administrator cannot write there
+        "MATPLOTLIBRC": str(own),
+        "MPLCONFIGDIR": str(own),
+        "MPLBACKEND": "pdf",
+        "IPYTHONDIR": str(own),
+        "JUPYTER_RUNTIME_DIR": "/dev/null/nobody",
+        "PYTHONWARNINGS": "always",
+        "PYTHONHASHSEED": "7",
+        "OMP_NUM_THREADS": "3",
+        "LC_ALL": "C",
+        "MINE": "1",
+    }
+    done = run_chapter(tmp_path, SEEN, **settings)
+    assert done.returncode == 0, done.stdout
+    text = (tmp_path / "build/executed/cpu/notebooks/02-two.ipynb").read_text("utf-8")
+    said = "".join(nbformat.reads(text, as_version=4).cells[-1].outputs[0].text)
+    command = [sys.executable, "-c", "print(hash('a'))"]
+    seed = {"PYTHONHASHSEED": "0"}
+    seeded = subprocess.run(command, env=seed, capture_output=True, text=True, check=True).stdout
+    assert said.splitlines() == [
+        f"1 {seeded.strip()} [] C.UTF-8",
+        "1.5 True",
+        "[] True",
+    ]
+
+
+def test_the_check_of_the_outputs_has_the_same_environment_and_the_limit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+        asked.append((command, options["env"]))
+        return subprocess.CompletedProcess(command, 0, "")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MPLBACKEND", "pdf")
+    monkeypatch.setenv("PYTHONHASHSEED", "7")
+    monkeypatch.setenv("CALIB_DATA_DIR", "somewhere")
+    monkeypatch.setattr(check_outputs.subprocess, "run", run)
+    check_outputs.check_outputs("notebooks/02-two", "7")
+    ((command, environment),) = asked
+    assert "--nbval-cell-timeout=7" in command
+    assert "MPLBACKEND" not in environment
+    kept = ("PYTHONHASHSEED", "OMP_NUM_THREADS", "CALIB_DATA_DIR")
+    assert [environment[name] for name in kept] == ["0", "1", "somewhere"]
+
+
+def test_a_cell_that_hangs_is_stopped(tmp_path: Path) -> None:
+    done = run_chapter(
+        tmp_path, "import time\n\ntime.sleep(1000)", "mystnb: {execution_timeout: 2}\n"
+    )
+    assert done.returncode == 1
+    assert ": code cell 1 failed\n\n    import time\n" in done.stdout
+    assert "it took longer than 2 s: make it faster, or set another limit" in done.stdout
+    assert "Traceback" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("head", "profile", "limit"),
+    [
+        ("", "cpu", 600),
+        ("mystnb: {execution_timeout: 1200}\n", "cpu", 1200),
+        ("mystnb: {execution_timeout: 1200}\n", "gpu", 86_400),
+        ("", "gpu", 86_400),
+    ],
+)
+def test_the_limit_of_a_cell(tmp_path: Path, head: str, profile: str, limit: int) -> None:
+    book = Book(write_tiny_book(tmp_path))
+    chapter = tmp_path / "notebooks/02-two.md"
+    chapter.write_text(chapter.read_text("utf-8").replace("---\n", f"---\n{head}", 1), "utf-8")
+    assert book.limit("notebooks/02-two", profile) == limit
+
+
+@pytest.mark.parametrize("said", ["0", "-3", "2.5", "soon", "true"])
+def test_a_limit_that_is_none_is_an_error(tmp_path: Path, said: str) -> None:
+    book = Book(write_tiny_book(tmp_path))
+    chapter = tmp_path / "notebooks/02-two.md"
+    head = f"---\nmystnb: {{execution_timeout: {said}}}\n"
+    chapter.write_text(chapter.read_text("utf-8").replace("---\n", head, 1), "utf-8")
+    with pytest.raises(MystError, match=r"02-two\.md: execution_timeout is .*: give whole sec"):
+        book.limit("notebooks/02-two")
+
+
+def test_a_cell_has_one_place_in_all_notebooks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book = Book(write_tiny_book(tmp_path, url="https://github.com/someone/course"))
+    monkeypatch.chdir(tmp_path)
+    page = "notebooks/01-one"
+    lines = book.source(page).splitlines()
+    places = [
+        f"{page}.md:{lines.index('a = 1') + 1}: code cell 1",
+        f"{page}.md:{lines.index('import calib_utils') + 1}: code cell 2",
+    ]
+    own, colab = (
+        [cell.source for cell in notebook.cells if cell.cell_type == "code"]
+        for notebook in (page_notebook(book, page), colab_notebook(book, page))
+    )
+    assert [place(page, code) for code in own] == places
+    assert [place(page, code) for code in colab] == [
+        *(f"{page}.ipynb", places[0]),  # what installs the module is not in the source
+        *(f"{page}.ipynb", places[1]),  # nor is the reader's answer
+    ]
 
 
 def cell(kind: str, text: str) -> NotebookNode:
@@ -60,9 +196,12 @@ HERE = [Path.home() / "x.txt", Path.cwd(), Path(tempfile.gettempdir(), "ipykerne
 
 @pytest.mark.parametrize("kind", ["stream", "text/plain", "text/html", "text/markdown"])
 @pytest.mark.parametrize("path", [*map(str, HERE), "/opt/py/lib/python3.13/site-packages/a/b.py"])
-def test_an_output_that_names_a_file_of_the_machine(kind: str, path: str) -> None:
+def test_an_output_that_names_a_file_of_the_machine(
+    kind: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.execute.place", lambda page, code: "here")
     for text in (path, f"It is in '{path}'.", f"{path}:3: UserWarning: old\n"):
-        with pytest.raises(ExecutionError, match=r"02-two\.md: the output of cell `f\(\)` names /"):
+        with pytest.raises(ExecutionError, match=r"^here names /.*\n\n +.*" + re.escape(path)):
             check_paths(cell(kind, text), "02-two")
 
 
@@ -72,6 +211,35 @@ def test_an_output_that_names_a_file_of_the_machine(kind: str, path: str) -> Non
 )
 def test_what_is_no_file_of_the_machine_passes(text: str) -> None:
     check_paths(cell("stream", text), "02-two")
+
+
+PICTURE = new_output("display_data", data={"image/svg+xml": "<svg/>"})
+DESCRIBED = {"mystnb": {"figure": {"name": "fig-a", "caption": "A."}, "image": {"alt": "B."}}}
+
+
+@pytest.mark.parametrize(
+    ("pictures", "metadata", "good"),
+    [
+        (1, DESCRIBED, True),
+        (0, {}, True),
+        (1, {}, False),
+        (0, DESCRIBED, False),
+        (2, DESCRIBED, False),
+        (1, {"tags": ["hide-input"]}, False),
+        (1, {"tags": ["remove-output"]}, True),
+        (1, {"tags": ["remove-cell"]}, True),
+    ],
+)
+def test_each_picture_that_is_shown_is_described(
+    pictures: int, metadata: dict[str, Any], good: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tools.execute.place", lambda page, code: "here")
+    drawing = new_code_cell("f()", outputs=[PICTURE] * pictures, metadata=metadata)
+    if good:
+        check_pictures(drawing, "02-two")
+        return
+    with pytest.raises(ExecutionError, match=f"^here draws {pictures} pictures and describes "):
+        check_pictures(drawing, "02-two")
 
 
 def test_the_sign_of_life_shows_the_bars_of_a_training(
@@ -108,7 +276,7 @@ def test_the_sign_of_life_shows_the_bars_of_a_training(
 
 def wait_for(capfd: pytest.CaptureFixture[str], text: str) -> str:
     """What was said on stderr until it contained ``text`` in a whole line."""
-    said, end = "", time.monotonic() + 60
+    said, end = "", time.monotonic() + 600
     while text not in said.rpartition("\n")[0]:
         assert time.monotonic() < end
         time.sleep(0.01)

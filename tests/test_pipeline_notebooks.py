@@ -6,6 +6,7 @@ import importlib.util
 import json
 import re
 import sys
+import tomllib
 import types
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from tools.page import page_notebook
 
 CELL = "```{code-cell} python\n"
 URL = "https://github.com/someone/course"
+PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))["project"]["name"]
 SITE = "https://someone.github.io/course/"
 LABELS = """
 # The second
@@ -329,14 +331,14 @@ def test_pictures_and_traces_are_not_stored() -> None:
         nbformat.v4.new_output("display_data", data=data, metadata={"image/png": {"width": 9}}),
         nbformat.v4.new_output("error", ename="E", evalue="e", traceback=["/home/someone"]),
     ]
-    kept = json.dumps(keep_text(outputs))
+    kept = json.dumps(keep_text(outputs, "one.md"))
     assert "<Figure>" in kept
     assert not any(text in kept for text in ("image/", "width", "/home"))
 
 
 def test_a_warning_is_not_stored() -> None:
-    with pytest.raises(ExecutionError, match="Deprecated"):
-        keep_text([nbformat.v4.new_output("stream", name="stderr", text="Deprecated")])
+    with pytest.raises(ExecutionError, match=r"one\.md:3 writes to stderr, [^\n]*\n\nDeprecated"):
+        keep_text([nbformat.v4.new_output("stream", name="stderr", text="Deprecated")], "one.md:3")
 
 
 def test_the_install_cell_comes_with_the_repositorys_address(book: Book, published: Book) -> None:
@@ -345,8 +347,9 @@ def test_the_install_cell_comes_with_the_repositorys_address(book: Book, publish
     assert install.startswith("# @title ")
     assert 'if "google.colab" in sys.modules:' in install
     # The release of the notebook's own version, not what main has become meanwhile.
-    wheel = f"{URL}/releases/download/v{__version__}/calib_utils-{__version__}-py3-none-any.whl"
-    assert f'%pip install -q "calib-utils[training] @ {wheel}"' in install
+    release = f"{URL}/releases/download/v{__version__}"
+    wheel = f"{release}/{PROJECT.replace('-', '_')}-{__version__}-py3-none-any.whl"
+    assert f'%pip install -q "{PROJECT}[training] @ {wheel}"' in install
     without = colab_notebook(book, "notebooks/01-one")
     assert "colab" not in nbformat.writes(without)
     assert len(without.cells) == len(with_address.cells) - 1

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from tiny_book import TinyBook, write_tiny_book
+from tiny_book import REPOSITORY, TinyBook, write_tiny_book
 
 from tools.book import Book
 from tools.plainly import MystError
@@ -244,6 +244,50 @@ def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(built: TinyBook) 
     assert "build" in said
     assert "allow to write there" in said
     assert "Traceback" not in said
+
+
+def in_a_network_of_its_own(*command: str) -> subprocess.CompletedProcess[str]:
+    """Run Python where there is no network at all, and where no other process can be reached."""
+    if subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine gives no network of one's own: no `unshare -rn`")
+    return subprocess.run(
+        ["unshare", "-rn", *command],
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")
+def test_without_any_network_a_kernel_is_reached() -> None:
+    code = (
+        "import socket\n"
+        "from tools.runner import require_loopback\n"
+        "require_loopback()\n"
+        "server = socket.create_server(('127.0.0.1', 0))\n"
+        "socket.create_connection(server.getsockname()).close()"
+    )
+    done = in_a_network_of_its_own(sys.executable, "-c", code)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv")
+def test_a_machine_that_cannot_reach_itself_says_so() -> None:
+    code = (
+        "from tools.plainly import plainly\n"
+        "from tools.runner import require_loopback\n"
+        "with plainly():\n"
+        "    require_loopback()"
+    )
+    without_rights = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
+    done = in_a_network_of_its_own(*without_rights, sys.executable, "-c", code)
+    assert done.returncode == 1
+    assert done.stderr == ""
+    assert done.stdout == (
+        "This machine cannot reach itself at 127.0.0.1, where a notebook speaks with its kernel: "
+        "switch its loopback interface on (`ip link set lo up`).\n"
+    )
 
 
 def test_two_builds_are_the_same_bytes(built: TinyBook) -> None:

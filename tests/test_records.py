@@ -164,6 +164,57 @@ def test_a_changed_byte_is_never_read_as_another_number(tmp_path):
         assert back.facts == kept.facts
 
 
+def npy(header):
+    """A file of an array that ends with its header."""
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode()
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (100_000_000, 100)}\n"),
+        npy(f"{{'descr': '<f4', 'fortran_order': False, 'shape': ({10**30}, 100)}}\n"),
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (40, 7\n"),
+        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (40, 7\x00}\n"),
+        npy("(" * 5000),
+    ],
+)
+def test_a_header_that_claims_too_much_or_never_ends_is_a_clear_error(tmp_path, content):
+    path = save_record(make_record(), tmp_path)
+    arrays, facts = read_npz(path)
+    write_npz(path, {"labels": arrays["labels"]}, facts)
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("logits.npy", content)
+    with pytest.raises(ValueError, match="'lenet5-toy' for 'test' is damaged"):
+        load_record("lenet5-toy", "test", tmp_path)
+
+
+@pytest.mark.parametrize("kind", [str, complex])
+def test_logits_that_are_no_real_numbers_are_a_clear_error(tmp_path, kind):
+    path = save_record(make_record(), tmp_path)
+    arrays, facts = read_npz(path)
+    write_npz(path, arrays | {"logits": arrays["logits"].astype(kind)}, facts)
+    with pytest.raises(ValueError, match=r"is damaged \(logits: expected real numbers"):
+        load_record("lenet5-toy", "test", tmp_path)
+
+
+@pytest.mark.parametrize("labels", [np.zeros(39, int), np.full(40, 7), np.full(40, -1)])
+def test_labels_that_are_not_of_the_logits_are_a_clear_error(tmp_path, labels):
+    path = save_record(make_record(), tmp_path)
+    arrays, facts = read_npz(path)
+    write_npz(path, arrays | {"labels": labels}, facts)
+    with pytest.raises(ValueError, match=r"is damaged \(labels: "):
+        load_record("lenet5-toy", "test", tmp_path)
+
+
+def test_labels_of_many_classes_come_back(tmp_path):
+    labels = np.array([0, 299, 128, 255, 256])
+    logits = np.eye(300)[labels]
+    save_record(make_record(logits=logits, labels=labels), tmp_path)
+    back = load_record("lenet5-toy", "test", tmp_path)
+    assert back.labels.tolist() == labels.tolist()
+
+
 def test_a_failed_write_leaves_the_old_record(tmp_path, monkeypatch):
     save_record(make_record(seed=1), tmp_path)
 

@@ -232,6 +232,34 @@ class TestTrain:
         assert runs[0].equal(runs[1])
         assert not runs[0].equal(runs[2])
 
+    def test_no_two_epochs_of_any_seeds_draw_the_same(self, monkeypatch):
+        """Seed 1 must not begin where seed 0 goes on."""
+        seeded, model, sow = [], network(), torch.manual_seed
+        monkeypatch.setattr(torch, "manual_seed", lambda seed: seeded.append(seed) or sow(seed))
+        for seed in range(3):
+            train(model, random_images(), SHORT, seed=seed, progress=False)
+        assert len(set(seeded)) == len(seeded) == 3 * SHORT.epochs
+        orders = {
+            tuple(loop._epoch_draws(50, SHORT, seed, epoch)[0].tolist())
+            for seed in range(3)
+            for epoch in range(3)
+        }
+        assert len(orders) == 9
+
+    @pytest.mark.parametrize("after_epoch", [None, lambda model: {}])
+    def test_network_is_left_as_it_predicts(self, after_epoch):
+        model = network()
+        train(model, random_images(), SHORT, after_epoch=after_epoch, progress=False)
+        assert not any(part.training for part in model.modules())
+
+    @pytest.mark.parametrize("loss", [float("inf"), float("nan")])
+    def test_loss_that_is_infinite_stops_too(self, monkeypatch, loss):
+        monkeypatch.setattr(
+            torch.nn.functional, "cross_entropy", lambda logits, labels: 0 * logits.sum() + loss
+        )
+        with pytest.raises(FloatingPointError, match=f"the training loss is {loss} in epoch 1"):
+            train(network(), random_images(), SHORT, progress=False)
+
     def test_progress_bars_show_epoch_loss_accuracy_and_steps(self, capsys):
         train(network(), random_images(), SHORT)
         shown = capsys.readouterr().err

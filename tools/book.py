@@ -27,6 +27,9 @@ REPOSITORY = re.compile(
     r"(?P<owner>[\w-]+)/(?P<name>[\w.-]+?)(?:\.git)?/?"
 )
 DEFAULT_PROFILE = "cpu"
+HEAD = re.compile(r"---\n(?P<head>.*?)^---$", re.DOTALL | re.MULTILINE)
+# Of a cell; another profile may train for hours.
+SECONDS, DAY = 600, 86_400
 TARGET = re.compile(
     r"^\((?P<label>[^)\s]+)\)=[ \t]*$\n*(?:(?P<level>#+) (?P<title>.+)$)?", re.MULTILINE
 )
@@ -83,6 +86,15 @@ class Book:
         if wrong := [name for name, values in given.items() if not isinstance(values, dict)]:
             raise MystError(f"{path}: {wrong[0]} needs names and values, such as {{n_bins: 15}}")
         return given.get(page.removeprefix("notebooks/"), {})
+
+    def limit(self, page: str, profile: str = DEFAULT_PROFILE) -> int:
+        """Seconds that a cell may take: `mystnb: {execution_timeout: …}` in the page's head."""
+        head = HEAD.match(self.source(page))
+        said = _yaml(head["head"] if head else "", Path(f"{page}.md"))
+        limit = (said.get("mystnb") or {}).get("execution_timeout", SECONDS)
+        if type(limit) is not int or limit < 1:
+            raise MystError(f"{page}.md: execution_timeout is {limit!r}: give whole seconds")
+        return limit if profile == DEFAULT_PROFILE else max(limit, DAY)
 
     @property
     def profiles(self) -> list[str]:
@@ -176,8 +188,12 @@ def _read(path: Path) -> str:
 
 def _read_yaml(path: Path) -> dict[str, Any]:
     """What a file of settings says; nothing if it is empty."""
+    return _yaml(_read(path), path)
+
+
+def _yaml(text: str, path: Path) -> dict[str, Any]:
     try:
-        said = yaml.safe_load(_read(path)) or {}
+        said = yaml.safe_load(text) or {}
     except yaml.MarkedYAMLError as error:
         line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise MystError(f"{path}{line}: this is no YAML: {error.problem}") from None

@@ -33,7 +33,7 @@ import importlib.util
 import sys
 
 if "google.colab" in sys.modules:
-    %pip install -q "calib-utils[training] @ {wheel}"
+    %pip install -q "calibration-course[training] @ {wheel}"
 for name in ["calib_utils", "pooch", "safetensors", "torch", "torchvision"]:
     if importlib.util.find_spec(name) is None:
         print(f"{{name}} is missing. How to install it: {repository}#readme")"""
@@ -78,7 +78,7 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
     return numbered(new_notebook(cells=cells, metadata=notebook_metadata()))
 
 
-def keep_text(outputs: list[NotebookNode]) -> list[NotebookNode]:
+def keep_text(outputs: list[NotebookNode], where: str) -> list[NotebookNode]:
     """Outputs as they are stored: no pictures, no metadata, no paths of a traceback.
 
     Raises:
@@ -87,7 +87,8 @@ def keep_text(outputs: list[NotebookNode]) -> list[NotebookNode]:
     kept = []
     for output in outputs:
         if output.get("name") == "stderr":
-            raise ExecutionError(f"a cell writes to stderr, where nobody reads it: {output.text}")
+            text = output.text.strip()
+            raise ExecutionError(f"{where} writes to stderr, where nobody reads it:\n\n{text}")
         output = nbformat.from_dict(output)
         if "data" in output:
             output.data = {k: v for k, v in output.data.items() if not k.startswith("image/")}
@@ -127,7 +128,7 @@ def _exercises(markdown: str) -> Iterator[tuple[str, bool]]:
 def _install_cell(book: Book) -> NotebookNode:
     """Install the release of which the notebook is a part."""
     release = f"{book.repository}/releases/download/v{__version__}"
-    wheel = f"{release}/calib_utils-{__version__}-py3-none-any.whl"
+    wheel = f"{release}/calibration_course-{__version__}-py3-none-any.whl"
     return new_code_cell(
         INSTALL.format(wheel=wheel, repository=book.repository),
         metadata=_colab_metadata(["hide-input"]),

@@ -16,22 +16,33 @@ from typing import Any
 
 import nbformat
 import papermill
-from nbclient.exceptions import DeadKernelError
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
 from tools.book import Book, figure_of
 from tools.kernel import ExecutionError, Status, heartbeat, kernel_environment
+from tools.places import place
 
 BUILD = Path("build")
+SECONDS_TO_START = 600  # of a kernel, on a busy machine
 
 
 def run(
-    source: Path, target: Path, figures: str, parameters: dict[str, Any] | None = None
+    source: Path,
+    target: Path,
+    figures: str,
+    limit: int,
+    parameters: dict[str, Any] | None = None,
 ) -> NotebookNode:
-    """Execute `source` in the folder `notebooks/`; write `target` once every cell has run."""
-    os.environ.update(kernel_environment(figures))
+    """Execute `source` in the folder `notebooks/`; write `target` once every cell has run.
+
+    A cell may take `limit` seconds.
+    """
+    environment = kernel_environment(figures)
+    os.environ.clear()
+    os.environ.update(environment)
     unfinished = target.with_suffix(".part.ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)
     with heartbeat(source.stem) as status:
@@ -45,13 +56,21 @@ def run(
                 kernel_name="python3",
                 progress_bar=False,
                 cwd="notebooks",
+                start_timeout=SECONDS_TO_START,
+                execution_timeout=limit,
             )
         except PapermillExecutionError as error:
             what = f"{error.ename}: {error.evalue}"
-            raise ExecutionError(_explain(source, error.exec_count, error.source, what)) from error
+            raise ExecutionError(_explain(source, error.source, what)) from error
         except DeadKernelError as error:
             what = f"the kernel died ({error})"
-            raise ExecutionError(_explain(source, status.count, status.source, what)) from error
+            raise ExecutionError(_explain(source, status.source, what)) from error
+        except CellTimeoutError as error:
+            what = (
+                f"it took longer than {limit} s: make it faster, or set another limit in the "
+                f"chapter's head, `mystnb: {{execution_timeout: {2 * limit}}}`"
+            )
+            raise ExecutionError(_explain(source, status.source, what)) from error
     unfinished.replace(target)
     return notebook
 
@@ -73,7 +92,7 @@ def run_page(page: str, profile: str) -> None:
                 f"is {value!r}, no {type(defaults[name]).__name__} as in the chapter"
             )
     target = BUILD / "executed" / profile / f"{page}.ipynb"
-    notebook = run(source, target, "svg", parameters)
+    notebook = run(source, target, "svg", Book().limit(page, profile), parameters)
     for cell in notebook.cells:
         check_pictures(cell, page)
         check_paths(cell, page)
@@ -111,9 +130,8 @@ def check_pictures(cell: NotebookNode, page: str) -> None:
     described = figure_of(cell.metadata) is not None
     hidden = {"remove-cell", "remove-output"} & set(cell.metadata.get("tags", []))
     if pictures != described and not hidden:
-        first = cell.source.partition("\n")[0]
         raise ExecutionError(
-            f"{page}.md: cell `{first}` draws {pictures} pictures and describes {int(described)}: "
+            f"{place(page, cell.source)} draws {pictures} pictures and describes {int(described)}: "
             "each needs a cell of its own, with a figure's name, caption and alt text"
         )
 
@@ -131,11 +149,16 @@ def check_paths(cell: NotebookNode, page: str) -> None:
         texts = [output.get("text", ""), *output.get("data", {}).values()]
         for text in texts:
             if isinstance(text, str) and (found := named.search(text)):
-                first = cell.source.partition("\n")[0]
+                line = next(line for line in text.splitlines() if found[0] in line)
                 raise ExecutionError(
-                    f"{page}.md: the output of cell `{first}` names {found[0]}, a file of this "
-                    "machine: print no paths, and let nothing warn"
+                    f"{place(page, cell.source)} names {found[0]}, a file of this machine, in what "
+                    f"it says: print no paths, and let nothing warn\n\n    {line.strip()}"
                 )
+
+
+def is_code(cell: NotebookNode) -> bool:
+    """Whether a cell has code of the chapter: not the profile's parameters."""
+    return cell.cell_type == "code" and "injected-parameters" not in cell.metadata.get("tags", [])
 
 
 def _engine(status: Status) -> type[NBClientEngine]:
@@ -145,10 +168,10 @@ def _engine(status: Status) -> type[NBClientEngine]:
         @classmethod
         def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> Any:
             started = nb_man.cell_start
-            total = sum(cell.cell_type == "code" for cell in nb_man.nb.cells)
+            total = sum(is_code(cell) for cell in nb_man.nb.cells)
 
             def cell_start(cell: NotebookNode, *args: Any, **kwargs: Any) -> None:
-                if cell.cell_type == "code":
+                if is_code(cell):
                     status.count, status.total, status.source = status.count + 1, total, cell.source
                 started(cell, *args, **kwargs)
 
@@ -158,16 +181,13 @@ def _engine(status: Status) -> type[NBClientEngine]:
     return Engine
 
 
-def _explain(source: Path, count: int, code: str, what: str) -> str:
+def _explain(source: Path, code: str, what: str) -> str:
     """Name the file and line that the author can open, the cell, its code, and the error."""
-    folders = source.parts[source.parts.index("notebooks") : -1]
-    chapter = Path(*folders, f"{source.stem}.md")
-    before, found, _ = chapter.read_text("utf-8").partition(code)
-    line = f":{before.count(chr(10)) + 1}" if found else ""
+    page = Path(*source.parts[source.parts.index("notebooks") :]).with_suffix("").as_posix()
     lines = code.strip().splitlines()
     shown = lines if len(lines) < 12 else [*lines[:5], "…", *lines[-5:]]
     quoted = "\n".join(f"    {text}" for text in shown)
-    return f"{chapter}{line}: code cell {count} failed\n\n{quoted}\n\n{what}"
+    return f"{place(page, code)} failed\n\n{quoted}\n\n{what}"
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""What every run of a notebook shares: the kernel's environment, and a sign of life."""
+"""What every run of a notebook shares: its environment, and a sign of life."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
 import time
@@ -13,19 +14,41 @@ from pathlib import Path
 from threading import Event, Thread
 
 SECONDS_BETWEEN_SIGNS = 15
+# The variables of a person that a run needs: where things are, and the way to the network.
+KEPT = re.compile(
+    r"PATH|PYTHONPATH|LD_LIBRARY_PATH|HOME|XDG_CACHE_HOME|TMPDIR|SYSTEMROOT|"
+    r"(CALIB|CUDA|NVIDIA)_\w+|\w+_PROXY|SSL_CERT_\w+|\w+_CA_BUNDLE",
+    re.IGNORECASE,
+)
 
 
 class ExecutionError(RuntimeError):
     """A cell failed; the message names notebook, cell and error."""
 
 
-def kernel_environment(figures: str) -> dict[str, str]:
-    """Variables that make a run repeatable and draw figures as `"svg"` or `"png"`.
+def plain_environment() -> dict[str, str]:
+    """All variables of a step: made here, so that no setting of a person changes what it makes.
 
-    One thread and a fixed hash seed give the same digits each time, a fixed date and fixed names
-    the same drawings; tqdm's bars differ from run to run; an IPython folder of our own keeps the
-    settings of the person at the keyboard out. A sentence that the results do not bear out is an
-    error here.
+    One thread and a fixed hash seed give the same digits each time, a fixed date the same
+    drawings.
+    """
+    kept = {name: value for name, value in os.environ.items() if KEPT.fullmatch(name)}
+    # With matplotlib's list of fonts, which takes seconds to make, and without a matplotlibrc.
+    home = Path(sys.prefix) if os.access(sys.prefix, os.W_OK) else Path("build").absolute()
+    return kept | {
+        "LC_ALL": "C.UTF-8",
+        "MPLCONFIGDIR": str(home / "share/matplotlib"),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONHASHSEED": "0",
+        "SOURCE_DATE_EPOCH": "0",
+    }
+
+
+def kernel_environment(figures: str) -> dict[str, str]:
+    """All variables of a kernel that draws figures as `"svg"` or `"png"`.
+
+    IPython and Jupyter have folders of their own here; tqdm's bars differ from run to run. A
+    sentence that the results do not bear out is an error.
     """
     folder = Path("build/ipython").absolute() / figures
     config = folder / "profile_default/ipython_kernel_config.py"
@@ -36,12 +59,12 @@ def kernel_environment(figures: str) -> dict[str, str]:
         "c.InlineBackend.rc = {'svg.hashsalt': 'course'}\n",
         "utf-8",
     )
+    jupyter = {f"JUPYTER_{kind}_DIR": str(folder) for kind in ("CONFIG", "DATA", "RUNTIME")}
     return {
+        **plain_environment(),
+        **jupyter,
         "CALIB_CLAIMS": "strict",
         "IPYTHONDIR": str(folder),
-        "OMP_NUM_THREADS": "1",
-        "PYTHONHASHSEED": "0",
-        "SOURCE_DATE_EPOCH": "0",
         "TQDM_DISABLE": "1",
     }
 

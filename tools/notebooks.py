@@ -22,6 +22,7 @@ from tools.files import write_text
 from tools.kernel import ExecutionError
 from tools.myst import MystError, naming
 from tools.page import chosen, numbered, page_notebook
+from tools.places import place
 
 
 def read_stored(path: Path) -> NotebookNode | None:
@@ -45,10 +46,10 @@ def make(book: Book, page: str, execute: bool) -> None:
     if execute:
         from tools.execute import run  # brings papermill, which takes a second
 
-        executed = run(path, Path("build/reference") / path, "png")
+        executed = run(path, Path("build/reference") / path, "png", book.limit(page))
         for cell, ran in zip(notebook.cells, executed.cells, strict=True):
             if cell.cell_type == "code":
-                cell.outputs = keep_text(ran.outputs)
+                cell.outputs = keep_text(ran.outputs, place(page, cell.source))
         changed |= write_if_changed(numbered(notebook), path)
     if changed:
         print(f"wrote {path}")

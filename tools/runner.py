@@ -11,6 +11,8 @@ import fcntl
 import hashlib
 import os
 import signal
+import socket
+import struct
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -25,10 +27,12 @@ from doit.dependency import JSONCodec, JsonDB
 from doit.globals import Globals
 from doit.reporter import ConsoleReporter
 
-from tools.plainly import explained
+from tools.kernel import plain_environment
+from tools.plainly import MystError, explained
 
 BUILD = Path("build")
 STATE, LOCK = BUILD / ".doit.json", BUILD / ".lock"
+LOOPBACK = "127.0.0.1"
 LAST = "The last good one, if any, is still in build/html."
 
 
@@ -37,6 +41,7 @@ def begin() -> TextIO:
 
     From then on, whatever ends this process ends its steps, too.
     """
+    require_loopback()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # nohup lets a process ignore one.
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -59,6 +64,25 @@ def begin() -> TextIO:
     return lock
 
 
+def require_loopback() -> None:
+    """Raise MystError where this machine cannot speak with itself, as Jupyter does with a kernel.
+
+    In a network of its own, as `unshare -rn` makes one, the way is there and switched off.
+    """
+    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+        try:
+            way.connect((LOOPBACK, 9))
+        except OSError:
+            switched_on = struct.pack("16sH14x", b"lo", 1)
+            fcntl.ioctl(way, 0x8914, switched_on)  # SIOCSIFFLAGS, IFF_UP
+            way.connect((LOOPBACK, 9))
+        return
+    raise MystError(
+        f"This machine cannot reach itself at {LOOPBACK}, where a notebook speaks with its "
+        "kernel: switch its loopback interface on (`ip link set lo up`)."
+    )
+
+
 def stop(why: str, code: int) -> NoReturn:
     """End all steps at once, then this process."""
     children = psutil.Process().children(recursive=True)
@@ -76,6 +100,7 @@ def action(command: Sequence[str], lock: TextIO) -> CmdAction:
     return CmdAction(
         [sys.executable, "-m", "tools.plainly", *command],
         shell=False,
+        env=plain_environment(),
         start_new_session=True,
         pass_fds=[lock.fileno()],
     )

@@ -16,7 +16,6 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-import jupytext
 import nbformat
 from nbformat.v4 import new_notebook
 
@@ -24,6 +23,7 @@ from tools.book import Book
 from tools.files import write_text
 from tools.myst import MystError, naming
 from tools.page import chosen, notebook_metadata
+from tools.places import code_of
 
 ROOT = Path(__file__).parents[1]
 COLUMNS = 70
@@ -34,18 +34,6 @@ OPTIONS = [
     *("--config", 'lint.isort.known-first-party = ["calib_utils"]'),
     "--no-cache",
 ]
-
-
-def code_of(book: Book, page: str) -> list[tuple[int, str]]:
-    """Each code cell of a page: where its code begins in the source's text, and the code."""
-    text, position, cells = book.source(page), 0, []
-    for cell in jupytext.reads(text, fmt="md:myst").cells:
-        if cell.cell_type == "code" and cell.source:
-            fence = text.index("{code-cell}", position)
-            start = text.index(f"\n{cell.source}\n", fence) + 1
-            position = start + len(cell.source)
-            cells.append((start, cell.source))
-    return cells
 
 
 def sources(book: Book, names: list[str]) -> list[str]:
@@ -66,7 +54,7 @@ def style(book: Book, page: str, fix: bool) -> list[str]:
     """Check one page; return a line for each finding that is left."""
     with naming(page):
         if fix:
-            cells = code_of(book, page)
+            cells = code_of(book.source(page))
             _, laid_out = _ruff([code for _, code in cells], fix=True)
             text = book.source(page)
             for (start, before), after in reversed(list(zip(cells, laid_out, strict=True))):
@@ -74,7 +62,8 @@ def style(book: Book, page: str, fix: bool) -> list[str]:
             if text != book.source(page):
                 write_text(book.root / f"{page}.md", text)
                 print(f"wrote {page}.md")
-        text, cells = book.source(page), code_of(book, page)
+        text = book.source(page)
+        cells = code_of(text)
     lines = [text.count("\n", 0, start) + 1 for start, _ in cells]
     found, laid_out = _ruff([code for _, code in cells], fix=False)
     findings = [(lines[cell] + row, what) for cell, row, what in found]

@@ -90,7 +90,7 @@ def install_wheel(python: Path) -> None:
         build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
         subprocess.run([*build, "--no-build-isolation", "-w", folder, "."], check=True)
         (wheel,) = Path(folder).glob("*.whl")
-        _install(python, f"calib-utils[training] @ {wheel.as_uri()}")
+        _install(python, f"calibration-course[training] @ {wheel.as_uri()}")
     after = versions(python)
     if changed := [f"{n} {before[n]} -> {after[n]}" for n in before if before[n] != after[n]]:
         sys.exit(f"installing the module changes what Colab has: {', '.join(changed)}")
@@ -109,7 +109,7 @@ def run(page: str, python: Path) -> bool:
         shutil.copy(f"{page}.ipynb", notebook)
         # Nothing of this checkout, nor of the person at the keyboard.
         environment = {"JUPYTER_PATH": folder, "PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
-        failure = compare_outputs(notebook, KERNEL, environment)
+        failure = compare_outputs(page, notebook, kernel=KERNEL, environment=environment)
     print(f"{page}: {'as stored' if failure is None else failure}", flush=True)
     return failure is None
 

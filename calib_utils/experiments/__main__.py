@@ -6,12 +6,14 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+import calib_utils.training  # noqa: F401  says so where there is no PyTorch
 from calib_utils.experiments.estimate import estimate
 from calib_utils.experiments.grids import Run, grid_names, plan_grid
 from calib_utils.experiments.one_run import epochs_done, has_record
 from calib_utils.experiments.runner import run_grid
 from calib_utils.records import load_experiment
 from calib_utils.training.distributed import process_group
+from calib_utils.training.networks import check_options
 from calib_utils.training.progress import progress_bars
 from calib_utils.training.timing import duration
 
@@ -26,6 +28,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         names = args.grid or grid_names(args.grids)
         runs = [run for name in names for run in plan_grid(name, args.protocol, args.grids)]
         runs.sort(key=lambda run: run.seed)  # every grid early with its first seed
+        for run in runs:
+            check_options(**run.network)
         if args.list:
             _list(runs, args)
         elif args.estimate:

@@ -22,6 +22,19 @@ _OF_GRID = {
     *("networks", "factor", "values", "levels", "seeds", "recipe", "training_images"),
     *("test_every_epoch", "comparisons"),
 }
+# What an entry is, and what is in it.
+_KINDS: dict[str, tuple[type, type]] = {
+    "comparisons": (list, list),
+    "dataset": (str, str),
+    "factor": (str, str),
+    "levels": (dict, dict),
+    "networks": (list, dict),
+    "recipe": (dict, object),
+    "seeds": (list, int),
+    "test_every_epoch": (bool, bool),
+    "training_images": (int, int),
+    "values": (list, object),
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,6 +197,9 @@ def _entries(
             known = ", ".join(plans[f"{name}s"])
             raise ValueError(f"{name}: there is no {name} {value!r}; choose one of {known}")
     common, entries = plans["protocols"][protocol], plans["grids"][grid]
+    _require_kind(f"protocol: {protocol!r}", common, dict)
+    _require_kind(f"grid: {grid!r}", entries, dict)
+    _require_kind(f"grid: {grid!r}: {protocol}", entries.get(protocol, {}), dict)
     entries = {k: plans[k] for k in ("seeds",) if k in plans} | entries | entries.get(protocol, {})
     _require(f"protocol: {protocol!r}", common, _OF_PROTOCOL)
     values = {"levels" if "levels" in entries else "values"}
@@ -193,6 +209,13 @@ def _entries(
         raise ValueError(f"grid: {grid!r} has unknown entries {sorted(unknown)}")
     if values <= entries.keys() and not varies:
         raise ValueError(f"grid: {grid!r} has {values.pop()}, and lacks their factor")
+    for what, table in ((f"protocol: {protocol!r}", common), (f"grid: {grid!r}", entries)):
+        for name in table.keys() & _KINDS.keys():
+            kind, inner = _KINDS[name]
+            _require_kind(f"{what}: {name}", table[name], kind)
+            inside = table[name].values() if kind is dict else table[name]
+            for value in inside if kind in (dict, list) else ():
+                _require_kind(f"{what}: in {name}", value, inner)
     for network in entries["networks"]:
         _require(f"grid: {grid!r}: a network", network, {"name"})
     return common, entries
@@ -203,6 +226,14 @@ def _require(what: str, entries: dict[str, Any], needed: set[str]) -> None:
         raise ValueError(
             f"{what} lacks {', '.join(sorted(missing))}; it has {', '.join(entries) or 'no entry'}"
         )
+
+
+def _require_kind(what: str, value: Any, kind: type) -> None:
+    """Raise ValueError unless ``value`` is of a type that TOML has; 1 is no Boolean."""
+    if kind is not object and type(value) is not kind:
+        words = {dict: "a table", list: "a list", int: "a whole number", str: "a text"}
+        expected = words.get(kind, "true or false")
+        raise ValueError(f"{what}: expected {expected}, found {value!r}")
 
 
 def _levels(entries: dict[str, Any]) -> list[tuple[Any, dict[str, Any]]]:
@@ -218,6 +249,14 @@ def _recipe(settings: dict[str, Any]) -> Recipe:
     _require("recipe: it", settings, {"epochs", "milestones"})
     if unknown := settings.keys() - {field.name for field in fields(Recipe)}:
         raise ValueError(f"recipe: there are no settings {sorted(unknown)}")
+    defaults = asdict(Recipe()) | {"milestones": []}
+    for name, value in settings.items():
+        kind = type(defaults[name])
+        number = isinstance(value, float | int) and not isinstance(value, bool)
+        if not (kind is float and number):
+            _require_kind(f"recipe: {name}", value, kind)
+    for epoch in settings["milestones"]:
+        _require_kind("recipe: in milestones", epoch, int)
     return Recipe(**settings | {"milestones": tuple(settings["milestones"])})
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -49,9 +50,13 @@ def explain_damage(what: str, advice: str = _ADVICE) -> Iterator[None]:
         AttributeError,
         EOFError,
         KeyError,
+        MemoryError,  # a header may claim 40 GB
         NotImplementedError,
         OSError,
+        OverflowError,
         RuntimeError,
+        SyntaxError,
+        tokenize.TokenError,  # a header that is not closed
         TypeError,
         ValueError,
         zipfile.BadZipFile,

@@ -3,6 +3,20 @@
 ``python -m calib_utils.training --help`` trains one network and stores what it predicts.
 """
 
+import sys
+from importlib.util import find_spec
+
+if find_spec("torch") is None:
+    _main = getattr(sys.modules["__main__"], "__spec__", None)
+    _said = (
+        "training needs PyTorch, which is not installed: "
+        "in a copy of the repository, pip install '.[training]'"
+    )
+    # As a command, `python -m calib_utils.training`, it says so without a traceback.
+    if sys.argv[:1] == ["-m"] or (_main and _main.name.startswith("calib_utils.")):
+        sys.exit(f"error: {_said}")
+    raise ModuleNotFoundError(_said, name="torch")
+
 import calib_utils.training.progress  # noqa: F401  before pooch, which brings tqdm with a warning
 from calib_utils.records import DIGITS_RECIPE, Recipe
 from calib_utils.training.data import (

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_digits as sklearn_digits
-from torchvision.datasets import CIFAR100
 
 from calib_utils.training.downloads import download
 
@@ -166,6 +164,7 @@ def load_cifar100(split: str) -> ImageSet:
     if split not in ("train", "test"):
         raise ValueError(f"split: expected 'train' or 'test', found {split!r}")
     import pooch  # not above: see `calib_utils.training.progress`
+    from torchvision.datasets import CIFAR100  # takes longer to import than PyTorch
 
     folder = Path(os.environ.get("CALIB_DATA_DIR") or pooch.os_cache("calib_utils"))
     # CIFAR's files are pickles. torchvision reads them only if their checksums are the known ones.
@@ -194,6 +193,8 @@ def load_digits() -> tuple[ImageSet, ImageSet, ImageSet]:
         >>> len(training), len(validation), len(test), training.images.shape[1:]
         (197, 1000, 600, (32, 32, 3))
     """
+    from sklearn.datasets import load_digits as sklearn_digits
+
     digits = sklearn_digits()
     grey = np.round(digits.images * (255 / 16)).astype(np.uint8)
     images = np.repeat(grey.repeat(4, axis=1).repeat(4, axis=2)[..., None], 3, axis=-1)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from typing import Any
 
 from torch import nn
-from torchvision.models import resnet34 as torchvision_resnet34
 
 from calib_utils.training.residual import ResidualBlock, convolution
 from calib_utils.training.small_convolutions import speed_up_small_convolutions
@@ -30,7 +29,9 @@ def resnet34(n_classes: int = 100) -> nn.Module:
         >>> sum(weights.numel() for weights in model.parameters())
         21289802
     """
-    model = torchvision_resnet34(weights=None, num_classes=n_classes)
+    from torchvision.models import resnet34  # takes longer to import than PyTorch
+
+    model = resnet34(weights=None, num_classes=n_classes)
     return speed_up_small_convolutions(model)
 
 
@@ -147,7 +148,8 @@ def build_model(name: str, n_classes: int = 100, **options: Any) -> nn.Module:
         options: what else that function takes, such as ``depth=14``.
 
     Raises:
-        ValueError: if there is no network of that name, or it has no such option.
+        ValueError: if there is no network of that name, or it has no such option, or one of
+            another type.
 
     Example:
         >>> import torch
@@ -155,11 +157,22 @@ def build_model(name: str, n_classes: int = 100, **options: Any) -> nn.Module:
         >>> model(torch.zeros(2, 3, 32, 32)).shape
         torch.Size([2, 10])
     """
+    check_options(name, **options)
+    return _MODELS[name](n_classes=n_classes, **options)
+
+
+def check_options(name: str, **options: Any) -> None:
+    """Raise the ValueError of `build_model` where it could not build that network."""
     if name not in _MODELS:
         raise ValueError(f"name: there is no network {name!r}; choose one of {sorted(_MODELS)}")
-    known = inspect.signature(_MODELS[name]).parameters.keys() - {"n_classes"}
-    if unknown := options.keys() - known:
+    parameters = inspect.signature(_MODELS[name]).parameters
+    known = {option: x.default for option, x in parameters.items() if option != "n_classes"}
+    if unknown := options.keys() - known.keys():
         raise ValueError(
             f"options: {name} does not take {sorted(unknown)}; it takes {sorted(known) or 'none'}"
         )
-    return _MODELS[name](n_classes=n_classes, **options)
+    for option, value in options.items():
+        if type(value) is not type(known[option]):
+            raise ValueError(
+                f"options: {option} of {name}: expected {known[option]!r} or alike, found {value!r}"
+            )

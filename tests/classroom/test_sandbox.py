@@ -21,7 +21,7 @@ from tools.classroom.bubblewrap import Limits, NotGraded, command, environment, 
 from tools.classroom.group import Group, places
 from tools.classroom.sandbox import Ended, Sandbox, check_sandbox
 
-LIMITS = Limits(step_seconds=2, wall_seconds=60)
+LIMITS = Limits(step_seconds=2, wall_seconds=600)
 
 
 @pytest.fixture
@@ -121,7 +121,8 @@ def test_each_step_has_its_own_time(sandbox: Sandbox) -> None:
 def test_waiting_for_nothing_is_not_graded() -> None:
     need_sandbox()
     limits = replace(LIMITS, wall_seconds=8)
-    with Sandbox(limits=limits) as sandbox, pytest.raises(NotGraded, match="more than 8 s"):
+    # Where all else is slow, too, its start may take as long.
+    with pytest.raises(NotGraded, match="more than 8 s"), Sandbox(limits=limits) as sandbox:
         run(sandbox, "import time\ntime.sleep(600)")
 
 
