@@ -39,7 +39,7 @@ from calib_utils.experiments.estimate import estimate
 from calib_utils.experiments.one_run import checkpoint_path
 from calib_utils.experiments.runner import run_grid
 from calib_utils.metrics import reliability_bins
-from calib_utils.records import Recipe, by_level, load_grid, load_record, recipe
+from calib_utils.records import Recipe, by_level, experiments, load_grid, load_record, recipe
 from calib_utils.records.experiments import experiment_path
 from calib_utils.records.npz import read_npz, write_npz
 from calib_utils.training import loop, predict_logits, train
@@ -147,7 +147,7 @@ def same_numbers(grid: str, folder: Path, expected: Path) -> None:
             del record["hardware"], record["date"]
             for entry in record["history"]:
                 del entry["seconds"]
-            for array in ("confidences", "correct", "epoch_correct"):
+            for array in experiments._ARRAYS:
                 record[array] = None if record[array] is None else record[array].tolist()
         assert found == wanted
 
