@@ -106,6 +106,42 @@ class TestCompare:
         assert found.of_seeds == found.standard_error
         assert np.isnan(found.of_images)
 
+    @pytest.mark.parametrize("metric", ["nll", "nll_scaled", "ece_scaled"])
+    def test_newer_records_have_a_part_of_images_for_all_metrics(
+        self, calibrated, overconfident, metric
+    ):
+        """Its own bootstrap, of the mean or of the ECE; where one run lacks it, there is none."""
+        rng, groups = np.random.default_rng(0), []
+        for runs in (calibrated, overconfident):
+            losses = [rng.gamma(2.0, size=N).astype(np.float16) for _ in runs]
+            of_each = {"losses": losses, "losses_scaled": losses}
+            of_each["confidences_scaled"] = [r.confidences.astype(np.float16) for r in runs]
+            groups.append(
+                [
+                    dataclasses.replace(r, **{name: x[i] for name, x in of_each.items()})
+                    for i, r in enumerate(runs)
+                ]
+            )
+        found = compare(*groups, metric, repeats=100, seed=3)
+        rng, differences = np.random.default_rng(3), []
+        for _ in range(100):
+            drawn = rng.integers(N, size=N)
+            means = [
+                np.mean(
+                    [
+                        ece(r.confidences_scaled.astype(np.float32)[drawn], r.correct[drawn])
+                        if metric == "ece_scaled"
+                        else r.losses[drawn].mean(dtype=float)
+                        for r in runs
+                    ]
+                )
+                for runs in groups
+            ]
+            differences.append(means[1] - means[0])
+        assert found.of_images == pytest.approx(np.std(differences, ddof=1), rel=1e-2)
+        older = [*groups[1][:2], overconfident[2]]
+        assert np.isnan(compare(groups[0], older, metric, repeats=100).of_images)
+
     @pytest.mark.parametrize("metric", ["ece", "error"])
     def test_part_of_images_is_a_bootstrap_of_whole_images(self, calibrated, overconfident, metric):
         """Every draw made again, with the metrics computed on the drawn images."""

@@ -1,6 +1,8 @@
 """The plan of the experiments, their records, and runs that are stopped, shared or broken."""
 
 import dataclasses
+import hashlib
+import itertools
 import json
 import os
 import re
@@ -37,10 +39,10 @@ from calib_utils.experiments.estimate import estimate
 from calib_utils.experiments.one_run import checkpoint_path
 from calib_utils.experiments.runner import run_grid
 from calib_utils.metrics import reliability_bins
-from calib_utils.records import Recipe, by_level, load_grid, recipe
+from calib_utils.records import Recipe, by_level, experiments, load_grid, load_record, recipe
 from calib_utils.records.experiments import experiment_path
 from calib_utils.records.npz import read_npz, write_npz
-from calib_utils.training import predict_logits, train
+from calib_utils.training import loop, predict_logits, train
 from calib_utils.training.checkpoints import read_facts
 from calib_utils.training.data import load_digits
 from calib_utils.training.networks import build_model
@@ -71,6 +73,17 @@ values = [0.0, 1e-2]
 networks = [{ name = "lenet5" }]
 test_every_epoch = true
 cpu = { seeds = [2], recipe = { epochs = 3 } }
+
+[grids.remedies]
+networks = [{ name = "lenet5" }]
+factor = "remedy"
+validate_every_epoch = true
+logits = 40
+cpu = { seeds = [1], recipe = { epochs = 3, learning_rate = 0.05, milestones = [] } }
+[grids.remedies.levels]
+none = {}
+stopped = { early_stopping = true }
+smoothed = { label_smoothing = 0.1 }
 
 [grids.long]
 networks = [{ name = "lenet5" }]
@@ -134,7 +147,7 @@ def same_numbers(grid: str, folder: Path, expected: Path) -> None:
             del record["hardware"], record["date"]
             for entry in record["history"]:
                 del entry["seconds"]
-            for array in ("confidences", "correct", "epoch_correct"):
+            for array in experiments._ARRAYS:
                 record[array] = None if record[array] is None else record[array].tolist()
         assert found == wanted
 
@@ -145,7 +158,8 @@ class TestPlan:
 
     def test_grids(self):
         first = ["depth", "width", "batch-norm", "weight-decay", "nll"]
-        assert grid_names() == [*first, "regularisation", "nll-and-error"]
+        later = ["regularisation", "nll-and-error", "methods", "remedies", "ensembles"]
+        assert grid_names() == [*first, *later]
 
     def test_a_level_stands_for_several_settings(self):
         runs = {run.value: run for run in plan_grid("regularisation", "full") if run.seed == 2}
@@ -161,16 +175,56 @@ class TestPlan:
         """Each one that was written down can be made."""
         for grid in grid_names():
             for protocol in (*PROTOCOLS, "full"):
-                values = [run.value for run in plan_grid(grid, protocol)]
-                for comparison in planned_comparisons(grid, protocol):
-                    assert {comparison.first, comparison.second} <= set(values)
+                values = {run.value for run in plan_grid(grid, protocol)}
+                rows = planned_comparisons(grid, protocol)
+                for comparison in rows:
+                    assert {comparison.first, comparison.second} <= values or values == {None}
                     assert comparison.first != comparison.second
                     assert comparison.grid == grid
-                    assert comparison.metric in ("ece", "error")
+                    assert comparison.metric in ("ece", "error", "nll", "nll_scaled")
                     assert comparison.expected in ("higher", "lower")
+                pairs = [(row.first, row.second, row.metric, row.network) for row in rows]
+                assert len(set(pairs)) == len(pairs)
         counts = [len(planned_comparisons(grid)) for grid in grid_names()]
-        assert counts == [2, 2, 4, 4, 0, 2, 0]
+        assert counts == [2, 2, 4, 4, 0, 2, 0, 5, 16, 10]
         assert planned_comparisons("batch-norm")[2].network == "cifar_resnet"
+
+    def test_names_of_checkpoints_stay(self):
+        """A setting more, or a grid more, makes no training anew that has been begun."""
+        known = {
+            ("nll-and-error", "cpu"): "cifar_resnet.c37a9bfb2b99",
+            ("nll", "cpu"): "cifar_resnet.c37a9bfb2b99",
+            ("regularisation", "full"): "lenet5.ad3a173afeb8",
+        }
+        for (grid, protocol), name in known.items():
+            assert plan_grid(grid, protocol)[0].training == name
+        first = ("depth", "width", "batch-norm", "weight-decay", "nll", "regularisation")
+        names = [run.training for grid in first for run in self.runs(grid)]
+        digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
+        assert digest == "c5ab625fd3ce91e258803e9700619361c0949fe72a8969088932c41e2ef190c5"
+
+    def test_early_stopping_shares_the_training(self):
+        runs = {run.value: run for run in plan_grid("remedies") if run.seed == 0}
+        none, stopped = runs["none"], runs["early-stopping"]
+        assert none.training == stopped.training
+        assert none.settings != stopped.settings
+        ensembles = plan_grid("ensembles")
+        assert none.training == ensembles[0].training
+        assert len({run.training for run in runs.values()}) == len(runs) - 1
+        unvalidated = dataclasses.replace(none, validate_every_epoch=False)
+        assert unvalidated.training != none.training
+        assert dataclasses.replace(none, logits=9).training == none.training
+
+    def test_only_the_level_differs_among_the_remedies(self):
+        for protocol in PROTOCOLS:
+            runs = plan_grid("remedies", protocol)
+            usual = next(run.recipe for run in runs if run.value == "none")
+            assert not any([usual.label_smoothing, usual.mixup_alpha, usual.focal_gamma])
+            for run in runs:
+                level = {k: tuple(v) if k == "milestones" else v for k, v in run.level.items()}
+                assert run.recipe == dataclasses.replace(usual, **level)
+            shared = {run.value: run.recipe.milestones for run in runs}
+            assert shared["average-for-a-drop"] == usual.milestones[:1]
 
     @pytest.mark.parametrize(
         "row",
@@ -311,7 +365,7 @@ comparisons = [{row}]
             (
                 ("", ""),
                 "height",
-                "grid: there is no grid 'height'; choose one of weight-decay, nll, long",
+                "grid: there is no grid 'height'; choose one of weight-decay, nll, rem",
             ),
             (("protocols.cpu", "protocols.mine"), "nll", "protocol: there is no protocol 'cpu'"),
             (("test_every_epoch", "test_always"), "nll", r"grid: 'nll' has unknown.*test_always"),
@@ -419,6 +473,32 @@ class TestRecord:
         with pytest.raises(ValueError, match="correct: expected shape"):
             save_experiment(self.record(epoch_correct=rights[:, 1:]), tmp_path)
 
+    def test_what_newer_records_have_of_each_image_comes_back(self, tmp_path):
+        losses, scaled = np.random.default_rng(2).gamma(2.0, size=(2, 50))
+        of_each = {"losses": losses, "losses_scaled": scaled, "confidences_scaled": scaled / 20}
+        save_experiment(self.record(**of_each), tmp_path)
+        back = load_experiment("depth", "cpu", "toy.depth-8.seed-0", tmp_path)
+        for name, values in of_each.items():
+            found = getattr(back, name)
+            assert found.dtype == np.float16
+            np.testing.assert_allclose(found, values, rtol=1e-3, atol=1 / 256)
+        assert (back.losses.astype(float) * 128 % 1 == 0).all()
+        bare = self.record()
+        assert (bare.losses, bare.losses_scaled, bare.confidences_scaled) == (None, None, None)
+
+    @pytest.mark.parametrize(
+        ("name", "values", "message"),
+        [
+            ("losses", np.zeros(49), "losses: expected 50 finite numbers of at least 0"),
+            ("losses_scaled", np.full(50, np.nan), "losses_scaled: expected 50 finite"),
+            ("losses", np.full(50, -0.1), "losses: expected 50 finite"),
+            ("confidences_scaled", np.full(50, 1.5), "confidences: expected 0 to 1, found 1.5"),
+        ],
+    )
+    def test_bad_numbers_of_each_image(self, tmp_path, name, values, message):
+        with pytest.raises(ValueError, match=message):
+            save_experiment(self.record(**{name: values}), tmp_path)
+
     def test_holds_no_pickle(self, tmp_path):
         with zipfile.ZipFile(save_experiment(self.record(), tmp_path)) as file:
             for name in file.namelist():
@@ -461,7 +541,8 @@ class TestRecord:
                 for name in list_experiments(grid, protocol):
                     record = load_experiment(grid, protocol, name)
                     assert one_run.has_record(runs[name])
-                    assert len(record.history) == record.recipe["epochs"]
+                    epochs, stopped = record.recipe["epochs"], record.recipe["early_stopping"]
+                    assert len(record.history) == epochs or stopped
                     assert len(record.correct) == 10_000
                     assert record.error == pytest.approx(1 - record.correct.mean())
                     assert record.ece == pytest.approx(ece(record), abs=1e-6)
@@ -502,6 +583,49 @@ class TestRuns:
             record.confidences, softmax(logits, axis=1).max(axis=1), rtol=1e-5
         )
         assert record.correct.tolist() == (logits.argmax(axis=1) == test.labels).tolist()
+        each = -log_softmax(logits, axis=1)[np.arange(len(logits)), test.labels]
+        np.testing.assert_allclose(record.losses, each, rtol=1e-3, atol=1 / 250)
+        assert record.losses.mean(dtype=float) == pytest.approx(record.nll, abs=1e-3)
+        assert record.losses_scaled.mean(dtype=float) == pytest.approx(record.nll_scaled, abs=1e-3)
+        scaled = softmax(logits / record.temperature, axis=1).max(axis=1)
+        np.testing.assert_allclose(record.confidences_scaled, scaled, rtol=1e-3)
+
+    def test_grid_that_validates_stores_logits_and_stops_early(self, tiny, tmp_path, monkeypatch):
+        """The second epoch of three is said to be the best."""
+        validated = itertools.cycle([2.0, 1.0, 3.0])
+        monkeypatch.setattr(loop, "_validated", lambda *_: {"validation_nll": next(validated)})
+        runs = plan_grid("remedies", "cpu", tiny)
+        none, stopped, smoothed = runs
+        assert run_grid(runs, tmp_path, tmp_path, progress=False) == {}
+        assert len(list(tmp_path.glob("*.safetensors"))) == 2
+        of_none, of_stopped, of_smoothed = (
+            load_experiment("remedies", "cpu", run.name, tmp_path) for run in runs
+        )
+        assert [entry["validation_nll"] for entry in of_none.history] == [2.0, 1.0, 3.0]
+        assert of_stopped.history == of_none.history[:2]
+        assert of_stopped.recipe == of_none.recipe | {"early_stopping": True}
+        assert (of_stopped.confidences != of_none.confidences).any()
+        assert of_smoothed.recipe["label_smoothing"] == 0.1
+        levels = by_level(load_grid("remedies", "cpu", tmp_path))
+        assert [value for _, value in levels] == ["none", "smoothed", "stopped"]
+
+        # The logits of the first images, with which the record's numbers begin.
+        _, validation, test = one_run.load_images("digits", 150)
+        folder = tmp_path / "predictions"
+        for run, record in ((none, of_none), (stopped, of_stopped), (smoothed, of_smoothed)):
+            found = load_record(one_run.logits_name(run), "test", folder)
+            assert found.labels.tolist() == test.labels[:40].tolist()
+            assert found.facts["network"] == {"name": "lenet5"}
+            assert (found.logits * 32 % 1 == 0).all()
+            confidences = softmax(found.logits.astype(float), axis=1).max(axis=1)
+            np.testing.assert_allclose(confidences, record.confidences[:40], rtol=0.02)
+            rest = load_record(one_run.logits_name(run), "validation", folder)
+            assert rest.labels.tolist() == validation.labels[:40].tolist()
+        monkeypatch.setattr("calib_utils.training.loop._train_epoch", lambda *_: 1 / 0)
+        (tmp_path / "remedies/cpu" / f"{stopped.name}.npz").unlink()
+        assert run_grid(runs, tmp_path, tmp_path, progress=False) == {}  # from the checkpoint
+        again = load_experiment("remedies", "cpu", stopped.name, tmp_path)
+        assert (again.confidences == of_stopped.confidences).all()
 
     def test_stored_confidences_give_the_stored_error_and_ece(self, expected):
         for name in list_experiments("weight-decay", "cpu", expected):

@@ -19,6 +19,7 @@ from calib_utils.records import load_record
 from calib_utils.training import (
     DIGITS_RECIPE,
     Recipe,
+    batches,
     checkpoints,
     devices,
     loop,
@@ -79,6 +80,12 @@ class TestRecipe:
             "weight_decay": 5e-4,
             "crop_padding": 4,
             "flip": True,
+            "label_smoothing": 0.0,
+            "mixup_alpha": 0.0,
+            "focal_gamma": 0.0,
+            "ema_decay": 0.0,
+            "warmup_epochs": 0,
+            "early_stopping": False,
         }
 
     def test_learning_rate_equals_step_lr(self):
@@ -103,6 +110,14 @@ class TestRecipe:
             ("momentum", -0.1),
             ("weight_decay", -1e-4),
             ("crop_padding", -1),
+            ("label_smoothing", 1),
+            ("label_smoothing", -0.1),
+            ("mixup_alpha", -0.2),
+            ("mixup_alpha", float("inf")),
+            ("focal_gamma", float("nan")),
+            ("focal_gamma", -1),
+            ("ema_decay", 1),
+            ("warmup_epochs", -1),
         ],
     )
     def test_bad_setting(self, name, value):
@@ -111,6 +126,9 @@ class TestRecipe:
 
     def test_the_first_epoch_has_the_full_learning_rate(self):
         for milestones in ((1,), (1, 2), (10, 20), ()):
+            late = Recipe(learning_rate=0.1, milestones=milestones, warmup_epochs=1)
+            assert late.learning_rate_at(0) == 0.1 * 0.1
+            assert late.learning_rate_at(5) == Recipe(milestones=milestones).learning_rate_at(5)
             assert Recipe(learning_rate=0.1, milestones=milestones).learning_rate_at(0) == 0.1
         with pytest.raises(ValueError, match=r"milestones: .* or none: \(\), found \(0, 0\)"):
             Recipe(epochs=1, milestones=(1 // 3, 2 // 3))
@@ -127,32 +145,32 @@ class TestBatches:
 
     def test_augmented_images_equal_torchvisions(self):
         data = random_images(20)
-        batches = loop._Batches(data, torch.device("cpu"), padding=4)
-        order, draws = loop._epoch_draws(20, Recipe(), seed=0, epoch=0)
+        made = batches.Batches(data, torch.device("cpu"), padding=4)
+        order, draws = batches.epoch_draws(20, Recipe(), seed=0, epoch=0)
         expected = [
             self.reference(data, i, *draws[:, place]) for place, i in enumerate(order.tolist())
         ]
-        torch.testing.assert_close(batches.augmented(order, draws), torch.stack(expected))
+        torch.testing.assert_close(made.augmented(order, draws), torch.stack(expected))
 
     def test_extreme_crops(self):
         data = random_images(1)
-        batches = loop._Batches(data, torch.device("cpu"), padding=4)
+        made = batches.Batches(data, torch.device("cpu"), padding=4)
         for draws in ((0, 0, 0), (8, 8, 1), (0, 8, 1), (4, 4, 0)):
-            found = batches.augmented(torch.tensor([0]), torch.tensor(draws)[:, None])
+            found = made.augmented(torch.tensor([0]), torch.tensor(draws)[:, None])
             torch.testing.assert_close(found[0], self.reference(data, 0, *draws))
 
     def test_without_augmentation_equals_torchvisions(self):
         from torchvision.transforms import functional as TF
 
         data = random_images(3)
-        batches = loop._Batches(data, torch.device("cpu"))
+        made = batches.Batches(data, torch.device("cpu"))
         images = torch.from_numpy(data.images).permute(0, 3, 1, 2) / 255
         expected = TF.normalize(images, data.mean, data.std)
-        torch.testing.assert_close(batches.normalised(batches.images), expected)
+        torch.testing.assert_close(made.normalised(made.images), expected)
 
     def test_draws_are_even_and_differ_from_epoch_to_epoch(self):
         n = 50_000
-        order, (top, left, mirrored) = loop._epoch_draws(n, Recipe(), seed=0, epoch=0)
+        order, (top, left, mirrored) = batches.epoch_draws(n, Recipe(), seed=0, epoch=0)
         assert order.sort().values.equal(torch.arange(n))
         for crop in (top, left):
             counts = torch.bincount(crop, minlength=9)
@@ -160,11 +178,11 @@ class TestBatches:
             assert (abs(counts - n / 9) < 5 * (n / 9) ** 0.5).all()
         assert abs(mirrored.float().mean() - 0.5) < 0.01
         for seed, epoch in ((0, 1), (1, 0)):
-            assert not order.equal(loop._epoch_draws(n, Recipe(), seed, epoch)[0])
+            assert not order.equal(batches.epoch_draws(n, Recipe(), seed, epoch)[0])
 
     def test_no_crop_and_no_flip(self):
         recipe = Recipe(crop_padding=0, flip=False)
-        assert (loop._epoch_draws(100, recipe, seed=0, epoch=0)[1] == 0).all()
+        assert (batches.epoch_draws(100, recipe, seed=0, epoch=0)[1] == 0).all()
 
 
 class TestTrain:
@@ -179,7 +197,7 @@ class TestTrain:
         for epoch in range(3):
             if epoch == 1:
                 optimizer.param_groups[0]["lr"] = 0.005
-            order, draws = loop._epoch_draws(64, recipe, 7, epoch)
+            order, draws = batches.epoch_draws(64, recipe, 7, epoch)
             losses = []
             for places in torch.arange(64).split(24):
                 reference = TestBatches().reference

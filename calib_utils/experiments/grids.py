@@ -20,7 +20,7 @@ _FILE = Path(__file__).with_name("grids.toml")
 _OF_PROTOCOL = {"dataset", "training_images", "recipe"}
 _OF_GRID = {
     *("networks", "factor", "values", "levels", "seeds", "recipe", "training_images"),
-    *("test_every_epoch", "comparisons"),
+    *("test_every_epoch", "validate_every_epoch", "logits", "forecasts", "comparisons"),
 }
 # What an entry is, and what is in it.
 _KINDS: dict[str, tuple[type, type]] = {
@@ -45,6 +45,9 @@ class Run(Experiment):
         recipe: see `calib_utils.records.Recipe`.
         test_every_epoch: whether the history has error, NLL, ECE, bins and correctness on the
             test images, and the temperature.
+        validate_every_epoch: whether it has error and NLL on the validation images, and the
+            weights of lowest NLL are kept.
+        logits: of so many validation and test images, the first ones, the logits are stored, too.
 
     Example:
         >>> run = plan_grid("depth")[0]
@@ -54,11 +57,14 @@ class Run(Experiment):
 
     recipe: Recipe
     test_every_epoch: bool
+    validate_every_epoch: bool = False
+    logits: int = 0
 
     @property
     def settings(self) -> dict[str, Any]:
         """All that decides what the run ends with, and where its record belongs, as JSON."""
-        plan = {k: v for k, v in asdict(self).items() if k != "test_every_epoch"}
+        besides = {"test_every_epoch", "validate_every_epoch", "logits"}
+        plan = {k: v for k, v in asdict(self).items() if k not in besides}
         recipe = plan["recipe"]
         return plan | {"recipe": recipe | {"milestones": list(recipe["milestones"])}}
 
@@ -68,9 +74,11 @@ class Run(Experiment):
         places = {"grid", "protocol", "name", "factor", "value", "level"}
         what = {k: v for k, v in self.settings.items() if k not in places}
         # What a later version adds to the recipe leaves the names of older runs as they were.
-        defaults = completed_recipe({})
+        # With early stopping the same is trained, and another epoch's weights are taken.
+        defaults = completed_recipe({}) | {"early_stopping": self.recipe.early_stopping}
         what["recipe"] = {k: v for k, v in what["recipe"].items() if v != defaults[k]}
-        text = json.dumps([what, self.test_every_epoch], sort_keys=True)
+        validated = ["validated"] if self.validate_every_epoch else []
+        text = json.dumps([what, self.test_every_epoch, *validated], sort_keys=True)
         return f"{self.network['name']}.{hashlib.sha256(text.encode()).hexdigest()[:12]}"
 
 
@@ -124,6 +132,8 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
                 training_images=entries.get("training_images", common["training_images"]),
                 recipe=_recipe(settings | {k: v for k, v in level.items() if k in of_recipe}),
                 test_every_epoch=entries.get("test_every_epoch", False),
+                validate_every_epoch=entries.get("validate_every_epoch", False),
+                logits=entries.get("logits", 0),
             )
         )
     if len({run.name for run in runs}) < len(runs):
@@ -136,7 +146,8 @@ class Comparison(NamedTuple):
 
     Attributes:
         grid: its name.
-        first: a value of the factor.
+        first: a value of the factor; or, of a grid whose networks are compared in what is made of
+            them after the training, such as an average, the name of such a forecast.
         second: another one.
         metric: such as "error" or "ece", see `calib_utils.report.compare`.
         expected: what the metric is said to be at the second one: "higher" or "lower".
@@ -170,7 +181,7 @@ def planned_comparisons(
     """
     _, entries = _entries(_read(file), grid, protocol)
     networks = [network["name"] for network in entries["networks"]]
-    values = [value for value, _ in _levels(entries)]
+    values = entries.get("forecasts") or [value for value, _ in _levels(entries)]
     rows = entries.get("comparisons", [])
     for row in rows:
         named = len(row) == 5 and row[4] in networks

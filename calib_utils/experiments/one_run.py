@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
 import torch
+from scipy.special import log_softmax
 from torch import nn
 
 from calib_utils.experiments.grids import Run
 from calib_utils.metrics import expected_calibration_error, negative_log_likelihood, top_label
 from calib_utils.metrics.bins import sums, uniform_index
 from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import ExperimentRecord, load_experiment, save_experiment
+from calib_utils.records import (
+    ExperimentRecord,
+    PredictionRecord,
+    load_experiment,
+    save_experiment,
+    save_record,
+)
 from calib_utils.records.experiments import experiment_path
 from calib_utils.training.checkpoints import read_facts
 from calib_utils.training.data import ImageSet, load_splits, train_validation_split
@@ -30,6 +38,7 @@ __all__ = [
     "epochs_done",
     "has_record",
     "load_images",
+    "logits_name",
     "run_experiment",
     "time_run",
 ]
@@ -49,7 +58,8 @@ def run_experiment(
     Args:
         run: what to train.
         folder: for the checkpoint.
-        records: for the record; the package's own by default.
+        records: for the record, and in the folder "predictions" there for the logits, if the
+            grid asks for them; the package's own by default.
         device: "cpu" or "cuda".
         progress: whether to show progress bars.
     """
@@ -59,11 +69,11 @@ def run_experiment(
         return
     _, validation, test = load_images(run.dataset, run.training_images)
     logits = predict_logits(model, test, device=device)
-    scaling = TemperatureScaling().fit(
-        predict_logits(model, validation, device=device), validation.labels
-    )
+    on_validation = predict_logits(model, validation, device=device)
+    scaling = TemperatureScaling().fit(on_validation, validation.labels)
     before, confidences, correct = _test_metrics(logits, test.labels)
-    after, *_ = _test_metrics(logits / scaling.temperature_, test.labels)
+    scaled = logits / scaling.temperature_
+    after, confidences_scaled, _ = _test_metrics(scaled, test.labels)
     made = read_facts(checkpoint)["environment"]
     tracked = [entry.pop("test_correct") for entry in history] if run.test_every_epoch else None
     record = ExperimentRecord(
@@ -72,6 +82,9 @@ def run_experiment(
         correct=correct,
         history=history,
         epoch_correct=None if tracked is None else np.stack([_unpacked(x) for x in tracked]),
+        losses=_losses(logits, test.labels),
+        losses_scaled=_losses(scaled, test.labels),
+        confidences_scaled=confidences_scaled,
         **before,
         temperature=scaling.temperature_,
         nll_scaled=after["nll"],
@@ -80,14 +93,61 @@ def run_experiment(
         hardware=made["hardware"],
         date=made["date"],
     )
-    save_experiment(record, records)
+    if run.logits:
+        for split, z, data in (("validation", on_validation, validation), ("test", logits, test)):
+            _save_logits(run, record, split, z[: run.logits], data.labels[: run.logits], records)
+    save_experiment(record, records)  # last: it says that the run is complete
+
+
+def logits_name(run: Run) -> str:
+    """The name of the `calib_utils.records.PredictionRecord` with the logits of a run."""
+    return f"{run.grid}.{run.protocol}.{run.name}"
+
+
+def _save_logits(
+    run: Run,
+    record: ExperimentRecord,
+    split: str,
+    logits: np.ndarray,
+    labels: np.ndarray,
+    records: Path | str | None,
+) -> None:
+    """Store logits, rounded to 1/32: it moves a probability by less than 2 in 100 of itself."""
+    z = logits.astype(np.float64)
+    z = np.round(32 * (z - z.max(axis=1, keepdims=True))) / 32
+    save_record(
+        PredictionRecord(
+            name=logits_name(run),
+            split=split,
+            logits=z,
+            labels=labels,
+            model=run.network["name"],
+            dataset=f"{run.training_images:,} training images of {run.dataset}; "
+            f"the first {len(labels):,} {split} images",
+            recipe=record.recipe,
+            seed=run.seed,
+            epochs=len(record.history),
+            versions=record.versions,
+            hardware=record.hardware,
+            date=record.date,
+            test_accuracy=1 - record.error,
+            seconds_per_epoch=median(entry["seconds"] for entry in record.history),
+            further={"network": run.network},
+        ),
+        Path(records) / "predictions" if records else None,
+    )
 
 
 def time_run(run: Run, device: str | None = None) -> float:
     """Seconds for one epoch of ``run``, its metrics on the test images included if it has any."""
-    training, _, _ = load_images(run.dataset, run.training_images)
+    training, validation, _ = load_images(run.dataset, run.training_images)
     return time_epoch(
-        _network(run), training, run.recipe, device=device, after_epoch=_after_epoch(run, device)
+        _network(run),
+        training,
+        run.recipe,
+        device=device,
+        validation=validation if run.validate_every_epoch else None,
+        after_epoch=_after_epoch(run, device),
     )
 
 
@@ -142,7 +202,7 @@ def load_images(dataset: str, training_images: int) -> tuple[ImageSet, ImageSet,
 def _train(
     run: Run, device: str | None, progress: bool, checkpoint: Path
 ) -> tuple[nn.Module, list[dict[str, Any]]]:
-    training, _, _ = load_images(run.dataset, run.training_images)
+    training, validation, _ = load_images(run.dataset, run.training_images)
     model = _network(run)
     history = train(
         model,
@@ -151,6 +211,7 @@ def _train(
         seed=run.seed,
         device=device,
         checkpoint=checkpoint,
+        validation=validation if run.validate_every_epoch else None,
         after_epoch=_after_epoch(run, device),
         progress=progress,
     )
@@ -198,6 +259,12 @@ def _test_metrics(
         "ece": expected_calibration_error(probs, labels),
     }
     return metrics, confidences, correct
+
+
+def _losses(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The NLL of each image, in nats."""
+    losses = -log_softmax(logits.astype(np.float64), axis=1)[np.arange(len(labels)), labels]
+    return losses.clip(min=0)  # rounding makes a loss of 0 a tiny number below it
 
 
 def _packed(correct: np.ndarray) -> str:

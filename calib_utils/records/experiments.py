@@ -25,7 +25,8 @@ __all__ = [
 ]
 
 _FOLDER = Path(__file__).parent / "stored/experiments"
-_ARRAYS = ("confidences", "correct", "epoch_correct")
+_OF_EACH = ("losses", "losses_scaled", "confidences_scaled")  # as float16, in newer records
+_ARRAYS = ("confidences", "correct", "epoch_correct", *_OF_EACH)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +76,15 @@ class ExperimentRecord(Experiment):
         history: of each epoch, as `calib_utils.training.train` returns it. If the grid asks for
             it, with "test_error", "test_nll" and "test_ece"; the "temperature" of lowest NLL on
             the validation images; and "test_bins", for each of 15 bins how many test images it
-            holds, how many of them are right, and their summed confidence.
+            holds, how many of them are right, and their summed confidence. If the grid asks for
+            that, with "validation_error" and "validation_nll". With early stopping it ends with
+            the epoch whose weights the network has.
         epoch_correct: bool, shape (epochs, N): which test images were right after each epoch;
             None unless the grid asks for it.
+        losses: float16, shape (N,): the negative log-likelihood of each test image, in nats,
+            rounded to 1/128; None in older records, and so are the next two.
+        losses_scaled: the same after division of the logits by the temperature.
+        confidences_scaled: float16, shape (N,): the largest probabilities after it.
         error: share of the test images whose class was not predicted, 0 to 1.
         nll: negative log-likelihood of the test images, in nats.
         ece: expected calibration error with 15 bins, 0 to 1.
@@ -109,6 +116,9 @@ class ExperimentRecord(Experiment):
     hardware: str
     date: str
     epoch_correct: np.ndarray | None = None
+    losses: np.ndarray | None = None
+    losses_scaled: np.ndarray | None = None
+    confidences_scaled: np.ndarray | None = None
     further: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -158,7 +168,7 @@ def save_experiment(record: ExperimentRecord, folder: Path | str | None = None) 
         The path of the file.
 
     Raises:
-        ValueError: if a name, the confidences or ``correct`` are not valid.
+        ValueError: if a name, the confidences, the losses or ``correct`` are not valid.
 
     Example:
         >>> import tempfile
@@ -177,6 +187,9 @@ def save_experiment(record: ExperimentRecord, folder: Path | str | None = None) 
     if record.epoch_correct is not None:
         epochs = [check_correct(row, len(confidences)) for row in record.epoch_correct]
         arrays["epoch_correct"] = np.packbits(epochs, axis=1)
+    for name in _OF_EACH:
+        if (values := getattr(record, name)) is not None:
+            arrays[name] = _of_each(values, len(confidences), name)
     write_npz(path, arrays, record.facts)
     return path
 
@@ -211,8 +224,22 @@ def load_experiment(
             arrays["epoch_correct"] = np.unpackbits(arrays["epoch_correct"], axis=1, count=n) == 1
         facts = _current(facts) | arrays
         record = ExperimentRecord(**fields_from(ExperimentRecord, facts))
-        check_correct(record.correct, len(check_confidences(record.confidences)))
+        n = len(check_correct(record.correct, len(check_confidences(record.confidences))))
+        for array in _OF_EACH:
+            if (values := getattr(record, array)) is not None:
+                _of_each(values, n, array)
     return record
+
+
+def _of_each(values: np.ndarray, n: int, name: str) -> np.ndarray:
+    """A loss or a confidence of each test image, as it is stored."""
+    if name == "confidences_scaled":
+        values = check_confidences(values)
+    if np.shape(values) != (n,) or not (np.isfinite(values) & (values >= 0)).all():
+        raise ValueError(f"{name}: expected {n} finite numbers of at least 0, found {values}")
+    if name != "confidences_scaled":
+        values = np.round(np.asarray(values, np.float64) * 128) / 128
+    return values.astype(np.float16)
 
 
 def _current(facts: dict[str, Any]) -> dict[str, Any]:

@@ -51,11 +51,9 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
     records = sorted(records, key=lambda r: (r.network["name"], r.value, r.seed))
     if not records:
         raise ValueError("records: expected at least one run, found none")
+    varied = dict.fromkeys(_varied(records))
     protocols = {
-        (
-            *(r.grid, r.dataset, r.training_images),
-            str(sorted((r.recipe | dict.fromkeys([r.factor, *r.level])).items())),
-        )
+        (*(r.grid, r.dataset, r.training_images), str(sorted((r.recipe | varied).items())))
         for r in records
     }
     if len(protocols) > 1:
@@ -81,15 +79,26 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
     """
     runs = [record for level in by_level(records).values() for record in level]
     first, recipe, seeds = runs[0], runs[0].recipe, sorted({r.seed for r in runs})
-    varies = {first.factor, *first.level}
-    decay = "" if "weight_decay" in varies else f"weight decay {recipe['weight_decay']:g}; "
+    varied, warmup = _varied(runs), recipe["warmup_epochs"]
+    settings = {
+        "epochs": f"{recipe['epochs']} epochs",
+        "batch_size": f"batches of {recipe['batch_size']}",
+        "learning_rate": f"learning rate {recipe['learning_rate']:g}",
+        "warmup_epochs": f"a tenth of it in the first {warmup}" if warmup else "",
+        "milestones": "divided by ten after epochs " + " and ".join(map(str, recipe["milestones"])),
+    }
+    common = [text for name, text in settings.items() if text and name not in varied]
+    decay = "" if "weight_decay" in varied else f"weight decay {recipe['weight_decay']:g}; "
     return (
         f"{first.grid}: {len(runs)} run{'s' * (len(runs) > 1)}, "
         f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}; "
         f"{first.training_images:,} training images of {first.dataset}, "
-        f"{recipe['epochs']} epochs, batches of {recipe['batch_size']}, learning rate "
-        f"{recipe['learning_rate']:g}, divided by ten after epochs "
-        f"{' and '.join(map(str, recipe['milestones']))}; {decay}"
+        f"{', '.join(common)}; {decay}"
         f"{', '.join(sorted({r.hardware for r in runs}))}; "
         f"{', '.join(sorted({r.date for r in runs}))}"
     )
+
+
+def _varied(records: Iterable[ExperimentRecord]) -> set[str]:
+    """What differs between the levels of a grid: some may set what the others leave as it is."""
+    return {name for record in records for name in (record.factor, *record.level)}

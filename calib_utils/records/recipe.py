@@ -28,6 +28,17 @@ class Recipe:
         weight_decay: of SGD, on all parameters.
         crop_padding: pixels of black border added before a random crop; 0 for no crop.
         flip: whether half of the images are mirrored.
+        label_smoothing: see `calib_utils.training.label_smoothing`; 0 for none.
+        mixup_alpha: see `calib_utils.training.mixup`; 0 for none.
+        focal_gamma: see `calib_utils.training.focal_loss`; 0 for plain cross-entropy.
+        ema_decay: if above 0, the network ends with an exponential moving average of its weights
+            and batch statistics: after each step, this share of the average stays, and the rest
+            comes from the new weights (Polyak and Juditsky 1992; Tarvainen and Valpola 2017,
+            section 2).
+        warmup_epochs: epochs at the start with a tenth of the learning rate (He et al. 2016,
+            section 4.2).
+        early_stopping: whether the network ends with the weights after the epoch of lowest NLL
+            on the validation images. All the epochs are made.
 
     Raises:
         ValueError: if a setting makes no sense.
@@ -46,6 +57,12 @@ class Recipe:
     weight_decay: float = 5e-4
     crop_padding: int = 4
     flip: bool = True
+    label_smoothing: float = 0.0
+    mixup_alpha: float = 0.0
+    focal_gamma: float = 0.0
+    ema_decay: float = 0.0
+    warmup_epochs: int = 0
+    early_stopping: bool = False
 
     def __post_init__(self) -> None:
         rules = {
@@ -57,6 +74,11 @@ class Recipe:
             "momentum": (0 <= self.momentum < 1, "at least 0 and below 1"),
             "weight_decay": (0 <= self.weight_decay < math.inf, "a number of at least 0"),
             "crop_padding": (self.crop_padding >= 0, "at least 0"),
+            "label_smoothing": (0 <= self.label_smoothing < 1, "at least 0 and below 1"),
+            "mixup_alpha": (0 <= self.mixup_alpha < math.inf, "a number of at least 0"),
+            "focal_gamma": (0 <= self.focal_gamma < math.inf, "a number of at least 0"),
+            "ema_decay": (0 <= self.ema_decay < 1, "at least 0 and below 1"),
+            "warmup_epochs": (self.warmup_epochs >= 0, "at least 0"),
         }
         for name, (good, expected) in rules.items():
             if not good:
@@ -64,7 +86,8 @@ class Recipe:
 
     def learning_rate_at(self, epoch: int) -> float:
         """The learning rate in ``epoch``, counted from 0."""
-        return self.learning_rate * 0.1 ** sum(epoch >= m for m in self.milestones)
+        tenths = sum(epoch >= m for m in self.milestones) + (epoch < self.warmup_epochs)
+        return self.learning_rate * 0.1**tenths
 
 
 # For `load_digits`, chosen on its validation part: a mirrored digit is no digit, and without

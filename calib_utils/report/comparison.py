@@ -22,6 +22,12 @@ __all__ = ["RunDifference", "compare"]
 
 _FEWEST_DRAWS = 100
 _ROUNDING = 1e-6  # of a stored number: confidences are float32
+# What a record must have for each image, besides its first confidences.
+_PER_IMAGE = {
+    "nll": "losses",
+    "nll_scaled": "losses_scaled",
+    "ece_scaled": "confidences_scaled",
+}
 
 
 @dataclass(frozen=True)
@@ -79,8 +85,8 @@ def compare(
         first: runs that differ in their seed only.
         second: the same, at another level of a factor.
         metric: "error", "ece" (15 bins) or "nll", or "ece_scaled" or "nll_scaled", at the
-            temperature. The records hold the answers to each image for the first two only; for
-            the others the interval is that for seeds, on these images.
+            temperature. Older records hold the answers to each image for the first two only; for
+            the others the interval is then that for seeds, on these images.
         repeats: how many sets of test images are drawn, at least 100.
         seed: of the draws.
 
@@ -136,8 +142,9 @@ def _spread_over_images(
     seed: int,
 ) -> float:
     """The standard deviation of the difference over drawn sets of test images."""
-    if metric not in ("error", "ece"):
-        return float("nan")  # records have no number for each image
+    per_image = _PER_IMAGE.get(metric)
+    if per_image and any(getattr(run, per_image) is None for run in (*first, *second)):
+        return float("nan")  # an older record has no number for each image
     sets = [_bins_and_excess(record, metric) for record in (*first, *second)]
     drawn = resampled_gaps(sets, repeats, seed)
     differences = drawn[:, len(first) :].mean(axis=1) - drawn[:, : len(first)].mean(axis=1)
@@ -145,11 +152,17 @@ def _spread_over_images(
 
 
 def _bins_and_excess(record: ExperimentRecord, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """What makes the metric a gap of bins; of the error, one bin, between being wrong and 0."""
+    """What makes the metric a gap of bins; of error and NLL, one bin, between the loss and 0."""
+    one_bin = np.zeros(len(record.correct), np.int64)
     if metric == "error":
-        return np.zeros(len(record.correct), np.int64), 1.0 - record.correct
-    excess = record.confidences.astype(np.float64) - record.correct
-    return uniform_index(record.confidences, 15, "float32"), excess
+        return one_bin, 1.0 - record.correct
+    if metric in ("nll", "nll_scaled"):
+        return one_bin, getattr(record, _PER_IMAGE[metric]).astype(np.float64)
+    scaled = metric == "ece_scaled"
+    stored = record.confidences_scaled if scaled else record.confidences
+    confidences = np.asarray(stored, np.float32)
+    excess = confidences.astype(np.float64) - record.correct
+    return uniform_index(confidences, 15, "float16" if scaled else "float32"), excess
 
 
 def _checked_group(records: Iterable[ExperimentRecord], name: str) -> list[ExperimentRecord]:

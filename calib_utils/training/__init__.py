@@ -19,6 +19,7 @@ if find_spec("torch") is None:
 
 import calib_utils.training.progress  # noqa: F401  before pooch, which brings tqdm with a warning
 from calib_utils.records import DIGITS_RECIPE, Recipe
+from calib_utils.training.corruptions import CORRUPTIONS, corrupt
 from calib_utils.training.data import (
     CIFAR100_MEAN,
     CIFAR100_STD,
@@ -31,12 +32,14 @@ from calib_utils.training.data import (
 )
 from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.loop import predict_logits, train
+from calib_utils.training.losses import focal_loss, label_smoothing, mixup
 from calib_utils.training.networks import build_model, cifar_resnet, convnet, lenet5, resnet34
 from calib_utils.training.timing import duration, time_epoch
 
 __all__ = [
     "CIFAR100_MEAN",
     "CIFAR100_STD",
+    "CORRUPTIONS",
     "DIGITS_RECIPE",
     "ImageSet",
     "Recipe",
@@ -45,12 +48,16 @@ __all__ = [
     "choose_device",
     "cifar_resnet",
     "convnet",
+    "corrupt",
     "duration",
     "environment",
+    "focal_loss",
+    "label_smoothing",
     "lenet5",
     "load_cifar100",
     "load_digits",
     "load_splits",
+    "mixup",
     "predict_logits",
     "resnet34",
     "time_epoch",

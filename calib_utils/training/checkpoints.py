@@ -1,8 +1,9 @@
 """Keep a training run on disk, so that it goes on after it was stopped.
 
-A checkpoint is one safetensors file (no pickles) with the weights, the optimiser's momentum
-and, as JSON, the recipe, the seed, the history and the environment of the run; and the SHA-256
-of all that, since a weight with a flipped bit is still a number.
+A checkpoint is one safetensors file (no pickles) with the weights (also those of an average and
+of the best epoch, where the run keeps them), the optimiser's momentum and, as JSON, the recipe,
+the seed, the history and the environment of the run; and the SHA-256 of all that, since a weight
+with a flipped bit is still a number.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -32,13 +34,26 @@ def save_checkpoint(
     model: nn.Module,
     optimizer: torch.optim.Optimizer,
     facts: dict[str, Any],
+    copies: Mapping[str, nn.Module] = MappingProxyType({}),
 ) -> None:
     """Write the state of a run, replacing an older one at once or not at all.
+
+    Args:
+        path: of the file.
+        model: the network.
+        optimizer: whose momentum is kept.
+        facts: see `read_facts`.
+        copies: other states of the network that the run goes on with, by a name for each, such as
+            "average".
 
     Raises:
         OSError: if the file cannot be written, as on a full disk.
     """
-    tensors = {f"model/{name}": x.contiguous() for name, x in model.state_dict().items()}
+    tensors = {
+        f"{kind}/{name}": x.contiguous()
+        for kind, network in {"model": model, **copies}.items()
+        for name, x in network.state_dict().items()
+    }
     for number, parameter in enumerate(model.parameters()):
         momentum = optimizer.state[parameter].get("momentum_buffer")
         if momentum is not None:  # there is none without momentum
@@ -57,9 +72,14 @@ def save_checkpoint(
 
 
 def load_checkpoint(
-    path: Path, model: nn.Module, optimizer: torch.optim.Optimizer, recipe: Recipe, seed: int
+    path: Path,
+    model: nn.Module,
+    optimizer: torch.optim.Optimizer,
+    recipe: Recipe,
+    seed: int,
+    copies: Mapping[str, nn.Module] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """Put ``model`` and ``optimizer`` into the state of a run, and return its history.
+    """Put ``model``, ``optimizer`` and ``copies`` into the state of a run; return its history.
 
     Raises:
         ValueError: if the file is damaged, or another recipe, seed or network made it.
@@ -72,16 +92,20 @@ def load_checkpoint(
             f"checkpoint: {path} was made with {found}, this run asks for {wanted}; "
             "name another file, or delete this one"
         )
-    weights = {name[6:]: x for name, x in tensors.items() if name.startswith("model/")}
+    networks = {"model": model, **copies}
+    weights = {kind: _of(kind, tensors) for kind in networks}
     momentum = {name: x for name, x in tensors.items() if name.startswith("momentum/")}
     parameters = {f"momentum/{n}": x for n, x in enumerate(model.parameters())}
     # Parameters that get no gradient have no momentum, and without momentum none has.
     fits = _kinds(momentum).items() <= _kinds(parameters).items()
-    if _kinds(weights) != _kinds(model.state_dict()) or not fits:
+    same = all(_kinds(weights[k]) == _kinds(x.state_dict()) for k, x in networks.items())
+    if not (same and fits):
         raise ValueError(
-            f"checkpoint: {path} is of another network; name another file, or delete this one"
+            f"checkpoint: {path} is of another network, or of a run without the averages or the "
+            "best weights that this one keeps; name another file, or delete this one"
         )
-    model.load_state_dict(weights)
+    for kind, network in networks.items():
+        network.load_state_dict(weights[kind])
     for name, stored in momentum.items():
         parameter = parameters[name]
         # In the parameter's own memory layout, which the fused optimizer takes for granted.
@@ -146,6 +170,12 @@ def _checksum(tensors: dict[str, torch.Tensor], text: str) -> str:
         digest.update(f"\n{name} {x.dtype} {tuple(x.shape)}\n".encode())
         digest.update(x.flatten().view(torch.uint8).numpy().data)
     return digest.hexdigest()
+
+
+def _of(kind: str, tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    """The state that was stored under a name."""
+    prefix = f"{kind}/"
+    return {name[len(prefix) :]: x for name, x in tensors.items() if name.startswith(prefix)}
 
 
 def _kinds(tensors: Mapping[str, torch.Tensor]) -> dict[str, tuple[torch.dtype, tuple[int, ...]]]:

@@ -13,15 +13,20 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict
+from copy import deepcopy
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional as F
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from calib_utils.metrics import negative_log_likelihood
 from calib_utils.records import Recipe
+from calib_utils.training.batches import Batches, epoch_draws
 from calib_utils.training.checkpoints import load_checkpoint, save_checkpoint
 from calib_utils.training.data import ImageSet
 from calib_utils.training.devices import arithmetic, choose_device, environment
@@ -33,6 +38,7 @@ from calib_utils.training.distributed import (
     share,
     world_size,
 )
+from calib_utils.training.losses import focal_loss, label_smoothing, mixup
 from calib_utils.training.progress import plain_warnings, progress_bars
 
 __all__ = ["predict_logits", "train"]
@@ -47,6 +53,7 @@ def train(
     seed: int = 0,
     device: torch.device | str | None = None,
     checkpoint: Path | str | None = None,
+    validation: ImageSet | None = None,
     after_epoch: Callable[[nn.Module], dict[str, Any]] | None = None,
     progress: bool = True,
 ) -> list[dict[str, Any]]:
@@ -59,19 +66,25 @@ def train(
         seed: of the order of the images, the crops and the flips; from 0 to 2^32 - 1.
         device: where to train; the GPU if there is one, by default.
         checkpoint: a file that is rewritten after each epoch. If it is there already, the
-            run goes on from it, or ends at once if it was complete.
+            run goes on from it, or ends at once if it was complete. With and without early
+            stopping the same is trained, and one file serves both.
+        validation: images whose error and NLL join each epoch's entry in the history. The
+            weights of lowest NLL are then kept, which early stopping needs.
         after_epoch: called with the model in evaluation mode, in the first process only;
-            what it returns joins the epoch's entry in the history.
+            what it returns joins the epoch's entry in the history. With an average of the
+            weights, it is that average which is called, and validated.
         progress: whether to show progress bars.
 
     Returns:
         For each epoch its "epoch" (from 1), "learning_rate", "train_loss" and "train_accuracy"
-        (over the augmented images, as they were met) and "seconds".
+        (over the augmented images, as they were met; a mixed one is right as far as its target
+        is the predicted class) and "seconds"; up to the one whose weights the model has.
 
     Raises:
         ValueError: if the seed is out of range, the network has fewer outputs than the images
-            have classes, a batch has fewer images than there are processes, or the checkpoint
-            is damaged, of another recipe, seed or network, or not there for all processes.
+            have classes, a batch has fewer images than there are processes, early stopping has
+            no validation images, or the checkpoint is damaged, of another recipe, seed or
+            network, or not there for all processes.
         FloatingPointError: if the loss stops being a finite number.
 
     Example:
@@ -90,6 +103,10 @@ def train(
             f"batch_size: {len(data)} images leave a batch of {smallest} for {world_size()} "
             "processes; choose another batch size, or fewer processes"
         )
+    if recipe.early_stopping and validation is None:
+        raise ValueError("validation: early stopping needs images to validate on, found none")
+    # What is kept at the end changes nothing in what is trained.
+    trained, early_stopping = replace(recipe, early_stopping=False), recipe.early_stopping
     device = _place(model, device)
     optimizer = torch.optim.SGD(
         model.parameters(),
@@ -98,30 +115,42 @@ def train(
         weight_decay=recipe.weight_decay,
         fused=True,
     )
+    average = _average(model, recipe)
+    shown = model if average is None else average.module  # what is validated, and kept
+    best = None if validation is None else deepcopy(shown)
+    copies = {name: x for name, x in (("average", average), ("best", best)) if x is not None}
     history: list[dict[str, Any]] = []
     if checkpoint and Path(checkpoint).exists():
-        history = load_checkpoint(Path(checkpoint), model, optimizer, recipe, seed)
+        history = load_checkpoint(Path(checkpoint), model, optimizer, trained, seed, copies)
     if len(history) != from_first(len(history)):
         raise ValueError(f"checkpoint: not every process finds {checkpoint}; share its folder")
 
     first, replica = rank() == 0, replicate(model)
-    batches = _Batches(data, device, recipe.crop_padding)
+    batches = Batches(data, device, recipe.crop_padding)
     tqdm = progress_bars(progress and first)
     with tqdm(desc="training", initial=len(history), total=recipe.epochs, unit="epoch") as bar:
         for epoch in range(len(history), recipe.epochs):
-            entry = _train_epoch(replica, batches, optimizer, recipe, seed, epoch, tqdm)
+            entry = _train_epoch(replica, batches, optimizer, trained, seed, epoch, tqdm, average)
+            shown.eval()
+            if validation is not None and first:
+                entry |= _validated(shown, validation, device)
             if after_epoch and first:
-                model.eval()
-                entry |= after_epoch(model)
+                entry |= after_epoch(shown)
             history.append(from_first(entry))
+            if best is not None and _best_epoch(history) == epoch:
+                best.load_state_dict(shown.state_dict())
             if checkpoint and first:
-                facts = {"recipe": asdict(recipe), "seed": seed, "history": history}
+                facts = {"recipe": asdict(trained), "seed": seed, "history": history}
                 facts["environment"] = environment(device)
-                save_checkpoint(Path(checkpoint), model, optimizer, facts)
+                save_checkpoint(Path(checkpoint), model, optimizer, facts, copies)
             bar.set_postfix(
                 loss=f"{entry['train_loss']:.3f}", accuracy=f"{entry['train_accuracy']:.1%}"
             )
             bar.update()
+    if early_stopping and best is not None:
+        shown, history = best, history[: _best_epoch(history) + 1]
+    if shown is not model:
+        model.load_state_dict(shown.state_dict())
     model.eval()
     return history
 
@@ -144,7 +173,7 @@ def predict_logits(
     """
     device = _place(model, device)
     model.eval()
-    batches = _Batches(data, device)
+    batches = Batches(data, device)
     with torch.inference_mode():
         logits = [
             model(batches.normalised(pixels)).float() for pixels in batches.images.split(batch_size)
@@ -160,52 +189,36 @@ def _place(model: nn.Module, device: torch.device | str | None) -> torch.device:
     return chosen
 
 
-class _Batches:
-    """An image set on the device, ready to be cut into normalised batches."""
-
-    def __init__(self, data: ImageSet, device: torch.device, padding: int = 0):
-
-        images = torch.from_numpy(np.ascontiguousarray(data.images))
-        self.height, self.width = images.shape[1:3]
-        if padding:
-            images = torch.nn.functional.pad(images, (0, 0, padding, padding, padding, padding))
-        self.images = images.to(device)
-        self.labels = torch.from_numpy(data.labels).to(device)
-        self.n_classes = int(data.labels.max()) + 1
-        self.mean = 255 * torch.tensor(data.mean, device=device)
-        self.std = 255 * torch.tensor(data.std, device=device)
-        self.rows = torch.arange(self.height, device=device)[:, None]
-        self.columns = torch.arange(self.width, device=device)
-
-    def normalised(self, pixels: torch.Tensor) -> torch.Tensor:
-        """uint8 (n, H, W, 3) to float32 (n, 3, H, W), which is channels-last in memory."""
-        return ((pixels - self.mean) / self.std).permute(0, 3, 1, 2)
-
-    def augmented(self, index: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
-        """The images at ``index``, cropped and mirrored; ``draws`` has top, left, mirrored."""
-        top, left, mirrored = draws[:, :, None, None]
-        columns = torch.where(mirrored.bool(), self.width - 1 - self.columns, self.columns)
-        return self.normalised(self.images[index[:, None, None], top + self.rows, left + columns])
+def _average(model: nn.Module, recipe: Recipe) -> AveragedModel | None:
+    """What keeps the average of the weights and batch statistics, if the recipe has one."""
+    if not recipe.ema_decay:
+        return None
+    rule = get_ema_multi_avg_fn(recipe.ema_decay)
+    return AveragedModel(model, multi_avg_fn=rule, use_buffers=True)
 
 
-def _epoch_draws(n: int, recipe: Recipe, seed: int, epoch: int) -> tuple[torch.Tensor, ...]:
-    """The order of the images in an epoch, and the crop and flip of each place in it."""
-    generator = torch.Generator().manual_seed(1_000_003 * seed + epoch)
-    order = torch.randperm(n, generator=generator)
-    places = 2 * recipe.crop_padding + 1
-    crops = torch.randint(places, (2, n), generator=generator)
-    flips = torch.randint(2, (1, n), generator=generator) * recipe.flip
-    return order, torch.cat([crops, flips])
+def _validated(model: nn.Module, data: ImageSet, device: torch.device) -> dict[str, float]:
+    logits = predict_logits(model, data, device=device)
+    return {
+        "validation_error": float((logits.argmax(axis=1) != data.labels).mean()),
+        "validation_nll": negative_log_likelihood(logits, data.labels),
+    }
+
+
+def _best_epoch(history: list[dict[str, Any]]) -> int:
+    """The epoch of lowest NLL on the validation images, from 0; the first of equal ones."""
+    return min(range(len(history)), key=lambda epoch: history[epoch]["validation_nll"])
 
 
 def _train_epoch(
     model: nn.Module,
-    batches: _Batches,
+    batches: Batches,
     optimizer: torch.optim.Optimizer,
     recipe: Recipe,
     seed: int,
     epoch: int,
     tqdm: Callable[..., Any],
+    average: AveragedModel | None = None,
 ) -> dict[str, Any]:
     """One pass over the images; returns its entry in the history."""
     start = time.perf_counter()
@@ -214,16 +227,29 @@ def _train_epoch(
     for group in optimizer.param_groups:
         group["lr"] = recipe.learning_rate_at(epoch)
     torch.manual_seed(1_000_003 * seed + epoch)  # for layers that draw, such as dropout
-    order, draws = (x.to(device) for x in _epoch_draws(n, recipe, seed, epoch))
+    order, draws = (x.to(device) for x in epoch_draws(n, recipe, seed, epoch))
     # Summed on the device: reading a number back at each step would make a GPU wait.
     loss_sum = torch.zeros((), dtype=torch.float64, device=device)
-    correct = torch.zeros((), dtype=torch.int64, device=device)
+    correct = torch.zeros((), dtype=torch.float64, device=device)
+    mixed = np.random.default_rng([seed, epoch])
     model.train()
     steps = range(0, n, recipe.batch_size)
     for first in tqdm(steps, f"epoch {epoch + 1}", leave=False):
         end = min(first + recipe.batch_size, n)
         step = share(first, end)
-        images, labels = batches.augmented(order[step], draws[:, step]), batches.labels[order[step]]
+        if recipe.mixup_alpha:  # every process mixes the whole batch, and takes its share
+            whole = slice(first, end)
+            images, targets = mixup(
+                batches.augmented(order[whole], draws[:, whole]),
+                F.one_hot(batches.labels[order[whole]], batches.n_classes).float(),
+                recipe.mixup_alpha,
+                mixed,
+            )
+            mine = slice(step.start - first, step.stop - first)
+            images, targets = images[mine], targets[mine]
+        else:
+            images = batches.augmented(order[step], draws[:, step])
+            targets = batches.labels[order[step]]
         with torch.autocast(device.type, dtype, enabled=dtype == torch.bfloat16):
             logits = model(images)
         if logits.shape[1] < batches.n_classes:
@@ -231,13 +257,15 @@ def _train_epoch(
                 f"model: expected at least {batches.n_classes} outputs, one for each class, "
                 f"found {logits.shape[1]}"
             )
-        loss = torch.nn.functional.cross_entropy(logits.float(), labels)
+        loss = _loss(logits.float(), targets, recipe)
         optimizer.zero_grad(set_to_none=True)
         # Over the batch, the mean of the processes' gradients is then the gradient of the mean.
-        (loss * (world_size() * len(labels) / (end - first))).backward()
+        (loss * (world_size() * len(targets) / (end - first))).backward()
         optimizer.step()
-        loss_sum += loss.detach() * len(labels)
-        correct += (logits.detach().argmax(dim=1) == labels).sum()
+        if average is not None:
+            average.update_parameters(model)
+        loss_sum += loss.detach() * len(targets)
+        correct += _right(logits.detach().argmax(dim=1), targets)
     entry = {
         "epoch": epoch + 1,
         "learning_rate": recipe.learning_rate_at(epoch),
@@ -251,3 +279,22 @@ def _train_epoch(
             "try a lower learning rate"
         )
     return entry
+
+
+def _loss(logits: torch.Tensor, targets: torch.Tensor, recipe: Recipe) -> torch.Tensor:
+    """Of a batch with labels (n,), or with the shares (n, K) that mixup gives the classes."""
+    if targets.ndim == 1 and recipe.label_smoothing:
+        targets = F.one_hot(targets, logits.shape[1]).float()
+    if targets.ndim == 2:
+        targets = F.pad(targets, (0, logits.shape[1] - targets.shape[1]))
+        targets = label_smoothing(targets, recipe.label_smoothing)
+    return focal_loss(logits, targets, recipe.focal_gamma)
+
+
+def _right(predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    """How many of a batch are right; of a mixed image, the share that the class has in it."""
+    if targets.ndim == 1:
+        return (predicted == targets).sum()
+    known = targets.shape[1]  # a network may have more outputs than there are classes
+    shares = targets.gather(1, predicted.clamp(max=known - 1)[:, None])[:, 0]
+    return torch.where(predicted < known, shares, 0).sum(dtype=torch.float64)

@@ -24,6 +24,7 @@ def time_epoch(
     recipe: Recipe,
     *,
     device: torch.device | str | None = None,
+    validation: ImageSet | None = None,
     after_epoch: Callable[[nn.Module], dict[str, Any]] | None = None,
 ) -> float:
     """Seconds that one epoch takes: a copy of ``model`` trains for it.
@@ -37,7 +38,8 @@ def time_epoch(
         recipe: of the training; only its learning rate is not used, since a tiny one makes
             the same steps, and no loss grows without bounds.
         device: where to train; the GPU if there is one, by default.
-        after_epoch: as in `train`; its time is counted.
+        validation: as in `train`; its time is counted.
+        after_epoch: the same.
 
     Raises:
         ValueError: as `train`.
@@ -49,11 +51,19 @@ def time_epoch(
         >>> 0 < seconds < 60
         True
     """
-    once = replace(recipe, epochs=1, milestones=(), learning_rate=1e-6)
+    once = replace(recipe, epochs=1, milestones=(), learning_rate=1e-6, early_stopping=False)
     batch = data.subset(slice(recipe.batch_size))
     train(deepcopy(model), batch, once, device=device, progress=False)
     start = time.perf_counter()
-    train(deepcopy(model), data, once, device=device, after_epoch=after_epoch, progress=False)
+    train(
+        deepcopy(model),
+        data,
+        once,
+        device=device,
+        validation=validation,
+        after_epoch=after_epoch,
+        progress=False,
+    )
     return time.perf_counter() - start
 
 
