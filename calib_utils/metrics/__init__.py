@@ -21,6 +21,9 @@ test) would need to know how many there are of equal weight, was checked without
 takes none.
 """
 
+import importlib.util
+from typing import TYPE_CHECKING, Any
+
 from calib_utils.metrics.bins import ReliabilityBins, reliability_bins
 from calib_utils.metrics.calibration import (
     classwise_calibration_error,
@@ -46,7 +49,9 @@ from calib_utils.metrics.smooth import (
     smooth_calibration_error,
     smooth_reliability,
 )
-from calib_utils.metrics.streaming import CalibrationError
+
+if TYPE_CHECKING:
+    from calib_utils.metrics.streaming import CalibrationError
 
 __all__ = [
     "BrierDecomposition",
@@ -72,3 +77,11 @@ __all__ = [
     "smooth_reliability",
     "top_label",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Only this name asks for torch, and only where torchmetrics is installed.
+    if name != "CalibrationError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    where = "streaming" if importlib.util.find_spec("torchmetrics") is None else "torchmetric"
+    return importlib.import_module(f"{__name__}.{where}").CalibrationError

@@ -11,7 +11,7 @@ seen is still no surprise?
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -19,6 +19,7 @@ import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_n_bins
+from calib_utils._reading import read
 from calib_utils.metrics.bins import edges_and_index, mean_excess, sums
 from calib_utils.metrics.confidences import confidence_and_correct
 
@@ -39,6 +40,9 @@ def calibration_error_interval(
     level: float = 0.95,
     strategy: str = "uniform",
     seed: int = 0,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
 ) -> tuple[float, float]:
     """An interval for the binned calibration error of the network, which its ECE estimates.
 
@@ -64,6 +68,11 @@ def calibration_error_interval(
         level: how often the interval is to hold the error, above 0 and below 0.99.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         seed: of the draws of noise; the same seed gives the same interval.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         Its lower and its upper end, 0 to 1. The ECE itself may lie above the upper end, if it is
@@ -83,6 +92,7 @@ def calibration_error_interval(
         >>> low, high < 0.03
         (0.0, True)
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     tail = _tail(level)
     _, excess, measured, cautious = _noise(probs, labels, n_bins, strategy)
     ece = float(mean_excess(excess, 1))
@@ -102,6 +112,9 @@ def debiased_calibration_error_interval(
     level: float = 0.95,
     strategy: str = "uniform",
     seed: int = 0,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
 ) -> tuple[float, float]:
     """An interval for the root mean square of the gaps of the bins, without their noise.
 
@@ -124,6 +137,11 @@ def debiased_calibration_error_interval(
         level: how often the interval is to hold the error, above 0 and below 0.99.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         seed: of the draws of noise; the same seed gives the same interval.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         Its lower and its upper end, 0 to 1. The lower is 0 where the network may be calibrated.
@@ -138,6 +156,7 @@ def debiased_calibration_error_interval(
         >>> round(low, 2), round(high, 2)
         (0.27, 0.33)
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     tail = _tail(level)
     share, excess, *deviations = _noise(probs, labels, n_bins, strategy)
     noise = np.random.default_rng(seed).standard_normal((_DRAWS, len(excess)))

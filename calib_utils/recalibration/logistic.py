@@ -238,5 +238,10 @@ def _logistic_regression(
         best = best - step
         if gain < _ENOUGH:
             break
+    else:
+        raise ValueError(
+            f"logits: the fit found no optimum in {_MAX_STEPS} steps, and has {gain:.2g} of NLL to "
+            "gain; leave out outliers among the logits"
+        )
     slopes[used] = best[:-1] / size[used]
     return slopes, float(best[-1] - slopes @ middle), nll(best)
