@@ -31,8 +31,8 @@ def read(
     probs = rescaled(probs, stacklevel=4) if rescale else probs
     if classes is None and positive is None:
         return probs, labels
-    shape = np.shape(probs)
-    return probs, class_indices(labels, 1 if len(shape) == 1 else shape[-1], classes, positive)
+    array = float_scores(probs, "probs")
+    return probs, class_indices(labels, array[:1].size, classes, positive)
 
 
 def class_indices(

@@ -67,7 +67,9 @@ def test_scores_and_log_odds_give_one_picture(samples):
 
 def test_several_maps_have_a_line_and_a_name_each(samples):
     _, (left, right) = plt.subplots(1, 2)
-    maps = {"cold": TemperatureScaling(0.5).fit(*samples), "warm": TemperatureScaling(2)}
+    maps = {"cold": TemperatureScaling(0.5), "warm": TemperatureScaling(2)}
+    for one in maps.values():
+        one.fit(*samples)
     drawn = calibration_map(maps, *samples, ax=right)
     assert drawn.ax is right
     assert not left.has_data()

@@ -304,6 +304,28 @@ def test_numbers_that_no_fit_gives_are_not_read(name, change, tmp_path):
         fitted.save(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "attribute", "change"),
+    [
+        ("matrix", "weights_", np.transpose),
+        ("dirichlet", "weights_", np.transpose),
+        ("structured matrix", "weights_", np.transpose),
+        ("vector", "weights_", np.flip),
+        ("vector", "intercept_", np.negative),
+        ("ensemble", "temperature_", lambda T: 3 * T),
+        ("binary isotonic", "probabilities_", lambda p: p**2),
+        ("binary platt", "slope_", lambda a: -a),
+    ],
+)
+def test_numbers_that_a_fit_gives_but_not_this_one_are_not_read(name, attribute, change, tmp_path):
+    make, data = {case[0]: case[1:] for case in CASES}[name]
+    make().fit(*data).save(tmp_path / "fitted.npz")
+    changed = change(getattr(load(tmp_path / "fitted.npz"), attribute))
+    rewritten(tmp_path / "fitted.npz", **{attribute: changed})
+    with pytest.raises(ValueError, match="do not give the probabilities that it says they give"):
+        load(tmp_path / "fitted.npz")
+
+
 @every_method
 def test_a_file_says_when_from_what_and_by_which_version(make, data, tmp_path):
     make().fit(*data).save(tmp_path / "fitted.npz")
@@ -380,7 +402,7 @@ def test_a_fixed_temperature_takes_no_row_for_log_odds():
     fixed.fit([-1.0, 1.0], [0, 1])
     assert fixed.predict_proba([2.0])[0] == pytest.approx(1 / (1 + math.exp(-1)))
     with pytest.raises(ValueError, match="may be one row"):
-        fixed.fit([[0.0, 1.0]], [1]).predict_proba([0.0, 1.0])
+        fixed.fit([[-1.0, 1.0], [1.0, 0.0]], [1, 0]).predict_proba([0.0, 1.0])
 
 
 def test_two_columns_are_not_what_log_odds_were_fitted_on():

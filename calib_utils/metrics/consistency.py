@@ -18,6 +18,7 @@ from calib_utils._checks import check_count, check_n_bins, float_scores
 from calib_utils._reading import read, rescaled
 from calib_utils.metrics.bins import edges_and_index, mean_excess
 from calib_utils.metrics.confidences import confidence_and_correct
+from calib_utils.metrics.resampling import generator
 
 __all__ = ["CalibrationFloor", "CalibrationTest", "calibration_error_floor", "calibration_test"]
 
@@ -201,7 +202,7 @@ def _drawn_errors(
     values: np.ndarray, index: np.ndarray, n_bins: int, draws: int, seed: int
 ) -> np.ndarray:
     """(draws,): the ECE of a calibrated network with these confidences, again and again."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     total = np.zeros(draws)
     for chances in _by_bin(values, index, n_bins):
         if len(chances):

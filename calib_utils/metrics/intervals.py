@@ -22,6 +22,7 @@ from calib_utils._checks import check_n_bins
 from calib_utils._reading import read
 from calib_utils.metrics.bins import edges_and_index, mean_excess, sums
 from calib_utils.metrics.confidences import confidence_and_correct
+from calib_utils.metrics.resampling import generator
 
 __all__ = ["calibration_error_interval", "debiased_calibration_error_interval"]
 
@@ -96,7 +97,7 @@ def calibration_error_interval(
     tail = _tail(level)
     _, excess, measured, cautious = _noise(probs, labels, n_bins, strategy)
     ece = float(mean_excess(excess, 1))
-    noise = np.random.default_rng(seed).standard_normal((_DRAWS, len(excess)))
+    noise = generator(seed).standard_normal((_DRAWS, len(excess)))
     low = ece - np.quantile(_too_high(excess, cautious, noise), 1 - tail + _SLIP)
     # Where bins are many, the noise lifts the ECE: too large a guess of it, and the end is too
     # low. Where they are few, too small a guess makes it so.
@@ -159,7 +160,7 @@ def debiased_calibration_error_interval(
     probs, labels = read(probs, labels, classes, positive, rescale)
     tail = _tail(level)
     share, excess, *deviations = _noise(probs, labels, n_bins, strategy)
-    noise = np.random.default_rng(seed).standard_normal((_DRAWS, len(excess)))
+    noise = generator(seed).standard_normal((_DRAWS, len(excess)))
     root = np.sqrt(share)  # so that the mean square of the gaps is a sum of squares
     square = float(np.sum((excess / root) ** 2))
     ends = [_root_square_ends(square, each / root, noise, tail) for each in deviations]
@@ -168,7 +169,7 @@ def debiased_calibration_error_interval(
 
 def _tail(level: float) -> float:
     """The chance to miss at one side."""
-    if not 0 < level < 0.99:
+    if not (isinstance(level, (int, float, np.number)) and 0 < level < 0.99):
         raise ValueError(f"level: expected a number above 0 and below 0.99, found {level!r}")
     return (1 - level) / 2
 

@@ -102,7 +102,7 @@ class CalibrationError:
         """
         if self.ignore_index is not None:
             probs, labels, sample_weight = self._without_ignored(probs, labels, sample_weight)
-        shape = np.shape(probs)
+        shape = (probs if is_tensor(probs) else to_numpy(probs, "probs")).shape
         if len(shape) and shape[0] == 0:
             check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -14,6 +15,7 @@ from calib_utils import __version__
 from calib_utils._arrays import dtype_name, like, row_blocks, widen
 from calib_utils._checks import check_labels, check_sample_weight
 from calib_utils._masks import check_label_masks, check_maskable_logits, look_like_probs
+from calib_utils._reading import class_indices
 from calib_utils.metrics.bins import rounded
 from calib_utils.recalibration._learned import check_number
 from calib_utils.recalibration._samples import (
@@ -75,7 +77,15 @@ class Recalibrator(Estimator, ABC):
         super().__init_subclass__()
         CLASSES[cls.__name__] = cls
 
-    def fit(self, logits: Any, labels: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        logits: Any,
+        labels: Any,
+        sample_weight: Any = None,
+        *,
+        classes: Sequence[Any] | None = None,
+        positive: Any = None,
+    ) -> Self:
         """Learn from a validation set, which the network was not trained on.
 
         Args:
@@ -84,6 +94,9 @@ class Recalibrator(Estimator, ABC):
             labels: (N,), integers from 0 to K - 1.
             sample_weight: (N,), finite numbers of 0 or more: how often each sample counts. 1
                 for all by default.
+            classes: (K,), what the labels call the class of each column; of (N,), the negative
+                and the positive class. `predict` still gives the numbers of the columns.
+            positive: of (N,), what the labels call the positive class.
 
         Returns:
             Itself.
@@ -98,6 +111,8 @@ class Recalibrator(Estimator, ABC):
         self._check_arguments()
         array = self._checked(logits)
         n_classes = n_classes_of(array.shape)
+        if classes is not None or positive is not None:
+            labels = class_indices(labels, array[:1].size, classes, positive)
         labels = check_labels(labels, len(array), n_classes)
         check_label_masks(array, labels)
         weights = None

@@ -14,7 +14,7 @@ from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 __all__ = ["EnsembleTemperatureScaling", "TemperatureScaling"]
 
-_LEFT = 1e-6  # of NLL to gain, with which the fit of the weights may end
+_LEFT = 1e-5  # of NLL to gain, with which the fit of the weights may end
 
 
 class TemperatureScaling(MulticlassRecalibrator):
