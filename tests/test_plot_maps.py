@@ -26,7 +26,7 @@ def samples():
 
 
 def test_a_map_that_changes_nothing_is_the_diagonal(samples):
-    drawn = calibration_map(TemperatureScaling(1), *samples)
+    drawn = calibration_map(TemperatureScaling(1).fit(*samples), *samples)
     np.testing.assert_allclose(drawn.curves[""], drawn.scores, rtol=0, atol=1e-12)
     assert drawn.scores[0] < 1e-5
     assert drawn.scores[-1] > 1 - 1e-5
@@ -68,6 +68,8 @@ def test_scores_and_log_odds_give_one_picture(samples):
 def test_several_maps_have_a_line_and_a_name_each(samples):
     _, (left, right) = plt.subplots(1, 2)
     maps = {"cold": TemperatureScaling(0.5), "warm": TemperatureScaling(2)}
+    for one in maps.values():
+        one.fit(*samples)
     drawn = calibration_map(maps, *samples, ax=right)
     assert drawn.ax is right
     assert not left.has_data()

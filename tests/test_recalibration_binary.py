@@ -155,6 +155,28 @@ def test_beta_against_a_bounded_solver(kind):
     np.testing.assert_allclose(ours, best.x, atol=2e-3)
 
 
+def test_a_beta_fit_whose_free_slopes_are_infinite_ends_on_their_bound():
+    """Both slopes together separate the classes, if one may be negative; a threshold does not."""
+    z, labels = np.array([-6.0, -1.0, 0.5, 1.0, 4.0]), np.array([1, 0, 0, 1, 1])
+    fitted = BetaCalibration().fit(z, labels)
+
+    def loss(coefficients):
+        a, b, c = coefficients
+        odds = a * -np.logaddexp(0, -z) + b * np.logaddexp(0, z) + c
+        return (np.logaddexp(0, odds) - labels * odds).mean()
+
+    best = minimize(loss, [0.5, 0.5, 0], bounds=[(0, None), (0, None), (None, None)], tol=1e-14)
+    assert min(fitted.a_, fitted.b_) == 0
+    assert loss([fitted.a_, fitted.b_, fitted.c_]) <= best.fun + 1e-9
+
+
+@pytest.mark.parametrize("make", [PlattScaling, BetaCalibration])
+def test_a_fit_that_does_not_reach_its_optimum_is_refused(make, monkeypatch):
+    monkeypatch.setattr("calib_utils.recalibration.logistic._MAX_STEPS", 1)
+    with pytest.raises(ValueError, match="did not reach its optimum in 1 steps"):
+        make().fit(*binary(500))
+
+
 def test_logits_and_scores_are_the_same_to_beta_and_platt():
     z, labels = binary(500)
     for make in (PlattScaling, BetaCalibration):

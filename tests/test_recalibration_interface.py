@@ -58,13 +58,33 @@ def test_torch_and_numpy_give_the_same_in_their_own_kind(make, data):
     np.testing.assert_array_equal(found.numpy(), expected)
 
 
+@pytest.mark.parametrize("name", ["temperature", "matrix", "one-versus-rest isotonic"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_gives_single(dtype):
-    logits, labels = multiclass(200, 4)
-    found = TemperatureScaling().fit(torch.tensor(logits).to(dtype), labels)
-    probs = found.predict_proba(torch.tensor(logits).to(dtype))
-    assert probs.dtype == torch.float32
-    np.testing.assert_allclose(probs.sum(dim=1), 1, rtol=1e-6)
+def test_half_precision_comes_back_as_it_came(dtype, name):
+    logits, labels = multiclass(2_000, 4)
+    logits = torch.tensor(logits).to(dtype)
+    make = ALL_MULTICLASS[name]
+    for given in (logits, logits[:, 1] - logits[:, 0])[: 2 if name == "temperature" else 1]:
+        fitted = make().fit(given, np.minimum(labels, 2 * given.ndim - 1))
+        probs, logs = fitted.predict_proba(given), fitted.predict_log_proba(given)
+        assert probs.dtype == logs.dtype == dtype
+        exact = fitted.predict_proba(given.double())
+        step = torch.finfo(dtype).eps
+        torch.testing.assert_close(probs.double(), exact, rtol=step, atol=1e-7)
+        torch.testing.assert_close(logs.double(), exact.log(), rtol=step, atol=1e-7)
+        if name == "temperature":
+            assert_classes_stay(given, probs)
+    if dtype == torch.float16:
+        in_numpy = fitted.predict_proba(given.numpy())
+        np.testing.assert_array_equal(in_numpy, probs.numpy())
+        assert in_numpy.dtype == np.float16
+
+
+def assert_classes_stay(logits, probs):
+    if logits.ndim == 1:
+        assert ((probs > 0.5) == (logits > 0)).all()
+    else:
+        assert (probs.argmax(dim=1) == logits.argmax(dim=1)).all()
 
 
 @every_method
@@ -284,6 +304,28 @@ def test_numbers_that_no_fit_gives_are_not_read(name, change, tmp_path):
         fitted.save(path)
 
 
+@pytest.mark.parametrize(
+    ("name", "attribute", "change"),
+    [
+        ("matrix", "weights_", np.transpose),
+        ("dirichlet", "weights_", np.transpose),
+        ("structured matrix", "weights_", np.transpose),
+        ("vector", "weights_", np.flip),
+        ("vector", "intercept_", np.negative),
+        ("ensemble", "temperature_", lambda T: 3 * T),
+        ("binary isotonic", "probabilities_", lambda p: p**2),
+        ("binary platt", "slope_", lambda a: -a),
+    ],
+)
+def test_numbers_that_a_fit_gives_but_not_this_one_are_not_read(name, attribute, change, tmp_path):
+    make, data = {case[0]: case[1:] for case in CASES}[name]
+    make().fit(*data).save(tmp_path / "fitted.npz")
+    changed = change(getattr(load(tmp_path / "fitted.npz"), attribute))
+    rewritten(tmp_path / "fitted.npz", **{attribute: changed})
+    with pytest.raises(ValueError, match="do not give the probabilities that it says they give"):
+        load(tmp_path / "fitted.npz")
+
+
 @every_method
 def test_a_file_says_when_from_what_and_by_which_version(make, data, tmp_path):
     make().fit(*data).save(tmp_path / "fitted.npz")
@@ -335,10 +377,10 @@ def test_arguments_changed_after_the_fit_ask_for_another_fit(method, changes, da
 def test_a_fixed_temperature_can_be_changed():
     fixed = TemperatureScaling(2.0)
     fixed.temperature = 4.0
-    assert fixed.predict_proba([4.0])[0] == pytest.approx(1 / (1 + math.exp(-1)))
+    assert fixed.predict_proba([[0.0, 4.0]])[0, 1] == pytest.approx(1 / (1 + math.exp(-1)))
     fixed.temperature = -4.0
     with pytest.raises(ValueError, match="temperature: expected a finite number above 0"):
-        fixed.predict_proba([4.0])
+        fixed.predict_proba([[0.0, 4.0]])
 
 
 @pytest.mark.parametrize("k", [2, 4])
@@ -349,6 +391,18 @@ def test_one_row_is_not_taken_for_many_binary_samples(name, k):
     with pytest.raises(ValueError, match=r"logits: .*logits\[:1\]|logits: .*one logit for each"):
         fitted.predict_proba(logits[0])
     assert fitted.predict_proba(logits[:1]).shape == (1, k)
+
+
+def test_a_fixed_temperature_takes_no_row_for_log_odds():
+    fixed = TemperatureScaling(2.0)
+    for use in (fixed.predict_proba, fixed.predict_log_proba, fixed.predict):
+        with pytest.raises(ValueError, match=r"expected shape \(N, K\), found \(3,\), .*call fit"):
+            use([1.0, 2.0, 3.0])
+    assert fixed.predict_proba([[1.0, 2.0, 3.0]]).shape == (1, 3)
+    fixed.fit([-1.0, 1.0], [0, 1])
+    assert fixed.predict_proba([2.0])[0] == pytest.approx(1 / (1 + math.exp(-1)))
+    with pytest.raises(ValueError, match="may be one row"):
+        fixed.fit([[-1.0, 1.0], [1.0, 0.0]], [1, 0]).predict_proba([0.0, 1.0])
 
 
 def test_two_columns_are_not_what_log_odds_were_fitted_on():

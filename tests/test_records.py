@@ -137,6 +137,23 @@ def test_an_unknown_record_names_those_that_exist(tmp_path):
         load_record("resnet", "test", tmp_path)
 
 
+def test_logits_and_labels_make_a_record_that_any_split_may_have(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    whole = make_record()
+    bare = PredictionRecord("mine", "hospital-2", whole.logits, whole.labels)
+    assert save_record(bare).resolve() == tmp_path / "mine.hospital-2.npz"
+    back = load_record("mine", "hospital-2")
+    assert (back.facts, back.provenance) == (bare.facts, "mine")
+    assert (back.seed, back.test_accuracy, back.recipe) == (None, None, {})
+    np.testing.assert_array_equal(back.labels, whole.labels)
+    assert list_records(".") == [("mine", "hospital-2")]
+    dated = dataclasses.replace(bare, date="2026-11-20", seed=3, hardware="a laptop")
+    assert dated.provenance == "mine: seed 3; a laptop; 2026-11-20"
+    # A file of the same name does not take the place of a record of the package.
+    save_record(dataclasses.replace(bare, name="lenet5-cifar100", split="test"))
+    assert len(load_record("lenet5-cifar100", "test").labels) == 10_000
+
+
 @pytest.mark.parametrize("kept", [0.0, 0.3, 0.6, 0.9, 0.999])
 def test_a_truncated_file_is_a_clear_error(tmp_path, kept):
     path = save_record(make_record(), tmp_path)
@@ -233,7 +250,8 @@ def test_a_failed_write_leaves_the_old_record(tmp_path, monkeypatch):
     ("changes", "message"),
     [
         ({"name": "../up"}, "name: expected"),
-        ({"split": "train"}, "split: expected one of"),
+        ({"split": "../train"}, "split: expected lower-case"),
+        ({"split": "a.b"}, "split: expected lower-case"),
         ({"name": 5}, "name: expected"),
         ({"logits": 1e5 * np.eye(40, 7)}, "logits: float16 holds differences up to 65504"),
         ({"labels": np.zeros(40)}, "labels: expected integers"),
@@ -317,9 +335,9 @@ def test_what_a_later_version_wrote_is_kept(tmp_path):
 def test_a_field_that_a_later_version_took_away_is_no_damage(tmp_path):
     path = save_record(make_record(), tmp_path)
 
-    def without_seed(facts):
-        return {name: x for name, x in facts.items() if name != "seed"} | {"schema": 99}
+    def without_split(facts):
+        return {name: x for name, x in facts.items() if name != "split"} | {"schema": 99}
 
-    rewritten(path, without_seed)
+    rewritten(path, without_split)
     with pytest.raises(ValueError, match=r"schema 99, this version reads up to .; upgrade"):
         load_record("lenet5-toy", "test", tmp_path)

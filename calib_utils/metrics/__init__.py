@@ -19,7 +19,19 @@ ten change nothing, a weight of 0 is as if the sample were not there, and a weig
 two such samples. It is no number of samples, though: what speaks of chance (intervals, floor,
 test) would need to know how many there are of equal weight, was checked without weights only, and
 takes none.
+
+Labels may also be names: ``classes`` says what they call the class of each column, such as
+``["cat", "dog"]``, and with probabilities (N,) ``positive`` what they call the positive class, such
+as ``True`` or ``"yes"``; without either they are integers from 0. Rows that were rounded, to four
+digits say, may miss a sum of one by more than the checks allow: ``rescale=True`` divides such rows
+by their sum, if it is within 10 % of one, and a warning says how many they were and how far off.
+
+Probabilities and logits may lie in a file, as ``np.load(path, mmap_mode="r")``: they are read in
+blocks of rows, and no copy of them is made.
 """
+
+import importlib.util
+from typing import TYPE_CHECKING, Any
 
 from calib_utils.metrics.bins import ReliabilityBins, reliability_bins
 from calib_utils.metrics.calibration import (
@@ -40,13 +52,16 @@ from calib_utils.metrics.intervals import (
     calibration_error_interval,
     debiased_calibration_error_interval,
 )
+from calib_utils.metrics.scorers import labels_first
 from calib_utils.metrics.scores import accuracy, brier_score, negative_log_likelihood
 from calib_utils.metrics.smooth import (
     SmoothReliability,
     smooth_calibration_error,
     smooth_reliability,
 )
-from calib_utils.metrics.streaming import CalibrationError
+
+if TYPE_CHECKING:
+    from calib_utils.metrics.streaming import CalibrationError
 
 __all__ = [
     "BrierDecomposition",
@@ -65,6 +80,7 @@ __all__ = [
     "debiased_calibration_error",
     "debiased_calibration_error_interval",
     "expected_calibration_error",
+    "labels_first",
     "maximum_calibration_error",
     "negative_log_likelihood",
     "reliability_bins",
@@ -72,3 +88,11 @@ __all__ = [
     "smooth_reliability",
     "top_label",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    # Only this name asks for torch, and only where torchmetrics is installed.
+    if name != "CalibrationError":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    where = "streaming" if importlib.util.find_spec("torchmetrics") is None else "torchmetric"
+    return importlib.import_module(f"{__name__}.{where}").CalibrationError

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from calib_utils._checks import (
     float_scores,
     tolerance,
 )
+from calib_utils._reading import read
 from calib_utils.metrics.bins import (
     ReliabilityBins,
     bin_predictions,
@@ -41,6 +43,9 @@ def expected_calibration_error(
     strategy: str = "uniform",
     *,
     sample_weight: Any = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
 ) -> float:
     """ECE: the gap between accuracy and confidence in a bin, averaged over the predictions.
 
@@ -51,6 +56,11 @@ def expected_calibration_error(
         n_bins: how many bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         0 (calibrated) to 1. Even calibrated predictions get more than 0 from a finite
@@ -67,6 +77,7 @@ def expected_calibration_error(
         >>> round(expected_calibration_error(probs, labels), 4)
         0.2
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     return expected_gap(_bins(probs, labels, n_bins, strategy, sample_weight))
 
 
@@ -77,6 +88,9 @@ def maximum_calibration_error(
     strategy: str = "uniform",
     *,
     sample_weight: Any = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
 ) -> float:
     """MCE: the widest gap between accuracy and confidence of all bins that hold anything.
 
@@ -88,6 +102,11 @@ def maximum_calibration_error(
         n_bins: how many bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         0 to 1; never less than the expected calibration error.
@@ -103,6 +122,7 @@ def maximum_calibration_error(
         >>> round(maximum_calibration_error(probs, labels), 4)
         0.6
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     return maximum_gap(_bins(probs, labels, n_bins, strategy, sample_weight))
 
 
@@ -113,6 +133,9 @@ def classwise_calibration_error(
     strategy: str = "uniform",
     *,
     sample_weight: Any = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
 ) -> float:
     """The calibration error of each class's probability, averaged over the classes.
 
@@ -126,6 +149,11 @@ def classwise_calibration_error(
         strategy: "uniform" or "quantile", as in `reliability_bins`; each class then has edges
             of its own.
         sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         0 to 1. It is small where classes are many, as most probabilities are then near 0.
@@ -142,6 +170,7 @@ def classwise_calibration_error(
         >>> round(classwise_calibration_error(probs, labels), 4)
         0.1333
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     array, dtype, n_bins = float_scores(probs, "probs"), dtype_name(probs), check_n_bins(n_bins)
     if array.ndim == 1:
         positive = np.minimum(check_probs(probs), 1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,29 @@ from calib_utils._checks import (
     float_scores,
     tolerance,
 )
+from calib_utils._reading import read
 
 __all__ = ["top_label"]
 
 
-def top_label(probs: Any, labels: Any) -> tuple[Any, Any]:
+def top_label(
+    probs: Any,
+    labels: Any,
+    *,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
+) -> tuple[Any, Any]:
     """The confidence of each prediction, and whether it is right.
 
     Args:
         probs: (N, K), rows that sum to one; or (N,), probabilities of the positive class.
         labels: (N,), integers from 0 to K - 1.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         Two arrays of shape (N,), of the kind that ``probs`` is.
@@ -39,6 +53,7 @@ def top_label(probs: Any, labels: Any) -> tuple[Any, Any]:
         >>> confidences.tolist(), correct.tolist()
         ([0.9, 0.6], [True, False])
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     confidences, correct = confidence_and_correct(probs, labels)
     return like(confidences, probs, cast=True), like(correct, probs)
 

@@ -7,6 +7,7 @@ above that says anything.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
@@ -14,8 +15,10 @@ import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_count, check_n_bins, float_scores
+from calib_utils._reading import read, rescaled
 from calib_utils.metrics.bins import edges_and_index, mean_excess
 from calib_utils.metrics.confidences import confidence_and_correct
+from calib_utils.metrics.resampling import generator
 
 __all__ = ["CalibrationFloor", "CalibrationTest", "calibration_error_floor", "calibration_test"]
 
@@ -59,7 +62,13 @@ class CalibrationTest(NamedTuple):
 
 
 def calibration_error_floor(
-    probs: Any, n_bins: int = 15, *, strategy: str = "uniform", draws: int = 1000, seed: int = 0
+    probs: Any,
+    n_bins: int = 15,
+    *,
+    strategy: str = "uniform",
+    draws: int = 1000,
+    seed: int = 0,
+    rescale: bool = False,
 ) -> CalibrationFloor:
     """What ECE a perfectly calibrated network with the same confidences would show.
 
@@ -78,6 +87,8 @@ def calibration_error_floor(
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         draws: how many sets of answers are drawn.
         seed: of the draws; the same seed gives the same floor.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         The mean and the 95 % point of the drawn errors.
@@ -96,6 +107,7 @@ def calibration_error_floor(
     """
     n_bins = check_n_bins(n_bins)
     draws = check_count(draws, "draws", "1000 is usual")
+    probs = rescaled(probs) if rescale else probs
     n = len(float_scores(probs, "probs"))
     confidences, _ = confidence_and_correct(probs, np.zeros(n, np.int64))  # any labels will do
     _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(probs))
@@ -111,6 +123,9 @@ def calibration_test(
     strategy: str = "uniform",
     draws: int = 1000,
     seed: int = 0,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
 ) -> CalibrationTest:
     """Test whether predictions are calibrated: by their ECE, and by Spiegelhalter's z.
 
@@ -127,6 +142,11 @@ def calibration_test(
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         draws: how many sets of answers are drawn; the p-value is at least 1 / (draws + 1).
         seed: of the draws; the same seed gives the same p-value.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         The p-value of the ECE, and z; z is infinite if what is certain does not come true and
@@ -145,6 +165,7 @@ def calibration_test(
         >>> bold.p_value < 0.01, bold.z > 5
         (True, True)
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     n_bins = check_n_bins(n_bins)
     draws = check_count(draws, "draws", "1000 is usual")
     confidences, correct = confidence_and_correct(probs, labels)
@@ -181,7 +202,7 @@ def _drawn_errors(
     values: np.ndarray, index: np.ndarray, n_bins: int, draws: int, seed: int
 ) -> np.ndarray:
     """(draws,): the ECE of a calibrated network with these confidences, again and again."""
-    rng = np.random.default_rng(seed)
+    rng = generator(seed)
     total = np.zeros(draws)
     for chances in _by_bin(values, index, n_bins):
         if len(chances):

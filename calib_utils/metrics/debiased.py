@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_n_bins
+from calib_utils._reading import read
 from calib_utils.metrics.bins import edges_and_index
 from calib_utils.metrics.confidences import weighted_predictions
 
@@ -21,6 +23,9 @@ def debiased_calibration_error(
     *,
     strategy: str = "uniform",
     sample_weight: Any = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
 ) -> float:
     """The root mean square of the gaps of the bins, less what chance adds to the squares.
 
@@ -48,6 +53,11 @@ def debiased_calibration_error(
         n_bins: how many bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         0 to 1.
@@ -68,6 +78,7 @@ def debiased_calibration_error(
     whose confidences are equal there. Here it is the variance of confidence less
     correctness: the same where they are equal, and free of bias where they are not.
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     square = debiased_squared_error(probs, labels, n_bins, strategy, sample_weight)
     return max(square, 0.0) ** 0.5
 

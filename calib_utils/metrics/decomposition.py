@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from calib_utils._reading import read
 from calib_utils.metrics.confidences import weighted_predictions
 
 __all__ = ["BrierDecomposition", "brier_decomposition"]
@@ -32,7 +34,13 @@ class BrierDecomposition(NamedTuple):
 
 
 def brier_decomposition(
-    probs: Any, labels: Any, *, sample_weight: Any = None
+    probs: Any,
+    labels: Any,
+    *,
+    sample_weight: Any = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
 ) -> BrierDecomposition:
     """The Brier score in three parts: how false, how telling, and how hard the task is.
 
@@ -50,6 +58,11 @@ def brier_decomposition(
             the score is then half of `brier_score`.
         labels: (N,), integers from 0 to K - 1.
         sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         The three parts.
@@ -71,6 +84,7 @@ def brier_decomposition(
     """
     from sklearn.isotonic import isotonic_regression
 
+    probs, labels = read(probs, labels, classes, positive, rescale)
     confidences, correct, weights = weighted_predictions(probs, labels, sample_weight)
     weights = np.ones(len(correct)) if weights is None else weights
     # Equal confidences must get one value: each counts as the mean of its samples.

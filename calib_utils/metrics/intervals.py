@@ -11,7 +11,7 @@ seen is still no surprise?
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -19,8 +19,10 @@ import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_n_bins
+from calib_utils._reading import read
 from calib_utils.metrics.bins import edges_and_index, mean_excess, sums
 from calib_utils.metrics.confidences import confidence_and_correct
+from calib_utils.metrics.resampling import generator
 
 __all__ = ["calibration_error_interval", "debiased_calibration_error_interval"]
 
@@ -39,6 +41,9 @@ def calibration_error_interval(
     level: float = 0.95,
     strategy: str = "uniform",
     seed: int = 0,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
 ) -> tuple[float, float]:
     """An interval for the binned calibration error of the network, which its ECE estimates.
 
@@ -64,6 +69,11 @@ def calibration_error_interval(
         level: how often the interval is to hold the error, above 0 and below 0.99.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         seed: of the draws of noise; the same seed gives the same interval.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         Its lower and its upper end, 0 to 1. The ECE itself may lie above the upper end, if it is
@@ -83,10 +93,11 @@ def calibration_error_interval(
         >>> low, high < 0.03
         (0.0, True)
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     tail = _tail(level)
     _, excess, measured, cautious = _noise(probs, labels, n_bins, strategy)
     ece = float(mean_excess(excess, 1))
-    noise = np.random.default_rng(seed).standard_normal((_DRAWS, len(excess)))
+    noise = generator(seed).standard_normal((_DRAWS, len(excess)))
     low = ece - np.quantile(_too_high(excess, cautious, noise), 1 - tail + _SLIP)
     # Where bins are many, the noise lifts the ECE: too large a guess of it, and the end is too
     # low. Where they are few, too small a guess makes it so.
@@ -102,6 +113,9 @@ def debiased_calibration_error_interval(
     level: float = 0.95,
     strategy: str = "uniform",
     seed: int = 0,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
 ) -> tuple[float, float]:
     """An interval for the root mean square of the gaps of the bins, without their noise.
 
@@ -124,6 +138,11 @@ def debiased_calibration_error_interval(
         level: how often the interval is to hold the error, above 0 and below 0.99.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         seed: of the draws of noise; the same seed gives the same interval.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         Its lower and its upper end, 0 to 1. The lower is 0 where the network may be calibrated.
@@ -138,9 +157,10 @@ def debiased_calibration_error_interval(
         >>> round(low, 2), round(high, 2)
         (0.27, 0.33)
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     tail = _tail(level)
     share, excess, *deviations = _noise(probs, labels, n_bins, strategy)
-    noise = np.random.default_rng(seed).standard_normal((_DRAWS, len(excess)))
+    noise = generator(seed).standard_normal((_DRAWS, len(excess)))
     root = np.sqrt(share)  # so that the mean square of the gaps is a sum of squares
     square = float(np.sum((excess / root) ** 2))
     ends = [_root_square_ends(square, each / root, noise, tail) for each in deviations]
@@ -149,7 +169,7 @@ def debiased_calibration_error_interval(
 
 def _tail(level: float) -> float:
     """The chance to miss at one side."""
-    if not 0 < level < 0.99:
+    if not (isinstance(level, (int, float, np.number)) and 0 < level < 0.99):
         raise ValueError(f"level: expected a number above 0 and below 0.99, found {level!r}")
     return (1 - level) / 2
 

@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from calib_utils.metrics.bins import mean_excess
 
-__all__ = ["resampled_gaps"]
+__all__ = ["generator", "resampled_gaps"]
+
+
+def generator(seed: Any) -> np.random.Generator:
+    """Random numbers that ``seed`` sets.
+
+    Raises:
+        ValueError: unless it is an integer of 0 or more.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"seed: expected an integer of 0 or more, found {seed!r}; try 0")
+    return np.random.default_rng(seed)
 
 
 def resampled_gaps(
@@ -24,7 +36,7 @@ def resampled_gaps(
     Returns:
         (repeats, sets).
     """
-    n, rng = len(sets[0][0]), np.random.default_rng(seed)
+    n, rng = len(sets[0][0]), generator(seed)
     results = np.empty((repeats, len(sets)))
     for row in results:  # one set of indices fits in the cache, all of them would not
         # How often a sample is drawn weighs its term: cheaper than to select it so often.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +18,21 @@ from calib_utils._checks import (
     float_scores,
     tolerance,
 )
+from calib_utils._masks import HUGE, check_maskable_logits, log_of_probs, look_like_probs
+from calib_utils._reading import read
 
 __all__ = ["accuracy", "brier_score", "negative_log_likelihood"]
 
 
-def brier_score(probs: Any, labels: Any, *, sample_weight: Any = None) -> float:
+def brier_score(
+    probs: Any,
+    labels: Any,
+    *,
+    sample_weight: Any = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
+) -> float:
     """The squared distance between probabilities and one-hot labels, averaged over samples.
 
     It sums over all classes, so with two classes it is twice what
@@ -30,6 +42,11 @@ def brier_score(probs: Any, labels: Any, *, sample_weight: Any = None) -> float:
         probs: (N, K), or (N,) for the positive class: the same as its form of two columns.
         labels: (N,), integers from 0 to K - 1.
         sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         0 (right and certain) to 2 (wrong and certain).
@@ -43,6 +60,7 @@ def brier_score(probs: Any, labels: Any, *, sample_weight: Any = None) -> float:
         >>> round(brier_score([[0.9, 0.1], [0.4, 0.6]], labels=[0, 0]), 4)
         0.37
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     array = float_scores(probs, "probs")
     n = len(array)
     labels = check_labels(labels, n, 2 if array.ndim == 1 else array.shape[1])
@@ -59,58 +77,95 @@ def brier_score(probs: Any, labels: Any, *, sample_weight: Any = None) -> float:
     return float(total / weights.sum())
 
 
-def negative_log_likelihood(logits: Any, labels: Any, *, sample_weight: Any = None) -> float:
+def negative_log_likelihood(
+    logits: Any,
+    labels: Any,
+    *,
+    inputs: str = "logits",
+    sample_weight: Any = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
+) -> float:
     """The mean of -log of the probability that the softmax gives to the label.
 
-    It is computed from logits, in float64: in probabilities of float32 a confident mistake
-    has been rounded to zero, and its logarithm is lost.
+    It is best computed from logits, in float64: in probabilities of float32 a confident mistake
+    has been rounded to zero, and its logarithm is lost. A probability of zero counts as the
+    distance from 1 to the next number below in its type, 6e-8 in float32 and 1e-16 in float64.
 
     Args:
-        logits: (N, K); or (N,), the log-odds of the positive class.
+        logits: (N, K), where -inf masks a class; or (N,), the log-odds of the positive class.
         labels: (N,), integers from 0 to K - 1.
+        inputs: "logits", or "probs" for probabilities in their place, as in `accuracy`.
         sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows of probabilities that rounding took from a sum of one are divided
+            by it, which a warning counts.
 
     Returns:
-        0 or more, in nats.
+        0 or more, in nats; infinite if the class of a label is masked.
 
     Raises:
-        ValueError: for bad input, among it infinite logits.
+        ValueError: for bad input, among it NaN and +inf.
+
+    Warns:
+        UserWarning: if the logits look like probabilities.
 
     Example:
         >>> logits = [[0.0, 0.0], [0.0, 0.0]]
         >>> round(negative_log_likelihood(logits, labels=[0, 1]), 4)
         0.6931
     """
-    array = check_logits(logits)
+    _check_inputs(inputs)
+    logits, labels = read(logits, labels, classes, positive, rescale and inputs == "probs")
+    array = float_scores(logits, "logits")
     n = len(array)
     labels = check_labels(labels, n, 2 if array.ndim == 1 else array.shape[1])
     weights = _weights(sample_weight, n)
+    if inputs == "logits":
+        array = check_maskable_logits(logits, HUGE)
+        for doubt in look_like_probs(array):
+            warnings.warn(doubt, stacklevel=2)
+        blocks = row_blocks(array)
+    else:
+        checked = checked_blocks(array, tolerance(logits), "logits (inputs='probs')")
+        blocks = ((rows, log_of_probs(block)) for rows, block in checked)
     total = 0.0
-    for rows, block in row_blocks(array):
+    for rows, block in blocks:
         if block.ndim == 1:
-            wrong = np.where(labels[rows] == 1, -1.0, 1.0) * block
-            losses = np.logaddexp(0, wrong)
+            losses = np.logaddexp(0, np.where(labels[rows] == 1, -1.0, 1.0) * block)
         else:
-            scores = block.astype(np.float64)
-            scores -= scores.max(axis=1, keepdims=True)
+            scores = np.subtract(block, block.max(axis=1, keepdims=True), dtype=np.float64)
             of_labels = scores[np.arange(len(block)), labels[rows]]
             losses = np.log(np.exp(scores).sum(axis=1)) - of_labels
-        total += (weights[rows] * losses).sum()
+        held = weights[rows] > 0  # else 0 times infinity
+        total += (weights[rows][held] * losses[held]).sum()
     return float(total / weights.sum())
 
 
 def accuracy(
-    probs_or_logits: Any, labels: Any, *, threshold: float = 0.5, sample_weight: Any = None
+    probs_or_logits: Any,
+    labels: Any,
+    *,
+    threshold: float = 0.5,
+    sample_weight: Any = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
 ) -> float:
     """Which part of the predictions is right.
 
     Args:
-        probs_or_logits: (N, K), whose first largest column is the predicted class; or (N,),
-            scores of the positive class, predicted above ``threshold``.
+        probs_or_logits: (N, K), whose first largest column is the predicted class, and where
+            -inf masks one; or (N,), scores of the positive class, predicted above ``threshold``.
         labels: (N,), integers from 0 to K - 1.
         threshold: of scores (N,): 0.5 for probabilities, and 0 for log-odds, such as
             `negative_log_likelihood` takes.
         sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
 
     Returns:
         0 to 1.
@@ -127,13 +182,14 @@ def accuracy(
     name = "probs_or_logits"
     if not np.isfinite(threshold):
         raise ValueError(f"threshold: expected a finite number, found {threshold!r}; try 0.5")
+    probs_or_logits, labels = read(probs_or_logits, labels, classes, positive, False)
     array = float_scores(probs_or_logits, name)
     if array.ndim == 1:
         # Scores at one half are probabilities: log-odds would be compared in silence.
         scores = (check_probs if threshold == 0.5 else check_logits)(probs_or_logits, name)
         predicted = (scores > threshold).astype(np.int64)
     else:
-        predicted = check_logits(array, name).argmax(axis=1)
+        predicted = check_maskable_logits(array, HUGE, name).argmax(axis=1)
     labels = check_labels(labels, len(array), 2 if array.ndim == 1 else array.shape[1])
     weights = _weights(sample_weight, len(array))
     return float(weights @ (predicted == labels) / weights.sum())
@@ -141,3 +197,8 @@ def accuracy(
 
 def _weights(sample_weight: Any, n: int) -> np.ndarray:
     return np.ones(n) if sample_weight is None else check_sample_weight(sample_weight, n)
+
+
+def _check_inputs(inputs: str) -> None:
+    if inputs not in ("logits", "probs"):
+        raise ValueError(f"inputs: expected 'logits' or 'probs', found {inputs!r}")

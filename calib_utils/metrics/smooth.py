@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from calib_utils._reading import read
 from calib_utils.metrics.confidences import weighted_predictions
 
 __all__ = ["SmoothReliability", "smooth_calibration_error", "smooth_reliability"]
@@ -40,7 +42,15 @@ class SmoothReliability(NamedTuple):
     error: float
 
 
-def smooth_reliability(probs: Any, labels: Any, *, sample_weight: Any = None) -> SmoothReliability:
+def smooth_reliability(
+    probs: Any,
+    labels: Any,
+    *,
+    sample_weight: Any = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
+) -> SmoothReliability:
     """Accuracy as a smooth function of the confidence: a reliability diagram without bins.
 
     The accuracy at t is the mean of correctness (0 or 1), weighted by a Gaussian around t, which
@@ -52,6 +62,11 @@ def smooth_reliability(probs: Any, labels: Any, *, sample_weight: Any = None) ->
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1.
         sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         The curve, the density of the confidences, and the error.
@@ -69,6 +84,7 @@ def smooth_reliability(probs: Any, labels: Any, *, sample_weight: Any = None) ->
         >>> [round(float(curve.accuracy[at]), 2) for at in (256, 512, 768)]
         [0.1, 0.5, 0.9]
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     values, correct, weights = _values_and_weights(probs, labels, sample_weight)
     error = _fixed_point(_cosine_sums(values, weights * (correct - values)))
     width = max(error, _NARROWEST)
@@ -81,7 +97,15 @@ def smooth_reliability(probs: Any, labels: Any, *, sample_weight: Any = None) ->
     return SmoothReliability(np.arange(_POINTS + 1) / _POINTS, accuracy, density, width, error)
 
 
-def smooth_calibration_error(probs: Any, labels: Any, *, sample_weight: Any = None) -> float:
+def smooth_calibration_error(
+    probs: Any,
+    labels: Any,
+    *,
+    sample_weight: Any = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
+) -> float:
     """SmoothECE: the mean residual, smoothed over neighbouring confidences.
 
     The residuals, correctness less confidence, are spread by a Gaussian of width sigma that
@@ -103,6 +127,11 @@ def smooth_calibration_error(probs: Any, labels: Any, *, sample_weight: Any = No
         probs: (N, K), or (N,) for the positive class.
         labels: (N,), integers from 0 to K - 1.
         sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Returns:
         0 to 1. As with the ECE, even calibrated predictions get more than 0 from a finite
@@ -121,6 +150,7 @@ def smooth_calibration_error(probs: Any, labels: Any, *, sample_weight: Any = No
     Source: Błasiok, Nakkiran 2023, "Smooth ECE: Principled reliability diagrams via kernel
     smoothing". Their program relplot 1.0 gives confidences of 0 and 1 half their weight.
     """
+    probs, labels = read(probs, labels, classes, positive, rescale)
     values, correct, weights = _values_and_weights(probs, labels, sample_weight)
     return _fixed_point(_cosine_sums(values, weights * (correct - values)))
 

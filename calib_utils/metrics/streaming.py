@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name
-from calib_utils._checks import check_n_bins, check_sample_weight
+from calib_utils._arrays import dtype_name, is_tensor, like, to_numpy
+from calib_utils._checks import check_labels, check_n_bins, check_sample_weight
+from calib_utils._reading import read
 from calib_utils.metrics.bins import (
     ReliabilityBins,
     expected_gap,
@@ -26,76 +28,124 @@ class CalibrationError:
 
     It equals `expected_calibration_error` of all batches at once, however they are cut.
 
+    Where torchmetrics is installed, it is one of its metrics: it can be called for the error of a
+    batch, moves with ``to``, joins processes by itself, and stands in a ``MetricCollection``; what
+    it computes is then a tensor, NaN where there were no predictions. Its sums stay in float64,
+    which Apple's GPUs do not have: there leave it on the CPU, to which batches may come from any
+    device.
+
     Example:
         >>> metric = CalibrationError()
         >>> metric.update([[0.9, 0.1], [0.6, 0.4]], [0, 1])
         >>> metric.update([[0.2, 0.8]], [1])
-        >>> round(metric.compute(), 3)
+        >>> round(float(metric.compute()), 3)
         0.3
 
     There are no bins of equal mass: their edges are known only once all predictions are.
 
-    To share the work among processes, give each its own object and `merge` them, or add up
-    their `sums`, for example with ``torch.distributed.all_reduce(torch.from_numpy(m.sums))``.
+    To share the work among processes without torchmetrics, give each its own object and `merge`
+    them, or add up their `sums`, for example with
+    ``torch.distributed.all_reduce(torch.from_numpy(m.sums))``.
 
     Args:
         n_bins: how many bins of equal width, M.
+        ignore_index: rows whose label is this number, such as -100, are left out unread.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        rescale: whether rows that rounding took from a sum of one are divided by it, which a
+            warning counts.
 
     Attributes:
         sums: all that it remembers, float64, shape (3, M): for each bin how many predictions
             it holds, how many of them are correct, and their summed confidence; where there
             are weights, their sums take the place of numbers.
+        columns: how many columns the predictions have, 1 for (N,), and 0 before there are any.
 
     Raises:
         ValueError: if ``n_bins`` is not an integer from 1 to a million.
     """
 
-    def __init__(self, n_bins: int = 15):
+    sums: Any
+    columns: Any
+
+    def __init__(
+        self,
+        n_bins: int = 15,
+        *,
+        ignore_index: int | None = None,
+        classes: Sequence[Any] | None = None,
+        rescale: bool = False,
+    ):
+        self.ignore_index = ignore_index
+        self.classes = classes
+        self.rescale = rescale
         self.sums = np.zeros((3, check_n_bins(n_bins)))
+        self.columns = np.zeros((), np.int64)
 
     @property
     def n_bins(self) -> int:
         """How many bins there are."""
-        return self.sums.shape[1]
+        return int(self.sums.shape[1])
 
     def update(self, probs: Any, labels: Any, *, sample_weight: Any = None) -> None:
-        """Add a batch. One that raises an error leaves everything as it was.
+        """Add a batch, which may be empty. One that raises an error leaves everything as it was.
 
         Args:
-            probs: (N, K), or (N,) for the positive class, as for `expected_calibration_error`.
-            labels: (N,), integers.
+            probs: (N, K), or (N,) for the positive class, as for `expected_calibration_error`;
+                the same K in all batches.
+            labels: (N,), integers, or the names in ``classes``.
             sample_weight: (N,), how much each sample counts beside those of all batches, 0 or
                 more; 1 by default.
 
         Raises:
             ValueError: for bad input.
         """
+        if self.ignore_index is not None:
+            probs, labels, sample_weight = self._without_ignored(probs, labels, sample_weight)
+        shape = (probs if is_tensor(probs) else to_numpy(probs, "probs")).shape
+        if len(shape) and shape[0] == 0:
+            check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
+            return
+        probs, labels = read(probs, labels, self.classes, None, self.rescale)
         confidences, correct = confidence_and_correct(probs, labels)
+        columns = 1 if len(shape) == 1 else shape[1]
+        self._check_columns(columns, "probs")
         index = uniform_index(confidences, self.n_bins, dtype_name(probs))
         weights = None
         if sample_weight is not None:
             weights = check_sample_weight(sample_weight, len(confidences))
-        self.sums += sums(index, confidences, correct, self.n_bins, weights)
+        self._add(sums(index, confidences, correct, self.n_bins, weights), columns)
 
     def merge(self, other: CalibrationError) -> None:
         """Add all that ``other`` has seen.
 
         Raises:
-            ValueError: if ``other`` has another number of bins.
+            ValueError: if ``other`` is no such metric, has another number of bins, or saw
+                predictions of another number of columns.
         """
+        if not isinstance(other, CalibrationError):
+            raise ValueError(f"other: expected a CalibrationError, found {other!r}")
         if other.n_bins != self.n_bins:
             raise ValueError(
                 f"other: expected {self.n_bins} bins, found {other.n_bins}; "
                 "give all processes the same n_bins"
             )
-        self.sums += other.sums
+        columns = int(other.columns)
+        if columns:
+            self._check_columns(columns, "other")
+            self._add(to_numpy(other.sums, "other"), columns)
+
+    def reset(self) -> None:
+        """Forget all batches."""
+        self.sums = np.zeros_like(self.sums)
+        self.columns = np.zeros((), np.int64)
 
     def bins(self) -> ReliabilityBins:
         """What each bin holds so far, as NumPy arrays; ``counts`` as integers if they are whole."""
-        whole = not (self.sums[0] % 1).any()
-        return means(uniform_edges(self.n_bins), self.sums, whole)
+        bin_sums = to_numpy(self.sums, "sums")
+        return means(uniform_edges(self.n_bins), bin_sums, not (bin_sums[0] % 1).any())
 
-    def compute(self) -> float:
+    def compute(self) -> Any:
         """The expected calibration error so far, 0 to 1.
 
         Raises:
@@ -104,3 +154,31 @@ class CalibrationError:
         if not self.sums[0].any():
             raise ValueError("probs: expected predictions, found none; call update first")
         return expected_gap(self.bins())
+
+    def _check_columns(self, columns: int, name: str) -> None:
+        if self.columns not in (0, columns):
+            shapes = ["(N,)" if k == 1 else f"(N, {k})" for k in (int(self.columns), columns)]
+            raise ValueError(
+                f"{name}: expected shape {shapes[0]}, as in the batches before, found {shapes[1]}; "
+                "these are different questions, so give each a metric of its own"
+            )
+
+    def _add(self, bin_sums: np.ndarray, columns: int) -> None:
+        self.sums = self.sums + like(bin_sums, self.sums)
+        self.columns = like(np.array(columns), self.columns)
+
+    def _without_ignored(self, probs: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
+        array = to_numpy(labels, "labels")
+        if array.ndim != 1 or array.shape != np.shape(probs)[:1]:
+            raise ValueError(
+                f"labels: expected shape (N,), one for each of {np.shape(probs)}, found "
+                f"{array.shape}; flatten (batch, token) with logits.flatten(0, 1), labels.flatten()"
+            )
+        rows = np.flatnonzero(array != self.ignore_index)
+        kept = [x if x is None else _rows(x, rows) for x in (probs, labels, weights)]
+        return kept[0], kept[1], kept[2]
+
+
+def _rows(x: Any, rows: np.ndarray) -> Any:
+    """These rows, on the device on which they are."""
+    return x[like(rows, x)] if is_tensor(x) else np.asarray(x)[rows]

@@ -87,7 +87,8 @@ def temperature_curve(
     scores = check_logits(logits).astype(np.float64)
 
     def eces(values: Sequence[float] | np.ndarray) -> np.ndarray:
-        scaled = (TemperatureScaling(float(T)).predict_proba(scores) for T in values)
+        fixed = (TemperatureScaling(float(T)).fit(scores, labels) for T in values)
+        scaled = (one.predict_proba(scores) for one in fixed)
         return np.array([expected_calibration_error(probs, labels, n_bins) for probs in scaled])
 
     curve, marked = eces(temperatures), eces(marks)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calib_utils._arrays import row_blocks
-from calib_utils.recalibration._masks import FAR
+from calib_utils._masks import FAR
 
 __all__ = ["Optimum", "optimal_temperature"]
 

@@ -4,20 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["absent_classes", "keep_class", "look_like_probs", "n_classes_of", "shape_name"]
-
-_LOOK = 1_000  # rows that are looked at first
-
-
-def look_like_probs(logits: np.ndarray) -> list[str]:
-    """A warning, if all rows are of 0 or more and sum to one."""
-    for rows in (logits[:_LOOK], logits):
-        if rows.ndim == 1 or rows.min() < 0 or np.abs(rows.sum(axis=1) - 1).max() > 1e-3:
-            return []
-    return [
-        "logits: all rows are of 0 or more and sum to one, as probabilities are; give the logits, "
-        "or say inputs='probs'"
-    ]
+__all__ = ["absent_classes", "keep_class", "n_classes_of", "shape_name"]
 
 
 def n_classes_of(shape: tuple[int, ...]) -> int:
@@ -42,13 +29,25 @@ def absent_classes(labels: np.ndarray, n_classes: int) -> list[str]:
     ]
 
 
-def keep_class(logits: np.ndarray, probs: np.ndarray) -> None:
-    """Where rounding made an earlier class as probable as the predicted one, put that right."""
+def keep_class(logits: np.ndarray, probs: np.ndarray, dtype: str) -> None:
+    """Where rounding made an earlier class as probable as the predicted one, put that right.
+
+    Args:
+        logits: (N, K), or (N,).
+        probs: of the same shape; they are changed in place.
+        dtype: the type that they were rounded to.
+    """
     if logits.ndim == 1:
         lost = (logits > 0) & (probs <= 0.5)
-        probs[lost] = np.nextafter(probs.dtype.type(0.5), probs.dtype.type(1))
+        probs[lost] = _next_above(np.full(lost.sum(), 0.5, probs.dtype), dtype)
         return
     wanted = logits.argmax(axis=1)
     found = probs.argmax(axis=1)
     rows = np.flatnonzero(wanted != found)
-    probs[rows, wanted[rows]] = np.nextafter(probs[rows, found[rows]], probs.dtype.type(2))
+    probs[rows, wanted[rows]] = _next_above(probs[rows, found[rows]], dtype)
+
+
+def _next_above(probs: np.ndarray, dtype: str) -> np.ndarray:
+    if dtype == "bfloat16":  # the upper half of float32
+        return (probs.view(np.uint32) + np.uint32(0x10000)).view(np.float32)
+    return np.nextafter(probs, probs.dtype.type(2))

@@ -5,20 +5,22 @@ from __future__ import annotations
 import datetime
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from calib_utils import __version__
-from calib_utils._arrays import like, row_blocks
+from calib_utils._arrays import dtype_name, like, row_blocks, widen
 from calib_utils._checks import check_labels, check_sample_weight
+from calib_utils._masks import check_label_masks, check_maskable_logits, look_like_probs
+from calib_utils._reading import class_indices
+from calib_utils.metrics.bins import rounded
 from calib_utils.recalibration._learned import check_number
-from calib_utils.recalibration._masks import check_label_masks, check_maskable_logits
 from calib_utils.recalibration._samples import (
     absent_classes,
     keep_class,
-    look_like_probs,
     n_classes_of,
     shape_name,
 )
@@ -75,7 +77,15 @@ class Recalibrator(Estimator, ABC):
         super().__init_subclass__()
         CLASSES[cls.__name__] = cls
 
-    def fit(self, logits: Any, labels: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        logits: Any,
+        labels: Any,
+        sample_weight: Any = None,
+        *,
+        classes: Sequence[Any] | None = None,
+        positive: Any = None,
+    ) -> Self:
         """Learn from a validation set, which the network was not trained on.
 
         Args:
@@ -84,6 +94,9 @@ class Recalibrator(Estimator, ABC):
             labels: (N,), integers from 0 to K - 1.
             sample_weight: (N,), finite numbers of 0 or more: how often each sample counts. 1
                 for all by default.
+            classes: (K,), what the labels call the class of each column; of (N,), the negative
+                and the positive class. `predict` still gives the numbers of the columns.
+            positive: of (N,), what the labels call the positive class.
 
         Returns:
             Itself.
@@ -98,13 +111,16 @@ class Recalibrator(Estimator, ABC):
         self._check_arguments()
         array = self._checked(logits)
         n_classes = n_classes_of(array.shape)
+        if classes is not None or positive is not None:
+            labels = class_indices(labels, array[:1].size, classes, positive)
         labels = check_labels(labels, len(array), n_classes)
         check_label_masks(array, labels)
         weights = None
         if sample_weight is not None:
             weights = check_sample_weight(sample_weight, len(array))
             kept = weights > 0
-            array, labels, weights = array[kept], labels[kept], weights[kept]
+            if not kept.all():
+                array, labels, weights = array[kept], labels[kept], weights[kept]
             weights = None if (weights == 1).all() else weights
         problems = look_like_probs(array) + absent_classes(labels, n_classes)
         problems += self._fit(array, labels, weights)
@@ -121,8 +137,8 @@ class Recalibrator(Estimator, ABC):
 
         Returns:
             (N, K), rows that sum to one; or (N,), the probability of the positive class. A
-            torch tensor on the same device if ``logits`` is one, else a NumPy array; float64
-            for float64, else float32.
+            torch tensor on the same device if ``logits`` is one, else a NumPy array; in the type
+            of ``logits``, to which it is rounded at the end.
 
         Raises:
             ValueError: for bad input, or another number of classes or kind of shape than in `fit`.
@@ -134,12 +150,12 @@ class Recalibrator(Estimator, ABC):
         array = self._checked_to_predict(logits)
         for doubt in look_like_probs(array):
             warnings.warn(doubt, stacklevel=2)
-        result = np.empty(array.shape, array.dtype)
+        result, dtype = _empty(array, logits)
         for rows, block in row_blocks(array):
-            result[rows] = self._predict(block)
+            result[rows] = rounded(self._predict(block), dtype)
             if self._keeps_class:
-                keep_class(block, result[rows])
-        return like(result, logits)
+                keep_class(block, result[rows], dtype)
+        return like(result, logits, cast=dtype == "bfloat16")
 
     def predict_log_proba(self, logits: Any) -> Any:
         """The logarithms of what `predict_proba` gives, also where that rounds to 0.
@@ -156,11 +172,11 @@ class Recalibrator(Estimator, ABC):
             RuntimeError: as `predict_proba` does.
         """
         array = self._checked_to_predict(logits)
-        result = np.empty(array.shape, array.dtype)
+        result, dtype = _empty(array, logits)
         for rows, block in row_blocks(array):
-            with np.errstate(divide="ignore"):
-                result[rows] = self._predict_log(block)
-        return like(result, logits)
+            with np.errstate(divide="ignore", over="ignore"):
+                result[rows] = rounded(self._predict_log(block), dtype)
+        return like(result, logits, cast=dtype == "bfloat16")
 
     def predict(self, logits: Any) -> Any:
         """The most probable class of each sample, after calibration.
@@ -180,7 +196,7 @@ class Recalibrator(Estimator, ABC):
         for rows, block in row_blocks(array):
             probs = self._predict(block)
             if self._keeps_class:
-                keep_class(block, probs)
+                keep_class(block, probs, "float64")
             result[rows] = probs > 0.5 if probs.ndim == 1 else probs.argmax(axis=1)
         return like(result, logits)
 
@@ -313,3 +329,11 @@ class Recalibrator(Estimator, ABC):
 
     def _learned(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name.endswith("_")}
+
+
+def _empty(array: np.ndarray, logits: Any) -> tuple[np.ndarray, str]:
+    """Room for the answer to ``logits``, and the type that it is rounded to."""
+    dtype = dtype_name(logits)
+    if dtype not in ("float16", "bfloat16"):
+        dtype = widen(array[:0]).dtype.name
+    return np.empty(array.shape, "float32" if dtype == "bfloat16" else dtype), dtype

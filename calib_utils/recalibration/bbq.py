@@ -60,33 +60,32 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         from scipy.special import gammaln
 
-        if weights is not None:
-            raise ValueError(
-                "sample_weight: BayesianBinningIntoQuantiles counts samples, and takes no weights; "
-                "leave them out"
-            )
         scores = self._as_scores(logits).astype(np.float64)
         order = np.argsort(scores, kind="stable")
-        scores, n = scores[order], len(scores)
-        positives = np.concatenate([[0], np.cumsum(labels[order])])
+        scores, labels = scores[order], labels[order]
+        weights = np.ones(len(order)) if weights is None else weights[order]
+        totals = np.concatenate([[0.0], np.cumsum(weights)])
+        positives = np.concatenate([[0.0], np.cumsum(weights * labels)])
+        n = totals[-1]
         cuts = _cuts(scores)
 
         root = np.cbrt(n)
         lowest = max(1, int(root / _RANGE))
-        highest = max(lowest, min(-(-n // 5), int(np.ceil(_RANGE * root))))
+        highest = max(lowest, min(int(np.ceil(n / 5)), int(np.ceil(_RANGE * root))))
         sizes = np.arange(lowest, highest + 1)
         # All bins of all models, one after the other: where they end in the sorted samples.
         model = np.repeat(np.arange(len(sizes)), sizes)
         place = np.arange(len(model)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
-        ends = place * n // sizes[model]
-        ends = np.searchsorted(scores, scores[np.maximum(ends, 1) - 1], side="right")
+        # The last sample of a bin, and all that equal it.
+        last = np.searchsorted(totals[1:], np.maximum(place * n // sizes[model], 1))
+        ends = np.searchsorted(scores, scores[np.minimum(last, len(scores) - 1)], side="right")
         fresh = np.append(True, (model[1:] != model[:-1]) | (ends[1:] != ends[:-1]))
         model, ends = model[fresh], ends[fresh]
         first = np.append(True, model[1:] != model[:-1])
         starts = np.where(first, 0, np.roll(ends, 1))
         n_bins = np.bincount(model)
 
-        total = ends - starts
+        total = totals[ends] - totals[starts]
         positive = positives[ends] - positives[starts]
         middle = np.clip((cuts[starts] + cuts[ends]) / 2, 1e-12, 1 - 1e-12)
         prior = _PRIOR_SAMPLES / n_bins[model]
@@ -100,8 +99,8 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
 
         # The weighted mean changes by this much where a bin of one model starts and ends.
         value = of_models[model] * (positive + alpha) / (total + prior)
-        change = np.bincount(starts, value, minlength=n + 1)
-        change -= np.bincount(ends, value, minlength=n + 1)
+        change = np.bincount(starts, value, minlength=len(cuts))
+        change -= np.bincount(ends, value, minlength=len(cuts))
         steps = np.unique(starts)
         self.n_bins_, self.weights_ = n_bins, of_models
         self.thresholds_ = cuts[steps[1:]]

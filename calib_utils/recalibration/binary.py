@@ -115,16 +115,12 @@ class HistogramBinning(BinaryRecalibrator):
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         scores = self._as_scores(logits)
         n_bins = int(self.n_bins)
-        bins = bin_predictions(scores, labels == 1, n_bins, self.strategy, scores.dtype.name)
+        dtype = scores.dtype.name
+        bins = bin_predictions(scores, labels == 1, n_bins, self.strategy, dtype, weights)
         middles = (bins.edges[:-1] + bins.edges[1:]) / 2
-        self.edges_, self.counts_ = bins.edges, bins.counts
-        positive = bins.accuracy
-        if weights is not None:
-            index = self._index(scores)
-            total = np.bincount(index, weights, minlength=n_bins)
-            positive = np.bincount(index, weights * labels, minlength=n_bins)
-            positive = positive / np.where(total > 0, total, 1)
-        self.probabilities_ = np.where(bins.counts > 0, positive, middles)
+        self.edges_ = bins.edges
+        self.counts_ = np.bincount(self._index(scores), minlength=n_bins)
+        self.probabilities_ = np.where(self.counts_ > 0, bins.accuracy, middles)
         return []
 
     def _index(self, scores: np.ndarray) -> np.ndarray:

@@ -59,13 +59,15 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.recalibrator = recalibrator
         self.cv = cv
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Cross-fit both.
 
         Args:
             X: features, as the classifier takes them.
             y: (N,), the classes: integers, texts or booleans.
             sample_weight: (N,), how often each sample counts, in both fits.
+            groups: (N,), which samples belong together, such as those of one patient; for a ``cv``
+                that keeps them together, such as ``GroupKFold()``.
 
         Returns:
             Itself.
@@ -92,6 +94,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             labels,
             cv=check_cv(self.cv, labels, classifier=True),
             method=method,
+            groups=groups,
             params=weights,
         )
         self.recalibrator_ = clone(recalibrator)

@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from calib_utils._arrays import softmax
 from calib_utils.recalibration.base import CLASSES, Recalibrator
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
 
 __all__ = ["load", "save"]
+
+_ANSWERS = "answers"  # in the file, the name of what it gives for a few inputs
 
 
 def save(recalibrator: Recalibrator, path: Path | str) -> None:
     """What `Recalibrator.save` does."""
     arrays: dict[str, np.ndarray] = {}
     facts = _encode(recalibrator, arrays)
-    write_npz(Path(path), arrays, facts)
+    write_npz(Path(path), arrays | {_ANSWERS: _answers(recalibrator)}, facts)
 
 
 def load(path: Path | str) -> Recalibrator:
@@ -32,7 +35,8 @@ def load(path: Path | str) -> Recalibrator:
     Raises:
         FileNotFoundError: if there is no such file.
         ValueError: if the file is damaged, was not written by `Recalibrator.save`, or holds
-            numbers that no fit gives, such as a temperature of -1.
+            numbers that no fit gives, such as a temperature of -1, or others than were saved, such
+            as a matrix that was transposed.
 
     Example:
         >>> import tempfile
@@ -51,7 +55,23 @@ def load(path: Path | str) -> Recalibrator:
             raise TypeError("its facts name no recalibrator")
         result._require_fitted()
         result._check_fit()
+        answers = _answers(result)
+        if _ANSWERS not in arrays or not np.allclose(arrays[_ANSWERS], answers, atol=1e-6):
+            raise ValueError("its numbers do not give the probabilities that it says they give")
     return result
+
+
+def _answers(recalibrator: Recalibrator) -> np.ndarray:
+    """What it gives for a few inputs; a file that holds them cannot change its mind in silence."""
+    k = vars(recalibrator).get("n_classes_", 3)
+    if vars(recalibrator).get("shape_") == "(N,)":
+        inputs = np.linspace(-3, 3, 7)
+        inputs = inputs if recalibrator.inputs == "logits" else (inputs + 3) / 6
+    else:
+        rows = np.arange(4)[:, None]
+        inputs = 3 * np.sin((rows + 1) * np.arange(1, k + 1))
+        inputs = inputs if recalibrator.inputs == "logits" else softmax(inputs)
+    return np.asarray(recalibrator.predict_proba(inputs))
 
 
 def _encode(value: Any, arrays: dict[str, np.ndarray]) -> Any:

@@ -14,6 +14,8 @@ _OUTLYING = 1e20  # times the usual distance: farther away, Newton's method lose
 _MAX_STEPS = 500  # far more than are ever needed
 _SURE = 1e-11  # gain in NLL by a Newton step below which it needs no check
 _ENOUGH = 1e-22
+_LAST = 1e-13  # where steps gain less and less, the one after this gains nothing
+_FIRST_ROWS = 2_000  # enough to bring the first guess within a few per cent
 
 
 class PlattScaling(BinaryRecalibrator):
@@ -66,10 +68,11 @@ class PlattScaling(BinaryRecalibrator):
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         z = self._as_logits(logits)
-        _check_spread(z)
-        targets, problems = _targets(z, labels, bool(self.smooth_targets), weights)
-        slopes, self.intercept_, _ = _logistic_regression(z[:, None], labels, targets, weights)
-        self.slope_ = float(slopes[0])
+        middle = _checked_middle(z)
+        target, problems = _targets(z, labels, bool(self.smooth_targets), weights)
+        coefficients, left = _logistic_regression(z[None], np.array([middle]), target, weights)
+        _require_optimum(left)
+        self.slope_, self.intercept_ = coefficients.tolist()
         return problems
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
@@ -120,17 +123,15 @@ class BetaCalibration(BinaryRecalibrator):
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         positive, negative = self._log_parts(logits)
-        _check_spread(positive - negative)
-        features = np.stack([positive, -negative], axis=1)
-        targets, problems = _targets(positive - negative, labels, False, weights)
-        slopes, self.c_, _ = _logistic_regression(features, labels, targets, weights)
-        if slopes.min() < 0:
-            # The NLL is convex, so where the best weights break a bound one of them is 0.
-            fits = []
-            for used in ([1.0, 0.0], [0.0, 1.0], [0.0, 0.0]):
-                fits.append(_logistic_regression(features * used, labels, targets, weights))
-            slopes, self.c_, _ = min((f for f in fits if f[0].min() >= 0), key=lambda f: f[2])
-        self.a_, self.b_ = float(slopes[0]), float(slopes[1])
+        z = positive - negative
+        middle = _checked_middle(z)
+        middles = -np.logaddexp(0, [-middle, middle]) * [1, -1]
+        features = np.stack([positive, -negative])
+        target, problems = _targets(z, labels, False, weights)
+        best, left = _logistic_regression(features, middles, target, weights)
+        if not (left < _SURE and best[:2].min() >= 0):
+            best = _best_on_bounds(features, middles, target, weights)
+        self.a_, self.b_, self.c_ = best.tolist()
         return problems
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
@@ -156,87 +157,167 @@ class BetaCalibration(BinaryRecalibrator):
 
 def _targets(
     z: np.ndarray, labels: np.ndarray, smooth: bool, weights: np.ndarray | None
-) -> tuple[tuple[float, float], list[str]]:
+) -> tuple[np.ndarray, list[str]]:
     """What to fit in place of labels 0 and 1: themselves, or Platt's targets; and if so, why."""
-    positive, negative, problems = z[labels == 1], z[labels == 0], []
+    of_class, problems = labels == 1, []
     if not smooth:
+        positive, negative = z[of_class], z[~of_class]
         if len(positive) and len(negative):
             constant = z.min() == z.max()
             apart = positive.min() >= negative.max() or positive.max() <= negative.min()
             if constant or not apart:
-                return (0.0, 1.0), []
+                return of_class.astype(np.float64), []
             problem = "a threshold separates the classes"
         else:
             problem = "a class has no sample"
         problems.append(f"{problem}, so the fit takes Platt's smooth targets")
     n = np.bincount(labels, weights, minlength=2)
-    return (float(1 / (n[0] + 2)), float((n[1] + 1) / (n[1] + 2))), problems
+    return np.where(of_class, (n[1] + 1) / (n[1] + 2), 1 / (n[0] + 2)), problems
 
 
-def _check_spread(z: np.ndarray) -> None:
-    """Refuse log-odds whose fit is beyond float64."""
+def _checked_middle(z: np.ndarray) -> float:
+    """The median of log-odds, which are refused where their fit is beyond float64."""
+    middle = float(np.median(z))
     with np.errstate(over="ignore"):
-        distance = np.abs(z - np.median(z))
+        distance = np.abs(z - middle)
     largest = distance.max()
     if largest == 0:
-        return
+        return middle
     if not _SIZES[0] < largest < _SIZES[1]:
         raise ValueError(
             f"logits: expected differences of {_SIZES[0]:g} to {_SIZES[1]:g} between samples, "
             f"found {largest:.3g}; multiply the logits by a constant"
         )
+    if 2 * np.count_nonzero(distance < largest / _OUTLYING) < len(z):
+        return middle  # so is their median
     usual = np.median(distance) or distance.min(where=distance > 0, initial=np.inf)
     if largest > _OUTLYING * usual:
         raise ValueError(
             f"logits: found some {largest:.3g} from the median, {_OUTLYING:g} times as far as "
             "others; leave them out, as their class is certain"
         )
+    return middle
+
+
+def _best_on_bounds(
+    features: np.ndarray, middles: np.ndarray, target: np.ndarray, weights: np.ndarray | None
+) -> np.ndarray:
+    """Two slopes and an intercept of lowest NLL, where one slope or both are 0.
+
+    The NLL is convex. So if the best of all slopes break the bound of 0, or are infinite, the
+    best that keep it have a 0; unless raising that slope would lower the NLL.
+    """
+    share = np.full(len(target), 1 / len(target)) if weights is None else weights / weights.sum()
+    fits = []
+    for used in ([1.0, 0.0], [0.0, 1.0], [0.0, 0.0]):
+        fit, left = _logistic_regression(features * np.c_[used], middles * used, target, weights)
+        if fit[:2].min() >= 0:
+            _require_optimum(left)
+            fits.append(fit)
+    best = min(fits, key=lambda fit: share @ _losses(fit[:2] @ features + fit[2], target))
+    # Slopes of features that are 1 at the largest.
+    x = (features - middles[:, None]) / np.maximum(np.abs(features).max(axis=1), 1e-290)[:, None]
+    margins = best[:2] @ features + best[2]
+    slopes = x @ (share * (np.exp(-np.logaddexp(0, -margins)) - target))
+    _require_optimum(max(0.0, -slopes.min(where=best[:2] == 0, initial=0.0)) ** 2)
+    return best
+
+
+def _require_optimum(left: float) -> None:
+    if not left < _SURE:
+        raise ValueError(
+            f"logits: the fit did not reach its optimum in {_MAX_STEPS} steps; leave out outliers "
+            "among the logits"
+        )
 
 
 def _logistic_regression(
-    features: np.ndarray,
-    labels: np.ndarray,
-    targets: tuple[float, float],
-    weights: np.ndarray | None,
-) -> tuple[np.ndarray, float, float]:
-    """Slopes, intercept and NLL of the best sigmoid(features @ slopes + intercept).
+    features: np.ndarray, middles: np.ndarray, target: np.ndarray, weights: np.ndarray | None
+) -> tuple[np.ndarray, float]:
+    """Slopes and intercept of the best sigmoid(slopes @ features + intercept).
 
     A constant feature gets slope 0.
+
+    Args:
+        features: (J, N).
+        middles: (J,), a usual value of each.
+        target: (N,), 0 to 1.
+        weights: (N,), or None.
+
+    Returns:
+        (J + 1,), the slopes and the intercept; and what the last step has gained of NLL, infinite
+        or NaN if that was no end.
     """
-    from scipy.special import expit
-
-    target = np.asarray(targets)[labels]
-    share = np.full(len(labels), 1 / len(labels)) if weights is None else weights / weights.sum()
-    mean = share @ target
-    slopes = np.zeros(features.shape[1])
-    middle = np.median(features, axis=0)
-    size = np.abs(features - middle).max(axis=0)
+    size = np.abs(features - middles[:, None]).max(axis=1)
     used = np.flatnonzero(size > 0)
-    x = np.ones((len(features), len(used) + 1))
-    x[:, :-1] = (features[:, used] - middle[used]) / size[used]
-
-    def nll(coefficients: np.ndarray) -> float:
-        z = x @ coefficients
-        return float(share @ (np.logaddexp(0, z) - target * z))
-
-    # Newton's method takes any scale of each feature, and any outlier of it: one that is
-    # 10^9 times as far away as the others costs forty steps.
+    x = (features[used] - middles[used, None]) / size[used, None]
+    share = None if weights is None else weights / weights.sum()
+    mean = target.mean() if share is None else share @ target
     best = np.append(np.zeros(len(used)), np.log(mean / (1 - mean)))
-    lowest = nll(best)
-    for _ in range(_MAX_STEPS):
-        probs = expit(x @ best)
-        gradient = x.T @ (share * (probs - target))
-        hessian = (x.T * (share * probs * (1 - probs))) @ x
+    step = len(target) // _FIRST_ROWS
+    if step > 1:
+        some = None if share is None else share[::step] / max(share[::step].sum(), 1e-290)
+        first, left = _newton(np.ascontiguousarray(x[:, ::step]), target[::step], some, best, 20)
+        best = first if left < _SURE else best
+    best, left = _newton(x, target, share, best, _MAX_STEPS)
+    result = np.zeros(len(features) + 1)
+    result[used] = best[:-1] / size[used]
+    result[-1] = best[-1] - result[:-1] @ middles
+    return result, left
+
+
+def _newton(
+    x: np.ndarray, target: np.ndarray, share: np.ndarray | None, best: np.ndarray, max_steps: int
+) -> tuple[np.ndarray, float]:
+    """Newton's method, which takes any scale of each feature, and any outlier of it.
+
+    One that is 10^9 times as far away as the others costs forty steps.
+    """
+    n, before = len(target), np.inf
+    for _ in range(max_steps):
+        margins = best[:-1] @ x + best[-1]
+        minor = np.exp(-np.abs(margins))
+        major = 1 / (1 + minor)
+        minor *= major
+        errors = np.where(margins < 0, minor, major)
+        errors -= target
+        minor *= major  # p (1 - p)
+        if share is not None:
+            errors *= share
+            minor *= share
+        gradient = np.append(x @ errors, errors.sum())
+        weighted = x * minor
+        hessian = np.empty((len(best), len(best)))
+        hessian[:-1, :-1] = weighted @ x.T
+        hessian[:-1, -1] = hessian[-1, :-1] = weighted.sum(axis=1)
+        hessian[-1, -1] = minor.sum()
+        if share is None:
+            gradient /= n
+            hessian /= n
         root = np.sqrt(hessian.diagonal()) + np.finfo(float).tiny
         scaled = hessian / np.outer(root, root) + 1e-14 * np.eye(len(best))
         step = np.linalg.solve(scaled, gradient / root) / root
         gain = float(gradient @ step)
+        if not np.isfinite(gain):
+            return best, np.inf
         if gain > _SURE:  # else the step is right, and too short to be seen in the NLL
-            while not (lower := nll(best - step)) < lowest - gain / 1e4 and gain > _SURE:
-                step, gain = step / 2, gain / 2
-            lowest = lower
+            change = step[:-1] @ x + step[-1]
+            if np.abs(change).max() > 1:  # else the NLL falls, by more than a quarter of the gain
+                lowest = _mean(_losses(margins, target), share)
+                while gain > _SURE:
+                    if _mean(_losses(margins - change, target), share) < lowest - gain / 1e4:
+                        break
+                    step, change, gain = step / 2, change / 2, gain / 2
         best = best - step
-        if gain < _ENOUGH:
-            break
-    slopes[used] = best[:-1] / size[used]
-    return slopes, float(best[-1] - slopes @ middle), nll(best)
+        if gain < _ENOUGH or (gain < _LAST and gain < before**1.5):
+            return best, gain
+        before = gain
+    return best, gain
+
+
+def _losses(margins: np.ndarray, target: np.ndarray) -> np.ndarray:
+    return np.logaddexp(0, margins) - target * margins
+
+
+def _mean(losses: np.ndarray, share: np.ndarray | None) -> float:
+    return float(losses.mean() if share is None else share @ losses)

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from calib_utils.recalibration._masks import FAR
+from calib_utils._masks import FAR
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
 from calib_utils.recalibration.scaling import (
@@ -91,8 +91,11 @@ class CalibratedModule(nn.Module):
         logits = outputs[:, 0] if column else outputs
         if self._log_probs is None:
             _require_eager(self.recalibrator)
-            probs = self.recalibrator.predict_proba(logits)
-            result = torch.logit(probs) if probs.ndim == 1 else probs.log()
+            if logits.ndim == 1:  # rounded to half precision, a probability near 1 would be lost
+                wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
+                result = torch.logit(self.recalibrator.predict_proba(wide))
+            else:
+                result = self.recalibrator.predict_log_proba(logits)
         else:
             self.recalibrator._check_shape(logits.shape)
             buffers = dict(self.named_buffers(recurse=False))

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calib_utils._checks import check_probs
-from calib_utils.recalibration._masks import FAR, check_maskable_logits
+from calib_utils._masks import FAR, check_maskable_logits, log_of_probs
 from calib_utils.recalibration.base import Recalibrator
 
 __all__ = ["MulticlassRecalibrator"]
@@ -30,9 +30,4 @@ class MulticlassRecalibrator(Recalibrator):
         if self.inputs == "logits":
             return check_maskable_logits(logits, self._far)
         probs = check_probs(logits, "logits (inputs='probs')")
-        # Forests give probabilities of exactly 0 to what then happens: no mask.
-        least = np.finfo(probs.dtype).epsneg
-        if probs.ndim == 2:
-            return np.log(np.maximum(probs, least))
-        probs = np.clip(probs, least, 1 - least)
-        return np.log(probs) - np.log1p(-probs)
+        return log_of_probs(probs)

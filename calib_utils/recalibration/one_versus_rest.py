@@ -8,8 +8,8 @@ from collections import Counter
 import numpy as np
 
 from calib_utils._arrays import softmax
+from calib_utils._masks import find_masks
 from calib_utils.recalibration._learned import check_array
-from calib_utils.recalibration._masks import find_masks
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from calib_utils._arrays import log_softmax, softmax
 from calib_utils._checks import check_count
+from calib_utils._masks import find_masks
 from calib_utils.recalibration._affine import (
     MAX_STEPS,
     Penalties,
@@ -25,7 +26,6 @@ from calib_utils.recalibration._affine import (
 )
 from calib_utils.recalibration._features import centred, log_probs, start_of
 from calib_utils.recalibration._learned import check_array, check_number
-from calib_utils.recalibration._masks import find_masks
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 __all__ = ["DirichletCalibration", "MatrixScaling", "StructuredMatrixScaling"]

@@ -7,12 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from calib_utils._arrays import log_softmax, row_blocks, softmax
+from calib_utils._masks import HUGE
 from calib_utils.recalibration._learned import check_array, check_number
-from calib_utils.recalibration._masks import HUGE
 from calib_utils.recalibration._optimum import Optimum, optimal_temperature
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 __all__ = ["EnsembleTemperatureScaling", "TemperatureScaling"]
+
+_LEFT = 1e-5  # of NLL to gain, with which the fit of the weights may end
 
 
 class TemperatureScaling(MulticlassRecalibrator):
@@ -30,8 +32,9 @@ class TemperatureScaling(MulticlassRecalibrator):
     without samples needs no special answer, as T belongs to all classes.
 
     Args:
-        temperature: a fixed T, above 0. `predict_proba` then works without `fit`, and for
-            any number of classes; `fit` checks its input and leaves T alone.
+        temperature: a fixed T, above 0. `predict_proba` then works without `fit` for logits
+            (N, K), and for any K; `fit` checks its input and leaves T alone. Log-odds (N,) it
+            takes only once it was fitted on some: else one row of K logits would pass for them.
         inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
@@ -100,6 +103,12 @@ class TemperatureScaling(MulticlassRecalibrator):
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         if self.temperature is None:
             super()._check_shape(shape)
+        elif len(shape) == 1 and vars(self).get("shape_") != "(N,)":
+            raise ValueError(
+                f"logits: expected shape (N, K), found {shape}, which may be one row, or the "
+                "log-odds of many samples; of one row give logits[:1], and for log-odds call fit "
+                "first, which keeps the temperature"
+            )
 
     def _check_learned(self) -> None:
         check_number(self.temperature_, "temperature_", 0, above=True)
@@ -144,8 +153,8 @@ class EnsembleTemperatureScaling(MulticlassRecalibrator):
             for column, temperature in enumerate((self.temperature_, 1.0)):
                 probs = tempered(block, temperature)
                 of_label[rows, column] = probs[np.arange(len(block)), labels[rows]]
-        self.weights_ = _best_weights(of_label, weights)
-        return _problems(best)
+        self.weights_, problems = _best_weights(of_label, weights)
+        return _problems(best) + problems
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         first, second, third = self.weights_
@@ -189,12 +198,17 @@ def tempered(logits: np.ndarray, temperature: float, log: bool = False) -> np.nd
     return log_softmax(scores) if log else softmax(scores)
 
 
-def _best_weights(probs: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
+def _best_weights(
+    probs: np.ndarray, sample_weight: np.ndarray | None
+) -> tuple[np.ndarray, list[str]]:
     """The weights w >= 0, summing to one, of highest mean log(probs @ w).
 
     Args:
         probs: (N, J), what each of J members gives to the label; a row has some value > 0.
         sample_weight: (N,), how often each row counts in the mean.
+
+    Returns:
+        The weights, and a warning if their NLL may be more than `_LEFT` above the lowest.
     """
     from scipy.optimize import minimize
 
@@ -216,4 +230,10 @@ def _best_weights(probs: np.ndarray, sample_weight: np.ndarray | None) -> np.nda
         options={"ftol": 1e-12, "maxiter": 500},
     )
     weights = np.clip(result.x, 0, 1)
-    return weights / weights.sum()
+    weights /= weights.sum()
+    # The mean is concave in w, and its gradient's product with w is 1: so no other weights can
+    # gain more than the largest part of the gradient less 1.
+    left = float(-objective(weights)[1].min()) - 1
+    if left <= _LEFT:
+        return weights, []
+    return weights, [f"weights: the fit ended up to {left:.2g} above its lowest NLL"]

@@ -21,7 +21,7 @@ from calib_utils.records.schema import fields_from, stored_facts
 
 __all__ = ["PredictionRecord", "list_records", "load_record", "record_path", "save_record"]
 
-SPLITS = ("validation", "test")
+_SPLIT = r"[a-z0-9][a-z0-9_-]*"
 _FOLDER = Path(__file__).parent / "stored/predictions"
 _ARRAYS = ("logits", "labels")
 
@@ -32,10 +32,15 @@ class PredictionRecord:
 
     Attributes:
         name: of the network, such as "resnet34-cifar100".
-        split: "validation" (to fit on) or "test" (to report on).
+        split: "validation" (to fit on) or "test" (to report on); or any other name, such as
+            "hospital-2".
         logits: float32, shape (N, K). When they are stored, each row's largest is subtracted,
             and the rest rounded to float16.
         labels: int64, shape (N,), from 0 to K - 1.
+
+    Facts, each of which may be left out:
+
+    Attributes:
         model: the name of the architecture, as `calib_utils.training.build_model` takes it.
         dataset: the data set, and what of it the network was trained on.
         recipe: the settings of the training run, as in `Recipe`.
@@ -44,7 +49,7 @@ class PredictionRecord:
         versions: of Python and of the libraries.
         hardware: the processor, the number of threads and the arithmetic.
         date: of the end of the run, such as "2026-11-20".
-        test_accuracy: share of the test images whose class was predicted, 0 to 1.
+        test_accuracy: share of the test images whose class was predicted, 0 to 1, or None.
         seconds_per_epoch: median over the epochs; None where it was not measured.
         further: facts of a later version's file, which this one only keeps.
 
@@ -58,15 +63,15 @@ class PredictionRecord:
     split: str
     logits: np.ndarray
     labels: np.ndarray
-    model: str
-    dataset: str
-    recipe: dict[str, Any]
-    seed: int
-    epochs: int
-    versions: dict[str, str]
-    hardware: str
-    date: str
-    test_accuracy: float
+    model: str = ""
+    dataset: str = ""
+    recipe: dict[str, Any] = field(default_factory=dict)
+    seed: int | None = None
+    epochs: int | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    hardware: str = ""
+    date: str = ""
+    test_accuracy: float | None = None
     seconds_per_epoch: float | None = None
     further: dict[str, Any] = field(default_factory=dict)
 
@@ -78,12 +83,13 @@ class PredictionRecord:
     @property
     def provenance(self) -> str:
         """One line to stand below a result, with network, data, epochs, seed, hardware and date."""
+        epochs = "" if self.epochs is None else f"{self.epochs} epochs"
+        seed = "" if self.seed is None else f"seed {self.seed}"
         seconds = self.seconds_per_epoch
-        time = "" if seconds is None else f", {seconds:.1f} s an epoch"
-        return (
-            f"{self.name}: {self.dataset}, {self.epochs} epochs, seed {self.seed}; "
-            f"{self.hardware}{time}; {self.date}"
-        )
+        time = "" if seconds is None else f"{seconds:.1f} s an epoch"
+        run = ", ".join(filter(None, (self.dataset, epochs, seed)))
+        facts = filter(None, (run, ", ".join(filter(None, (self.hardware, time))), self.date))
+        return ": ".join(filter(None, (self.name, "; ".join(facts))))
 
 
 def save_record(record: PredictionRecord, folder: Path | str | None = None) -> Path:
@@ -91,7 +97,7 @@ def save_record(record: PredictionRecord, folder: Path | str | None = None) -> P
 
     Args:
         record: its logits may be of any float type.
-        folder: where to write; the package's own records by default.
+        folder: where to write; the current folder by default.
 
     Returns:
         The path of the file.
@@ -108,7 +114,7 @@ def save_record(record: PredictionRecord, folder: Path | str | None = None) -> P
         ...     print(save_record(record, folder).name)
         my-network.test.npz
     """
-    path = record_path(record.name, record.split, folder)
+    path = record_path(record.name, record.split, folder or Path())
     logits = check_logits(record.logits)
     if logits.ndim != 2:
         raise ValueError(f"logits: expected shape (N, K), found {logits.shape}")
@@ -135,8 +141,8 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
 
     Args:
         name: such as "resnet34-cifar100"; `list_records` gives them all.
-        split: "validation" or "test".
-        folder: where to look; the package's own records by default.
+        split: "validation" or "test", or what the record says.
+        folder: where to look; by default the package's own records, then the current folder.
 
     Raises:
         ValueError: if there is no such record, or if its file is damaged or another record's.
@@ -147,6 +153,8 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
         ((10000, 100), (10000,))
     """
     path = record_path(name, split, folder)
+    if folder is None and not path.exists():
+        path = record_path(name, split, Path())
     if not path.exists():
         known = ", ".join(f"{n} ({s})" for n, s in list_records(folder)) or "none"
         raise ValueError(f"name: there is no record {name!r} for {split!r}; there are: {known}")
@@ -167,9 +175,10 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
 def _current(facts: dict[str, Any]) -> dict[str, Any]:
     """The facts of a file in the form that this version writes."""
     # Records of other people's networks have recipes of their own, to which nothing is added.
-    if facts["recipe"].keys() >= FIRST_SETTINGS:
+    if facts.get("recipe", {}).keys() >= FIRST_SETTINGS:
         facts = facts | {"recipe": completed_recipe(facts["recipe"])}
-    old = re.fullmatch(r"(?P<hardware>.*), (?P<seconds>[0-9.]+) s an epoch", facts["hardware"])
+    hardware = facts.get("hardware", "")
+    old = re.fullmatch(r"(?P<hardware>.*), (?P<seconds>[0-9.]+) s an epoch", hardware)
     if facts.get("schema", 1) == 1 and old:
         facts |= {"hardware": old["hardware"], "seconds_per_epoch": float(old["seconds"])}
     return facts
@@ -184,7 +193,7 @@ def list_records(folder: Path | str | None = None) -> list[tuple[str, str]]:
     """
     stems = [path.stem for path in Path(folder or _FOLDER).glob("*.npz")]
     found = [tuple(stem.rpartition(".")[::2]) for stem in stems]
-    return sorted((name, split) for name, split in found if split in SPLITS)
+    return sorted((name, split) for name, split in found if name and re.fullmatch(_SPLIT, split))
 
 
 def record_path(name: str, split: str, folder: Path | str | None) -> Path:
@@ -197,6 +206,9 @@ def record_path(name: str, split: str, folder: Path | str | None) -> Path:
         raise ValueError(
             f"name: expected lower-case letters, digits, '.', '_' and '-', found {name!r}"
         )
-    if split not in SPLITS:
-        raise ValueError(f"split: expected one of {SPLITS}, found {split!r}")
+    if not (isinstance(split, str) and re.fullmatch(_SPLIT, split)):
+        raise ValueError(
+            f"split: expected lower-case letters, digits, '_' and '-', found {split!r}; such as "
+            "'validation' or 'test'"
+        )
     return Path(folder or _FOLDER) / f"{name}.{split}.npz"

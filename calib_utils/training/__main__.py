@@ -60,7 +60,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", help="cpu or cuda (default: the GPU if there is one)")
     add("--checkpoint", type=Path, required=True, help="file that is rewritten after each epoch")
     add("--record", required=True, metavar="NAME", help="name of the records to write")
-    add("--folder", type=Path, help="where to write them (default: inside calib_utils)")
+    add("--folder", type=Path, help="where to write them (default: here)")
     return parser
 
 

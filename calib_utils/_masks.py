@@ -13,13 +13,22 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks, widen
+from calib_utils._arrays import row_blocks
 from calib_utils._checks import check_logits, float_scores
 
-__all__ = ["FAR", "HUGE", "check_label_masks", "check_maskable_logits", "find_masks"]
+__all__ = [
+    "FAR",
+    "HUGE",
+    "check_label_masks",
+    "check_maskable_logits",
+    "find_masks",
+    "log_of_probs",
+    "look_like_probs",
+]
 
 FAR = 5_000.0
 HUGE = 1e250
+_LOOK = 1_000  # rows that are looked at first
 
 
 def check_maskable_logits(logits: Any, far: float = FAR, name: str = "logits") -> np.ndarray:
@@ -31,7 +40,8 @@ def check_maskable_logits(logits: Any, far: float = FAR, name: str = "logits") -
         name: what the error calls ``logits``.
 
     Returns:
-        The same numbers, float32 (also for float16 and bfloat16) or float64.
+        The same numbers: (N, K) in their type, bfloat16 as float32, and without a copy where no
+        finite logit is a mask; (N,) as float32 or float64.
 
     Raises:
         ValueError: as `check_logits` does; or if a row has NaN, +inf, or nothing but -inf.
@@ -39,7 +49,7 @@ def check_maskable_logits(logits: Any, far: float = FAR, name: str = "logits") -
     array = float_scores(logits, name)
     if array.ndim == 1:
         return check_logits(logits, name)
-    result = widen(array)
+    result = array
     for rows, block in row_blocks(array):
         low, high = float(block.min()), float(block.max())
         if np.isfinite(high) and high - low < far:
@@ -86,3 +96,33 @@ def find_masks(logits: np.ndarray) -> np.ndarray | None:
     """Where classes are masked, boolean (N, K); None where none is."""
     masked = np.isneginf(logits)
     return masked if masked.any() else None
+
+
+def log_of_probs(probs: np.ndarray) -> np.ndarray:
+    """Logits whose softmax, or sigmoid, is ``probs``, float32 or float64, without infinities.
+
+    Forests give probabilities of exactly 0 to what then happens. That is no mask: it counts as
+    the distance from 1 to the next number below.
+    """
+    least = np.finfo(probs.dtype).epsneg
+    if probs.ndim == 2:
+        return np.log(np.maximum(probs, least))
+    probs = np.clip(probs, least, 1 - least)
+    return np.log(probs) - np.log1p(-probs)
+
+
+def look_like_probs(logits: np.ndarray) -> list[str]:
+    """A warning, if all rows are of 0 or more and sum to one."""
+    if logits.ndim == 1 or not _sum_to_one(logits[:_LOOK]):
+        return []
+    if not all(_sum_to_one(block) for _, block in row_blocks(logits)):
+        return []
+    return [
+        "logits: all rows are of 0 or more and sum to one, as probabilities are; give the logits, "
+        "or say inputs='probs'"
+    ]
+
+
+def _sum_to_one(rows: np.ndarray) -> bool:
+    # A few ulps of half precision; and -inf is below 0.
+    return bool(rows.min() >= 0 and np.abs(rows.sum(axis=1, dtype=np.float32) - 1).max() <= 1e-3)

@@ -1,0 +1,46 @@
+"""Metrics in the order of arguments that scikit-learn has."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["labels_first"]
+
+
+def labels_first(metric: Callable[..., Any]) -> Callable[..., Any]:
+    """A metric that takes the labels before the probabilities, as scikit-learn's do.
+
+    So ``sklearn.metrics.make_scorer`` can take it. Metrics here take (probs, labels), and refuse
+    them the other way round.
+
+    Args:
+        metric: any of `calib_utils.metrics` that takes probabilities and labels.
+
+    Returns:
+        The same metric of (labels, probs).
+
+    Example:
+        >>> from sklearn.metrics import make_scorer
+        >>> from calib_utils.metrics import expected_calibration_error
+        >>> scorer = make_scorer(
+        ...     labels_first(expected_calibration_error),
+        ...     response_method="predict_proba",
+        ...     greater_is_better=False,
+        ... )
+        >>> ece = labels_first(expected_calibration_error)
+        >>> round(ece([0] * 6 + [1] * 4, [[0.8, 0.2]] * 10), 4)
+        0.2
+    """
+    return functools.update_wrapper(_LabelsFirst(metric), metric)
+
+
+class _LabelsFirst:
+    """Other than a function within a function, it can be sent to other processes."""
+
+    def __init__(self, metric: Callable[..., Any]):
+        self.metric = metric
+
+    def __call__(self, labels: Any, probs: Any, **arguments: Any) -> Any:
+        return self.metric(probs, labels, **arguments)
