@@ -82,7 +82,7 @@ def _answer(item: str) -> Answer:
 
 
 def _joined(lines: str) -> str:
-    return " ".join(lines.split())
+    return re.sub(r"[ \n]+", " ", lines).strip()  # a no-break space stays
 
 
 def as_form(question: Question) -> str:
@@ -107,6 +107,10 @@ class tagged(nodes.Element):
     """An element of HTML, named by its attribute ``tag``."""
 
 
+class tagged_text(nodes.TextElement):
+    """The same, for what holds text."""
+
+
 class QuestionDirective(Directive):
     """A question on the page: a group of folds under a legend."""
 
@@ -118,14 +122,14 @@ class QuestionDirective(Directive):
             question = read_question("\n".join(self.content))
         except MystError as error:
             raise self.error(str(error)) from None
-        legend = tagged("", *self._inline(question.text), tag="legend")
+        legend = tagged_text("", "", *self._inline(question.text), tag="legend")
         # What opens is read out.
         group = tagged("", legend, tag="fieldset", classes=["question"], live="polite")
         for answer in question.answers:
             reason = [nodes.strong("", answer.verdict), nodes.Text(" ")]
             group += tagged(
                 "",
-                tagged("", *self._inline(answer.text), tag="summary"),
+                tagged_text("", "", *self._inline(answer.text), tag="summary"),
                 nodes.paragraph("", "", *reason, *self._inline(answer.reason)),
                 tag="details",
                 classes=["is-right"] if answer.is_right else [],
@@ -137,16 +141,17 @@ class QuestionDirective(Directive):
         return [*found, *messages]
 
 
-def visit_tagged(self: Any, node: tagged) -> None:
+def visit_tagged(self: Any, node: nodes.Element) -> None:
     live = {"aria-live": node["live"]} if "live" in node else {}
     self.body.append(self.starttag(node, node["tag"], "", **live))
 
 
-def depart_tagged(self: Any, node: tagged) -> None:
+def depart_tagged(self: Any, node: nodes.Element) -> None:
     self.body.append(f"</{node['tag']}>")
 
 
 def setup(app: Any) -> dict[str, Any]:
-    app.add_node(tagged, html=(visit_tagged, depart_tagged))
+    for node in (tagged, tagged_text):
+        app.add_node(node, html=(visit_tagged, depart_tagged))
     app.add_directive("question", QuestionDirective)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
