@@ -53,7 +53,9 @@ def test_a_question_is_read() -> None:
 
 
 def test_a_no_break_space_stays() -> None:
-    assert read_question(BODY.replace("$p", "90\N{NO-BREAK SPACE}$p")).text.split(" ")[5][:2] == "90"
+    assert (
+        read_question(BODY.replace("$p", "90\N{NO-BREAK SPACE}$p")).text.split(" ")[5][:2] == "90"
+    )
 
 
 def test_several_right_answers_are_told() -> None:
@@ -69,6 +71,7 @@ def test_several_right_answers_are_told() -> None:
         ("[x]", "[X]", r"answer `\[X\] It is overconfident.`: write `- \[ \] answer`"),
         ("[x] It", "It", "answer `It is overconfident.`"),
         ("\n  - 80 is below 90.", "", r"answer `\[x\] It is overconfident.`"),
+        ("It is overconfident.", "{numref}`it`", "no link"),
         ("80 is below 90.", "80 is\n  - below 90.", "one reason"),
         (BODY[BODY.index("- [ ]") : BODY.index("- [x]")], "", "two answers or more"),
         ("It is overconfident.", "It is calibrated, mostly.", "two answers or more"),

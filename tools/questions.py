@@ -27,6 +27,7 @@ from docutils.parsers.rst import Directive
 from tools.plainly import MystError
 
 ANSWER = re.compile(r"\[(?P<mark>[ x])\] +(?P<text>.+?)\n  - +(?P<reason>\S.*)", re.DOTALL)
+LINK = re.compile(r"\{[\w:-]+\}`|\]\(")
 HOW = "write `- [ ] answer`, or `- [x]` if it is right, and on a line of its own `  - reason`"
 SEVERAL = "More than one answer is right."
 VERDICT = {True: "Right.", False: "Wrong."}
@@ -78,6 +79,8 @@ def _answer(item: str) -> Answer:
         raise MystError(f"answer `{item.partition(chr(10))[0]}`: {HOW}")
     if re.search(r"\n *- ", found["reason"]):
         raise MystError(f"answer `{found['text']}`: give it one reason")
+    if LINK.search(found["text"]):
+        raise MystError(f"answer `{found['text']}`: what opens is no link, put it into the reason")
     return Answer(_joined(found["text"]), _joined(found["reason"]), found["mark"] == "x")
 
 
