@@ -60,6 +60,7 @@ def test_the_site_shows_executed_chapters(built: TinyBook) -> None:
             "Exercise 1.1 is in Chapter 1, The first. Here is Figure 1, with (2).",
         ),
         ("solutions/01-one", "Solution to Exercise 1.1 (Add)"),
+        ("02-two", "It is Chapter 1, with (1.1)."),
     ],
 )
 def test_page_and_notebook_give_the_same_numbers(built: TinyBook, page: str, sentence: str) -> None:
@@ -75,6 +76,15 @@ def test_a_solution_stands_on_its_own_page(built: TinyBook) -> None:
     # The page asks; the notebook for Colab has a place for the answer, too.
     assert "Your answer" not in built.read("build/html/notebooks/01-one.html")
     assert "# Your answer" in built.read("notebooks/01-one.ipynb")
+
+
+def test_a_question_is_a_group_of_folds(built: TinyBook) -> None:
+    page = built.read("build/html/notebooks/02-two.html")
+    group = page.partition("<fieldset ")[2].partition("</fieldset>")[0]
+    assert group.count("<details") == group.count("<summary") == 2
+    assert "<p><strong>Wrong.</strong> It has no <em>number</em>.</p>" in group
+    assert '<details class="is-right"><summary>The first</summary>' in group
+    assert "no number" not in built.read("build/html/_static/search-index.js")
 
 
 def test_docstrings_become_a_page(built: TinyBook) -> None:

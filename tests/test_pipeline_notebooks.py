@@ -120,6 +120,12 @@ PLAIN = [
         "> **Note**\n>\n> > **Proof**\n> >\n> > A\n>\n> B",
     ),
     (":::{note}\n$$\na = b\n$$\n:::", "> **Note**\n>\n> $$a = b$$"),
+    (
+        ":::{question}\nWho?\n\n- [x] Us\n  - {ref}`part`.\n- [ ] No\n  - Not.\n:::",
+        "> **Check yourself**\n>\n> Who?\n>\n> 1. Us\n> 2. No\n\n<details>\n"
+        "<summary>Which is right, and why?</summary>\n\n1. **Right.** A part.\n"
+        "2. **Wrong.** Not.\n\n</details>",
+    ),
     ("(here)=\n## Section", "## Section"),
     ("```python\n{ref}`x` [^1]\n```", "```python\n{ref}`x` [^1]\n```"),
     ("````md\n```{tip}\nx\n```\n````", "````md\n```{tip}\nx\n```\n````"),

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
+from pygments.formatters import HtmlFormatter
 
-from tools.lighten import icon_paths, lighten, with_icons
+from tools.lighten import PLAIN_CODE, icon_paths, lighten, with_icons
 from tools.styles import one_sheet
 
 PAGE = '<html data-theme="auto"><body><p class="lead" id="top">A <b>word</b>.</p></body></html>'
@@ -84,6 +86,21 @@ def test_an_icon_is_drawn_in_the_page() -> None:
         '<svg class="mine svg-inline--fa fa-arrow-up fa-lg" title="Up" aria-hidden="true" '
         'role="img" viewBox="0 0 384 512"><path fill="currentColor" d="M3z"/></svg>'
     )
+
+
+@pytest.mark.parametrize("style", ["a11y-high-contrast-light", "a11y-high-contrast-dark"])
+def test_plain_code_has_the_colour_of_the_text_around_it(style: str) -> None:
+    """Of both of the theme's styles; other code keeps its colour, and its element."""
+    rules = HtmlFormatter(style=style).get_style_defs("pre")
+    around = re.search(r"^pre \{.* color: (#\w+) \}", rules, re.MULTILINE)
+    assert around is not None
+    colours = dict(re.findall(r"^pre \.(\w+) \{ color: (#\w+)", rules, re.MULTILINE))
+    for name in ("n", "nn", "p", "w"):
+        assert colours.get(name, around[1]) == around[1]
+        assert PLAIN_CODE.sub(r"\1", f'<span class="{name}">x</span>') == "x"
+    for name in ("k", "kn", "mi", "s1", "c1", "nb"):
+        assert colours[name] != around[1]
+        assert PLAIN_CODE.sub(r"\1", code := f'<span class="{name}">x</span>') == code
 
 
 def test_a_site_asks_for_one_sheet_and_one_script(tmp_path: Path) -> None:

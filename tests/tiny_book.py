@@ -84,6 +84,15 @@ line = ax.plot([0, 1])
 By {prf:ref}`prop-halves` and {eq}`eq-halves`.
 :::
 
+:::{question}
+Which is the first?
+
+- [ ] The book
+  - It has no *number*.
+- [x] The first
+  - It is {numref}`one`, with {eq}`eq-sum`.
+:::
+
 ```{code-cell} python
 print(f"{2 / 3:.3f}")
 ```

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Any
 
 from tools.myst import Directive, MystError
+from tools.questions import read_question
 
 
 class Plain(Enum):
@@ -21,6 +22,7 @@ class Plain(Enum):
     FORMULA = "a formula between `$$`, with its number"
     PICTURE = "the picture, and its caption"
     CELL = "a code cell, followed by the caption of its figure"
+    QUESTION = "the question and its answers, and `<details>` with the reasons"
     NOTHING = "nothing"
 
 
@@ -53,19 +55,31 @@ DIRECTIVES = {
     "prf:definition": Row(Plain.BOX, "Definition", "label", required=("label",)),
     "prf:proof": Row(Plain.BOX, "Proof"),
     "prf:proposition": Row(Plain.BOX, "Proposition", "label", required=("label",)),
+    "question": Row(Plain.QUESTION),
     "solution-end": Row(Plain.NOTHING),
     "solution-start": Row(Plain.LINE, "Solution to", of_label=True),
 }
 
 
 def row_of(block: Directive) -> Row | None:
-    """The directive's row, if it has one. Raises MystError when an option is missing."""
+    """The directive's row, if it has one.
+
+    Raises:
+        MystError: An option is missing, or a question is not whole.
+    """
     row = DIRECTIVES.get(block.name)
     for option in row.required if row else ():
         if not block.options.get(option):
             raise MystError(
                 f"{block}: give it a `:{option}:` (one of several lines stands between `---` lines)"
             )
+    if row and row.plain is Plain.QUESTION:
+        try:
+            if block.argument or block.options:
+                raise MystError("it has no title and no options: ask on the next line")
+            read_question(block.body)
+        except MystError as error:
+            raise MystError(f"line {block.line}: {{{block.name}}}: {error}") from None
     return row
 
 

@@ -12,6 +12,7 @@ import re
 from tools.book import CHAPTER, SECTION, Book, Label
 from tools.directives import DIRECTIVES, Plain, Row, label_of, row_of
 from tools.myst import Code, Directive, MystError, Text, parse
+from tools.questions import as_form, read_question
 
 SEE = "CONTRIBUTING.md says what has one"
 # A role; or code or a formula, in which nothing is a role or a link.
@@ -72,6 +73,8 @@ class Flattener:
                 return self._math(label_of(row, block), block)
             case Plain.PICTURE:
                 return self._figure(label_of(row, block), block)
+            case Plain.QUESTION:
+                return self._text(as_form(read_question(block.body)))
             case Plain.NOTHING:
                 return ""
             case Plain.CELL:

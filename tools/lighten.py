@@ -24,6 +24,8 @@ ICON = re.compile(
 )
 IMAGE = re.compile(r'<img\b(?![^>]*\bwidth=)(?=[^>]*?\bsrc="(?P<path>[^"]+\.svg)")[^>]*?(?=\s*/?>)')
 SVG = re.compile(r'<svg\b[^>]*? width="(?P<w>[\d.]+)pt" height="(?P<h>[\d.]+)pt"')
+# Names, signs and spaces in code, which both themes draw as they draw the text around them.
+PLAIN_CODE = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
 METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 
 # Icons are in the pages already, there are no tabs, folds are HTML's own, and the search is ours.
@@ -47,7 +49,7 @@ def lighten(site: Path) -> None:
     found = (path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts)
     pages = {path: path.read_text("utf-8") for path in found}
     icons = icon_paths((site / "_static/scripts/fontawesome.js").read_text("utf-8"))
-    pages = {path: with_icons(text, icons) for path, text in pages.items()}
+    pages = {path: PLAIN_CODE.sub(r"\1", with_icons(text, icons)) for path, text in pages.items()}
     sheets: dict[str, str] = {}
     scripts: dict[str, str] = {}
     for path, text in pages.items():

@@ -57,6 +57,7 @@ class Directive:
     body: str
     options: dict[str, Any] = field(default_factory=dict)
     text: str = field(default="", compare=False)  # all of it, as it is written
+    line: int = field(default=0, compare=False)  # where it begins in what was parsed, from 1
 
     def __str__(self) -> str:
         return f"{{{self.name}}} {self.argument}".strip()
@@ -94,7 +95,9 @@ def parse(markdown: str) -> Iterator[Text | Code | Directive]:
         if done < start:
             yield Text("\n".join(lines[done:start]))
         if is_directive:
-            yield _directive(name[1:-1], argument.strip(), token, "\n".join(lines[start:end]))
+            block = _directive(name[1:-1], argument.strip(), token)
+            block.text, block.line = "\n".join(lines[start:end]), start + 1
+            yield block
         else:
             yield Code("\n".join(lines[start:end]))
         done = end
@@ -102,14 +105,14 @@ def parse(markdown: str) -> Iterator[Text | Code | Directive]:
         yield Text("\n".join(lines[done:]))
 
 
-def _directive(name: str, argument: str, token: Token, text: str) -> Directive:
+def _directive(name: str, argument: str, token: Token) -> Directive:
     # A fence that begins with another one: its colons are no option.
     content = f"\n{token.content}" if token.content.startswith(":::") else token.content
     # TestDirective takes all options, as they are written; myst-nb reads those of a cell as YAML.
     found = parse_directive_text(
         TestDirective, argument, content, validate_options=name != "code-cell"
     )
-    block = Directive(name, argument, "\n".join(found.body).strip("\n"), found.options, text)
+    block = Directive(name, argument, "\n".join(found.body).strip("\n"), found.options)
     if found.warnings:
         raise MystError(f"{block}: {found.warnings[0].msg}")
     return block

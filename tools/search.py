@@ -19,8 +19,9 @@ SCRIPT = "_static/search.js"
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 BLOCKS = {"p", "li", "td", "th", "dd", "div", "pre", "figcaption", "summary"}
 VOID = {"img", "link", "meta", "br", "hr", "input", "source", "wbr", "col"}
-# Of a formula its drawing, not its source; no marks that are there for the mouse.
-SILENT_TAGS = {"script", "style", "svg", "button", "math"}
+# Of a formula its drawing, not its source; no marks that are there for the mouse; no questions,
+# most of whose answers are wrong.
+SILENT_TAGS = {"script", "style", "svg", "button", "math", "fieldset"}
 SILENT_CLASSES = {"headerlink", "katex-mathml", "tocdepth", "prev-next-area", "caption-number"}
 # What the theme has for its own search, and the script that leads the cursor there.
 THEIRS = re.compile(r'<div class="bd-search-container">.*?</script>', re.DOTALL)

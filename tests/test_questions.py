@@ -1,0 +1,129 @@
+"""Questions: what a source may say, and what the page and Colab show of it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from docutils import nodes
+from docutils.core import publish_doctree
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import docutils_namespace
+
+from tools.book import Book
+from tools.directives import row_of
+from tools.myst import Directive, MystError, parse
+from tools.page import is_solutions
+from tools.questions import Answer, Question, QuestionDirective, as_form, read_question, tagged
+
+BOOK = Book()
+CHAPTERS = [page for page in BOOK.chapters if not is_solutions(page)]
+
+BODY = """\
+Of 100 answers that say $p = 0.9$,
+80 are right. What now?
+
+- [ ] It is calibrated,
+  mostly.
+  - "Mostly" is not
+    enough.
+- [x] It is overconfident.
+  - 80 is below 90."""
+READ = Question(
+    "Of 100 answers that say $p = 0.9$, 80 are right. What now?",
+    [
+        Answer("It is calibrated, mostly.", '"Mostly" is not enough.', False),
+        Answer("It is overconfident.", "80 is below 90.", True),
+    ],
+)
+
+
+def asked(page: str) -> list[Question]:
+    """The questions of a page, in order."""
+    return [
+        read_question(block.body)
+        for block in parse(BOOK.source(page))
+        if isinstance(block, Directive) and block.name == "question"
+    ]
+
+
+def test_a_question_is_read() -> None:
+    assert read_question(BODY) == READ
+    assert read_question(BODY.replace("\n\n- [ ]", "\n- [ ]")) == READ
+
+
+def test_a_no_break_space_stays() -> None:
+    assert (
+        read_question(BODY.replace("$p", "90\N{NO-BREAK SPACE}$p")).text.split(" ")[5][:2] == "90"
+    )
+
+
+def test_several_right_answers_are_told() -> None:
+    both = read_question(BODY.replace("[ ]", "[x]"))
+    assert both.text == f"{READ.text} More than one answer is right."
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (BODY[: BODY.index("- [ ]")], "", "ask something"),
+        ("[x]", "[ ]", "no answer is right"),
+        ("[x]", "[X]", r"answer `\[X\] It is overconfident.`: write `- \[ \] answer`"),
+        ("[x] It", "It", "answer `It is overconfident.`"),
+        ("\n  - 80 is below 90.", "", r"answer `\[x\] It is overconfident.`"),
+        ("It is overconfident.", "{numref}`it`", "no link"),
+        ("80 is below 90.", "80 is\n  - below 90.", "one reason"),
+        (BODY[BODY.index("- [ ]") : BODY.index("- [x]")], "", "two answers or more"),
+        ("It is overconfident.", "It is calibrated, mostly.", "two answers or more"),
+    ],
+)
+def test_what_is_no_question_is_refused(old: str, new: str, message: str) -> None:
+    with pytest.raises(MystError, match=message):
+        read_question(BODY.replace(old, new))
+
+
+def test_an_error_names_the_line() -> None:
+    source = f"# A\n\n:::{{question}}\n{BODY}\n:::\n\n:::{{question}}\n{BODY[:70]}\n:::\n"
+    first, second = [block for block in parse(source) if isinstance(block, Directive)]
+    assert row_of(first) is not None
+    with pytest.raises(MystError, match=r"^line 15: \{question\}: "):
+        row_of(second)
+    with pytest.raises(MystError, match="no title"):
+        row_of(next(parse(f":::{{question}} Title\n{BODY}\n:::")))  # type: ignore[arg-type]
+
+
+def test_colab_shows_a_list_and_folds_the_reasons() -> None:
+    shown, _, folded = as_form(READ).partition("<details>")
+    assert "> 1. It is calibrated, mostly.\n> 2. It is overconfident.\n" in shown
+    assert "enough" not in shown
+    assert '\n1. **Wrong.** "Mostly" is not enough.\n2. **Right.** 80 is below 90.\n' in folded
+
+
+def test_the_page_folds_each_reason_below_its_answer() -> None:
+    with docutils_namespace():
+        directives.register_directive("question", QuestionDirective)
+        body = BODY.replace("$p = 0.9$", "*p*").replace("\n", "\n   ")
+        group = next(publish_doctree(f".. question::\n\n   {body}\n").findall(tagged))
+    assert (group["tag"], group["classes"]) == ("fieldset", ["question"])
+    legend, *answers = group.children
+    assert (legend["tag"], legend.astext()) == ("legend", READ.text.replace("$p = 0.9$", "p"))
+    assert isinstance(legend[1], nodes.emphasis)
+    for fold, answer in zip(answers, READ.answers, strict=True):
+        assert fold["tag"] == "details"
+        assert fold["classes"] == ["is-right"] * answer.is_right
+        assert [child.astext() for child in fold] == [
+            answer.text,
+            f"{answer.verdict} {answer.reason}",
+        ]
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_a_chapter_asks_and_the_right_answer_has_no_fixed_place(page: str) -> None:
+    questions = asked(page)
+    assert 8 <= len(questions) <= 14
+    first = [next(i for i, a in enumerate(q.answers) if a.is_right) for q in questions]
+    assert max(first.count(place) for place in set(first)) <= 0.6 * len(first)
+    for question in questions:
+        assert len(question.answers) >= 3
+        # What is right is not to be found by its length.
+        assert re.search(r"[.?]", question.text)
