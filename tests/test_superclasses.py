@@ -20,4 +20,4 @@ def test_a_network_takes_a_class_for_one_of_its_own_superclass():
     np.fill_diagonal(confused, 0)
     for name, classes in CIFAR100_SUPERCLASSES.items():
         own = confused[list(classes)]
-        assert own[:, list(classes)].sum() > 3 * 4 / 99 * own.sum(), name
+        assert own[:, list(classes)].sum() > 2 * 4 / 99 * own.sum(), name

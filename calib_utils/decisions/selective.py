@@ -108,8 +108,8 @@ def selection_threshold(
         level: how often the promise is to hold, above 0 and below 1.
 
     Returns:
-        The lowest threshold found, to answer at or above; infinite if no threshold of those tried can
-        be promised.
+        The lowest threshold found, to answer at or above; infinite if none of those tried can be
+        promised.
 
     Raises:
         ValueError: for bad input.
