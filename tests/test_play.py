@@ -59,6 +59,13 @@ EDITS = {
         ("for T in [0.5, 1.0, 5.0]", "for T in [0.01, 3.0]"),
         ("for seed in range(10)", "for seed in range(2)"),
     ],
+    "deciding-with-probabilities": [
+        ('network = "resnet34-cifar100"', 'network = "lenet5-cifar100"'),
+        ("risk=0.2", "risk=0.01"),
+        ("for price in [2, 5, 10, 20, 50]", "for price in [3, 100]"),
+        ("default_rng(seed=0)", "default_rng(seed=7)"),
+        ("for seed in range(10)", "for seed in range(2)"),
+    ],
     "resnet34-lab": [
         ('load_record("resnet34-cifar100", "test")', 'load_record("lenet5-cifar100", "test")'),
         ("n_bins = 15", "n_bins = 20"),

@@ -19,8 +19,10 @@ from calib_utils.records.predictions import (
     save_record,
 )
 from calib_utils.records.recipe import DIGITS_RECIPE, Recipe
+from calib_utils.records.superclasses import CIFAR100_SUPERCLASSES
 
 __all__ = [
+    "CIFAR100_SUPERCLASSES",
     "DIGITS_RECIPE",
     "Experiment",
     "ExperimentRecord",

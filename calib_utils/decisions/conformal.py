@@ -1,0 +1,183 @@
+"""Sets of classes that hold the true one as often as was promised."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import binomtest
+
+from calib_utils._arrays import like, to_numpy
+from calib_utils._checks import check_labels, check_probs
+
+__all__ = ["ConformalSets", "SetCoverage", "set_coverage"]
+
+
+class ConformalSets:
+    """For each sample a set of classes, with the true one in it as often as was promised.
+
+    Split conformal prediction: each labelled sample of a set held out gets the score of its true
+    class, low if the model expected it. A new sample's set holds every class whose score is not
+    above the quantile of those scores. If held-out and new samples come in random order from the
+    same source, the chance that a set holds the true class is at least ``coverage``, and at most
+    1 / (N + 1) more; whatever the model, calibrated or not. That is the mean over all samples, and
+    says nothing of a class or of the hard samples alone.
+
+    The plain score is 1 less the probability of the class: the smallest sets on average. The
+    adaptive score is the sum of the probabilities above that of the class, and a random share of
+    its own: sets grow where the model is unsure, and coverage is more even. A set may be empty.
+
+    Args:
+        coverage: how often the sets are to hold the true class, above 0 and below 1.
+        adaptive: whether to use the adaptive score.
+        seed: of the random shares of the adaptive score.
+
+    Attributes:
+        threshold_: the highest score of a class in a set, after `fit`; infinite if so few samples
+            cannot promise so much, and every set then holds all classes.
+
+    Source: Sadinle, Lei, Wasserman 2019, "Least ambiguous set-valued classifiers with bounded
+    error levels", for the plain score; Romano, Sesia, Candès 2020, "Classification with valid and
+    adaptive coverage", section 2, for the adaptive one; Angelopoulos and Bates 2023, "Conformal
+    prediction: a gentle introduction", section 1, for the quantile.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> probs = rng.dirichlet(np.ones(4), 2_000)
+        >>> labels = (rng.random((2_000, 1)) > probs.cumsum(axis=1)).sum(axis=1)
+        >>> sets = ConformalSets(coverage=0.8).fit(probs[:1_000], labels[:1_000])
+        >>> held = sets.predict(probs[1_000:])
+        >>> held.shape, round(set_coverage(held, labels[1_000:]).share, 2)
+        ((1000, 4), 0.78)
+    """
+
+    threshold_: float
+
+    def __init__(self, coverage: float = 0.9, *, adaptive: bool = False, seed: int = 0) -> None:
+        self.coverage, self.adaptive, self.seed = coverage, adaptive, seed
+
+    def fit(self, probs: Any, labels: Any) -> ConformalSets:
+        """Find the threshold of the scores.
+
+        Args:
+            probs: (N, K), of samples that the model was not trained on.
+            labels: (N,), integers from 0 to K - 1.
+
+        Raises:
+            ValueError: for bad input, among it a coverage that is not between 0 and 1.
+
+        Example:
+            >>> probs = [[0.9, 0.1], [0.8, 0.2], [0.4, 0.6]]
+            >>> round(ConformalSets(coverage=0.7).fit(probs, [0, 0, 1]).threshold_, 2)
+            0.4
+        """
+        if not 0 < self.coverage < 1:
+            raise ValueError(
+                f"coverage: expected a number between 0 and 1, found {self.coverage!r}; try 0.9"
+            )
+        scores = self._scores(probs, 0)
+        labels = check_labels(labels, *scores.shape)
+        own = np.sort(scores[np.arange(len(labels)), labels])
+        # The new sample is as likely to have any of the N + 1 places among the scores. A product
+        # such as 10 * 0.7 is a whole number but for rounding.
+        place = int(np.ceil((len(own) + 1) * self.coverage - 1e-9))
+        self.threshold_ = float(own[place - 1]) if place <= len(own) else np.inf
+        return self
+
+    def predict(self, probs: Any) -> Any:
+        """Which classes are in the set of each sample.
+
+        Args:
+            probs: (N, K), of other samples.
+
+        Returns:
+            Booleans, (N, K), of the kind of array that ``probs`` is.
+
+        Raises:
+            ValueError: for bad input, or before `fit`.
+
+        Example:
+            >>> sets = ConformalSets(coverage=0.7)
+            >>> sets = sets.fit([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6]], [0, 0, 1])
+            >>> sets.predict([[0.95, 0.05], [0.5, 0.5]]).tolist()
+            [[True, False], [False, False]]
+        """
+        if not hasattr(self, "threshold_"):
+            raise ValueError("fit: expected to be called before predict; give it held-out samples")
+        return like(self._scores(probs, 1) <= self.threshold_, probs)
+
+    def _scores(self, probs: Any, stream: int) -> np.ndarray:
+        """The score of each class, (N, K): low for a class that the model expects."""
+        array = check_probs(probs).astype(np.float64)
+        if array.ndim == 1:
+            raise ValueError(
+                "probs: expected shape (N, K), found (N,); give a column for each of the classes"
+            )
+        if not self.adaptive:
+            return 1 - array
+        order = np.argsort(-array, axis=1, kind="stable")
+        ordered = np.take_along_axis(array, order, 1)
+        share = np.random.default_rng([self.seed, stream]).random((len(array), 1))
+        scores = np.empty_like(array)
+        np.put_along_axis(scores, order, ordered.cumsum(axis=1) - share * ordered, 1)
+        return scores
+
+
+class SetCoverage(NamedTuple):
+    """How often sets hold the true class, and how large they are.
+
+    Attributes:
+        share: of the sets, that hold it, 0 to 1.
+        low: the lower end of an interval for this share among all samples that there could be.
+        high: its upper end.
+        size: the mean number of classes in a set.
+
+    Example:
+        >>> SetCoverage(share=0.9, low=0.88, high=0.92, size=3.5).low
+        0.88
+    """
+
+    share: float
+    low: float
+    high: float
+    size: float
+
+
+def set_coverage(sets: Any, labels: Any, *, level: float = 0.95) -> SetCoverage:
+    """How often sets of classes hold the true one.
+
+    The interval is Clopper and Pearson's, which holds the truth at least as often as ``level``
+    says. It is about these sets' threshold; another held-out set would have given another one,
+    whose true coverage varies, with N of its samples, by about the root of
+    coverage (1 - coverage) / N.
+
+    Args:
+        sets: (N, K), whether each class is in the set of each sample.
+        labels: (N,), integers from 0 to K - 1.
+        level: how often the interval is to hold the truth, above 0 and below 1.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Clopper and Pearson 1934, "The use of confidence or fiducial limits illustrated in the
+    case of the binomial".
+
+    Example:
+        >>> found = set_coverage([[True, False], [True, True]], labels=[0, 1])
+        >>> found.share, round(found.low, 2), found.size
+        (1.0, 0.16, 1.5)
+    """
+    held = to_numpy(sets, "sets")
+    if held.ndim != 2 or held.shape[1] < 2 or len(held) == 0 or held.dtype.kind != "b":
+        raise ValueError(
+            f"sets: expected booleans of shape (N, K), found {held.dtype} of {held.shape}; give "
+            "what ConformalSets.predict returns"
+        )
+    if not 0 < level < 1:
+        raise ValueError(f"level: expected a number between 0 and 1, found {level!r}; try 0.95")
+    labels = check_labels(labels, *held.shape)
+    n_held = int(held[np.arange(len(labels)), labels].sum())
+    ends = binomtest(n_held, len(labels)).proportion_ci(level)
+    sizes = held.sum(axis=1)
+    return SetCoverage(n_held / len(labels), float(ends.low), float(ends.high), float(sizes.mean()))

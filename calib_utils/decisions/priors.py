@@ -1,0 +1,145 @@
+"""The same classes, but more or less frequent than where the model was trained."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calib_utils._arrays import like, to_numpy
+from calib_utils._checks import check_probs, float_scores
+
+__all__ = ["adjust_priors", "estimate_priors"]
+
+_STEPS = 20_000
+_GAP = 1e-5  # nats a sample: how far the likelihood may be from the highest
+
+
+def adjust_priors(probs: Any, old: Any, new: Any) -> Any:
+    """Probabilities for a place where the classes have other frequencies.
+
+    Each probability is multiplied by the new frequency of its class over the old one, and each row
+    divided by its sum: Bayes' rule, exact if the probabilities are right, and if the samples of a
+    class look the same in both places.
+
+    Args:
+        probs: (N, K), rows that sum to one; for two classes give both columns.
+        old: (K,), the frequencies of the classes where the model was trained, or repaired; above 0.
+        new: (K,), those where it is used; 0 or more. Both sum to one.
+
+    Returns:
+        (N, K), of the kind of array that ``probs`` is, in float64; rows that sum to one.
+
+    Raises:
+        ValueError: for bad input, or if a row's classes with a probability above 0 are all missing
+            in the new place.
+
+    Source: Saerens, Latinne, Decaestecker 2002, "Adjusting the outputs of a classifier to new a
+    priori probabilities", equation 2.4; Elkan 2001, "The foundations of cost-sensitive learning",
+    theorem 2, for two classes.
+
+    Example:
+        >>> adjusted = adjust_priors([[0.5, 0.5]], old=[0.5, 0.5], new=[0.9, 0.1])
+        >>> adjusted.round(2).tolist()
+        [[0.9, 0.1]]
+    """
+    array = _two_columns(probs)
+    old, new = (_frequencies(p, name, array.shape[1]) for p, name in ((old, "old"), (new, "new")))
+    _require_positive(old)
+    result = array * (new / old)
+    sums = result.sum(axis=1, keepdims=True)
+    if (sums == 0).any():
+        row = int((sums == 0).argmax())
+        raise ValueError(
+            f"new: found 0 for every class that row {row} of probs holds possible; give each class "
+            "that may occur a frequency above 0"
+        )
+    return like(result / sums, probs)
+
+
+def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.ndarray:
+    """How frequent the classes are where ``probs`` come from, without labels.
+
+    The frequencies of the highest likelihood, by the EM algorithm: adjust the probabilities to the
+    frequencies, take the means of the columns as the next frequencies, and so on. It stops when the
+    likelihood is within 1e-5 a sample of the highest, of which the derivatives give a bound.
+
+    It believes the probabilities. Are they too sure, or do the samples of a class look different
+    here, the frequencies are wrong. With few samples for each class some become 0 though the class
+    occurs, and whoever adjusts by them says that it never does. ``pseudo_count`` holds against it:
+    as if every class had been seen so many times more, 1 being usual.
+
+    Args:
+        probs: (N, K), rows that sum to one, of samples in the new place.
+        old: (K,), the frequencies where the model was trained, or repaired; above 0, with sum one.
+        pseudo_count: 0 for the highest likelihood alone, or more.
+
+    Returns:
+        (K,), 0 to 1, with sum one, in float64.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Saerens, Latinne, Decaestecker 2002, "Adjusting the outputs of a classifier to new a
+    priori probabilities", equations 2.9; Šulc and Matas 2019, "Improving CNN classifiers by
+    estimating test-time priors", for the counts: the mode of a Dirichlet prior.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> labels = (rng.random(4_000) < 0.2).astype(int)
+        >>> x = rng.normal(2 * labels)  # 0 or 2, and noise: the log-odds are 2x - 2 at even odds
+        >>> p = 1 / (1 + np.exp(2 - 2 * x))
+        >>> estimate_priors(np.stack([1 - p, p], axis=1), old=[0.5, 0.5]).round(2).tolist()
+        [0.79, 0.21]
+    """
+    array = _two_columns(probs)
+    old = _frequencies(old, "old", array.shape[1])
+    _require_positive(old)
+    if not 0 <= pseudo_count < np.inf:
+        raise ValueError(
+            f"pseudo_count: expected a finite number of 0 or more, found {pseudo_count!r}; try 1"
+        )
+    ratios = array / old
+    n, n_classes = ratios.shape
+    new = old.copy()
+    for _ in range(_STEPS):
+        gains = (1 / (ratios @ new)) @ ratios  # the derivatives of the log-likelihood
+        if pseudo_count:
+            gains += pseudo_count / new
+        # The log-likelihood is concave: its highest value is no further away than this.
+        total = n + n_classes * pseudo_count
+        if gains.max() - total < _GAP * total:
+            break
+        new = new * gains / total
+    return new / new.sum()
+
+
+def _two_columns(probs: Any) -> np.ndarray:
+    if float_scores(probs, "probs").ndim == 1:
+        raise ValueError("probs: expected shape (N, K), found (N,); give both columns, [1 - p, p]")
+    return check_probs(probs).astype(np.float64)
+
+
+def _require_positive(old: np.ndarray) -> None:
+    if (old == 0).any():
+        raise ValueError(
+            f"old: expected numbers above 0, found 0 for class {int(old.argmin())}; leave out "
+            "classes that the model has never seen"
+        )
+
+
+def _frequencies(values: Any, name: str, n_classes: int) -> np.ndarray:
+    """Frequencies of the classes as float64 of shape (K,)."""
+    array = to_numpy(values, name).astype(np.float64)
+    if array.shape != (n_classes,):
+        raise ValueError(
+            f"{name}: expected shape ({n_classes},), one frequency for each class, found "
+            f"{array.shape}; count the labels with np.bincount and divide by their number"
+        )
+    if not ((array >= 0).all() and abs(array.sum() - 1) < 1e-6):
+        raise ValueError(
+            f"{name}: expected numbers of 0 or more that sum to 1, found a sum of "
+            f"{array.sum():.6g} and a smallest of {array.min():.6g}; divide counts by their sum"
+        )
+    return array

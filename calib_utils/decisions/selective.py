@@ -1,0 +1,149 @@
+"""Answer only where the model is sure: how often is it wrong then, and how much is left?"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import beta
+
+from calib_utils._checks import check_confidences, check_correct
+
+__all__ = ["RiskCoverage", "risk_coverage", "selection_threshold"]
+
+
+class RiskCoverage(NamedTuple):
+    """How often a model is wrong, by the share of the samples that it answers.
+
+    Attributes:
+        thresholds: (G,), the G different confidences, falling: samples at or above are answered.
+        coverage: (G,), which share of all samples that is, rising to 1.
+        risk: (G,), which share of those is wrong, 0 to 1.
+        area: the mean risk over all numbers of answered samples, from 1 to N; 0 to 1.
+        parts: (N,), what each sample has to do with the area: their mean is the area, and the
+            difference of the parts of two models on the same samples, put into
+            `calib_utils.report.paired_difference`, says whether their areas differ.
+
+    Example:
+        >>> curve = risk_coverage([0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1])
+        >>> curve.coverage.tolist(), [round(float(r), 2) for r in curve.risk]
+        ([0.25, 0.5, 0.75, 1.0], [0.0, 0.0, 0.33, 0.25])
+    """
+
+    thresholds: np.ndarray
+    coverage: np.ndarray
+    risk: np.ndarray
+    area: float
+    parts: np.ndarray
+
+
+def risk_coverage(confidences: Any, correct: Any) -> RiskCoverage:
+    """The curve of risk against coverage, and the area under it.
+
+    Samples of equal confidence are answered together. The area counts them as if chance chose
+    among them; so it does not depend on the order in which the samples come.
+
+    The area looks at the order of the samples alone. Whoever is right more often has a smaller one,
+    too: so compare areas of models with the same answers, or look at the curves.
+
+    Args:
+        confidences: (N,), 0 to 1, such as `calib_utils.metrics.top_label` gives them.
+        correct: (N,), whether each answer is right.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: El-Yaniv and Wiener 2010, "On the foundations of noise-free selective
+    classification", for the curve; Geifman, Uziel, El-Yaniv 2019, "Bias-reduced uncertainty
+    estimation for deep neural classifiers", for the area (AURC). The parts are the area's influence
+    function, so their spread gives its standard error where N is large.
+
+    Example:
+        >>> sorted_well = risk_coverage([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0])
+        >>> at_random = risk_coverage([0.5, 0.5, 0.5, 0.5], [1, 1, 1, 0])
+        >>> round(sorted_well.area, 4), round(at_random.area, 4)
+        (0.0625, 0.25)
+    """
+    sure = check_confidences(confidences)
+    n = len(sure)
+    wrong = 1.0 - check_correct(correct, n)
+    # Places in falling order, and where each run of equal confidences begins and ends.
+    values, group, counts = np.unique(-sure, return_inverse=True, return_counts=True)
+    ends = np.cumsum(counts)
+    errors = np.bincount(group, wrong)
+    # A sample at place j is among the first k for all k >= j: it counts 1/j + ... + 1/n.
+    later = np.append(np.cumsum((1 / np.arange(1, n + 1))[::-1])[::-1], 0.0)
+    sums = np.append(0.0, np.cumsum(later[:-1]))
+    starts = ends - counts
+    weights = (sums[ends] - sums[starts]) / counts
+    area = float(errors @ weights / n)
+    # A sample counts by its own weight, and takes weight from the errors of those below it.
+    rates = errors / counts
+    taken = rates * (later[starts] - later[ends])
+    below = np.append(np.cumsum(taken[::-1])[::-1], 0.0)[1:]
+    parts = (wrong - rates[group]) * weights[group] + (rates * later[ends] - below)[group]
+    return RiskCoverage(
+        thresholds=-values,
+        coverage=ends / n,
+        risk=np.cumsum(errors) / ends,
+        area=area,
+        parts=parts + (area - parts.mean()),
+    )
+
+
+def selection_threshold(
+    confidences: Any, correct: Any, risk: float, *, level: float = 0.95
+) -> float:
+    """From which confidence on to answer, so that at most ``risk`` of the answers are wrong.
+
+    It is a promise about the samples to come, not about these: with chance ``level`` or more over
+    the choice of these samples, the true risk at the threshold is at most ``risk``. About log2 N
+    thresholds are tried, halving the range each time, and each time the highest risk that these
+    samples still allow is an exact binomial bound, at a level that leaves room for all trials.
+
+    Args:
+        confidences: (N,), 0 to 1, of samples that the model was not trained on.
+        correct: (N,), whether each answer is right.
+        risk: the highest share of wrong answers, above 0 and below 1.
+        level: how often the promise is to hold, above 0 and below 1.
+
+    Returns:
+        The lowest threshold found, to answer at or above; infinite if none of those tried can be
+        promised.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Geifman and El-Yaniv 2017, "Selective classification for deep neural networks",
+    Algorithm 1 and Lemma 3.1.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.random(2_000)
+        >>> correct = rng.random(2_000) < p
+        >>> round(selection_threshold(p, correct, risk=0.2), 2)
+        0.65
+    """
+    sure = check_confidences(confidences)
+    n = len(sure)
+    wrong = ~check_correct(correct, n)
+    for name, value in (("risk", risk), ("level", level)):
+        if not 0 < value < 1:
+            raise ValueError(f"{name}: expected a number between 0 and 1, found {value!r}; try 0.1")
+    values, group = np.unique(-sure, return_inverse=True)
+    ends = np.cumsum(np.bincount(group))
+    errors = np.cumsum(np.bincount(group, wrong))
+    trials = max(1, int(np.ceil(np.log2(len(values) + 1))))
+    slip = (1 - level) / trials
+    # All below `low` are answered in any case; from `high` on none is.
+    found, low, high = np.inf, 0, len(values)
+    while low < high:
+        middle = (low + high) // 2
+        k, m = errors[middle], ends[middle]
+        bound = 1.0 if k == m else float(beta.ppf(1 - slip, k + 1, m - k))
+        if bound <= risk:
+            found, low = -float(values[middle]), middle + 1
+        else:
+            high = middle
+    return found

@@ -1,0 +1,177 @@
+"""Conformal sets: by the definition, by what they promise, and beside MAPIE (group `peers`)."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import beta, betabinom
+
+from calib_utils.decisions import ConformalSets, set_coverage
+
+
+def samples(n, n_classes=5, seed=0, power=1.0):
+    """Probabilities, and labels drawn from them after they were sharpened."""
+    rng = np.random.default_rng(seed)
+    true = rng.dirichlet(np.ones(n_classes), n)
+    labels = (rng.random((n, 1)) > true.cumsum(axis=1)).sum(axis=1).clip(max=n_classes - 1)
+    said = true**power
+    return said / said.sum(axis=1, keepdims=True), labels
+
+
+def test_the_plain_threshold_by_counting():
+    probs, labels = samples(99)
+    sets = ConformalSets(0.8).fit(probs, labels)
+    own = 1 - probs[np.arange(99), labels]
+    # Of the 100 places that a new score may have among these, 80 are at or below it.
+    assert (own <= sets.threshold_).sum() == 80
+    held = sets.predict(probs)
+    for row, kept in zip(probs, held, strict=True):
+        assert set(np.flatnonzero(kept)) == {
+            k for k, p in enumerate(row) if 1 - p <= sets.threshold_
+        }
+
+
+def test_the_adaptive_sets_by_the_definition():
+    """A class is in, if what stands above it and its random share do not pass the threshold."""
+    probs, labels = samples(200)
+    sets = ConformalSets(0.7, adaptive=True, seed=3).fit(probs, labels)
+    held = sets.predict(probs)
+    shares = np.random.default_rng([3, 1]).random(200)
+    for row, kept, share in zip(probs, held, shares, strict=True):
+        for k, p in enumerate(row):
+            before = row[row > p].sum()
+            assert kept[k] == (before + (1 - share) * p <= sets.threshold_)
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+@pytest.mark.parametrize("power", [1.0, 4.0])
+def test_coverage_is_what_was_promised_whatever_the_model(adaptive, power):
+    """With 19 samples held out and 0.8 promised, exactly 16 / 20 of new ones are covered."""
+    hits = trials = 0
+    for seed in range(300):
+        probs, labels = samples(19 + 20, seed=seed, power=power)
+        sets = ConformalSets(0.8, adaptive=adaptive, seed=seed).fit(probs[:19], labels[:19])
+        hits += sets.predict(probs[19:])[np.arange(20), labels[19:]].sum()
+        trials += 20
+    spread = np.sqrt(betabinom.var(20, 16, 4) / 300) / 20
+    assert abs(hits / trials - 0.8) < 3 * spread
+
+
+def test_adaptive_sets_of_a_true_model_cover_at_every_difficulty():
+    """The plain ones cover too few of the easy third, or of the hard one."""
+    probs, labels = samples(20_000, seed=1)
+    held_out, new = slice(10_000), slice(10_000, None)
+    sure = probs[new].max(axis=1)
+    third = np.searchsorted(np.quantile(sure, [1 / 3, 2 / 3]), sure)
+    spread = {}
+    for adaptive in (False, True):
+        sets = ConformalSets(0.9, adaptive=adaptive).fit(probs[held_out], labels[held_out])
+        held = sets.predict(probs[new])[np.arange(10_000), labels[new]]
+        spread[adaptive] = np.ptp(np.bincount(third, held) / np.bincount(third))
+    assert spread[True] < 0.015 < 0.03 < spread[False]
+
+
+def test_too_few_samples_promise_nothing_and_name_every_class():
+    probs, labels = samples(8)
+    sets = ConformalSets(0.9).fit(probs, labels)
+    assert sets.threshold_ == np.inf
+    assert sets.predict(probs).all()
+    # Nine samples can promise 0.9: the largest of their scores.
+    probs, labels = samples(9)
+    assert ConformalSets(0.9).fit(probs, labels).threshold_ < 1
+
+
+def test_a_product_that_rounds_up_takes_no_place_more():
+    """(99 + 1) * 0.07 is 7, but in floating point a little more."""
+    probs, labels = samples(99)
+    own = np.sort(1 - probs[np.arange(99), labels])
+    assert 100 * 0.07 > 7
+    for percent in range(1, 100):
+        assert ConformalSets(percent / 100).fit(probs, labels).threshold_ == own[percent - 1]
+
+
+def test_tensors_stay_tensors_and_seeds_repeat():
+    probs, labels = samples(50)
+    sets = ConformalSets(0.8, adaptive=True, seed=1).fit(probs, labels)
+    again = ConformalSets(0.8, adaptive=True, seed=1).fit(probs.tolist(), labels.tolist())
+    held = sets.predict(torch.tensor(probs))
+    assert isinstance(held, torch.Tensor)
+    assert held.dtype == torch.bool
+    assert (held.numpy() == again.predict(probs)).all()
+    assert set_coverage(held, torch.tensor(labels)) == set_coverage(held.numpy(), labels)
+
+
+def test_the_interval_of_the_coverage_is_clopper_and_pearsons():
+    held = np.zeros((40, 3), bool)
+    held[:31, 0] = True
+    held[:, 1] = True
+    found = set_coverage(held, np.zeros(40, int), level=0.9)
+    assert found.share == 31 / 40
+    assert found.size == 71 / 40
+    assert found.low == pytest.approx(beta.ppf(0.05, 31, 10))
+    assert found.high == pytest.approx(beta.ppf(0.95, 32, 9))
+
+
+PROBS, LABELS = samples(20)
+
+
+@pytest.mark.parametrize(
+    ("named", "call"),
+    [
+        ("coverage", lambda: ConformalSets(90).fit(PROBS, LABELS)),
+        ("coverage", lambda: ConformalSets(0).fit(PROBS, LABELS)),
+        ("probs", lambda: ConformalSets().fit(np.log(PROBS), LABELS)),
+        ("probs", lambda: ConformalSets().fit(PROBS[:, 0], LABELS)),
+        ("labels", lambda: ConformalSets().fit(PROBS, LABELS[:3])),
+        ("fit", lambda: ConformalSets().predict(PROBS)),
+        ("sets", lambda: set_coverage(PROBS, LABELS)),
+        ("sets", lambda: set_coverage(PROBS[:, 0] > 0.5, LABELS)),
+        ("labels", lambda: set_coverage(PROBS > 0.5, LABELS + 5)),
+        ("level", lambda: set_coverage(PROBS > 0.5, LABELS, level=95)),
+    ],
+)
+def test_bad_input_is_named(named, call):
+    with pytest.raises(ValueError, match=f"^{named}: "):
+        call()
+
+
+class Fitted:
+    """A classifier of scikit-learn's kind that gives back the probabilities it is given."""
+
+    def __init__(self, n_classes):
+        self.classes_ = np.arange(n_classes)
+
+    def fit(self, X, y):
+        return self
+
+    def predict_proba(self, X):
+        return X
+
+    def predict(self, X):
+        return X.argmax(axis=1)
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_sets_beside_mapie(adaptive):
+    """The plain sets are the same. The adaptive ones draw other random shares."""
+    mapie = pytest.importorskip("mapie.classification")
+    from sklearn.base import BaseEstimator, ClassifierMixin
+
+    peer = type("Peer", (Fitted, ClassifierMixin, BaseEstimator), {})(5)
+    fit, new = samples(1_000, seed=1), samples(3_000, seed=2)
+    score = "aps" if adaptive else "lac"
+    theirs = mapie.SplitConformalClassifier(
+        peer, confidence_level=0.8, conformity_score=score, prefit=True, random_state=0
+    ).conformalize(*fit)
+    kwargs = {"conformity_score_params": {"include_last_label": "randomized"}} if adaptive else {}
+    held = theirs.predict_set(new[0], **kwargs)[1][:, :, 0]
+    ours = ConformalSets(0.8, adaptive=adaptive).fit(*fit).predict(new[0])
+    if not adaptive:
+        assert (held == ours).all()
+    else:
+        one, other = set_coverage(held, new[1]), set_coverage(ours, new[1])
+        assert abs(one.size - other.size) < 0.1
+        assert abs(one.share - other.share) < 0.02
