@@ -277,3 +277,6 @@ def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built
     assert f'href="{button}.ipynb"' in page
     sitemap = course.read("build/html/sitemap.xml")
     assert "https://someone.github.io/course/notebooks/01-one.html" in sitemap
+    picture = "https://someone.github.io/course/_static/card.png"
+    assert f'<meta property="og:image" content="{picture}">' in page
+    assert "og:image" not in built.read("build/html/notebooks/01-one.html")

@@ -10,6 +10,7 @@ from pathlib import Path
 # The scripts, and what each makes; `{}` is the script's name.
 PARTS = {
     "book/figures/*.py": "figures/{}.svg",
+    "book/pictures/*.py": "assets/{}.png",
     "book/play/*.py": "play/{}.json",
     "book/tables/*.py": "tables/{}.md",
     "benchmarks/tables.py": "tables/benchmarks.md",
