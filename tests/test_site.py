@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import html
 import json
 import os
 import re
@@ -246,6 +247,15 @@ def test_no_line_breaks_between_a_number_and_per_cent(name: str) -> None:
     )
     prose = re.sub(r"<(pre|code|script|annotation)\b.*?</\1>", "", article, flags=re.DOTALL)
     assert re.findall(r".{20}\d %", re.sub(r"<[^>]+>", "", prose)) == []
+
+
+@pytest.mark.parametrize("name", [f"{chapter}.html" for chapter in BOOK.chapters])
+def test_every_table_of_a_chapter_has_a_number_and_says_what_it_compares(name: str) -> None:
+    for table in re.findall(r"<table.*?</table>", page(name).text, re.DOTALL):
+        said = re.search(r"<caption>(.*?)</caption>", table, re.DOTALL)
+        assert said, table[:300]
+        words = html.unescape(re.sub(r"<[^>]+>", "", said[1]))
+        assert re.match(r"Table [\d.]+ \S.*\.", words), words
 
 
 @pytest.mark.parametrize("name", PAGES)

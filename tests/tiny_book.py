@@ -69,7 +69,19 @@ fig, ax = plt.subplots(figsize=(2, 2))
 line = ax.plot([0, 1])
 ```
 
-{numref}`fig-line` rises. See {ref}`one`, which is {numref}`one`.
+```{code-cell} python
+---
+mystnb:
+  table:
+    name: tab-half
+    caption: One half of a number.
+---
+from IPython.display import Markdown
+
+Markdown("| n | half |\n| --- | --- |\n| 3 | 1.5 |")
+```
+
+{numref}`fig-line` rises. {numref}`tab-half` is short. See {ref}`one`, which is {numref}`one`.
 
 :::{prf:proposition} Halves
 :label: prop-halves

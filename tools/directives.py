@@ -20,7 +20,8 @@ class Plain(Enum):
     LINE = "a bold line before the cells of a solution"
     FORMULA = "a formula between `$$`, with its number"
     PICTURE = "the picture, and its caption"
-    CELL = "a code cell, followed by the caption of its figure"
+    TABLE = "the table, behind its caption"
+    CELL = "a code cell, followed by the caption of its figure or table"
     NOTHING = "nothing"
 
 
@@ -55,12 +56,17 @@ DIRECTIVES = {
     "prf:proposition": Row(Plain.BOX, "Proposition", "label", required=("label",)),
     "solution-end": Row(Plain.NOTHING),
     "solution-start": Row(Plain.LINE, "Solution to", of_label=True),
+    "table": Row(Plain.TABLE, "Table", "name", required=("name",)),
 }
+# A code cell whose result is a table.
+TABLE_CELL = Row(Plain.CELL, "Table", "mystnb.table.name")
 
 
 def row_of(block: Directive) -> Row | None:
     """The directive's row, if it has one. Raises MystError when an option is missing."""
     row = DIRECTIVES.get(block.name)
+    if block.name == "code-cell" and "table" in block.options.get("mystnb", {}):
+        row = TABLE_CELL
     for option in row.required if row else ():
         if not block.options.get(option):
             raise MystError(
