@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 import pytest
 
 from tools.book import Book
+from tools.browser import PHONE
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build/html"
@@ -29,7 +30,6 @@ PAGES += [
 KNOWN_OF_THE_THEME = {"region"}
 SILENT = {"script", "style", "pre", "code", "annotation", "title"}
 VOID = {"img", "link", "meta", "br", "hr", "input", "source", "wbr"}
-PHONE = {"width": 375, "height": 800}
 
 
 class Page(HTMLParser):

@@ -69,18 +69,6 @@ fig, ax = plt.subplots(figsize=(2, 2))
 line = ax.plot([0, 1])
 ```
 
-```{code-cell} python
----
-mystnb:
-  table:
-    name: tab-half
-    caption: One half of a number.
----
-from IPython.display import Markdown
-
-Markdown("| n | half |\n| --- | --- |\n| 3 | 1.5 |")
-```
-
 {numref}`fig-line` rises. {numref}`tab-half` is short. See {ref}`one`, which is {numref}`one`.
 
 :::{prf:proposition} Halves
@@ -98,6 +86,18 @@ By {prf:ref}`prop-halves` and {eq}`eq-halves`.
 
 ```{code-cell} python
 print(f"{2 / 3:.3f}")
+```
+
+```{code-cell} python
+---
+mystnb:
+  table:
+    name: tab-half
+    caption: One half of a number.
+---
+from IPython.display import Markdown
+
+Markdown("| n | half |\\n| --- | --- |\\n| 3 | 1.5 |")
 ```
 """
 
