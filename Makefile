@@ -39,6 +39,7 @@ test-colab: $(INSTALLED) ## Run every notebook as Colab would (CHAPTER=ece-and-m
 lint: $(INSTALLED) ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/codespell
 	$(BIN)/python -m tools.style
 	$(BIN)/python -m mypy
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import http.server
 import os
-import shutil
 import signal
 import threading
 from collections.abc import Callable, Iterator
@@ -14,18 +13,13 @@ from typing import Any
 
 import pytest
 
+from tools.browser import MISSING, browser_path
+from tools.browser import browser as started_browser
 from tools.plainly import MystError
 from tools.runner import require_loopback
 
 SITE = Path(__file__).parents[1] / "build/html"
 MINUTES = 600_000  # in milliseconds
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-BROWSER_OPTIONS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-background-networking",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-]
 
 # A shell starts what runs in its background with Ctrl-C ignored, and so all that the tests start.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -66,18 +60,20 @@ def patient(make: Callable[..., Any]) -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
-    executable = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if executable is None:
-        message = f"no browser: install one of {', '.join(BROWSERS)}"
+    if browser_path() is None:
         if os.environ.get("CI") == "true":
-            pytest.fail(message)
-        pytest.skip(message)
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        options: dict[str, Any] = {"executable_path": executable, "args": BROWSER_OPTIONS}
-        browser = playwright.chromium.launch(**options, timeout=MINUTES)
+            pytest.fail(MISSING)
+        pytest.skip(MISSING)
+    with started_browser() as browser:
         for name in ("new_page", "new_context"):
             setattr(browser, name, patient(getattr(browser, name)))
         yield browser
-        browser.close()
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """Say at the end, and not only among other reasons, that nobody looked at the pages."""
+    skipped = terminalreporter.stats.get("skipped", [])
+    unseen = [report for report in skipped if MISSING in str(report.longrepr)]
+    if unseen:
+        terminalreporter.section("THE PAGES WERE NOT TESTED", sep="!", red=True, bold=True)
+        terminalreporter.write_line(f"{len(unseen)} tests were skipped: {MISSING}", red=True)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tools.book import Book
+from tools.reading import reading_time
 
 PAGES = [Path("README.md"), *sorted(Path("book").rglob("*.md"))]
 CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -39,14 +40,33 @@ def test_the_readme_is_short_and_names_every_chapter():
     assert re.findall(r"^\d+\. \[.*\]\(.*\)$", readme, re.MULTILINE) == titles
 
 
-def test_the_two_tables_of_the_course_agree_on_how_long_a_chapter_takes():
-    """One is typed on the front page, the other counted for teachers, in steps of five minutes."""
-    spec = importlib.util.spec_from_file_location("syllabus", "book/tables/syllabus.py")
-    syllabus = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(syllabus)
+def test_every_chapter_has_a_card_with_a_picture_of_its_data():
+    spec = importlib.util.spec_from_file_location("chapters", "book/tables/chapters.py")
+    chapters = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(chapters)
     book = Book()
-    row = re.compile(r"^\| \{doc\}`/(\S+)` \|.*?\| (\d+)\N{NO-BREAK SPACE}min", re.MULTILINE)
-    told = {page: int(minutes) for page, minutes in row.findall(Path("book/intro.md").read_text())}
-    counted = {page: syllabus.read(book.source(page))[0] for page in told}
-    assert told.keys() == {page for page in book.chapters if "/solutions/" not in page}
-    assert max(abs(told[page] - counted[page]) for page in told) <= 5
+    numbered = [page.removeprefix("notebooks/") for page, number in book.pages.items() if number]
+    assert list(chapters.CARDS) == numbered
+    for name, card in chapters.CARDS.items():
+        assert card.question.endswith("?")
+        for label in card.needs:
+            assert book.labels[label].kind == "Chapter"
+            assert numbered.index(
+                book.labels[label].page.removeprefix("notebooks/")
+            ) < numbered.index(name)
+        numbers = re.findall(
+            r'(?:points|x|y|cx|cy|width|height)="([^"]+)"', "".join(card.picture())
+        )
+        assert numbers
+        for number in re.split("[ ,]", " ".join(numbers)):
+            assert 0 <= float(number) <= chapters.WIDTH
+
+
+def test_reading_takes_as_long_as_its_words_and_its_code_that_is_shown():
+    code = "```{{code-cell}} python\n{}\n" + "x = 1\n" * 60 + "```\n"
+    words = "word " * 1000
+    exercise = ":::{exercise} One\n:label: ex-one\n\nwhy\n:::\n"
+    assert reading_time(words) == (5, 0)
+    assert reading_time(words + "\n\n" + code.format("")) == (10, 0)
+    assert reading_time(words + "\n\n" + code.format(":tags: [hide-input]")) == (5, 0)
+    assert reading_time(words + "more " * 10 + "\n\n" + exercise) == (10, 1)

@@ -48,10 +48,19 @@ def test_the_site_shows_executed_chapters(built: TinyBook) -> None:
     assert "**Figure 2.1.** A line, as (1.1)." in built.read("notebooks/02-two.ipynb")
 
 
+def test_a_table_that_a_cell_makes_has_a_number_and_a_caption(built: TinyBook) -> None:
+    page = built.read("build/html/notebooks/02-two.html")
+    table = re.search(r'<table [^>]*id="tab-half".*?</table>', page, re.DOTALL)
+    assert table
+    assert "Table 2.1 One half of a number." in re.sub(r"<[^>]+>", "", table[0])
+    assert 'href="#tab-half"' in page
+    assert "**Table 2.1.** One half of a number." in built.read("notebooks/02-two.ipynb")
+
+
 @pytest.mark.parametrize(
     ("page", "sentence"),
     [
-        ("02-two", "Figure 2.1 rises. See The first, which is Chapter 1."),
+        ("02-two", "Figure 2.1 rises. Table 2.1 is short. See The first, which is Chapter 1."),
         # The formula inside a proposition has a number, too.
         ("02-two", "By Proposition 2.1 and (2.1)."),
         # A page without number counts with the other ones: book/intro has formula (1).
@@ -113,7 +122,7 @@ def test_a_second_run_does_nothing(built: TinyBook) -> None:
 
 
 def test_prose_reruns_its_chapter_alone(built: TinyBook) -> None:
-    with built.edited("notebooks/02-two.md", "rises. See", "rises and rises. See"):
+    with built.edited("notebooks/02-two.md", "rises. {", "rises and rises. {"):
         assert built.steps("notebooks") == {MAKE}
         assert built.waiting() == TWO
         assert "rises and rises" in built.read("notebooks/02-two.ipynb")
@@ -306,3 +315,6 @@ def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built
     assert f'href="{button}.ipynb"' in page
     sitemap = course.read("build/html/sitemap.xml")
     assert "https://someone.github.io/course/notebooks/01-one.html" in sitemap
+    picture = "https://someone.github.io/course/_static/card.png"
+    assert f'<meta property="og:image" content="{picture}">' in page
+    assert "og:image" not in built.read("build/html/notebooks/01-one.html")

@@ -63,6 +63,14 @@ s = t
 Count them.
 :::
 
+:::{table} Two numbers.
+:name: tab-two
+
+| a | b |
+|---|---|
+| 1 | 2 |
+:::
+
 :::{figure} ../book/figures/map.svg
 ---
 alt: A map of
@@ -113,6 +121,14 @@ PLAIN = [
         "```{figure} x.svg\n:name: fig-map\n:alt: A map.\n\nA caption.\n```",
         "![A map.](x.svg)\n\n**Figure 2.1.** A caption.",
     ),
+    (
+        ":::{table} Two numbers.\n:name: tab-two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n:::",
+        "**Table 2.1.** Two numbers.\n\n| a | b |\n|---|---|\n| 1 | 2 |",
+    ),
+    (
+        "It takes 90 % of 5 s, `90 % 2`",
+        "It takes 90\N{NO-BREAK SPACE}% of 5\N{NO-BREAK SPACE}s, `90 % 2`",
+    ),
     ("```{math}\n:label: eq-product\np = q r\n```", r"$$p = q r \tag{2.1}$$"),
     ("```{math}\np =\n q\n```", "$$p = q$$"),
     (
@@ -160,6 +176,7 @@ def test_each_row_of_the_table_is_tested() -> None:
         ("{doc}`solutions/01-one`", "Solutions: The first", "notebooks/solutions/01-one.html"),
         ("{ref}`ex-count`", "Exercise 2.1", "notebooks/02-two.html#ex-count"),
         ("{numref}`fig-map`", "Figure 2.1", "notebooks/02-two.html#fig-map"),
+        ("{numref}`tab-two`", "Table 2.1", "notebooks/02-two.html#tab-two"),
         ("{prf:ref}`def-calibration`", "Definition 2.1", "notebooks/02-two.html#def-calibration"),
         ("{prf:ref}`prop-sum`", "Proposition 2.1", "notebooks/02-two.html#prop-sum"),
         ("{eq}`eq-inside`", "(2.2)", "notebooks/02-two.html#equation-eq-inside"),
@@ -415,6 +432,8 @@ def test_the_profiles_are_a_choice_in_colab(
         "# NBVAL_SKIP\nx = 1",
         "---\nmystnb: {figure: {name: fig-x, caption: No alt text.}}\n---\nx = 1",
         ":tags: [hide-input]\n\nx = 1  # a fold without a name",
+        "---\nmystnb: {table: {name: tab-x}}\n---\nx = 1  # a table without a caption",
+        "---\nmystnb: {table: {name: tab-x, caption: The $x$.}}\n---\nx = 1",
     ],
 )
 def test_cells_that_would_escape_a_check_are_errors(tmp_path: Path, cell: str) -> None:

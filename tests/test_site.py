@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import html
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from urllib.parse import quote, unquote, urlsplit
 import pytest
 
 from tools.book import Book
+from tools.browser import PHONE
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build/html"
@@ -28,7 +30,6 @@ PAGES += [
 KNOWN_OF_THE_THEME = {"region"}
 SILENT = {"script", "style", "pre", "code", "annotation", "title"}
 VOID = {"img", "link", "meta", "br", "hr", "input", "source", "wbr"}
-PHONE = {"width": 375, "height": 800}
 
 
 class Page(HTMLParser):
@@ -125,6 +126,17 @@ def test_a_colab_button_only_with_an_address(chapter: str) -> None:
         assert button in page(f"{chapter}.html").links
     else:
         assert "colab.research.google.com" not in page(f"{chapter}.html").text
+
+
+@pytest.mark.parametrize("name", [f"{page}.html" for page in BOOK.pages])
+def test_a_page_says_of_itself_what_it_is_about(name: str) -> None:
+    """In whole sentences, its own; with a picture where the site has an address."""
+    said = re.findall(r'<meta name="description" content="([^"]*)">', page(name).text)
+    assert len(said) == 1
+    assert said[0].endswith((".", "?", "!"))
+    assert 'property="og:site_name" content="Calibration of Neural Networks"' in page(name).text
+    assert ('property="og:image"' in page(name).text) is bool(BOOK.website)
+    assert "rocket" not in page(name).prose or BOOK.website
 
 
 # In bytes, packed as a server sends them, and in requests: what comes before a reader scrolls.
@@ -235,6 +247,15 @@ def test_no_line_breaks_between_a_number_and_per_cent(name: str) -> None:
     )
     prose = re.sub(r"<(pre|code|script|annotation)\b.*?</\1>", "", article, flags=re.DOTALL)
     assert re.findall(r".{20}\d %", re.sub(r"<[^>]+>", "", prose)) == []
+
+
+@pytest.mark.parametrize("name", [f"{chapter}.html" for chapter in BOOK.chapters])
+def test_every_table_of_a_chapter_has_a_number_and_says_what_it_compares(name: str) -> None:
+    for table in re.findall(r"<table.*?</table>", page(name).text, re.DOTALL):
+        said = re.search(r"<caption>(.*?)</caption>", table, re.DOTALL)
+        assert said, table[:300]
+        words = html.unescape(re.sub(r"<[^>]+>", "", said[1]))
+        assert re.match(r"Table [\d.]+ \S.*\.", words), words
 
 
 @pytest.mark.parametrize("name", PAGES)

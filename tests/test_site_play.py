@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 from play_anew import ANEW
-from test_site import BOOK, KNOWN_OF_THE_THEME, PHONE, SITE
+from test_site import BOOK, KNOWN_OF_THE_THEME, SITE
 
 from calib_utils.metrics import ReliabilityBins
+from tools.browser import PHONE
 
 PAGES = {figure: f"{BOOK.labels[figure].page}.html" for figure in ANEW}
 # In units of the drawing; from the axis to the top of a diagram, and of its strip.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from docutils import nodes
 from docutils.core import publish_doctree
 
-from tools.typesetting import as_fold, fold, is_dropdown, keep_units, mark_numeric
+from tools.typesetting import as_fold, fold, is_dropdown, keep_units, link_terms, mark_numeric
 
 SPACE = "\N{NO-BREAK SPACE}"
 TABLE = """
@@ -44,6 +44,14 @@ def test_no_line_breaks_before_per_cent_but_code_stays() -> None:
     said = tree.astext()
     assert f"It is 90{SPACE}% of 5{SPACE}%, 90 % 2, a % b, 4{SPACE}s, 4 sets." in said
     assert "7 % 2" in said
+
+
+def test_a_word_in_bold_leads_to_the_glossary_the_first_time() -> None:
+    tree = publish_doctree("**Floor** and **other**.\n\nThe **floor** again.\n")
+    link_terms(tree, {"floor": "glossary.html#term-floor"})
+    links = [(link.astext(), link["refuri"]) for link in tree.findall(nodes.reference)]
+    assert links == [("Floor", "glossary.html#term-floor")]
+    assert tree.astext().replace("\n\n", " ") == "Floor and other. The floor again."
 
 
 def test_a_dropdown_becomes_a_fold_named_by_its_title() -> None:

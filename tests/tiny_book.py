@@ -69,7 +69,7 @@ fig, ax = plt.subplots(figsize=(2, 2))
 line = ax.plot([0, 1])
 ```
 
-{numref}`fig-line` rises. See {ref}`one`, which is {numref}`one`.
+{numref}`fig-line` rises. {numref}`tab-half` is short. See {ref}`one`, which is {numref}`one`.
 
 :::{prf:proposition} Halves
 :label: prop-halves
@@ -95,6 +95,18 @@ Which is the first?
 
 ```{code-cell} python
 print(f"{2 / 3:.3f}")
+```
+
+```{code-cell} python
+---
+mystnb:
+  table:
+    name: tab-half
+    caption: One half of a number.
+---
+from IPython.display import Markdown
+
+Markdown("| n | half |\\n| --- | --- |\\n| 3 | 1.5 |")
 ```
 """
 

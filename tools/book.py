@@ -241,6 +241,11 @@ def figure_of(metadata: dict[str, Any]) -> dict[str, str] | None:
     return {**mystnb["figure"], "alt": mystnb.get("image", {}).get("alt", "")}
 
 
+def table_of(metadata: dict[str, Any]) -> dict[str, str] | None:
+    """Name and caption of the table that a code cell makes, if it says so."""
+    return metadata.get("mystnb", {}).get("table")
+
+
 def _authors(entry: Any) -> str:
     from pybtex.richtext import Text
 

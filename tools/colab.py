@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from calib_utils import __version__
-from tools.book import Book, figure_of
+from tools.book import Book, figure_of, table_of
 from tools.flatten import Flattener
 from tools.kernel import ExecutionError
 from tools.myst import Directive, parse
@@ -63,7 +63,8 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
         tags = cell.metadata.get("tags", [])
         if "remove-cell" in tags:
             continue
-        figure, title = figure_of(cell.metadata), fold_title(cell.metadata)
+        figure, table = figure_of(cell.metadata), table_of(cell.metadata)
+        title = fold_title(cell.metadata)
         if "parameters" in tags:
             cell.source = _form(book, page, cell.source)
         elif title:
@@ -73,6 +74,9 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
         if figure:
             caption = flattener.caption(figure["name"], figure["caption"])
             cells.append(new_markdown_cell(f"{caption}\n\n{DRAW}"))
+        if table:
+            caption = flattener.caption(table["name"], table["caption"])
+            cells.append(new_markdown_cell(caption))
     if stored:
         _take_outputs(cells, stored.cells)
     return numbered(new_notebook(cells=cells, metadata=notebook_metadata()))

@@ -21,8 +21,9 @@ class Plain(Enum):
     LINE = "a bold line before the cells of a solution"
     FORMULA = "a formula between `$$`, with its number"
     PICTURE = "the picture, and its caption"
-    CELL = "a code cell, followed by the caption of its figure"
     QUESTION = "the question and its answers, and `<details>` with the reasons"
+    TABLE = "the table, behind its caption"
+    CELL = "a code cell, followed by the caption of its figure or table"
     NOTHING = "nothing"
 
 
@@ -58,7 +59,10 @@ DIRECTIVES = {
     "question": Row(Plain.QUESTION),
     "solution-end": Row(Plain.NOTHING),
     "solution-start": Row(Plain.LINE, "Solution to", of_label=True),
+    "table": Row(Plain.TABLE, "Table", "name", required=("name",)),
 }
+# A code cell whose result is a table.
+TABLE_CELL = Row(Plain.CELL, "Table", "mystnb.table.name")
 
 
 def row_of(block: Directive) -> Row | None:
@@ -68,6 +72,8 @@ def row_of(block: Directive) -> Row | None:
         MystError: An option is missing, or a question is not whole.
     """
     row = DIRECTIVES.get(block.name)
+    if block.name == "code-cell" and "table" in block.options.get("mystnb", {}):
+        row = TABLE_CELL
     for option in row.required if row else ():
         if not block.options.get(option):
             raise MystError(

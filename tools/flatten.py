@@ -13,6 +13,7 @@ from tools.book import CHAPTER, SECTION, Book, Label
 from tools.directives import DIRECTIVES, Plain, Row, label_of, row_of
 from tools.myst import Code, Directive, MystError, Text, parse
 from tools.questions import as_form, read_question
+from tools.spaces import with_units_kept
 
 SEE = "CONTRIBUTING.md says what has one"
 # A role; or code or a formula, in which nothing is a role or a link.
@@ -75,6 +76,9 @@ class Flattener:
                 return self._figure(label_of(row, block), block)
             case Plain.QUESTION:
                 return self._text(as_form(read_question(block.body)))
+            case Plain.TABLE:
+                caption = self.caption(label_of(row, block), block.argument)
+                return f"\n{caption}\n\n{self.flatten(block.body)}\n"
             case Plain.NOTHING:
                 return ""
             case Plain.CELL:
@@ -111,7 +115,7 @@ class Flattener:
         return f"\n{image}\n\n{self.caption(label, block.body)}\n"
 
     def caption(self, name: str, caption: str) -> str:
-        """The caption of a figure: in the notebook it is a cell of its own."""
+        """The caption of what a cell makes: in the notebook it is a cell of its own."""
         return f"**{self._label(name).name}.** {self.flatten(caption)}"
 
     def _text(self, text: str) -> str:
@@ -128,7 +132,7 @@ class Flattener:
         text = SPAN.sub(keep, text)
         if left := LEFT_OVER.search(text):
             raise MystError(f"`{left[0].strip()}` has no plain form; {SEE}")
-        text = IMAGE.sub(self._inline_image, text)
+        text = with_units_kept(IMAGE.sub(self._inline_image, text))
         return re.sub(r"\0(\d+)\0", lambda found: kept[int(found[1])], text)
 
     def _inline_image(self, found: re.Match[str]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
-from tools.book import Book, figure_of
+from tools.book import Book, figure_of, table_of
 from tools.myst import Directive, MystError, parse
 
 TAGS = (
@@ -15,6 +15,9 @@ TAGS = (
     | {f"hide-{part}" for part in ("input", "output", "cell")}
     | {f"remove-{part}" for part in ("input", "output", "cell")}
 )
+
+# What has no place in the caption of a table.
+MARKUP = set("`*_{}$\\")
 
 # Code that the page shows only when asked.
 FOLDED = {"hide-input", "hide-cell", "remove-input"}
@@ -101,3 +104,8 @@ def _check(cell: NotebookNode) -> None:
     figure = figure_of(cell.metadata)
     if figure and not all(figure.get(key) for key in ("name", "caption", "alt")):
         raise MystError(f"cell `{first}`: a figure needs a name, a caption and an alt text")
+    table = table_of(cell.metadata)
+    if table is not None and not (table.get("name") and table.get("caption")):
+        raise MystError(f"cell `{first}`: a table needs a name and a caption")
+    if table and MARKUP & set(table["caption"]):
+        raise MystError(f"cell `{first}`: the caption of a table is plain text, with no markup")

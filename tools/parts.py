@@ -10,12 +10,14 @@ from pathlib import Path
 # The scripts, and what each makes; `{}` is the script's name.
 PARTS = {
     "book/figures/*.py": "figures/{}.svg",
+    "book/pictures/*.py": "assets/{}.png",
     "book/play/*.py": "play/{}.json",
     "book/tables/*.py": "tables/{}.md",
     "benchmarks/tables.py": "tables/benchmarks.md",
 }
 # What a script reads beside code, and beside the data of the packages that it imports.
 READS = {
+    "book/tables/chapters.py": ("_toc.yml", "_config.yml", "notebooks/*.md"),
     "book/tables/goals.py": ("assignments/*/goals.toml",),
     "book/tables/syllabus.py": ("_toc.yml", "assignments/*/goals.toml", "notebooks/*.md"),
 }

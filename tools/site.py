@@ -145,7 +145,7 @@ def write_front_page(site: Path, book: Book) -> None:
     """The page at the site's address, for who reads, links or finds it, not only for a browser."""
     root = next(iter(book.pages))
     tags = re.findall(
-        r'<meta (?:property="og:|name="description")[^>]*>',
+        r'<meta (?:property="og:|name="(?:description|twitter:))[^>]*>',
         (site / f"{root}.html").read_text("utf-8"),
     )
     address = f'<link rel="canonical" href="{book.website}{root}.html">' if book.website else ""

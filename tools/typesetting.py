@@ -11,9 +11,8 @@ from typing import Any
 from docutils import nodes
 from sphinx.application import Sphinx
 
-# Between these and the number before them no line may break.
-UNITS = "ms|s|min|kB|MB|GB"
-UNIT = re.compile(rf"(?<=\d) (?=%|(?:{UNITS})\b)")
+from tools.spaces import UNITS, with_units_kept
+
 EMPTY_HEAD = re.compile(r"<th([^>]*)>(?:<p></p>)?</th>")
 SIGNS = (
     "\N{MINUS SIGN}\N{EN DASH}\N{PLUS-MINUS SIGN}\N{MULTIPLICATION SIGN}\N{ALMOST EQUAL TO}"
@@ -39,6 +38,8 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
         keep_units(text)
     for table in doctree.findall(nodes.table):
         mark_numeric(table)
+    if page.startswith("notebooks/"):
+        link_terms(doctree, glossary(app, page))
     for term in doctree.findall(nodes.term):
         if HANGUL.search(term.astext()):
             term["classes"].append("language-ko")
@@ -56,8 +57,28 @@ def keep_units(text: nodes.Text) -> None:
         if isinstance(above, CODE):
             return
         above = above.parent
-    if UNIT.search(text):
-        text.parent.replace(text, nodes.Text(UNIT.sub("\N{NO-BREAK SPACE}", text)))
+    if (kept := with_units_kept(text)) != text:
+        text.parent.replace(text, nodes.Text(kept))
+
+
+def glossary(app: Sphinx, page: str) -> dict[str, str]:
+    """The address of each word of the glossary, as seen from a page."""
+    objects = app.env.get_domain("std").get_objects()
+    return {
+        name.lower(): f"{app.builder.get_relative_uri(page, target)}#{anchor}"
+        for name, _, kind, target, anchor, _ in objects
+        if kind == "term"
+    }
+
+
+def link_terms(doctree: nodes.document, terms: dict[str, str]) -> None:
+    """Where a page explains a word of the glossary, in bold, the first time: a link to it there."""
+    left = dict(terms)
+    for bold in list(doctree.findall(nodes.strong)):
+        address = left.pop(bold.astext().lower(), None)
+        if address and not isinstance(bold.parent, nodes.title | nodes.reference):
+            bold.children = [nodes.reference("", "", *bold.children, refuri=address, internal=True)]
+            bold[0].parent = bold
 
 
 def mark_numeric(table: nodes.table) -> None:

@@ -6,31 +6,13 @@ it needs. Minutes are counted from the chapter: words, and lines of code that ar
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
 
 from calib_utils.report import table
 from tools.book import Book
 from tools.classroom.goals import Goals, assignment_names, read_goals
-from tools.myst import Directive, Text, parse
-
-WORDS, LINES = 200, 12  # that a reader reads in a minute; a line of code takes five seconds
-FOLDED = {f"{how}-{what}" for how in ("hide", "remove") for what in ("input", "cell")}
-
-
-def read(markdown: str) -> tuple[int, int]:
-    """Minutes of reading, rounded up to five, and the number of exercises."""
-    minutes, exercises = 0.0, 0
-    for block in parse(markdown):
-        if isinstance(block, Directive) and block.name == "code-cell":
-            if not FOLDED & set(block.options.get("tags", [])):
-                minutes += len([line for line in block.body.split("\n") if line.strip()]) / LINES
-        elif isinstance(block, Text | Directive):
-            text = block.text if isinstance(block, Text) else block.body
-            minutes += len(text.split()) / WORDS
-        exercises += isinstance(block, Directive) and block.name == "exercise"
-    return 5 * math.ceil(minutes / 5), exercises
+from tools.reading import LINES, WORDS, reading_time
 
 
 def given_out(book: Book) -> dict[str, list[Goals]]:
@@ -49,7 +31,7 @@ def syllabus(book: Book) -> str:
     for page, week in book.pages.items():
         if week is None:
             continue
-        minutes, exercises = read(book.source(page))
+        minutes, exercises = reading_time(book.source(page))
         given = "; ".join(
             f"{goals.title} (`{goals.name}`, {goals.minutes} minutes)"
             for goals in assignments.get(page, [])
