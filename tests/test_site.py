@@ -375,6 +375,19 @@ def test_the_words_of_a_drawing_can_be_read_on_a_phone(
     assert found == []
 
 
+def test_a_chapter_begins_with_a_picture(browser: Any, address: str) -> None:
+    """At least a quarter of it is seen before a reader scrolls."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    late = {}
+    for name, number in BOOK.pages.items():
+        if number:
+            tab.goto(f"{address}{name}.html", wait_until="load")
+            box = tab.locator(".bd-article figure").first.bounding_box()
+            late[name] = box["y"] + box["height"] / 4
+    tab.close()
+    assert {name: y for name, y in late.items() if y > 800} == {}
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_colours_of_drawings_can_be_told_from_the_page(
     scheme: str, browser: Any, address: str

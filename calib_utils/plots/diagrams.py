@@ -274,9 +274,8 @@ def _counts_strip(ax: Axes, bins: ReliabilityBins, few: np.ndarray, numbers: boo
     strip.bar(left, bins.counts, width, align="edge", color=colours, edgecolor="white")
     most = max(1, bins.counts.max())
     for x, count in zip(left + width / 2, bins.counts, strict=True) if numbers else ():
-        strip.annotate(
-            *(_short(count), (x, count), (0, 2)),
-            textcoords="offset points",
+        strip.text(
+            *(x, count, _short(count)),
             rotation=90,
             rotation_mode="anchor",
             ha="left",
