@@ -40,7 +40,7 @@ def surest() -> tuple[float, int, int]:
 
 
 def draw(ax: Axes, mistakes: int, n: int, title: str) -> None:
-    """A mark for each answer, row by row: dots for right ones, crosses at the end for wrong ones."""
+    """A mark for each answer: dots for right ones, then crosses for wrong ones."""
     row, column = np.divmod(np.arange(n), COLUMNS)
     right = n - mistakes
     ax.plot(column[:right], row[:right], "o", color=BLUE, markersize=3.4)
