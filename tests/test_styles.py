@@ -53,7 +53,7 @@ def test_a_rule_stays_if_something_may_match(css: str, kept: str | None) -> None
 
 def test_a_variable_stays_that_a_drawing_in_the_page_reads() -> None:
     page = PAGE.replace("word", '<svg><path fill="var(--a)"/></svg>')
-    assert sheet("p { --a: 1; --b: 2 }", page) == "p{--a:1}"
+    assert sheet("p { --a: 1; --b: 2 }", page) == "p{--a:1;}"
 
 
 def test_without_scripts_the_readers_system_decides_between_light_and_dark() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from textwrap import fill
 from typing import Any, Protocol
 
 import matplotlib.pyplot as plt
@@ -66,7 +67,7 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
     metrics = [metric for metric in METRICS if any(one.metric == metric for one in shown)]
     fig, grid = plt.subplots(
         len(metrics),
-        figsize=(4.8, (0.75 + 0.45 * len(changes)) * len(metrics) + 0.3),
+        figsize=(4.8, (0.6 + 0.48 * len(changes)) * len(metrics) + 0.3),
         sharey=True,
         squeeze=False,
         layout="constrained",
@@ -78,7 +79,8 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
         ax.axvline(0, linewidth=1, color=GREY, zorder=0)
         ax.set_title(METRICS[metric][:1].upper() + METRICS[metric][1:])
         ax.margins(x=0.2)
-    names = [change.replace(", ", ",\n") for change in changes]
+        ax.tick_params(axis="y", labelsize="small")
+    names = [fill(change, 30) for change in changes]
     grid[0, 0].set_yticks(range(len(changes)), names)
     grid[0, 0].set_ylim(len(changes) - 0.5, -0.8)
     grid[-1, 0].set_xlabel("Difference (points)")
