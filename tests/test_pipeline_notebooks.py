@@ -213,6 +213,17 @@ def test_images_take_the_repositorys_address_when_there_is_one(book: Book, publi
     assert flat(book, figure).endswith("**Figure 2.1.** Where A part stands.")
 
 
+def test_a_picture_that_the_build_draws_is_said_in_words(book: Book) -> None:
+    figure = LABELS[LABELS.index(":::{figure}") :]
+    script = book.root / "book/figures/map.py"
+    script.parent.mkdir(exist_ok=True)
+    script.write_text("", "utf-8")
+    text = flat(book, figure)
+    assert text.startswith("> *On the page stands a picture.* A map of the chapters.\n")
+    assert "map.svg" not in text
+    assert text.endswith("**Figure 2.1.** Where A part stands.")
+
+
 def test_a_page_in_a_sub_folder_finds_the_others(book: Book, published: Book) -> None:
     page = "notebooks/solutions/01-one"
     assert book.chapters == ["notebooks/01-one", "notebooks/02-two", page]

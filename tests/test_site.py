@@ -8,6 +8,7 @@ import html
 import json
 import os
 import re
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -28,8 +29,9 @@ PAGES += [
 
 # What axe-core finds in the theme itself, on every page of every book made with it.
 KNOWN_OF_THE_THEME = {"region"}
-SILENT = {"script", "style", "pre", "code", "annotation", "title"}
+SILENT = {"script", "style", "pre", "code", "annotation", "title", "svg"}
 VOID = {"img", "link", "meta", "br", "hr", "input", "source", "wbr"}
+DRAWING = re.compile(r'<svg class="drawing".*?</svg>', re.DOTALL)
 
 
 class Page(HTMLParser):
@@ -37,6 +39,7 @@ class Page(HTMLParser):
 
     def __init__(self, path: Path) -> None:
         super().__init__()
+        self.ids: list[str] = []
         self.anchors: set[str] = set()
         self.links: list[str] = []
         self.images: list[dict[str, str | None]] = []
@@ -50,11 +53,14 @@ class Page(HTMLParser):
         attributes = dict(attrs)
         if tag not in VOID:
             self.open.append(tag)
+        self.ids += [attributes["id"]] if attributes.get("id") else []
         self.anchors |= {value for key in ("id", "name") if (value := attributes.get(key))}
         if tag == "a" and (link := attributes.get("href")):
             self.links.append(link)
         elif tag == "img":
             self.images.append(attributes)
+        elif attributes.get("class") == "drawing":
+            self.images.append({"src": attributes["viewbox"], "alt": attributes["aria-label"]})
         if tag in {"img", "script", "iframe", "source", "audio", "video", "embed"}:
             self.resources += [source] if (source := attributes.get("src")) else []
         elif tag == "link" and attributes.get("rel") not in {"canonical", "author"}:
@@ -67,6 +73,12 @@ class Page(HTMLParser):
     def handle_data(self, data: str) -> None:
         if not SILENT & set(self.open):
             self.prose += data
+
+
+def text_of(name: str) -> str:
+    """A page's HTML; nothing where the book is not built, which the tests then say."""
+    path = SITE / name
+    return path.read_text("utf-8") if path.exists() else ""
 
 
 @functools.cache
@@ -107,6 +119,11 @@ def test_every_image_says_what_it_shows(name: str) -> None:
         if not (image.get("alt") or "").strip() or "/" in (image.get("alt") or "").split()[0]
     ]
     assert silent == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_each_id_is_that_of_one_element(name: str) -> None:
+    assert [one for one, times in Counter(page(name).ids).items() if times > 1] == []
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -155,7 +172,8 @@ def test_a_chapter_comes_over_a_slow_line(name: str, browser: Any, address: str)
         for body in [answer.body()]
     }
     tab.close()
-    figures = sum(size for url, size in sizes.items() if "/_images/" in url)
+    text = page(name).text
+    figures = len(gzip.compress(text.encode())) - len(gzip.compress(DRAWING.sub("", text).encode()))
     found = {
         "without figures": sum(sizes.values()) - figures,
         "with figures": sum(sizes.values()),
@@ -334,6 +352,98 @@ def test_what_is_too_wide_for_a_phone_says_that_it_scrolls(
     tab.close()
     assert silent == []
     assert max(moved, default=0) < 2
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if DRAWING.search(text_of(name))])
+def test_the_words_of_a_drawing_can_be_read_on_a_phone(
+    name: str, browser: Any, address: str
+) -> None:
+    """They are 9 px high or more, none is cut, and none stands on another."""
+    context = browser.new_context(viewport=PHONE, java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(address + name, wait_until="load")
+    found = tab.evaluate(
+        """() => {
+            document.querySelectorAll("details").forEach(one => one.open = true);
+            const poor = [];
+            for (const svg of document.querySelectorAll("svg.drawing")) {
+                const all = svg.getBoundingClientRect();
+                const scale = all.width / svg.viewBox.baseVal.width;
+                const name = svg.getAttribute("aria-label").slice(0, 40);
+                const say = (...what) => poor.push([name, ...what].join(" "));
+                if (!all.width) say("is not shown");
+                const seen = [];
+                for (const text of svg.querySelectorAll("text")) {
+                    const words = text.textContent.trim(), box = text.getBoundingClientRect();
+                    if (!words) continue;
+                    const size = parseFloat(getComputedStyle(text).fontSize) * scale;
+                    if (size < 9) say(words, `is ${size.toFixed(1)} px high`);
+                    const away = Math.max(all.left - box.left, box.right - all.right,
+                        all.top - box.top - 1, box.bottom - all.bottom - 1);
+                    if (away > 1) say(words, "is cut");
+                    for (const [others, { left, right, top, bottom }] of seen) {
+                        const wide = Math.min(box.right, right) - Math.max(box.left, left);
+                        const high = Math.min(box.bottom, bottom) - Math.max(box.top, top);
+                        if (wide > 1 && high > 3) say(words, "stands on", others);
+                    }
+                    seen.push([words, box]);
+                }
+            }
+            return poor;
+        }"""
+    )
+    context.close()
+    assert found == []
+
+
+def test_a_chapter_begins_with_a_picture(browser: Any, address: str) -> None:
+    """At least a quarter of it is seen before a reader scrolls."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    late = {}
+    for name, number in BOOK.pages.items():
+        if number:
+            tab.goto(f"{address}{name}.html", wait_until="load")
+            box = tab.locator(".bd-article figure").first.bounding_box()
+            late[name] = box["y"] + box["height"] / 4
+    tab.close()
+    assert {name: y for name, y in late.items() if y > 800} == {}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_colours_of_drawings_can_be_told_from_the_page(
+    scheme: str, browser: Any, address: str
+) -> None:
+    """4.5 to 1, as words may have each (WCAG 1.4.3); shapes would need less."""
+    tab = browser.new_page(color_scheme=scheme)
+    tab.goto(f"{address}{BOOK.chapters[0]}.html", wait_until="load")
+    names = ["currentColor", "--ground", "--blue", "--orange", "--grey"]
+    colours = tab.evaluate(
+        """names => {
+            const svg = document.querySelector("svg.drawing"), probe = svg.appendChild(
+                document.createElementNS("http://www.w3.org/2000/svg", "text"));
+            return names.map(name => {
+                probe.style.fill = name.startsWith("--") ? `var(${name})` : name;
+                return getComputedStyle(probe).fill.match(/\\d+/g).map(Number);
+            });
+        }""",
+        names,
+    )
+    background = tab.evaluate(
+        "getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)"
+    )
+    tab.close()
+
+    def luminance(colour: list[int]) -> float:
+        parts = [c / 255 for c in colour]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    light = dict(zip(names, map(luminance, colours), strict=True))
+    ground = light.pop("--ground")
+    assert colours[1] == background
+    for name, one in light.items():
+        low, high = sorted([one, ground])
+        assert (high + 0.05) / (low + 0.05) >= 4.5, name
 
 
 def test_on_a_phone_a_finger_finds_each_button_and_no_hint_stays(

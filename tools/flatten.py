@@ -111,7 +111,13 @@ class Flattener:
         return f"\n$${formula}$$\n"
 
     def _figure(self, label: str, block: Directive) -> str:
-        image = f"![{block.options['alt']}]({self._image(block.argument)})"
+        alt = block.options["alt"]
+        script = self.book.root / posixpath.dirname(self.page) / block.argument
+        if script.with_suffix(".py").exists():
+            # The build draws it: there is no file to show.
+            image = f"> *On the page stands a picture.* {alt}"
+        else:
+            image = f"![{alt}]({self._image(block.argument)})"
         return f"\n{image}\n\n{self.caption(label, block.body)}\n"
 
     def caption(self, name: str, caption: str) -> str:

@@ -20,6 +20,19 @@ KEPT = re.compile(
     r"(CALIB|CUDA|NVIDIA)_\w+|\w+_PROXY|SSL_CERT_\w+|\w+_CA_BUNDLE",
     re.IGNORECASE,
 )
+# Of a drawing: its names, else random; text as text, on nothing; letters that are 9 px high on a
+# phone when the drawing, 4.8 inches wide or less, is as wide as the phone.
+DRAWING = {
+    "svg.hashsalt": "course",
+    "svg.fonttype": "none",
+    "font.size": 11,
+    "axes.titlesize": "medium",
+    "figure.titlesize": "medium",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "legend.facecolor": "white",
+    "savefig.pad_inches": 0.04,
+}
 
 
 class ExecutionError(RuntimeError):
@@ -55,8 +68,7 @@ def kernel_environment(figures: str) -> dict[str, str]:
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(
         f"c.InlineBackend.figure_formats = {{'{figures}'}}\nc.IPKernelApp.log_level = 'CRITICAL'\n"
-        # A drawing's names, else random.
-        "c.InlineBackend.rc = {'svg.hashsalt': 'course'}\n",
+        f"c.InlineBackend.rc = {DRAWING}\n",
         "utf-8",
     )
     jupyter = {f"JUPYTER_{kind}_DIR": str(folder) for kind in ("CONFIG", "DATA", "RUNTIME")}

@@ -22,11 +22,8 @@ ICON = re.compile(
     r'<(?P<tag>i|span) class="(?P<before>[^"]*?)\bfa-solid\s+fa-(?P<name>[a-z-]+)'
     r'(?P<after>[^"]*)"(?P<rest>[^>]*)></(?P=tag)>'
 )
-IMAGE = re.compile(r'<img\b(?![^>]*\bwidth=)(?=[^>]*?\bsrc="(?P<path>[^"]+\.svg)")[^>]*?(?=\s*/?>)')
-SVG = re.compile(r'<svg\b[^>]*? width="(?P<w>[\d.]+)pt" height="(?P<h>[\d.]+)pt"')
 # Names, signs and spaces in code, which both themes draw as they draw the text around them.
 PLAIN_CODE = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
-METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 
 # Icons are in the pages already, there are no tabs, folds are HTML's own, and the search is ours.
 NOT_NEEDED = (
@@ -39,8 +36,6 @@ OPTIONS = "documentation_options.js"
 # For the page that searches, no other.
 SEARCH = ("search-index.js", "search.js")
 STYLE, CODE = "_static/book.css", "_static/book.js"
-# In CSS pixels. The first pictures of a page are asked for at once.
-POINT, EAGER = 4 / 3, 1
 
 
 def lighten(site: Path) -> None:
@@ -66,10 +61,7 @@ def lighten(site: Path) -> None:
     (site / CODE).write_text("".join(f";\n{text}\n" for text in scripts.values()), "utf-8")
     options = (site / "_static" / OPTIONS).read_text("utf-8")
     for path, text in pages.items():
-        text = with_one_sheet_and_script(text, options)
-        path.write_text(_with_sizes(text, site, path), "utf-8")
-    for picture in site.rglob("*.svg"):
-        picture.write_text(METADATA.sub("", picture.read_text("utf-8")), "utf-8")
+        path.write_text(with_one_sheet_and_script(text, options), "utf-8")
     _delete_unused(site, pages)
 
 
@@ -113,22 +105,6 @@ def with_one_sheet_and_script(text: str, options: str) -> str:
     rest = SCRIPT.sub(script, LINK.sub("", rest))
     rest = rest.replace("</head>", f'<script defer src="{root}{CODE}"></script>\n</head>', 1)
     return f'{LINK.sub("", head)}<link rel="stylesheet" href="{root}{STYLE}">\n{rest}'
-
-
-def _with_sizes(text: str, site: Path, page: Path) -> str:
-    """Pictures that keep their place while they load, and load as the reader comes near."""
-    count = 0
-
-    def sized(found: re.Match[str]) -> str:
-        nonlocal count
-        svg = SVG.search((site / _in_site(site, page, found["path"])).read_text("utf-8"))
-        if svg is None:
-            return found[0]
-        count += 1
-        w, h = (round(float(svg[side]) * POINT) for side in ("w", "h"))
-        return f'{found[0]} width="{w}" height="{h}"{"" if count <= EAGER else " loading=lazy"}'
-
-    return IMAGE.sub(sized, text)
 
 
 def _in_site(site: Path, page: Path, target: str) -> str:

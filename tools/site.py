@@ -22,6 +22,7 @@ from nbformat import NotebookNode
 
 from tools.book import Book
 from tools.dependencies import NO_DATA
+from tools.drawings import draw
 from tools.feed import write_feed
 from tools.frame import frame
 from tools.kernel import heartbeat
@@ -138,6 +139,7 @@ def finish(site: Path, book: Book) -> None:
     write_search(site, book)
     write_feed(site, book, Path(CHANGELOG))
     frame(site, book)
+    draw(site)
     lighten(site)
 
 

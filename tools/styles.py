@@ -24,16 +24,18 @@ FROM_SCRIPTS = re.compile(
 SCHEME = re.compile(r'html\[data-theme="?(?P<scheme>light|dark)"?\]')
 # Of a declaration; the semicolon of an address in it does not end it.
 VALUE = r"""(?:url\([^"')]*\)|"[^"]*"|'[^']*'|[^;{}"'])*"""
+READ = re.compile(r"var\(\s*(--[\w-]+)")
 URL = re.compile(r"url\((?P<quote>[\"']?)(?!data:|#)(?P<path>[^)\"']+)(?P=quote)\)")
 
 
 class Words(HTMLParser):
-    """The elements, classes and ids of pages."""
+    """The elements, classes and ids of pages, and the variables that their attributes read."""
 
     def __init__(self, pages: Iterable[str]) -> None:
         super().__init__()
         self.elements = {"mark"}  # which the search makes
         self.names: set[str] = set()
+        self.read: set[str] = set()
         for page in pages:
             self.feed(page)
 
@@ -42,6 +44,8 @@ class Words(HTMLParser):
         for key, value in attrs:
             if key in ("class", "id"):
                 self.names |= set((value or "").split())
+            elif value and "var(" in value:
+                self.read |= set(READ.findall(value))
 
     def reach(self, selector: list[Any]) -> bool:
         """Whether something may match; what stands in `:not()` or `:is()` is not asked."""
@@ -74,7 +78,7 @@ def one_sheet(sheets: dict[str, str], folder: str, pages: Iterable[str]) -> str:
     for path, text in sheets.items():
         parsed = tinycss2.parse_stylesheet(_relocated(text, path, folder), True, True)
         rules += _used(parsed, words)
-    return _without_unused(rules)
+    return _without_unused(rules, words.read)
 
 
 def _relocated(text: str, sheet: str, folder: str) -> str:
@@ -162,12 +166,12 @@ def _squeezed(declarations: str) -> str:
     return ";".join(kept)
 
 
-def _without_unused(rules: list[str]) -> str:
+def _without_unused(rules: list[str], read: set[str]) -> str:
     """Without variables that no rule reads, movements that none names, fonts that none asks for."""
     text = "".join(rules)
     shorter = ""
     while shorter != text:
-        shorter, text = text, _without_unread(text)
+        shorter, text = text, _without_unread(text, read)
     for name in set(re.findall(r"@(?:-webkit-)?keyframes ([\w-]+)", text)):
         if not re.search(rf"animation[^;}}]*[:\s,]{re.escape(name)}\b", text):
             text = re.sub(
@@ -180,9 +184,9 @@ def _without_unused(rules: list[str]) -> str:
     )
 
 
-def _without_unread(text: str) -> str:
+def _without_unread(text: str, read: set[str]) -> str:
     """Without variables that nothing reads, and rules that are then empty."""
-    read = set(re.findall(r"var\(\s*(--[\w-]+)", text))
+    read = read | set(READ.findall(text))
     text = re.sub(
         rf"(?<=[{{;])(--[\w-]+):{VALUE}(?:;|(?=\}}))",
         lambda found: found[0] if found[1] in read else "",

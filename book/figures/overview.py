@@ -18,6 +18,7 @@ from scipy.special import softmax
 from calib_utils.plots import BLUE, ORANGE
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
+from tools.kernel import DRAWING
 
 NETWORK = "resnet34-cifar100"
 
@@ -49,7 +50,8 @@ def main(target: Path) -> None:
     if not (kept < promised - 0.03 and abs(repaired - promised) < (promised - kept) / 2):
         raise SystemExit(f"book/intro.md is no longer true: {promised=}, {kept=}, {repaired=}")
 
-    plt.rcParams["svg.hashsalt"] = "overview"  # the same file in every run
+    # The same file in every run, on white where GitHub shows it.
+    plt.rcParams |= DRAWING | {"savefig.facecolor": "white"}
     fig, axes = plt.subplots(1, 3, figsize=(5, 2.2), layout="constrained")
     draw_hundred(axes[0], round(100 * promised), "It says")
     draw_hundred(axes[1], round(100 * kept), "It is right")

@@ -83,7 +83,7 @@ def answer_bars(
     _, (image_ax, *others) = plt.subplots(
         1,
         1 + n,
-        figsize=(1.3 + 2.3 * n, 2.1),
+        figsize=(1 + 1.9 * n, 1.9),
         width_ratios=[1] + [1.6] * n,
         layout="constrained",
     )

@@ -171,6 +171,8 @@ def reliability_diagram(
     ax.set(
         xlim=(0, 1),
         ylim=(0, 1),
+        xticks=np.arange(0, 1.1, 0.2),
+        yticks=np.arange(0, 1.1, 0.2),
         xlabel="Predicted probability" if binary else "Confidence",
         ylabel="Frequency of the positive class" if binary else "Accuracy",
     )
@@ -182,6 +184,7 @@ def reliability_diagram(
         f"ECE = {100 * ece:.2f} %",
         transform=ax.transAxes,
         ha="right",
+        fontsize="small",
         bbox={"facecolor": "white", "edgecolor": GREY, "alpha": 0.95, "boxstyle": "round"},
     )
     return ReliabilityDiagram(ax, _counts_strip(ax, bins, few, counts), bins, ece, few)
@@ -262,14 +265,24 @@ def _new_axes(size: tuple[float, float]) -> Axes:
 
 def _counts_strip(ax: Axes, bins: ReliabilityBins, few: np.ndarray, numbers: bool) -> Axes:
     """Bars, and numbers if asked for, above ``ax``: how many samples each bin holds."""
-    strip = ax.inset_axes((0, 1.02, 1, 0.15), sharex=ax)
+    # The numbers stand upright, so that they can be as large as other words. Of more bins than 30
+    # they would stand one on another.
+    numbers = numbers and len(bins.counts) <= 30
+    strip = ax.inset_axes((0, 1.02, 1, 0.22 if numbers else 0.15), sharex=ax)
     left, width = bins.edges[:-1], np.diff(bins.edges)
     colours = [(*to_rgb(GREY), 0.3 if pale else 0.8) for pale in few]
     strip.bar(left, bins.counts, width, align="edge", color=colours, edgecolor="white")
-    size = min(7.0, 105 / len(bins.counts))
+    most = max(1, bins.counts.max())
     for x, count in zip(left + width / 2, bins.counts, strict=True) if numbers else ():
-        strip.text(x, count, _short(count), ha="center", va="bottom", fontsize=size, color="black")
-    strip.set_ylim(0, 1.5 * max(1, bins.counts.max()))
+        strip.text(
+            *(x, count, _short(count)),
+            rotation=90,
+            rotation_mode="anchor",
+            ha="left",
+            va="center",
+            fontsize="small",
+        )
+    strip.set_ylim(0, (2.2 if numbers else 1.5) * most)
     strip.tick_params(bottom=False, labelbottom=False, left=False, labelleft=False)
     strip.spines[["top", "left", "right"]].set_visible(False)
     strip.set_ylabel("n", rotation=0, labelpad=8, va="center")

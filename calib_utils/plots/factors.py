@@ -93,7 +93,7 @@ def factor_plot(
 
 
 def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, FactorPlot]:
-    """The test error of a grid, and beside it the ECE, each as `factor_plot` draws it.
+    """The test error of a grid, and below it the ECE, each as `factor_plot` draws it.
 
     Two networks or more have a legend.
 
@@ -113,10 +113,11 @@ def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, Fact
     """
     records = list(records)
     by_level(records)  # refused before anything is drawn
-    _, axes = plt.subplots(1, 2, figsize=(6.4, 3), layout="constrained")
+    _, axes = plt.subplots(2, figsize=(4.8, 4.8), sharex=True, layout="constrained")
     error, ece = (
         factor_plot(records, metric, ax) for metric, ax in zip(_STYLES, axes, strict=True)
     )
+    error.ax.set_xlabel("")
     ece.ax.set_ylim(bottom=0)
     if len({network for network, _ in error.dots}) > 1:
         error.ax.legend(fontsize="small")

@@ -65,10 +65,12 @@ def generalization_plot(
         raise ValueError("records: expected at least one run, found none")
     dots = {grid: np.array(pairs) for grid, pairs in runs.items()}
     if ax is None:
-        ax = plt.subplots(figsize=(5, 4), layout="constrained")[1]
+        ax = plt.subplots(figsize=(4.8, 4), layout="constrained")[1]
     signs = cycle(zip("osD^", (BLUE, ORANGE, GREY, "black"), strict=True))
     for (grid, pairs), (marker, colour) in zip(dots.items(), signs, strict=False):
-        ax.plot(*pairs.T, marker, color=colour, markerfacecolor="none", label=grid)
+        ax.plot(
+            *pairs.T, marker, color=colour, markerfacecolor="none", label=grid.replace("-", " ")
+        )
     top = max(0.0, max(pairs.max() for pairs in dots.values()))
     ax.plot([0, top], [0, top], "--", color=GREY)
     ax.set(xlabel="Accuracy, training less test (points)", ylabel="Overconfidence on test (points)")

@@ -53,7 +53,7 @@ def history_panels(
                 f"history: entry {number} lacks {', '.join(missing)}; it has {', '.join(entry)}"
             )
     if axes is None:
-        size = (5, 2.1 * len(panels))
+        size = (4.8, 2.1 * len(panels))
         grid = plt.subplots(
             len(panels), figsize=size, sharex=True, squeeze=False, layout="constrained"
         )[1]
@@ -67,7 +67,7 @@ def history_panels(
             ax.axvline(mark, linestyle=":", linewidth=1, color=GREY)
         ax.set_title(_name(panel[0]))
         if len(panel) > 1:
-            ax.legend()
+            ax.legend(fontsize="small")
         spec = ax.get_subplotspec()
         if spec is None or spec.is_last_row():
             ax.set_xlabel("Epoch")

@@ -61,7 +61,7 @@ def reliability_diagrams(
     fig, axes = plt.subplots(
         rows,
         columns,
-        figsize=(max(2.9 * columns, 3.6), 3.4 * rows + 0.6),
+        figsize=(max(2.4 * columns, 3.6), 2.4 * rows + 1.1),
         squeeze=False,
         # A title stands nearer to its own diagram than to the one above.
         layout=ConstrainedLayoutEngine(hspace=0.08),
@@ -83,8 +83,10 @@ def reliability_diagrams(
         # The names of the axes stand on the outer sides only.
         if not ax.get_subplotspec().is_first_col():
             ax.set_ylabel("")
+            ax.tick_params(labelleft=False)
         if len(drawn) + columns <= len(probs):
             ax.set_xlabel("")
+            ax.tick_params(labelbottom=False)
     for ax in axes.flat[len(probs) :]:
         ax.remove()
     handles, names = axes.flat[0].get_legend_handles_labels()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from textwrap import fill
 from typing import Any, Protocol
 
 import matplotlib.pyplot as plt
@@ -35,7 +36,7 @@ class _Verdict(Protocol):
 
 
 def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
-    """A row for each pair of levels, a panel for each metric, in each the 95 % interval.
+    """A panel for each metric, a row for each pair of levels, in each the 95 % interval.
 
     The sign points to the side where the claim puts the difference. It is blue where the claim
     holds, orange where it does not, and hollow and grey where the runs decide nothing; the word
@@ -65,23 +66,24 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
     changes = list(dict.fromkeys(one.change for one in shown))
     metrics = [metric for metric in METRICS if any(one.metric == metric for one in shown)]
     fig, grid = plt.subplots(
-        *(1, len(metrics)),
-        figsize=(4.2 + 2.1 * len(metrics), 0.9 + 0.45 * len(changes)),
+        len(metrics),
+        figsize=(4.8, (0.6 + 0.48 * len(changes)) * len(metrics) + 0.3),
         sharey=True,
         squeeze=False,
         layout="constrained",
     )
-    axes = dict(zip(metrics, grid[0], strict=True))
+    axes = dict(zip(metrics, grid[:, 0], strict=True))
     for one in shown:
         _row(axes[one.metric], changes.index(one.change), one)
     for metric, ax in axes.items():
         ax.axvline(0, linewidth=1, color=GREY, zorder=0)
         ax.set_title(METRICS[metric][:1].upper() + METRICS[metric][1:])
-        ax.set_xlabel("Difference (points)")
-        ax.margins(x=0.15)
-    names = [change.replace(", ", ",\n") for change in changes]
+        ax.margins(x=0.2)
+        ax.tick_params(axis="y", labelsize="small")
+    names = [fill(change, 30) for change in changes]
     grid[0, 0].set_yticks(range(len(changes)), names)
-    grid[0, 0].set_ylim(len(changes) - 0.5, -0.7)
+    grid[0, 0].set_ylim(len(changes) - 0.5, -0.8)
+    grid[-1, 0].set_xlabel("Difference (points)")
     signs = [
         Line2D([], [], linestyle="", marker=sign, color=GREY, label=f"claimed: {claimed}")
         for claimed, sign in _SIGNS.items()
@@ -106,7 +108,7 @@ def _row(ax: Axes, place: int, one: _Verdict) -> None:
         *((middle, place), (0, 6)),
         textcoords="offset points",
         ha="center",
-        fontsize="x-small",
+        fontsize="small",
         color=colour,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
     )

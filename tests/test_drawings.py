@@ -1,0 +1,124 @@
+"""A drawing in a page: the page's colours, names of its own, and the same lines in fewer bytes."""
+
+from __future__ import annotations
+
+import io
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+from calib_utils import plots
+from tools.drawings import COLOURS, draw, drawing
+from tools.kernel import DRAWING
+from tools.myst import MystError
+
+
+def svg_of(fig) -> str:
+    file = io.StringIO()
+    fig.savefig(file, format="svg", metadata={"Date": None})
+    plt.close(fig)
+    return file.getvalue()
+
+
+@pytest.fixture(scope="module")
+def diagram() -> str:
+    with mpl.rc_context(DRAWING):
+        drawn = plots.reliability_diagram([[0.8, 0.2]] * 9 + [[0.6, 0.4]], [0] * 6 + [1] * 4)
+        return svg_of(drawn.ax.figure)
+
+
+def line(x, y) -> str:
+    """The path of a line that was plotted, as the page has it."""
+    with mpl.rc_context(DRAWING):
+        fig, ax = plt.subplots()
+        ax.plot(x, y, color=plots.BLUE)
+        ax.set_axis_off()
+        (path,) = re.findall(r'<path d="([^"]*)"[^>]*stroke="var', drawing(svg_of(fig), "", "a"))
+    return path
+
+
+def test_a_drawing_has_the_colours_and_the_font_of_its_page(diagram: str) -> None:
+    assert "#d55e00" in diagram
+    drawn = drawing(diagram, "Bars &lt; 1", "a")
+    assert 'class="drawing" role="img" aria-label="Bars &lt; 1"' in drawn
+    assert "#" not in re.sub(r"url\(#a-\d+\)|href=\"#a-\d+\"", "", drawn)
+    assert re.findall(r"DejaVu|<metadata|<style|matplotlib", drawn) == []
+    assert "fill:" not in drawn
+    course = Path("book/assets/course.css").read_text("utf-8")
+    names = set(re.findall(r"var\((--[\w-]+)\)", " ".join(COLOURS.values())))
+    for name in names:
+        assert course.count(f"  {name}: ") == 2 or name == "--ground"
+
+
+def test_its_words_are_those_that_were_drawn(diagram: str) -> None:
+    words = [" ".join(text.split()) for text in re.findall(r"<text[^>]*>([^<]*)<", diagram)]
+    drawn = re.findall(r"<text[^>]*>([^<]*)<", drawing(diagram, "", "a"))
+    assert [text.replace("\N{NO-BREAK SPACE}", " ") for text in drawn] == words
+    assert "Perfect calibration" in drawn
+    assert "ECE\N{NO-BREAK SPACE}=" not in drawn  # only before the sign
+
+
+def test_names_are_of_one_drawing_alone_and_each_is_asked_for(diagram: str) -> None:
+    ids = [re.findall(r'\bid="([^"]+)"', drawing(diagram, "", name)) for name in "ab"]
+    assert len(ids[0]) == len(set(ids[0])) > 3
+    assert not set(ids[0]) & set(ids[1])
+    asked = re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', drawing(diagram, "", "a"))
+    assert {a or b for a, b in asked} == set(ids[0])
+
+
+def test_the_same_file_gives_the_same_bytes_and_fewer(diagram: str) -> None:
+    drawn = drawing(diagram, "", "a")
+    assert drawn == drawing(diagram, "", "a")
+    assert len(drawn) < len(diagram) / 2
+
+
+def test_a_long_line_keeps_its_shape() -> None:
+    """Each point of the curve lies within a tenth of a point and a rounding of what is drawn."""
+    x = np.linspace(0, 10, 2_000)
+    points = np.array(re.findall(r"(-?[\d.]+) (-?[\d.]+)", line(x, np.sin(x))), dtype=float)
+    with mpl.rc_context(DRAWING | {"path.simplify": False}):
+        fig, ax = plt.subplots()
+        (curve,) = ax.plot(x, np.sin(x))
+        ax.autoscale_view()
+        whole = curve.get_path().transformed(curve.get_transform()).vertices
+        whole = np.column_stack([whole[:, 0], fig.bbox.height - whole[:, 1]]) * 72 / fig.dpi
+        plt.close(fig)
+    assert 20 < len(points) < 200
+    drawn = np.interp(whole[:, 0], *points.T)
+    steepness = np.abs(np.gradient(whole[:, 1], whole[:, 0]))
+    assert (np.abs(drawn - whole[:, 1]) < 0.2 * np.hypot(1, steepness)).all()
+
+
+def test_a_line_with_a_gap_keeps_it() -> None:
+    y = np.arange(40.0) % 3
+    y[20] = np.nan
+    assert line(np.arange(40), y).count("M") == 2
+
+
+def test_a_colour_unknown_in_the_dark_is_refused() -> None:
+    fig, ax = plt.subplots()
+    ax.plot([0, 1], color="#123456")
+    with pytest.raises(MystError, match="has the colour #123456"):
+        drawing(svg_of(fig), "", "a")
+
+
+def test_the_pictures_of_a_site_come_into_its_pages(tmp_path: Path, diagram: str) -> None:
+    (tmp_path / "_images").mkdir()
+    (tmp_path / "pages").mkdir()
+    (tmp_path / "_images/one.svg").write_text(diagram, "utf-8")
+    (tmp_path / "_images/other.png").write_text("", "utf-8")
+    image = '<img alt="A &quot;b&quot;" src="../_images/one.svg" />'
+    page = tmp_path / "pages/one.html"
+    page.write_text(f"<p>{image}{image}<img src='../_images/other.png'></p>", "utf-8")
+    draw(tmp_path)
+    text = page.read_text("utf-8")
+    assert text.count('aria-label="A &quot;b&quot;"') == 2
+    assert 'id="d1-0"' in text
+    assert 'id="d2-0"' in text
+    assert [path.name for path in (tmp_path / "_images").iterdir()] == ["other.png"]
