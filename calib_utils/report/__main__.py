@@ -7,6 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from calib_utils.report.predictions.whole import report
 
@@ -60,7 +61,7 @@ def _report(given: Sequence[str]) -> int:
     return found.verdict.exit_code
 
 
-def _columns(args: argparse.Namespace) -> dict[str, object]:
+def _columns(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments that say how rows are read."""
     classes = [] if args.classes is None else [name.strip() for name in args.classes.split(",")]
     return {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import os.path
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -193,7 +192,8 @@ def _suffixes(scores: Sequence[str]) -> list[str]:
     for prefix in (_PROBS, _LOGITS):
         if all(name.lower().startswith(prefix) for name in scores):
             return [name[len(prefix) :] for name in scores]
-    shared = len(os.path.commonprefix(list(scores)))
+    characters = enumerate(zip(*scores, strict=False))
+    shared = next((i for i, found in characters if len(set(found)) > 1), 0)
     while shared and scores[0][shared - 1].isdigit():
         shared -= 1  # of p_10 and p_11 it is "p_"
     names = [name[shared:] for name in scores]

@@ -54,7 +54,9 @@ class Rows(NamedTuple):
         """All rows of several."""
         probs, log_probs, labels, groups, times, weights = zip(*parts, strict=True)
         return Rows(
-            *(np.concatenate(arrays) for arrays in (probs, log_probs, labels)),
+            np.concatenate(probs),
+            np.concatenate(log_probs),
+            np.concatenate(labels),
             {name: np.concatenate([one[name] for one in groups]) for name in groups[0]},
             None if times[0] is None else np.concatenate(times),
             None if weights[0] is None else np.concatenate(weights),
@@ -151,7 +153,7 @@ class RowsReader:
         found, inverse = np.unique(_texts(values), return_inverse=True)
         numbers = [known.get(text, known.get(text.lower(), -1)) for text in found]
         if -1 in numbers:
-            odd = found[numbers.index(-1)]
+            odd = str(found[numbers.index(-1)])
             row = places[(inverse == numbers.index(-1)).argmax()]
             advice = f"0 or 1, found {odd!r} in row {row:,}; "
             if columns.kind == "confidence":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit
@@ -144,7 +144,7 @@ class Totals:
         for g, value in enumerate(found):
             yield str(value), array[:, g * self.n_bins : (g + 1) * self.n_bins]
 
-    def _increase(self, sums: dict, key: object, found: np.ndarray) -> None:  # type: ignore[type-arg]
+    def _increase(self, sums: dict[Any, BinSums], key: Any, found: np.ndarray) -> None:
         if key in sums:
             sums[key].array[:] += found
         else:

@@ -109,7 +109,7 @@ def repair_rows(report: Report) -> list[tuple[str, ...]]:
     repairs = report.repairs
     if repairs is None:
         return []
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             repair.name,
             number(repair.nll, 4),
