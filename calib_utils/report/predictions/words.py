@@ -71,6 +71,13 @@ def measure_rows(report: Report) -> list[tuple[str, str, str]]:
     ]
 
 
+def titled_parts(report: Report) -> list[tuple[str, list[Part]]]:
+    """The classes, and the groups of each column, where there are any."""
+    parts = [("Classes", report.classes)]
+    parts += [(f"Groups of {name!r}", found) for name, found in report.groups.items()]
+    return [(title, found) for title, found in parts if found]
+
+
 def part_rows(parts: Sequence[Part]) -> list[tuple[str, ...]]:
     """Of each part what stands in the table; those beyond the tolerance first."""
     order = {"beyond": 0, "undecided": 1, "within": 2}
@@ -145,20 +152,15 @@ def in_words(report: Report) -> str:
     lines += [f"  {name:<34} {value:>18}  {note}" for name, value, note in measure_rows(report)]
     lines += ["", "Repairs", f"  {repair_sentence(report)}"]
     lines += [f"  {name:<40} NLL {nll:>9}  {gain}" for name, nll, gain, _ in repair_rows(report)]
-    titled = [
-        ("Classes", report.classes),
-        *((f"Groups of {g!r}", p) for g, p in report.groups.items()),
-    ]
-    for title, parts in titled:
-        if parts:
-            lines += ["", title]
-            for name, n, predicted, happened, gap, outcome in part_rows(parts):
-                lines.append(
-                    f"  {name:<24} {n:>10}  {predicted:>7} predicted, {happened:>7} happened, "
-                    f"{gap} points: {outcome}"
-                )
-            if len(parts) > MOST_PARTS:
-                lines.append(f"  and {len(parts) - MOST_PARTS:,} more")
+    for title, parts in titled_parts(report):
+        lines += ["", title]
+        for name, n, predicted, happened, gap, outcome in part_rows(parts):
+            lines.append(
+                f"  {name:<24} {n:>10}  {predicted:>7} predicted, {happened:>7} happened, "
+                f"{gap} points: {outcome}"
+            )
+        if len(parts) > MOST_PARTS:
+            lines.append(f"  and {len(parts) - MOST_PARTS:,} more")
     if report.times:
         lines += ["", f"By {report.columns.time!r}"]
         for name, n, _, expected, happened, z, state in span_rows(report.times):
