@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from calib_utils.report.predictions.applying import apply_calibrator
+from calib_utils.report.predictions.files import write_text
+from calib_utils.report.predictions.pairing import pair
 from calib_utils.report.predictions.whole import report
 
 __all__ = ["main"]
@@ -24,8 +28,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         beyond (worse), 2 for bad input, 3 if too few rows were given to tell.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
+    commands = {"compare": _compare, "apply": _apply}
+    command = commands.get(given[0]) if given else None
     try:
-        return _report(given)
+        return _report(given) if command is None else command(given[1:])
     except (ValueError, OSError, ModuleNotFoundError, MemoryError) as error:
         print(f"error: {str(error) or type(error).__name__}", file=sys.stderr)
         return _BAD_INPUT
@@ -59,6 +65,44 @@ def _report(given: Sequence[str]) -> int:
             found.calibrator.save(args.save_calibrator)
             print(f"{args.save_calibrator} holds {found.calibrator!r}")
     return found.verdict.exit_code
+
+
+def _compare(given: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m calib_utils.report compare",
+        description="Two models on the same rows, in the same order: is the second better?",
+        epilog="Exit status: 0 the second is better by its NLL, 1 it is worse, 2 bad input, 3 too "
+        "few rows to tell.",
+    )
+    parser.add_argument("first", metavar="A")
+    parser.add_argument("second", metavar="B")
+    _add_columns(parser)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers")
+    args = parser.parse_args(given)
+    found = pair(args.first, args.second, _columns(args), drop=args.drop, rescale=args.rescale)
+    print(found.text(), end="")
+    if args.json:
+        write_text(args.json, json.dumps(found.numbers(), indent=1) + "\n")
+    return found.exit_code
+
+
+def _apply(given: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m calib_utils.report apply",
+        description="Put a saved calibrator over a file, which need not have labels; the result is "
+        "CSV, in which all other columns stay.",
+    )
+    parser.add_argument("calibrator", metavar="CALIBRATOR.npz")
+    parser.add_argument("predictions", metavar="FILE", help=".csv, .parquet, .npz; - for input")
+    add = parser.add_argument
+    add("--output", type=Path, metavar="FILE.csv", help="default: the standard output")
+    add("--score", metavar="COLUMN", help="as for a report")
+    add("--rescale", action="store_true", help="divide rows of probabilities by their sum")
+    args = parser.parse_args(given)
+    apply_calibrator(
+        args.calibrator, args.predictions, args.output, score=args.score, rescale=args.rescale
+    )
+    return 0
 
 
 def _columns(args: argparse.Namespace) -> dict[str, Any]:

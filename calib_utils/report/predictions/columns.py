@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-__all__ = ["Columns", "choose_columns"]
+__all__ = ["Columns", "choose_columns", "choose_scores"]
 
 _PROBS, _LOGITS = "prob_", "logit_"
 UNITS = {"Y": "year", "M": "month", "W": "week", "D": "day", "h": "hour"}
@@ -104,14 +104,10 @@ def choose_columns(
     Raises:
         ValueError: if a column is not there, or cannot be guessed.
     """
-    low = {name.lower(): name for name in reversed(head)}
-    guessed = []
-    if score is None:
-        scores = _guess_scores(head, low)
-        guessed += scores
-    else:
-        scores = [name for name in head if fnmatchcase(name, score)] or [_there(score, head)]
-    kind = _kind(scores)
+    low = _lower(head)
+    guessed: list[str] = []
+    scores, kind = choose_scores(head, score)
+    guessed += scores if score is None else []
     if label is None:
         label = low.get("correct") if kind == "confidence" else low.get("label", low.get("labels"))
         if label is None:
@@ -159,6 +155,23 @@ def choose_columns(
         unit,
         tuple(guessed),
     )
+
+
+def choose_scores(head: Sequence[str], score: str | None = None) -> tuple[list[str], str]:
+    """The columns of the predictions, and what they hold: a ``kind`` of `Columns`.
+
+    Raises:
+        ValueError: if they are not there, or cannot be guessed.
+    """
+    if score is None:
+        scores = _guess_scores(head, _lower(head))
+    else:
+        scores = [name for name in head if fnmatchcase(name, score)] or [_there(score, head)]
+    return scores, _kind(scores)
+
+
+def _lower(head: Sequence[str]) -> dict[str, str]:
+    return {name.lower(): name for name in reversed(head)}
 
 
 def _guess_scores(head: Sequence[str], low: dict[str, str]) -> list[str]:

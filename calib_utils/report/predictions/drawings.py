@@ -147,8 +147,9 @@ def cost_picture(costs: Costs) -> str:
     parts.append(axes.line(list(zip(costs.thresholds, costs.curve, strict=True)), "curve"))
     described = (
         f"The cost is {number(costs.always, 3)} at the threshold 0, "
-        f"{number(costs.planned[1], 3)} at {number(planned, 3)}, which is marked, {number(costs.lowest[1], 3)} at its lowest point "
-        f"{number(costs.lowest[0], 3)}, and {number(costs.never, 3)} if one never acts."
+        f"{number(costs.planned[1], 3)} at {number(planned, 3)}, which is marked, "
+        f"{number(costs.lowest[1], 3)} at its lowest point {number(costs.lowest[0], 3)}, "
+        f"and {number(costs.never, 3)} if one never acts."
     )
     return axes.svg("cost", "Cost against the threshold", described, parts)
 

@@ -12,7 +12,7 @@ from calib_utils._arrays import log_softmax
 from calib_utils.report.predictions.columns import Columns
 from calib_utils.report.predictions.reading import Source
 
-__all__ = ["Rows", "RowsReader"]
+__all__ = ["Rows", "RowsReader", "numbers_of", "probabilities"]
 
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat"}
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1}
@@ -110,9 +110,12 @@ class RowsReader:
             raw = {name: values[~gone] for name, values in raw.items()}
             places = places[~gone]
             self.dropped += int(gone.sum())
-        scores = np.stack([_numbers(raw[c], c, places) for c in columns.scores], axis=1)
+        scores = np.stack([numbers_of(raw[c], c, places) for c in columns.scores], axis=1)
         labels = self._labels(raw[columns.label], places)
-        probs, log_probs = self._probs(scores, places)
+        probs, log_probs, rescaled = probabilities(
+            scores, columns.kind, columns.scores, places, self.rescale
+        )
+        self.rescaled += rescaled
         of_label = probs[np.arange(len(probs)), labels] if probs.ndim == 2 else probs
         if probs.ndim == 1:
             of_label = np.where(labels == 1, probs, 1 - probs)
@@ -169,51 +172,64 @@ class RowsReader:
             raise ValueError(f"{columns.label}: expected {advice}")
         return np.array(numbers, np.int64)[inverse.ravel()]
 
-    def _probs(self, scores: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        columns = self.columns
-        least = np.finfo(np.float64).epsneg
-        if columns.kind == "logits":
-            logs = log_softmax(scores)
-            return np.exp(logs), scores
-        if columns.kind == "logit":
-            from scipy.special import expit
 
-            return expit(scores[:, 0]), scores[:, 0]
-        self._check_range(scores, places)
-        if columns.binary:
-            probs = scores[:, 0]
-            inside = np.clip(probs, least, 1 - least)
-            return probs, np.log(inside) - np.log1p(-inside)
-        sums = scores.sum(axis=1)
-        off = np.abs(sums - 1) > _ROUNDED
-        if self.rescale and (sums > 0).all():
-            self.rescaled += int(off.sum())
-            scores = scores / sums[:, None]
-        elif off.any():
-            row = off.argmax()
-            raise ValueError(
-                f"{columns.scores[0]} to {columns.scores[-1]}: expected probabilities that sum to "
-                f"1, found {sums[row]:.6g} in row {places[row]:,}, and {off.sum() - 1:,} more; "
-                "columns of logits are called logit_…; rows that were rounded are divided by "
-                "their sum with --rescale"
-            )
-        return scores, np.log(np.maximum(scores, least))
+def probabilities(
+    scores: np.ndarray, kind: str, names: Sequence[str], places: np.ndarray, rescale: bool = False
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Probabilities, their logarithms, and how many rows were divided by their sum.
 
-    def _check_range(self, scores: np.ndarray, places: np.ndarray) -> None:
-        """From 0 to 1; percent are divided where that was asked for."""
-        bad = (scores < 0) | (scores > 1)
-        if not bad.any():
-            return
-        row, k = np.argwhere(bad)[0]
-        value, name = scores[row, k], self.columns.scores[k]
-        where = f"{name}: expected 0 to 1, found {value:g} in row {places[row]:,}"
-        if scores.min() < 0 or scores.max() > 100:
-            raise ValueError(f"{where}; call columns of log-odds or logits logit or logit_…")
-        slightly = scores <= 1 + _ROUNDED
-        if slightly.all():
-            np.minimum(scores, 1, out=scores)  # rounding of a softmax
-            return
+    Args:
+        scores: (n, 1), or (n, K) of several classes; finite.
+        kind: what they are, as in `Columns`.
+        names: of the columns.
+        places: (n,), the numbers of the rows.
+        rescale: whether rows are divided by their sum.
+
+    Returns:
+        As ``probs`` and ``log_probs`` of `Rows`; and a number.
+
+    Raises:
+        ValueError: for what is no probability.
+    """
+    least = np.finfo(np.float64).epsneg
+    if kind == "logits":
+        return np.exp(log_softmax(scores)), scores, 0
+    if kind == "logit":
+        from scipy.special import expit
+
+        return expit(scores[:, 0]), scores[:, 0], 0
+    scores = _in_range(scores, names, places)
+    if len(names) == 1:
+        probs = scores[:, 0]
+        inside = np.clip(probs, least, 1 - least)
+        return probs, np.log(inside) - np.log1p(-inside), 0
+    sums = scores.sum(axis=1)
+    off = np.abs(sums - 1) > _ROUNDED
+    rescaled = 0
+    if rescale and (sums > 0).all():
+        scores, rescaled = scores / sums[:, None], int(off.sum())
+    elif off.any():
+        row = off.argmax()
+        raise ValueError(
+            f"{names[0]} to {names[-1]}: expected probabilities that sum to 1, found "
+            f"{sums[row]:.6g} in row {places[row]:,}, and {off.sum() - 1:,} more; columns of "
+            "logits are called logit_…; rounded rows are divided by their sum with --rescale"
+        )
+    return scores, np.log(np.maximum(scores, least)), rescaled
+
+
+def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> np.ndarray:
+    """Scores from 0 to 1, but for the rounding of a softmax."""
+    bad = (scores < 0) | (scores > 1)
+    if not bad.any():
+        return scores
+    row, k = np.argwhere(bad)[0]
+    where = f"{names[k]}: expected 0 to 1, found {scores[row, k]:g} in row {places[row]:,}"
+    if scores.min() < 0 or scores.max() > 100:
+        raise ValueError(f"{where}; call columns of log-odds or logits logit or logit_…")
+    if scores.max() > 1 + _ROUNDED:
         raise ValueError(f"{where}; if these are percent, divide all by 100 first")
+    return np.minimum(scores, 1)
 
 
 def _texts(values: np.ndarray) -> np.ndarray:
@@ -240,7 +256,8 @@ def _is_missing(values: np.ndarray) -> np.ndarray:
     return np.zeros(len(values), bool)
 
 
-def _numbers(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
+def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
+    """Finite numbers, from whatever a column holds."""
     if values.dtype.kind in "biuf":
         numbers = values.astype(np.float64)
     else:
@@ -291,7 +308,7 @@ def _times(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.ndarr
 
 
 def _weights(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.ndarray:
-    weights = _numbers(values, str(columns.weight), places)
+    weights = numbers_of(values, str(columns.weight), places)
     if weights.min() < 0:
         row = int((weights < 0).argmax())
         raise ValueError(
