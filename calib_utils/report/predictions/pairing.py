@@ -54,8 +54,8 @@ class Pair:
         for name, difference in (("NLL", self.nll), ("Brier score", self.brier)):
             low, high = difference.interval(LEVEL)
             lines.append(
-                f"  {name}, second less first: {number(difference.mean, 4)} "
-                f"({number(low, 4)} to {number(high, 4)})"
+                f"  {name}, second less first: {number(difference.mean, 3)} "
+                f"({number(low, 3)} to {number(high, 3)})"
             )
         for which, (low, high) in zip(("first", "second"), self.errors, strict=True):
             lines.append(

@@ -59,13 +59,13 @@ def measure_rows(report: Report) -> list[tuple[str, str, str]]:
             percent(m.debiased),
             f"{points(m.debiased_interval[0])} to {percent(m.debiased_interval[1])}",
         ),
-        ("NLL", number(m.nll, 4), "nats; lower is better"),
-        ("Brier score", number(m.brier, 4), "lower is better"),
+        ("NLL", number(m.nll, 3), "nats; lower is better"),
+        ("Brier score", number(m.brier, 3), "lower is better"),
         (
             "Brier score of the confidence",
-            number(parts.miscalibration - parts.resolution + parts.uncertainty, 4),
-            f"{number(parts.miscalibration, 4)} miscalibration, less {number(parts.resolution, 4)} "
-            f"resolution, plus {number(parts.uncertainty, 4)} uncertainty",
+            number(parts.miscalibration - parts.resolution + parts.uncertainty, 3),
+            f"{number(parts.miscalibration, 3)} miscalibration, less {number(parts.resolution, 3)} "
+            f"resolution, plus {number(parts.uncertainty, 3)} uncertainty",
         ),
         ("accuracy", percent(m.accuracy), "at one half" if report.columns.binary else ""),
     ]
@@ -119,7 +119,7 @@ def repair_rows(report: Report) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = [
         (
             repair.name,
-            number(repair.nll, 4),
+            number(repair.nll, 3),
             repair.trouble
             or f"{_gain(repair.gain)} ({_gain(repair.interval[0])} to {_gain(repair.interval[1])})",
             percent(repair.ece),
@@ -127,7 +127,7 @@ def repair_rows(report: Report) -> list[tuple[str, ...]]:
         for repair in repairs.found
     ]
     place = sum(repair.nll < repairs.nll for repair in repairs.found)
-    rows.insert(place, ("as it is", number(repairs.nll, 4), "", percent(repairs.ece)))
+    rows.insert(place, ("as it is", number(repairs.nll, 3), "", percent(repairs.ece)))
     return rows
 
 
@@ -140,8 +140,8 @@ def repair_sentence(report: Report) -> str:
     if repairs.best is None:
         return f"None helps: no repair has an NLL that is clearly lower ({repairs.how})."
     return (
-        f"{first.name} helps most: its NLL is lower by {number(-first.gain, 4)}, at least by "
-        f"{number(-first.interval[1], 4)} ({repairs.how}; the interval is for all that were tried)."
+        f"{first.name} helps most: its NLL is lower by {number(-first.gain, 3)}, at least by "
+        f"{number(-first.interval[1], 3)} ({repairs.how}; the interval is for all that were tried)."
     )
 
 
@@ -181,10 +181,10 @@ def cost_lines(report: Report) -> list[str]:
     return [
         f"threshold {number(costs.planned[0], 3)}, best for calibrated predictions at prices "
         f"{costs.false_alarm:g} (false alarm) and {costs.miss:g} (miss): "
-        f"{number(costs.planned[1], 4)} a row",
+        f"{number(costs.planned[1], 3)} a row",
         f"threshold {number(costs.lowest[0], 3)}, best on these rows: "
-        f"{number(costs.lowest[1], 4)} a row",
-        f"acting always: {number(costs.always, 4)} a row; never: {number(costs.never, 4)} a row",
+        f"{number(costs.lowest[1], 3)} a row",
+        f"acting always: {number(costs.always, 3)} a row; never: {number(costs.never, 3)} a row",
     ]
 
 
@@ -193,4 +193,4 @@ def _signed(gap: float) -> str:
 
 
 def _gain(gain: float) -> str:
-    return ("+" if gain > 0 else "") + number(gain, 4)
+    return ("+" if gain > 0 else "") + number(gain, 3)
