@@ -20,7 +20,7 @@ PACKAGES = ("benchmarks", "calib_utils", "tools")
 # What lies beside the data: code, files that are not finished, files that say nothing.
 NO_DATA = (".*", "__pycache__", "*.part", "*.py", "py.typed")
 # What code opens: any other file beside it is a stray one.
-DATA = (".cfg", ".json", ".npz", ".toml")
+DATA = (".cfg", ".html", ".json", ".npz", ".toml")
 DOCUMENTED = re.compile(r"^\.\. automodule:: (\S+)$", re.MULTILINE)
 
 

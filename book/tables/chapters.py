@@ -17,7 +17,12 @@ from sklearn.datasets import load_digits
 from sklearn.naive_bayes import BernoulliNB
 
 from calib_utils.decisions import ConformalSets
-from calib_utils.metrics import expected_calibration_error, reliability_bins, top_label
+from calib_utils.metrics import (
+    calibration_error_interval,
+    expected_calibration_error,
+    reliability_bins,
+    top_label,
+)
 from calib_utils.recalibration import (
     IsotonicRegression,
     PlattScaling,
@@ -174,6 +179,19 @@ def sizes_of_sets() -> Iterable[str]:
     yield line([(0, 0), (1, 0)], "card-thin")
 
 
+def an_interval_and_a_tolerance() -> Iterable[str]:
+    """The interval of the calibration error as it is and with a temperature, and 2 % as a limit."""
+    validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
+    repaired = TemperatureScaling().fit(validation.logits, validation.labels)
+    both = softmax(test.logits, axis=1), repaired.predict_proba(test.logits)
+    for probs, height, kind in zip(both, (0.7, 0.3), ("card-b", "card-a"), strict=True):
+        low, high = calibration_error_interval(probs, test.labels)
+        yield line([(10 * low, height), (10 * high, height)], kind)
+        yield dot(10 * expected_calibration_error(probs, test.labels), height, kind, 4)
+    yield line([(0.2, 0), (0.2, 1)], "card-dashed")
+    yield line([(0, 0), (1, 0)], "card-thin")
+
+
 class Card(NamedTuple):
     """What stands on a card beside what is counted.
 
@@ -225,6 +243,11 @@ CARDS = {
         "What can one do with true numbers, and what does the repair change?",
         sizes_of_sets,
         ["can-you-trust-an-ece", "repairing-many-classes"],
+    ),
+    "your-own-model": Card(
+        "Is the model that you use at work calibrated, well enough for its task?",
+        an_interval_and_a_tolerance,
+        ["ece-and-mce"],
     ),
 }
 

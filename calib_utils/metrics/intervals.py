@@ -94,8 +94,13 @@ def calibration_error_interval(
         (0.0, True)
     """
     probs, labels = read(probs, labels, classes, positive, rescale)
+    return error_ends(bin_sums(probs, labels, n_bins, strategy), level, seed)
+
+
+def error_ends(of_bins: np.ndarray, level: float, seed: int) -> tuple[float, float]:
+    """`calibration_error_interval` of samples whose `bin_sums` are known."""
     tail = _tail(level)
-    _, excess, measured, cautious = _noise(probs, labels, n_bins, strategy)
+    _, excess, measured, cautious = _noise(of_bins)
     ece = float(mean_excess(excess, 1))
     noise = generator(seed).standard_normal((_DRAWS, len(excess)))
     low = ece - np.quantile(_too_high(excess, cautious, noise), 1 - tail + _SLIP)
@@ -158,12 +163,17 @@ def debiased_calibration_error_interval(
         (0.27, 0.33)
     """
     probs, labels = read(probs, labels, classes, positive, rescale)
+    return root_square_ends(bin_sums(probs, labels, n_bins, strategy), level, seed)
+
+
+def root_square_ends(of_bins: np.ndarray, level: float, seed: int) -> tuple[float, float]:
+    """`debiased_calibration_error_interval` of samples whose `bin_sums` are known."""
     tail = _tail(level)
-    share, excess, *deviations = _noise(probs, labels, n_bins, strategy)
+    share, excess, *deviations = _noise(of_bins)
     noise = generator(seed).standard_normal((_DRAWS, len(excess)))
     root = np.sqrt(share)  # so that the mean square of the gaps is a sum of squares
     square = float(np.sum((excess / root) ** 2))
-    ends = [_root_square_ends(square, each / root, noise, tail) for each in deviations]
+    ends = [_root_ends(square, each / root, noise, tail) for each in deviations]
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
@@ -174,30 +184,36 @@ def _tail(level: float) -> float:
     return (1 - level) / 2
 
 
-def _noise(
-    probs: Any, labels: Any, n_bins: int, strategy: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def bin_sums(probs: Any, labels: Any, n_bins: int, strategy: str) -> np.ndarray:
+    """All that the intervals need of the samples: float64, (5, M), which may be added up.
+
+    For each bin how many samples it holds, how many of them are right, and the sums of the
+    confidence c, of (c - correct)^2, and of c (1 - c).
+    """
+    n_bins = check_n_bins(n_bins)
+    confidences, correct = confidence_and_correct(probs, labels)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(probs))
+    values = confidences.astype(np.float64)
+    squares = np.bincount(index, (values - correct) ** 2, minlength=n_bins)
+    promised_squares = np.bincount(index, values * (1 - values), minlength=n_bins)
+    return np.stack([*sums(index, confidences, correct, n_bins), squares, promised_squares])
+
+
+def _noise(of_bins: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Of each bin with samples: its share of all n, its summed excess over n, two deviations.
 
     The first deviation is that of the samples, to which two more are added that spread as those
     of a calibrated network do: a few samples show their own spread badly. For the second four
     are added, two of them as wrong as can be: where all answers are right, the next need not be.
     """
-    n_bins = check_n_bins(n_bins)
-    confidences, correct = confidence_and_correct(probs, labels)
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(probs))
-    values = confidences.astype(np.float64)
-    counts, right, promised = sums(index, confidences, correct, n_bins)
-    squares = np.bincount(index, (values - correct) ** 2, minlength=n_bins)
-    promised_squares = np.bincount(index, values * (1 - values), minlength=n_bins)
-    full = counts > 0
-    counts, right, squares = counts[full], right[full], squares[full]
-    means = (promised[full] - right) / counts
+    counts, right, promised, squares, promised_squares = of_bins[:, of_bins[0] > 0]
+    means = (promised - right) / counts
     around_mean = np.maximum(squares - counts * means**2, 0)
-    added = _ADDED * np.maximum(promised_squares[full] / counts, 0)
+    added = _ADDED * np.maximum(promised_squares / counts, 0)
     measured = (around_mean + added) / (counts - 1 + _ADDED)
     cautious = (around_mean + 2) / (counts + 4)
-    n, share = len(values), counts / len(values)
+    n = counts.sum()
+    share = counts / n
     # How many of the next n samples fall into the bin is chance, too.
     of_share = means**2 * (1 - share)
     first, second = (np.sqrt(share * (within + of_share) / n) for within in (measured, cautious))
@@ -230,7 +246,7 @@ def _highest(ece: float, deviation: np.ndarray, noise: np.ndarray, tail: float) 
     )
 
 
-def _root_square_ends(
+def _root_ends(
     square: float, deviation: np.ndarray, noise: np.ndarray, tail: float
 ) -> tuple[float, float]:
     """The root mean squares at which a square as high, or as low, has a chance of ``tail``.

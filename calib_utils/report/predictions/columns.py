@@ -1,0 +1,226 @@
+"""Which column is what: as it was asked for, or guessed from the names, and always said."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+__all__ = ["Columns", "choose_columns", "choose_scores"]
+
+_PROBS, _LOGITS = "prob_", "logit_"
+UNITS = {"Y": "year", "M": "month", "W": "week", "D": "day", "h": "hour"}
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What is read from each row.
+
+    Attributes:
+        label: the column of what happened; or, of confidences, of whether they were right.
+        scores: one column, or one for each class.
+        kind: "score" (the probability of the positive class), "logit" (its log-odds), "probs",
+            "logits" or "confidence".
+        classes: the names of the classes, of "probs" and "logits".
+        positive: the label that counts as positive; None for 1 and true.
+        weight, groups, time, unit: further columns, and the unit in which time is counted.
+    """
+
+    label: str
+    scores: tuple[str, ...]
+    kind: str
+    classes: tuple[str, ...] = ()
+    positive: str | None = None
+    weight: str | None = None
+    groups: tuple[str, ...] = ()
+    time: str | None = None
+    unit: str = "D"
+    guessed: tuple[str, ...] = field(default=(), compare=False)
+
+    @property
+    def binary(self) -> bool:
+        """Whether there is one score in a row, and not one for each class."""
+        return self.kind in ("score", "logit", "confidence")
+
+    @property
+    def names(self) -> list[str]:
+        """All columns that are read."""
+        others = [self.weight, *self.groups, self.time]
+        return list(dict.fromkeys([self.label, *self.scores, *filter(None, others)]))
+
+    def describe(self) -> list[str]:
+        """What was taken for what, a line each."""
+        shown = ", ".join(map(repr, self.scores[:4]))
+        if len(self.scores) > 4:
+            shown = f"{self.scores[0]!r} to {self.scores[-1]!r}"
+        what = {
+            "score": "the probability of the positive class",
+            "logit": "the log-odds of the positive class",
+            "probs": f"probabilities of {len(self.scores)} classes",
+            "logits": f"logits of {len(self.scores)} classes",
+            "confidence": "the confidence in each answer",
+        }[self.kind]
+        label = "whether it is right" if self.kind == "confidence" else "the label"
+        if self.positive is not None:
+            label += f", positive where {self.positive!r}"
+        lines = [f"{self.label!r}: {label}", f"{shown}: {what}"]
+        lines += [f"{self.weight!r}: the weight"] if self.weight else []
+        lines += [f"{group!r}: a group" for group in self.groups]
+        lines += [f"{self.time!r}: the time, by {UNITS[self.unit]}"] if self.time else []
+        return [f"{line} (guessed)" if self._was_guessed(line) else line for line in lines]
+
+    def _was_guessed(self, line: str) -> bool:
+        return any(line.startswith(repr(name)) for name in self.guessed)
+
+
+def choose_columns(
+    head: Sequence[str],
+    *,
+    label: str | None = None,
+    score: str | None = None,
+    positive: str | None = None,
+    weight: str | None = None,
+    group: Sequence[str] = (),
+    time: str | None = None,
+    classes: Sequence[str] = (),
+) -> Columns:
+    """Which columns to read.
+
+    Args:
+        head: the names there are.
+        label: the column of labels; guessed, without upper and lower case: "label", or "correct"
+            beside "confidence".
+        score: the column of scores; or a pattern such as "p_*" for a column a class, which are
+            logits if it begins with "logit". Guessed: "score", "logit", "confidence", "prob_*" or
+            "logit_*".
+        positive: the label that counts as positive; of several classes, the one that is looked at
+            alone.
+        weight: of each row.
+        group: columns whose values part the rows.
+        time: a column of dates, and after a colon the unit: "date:D" (also h, W, M, Y).
+        classes: the names of the classes in the order of the columns.
+
+    Raises:
+        ValueError: if a column is not there, or cannot be guessed.
+    """
+    low = _lower(head)
+    guessed: list[str] = []
+    scores, kind = choose_scores(head, score)
+    guessed += scores if score is None else []
+    if label is None:
+        label = low.get("correct") if kind == "confidence" else low.get("label", low.get("labels"))
+        if label is None:
+            wanted = "correct" if kind == "confidence" else "label"
+            raise ValueError(
+                f"label: expected a column {wanted!r}, found {_some(head)}; "
+                "say which holds what happened with --label"
+            )
+        guessed.append(label)
+    names: tuple[str, ...] = ()
+    if len(scores) > 1:
+        names = tuple(classes) or tuple(_suffixes(scores))
+        if len(names) != len(scores):
+            raise ValueError(
+                f"classes: expected {len(scores)} names, one for each column, found {len(names)}"
+            )
+        if len(set(names)) < len(names):
+            raise ValueError(f"classes: expected different names, found {', '.join(names)}")
+    elif classes:
+        raise ValueError(f"classes: expected columns of several classes, found only {scores[0]!r}")
+    if names and positive is not None:
+        if positive not in names:
+            raise ValueError(f"positive: expected one of {_some(names)}, found {positive!r}")
+        if kind == "probs":  # one class against all others
+            scores, kind, names = [scores[names.index(positive)]], "score", ()
+        else:
+            raise ValueError(
+                "positive: expected probabilities, found logits of several classes; one class "
+                "alone needs its probability"
+            )
+    unit = "D"
+    if time is not None and time not in head and ":" in time:
+        time, _, unit = time.rpartition(":")
+        if unit not in UNITS:
+            raise ValueError(f"time: expected a unit {', '.join(UNITS)}, found {unit!r}")
+    return Columns(
+        _there(label, head),
+        tuple(scores),
+        kind,
+        names,
+        positive,
+        None if weight is None else _there(weight, head),
+        tuple(_there(name, head) for name in group),
+        None if time is None else _there(time, head),
+        unit,
+        tuple(guessed),
+    )
+
+
+def choose_scores(head: Sequence[str], score: str | None = None) -> tuple[list[str], str]:
+    """The columns of the predictions, and what they hold: a ``kind`` of `Columns`.
+
+    Raises:
+        ValueError: if they are not there, or cannot be guessed.
+    """
+    if score is None:
+        scores = _guess_scores(head, _lower(head))
+    else:
+        scores = [name for name in head if fnmatchcase(name, score)] or [_there(score, head)]
+    return scores, _kind(scores)
+
+
+def _lower(head: Sequence[str]) -> dict[str, str]:
+    return {name.lower(): name for name in reversed(head)}
+
+
+def _guess_scores(head: Sequence[str], low: dict[str, str]) -> list[str]:
+    for name in ("score", "confidence", "logit", "logits", "prob", "probs"):
+        if name in low:
+            return [low[name]]
+    for prefix in (_PROBS, _LOGITS):
+        found = [name for name in head if name.lower().startswith(prefix)]
+        if len(found) > 1:
+            return found
+        if found:
+            raise ValueError(
+                f"score: expected two columns {prefix}… or more, found {found[0]!r} alone; for one "
+                f"probability of a positive class give --score {found[0]}"
+            )
+    raise ValueError(
+        f"score: expected a column 'score', 'logit' or 'confidence', or columns 'prob_…' or "
+        f"'logit_…', found {_some(head)}; say which holds the prediction with --score"
+    )
+
+
+def _kind(scores: Sequence[str]) -> str:
+    logits = all(name.lower().startswith("logit") for name in scores)
+    if len(scores) > 1:
+        return "logits" if logits else "probs"
+    return "logit" if logits else "confidence" if scores[0].lower() == "confidence" else "score"
+
+
+def _suffixes(scores: Sequence[str]) -> list[str]:
+    """What the names of the columns do not share at their beginning."""
+    for prefix in (_PROBS, _LOGITS):
+        if all(name.lower().startswith(prefix) for name in scores):
+            return [name[len(prefix) :] for name in scores]
+    characters = enumerate(zip(*scores, strict=False))
+    shared = next((i for i, found in characters if len(set(found)) > 1), 0)
+    while shared and scores[0][shared - 1].isdigit():
+        shared -= 1  # of p_10 and p_11 it is "p_"
+    names = [name[shared:] for name in scores]
+    return names if all(names) else list(scores)
+
+
+def _there(name: str, head: Sequence[str]) -> str:
+    if name in head:
+        return name
+    near = difflib.get_close_matches(name, head, 1)
+    meant = f"; did you mean {near[0]!r}?" if near else ""
+    raise ValueError(f"{name}: there is no such column, only {_some(head)}{meant}")
+
+
+def _some(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:8]))
+    return shown if len(names) <= 8 else f"{shown} and {len(names) - 8} more"

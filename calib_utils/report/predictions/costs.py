@@ -1,0 +1,81 @@
+"""What wrong decisions cost: at which threshold should one act on a prediction?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+__all__ = ["Costs", "cost_curve"]
+
+_POINTS = 201
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The mean cost of a row, if one acts on predictions of a threshold or more.
+
+    Attributes:
+        false_alarm, miss: the prices.
+        thresholds, curve: the cost at each of many thresholds.
+        planned: false_alarm / (false_alarm + miss), the best threshold of calibrated
+            predictions; and the cost there.
+        lowest: the threshold that is best on these rows, and the cost there: a little too
+            good, as it was chosen on them.
+        always, never: the cost of acting on all rows, and on none.
+    """
+
+    false_alarm: float
+    miss: float
+    thresholds: np.ndarray
+    curve: np.ndarray
+    planned: tuple[float, float]
+    lowest: tuple[float, float]
+    always: float
+    never: float
+
+
+def cost_curve(probs: np.ndarray, labels: np.ndarray, prices: tuple[float, float]) -> Costs:
+    """The cost against the threshold.
+
+    Args:
+        probs: (n,), of the positive class.
+        labels: (n,), 0 or 1.
+        prices: of a false alarm and of a miss, both above 0.
+
+    Raises:
+        ValueError: for other prices.
+
+    Source: Elkan 2001, "The foundations of cost-sensitive learning", for the best threshold.
+    """
+    false_alarm, miss = prices
+    if not (0 < false_alarm < np.inf and 0 < miss < np.inf):
+        raise ValueError(
+            f"prices: expected two numbers above 0, of a false alarm and of a miss, found "
+            f"{false_alarm} and {miss}"
+        )
+    planned = false_alarm / (false_alarm + miss)
+    order = np.argsort(probs, kind="stable")
+    ordered, happened = probs[order], labels[order]
+    positives_below = np.concatenate([[0], np.cumsum(happened)])
+
+    def cost(thresholds: np.ndarray) -> np.ndarray:
+        below = np.searchsorted(ordered, thresholds, side="left")  # on these one does not act
+        missed = positives_below[below]
+        alarms = (len(ordered) - below) - (positives_below[-1] - missed)
+        return np.asarray((false_alarm * alarms + miss * missed) / len(ordered))
+
+    thresholds = np.unique(np.concatenate([np.linspace(0, 1, _POINTS), [planned]]))
+    candidates = np.concatenate([np.unique(ordered), [np.inf]])
+    costs = cost(candidates)
+    best = int(costs.argmin())
+    return Costs(
+        float(false_alarm),
+        float(miss),
+        thresholds,
+        cost(thresholds),
+        (planned, float(cost(np.array([planned]))[0])),
+        (min(float(candidates[best]), 1.0), float(costs[best])),
+        float(cost(np.array([0.0]))[0]),
+        float(cost(np.array([np.inf]))[0]),
+    )

@@ -1,0 +1,35 @@
+"""How the report writes numbers: so many digits as are worth reading."""
+
+from __future__ import annotations
+
+import numpy as np
+
+__all__ = ["number", "percent", "points"]
+
+_MINUS, _SPACE = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
+
+
+def points(value: float) -> str:
+    """A part of one in points of a hundred, such as 2.3, and two digits of small ones."""
+    return _written(100 * value, 1)
+
+
+def percent(value: float) -> str:
+    """A part of one in percent."""
+    return f"{points(value)}{_SPACE}%"
+
+
+def number(value: float, digits: int = 2) -> str:
+    """A number with so many digits behind the point; more where it is small."""
+    return _written(value, digits)
+
+
+def _written(value: float, digits: int) -> str:
+    if not np.isfinite(value):
+        return "unknown" if np.isnan(value) else "∞" if value > 0 else f"{_MINUS}∞"
+    if 0 < abs(value) < 10.0 ** (1 - digits):  # two digits that say something
+        digits = min(8, 1 - int(np.floor(np.log10(abs(value)))))
+    text = f"{value:.{digits}f}"
+    if "-" in text and not text.strip("-0."):
+        text = text.strip("-")
+    return text.replace("-", _MINUS)

@@ -1,0 +1,256 @@
+"""Where predictions come from: files and data frames, read a block of rows at a time."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import itertools
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+__all__ = ["Source", "open_source"]
+
+_CELLS = 2_000_000  # of a block: a few hundred megabytes as text
+_SUFFIXES = ".csv, .parquet or .npz"
+_EXTRA = "python -m pip install 'calib_utils[report]'"
+
+
+class Source(NamedTuple):
+    """Rows with named columns.
+
+    Attributes:
+        name: of the file, or what stands in its place.
+        columns: their names.
+        sha256: of the file's bytes; None for a data frame.
+        blocks: of the columns that it is given, one array for each, shape (n,), a block of rows
+            at a time.
+    """
+
+    name: str
+    columns: list[str]
+    sha256: str | None
+    blocks: Callable[[Sequence[str]], Iterator[dict[str, np.ndarray]]]
+
+
+def open_source(data: Any, standard_input: Any = None) -> Source:
+    """Whatever holds predictions, as a `Source`.
+
+    Args:
+        data: the path of a file whose name ends in .csv, .parquet or .npz; "-" for CSV from the
+            standard input; a dictionary of arrays; or a data frame that narwhals knows.
+        standard_input: a binary stream in its place.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ModuleNotFoundError: if a package is missing that the kind of data needs.
+        ValueError: if it cannot be read, or has no columns.
+    """
+    if isinstance(data, (str, Path)):
+        if str(data) == "-":
+            return _standard_input(standard_input or sys.stdin.buffer)
+        return _file(Path(data))
+    if isinstance(data, Mapping):
+        return _columns("a dictionary", {str(name): column for name, column in data.items()})
+    return _frame(data)
+
+
+def _file(path: Path) -> Source:
+    if path.is_dir():
+        raise ValueError(f"{path}: expected a file, found a folder; give a {_SUFFIXES}")
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: there is no such file")
+    if path.stat().st_size == 0:
+        raise ValueError(f"{path}: the file is empty; give one with a head and rows")
+    readers = {".csv": _csv, ".tsv": _csv, ".parquet": _parquet, ".npz": _npz}
+    if path.suffix.lower() not in readers:
+        raise ValueError(f"{path}: expected a {_SUFFIXES}, found {path.suffix or 'no suffix'}")
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return readers[path.suffix.lower()](path)._replace(name=path.name, sha256=digest)
+
+
+def _standard_input(stream: Any) -> Source:
+    """CSV that can be read once only is copied to the disk, not to the memory."""
+    folder = tempfile.TemporaryDirectory()
+    path = Path(folder.name) / "input.csv"
+    with path.open("wb") as copy:
+        while part := stream.read(1 << 20):
+            copy.write(part)
+    if path.stat().st_size == 0:
+        raise ValueError("-: the standard input is empty; give CSV with a head and rows")
+    source = _file(path)
+
+    def blocks(names: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
+        with folder:  # is there as long as somebody may read
+            yield from source.blocks(names)
+
+    return source._replace(name="standard input", blocks=blocks)
+
+
+def _csv(path: Path) -> Source:
+    with _explained(path), path.open(encoding="utf-8-sig", newline="") as file:
+        first = file.readline()
+        delimiter = max(",;\t", key=first.count)
+        head = [name.strip() for name in next(csv.reader([first], delimiter=delimiter), [])]
+    if not head:
+        raise ValueError(f"{path}: the first line is empty; give the names of the columns there")
+    if all(map(_is_number, head)):
+        raise ValueError(
+            f"{path}: expected the names of the columns in the first line, found numbers "
+            f"({first.strip()[:40]}); write a line such as label,score above them"
+        )
+    _check_names(str(path), head)
+
+    def blocks(names: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
+        places = [head.index(name) for name in names]
+        step = max(1, _CELLS // len(head))
+        with _explained(path), path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=delimiter)
+            next(reader)
+            rows = (row for row in reader if row)
+            while block := list(itertools.islice(rows, step)):
+                for row in block:
+                    if len(row) != len(head):
+                        raise ValueError(
+                            f"{path}: expected {len(head)} cells as in the head, found {len(row)} "
+                            f"in the row {','.join(row)[:60]!r}; quote text that has a comma"
+                        )
+                yield {
+                    name: np.array([row[place] for row in block], object)
+                    for name, place in zip(names, places, strict=True)
+                }
+
+    return Source(str(path), head, None, blocks)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _parquet(path: Path) -> Source:
+    try:
+        import pyarrow.parquet as parquet
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"{path}: Parquet needs pyarrow, which is not installed: {_EXTRA}; or give CSV"
+        ) from error
+    import pyarrow as pa
+
+    with _explained(path):
+        try:
+            head = parquet.ParquetFile(path).schema_arrow.names
+        except pa.ArrowInvalid as error:
+            raise ValueError(f"{path}: the file is no Parquet ({error})") from error
+
+    def blocks(names: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
+        file = parquet.ParquetFile(path)
+        step = max(1, _CELLS // max(1, len(names)))
+        for batch in file.iter_batches(step, columns=list(names)):
+            yield {name: _from_arrow(batch.column(name)) for name in names}
+
+    _check_names(str(path), head)
+    return Source(str(path), head, None, blocks)
+
+
+def _from_arrow(column: Any) -> np.ndarray:
+    if hasattr(column, "dictionary_decode"):
+        column = column.dictionary_decode()
+    return np.asarray(column.to_numpy(zero_copy_only=False))
+
+
+def _npz(path: Path) -> Source:
+    with _explained(path):
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                arrays = {name: file[name] for name in file.files}
+        except (OSError, EOFError, ValueError, KeyError) as error:
+            raise ValueError(f"{path}: the file cannot be read as .npz ({error})") from error
+    arrays = {name: array for name, array in arrays.items() if array.ndim}
+    return _columns(str(path), arrays)
+
+
+def _columns(name: str, columns: Mapping[str, Any]) -> Source:
+    """Arrays that are there; one of shape (N, K) becomes K columns, name_0 and so on."""
+    flat: dict[str, np.ndarray] = {}
+    for key, column in columns.items():
+        try:
+            array = np.asarray(column)
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise ValueError(f"{key}: expected an array, found {type(column).__name__}") from error
+        if array.ndim == 2:
+            flat |= {f"{_singular(key)}_{k}": array[:, k] for k in range(array.shape[1])}
+        elif array.ndim == 1:
+            flat[key] = array
+        else:
+            raise ValueError(f"{key}: expected shape (N,) or (N, K), found {array.shape}")
+    lengths = {key: len(array) for key, array in flat.items()}
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"{name}: expected columns of one length, found {lengths}")
+    _check_names(name, list(flat))
+
+    def blocks(names: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
+        n, step = len(flat[names[0]]), max(1, _CELLS // max(1, len(names)))
+        for start in range(0, n, step):
+            yield {each: flat[each][start : start + step] for each in names}
+
+    return Source(name, list(flat), None, blocks)
+
+
+def _singular(name: str) -> str:
+    """As a class's column would be called, of an array that is called "probs" or "logits"."""
+    return name[:-1] if name.lower() in ("probs", "logits", "scores") else name
+
+
+def _frame(frame: Any) -> Source:
+    try:
+        import narwhals
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"frame: a {type(frame).__name__} needs narwhals, which is not installed: {_EXTRA}; or "
+            "give a dictionary of arrays"
+        ) from error
+    frame = frame.collect() if hasattr(frame, "collect") else frame
+    try:
+        known = narwhals.from_native(frame, eager_only=True)
+    except TypeError as error:
+        raise ValueError(
+            f"frame: expected a path, a data frame or a dictionary of arrays, found "
+            f"{type(frame).__name__}"
+        ) from error
+    columns = {str(name): known[name].to_numpy() for name in known.columns}
+    return _columns("a data frame", columns)
+
+
+def _check_names(name: str, head: Sequence[str]) -> None:
+    if not head:
+        raise ValueError(f"{name}: there are no columns; give a label and a score at least")
+    twice = sorted({column for column in head if head.count(column) > 1})
+    if twice:
+        raise ValueError(f"{name}: expected a name for each column, found {twice[0]!r} twice")
+
+
+class _explained:
+    """What goes wrong while a text is read, as a ValueError that names the file."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, UnicodeDecodeError):
+            raise ValueError(
+                f"{self.path}: expected UTF-8, found other bytes; save the file as UTF-8"
+            ) from error
+        if isinstance(error, csv.Error):
+            raise ValueError(f"{self.path}: the file is no CSV ({error})") from error

@@ -1,0 +1,282 @@
+"""Predictions from files and data frames: what is guessed, and what bad files are told."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import calib_utils
+from calib_utils.report import report
+from calib_utils.report.__main__ import main
+from calib_utils.report.predictions.columns import choose_columns
+from calib_utils.report.predictions.reading import open_source
+from calib_utils.report.predictions.samples import RowsReader
+
+RNG = np.random.default_rng(0)
+SCORE = RNG.random(300).round(4)
+LABEL = (RNG.random(300) < SCORE).astype(int)
+PROBS = RNG.dirichlet([1, 2, 3], 300)
+CLASS = np.array([RNG.choice(3, p=row) for row in PROBS])
+STORED = Path(calib_utils.__file__).parent / "records/stored/predictions"
+NAMES = np.array(["cat", "dog", "고양이"])
+
+
+def csv(path: Path, head: str, *columns: object, encoding: str = "utf-8") -> Path:
+    rows = zip(*map(list, columns), strict=True)  # type: ignore[call-overload]
+    text = "\n".join([head, *(",".join(map(str, row)) for row in rows)])
+    path.write_bytes((text + "\n").encode(encoding))
+    return path
+
+
+def rows_of(data: object, drop: bool = False, rescale: bool = False, **named: object) -> object:
+    source = open_source(data)
+    reader = RowsReader(source, choose_columns(source.columns, **named), drop, rescale)  # type: ignore[arg-type]
+    (rows,) = reader.blocks()
+    return rows
+
+
+class TestGuess:
+    @pytest.mark.parametrize(
+        ("head", "kind", "label"),
+        [
+            ("id,label,score", "score", "label"),
+            ("Label,Score", "score", "Label"),
+            ("label,logit", "logit", "label"),
+            ("label,prob_a,prob_b", "probs", "label"),
+            ("label,logit_0,logit_1,logit_2", "logits", "label"),
+            ("correct,confidence", "confidence", "correct"),
+            ("labels,prob", "score", "labels"),
+        ],
+    )
+    def test_from_the_names(self, head: str, kind: str, label: str) -> None:
+        found = choose_columns(head.split(","))
+        assert (found.kind, found.label) == (kind, label)
+        assert any("(guessed)" in line for line in found.describe())
+
+    def test_what_is_said_is_not_guessed(self) -> None:
+        head = ["y", "p_cat", "p_dog", "w", "site", "when"]
+        found = choose_columns(
+            head, label="y", score="p_*", weight="w", group=["site"], time="when:M"
+        )
+        assert found.classes == ("cat", "dog")
+        assert (found.unit, found.time, found.groups) == ("M", "when", ("site",))
+        assert not any("guessed" in line for line in found.describe())
+
+    def test_one_class_of_several(self) -> None:
+        found = choose_columns(["label", "prob_cat", "prob_dog"], positive="dog")
+        assert (found.kind, found.scores) == ("score", ("prob_dog",))
+        rows = rows_of(
+            {"label": NAMES[CLASS], "prob_cat": PROBS[:, 0], "prob_dog": PROBS[:, 1]},
+            positive="dog",
+        )
+        assert rows.labels.tolist() == (CLASS == 1).astype(int).tolist()
+
+    def test_numbers_that_share_digits(self) -> None:
+        head = ["label", "p_10", "p_11", "p_12"]
+        assert choose_columns(head, score="p_*").classes == ("10", "11", "12")
+
+    @pytest.mark.parametrize(
+        ("head", "named", "message"),
+        [
+            ("a,b", {}, "score: expected a column 'score'.*found 'a', 'b'.*--score"),
+            ("score,y", {}, "label: expected a column 'label', found 'score', 'y'.*--label"),
+            ("score,label", {"score": "scor"}, "scor: there is no such column.*mean 'score'"),
+            ("label,prob_a", {}, "two columns prob_… or more, found 'prob_a' alone"),
+            ("score,label,date", {"time": "date:Q"}, "time: expected a unit"),
+            ("label,prob_a,prob_b", {"classes": ["x"]}, "classes: expected 2 names"),
+            ("label,prob_a,prob_b", {"positive": "c"}, "positive: expected one of 'a', 'b'"),
+            ("label,score", {"classes": ["a", "b"]}, "classes: expected columns of several"),
+        ],
+    )
+    def test_what_cannot_be_guessed(self, head: str, named: dict, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            choose_columns(head.split(","), **named)
+
+
+class TestFiles:
+    def test_all_kinds_give_the_same_rows(self, tmp_path: Path) -> None:
+        path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
+        np.savez(tmp_path / "a.npz", score=SCORE, labels=LABEL)
+        semicolons = tmp_path / "b.csv"
+        semicolons.write_text("\ufeff" + path.read_text().replace(",", ";"), "utf-8")
+        frames = [path, tmp_path / "a.npz", semicolons, {"score": SCORE, "label": LABEL == 1}]
+        for frame in frames:
+            rows = rows_of(frame)
+            assert rows.probs.tolist() == SCORE.tolist()
+            assert rows.labels.tolist() == LABEL.tolist()
+
+    def test_frames_and_parquet(self, tmp_path: Path) -> None:
+        data = {
+            "label": NAMES[CLASS],
+            **{f"prob_{name}": PROBS[:, k] for k, name in enumerate(NAMES)},
+        }
+        frames: list[object] = [data]
+        pandas = pytest.importorskip("pandas")
+        frames.append(pandas.DataFrame(data))
+        polars = pytest.importorskip("polars")
+        frames += [polars.DataFrame(data), polars.LazyFrame(data)]
+        pytest.importorskip("pyarrow")
+        import pyarrow.parquet
+
+        table = pyarrow.table(data)
+        encoded = table.set_column(0, "label", table["label"].dictionary_encode())
+        pyarrow.parquet.write_table(encoded, tmp_path / "a.parquet")
+        frames += [table, tmp_path / "a.parquet"]
+        for frame in frames:
+            rows = rows_of(frame)
+            assert np.array_equal(rows.probs, PROBS)
+            assert rows.labels.tolist() == CLASS.tolist()
+
+    def test_parquet_without_its_package(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "a.parquet").write_bytes(b"PAR1")
+        monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
+        with pytest.raises(ModuleNotFoundError, match=r"needs pyarrow.*\[report\].*CSV"):
+            open_source(tmp_path / "a.parquet")
+
+    def test_the_standard_input(self, tmp_path: Path) -> None:
+        path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
+        source = open_source("-", io.BytesIO(path.read_bytes()))
+        assert source.sha256 == open_source(path).sha256
+        assert source.name == "standard input"
+        (block,) = source.blocks(["label"])
+        assert len(block["label"]) == 300
+
+    def test_arrays_of_two_dimensions(self) -> None:
+        logits = 2 * np.log(PROBS) + 5
+        rows = rows_of({"logits": logits, "labels": CLASS})
+        expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(rows.probs, expected, rtol=1e-12)
+
+    def test_a_record_of_the_course(self) -> None:
+        (path,) = STORED.glob("lenet5-cifar100*test.npz")
+        rows = rows_of(path)
+        assert rows.probs.shape == (10_000, 100)
+
+    def test_classes_by_name_by_number_and_as_told(self, tmp_path: Path) -> None:
+        head = "prob_cat,prob_dog,prob_고양이,label"
+        by_name = csv(tmp_path / "a.csv", head, *PROBS.T, NAMES[CLASS])
+        by_number = csv(tmp_path / "b.csv", head, *PROBS.T, CLASS)
+        told = csv(tmp_path / "c.csv", "prob_0,prob_1,prob_2,label", *PROBS.T, NAMES[CLASS])
+        for found in (rows_of(by_name), rows_of(by_number), rows_of(told, classes=list(NAMES))):
+            assert found.labels.tolist() == CLASS.tolist()
+
+    def test_korean_names(self, tmp_path: Path) -> None:
+        path = csv(tmp_path / "예측.csv", "확률,정답", SCORE, np.where(LABEL, "참", "거짓"))
+        rows = rows_of(path, score="확률", label="정답", positive="참")
+        assert rows.labels.tolist() == LABEL.tolist()
+        found = json.loads(
+            report(path, score="확률", label="정답", positive="참", cross_fit=0).json()
+        )
+        assert found["facts"]["data"] == "예측.csv"
+
+
+BAD = {
+    "empty": ("", "the file is empty"),
+    "no rows": ("score,label\n", "there are no rows"),
+    "no head": ("0.1,1\n0.2,0\n", "expected the names of the columns in the first line"),
+    "no head, one row": ("0.5\n", "expected the names of the columns"),
+    "blank": ("\nscore,label\n", "the first line is empty"),
+    "wrong columns": ("a,b\n1,2\n", "score: expected a column 'score'"),
+    "twice": ("score,score,label\n1,1,1\n", "found 'score' twice"),
+    "text": ("score,label\n0.5,1\nhigh,0\n", "score: expected numbers, found 'high' in row 2"),
+    "percent": ("score,label\n24.5,1\n80,0\n", "found 24.5 in row 1; if these are percent"),
+    "percent sign": ("score,label\n24.5 %,1\n", "without a percent sign"),
+    "logits": ("score,label\n-3.2,1\n", "found -3.2 in row 1; call columns of log-odds"),
+    "decimal comma": ('score,label\n"0,5",1\n', "write numbers with a point"),
+    "missing label": ("score,label\n0.5,1\n0.2,\n", "label: .* found none in row 2.*--drop"),
+    "missing score": ("score,label\nNA,1\n0.2,\n", "(score|label): .* found none in row.*--drop"),
+    "ragged": ("score,label\n0.5,1\n0.2\n", "expected 2 cells as in the head, found 1"),
+    "infinite": ("score,label\ninf,1\n", "expected finite numbers"),
+    "words": ("score,label\n0.5,yes\n0.2,no\n", "label: expected 0 or 1, found .*--positive"),
+    "half labels": ("score,label\n0.5,0.5\n", "label: expected 0 or 1, found '0.5'"),
+    "sums": ("prob_a,prob_b,label\n.5,.4,a\n", "sum to 1, found 0.9 in row 1.*--rescale"),
+    "class": ("prob_a,prob_b,label\n.5,.5,c\n", r"label: expected a class \(a, b\), found 'c'"),
+    "dates": ("score,label,day\n.5,1,Monday\n", "day: expected dates such as"),
+    "correct": ("confidence,correct\n.5,2\n", "correct: expected 0 or 1, found '2' in row 1"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_told_what_is_wrong(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, message = BAD[name]
+    path = tmp_path / "bad.csv"
+    path.write_text(text, "utf-8")
+    options = ["--time", "day:D"] if name == "dates" else []
+    assert main([str(path), *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert re.search(message, err), err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "score,label\n가,1".encode("cp949"), "expected UTF-8"),
+        ("a.csv", b"score,label\n\x00\x00,1\n", "expected numbers|no CSV"),
+        ("a.npz", b"not a zip", "cannot be read as .npz"),
+        ("a.xlsx", b"PK", "expected a .csv, .parquet or .npz"),
+    ],
+)
+def test_a_file_of_another_kind(name: str, content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        report(tmp_path / name)
+
+
+def test_what_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "none.csv")]) == 2
+    assert "there is no such file" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="found a folder"):
+        report(tmp_path)
+    with pytest.raises(ValueError, match="expected a path, a data frame or a dictionary"):
+        report(3)
+    with pytest.raises(ValueError, match="expected columns of one length"):
+        report({"score": [0.5, 0.5], "label": [1]})
+
+
+class TestWhatIsAskedFor:
+    def test_rows_are_dropped_and_counted(self, tmp_path: Path) -> None:
+        labels = [*LABEL[:-2].tolist(), "", "n/a"]
+        path = csv(tmp_path / "a.csv", "score,label", SCORE, labels)
+        found = report(path, drop=True, cross_fit=0)
+        assert found.measures.n == 298
+        assert "2 rows were dropped: a value was missing" in found.read
+        every = csv(tmp_path / "b.csv", "score,label", SCORE, [""] * 300)
+        with pytest.raises(ValueError, match="there are no rows; all 300 were dropped"):
+            report(every, drop=True)
+
+    def test_rows_are_divided_and_counted(self, tmp_path: Path) -> None:
+        rounded = PROBS.round(2)
+        off = int((np.abs(rounded.sum(axis=1) - 1) > 1e-4).sum())
+        path = csv(tmp_path / "a.csv", "prob_a,prob_b,prob_c,label", *rounded.T, CLASS)
+        with pytest.raises(ValueError, match="sum to 1"):
+            report(path)
+        found = report(path, rescale=True, cross_fit=0)
+        assert f"{off:,} rows were divided by their sum" in found.read
+
+    def test_mixed_types_of_a_frame(self) -> None:
+        mixed = np.array([0.5, "0.25", 1], object)
+        assert rows_of({"score": mixed, "label": [1, 0, 1]}).probs.tolist() == [0.5, 0.25, 1]
+        mixed[1] = "low"
+        with pytest.raises(ValueError, match="found 'low' in row 2"):
+            rows_of({"score": mixed, "label": [1, 0, 1]})
+
+    def test_times(self) -> None:
+        for stamps in (["2026-01-31T23:00:00Z", "2026-02-01 01:00"], ["2026-01-31", "2026-02-01"]):
+            data = {"score": [0.5, 0.5], "label": [0, 1], "when": stamps}
+            for unit, expected in (
+                ("D", ["2026-01-31", "2026-02-01"]),
+                ("M", ["2026-01", "2026-02"]),
+            ):
+                rows = rows_of(data, time=f"when:{unit}")
+                assert rows.times.astype(str).tolist() == expected
