@@ -124,6 +124,22 @@ def museum() -> Frames:
         yield (i, j), [*each, *whole], None
 
 
+def risk() -> Frames:
+    record = load_record(RESNET, "test")
+    for i, T in enumerate([1, fitted_temperature(), 4]):
+        probs = softmax(record.logits / T, axis=1)
+        said, right = probs.max(axis=1), probs.argmax(axis=1) == record.labels
+        for j in range(50):
+            answered = 200 * (j + 1)
+            threshold = np.sort(said)[-answered]
+            # Of equal confidences at the threshold the first ones are answered.
+            places = np.flatnonzero(said > threshold)
+            tied = np.flatnonzero(said == threshold)[: answered - len(places)]
+            wrong = int((~right[np.append(places, tied)]).sum())
+            shares = percent(wrong / answered), percent(float(threshold))
+            yield (j, i), [f"{answered:,}", f"{wrong:,}", *shares], None
+
+
 def maps() -> Frames:
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
@@ -197,6 +213,7 @@ ANEW: dict[str, Callable[[], Frames]] = {
     "fig-three-forecasters": rain,
     "fig-all-maps": maps,
     "fig-museum": museum,
+    "fig-risk-coverage": risk,
     "fig-depth": lambda: networks("depth"),
     "fig-width": lambda: networks("width"),
     "fig-batch-norm": lambda: networks("batch-norm"),

@@ -1,0 +1,105 @@
+"""Let ResNet-34 answer where it is sure: `python book/play/risk.py TARGET`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+
+from calib_utils.metrics import top_label
+from calib_utils.recalibration import TemperatureScaling
+from calib_utils.records import load_record
+from tools.play import Json, axis, choice, curve, lines, number, play, slider, table, write
+
+NETWORK = "resnet34-cifar100"
+PERCENTS = np.arange(2, 101, 2)
+TOO_HIGH = 4.0
+WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
+
+
+def risk() -> Json:
+    """Risk and threshold against coverage, at three temperatures."""
+    held_out, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
+    fitted = float(TemperatureScaling().fit(held_out.logits, held_out.labels).temperature_)
+    temperatures = {"as trained": 1.0, "fitted": fitted, "too high": TOO_HIGH}
+    answered = len(test.labels) * PERCENTS // 100
+    wrong, thresholds = [], []
+    for T in temperatures.values():
+        probs = TemperatureScaling(temperature=T).predict_proba(test.logits)
+        confidences, correct = top_label(probs, test.labels)
+        order = np.argsort(-confidences, kind="stable")
+        wrong.append(np.cumsum(~correct[order])[answered - 1])
+        thresholds.append(confidences[order][answered - 1])
+    risks = [one / answered for one in wrong]
+    shares = [(y, str(y)) for y in range(0, 101, 20)]
+    across = [(x, str(x)) for x in (0, 20, 40, 60, 80, 100)]
+    stops = [f"{name}: {T:.2f}" for name, T in temperatures.items()]
+    return play(
+        ["fig-risk-coverage"],
+        "Answer, or pass on",
+        "Let ResNet-34 answer only the photographs of which it is the surest, and pass on the "
+        "rest. The risk is the share of wrong answers among those that it gives. Between the "
+        "network as trained and at its fitted temperature the risk hardly differs, while the "
+        "threshold does: the same photographs have other numbers.",
+        "Risk against coverage: it rises from 0 to 48\N{NO-BREAK SPACE}%, nearly alike as trained "
+        "and at the fitted temperature, and somewhat higher in between at the highest one. Below "
+        "it the threshold against coverage: it falls, and lies the lower the higher the "
+        "temperature.",
+        [
+            slider("Coverage", [f"{p}\N{NO-BREAK SPACE}%" for p in PERCENTS], 24, {24: "a half"}),
+            choice("Temperature", stops),
+        ],
+        [
+            number("answered", [f"{n:,}" for n in answered], [0]),
+            number("wrong", [f"{n:,}" for one in wrong for n in one], [1, 0]),
+            number("risk", [WORDS.format(100 * r) for one in risks for r in one], [1, 0]),
+            number("threshold", [WORDS.format(100 * t) for one in thresholds for t in one], [1, 0]),
+        ],
+        [
+            lines(
+                "Risk in %",
+                axis(0, 100, across, "coverage in %"),
+                axis(0, 55, [(y, str(y)) for y in range(0, 51, 10)]),
+                [
+                    curve(
+                        PERCENTS,
+                        table([np.full(len(PERCENTS), 100 * risks[0][-1])]),
+                        "random order",
+                        "c",
+                        digits=2,
+                    ),
+                    curve(
+                        PERCENTS,
+                        table([100 * one for one in risks], [1]),
+                        "",
+                        "a",
+                        digits=2,
+                        moves=True,
+                    ),
+                ],
+                at=0,
+                height=330,
+            ),
+            lines(
+                "Threshold: lowest confidence, in %",
+                axis(0, 100, across, "coverage in %"),
+                axis(0, 100, shares),
+                [
+                    curve(
+                        PERCENTS,
+                        table([100 * one for one in thresholds], [1]),
+                        "",
+                        "b",
+                        digits=2,
+                        moves=True,
+                    )
+                ],
+                at=0,
+            ),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), [risk()])
