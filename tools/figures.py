@@ -11,14 +11,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
+from nbformat import NotebookNode
 
 from tools.book import Book, figure_of
 from tools.files import write_text
 from tools.flatten import Flattener
+from tools.myst import Directive, parse
+
+FIGURES = Path("build/figures")
 
 
 def figures(book: Book, executed: Path) -> Iterator[tuple[str, str, str]]:
-    """Label, entry of the list, and SVG of each figure that a chapter draws.
+    """Label, entry of the list, and SVG of each figure that a chapter draws or shows.
 
     Raises:
         SystemExit: if a chapter was not executed.
@@ -29,17 +33,25 @@ def figures(book: Book, executed: Path) -> Iterator[tuple[str, str, str]]:
             raise SystemExit(f"{path} does not exist: run `make book` first")
         flattener = Flattener(book, page)
         for cell in nbformat.read(str(path), as_version=4).cells:
-            figure = figure_of(cell.metadata)
-            drawn = [
-                output.data["image/svg+xml"]
-                for output in cell.get("outputs", [])
-                if "image/svg+xml" in output.get("data", {})
-            ]
-            if figure and drawn:
-                caption = flattener.caption(figure["name"], figure["caption"])
-                file = f"{figure['name']}.svg"
-                entry = f"## {file}\n\n{caption}\n\nText: {figure['alt'].strip()}\n"
-                yield figure["name"], entry, drawn[0]
+            for name, caption, alt, svg in [*_drawn(cell), *_shown(cell)]:
+                caption = flattener.caption(name, caption)
+                yield name, f"## {name}.svg\n\n{caption}\n\nText: {alt.strip()}\n", svg
+
+
+def _drawn(cell: NotebookNode) -> Iterator[tuple[str, str, str, str]]:
+    """Name, caption, alt text and SVG of the picture that a cell of code draws."""
+    figure = figure_of(cell.metadata)
+    for output in cell.get("outputs", []):
+        if figure and (svg := output.get("data", {}).get("image/svg+xml")):
+            yield figure["name"], figure["caption"], figure["alt"], svg
+
+
+def _shown(cell: NotebookNode) -> Iterator[tuple[str, str, str, str]]:
+    """The same of those that text shows, and scripts have drawn."""
+    for block in parse(cell.source) if cell.cell_type == "markdown" else ():
+        if isinstance(block, Directive) and block.name == "figure":
+            svg = (FIGURES / Path(block.argument).name).read_text("utf-8")
+            yield block.options["name"], block.body, block.options["alt"], svg
 
 
 def main() -> None:

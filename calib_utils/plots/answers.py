@@ -97,7 +97,7 @@ def answer_bars(
         for k in {answers[title], label}:
             text = f"{100 * p[k]:.1f} %"
             ax.text(k, p[k], text, ha="center", va="bottom", fontsize="small")
-        ax.set(title=title, xlim=(-1.2, n_classes + 0.2), ylim=(0, 1.15))
+        ax.set(title=title, xlim=(-1.2, n_classes + 0.2), ylim=(0, 1.25))
         ax.set(xticks=range(n_classes), yticks=[0, 0.5, 1])
         ax.set_xticklabels(names or range(n_classes))
         if ax is not others[0]:

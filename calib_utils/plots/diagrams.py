@@ -254,7 +254,7 @@ def confidence_histogram(
         ylabel="Share of samples",
     )
     # Room for the legend above the bars, whatever their shape.
-    ax.set_ylim(0, 1.3 * share.max())
+    ax.set_ylim(0, 1.45 * share.max())
     ax.legend(loc="upper left", fontsize="small", framealpha=0.95)
     return ConfidenceHistogram(ax, bins, share, mean_confidence, accuracy)
 
