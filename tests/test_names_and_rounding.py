@@ -31,7 +31,8 @@ OF_PROBS = [metric for metric in BY_LABELS if metric is not metrics.accuracy]
 
 
 def numbers(found):
-    return np.hstack([np.ravel(part) for part in found] if isinstance(found, tuple) else found)
+    parts = found if isinstance(found, tuple) else [found]
+    return np.hstack([np.ravel(part) for part in parts])
 
 
 def of(metric, probs, labels, **arguments):
@@ -81,17 +82,16 @@ def test_labels_may_be_names(metric):
     ],
 )
 def test_names_that_fit_nothing(labels, arguments, message):
-    for use in (lambda **kw: expected_calibration_error(PROBS, labels, **kw),):
-        with pytest.raises(ValueError, match=message):
-            use(**arguments)
-    with pytest.raises(ValueError, match=message.replace("probabilities", "")):
+    with pytest.raises(ValueError, match=message):
+        expected_calibration_error(PROBS, labels, **arguments)
+    with pytest.raises(ValueError, match=message):
         VectorScaling().fit(LOGITS, labels, **arguments)
 
 
 def test_a_positive_class_that_no_label_names():
-    with pytest.raises(ValueError, match="no label is 'Yes', found 'no', 'yes'"):
+    with pytest.raises(ValueError, match=r"no label is 'Yes', found '(no', 'yes|yes', 'no)'"):
         expected_calibration_error(P, np.array(["no", "yes"])[Y], positive="Yes")
-    with pytest.raises(ValueError, match="without classes"):
+    with pytest.raises(ValueError, match=r"without classes"):
         expected_calibration_error(P, Y, positive=1, classes=[0, 1])
 
 
@@ -132,7 +132,7 @@ def test_rows_that_need_no_rescaling_are_left_alone(recwarn):
 
 @pytest.mark.parametrize("probs", [100 * PROBS, LOGITS, 0 * PROBS, np.full((400, 3), np.nan)])
 def test_what_was_not_rounded_is_not_rescaled(probs):
-    with pytest.raises(ValueError, match="probs: expected rows that sum to one but for rounding"):
+    with pytest.raises(ValueError, match=r"^probs: expected rows that sum to one but for rounding"):
         metrics.brier_score(probs, LABELS, rescale=True)
 
 
@@ -173,9 +173,10 @@ def test_masked_classes_count_for_nothing():
 # ---------------------------------------------------------------- scikit-learn
 
 
-@pytest.mark.parametrize("metric", [*OF_PROBS[:1], metrics.brier_score, negative_log_likelihood])
+@pytest.mark.parametrize(
+    "metric", [expected_calibration_error, metrics.brier_score, negative_log_likelihood]
+)
 def test_metrics_as_scorers(metric):
-    metric = expected_calibration_error if metric is OF_PROBS[0] else metric
     inputs = {"inputs": "probs"} if metric is negative_log_likelihood else {}
     X, y = load_digits(n_class=4, return_X_y=True)
     names = np.array(["nil", "one", "three", "two"])[y]

@@ -116,3 +116,49 @@ def test_a_bad_batch_changes_nothing():
     with pytest.raises(ValueError, match=r"^labels: "):
         metric.update(PROBS, LABELS + 1)
     np.testing.assert_array_equal(metric.sums, before)
+
+
+def test_batches_of_another_shape_are_another_question():
+    metric = of_batches(PROBS, LABELS, [])
+    before = metric.sums.copy()
+    with pytest.raises(ValueError, match=r"^probs: expected shape \(N, 5\), .* found \(N,\)"):
+        metric.update(PROBS[:, 0], LABELS % 2)
+    with pytest.raises(ValueError, match=r"^probs: expected shape \(N, 5\), .* found \(N, 2\)"):
+        metric.update(PROBS[:, :2] / PROBS[:, :2].sum(axis=1, keepdims=True), LABELS % 2)
+    other = CalibrationError()
+    other.update(PROBS[:, 0], LABELS % 2)
+    with pytest.raises(ValueError, match=r"^other: expected shape \(N, 5\), .* found \(N,\)"):
+        metric.merge(other)
+    with pytest.raises(ValueError, match=r"^other: expected a CalibrationError, found 5"):
+        metric.merge(5)
+    np.testing.assert_array_equal(metric.sums, before)
+    metric.merge(CalibrationError())  # has seen nothing
+    metric.reset()
+    metric.update(PROBS[:, 0], LABELS % 2)
+    assert float(metric.compute()) == expected_calibration_error(PROBS[:, 0], LABELS % 2)
+
+
+@pytest.mark.parametrize("make", [np.asarray, torch.as_tensor])
+def test_empty_batches_and_ignored_labels_change_nothing(make):
+    whole = expected_calibration_error(PROBS, LABELS)
+    labels, probs = LABELS.copy(), PROBS.copy()
+    labels[::3], probs[::3] = -100, np.nan
+    metric = CalibrationError(ignore_index=-100)
+    metric.update(make(probs), make(labels), sample_weight=np.ones(2000))
+    metric.update(make(probs[::3]), make(labels[::3]))
+    metric.update(make(PROBS[::3]), make(LABELS[::3]))
+    metric.update(make(PROBS[:0]), make(LABELS[:0]))
+    assert float(metric.compute()) == pytest.approx(whole, rel=1e-12)
+    with pytest.raises(ValueError, match="labels: expected 0 to 4, found -100"):
+        CalibrationError().update(make(probs), make(labels))
+    with pytest.raises(ValueError, match=r"labels: expected shape \(N,\), .*flatten"):
+        metric.update(make(PROBS[None]), make(LABELS[None]))
+
+
+def test_names_and_rounded_rows():
+    metric = CalibrationError(classes=list("abcde"), rescale=True)
+    with pytest.warns(UserWarning, match="rows did not sum to one"):
+        metric.update(PROBS.round(2), np.array(list("abcde"))[LABELS])
+    probs = PROBS.round(2) / PROBS.round(2).sum(axis=1, keepdims=True)
+    expected = expected_calibration_error(probs, LABELS)
+    assert float(metric.compute()) == pytest.approx(expected, abs=1e-3)

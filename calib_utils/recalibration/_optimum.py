@@ -4,7 +4,8 @@ Let d be a sample's logits minus the largest of them, and b = 1/T. The NLL is co
 with derivative A - M(b): A is the mean of -d at the label, and M(b) the mean over samples
 of the expectation of -d under softmax(b d). M falls from M(0) to 0, so there is one root
 where 0 < A < M(0), and none elsewhere. log M is nearly linear in log b, which makes a
-Newton step on these axes long and safe, at any scale of the logits.
+Newton step on these axes long and safe, at any scale of the logits. Where a step is known to be
+coarse it is computed in the type of the logits; the last one always in float64.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ __all__ = ["Optimum", "optimal_temperature"]
 
 _TOLERANCE = 1e-9  # of the derivative, relative to A
 _MAX_STEPS = 200  # far more than are ever needed
-_START_ROWS = 1_000  # enough to bring the first guess within a few per cent
+_START_ROWS = 4_000  # enough to bring the first guess within a few per cent
+_ROUGH = 1e-4  # what arithmetic in float32 surely keeps of a derivative
+_SCALES = (1e-30, 1e30)  # of 1/T in float32
 _SIZES = (1e-290, 1e290)  # of the logits' differences, so that all bounds of T are numbers
 _NOTHING = -800.0  # its exponential is 0
 
@@ -90,7 +93,8 @@ def optimal_temperature(
     if step > 1:
         sample = _summarise(logits[::step], labels[::step], weights[::step])
         if 0 < sample.label_gap < sample.mean_gap:
-            guess, steps, _ = _root(logits[::step], weights[::step], sample, guess, low, high)
+            some = logits[::step], weights[::step], sample
+            guess, steps, _ = _root(*some, guess, low, high, tolerance=10 * _ROUGH)
             extra = (steps + 1) / step
     log_b, steps, beyond = _root(logits, weights, summary, guess, low, high)
     passes = math.ceil(1 + extra + steps)
@@ -110,7 +114,7 @@ def _summarise(logits: np.ndarray, labels: np.ndarray, weights: np.ndarray) -> _
         with np.errstate(over="ignore"):
             gaps = np.subtract(top[:, None], block, dtype=np.float64)
             if top.max() - float(block.min()) < FAR:
-                means = near = gaps.mean(axis=1)
+                means = near = np.einsum("ij->i", gaps) / gaps.shape[1]
             else:
                 means = gaps.mean(axis=1, where=block > -np.inf)
                 near = gaps.mean(axis=1, where=gaps < FAR)
@@ -131,6 +135,7 @@ def _root(
     log_b: float,
     low: float,
     high: float,
+    tolerance: float = _TOLERANCE,
 ) -> tuple[float, int, int]:
     """Where M(b) = A for a temperature between ``low`` and ``high``.
 
@@ -139,32 +144,48 @@ def _root(
         range: 1 if b is too large for it, -1 if too small.
     """
     left, right = -math.log(high), -math.log(low)
+    before = math.nan  # the step before, if it was Newton's
     for steps in range(1, _MAX_STEPS + 1):
+        b = math.exp(log_b)
+        rough = (steps == 1 or tolerance > _ROUGH) and _SCALES[0] < b < _SCALES[1]
         # b M(b), and -b^2 M'(b).
-        expectation, variance = _moments(logits, weights, summary.largest, math.exp(log_b))
+        expectation, variance = _moments(logits, weights, summary.largest, b, rough)
         value = math.log(expectation / summary.label_gap) - log_b if expectation > 0 else -math.inf
-        if abs(value) <= _TOLERANCE:
+        if abs(value) <= tolerance and not (rough and tolerance < _ROUGH):
             return log_b, steps, 0
-        left, right = (log_b, right) if value > 0 else (left, log_b)
+        if not (rough and abs(value) < _ROUGH):  # else its sign may be wrong
+            left, right = (log_b, right) if value > 0 else (left, log_b)
         if right - left < _TOLERANCE:
             break
         newton = log_b + value * expectation / variance if variance > 0 else math.inf
-        log_b = newton if left < newton < right else (left + right) / 2
+        inside = left < newton < right
+        # Newton's error is squared in each step, but for a factor that the last two show.
+        step = newton - log_b
+        squared = max(abs(step), _ROUGH**2) / before**2 * step**2
+        if inside and not rough and 10 * squared < tolerance:
+            return newton, steps, 0
+        log_b = newton if inside else (left + right) / 2
+        before = step if inside and abs(step) > _ROUGH else math.nan
     return log_b, steps, 1 if value > 0 else -1
 
 
 def _moments(
-    logits: np.ndarray, weights: np.ndarray, largest: np.ndarray, b: float
+    logits: np.ndarray, weights: np.ndarray, largest: np.ndarray, b: float, rough: bool = False
 ) -> tuple[float, float]:
-    """Mean over the rows of the expectation and variance of -b d under softmax(b d)."""
+    """Mean over the rows of the expectation and variance of -b d under softmax(b d).
+
+    In float64, or, if it may be rough, in the type of the logits.
+    """
     expectation, variance = 0.0, 0.0
     for rows, block in row_blocks(logits):
-        x = np.subtract(block, largest[rows, None], dtype=np.float64)
+        dtype = block.dtype if rough else np.float64
+        x = np.subtract(block, largest[rows, None].astype(block.dtype), dtype=dtype)
         with np.errstate(over="ignore"):
             x *= b
-        np.maximum(x, _NOTHING, out=x)  # or a masked class would give 0 times infinity
+        if not x.min() > _NOTHING:  # or a masked class would give 0 times infinity
+            np.maximum(x, _NOTHING, out=x)
         powers = np.exp(x)
-        total = powers.sum(axis=1)
+        total = np.einsum("ij->i", powers)
         powers *= x
         first = np.einsum("ij->i", powers) / total
         second = np.einsum("ij,ij->i", powers, x) / total

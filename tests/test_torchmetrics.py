@@ -1,0 +1,109 @@
+"""The streaming metric as one of torchmetrics, where that is installed."""
+
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+import calib_utils
+from calib_utils.metrics import CalibrationError, expected_calibration_error
+
+torchmetrics = pytest.importorskip("torchmetrics")
+RNG = np.random.default_rng(0)
+PROBS = torch.from_numpy(RNG.dirichlet(np.ones(5), 2000))
+LABELS = torch.from_numpy(RNG.integers(5, size=2000))
+WHOLE = expected_calibration_error(PROBS, LABELS)
+
+
+def test_it_is_a_metric_that_agrees_with_torchmetrics_own():
+    metric = CalibrationError(n_bins=10)
+    theirs = torchmetrics.classification.MulticlassCalibrationError(5, n_bins=10)
+    assert isinstance(metric, torchmetrics.Metric)
+    for rows in torch.arange(2000).split(300):
+        of_batch = metric(PROBS[rows], LABELS[rows])
+        expected = expected_calibration_error(PROBS[rows], LABELS[rows], n_bins=10)
+        assert of_batch.item() == pytest.approx(expected, rel=1e-12)
+        own = theirs(PROBS[rows], LABELS[rows])
+        assert of_batch.item() == pytest.approx(own.item(), abs=1e-6)
+    assert metric.compute().item() == pytest.approx(theirs.compute().item(), abs=1e-6)
+    assert metric.compute().dtype == torch.float64
+    metric.reset()
+    assert metric.sums.sum() == metric.columns == 0
+    metric.update(PROBS, LABELS)
+    assert metric.compute().item() == pytest.approx(
+        expected_calibration_error(PROBS, LABELS, n_bins=10), rel=1e-12
+    )
+
+
+def test_an_empty_last_batch_and_ignored_labels():
+    metric = CalibrationError(ignore_index=-100)
+    metric(PROBS, LABELS)
+    assert metric(PROBS[:0], LABELS[:0]).isnan()
+    assert metric(PROBS[:3], torch.full((3,), -100)).isnan()
+    assert metric.compute().item() == pytest.approx(WHOLE, rel=1e-12)
+
+
+def test_a_batch_of_another_shape_is_refused_by_calls_too():
+    metric = CalibrationError()
+    metric(PROBS, LABELS)
+    with pytest.raises(ValueError, match=r"^probs: expected shape \(N, 5\), .* found \(N,\)"):
+        metric(PROBS[:, 0], LABELS % 2)
+    assert metric.compute().item() == pytest.approx(WHOLE, rel=1e-12)
+
+
+def test_it_stands_in_a_collection_and_is_copied_stored_and_moved():
+    collection = torchmetrics.MetricCollection(
+        {"ece": CalibrationError(), "accuracy": torchmetrics.classification.MulticlassAccuracy(5)}
+    )
+    collection.update(PROBS, LABELS)
+    assert collection.compute()["ece"].item() == pytest.approx(WHOLE, rel=1e-12)
+    metric = collection["ece"]
+    for twin in (metric.clone(), pickle.loads(pickle.dumps(metric)), metric.to("cpu")):
+        assert twin.compute().item() == pytest.approx(WHOLE, rel=1e-12)
+    metric.persistent(True)
+    restored = CalibrationError()
+    restored.persistent(True)
+    restored.load_state_dict(metric.state_dict())
+    torch.testing.assert_close(restored.sums, metric.sums)
+    assert metric.float().sums.dtype == torch.float64
+    other = CalibrationError()
+    other.merge(metric)
+    assert other.compute().item() == pytest.approx(WHOLE, rel=1e-12)
+
+
+def test_processes_share_it(tmp_path):
+    program = f"""
+import sys, numpy as np, torch
+from calib_utils.metrics import CalibrationError
+rank = int(sys.argv[1])
+torch.distributed.init_process_group(
+    "gloo", init_method="file://{tmp_path}/meet", rank=rank, world_size=2
+)
+rng = np.random.default_rng(0)
+probs, labels = rng.dirichlet(np.ones(5), 2000), rng.integers(5, size=2000)
+metric = CalibrationError()
+if rank:
+    metric.update(probs[500:], labels[500:])
+else:
+    metric.update(probs[:500], labels[:500])
+print(repr(metric.compute().item()))
+"""
+    root = Path(calib_utils.__file__).parents[1]
+    runs = [
+        subprocess.Popen(
+            [sys.executable, "-c", program, str(rank)],
+            cwd=root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in (0, 1)
+    ]
+    found = [run.communicate() for run in runs]
+    for run, (out, errors) in zip(runs, found, strict=True):
+        assert run.returncode == 0, errors
+        assert float(out) == pytest.approx(WHOLE, rel=1e-12)
