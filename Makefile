@@ -60,7 +60,8 @@ clean: ## Remove all that was built, but not the environment
 $(INSTALLED): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed")'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION) \
+	  || { echo "The packages cannot be had. The first call needs a network: is there one?"; false; }
 	$(BIN)/uv pip install --require-hashes -r requirements.lock \
 	  || $(BIN)/python -m pip install --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .

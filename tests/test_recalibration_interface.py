@@ -551,3 +551,14 @@ def test_a_class_without_samples_or_a_fixed_temperature_adds_no_parameter():
         fitted = OneVersusRest(PlattScaling()).fit(logits[labels < 3], labels[labels < 3])
     assert fitted.n_parameters_ == 6
     assert TemperatureScaling(2).n_parameters_ == 0
+
+
+@pytest.mark.parametrize("missing", [{"n_classes_", "n_samples_", "shape_"}, {"temperature_"}])
+def test_a_file_of_a_method_that_is_not_fitted_is_refused(tmp_path, missing):
+    path = tmp_path / "half.npz"
+    TemperatureScaling().fit([[2.0, 0.0]] * 4, [0, 0, 0, 1]).save(path)
+    arrays, facts = read_npz(path)
+    facts["learned"] = {k: v for k, v in facts["learned"].items() if k not in missing}
+    write_npz(path, arrays, facts)
+    with pytest.raises(ValueError, match=r"half\.npz holds no recalibrator"):
+        load(path)

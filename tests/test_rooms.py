@@ -79,6 +79,27 @@ print(TemperatureScaling().fit(record.logits, record.labels).temperature_ > 0)
     assert done.stdout == "True\n", done.stderr
 
 
+@pytest.mark.parametrize("room", ["training", "experiments"])
+def test_a_command_that_needs_torch_says_so_in_a_sentence(room: str) -> None:
+    program = (
+        "import runpy, sys\n"
+        "sys.modules['torch'], sys.argv = None, ['-m', '--help']\n"
+        f"runpy.run_module('calib_utils.{room}', run_name='__main__', alter_sys=True)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=PACKAGE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1
+    assert done.stderr == (
+        "error: training needs PyTorch, which is not installed: "
+        "in a copy of the repository, pip install '.[training]'\n"
+    )
+
+
 def test_importing_the_package_loads_nothing_heavy() -> None:
     program = "import sys, calib_utils; print({'numpy', 'scipy', 'torch'} & set(sys.modules))"
     done = subprocess.run(

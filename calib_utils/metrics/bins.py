@@ -139,7 +139,7 @@ def quantile_edges(
     place, rest = np.divmod((len(values) - 1) * np.arange(n_bins + 1), n_bins)
     below = ordered[place].astype(np.float64)
     above = ordered[np.minimum(place + 1, len(values) - 1)].astype(np.float64)
-    return np.minimum(below + (above - below) * (rest / n_bins), above)
+    return below + (above - below) * (rest / n_bins)  # never beyond, as rest < n_bins
 
 
 def right_closed_index(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
