@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from test_questions import CHAPTERS, asked
-from test_site import BOOK, PHONE
+from test_site import BOOK, PHONE, SITE
 
 from tools.flatten import Flattener
 
@@ -27,9 +27,13 @@ STATE = """() => [...document.querySelectorAll(".question")].map(question => {
     };
 })"""
 
-# A slow machine need not draw the whole page anew for each key.
-ALONE = """() => document.querySelector(".bd-article")
-    .replaceChildren(...document.querySelectorAll(".question"))"""
+# Nothing but the questions: a slow machine need not draw the whole page anew for each key.
+ALONE = """groups => {
+    const article = document.querySelector(".bd-article");
+    if (groups) article.innerHTML = groups.join("");
+    article.replaceChildren(...article.querySelectorAll(".question"));
+    document.body.replaceChildren(article);
+}"""
 
 
 def letters(text: str) -> str:
@@ -37,32 +41,39 @@ def letters(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", re.sub(r"\$[^$]+\$", "", text).lower())
 
 
-@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
 @pytest.mark.parametrize("page", CHAPTERS)
-def test_every_question_is_answered_by_keyboard(
-    page: str, scripts: bool, browser: Any, address: str
-) -> None:
-    context = browser.new_context(java_script_enabled=scripts, viewport=PHONE)
-    tab = context.new_page()
+def test_every_question_is_answered_by_keyboard(page: str, browser: Any, address: str) -> None:
+    """Each answer in turn, on a phone; and all is printed."""
+    tab = browser.new_page(viewport=PHONE)
     tab.goto(f"{address}{page}.html", wait_until="load")
     tab.evaluate(ALONE)
     requests: list[str] = []
     tab.on("request", lambda request: requests.append(request.url))
+    names = tab.get_by_role("group", name="Check yourself").count()
+    tab.emulate_media(media="print")
+    printed = tab.evaluate(STATE)
+    tab.emulate_media(media="screen")
     closed = tab.evaluate(STATE)
     for question in tab.locator(".question").all():
         answers = question.locator("summary")
         answers.first.focus()
         for nth in range(answers.count()):
+            if nth:
+                tab.keyboard.press("Tab")
             tab.keyboard.press(["Enter", "Space"][nth % 2])
-            tab.keyboard.press("Tab")
+    focused = tab.evaluate("() => getComputedStyle(document.activeElement).outlineStyle")
     opened = tab.evaluate(STATE)
-    context.close()
+    tab.close()
 
     plain = Flattener(BOOK, page)
-    for before, after, question in zip(closed, opened, asked(page), strict=True):
+    assert names == len(asked(page))
+    assert focused == "solid"
+    assert [url for url in requests if not url.endswith("favicon.svg")] == []
+    for paper, before, after, question in zip(printed, closed, opened, asked(page), strict=True):
         assert letters(after["asked"]) == letters(plain.flatten(question.text))
         assert not any(before["shown"])
         assert all(after["shown"])
+        assert all(paper["shown"])
         assert min(after["heights"]) >= 24
         for answer, reason, expected in zip(
             after["answers"], after["reasons"], question.answers, strict=True
@@ -70,22 +81,26 @@ def test_every_question_is_answered_by_keyboard(
             assert letters(answer) == letters(plain.flatten(expected.text))
             assert reason.startswith(expected.verdict)
             assert letters(reason) == letters(expected.verdict + plain.flatten(expected.reason))
-    assert [url for url in requests if not url.endswith("favicon.svg")] == []
 
 
-def test_a_question_has_a_name_a_focus_and_is_printed_with_its_reasons(
-    browser: Any, address: str
-) -> None:
-    tab = browser.new_page()
+def test_every_question_is_answered_without_scripts(browser: Any, address: str) -> None:
+    """Those of all pages, on one of them: the right answers, by keyboard."""
+    groups = [
+        group
+        for page in CHAPTERS
+        for group in re.findall(
+            "<fieldset .*?</fieldset>", (SITE / f"{page}.html").read_text("utf-8"), re.DOTALL
+        )
+    ]
+    context = browser.new_context(java_script_enabled=False)
+    tab = context.new_page()
     tab.goto(f"{address}{CHAPTERS[0]}.html", wait_until="load")
-    questions = asked(CHAPTERS[0])
-    assert tab.get_by_role("group", name="Check yourself").count() == len(questions)
-    answer = tab.locator(".question summary").first
-    answer.focus()
-    tab.keyboard.press("Enter")
-    assert "solid" in answer.evaluate("one => getComputedStyle(one).outline")
-    tab.keyboard.press("Enter")
-    assert not any(tab.evaluate(STATE)[0]["shown"])
-    tab.emulate_media(media="print")
-    assert all(all(question["shown"]) for question in tab.evaluate(STATE))
-    tab.close()
+    tab.evaluate(ALONE, groups)
+    for answer in tab.locator(".is-right > summary").all():
+        answer.focus()
+        tab.keyboard.press("Enter")
+    found = tab.evaluate(STATE)
+    context.close()
+    questions = [question for page in CHAPTERS for question in asked(page)]
+    for state, question in zip(found, questions, strict=True):
+        assert state["shown"] == [answer.is_right for answer in question.answers]
