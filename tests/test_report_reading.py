@@ -271,6 +271,16 @@ class TestWhatIsAskedFor:
         with pytest.raises(ValueError, match="found 'low' in row 2"):
             rows_of({"score": mixed, "label": [1, 0, 1]})
 
+    def test_numbers_may_be_written_in_any_way(self) -> None:
+        for labels in (
+            ["0.000", "1."],
+            [0.0, 1.0],
+            np.array([0, 1.0], object),
+            ["False", " TRUE "],
+        ):
+            rows = rows_of({"score": [0.5, 0.5], "label": labels})
+            assert rows.labels.tolist() == [0, 1]
+
     def test_times(self) -> None:
         for stamps in (["2026-01-31T23:00:00Z", "2026-02-01 01:00"], ["2026-01-31", "2026-02-01"]):
             data = {"score": [0.5, 0.5], "label": [0, 1], "when": stamps}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -16,6 +17,7 @@ __all__ = ["Rows", "RowsReader", "numbers_of", "probabilities"]
 
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat"}
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1}
+_WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
 _ROUNDED = 1e-4  # how far a row may sum from one, as for the metrics
 
 
@@ -234,16 +236,13 @@ def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> n
 
 def _texts(values: np.ndarray) -> np.ndarray:
     """Values as text without spaces around; 1.0 is 1."""
-    if values.dtype.kind == "f" and (values == np.floor(values)).all():
-        values = values.astype(np.int64)
     if values.dtype.kind == "M":
         values = np.datetime_as_string(values)
-    texts = np.array([str(value).strip() for value in values], object)
-    if values.dtype.kind == "O":
-        texts = np.array(
-            [t[:-2] if t[-2:] == ".0" and t[:-2].isdigit() else t for t in texts], object
-        )
-    return texts.astype(str) if len(texts) else np.array([], str)
+    found, inverse = np.unique(values.astype(str), return_inverse=True)  # often few of them
+    texts = [text.strip() for text in found]
+    whole = (_WHOLE.fullmatch(text) for text in texts)
+    texts = [number[1] if number else text for text, number in zip(texts, whole, strict=True)]
+    return np.array(texts, str)[inverse.ravel()]
 
 
 def _is_missing(values: np.ndarray) -> np.ndarray:

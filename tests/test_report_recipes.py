@@ -1,0 +1,97 @@
+"""What the chapter on one's own model shows beside its cells: recipes and a job, run here."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+from calib_utils.metrics import expected_calibration_error
+
+ROOT = Path(__file__).parents[1]
+CHAPTER = (ROOT / "notebooks/your-own-model.md").read_text("utf-8")
+
+
+def shown(language: str, word: str) -> str:
+    """The one example of a language that has a word."""
+    found = re.findall(rf"^```{language}\n(.*?)^```$", CHAPTER, re.DOTALL | re.MULTILINE)
+    (code,) = (each for each in found if word in each)
+    return code
+
+
+def test_tokens_of_a_language_model() -> None:
+    names: dict[str, Any] = {}
+    exec(shown("python", "compute_metrics"), names)
+    rng = np.random.default_rng(0)
+    logits = (3 * rng.normal(size=(3, 7, 5))).astype(np.float16)
+    labels = rng.integers(5, size=(3, 7))
+    labels[0, 3:] = labels[2, 1] = -100
+    found = names["compute_metrics"](SimpleNamespace(predictions=logits, label_ids=labels), rows=2)[
+        "ece"
+    ]
+    probs, told = [], []
+    for text in range(3):
+        for place in range(6):  # which predicts the token after it
+            if labels[text, place + 1] != -100:
+                powers = np.exp(logits[text, place].astype(np.float64))
+                probs.append(powers / powers.sum())
+                told.append(int(labels[text, place + 1]))
+    assert found == pytest.approx(expected_calibration_error(np.array(probs), told), abs=1e-6)
+
+
+def test_lightning() -> None:
+    lightning = pytest.importorskip("lightning")
+    torch = pytest.importorskip("torch")
+    names: dict[str, Any] = {}
+    exec(shown("python", "LightningModule"), names)
+    torch.manual_seed(0)
+
+    class Small(names["Calibrated"]):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 3)
+
+        def forward(self, x: Any) -> Any:
+            return self.layer(x)
+
+    x, y = torch.randn(60, 4), torch.randint(3, (60,))
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=25)
+    model = Small()
+    trainer = lightning.Trainer(
+        accelerator="cpu", logger=False, enable_progress_bar=False, enable_model_summary=False
+    )
+    expected = expected_calibration_error(torch.softmax(model(x), dim=1), y)
+    for _ in range(2):  # each validation begins anew
+        (logged,) = trainer.validate(model, data, verbose=False)
+        assert logged["val_ece"] == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize(("n", "shift", "code"), [(100, 0.0, 0), (3_000, 0.4, 1)])
+def test_the_job_warns_of_few_rows_and_fails_on_a_bad_model(
+    n: int, shift: float, code: int, tmp_path: Path
+) -> None:
+    job = yaml.safe_load(shown("yaml", "calib_utils"))
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0, 0.6, n)
+    rows = np.stack([score, rng.random(n) < score + shift], axis=1)
+    np.savetxt(tmp_path / "predictions.csv", rows, "%.4f", ",", header="score,label", comments="")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-e", "-c", job[0]["run"]],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT), "PATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stderr
+    assert ("::warning::" in done.stdout) == (n == 100)
+    assert {"report.html", "report.json"} <= {path.name for path in tmp_path.iterdir()}
