@@ -714,7 +714,7 @@ class TestRuns:
             arrays, facts = read_npz(experiment_path(run.grid, "cpu", run.name, expected))
             del facts["recipe"]["momentum"]
             write_npz(experiment_path(run.grid, "cpu", run.name, tmp_path), arrays, facts)
-        monkeypatch.setattr(one_run, "_train", lambda *_: 1 / 0)
+        monkeypatch.setattr(one_run, "trained", lambda *_: 1 / 0)
         assert run_grid(runs, tmp_path, tmp_path, progress=False) == {}
         levels = by_level(load_grid("weight-decay", "cpu", tmp_path))
         assert levels.keys() == by_level(load_grid("weight-decay", "cpu", expected)).keys()

@@ -39,8 +39,10 @@ __all__ = [
     "has_record",
     "load_images",
     "logits_name",
+    "losses",
     "run_experiment",
     "time_run",
+    "trained",
 ]
 
 
@@ -64,7 +66,7 @@ def run_experiment(
         progress: whether to show progress bars.
     """
     checkpoint = checkpoint_path(run, folder)
-    model, history = _train(run, device, progress, checkpoint)
+    model, history = trained(run, device, progress, checkpoint)
     if rank() > 0:
         return
     _, validation, test = load_images(run.dataset, run.training_images)
@@ -82,8 +84,8 @@ def run_experiment(
         correct=correct,
         history=history,
         epoch_correct=None if tracked is None else np.stack([_unpacked(x) for x in tracked]),
-        losses=_losses(logits, test.labels),
-        losses_scaled=_losses(scaled, test.labels),
+        losses=losses(logits, test.labels),
+        losses_scaled=losses(scaled, test.labels),
         confidences_scaled=confidences_scaled,
         **before,
         temperature=scaling.temperature_,
@@ -199,9 +201,10 @@ def load_images(dataset: str, training_images: int) -> tuple[ImageSet, ImageSet,
     return training, validation, test
 
 
-def _train(
+def trained(
     run: Run, device: str | None, progress: bool, checkpoint: Path
 ) -> tuple[nn.Module, list[dict[str, Any]]]:
+    """The network of a run and its history; what the checkpoint lacks is trained."""
     training, validation, _ = load_images(run.dataset, run.training_images)
     model = _network(run)
     history = train(
@@ -261,7 +264,7 @@ def _test_metrics(
     return metrics, confidences, correct
 
 
-def _losses(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+def losses(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """The NLL of each image, in nats."""
     losses = -log_softmax(logits.astype(np.float64), axis=1)[np.arange(len(labels)), labels]
     return losses.clip(min=0)  # rounding makes a loss of 0 a tiny number below it

@@ -11,6 +11,7 @@ from calib_utils.records.experiments import (
     load_experiment,
     save_experiment,
 )
+from calib_utils.records.forecasts import Forecast, load_forecasts, save_forecasts
 from calib_utils.records.grids import by_level, describe_protocol, load_grid
 from calib_utils.records.predictions import (
     PredictionRecord,
@@ -26,6 +27,7 @@ __all__ = [
     "DIGITS_RECIPE",
     "Experiment",
     "ExperimentRecord",
+    "Forecast",
     "PredictionRecord",
     "Recipe",
     "by_level",
@@ -33,8 +35,10 @@ __all__ = [
     "list_experiments",
     "list_records",
     "load_experiment",
+    "load_forecasts",
     "load_grid",
     "load_record",
     "save_experiment",
+    "save_forecasts",
     "save_record",
 ]

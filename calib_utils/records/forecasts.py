@@ -1,0 +1,134 @@
+"""What was made of trained networks afterwards: averages, temperatures, damaged photographs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calib_utils.records.npz import explain_damage, read_npz, write_npz
+
+__all__ = ["Forecast", "forecasts_path", "load_forecasts", "save_forecasts"]
+
+_FOLDER = Path(__file__).parent / "stored/forecasts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forecast:
+    """Probabilities for all test images, by one network or by the average of several.
+
+    Attributes:
+        networks: "ordinary", "smoothed" (trained with smoothed labels), or "mirrored" (ordinary;
+            the average over an image and its mirror image).
+        members: the seeds of the networks whose probabilities are averaged.
+        scaled: "none", "before" (each member has a temperature of its own) or "after" (the
+            average has one). Temperatures are fitted on clean validation images. Of one network,
+            the last two are the same, and called "after".
+        corruption: of the test images, see `calib_utils.training.corrupt`; "" for clean ones.
+        severity: 1 to 5; 0 for clean images.
+        temperature: of the average; 1 unless it is scaled after.
+        error: share of the images whose class was not predicted, 0 to 1.
+        nll: negative log-likelihood, in nats.
+        nll_error: its standard error over images.
+        ece: expected calibration error with 15 bins, 0 to 1.
+        confidence: the mean of the largest probabilities.
+        bins: float64, shape (3, 15): of each bin how many images it holds, how many of them are
+            right, and their summed confidence.
+
+    Example:
+        >>> import numpy as np
+        >>> clean = {"networks": "ordinary", "corruption": "", "severity": 0}
+        >>> numbers = {"error": 0.4, "nll": 1.9, "nll_error": 0.02, "ece": 0.1, "confidence": 0.7}
+        >>> one = Forecast(
+        ...     members=(0,), scaled="none", temperature=1, bins=np.zeros((3, 15)),
+        ...     **clean, **numbers
+        ... )
+        >>> one.members, one.nll
+        ((0,), 1.9)
+    """
+
+    networks: str
+    members: tuple[int, ...]
+    scaled: str
+    corruption: str
+    severity: int
+    temperature: float
+    error: float
+    nll: float
+    nll_error: float
+    ece: float
+    confidence: float
+    bins: np.ndarray
+
+
+def save_forecasts(
+    forecasts: list[Forecast],
+    grid: str,
+    protocol: str,
+    made: dict[str, Any],
+    folder: Path | str | None = None,
+) -> Path:
+    """Write what was made of the networks of a grid, replacing an older file.
+
+    Args:
+        forecasts: at least one.
+        grid: such as "ensembles".
+        protocol: such as "cpu".
+        made: how: networks, recipe, versions, hardware, date, as JSON.
+        folder: where to write; the package's own by default.
+
+    Raises:
+        ValueError: if there is no forecast.
+
+    Example:
+        >>> save_forecasts([], "ensembles", "cpu", {})
+        Traceback (most recent call last):
+        ValueError: forecasts: expected at least one, found none
+    """
+    if not forecasts:
+        raise ValueError("forecasts: expected at least one, found none")
+    path = forecasts_path(grid, protocol, folder)
+    rows = [{k: v for k, v in asdict(one).items() if k != "bins"} for one in forecasts]
+    bins = np.stack([one.bins for one in forecasts]).astype(np.float32)
+    write_npz(path, {"bins": bins}, {"made": made, "forecasts": rows})
+    return path
+
+
+def load_forecasts(
+    grid: str, protocol: str, folder: Path | str | None = None
+) -> tuple[list[Forecast], dict[str, Any]]:
+    """Read what was made of the networks of a grid, and how.
+
+    Args:
+        grid: such as "ensembles".
+        protocol: such as "cpu".
+        folder: where to look; the package's own by default.
+
+    Raises:
+        ValueError: if there is none, or if its file is damaged.
+
+    Example:
+        >>> load_forecasts("ensembles", "none")
+        Traceback (most recent call last):
+        ValueError: grid: there are no forecasts of 'ensembles' in the protocol 'none'; make them \
+with python -m calib_utils.experiments --forecasts --protocol none
+    """
+    path = forecasts_path(grid, protocol, folder)
+    if not path.exists():
+        raise ValueError(
+            f"grid: there are no forecasts of {grid!r} in the protocol {protocol!r}; make them "
+            f"with python -m calib_utils.experiments --forecasts --protocol {protocol}"
+        )
+    with explain_damage(f"grid: the file of forecasts of {grid!r} in {protocol!r}"):
+        arrays, facts = read_npz(path)
+        return [
+            Forecast(**row | {"members": tuple(row["members"]), "bins": bins.astype(np.float64)})
+            for row, bins in zip(facts["forecasts"], arrays["bins"], strict=True)
+        ], facts["made"]
+
+
+def forecasts_path(grid: str, protocol: str, folder: Path | str | None) -> Path:
+    """Where the forecasts of a grid are stored, whether they are there or not."""
+    return Path(folder or _FOLDER) / f"{grid}.{protocol}.npz"
