@@ -189,7 +189,8 @@ def accuracy(
         scores = (check_probs if threshold == 0.5 else check_logits)(probs_or_logits, name)
         predicted = (scores > threshold).astype(np.int64)
     else:
-        predicted = check_maskable_logits(array, HUGE, name).argmax(axis=1)
+        checked = check_maskable_logits(array, HUGE, name)
+        predicted = np.concatenate([block.argmax(axis=1) for _, block in row_blocks(checked)])
     labels = check_labels(labels, len(array), 2 if array.ndim == 1 else array.shape[1])
     weights = _weights(sample_weight, len(array))
     return float(weights @ (predicted == labels) / weights.sum())
