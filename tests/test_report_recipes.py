@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +14,7 @@ import pytest
 import yaml
 
 from calib_utils.metrics import expected_calibration_error
+from calib_utils.report.__main__ import parser
 
 ROOT = Path(__file__).parents[1]
 CHAPTER = (ROOT / "notebooks/your-own-model.md").read_text("utf-8")
@@ -74,24 +74,26 @@ def test_lightning() -> None:
         assert logged["val_ece"] == pytest.approx(expected, abs=1e-6)
 
 
-@pytest.mark.parametrize(("n", "shift", "code"), [(100, 0.0, 0), (3_000, 0.4, 1)])
+@pytest.mark.parametrize(("status", "code"), [(0, 0), (1, 1), (2, 2), (3, 0)])
 def test_the_job_warns_of_few_rows_and_fails_on_a_bad_model(
-    n: int, shift: float, code: int, tmp_path: Path
+    status: int, code: int, tmp_path: Path
 ) -> None:
+    """A stand-in for Python notes the arguments, which the real command line takes."""
     job = yaml.safe_load(shown("yaml", "calib_utils"))
-    rng = np.random.default_rng(0)
-    score = rng.uniform(0, 0.6, n)
-    rows = np.stack([score, rng.random(n) < score + shift], axis=1)
-    np.savetxt(tmp_path / "predictions.csv", rows, "%.4f", ",", header="score,label", comments="")
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > given\nexit {status}\n')
+    python.chmod(0o755)
     done = subprocess.run(
         ["bash", "-e", "-c", job[0]["run"]],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": str(ROOT), "PATH": path},
+        env=os.environ | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == code, done.stderr
-    assert ("::warning::" in done.stdout) == (n == 100)
-    assert {"report.html", "report.json"} <= {path.name for path in tmp_path.iterdir()}
+    assert ("::warning::" in done.stdout) == (status == 3)
+    module, name, *arguments = (tmp_path / "given").read_text("utf-8").splitlines()
+    assert (module, name) == ("-m", "calib_utils.report")
+    args = parser().parse_args(arguments)
+    assert (args.html, args.json) == (Path("report.html"), Path("report.json"))

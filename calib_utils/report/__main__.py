@@ -15,7 +15,7 @@ from calib_utils.report.predictions.files import write_text
 from calib_utils.report.predictions.pairing import pair
 from calib_utils.report.predictions.whole import report
 
-__all__ = ["main"]
+__all__ = ["main", "parser"]
 
 _BAD_INPUT = 2
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _report(given: Sequence[str]) -> int:
-    args = _parser().parse_args(given)
+    args = parser().parse_args(given)
     found = report(
         args.predictions,
         **_columns(args),
@@ -116,7 +116,8 @@ def _columns(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser() -> argparse.ArgumentParser:
+    """The arguments of a report."""
     parser = argparse.ArgumentParser(
         prog="python -m calib_utils.report",
         description="Is a model calibrated? A report on its predictions beside what happened: CSV, "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import csv
 import hashlib
 import itertools
@@ -77,19 +78,14 @@ def _file(path: Path) -> Source:
 def _standard_input(stream: Any) -> Source:
     """CSV that can be read once only is copied to the disk, not to the memory."""
     folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)  # weights are read twice
     path = Path(folder.name) / "input.csv"
     with path.open("wb") as copy:
         while part := stream.read(1 << 20):
             copy.write(part)
     if path.stat().st_size == 0:
         raise ValueError("-: the standard input is empty; give CSV with a head and rows")
-    source = _file(path)
-
-    def blocks(names: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
-        with folder:  # is there as long as somebody may read
-            yield from source.blocks(names)
-
-    return source._replace(name="standard input", blocks=blocks)
+    return _file(path)._replace(name="standard input")
 
 
 def _csv(path: Path) -> Source:

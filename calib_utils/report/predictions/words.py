@@ -25,8 +25,8 @@ def measure_rows(report: Report) -> list[tuple[str, str, str]]:
         ("rows", f"{m.n:,}", ""),
         (
             "observed over expected",
-            number(m.ratio),
-            f"{number(low)} to {number(high)}; 1 is right on average",
+            number(m.ratio, 3),
+            f"{number(low, 3)} to {number(high, 3)}; 1 is right on average",
         ),
         ("Spiegelhalter's z", number(m.z, 1), "between -2 and 2 for most calibrated models"),
     ]
