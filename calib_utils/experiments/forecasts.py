@@ -173,7 +173,7 @@ def _forecasts(
 
     for name, networks in predicted.items():
         seeds = tuple(networks)
-        subsets = [(seed,) for seed in seeds]
+        subsets: list[tuple[int, ...]] = [(seed,) for seed in seeds]
         if name != "mirrored":
             first = 2 if all_subsets and name == "ordinary" else max(len(seeds), 2)
             for size in range(first, len(seeds) + 1):

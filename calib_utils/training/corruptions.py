@@ -25,17 +25,13 @@ _QUALITY = (80, 65, 58, 50, 40)  # of JPEG, of 100
 def corrupt(images: np.ndarray, corruption: str, severity: int, *, seed: int = 0) -> np.ndarray:
     """Damage photographs.
 
-    ========== =========================================================================
-    noise      Gaussian, in each channel of each pixel
-    blur       Gaussian
-    contrast   each channel drawn towards its mean in the image
-    brightness the largest channel of a pixel is raised, hue and saturation stay
-    jpeg       compressed with losses
-    ========== =========================================================================
+    Noise is Gaussian, in each channel of each pixel, and so is the blur. Less contrast draws each
+    channel towards its mean in the image. More brightness raises the largest channel of a pixel,
+    at the same hue and saturation. JPEG compresses with losses.
 
     Args:
         images: uint8, shape (N, H, W, 3).
-        corruption: one of `CORRUPTIONS`.
+        corruption: "noise", "blur", "contrast", "brightness" or "jpeg": ``CORRUPTIONS``.
         severity: 1 (mild) to 5; 0 leaves the images as they are.
         seed: of the noise.
 

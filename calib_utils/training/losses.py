@@ -86,7 +86,7 @@ def mixup(
 def focal_loss(logits: torch.Tensor, targets: torch.Tensor, gamma: float) -> torch.Tensor:
     """Cross-entropy in which what the network is sure of counts less.
 
-    With probabilities p and targets q it is the mean over the batch of
+    With probabilities p and targets q it is the mean over the batch of::
 
         - sum_k q_k (1 - p_k)^gamma log p_k
 
