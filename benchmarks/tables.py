@@ -47,7 +47,8 @@ def count(number: int, noun: str) -> str:
 def machine(results: dict[str, Any], *facts: str) -> str:
     versions = ", ".join(f"{name} {text}" for name, text in results["versions"].items())
     hardware = results.get("hardware") or results["cpu"]
-    threads = "" if "thread" in hardware else count(results["threads"], "thread")
+    threads = results.get("threads", 0)
+    threads = "" if "thread" in hardware or not threads else count(threads, "thread")
     return f"Measured on: {', '.join(filter(None, [hardware, threads, *facts]))}. {versions}."
 
 
@@ -320,6 +321,30 @@ def false_findings(results: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
+def pages(results: dict[str, Any]) -> str:
+    """First text, layout shift, bytes and requests of each page, and the slowest of them."""
+    rows = results["rows"]
+    cells = (
+        [
+            row["page"].removeprefix("notebooks/"),
+            f"{row['first_text_ms'] / 1000:.1f} s",
+            f"{row['shift']:.3f}",
+            f"{row['bytes'] / 1000:.0f}",
+            f"{row['requests']:.0f}",
+        ]
+        for row in rows
+    )
+    slowest = max(rows, key=lambda row: row["first_text_ms"])
+    return "\n\n".join(
+        [
+            machine(results, count(results["cores"], "core"), results["date"]),
+            table(["page", "first text", "shift", "kB", "requests"], cells, numbers=4),
+            f"The slowest shows its first text after {slowest['first_text_ms'] / 1000:.1f} s; the "
+            f"largest shift of any is {max(row['shift'] for row in rows):.3f}.",
+        ]
+    )
+
+
 SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "ece": (
         "The expected calibration error",
@@ -375,6 +400,14 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         "take turns. Times are medians over all epochs; ± is the standard deviation over the "
         "seeds.",
         training,
+    ),
+    "pages": (
+        "The pages of the course",
+        "How soon can a page be read on a phone with a slow line? On an emulated one, with "
+        "Lighthouse's constants: 150 ms to a server and back, 1.6 Mbit/s, a processor four times "
+        "as slow. The first text is what comes first to be read, the shift how far things jump "
+        "while a page loads, and the bytes are as a server sends them. Medians of three visits.",
+        pages,
     ),
 }
 

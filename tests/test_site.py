@@ -465,46 +465,140 @@ def test_on_a_phone_a_finger_finds_each_button_and_no_hint_stays(
     context.close()
 
 
-@pytest.mark.parametrize("name", PAGES)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_page_in_the_browser(name: str, scheme: str, browser: Any, address: str) -> None:
-    """No error in the console, no request that leaves the site, nothing that axe-core objects to.
+# Folds are opened first; then each stop of the Tab key must look different from how it looks idle.
+UNFOLD = "document.querySelectorAll('details').forEach(one => one.open = true)"
+UNSEEN = """() => {
+    const look = one => {
+        const style = getComputedStyle(one);
+        return [style.outlineStyle, style.outlineWidth, style.boxShadow, style.borderColor,
+                style.textDecoration, style.backgroundColor].join();
+    };
+    const stops = [...document.querySelectorAll(
+        "a[href], button, input, select, summary, [tabindex]:not([tabindex='-1'])"
+    )].filter(one => one.checkVisibility({ visibilityProperty: true }));
+    const unseen = stops.filter(one => {
+        one.blur();
+        const before = look(one);
+        one.focus({ preventScroll: true });
+        return document.activeElement === one && look(one) === before;
+    });
+    document.activeElement.blur();
+    return unseen.map(one => one.outerHTML.slice(0, 160));
+}"""
+# Contrast takes axe-core a minute a page. Text in elements of the same kind, at the same kind of
+# place, has the same colours: the first of each stays.
+THIN = """() => {
+    const kinds = new Map([[document.body, ""]]), seen = new Set();
+    const all = [...document.querySelectorAll("body *")];
+    for (const one of all) {
+        const own = [one.localName, one.getAttribute("class")];
+        const kind = [kinds.get(one.parentElement), ...own].join();
+        kinds.set(one, kind);
+        const said = [...one.childNodes].some(inside => inside.nodeType == 3 && inside.data.trim());
+        if (said) one.style.visibility = seen.has(kind) ? "hidden" : "visible";
+        if (said) seen.add(kind);
+    }
+    for (const one of all.reverse())
+        if (one.style.visibility == "hidden" && !one.children.length) one.remove();
+}"""
+WIDTH = "Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"
+# A formula in a line may break; one that cannot must not be cut.
+CUT = """() => [...document.querySelectorAll(".bd-article .katex-html")].filter(one => {
+    const box = one.closest("div.math > .katex-display, .pst-scrollable-table-container");
+    return !box && one.getBoundingClientRect().right > innerWidth;
+}).map(one => one.textContent)"""
+PRINTED = """() => {
+    const style = getComputedStyle(document.body);
+    const seen = [...document.querySelectorAll("button, .start-here, .menu-link")]
+        .filter(one => one.checkVisibility());
+    return [style.backgroundColor, style.color, seen.length];
+}"""
 
-    Then, on a phone: nothing wider than the screen.
-    """
+
+class Watched:
+    """A tab that notes every error, warning and request."""
+
+    def __init__(self, context: Any) -> None:
+        self.errors: list[str] = []
+        self.requests: list[str] = []
+        self.tab = context.new_page()
+        self.tab.on("console", self.note)
+        self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.tab.on("request", lambda request: self.requests.append(request.url))
+        self.tab.on("requestfailed", lambda request: self.errors.append(f"failed: {request.url}"))
+
+    def note(self, line: Any) -> None:
+        if line.type in ("error", "warning"):
+            self.errors.append(f"{line.text} ({line.location['url']})")
+
+    def outside(self, start: str) -> list[str]:
+        return [url for url in self.requests if not url.startswith((start, "data:"))]
+
+
+def violations(tab: Any, **options: Any) -> list[tuple[str, str]]:
+    """What axe-core objects to."""
     from axe_playwright_python.sync_playwright import Axe
 
-    errors, requests = [], []
-
-    def note(line: Any) -> None:
-        if line.type in ("error", "warning"):
-            errors.append(f"{line.text} ({line.location['url']})")
-
-    tab = browser.new_page(color_scheme=scheme, reduced_motion="reduce")
-    tab.on("console", note)
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.on("request", lambda request: requests.append(request.url))
-    tab.goto(address + name, wait_until="load")
-    tab.wait_for_function("document.getAnimations().every(one => one.playState != 'running')")
-    tab.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
     # Without preload: axe-core would ask for style sheets itself, and at wrong addresses.
-    rules = {name: {"enabled": True} for name in ("label-content-name-mismatch", "target-size")}
-    options: dict[str, Any] = {"resultTypes": ["violations"], "preload": False, "rules": rules}
-    if scheme == "dark":  # nothing but the colours is another
-        options = options | {"runOnly": ["color-contrast", "link-in-text-block"], "rules": {}}
-    found = Axe().run(tab, options=options)
-    violations = [
+    found = Axe().run(tab, options={"resultTypes": ["violations"], "preload": False, **options})
+    return [
         (rule["id"], node["html"][:200])
         for rule in found.response["violations"]
         if rule["id"] not in KNOWN_OF_THE_THEME
         for node in rule["nodes"]
     ]
-    tab.set_viewport_size(PHONE)
-    width = tab.evaluate(
-        "Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
+    """No error in the console, no request that leaves the site, nothing that axe-core objects to.
+
+    In light, in dark, by keyboard, on a phone, and in print from the dark.
+    """
+    context = browser.new_context(color_scheme="light", reduced_motion="reduce")
+    watched = Watched(context)
+    tab = watched.tab
+    tab.goto(address + name, wait_until="load")
+    tab.wait_for_function("document.getAnimations().every(one => one.playState != 'running')")
+    tab.evaluate(UNFOLD)
+    rules = {one: {"enabled": True} for one in ("label-content-name-mismatch", "target-size")}
+    assert violations(tab, rules=rules | {"color-contrast": {"enabled": False}}) == []
+    tab.keyboard.press("Tab")  # from here on the focus is one of the keyboard
+    assert tab.evaluate(UNSEEN) == []
+    tab.evaluate(THIN)
+    assert violations(tab, runOnly=["color-contrast"]) == []
+    tab.emulate_media(color_scheme="dark")
+    tab.wait_for_function(
+        "document.documentElement.dataset.theme != 'light' && matchMedia("
+        "'(prefers-color-scheme: dark)').matches"
     )
-    tab.close()
-    assert errors == []
-    assert [url for url in requests if not url.startswith((address, "data:"))] == []
-    assert violations == []
-    assert width <= PHONE["width"]
+    assert violations(tab, runOnly=["color-contrast"]) == []
+    tab.emulate_media(media="print", color_scheme="dark")
+    background, colour, buttons = tab.evaluate(PRINTED)
+    assert background in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
+    assert sum(map(int, re.findall(r"\d+", colour)[:3])) < 200
+    assert buttons == 0
+    tab.emulate_media(media="screen", color_scheme="light")
+    tab.set_viewport_size(PHONE)
+    assert tab.evaluate(WIDTH) <= PHONE["width"]
+    assert tab.evaluate(CUT) == []
+    context.close()
+    assert watched.errors == []
+    assert watched.outside(address) == []
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "404.html"])
+def test_a_page_in_a_folder_with_and_without_scripts(name: str, browser: Any) -> None:
+    """As who has only the files sees it; a page for addresses that do not exist needs a server."""
+    start = SITE.as_uri()
+    for scripts in (True, False):
+        context = browser.new_context(
+            viewport=PHONE, java_script_enabled=scripts, color_scheme="dark"
+        )
+        watched = Watched(context)
+        watched.tab.goto(f"{start}/{name}", wait_until="load")
+        assert watched.tab.evaluate(WIDTH) <= PHONE["width"]
+        assert watched.tab.locator("h1:visible").first.inner_text().strip()
+        context.close()
+        assert watched.errors == []
+        assert watched.outside(start) == []

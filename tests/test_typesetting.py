@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+import textwrap
+
 from docutils import nodes
 from docutils.core import publish_doctree
 
-from tools.typesetting import as_fold, fold, is_dropdown, keep_units, link_terms, mark_numeric
+from calib_utils.records import describe_protocol, load_grid, load_record
+from tools.typesetting import (
+    PROVENANCE,
+    as_fold,
+    fold,
+    is_dropdown,
+    keep_units,
+    link_terms,
+    mark_numeric,
+)
 
 SPACE = "\N{NO-BREAK SPACE}"
 TABLE = """
@@ -44,6 +55,16 @@ def test_no_line_breaks_before_per_cent_but_code_stays() -> None:
     said = tree.astext()
     assert f"It is 90{SPACE}% of 5{SPACE}%, 90 % 2, a % b, 4{SPACE}s, 4 sets." in said
     assert "7 % 2" in said
+
+
+def test_lines_on_how_networks_were_trained_are_told_from_prose() -> None:
+    record = load_record("resnet34-cifar100", "test")
+    grid = describe_protocol(load_grid("depth", "cpu"))
+    for said in (record.provenance, "\n".join(textwrap.wrap(record.provenance, 68)), grid):
+        assert PROVENANCE.search(said)
+    assert not PROVENANCE.search(
+        "It saw 45,000 training images, and after 30 epochs and a seed: no."
+    )
 
 
 def test_a_word_in_bold_leads_to_the_glossary_the_first_time() -> None:

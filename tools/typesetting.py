@@ -20,8 +20,8 @@ SIGNS = (
 )
 NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]\s{SIGNS}]|to|inf|nan|{UNITS})+", re.IGNORECASE)
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
-# What a record says of how its network was trained.
-PROVENANCE = re.compile(r"\b(?:training )?(?:images|photographs)\b.*\bepochs\b.*\bseed", re.DOTALL)
+# What a record, or a grid of them, says of how its networks were trained.
+PROVENANCE = re.compile(r"\d\s+training\s+images\s+of\s+\S+,\s+\d+\s+epochs\b")
 CODE = (nodes.FixedTextElement, nodes.literal, nodes.math, nodes.math_block, nodes.raw)
 
 

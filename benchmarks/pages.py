@@ -1,0 +1,154 @@
+"""How soon a page can be read on a slow line: `python benchmarks/pages.py`.
+
+Each page is opened anew on an emulated phone with Lighthouse's constants for slow 4G (150 ms round
+trip, 1.6 Mbit/s down, 750 kbit/s up) and a processor four times as slow, in Chromium over its
+devtools protocol: the first text (first contentful paint), how far things jump (cumulative layout
+shift), bytes and requests. Three times each, of which the median counts. `make book` must have run,
+and the machine should have nothing else to do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import http.server
+import json
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from calib_utils.training.devices import processor_name
+from tools.book import Book
+from tools.browser import PHONE, browser
+from tools.files import write_text
+
+SITE = Path("build/html")
+TARGET = Path("benchmarks/results/pages.json")
+ROUNDS = 3
+# Lighthouse's "slow 4G" and "mobile", as applied by the browser (lighthouse/core/config/constants).
+ROUND_TRIP_MS, DOWN_KBIT, UP_KBIT, SLOWER = 150, 1638.4, 750, 4
+# What has been drawn and has moved, told once the page rests.
+WATCH = """() => {
+    window.shifted = 0;
+    new PerformanceObserver(list => {
+        for (const one of list.getEntries()) if (!one.hadRecentInput) window.shifted += one.value;
+    }).observe({ type: "layout-shift", buffered: true });
+}"""
+FIRST_TEXT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
+
+
+class Packed(http.server.SimpleHTTPRequestHandler):
+    """A server that packs what it sends, as that of GitHub Pages does."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        path = Path(self.translate_path(self.path))
+        if not path.is_file():
+            self.send_error(404)
+            return
+        body, packed = packed_file(path)
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(path))
+        self.send_header("Content-Length", str(len(body)))
+        if packed:
+            self.send_header("Content-Encoding", "gzip")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+@cache
+def packed_file(path: Path) -> tuple[bytes, bool]:
+    """What is sent, and whether it is packed; fonts are packed already."""
+    body = path.read_bytes()
+    return (body, False) if path.suffix in (".woff2", ".png") else (gzip.compress(body), True)
+
+
+@contextmanager
+def served(site: Path) -> Iterator[str]:
+    def handler(*args: Any) -> Packed:
+        return Packed(*args, directory=str(site))
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+def visit(started: Any, address: str) -> dict[str, float]:
+    """First text in ms, layout shift, bytes and requests of one visit with an empty cache."""
+    context = started.new_context(viewport=PHONE, is_mobile=True, has_touch=True)
+    context.add_init_script(f"({WATCH})()")
+    tab = context.new_page()
+    tools = context.new_cdp_session(tab)
+    found = {"bytes": 0.0, "requests": 0.0}
+
+    def add(event: dict[str, Any]) -> None:
+        found["bytes"] += event["encodedDataLength"]
+        found["requests"] += 1
+
+    tools.on("Network.loadingFinished", add)
+    tools.send("Network.enable")
+    tools.send(
+        "Network.emulateNetworkConditions",
+        {
+            "offline": False,
+            "latency": ROUND_TRIP_MS,
+            "downloadThroughput": DOWN_KBIT * 1024 / 8,
+            "uploadThroughput": UP_KBIT * 1024 / 8,
+        },
+    )
+    tools.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
+    tab.goto(address, wait_until="networkidle")
+    tab.wait_for_function(f"({FIRST_TEXT}) !== null")
+    first_text, shifted = tab.evaluate(f"[{FIRST_TEXT}, window.shifted]")
+    context.close()
+    return {"first_text_ms": first_text, "shift": shifted, **found}
+
+
+def measure(site: Path, names: list[str]) -> dict[str, Any]:
+    """The medians of each page, and where they were measured."""
+    rows = []
+    with served(site) as address, browser() as started:
+        for name in names:
+            visits = [visit(started, f"{address}{name}.html") for _ in range(ROUNDS)]
+            medians = {key: median(one[key] for one in visits) for key in visits[0]}
+            rows.append({"page": name, **medians})
+        versions = {"Chromium": started.version}
+    return {
+        "date": datetime.now(UTC).date().isoformat(),
+        "cpu": processor_name(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 1),
+        "versions": versions,
+        "rounds": ROUNDS,
+        "rows": rows,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--target", type=Path, default=TARGET)
+    parser.add_argument("pages", nargs="*", help="such as notebooks/ece-and-mce; all by default")
+    arguments = parser.parse_args()
+    names = arguments.pages or list(Book().pages)
+    results = measure(SITE, names)
+    write_text(arguments.target, json.dumps(results, indent=1) + "\n")
+    for row in results["rows"]:
+        print(
+            f"{row['page']}: first text {row['first_text_ms']:,.0f} ms, shift {row['shift']:.3f}, "
+            f"{row['bytes'] / 1000:.0f} kB, {row['requests']:.0f} requests"
+        )
+
+
+if __name__ == "__main__":
+    main()
