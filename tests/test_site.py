@@ -354,6 +354,7 @@ def test_the_words_of_a_drawing_can_be_read_on_a_phone(
                 const name = svg.getAttribute("aria-label").slice(0, 40);
                 const say = (...what) => poor.push([name, ...what].join(" "));
                 if (!all.width) say("is not shown");
+                if (!svg.querySelector("text")) say("has no words that are text");
                 const seen = [];
                 for (const text of svg.querySelectorAll("text")) {
                     const words = text.textContent.trim(), box = text.getBoundingClientRect();
