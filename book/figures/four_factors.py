@@ -28,7 +28,7 @@ def main(target: Path) -> None:
         if not ax.get_subplotspec().is_first_col():
             ax.set_ylabel("")
     axes[0, 0].set_ylim(bottom=0)
-    axes[1, 1].tick_params(axis="x", rotation=60)
+    axes[1, 1].tick_params(axis="x", rotation=90)
     # What the page says about the picture.
     depth, width, norm, decay = means.values()
     if not (

@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.patheffects import withStroke
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_confidences
@@ -166,7 +167,10 @@ def reliability_diagram(
         low, high = consistency_limits(values, n_bins, strategy, dtype, consistency)
         centres = (left + width / 2)[full]
         label = f"Calibrated, {100 * consistency:g} %"
-        ax.vlines(centres, low[full], high[full], color="black", linewidth=2, label=label)
+        # With a light edge, to be seen on the bars of accuracy.
+        edge = [withStroke(linewidth=4, foreground="white")]
+        ends = low[full], high[full]
+        ax.vlines(centres, *ends, color="black", linewidth=2, label=label, path_effects=edge)
     ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1.2, label="Perfect calibration")
     ax.set(
         xlim=(0, 1),

@@ -61,7 +61,7 @@ def reliability_diagrams(
     fig, axes = plt.subplots(
         rows,
         columns,
-        figsize=(max(2.4 * columns, 3.6), 2.4 * rows + 1.1),
+        figsize=(max(2.4 * columns, 3.6), 2.5 * rows + 1.1),
         squeeze=False,
         # A title stands nearer to its own diagram than to the one above.
         layout=ConstrainedLayoutEngine(hspace=0.08),
