@@ -1,8 +1,8 @@
 """The pages that are no notebooks: their code is run here, since no notebook runs it."""
 
 import importlib.util
-import re
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
