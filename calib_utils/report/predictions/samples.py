@@ -15,7 +15,7 @@ from calib_utils.report.predictions.reading import Source
 
 __all__ = ["Rows", "RowsReader", "numbers_of", "probabilities"]
 
-_MISSING = {"", "na", "n/a", "nan", "none", "null", "nat"}
+_MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1}
 _WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
 _ROUNDED = 1e-4  # how far a row may sum from one, as for the metrics
