@@ -38,8 +38,11 @@ class Report:
     Attributes:
         verdict: with its ``outcome``, ``sentence`` and ``exit_code``.
         measures: the numbers of the whole.
-        bins, cells: the sums behind them, in bins of equal width and in narrow cells.
-        classes, groups, times: of each class, each value of each column of groups, each span.
+        bins: the sums behind them, in bins of equal width.
+        cells: the same, in narrow cells of log-odds.
+        classes: of several, each one's probability beside how often it is the label.
+        groups: the same of the rows of each value, for each column of groups.
+        times: the spans of time, with a z for each.
         repairs: None where none was tried.
         costs: None without prices.
         columns: which column was taken for what.
@@ -152,17 +155,18 @@ def report(
 ) -> Report:
     """A report on the predictions of any model, beside what happened.
 
-    Columns that are not named are guessed: "label" beside "score" (the probability of the
-    positive class), "logit" (its log-odds), "prob_…" or "logit_…" (a column for each class); or
-    "confidence" and "correct". Of several classes the confidence in the predicted class is
-    judged. A file is read in blocks, and all rows are counted; the slope, the decomposition of
-    the Brier score, the cost and the repairs use a million of them at most, chosen by lot.
+    Columns that are not named are guessed: ``label`` beside ``score`` (the probability of the
+    positive class), ``logit`` (its log-odds), ``prob_…`` or ``logit_…`` (a column for each
+    class); or ``confidence`` and ``correct``. Of several classes the confidence in the predicted
+    class is judged. A file is read in blocks, and all rows are counted; the slope, the
+    decomposition of the Brier score, the cost and the repairs use a million of them at most,
+    chosen by lot.
 
     Args:
         frame: the path of a .csv, .parquet or .npz file, "-" for CSV from the standard input, a
             data frame that narwhals knows, or a dictionary of arrays.
         label: the column of what happened.
-        score: the column of predictions, or a pattern such as "p_*" for a column a class.
+        score: the column of predictions, or a pattern such as ``p_*`` for a column a class.
         positive: the label that counts as positive; of several classes, the one to look at.
         weight: a column of weights. Rows are kept with a chance in proportion to theirs, so
             that those that are left count alike, as the intervals need it.
