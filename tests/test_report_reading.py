@@ -155,6 +155,11 @@ class TestFiles:
         expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
         np.testing.assert_allclose(rows.probs, expected, rtol=1e-12)
 
+    def test_what_else_is_in_a_file_is_left_alone(self, tmp_path: Path) -> None:
+        images, names = np.zeros((300, 2, 2)), ["no", "yes"]
+        np.savez(tmp_path / "a.npz", images=images, names=names, score=SCORE, label=LABEL)
+        assert rows_of(tmp_path / "a.npz").probs.tolist() == SCORE.tolist()
+
     def test_a_record_of_the_course(self) -> None:
         (path,) = STORED.glob("lenet5-cifar100*test.npz")
         rows = rows_of(path)

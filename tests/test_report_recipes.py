@@ -47,6 +47,22 @@ def test_tokens_of_a_language_model() -> None:
     assert found == pytest.approx(expected_calibration_error(np.array(probs), told), abs=1e-6)
 
 
+def test_a_file_of_logits(tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    exec(shown("python", "memmap"), names)
+    rng = np.random.default_rng(0)
+    logits = (3 * rng.normal(size=(50, 9))).astype(np.float16)
+    labels = rng.integers(9, size=50)
+    logits.tofile(tmp_path / "logits.f16")
+    powers = np.exp(logits.astype(np.float64))
+    expected = expected_calibration_error(powers / powers.sum(axis=1, keepdims=True), labels)
+    found = names["ece_of_file"](tmp_path / "logits.f16", labels, 9, rows=16)
+    assert found == pytest.approx(expected, abs=1e-6)
+    assert names["CalibrationError"]().sums.size == 45  # as the text says
+    assert f"{50_000 * 32_000 * 2 / 1e9:.1f}\N{NO-BREAK SPACE}GB" in CHAPTER
+    assert f"{256 * 32_000 * 4 / 1e6:.0f}\N{NO-BREAK SPACE}MB" in CHAPTER
+
+
 def test_lightning() -> None:
     lightning = pytest.importorskip("lightning")
     torch = pytest.importorskip("torch")

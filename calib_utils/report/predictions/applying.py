@@ -10,10 +10,11 @@ from typing import TextIO
 import numpy as np
 
 from calib_utils.recalibration import load
+from calib_utils.report.predictions.cells import numbers_of
 from calib_utils.report.predictions.columns import choose_scores
 from calib_utils.report.predictions.files import replacing
 from calib_utils.report.predictions.reading import open_source
-from calib_utils.report.predictions.samples import numbers_of, probabilities
+from calib_utils.report.predictions.samples import probabilities
 
 __all__ = ["apply_calibrator"]
 

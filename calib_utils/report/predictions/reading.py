@@ -175,7 +175,10 @@ def _npz(path: Path) -> Source:
 
 
 def _columns(name: str, columns: Mapping[str, Any]) -> Source:
-    """Arrays that are there; one of shape (N, K) becomes K columns, name_0 and so on."""
+    """Arrays that are there; one of shape (N, K) becomes K columns, name_0 and so on.
+
+    Those of other shapes are no columns, and those that nobody asks for may have any length.
+    """
     flat: dict[str, np.ndarray] = {}
     for key, column in columns.items():
         try:
@@ -186,14 +189,12 @@ def _columns(name: str, columns: Mapping[str, Any]) -> Source:
             flat |= {f"{_singular(key)}_{k}": array[:, k] for k in range(array.shape[1])}
         elif array.ndim == 1:
             flat[key] = array
-        else:
-            raise ValueError(f"{key}: expected shape (N,) or (N, K), found {array.shape}")
-    lengths = {key: len(array) for key, array in flat.items()}
-    if len(set(lengths.values())) > 1:
-        raise ValueError(f"{name}: expected columns of one length, found {lengths}")
     _check_names(name, list(flat))
 
     def blocks(names: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
+        lengths = {each: len(flat[each]) for each in names}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"{name}: expected columns of one length, found {lengths}")
         n, step = len(flat[names[0]]), max(1, _CELLS // max(1, len(names)))
         for start in range(0, n, step):
             yield {each: flat[each][start : start + step] for each in names}

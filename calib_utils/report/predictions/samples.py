@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -10,14 +9,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils._arrays import log_softmax
+from calib_utils.report.predictions.cells import (
+    is_missing,
+    numbers_of,
+    texts_of,
+    times_of,
+    weights_of,
+)
 from calib_utils.report.predictions.columns import Columns
 from calib_utils.report.predictions.reading import Source
 
-__all__ = ["Rows", "RowsReader", "numbers_of", "probabilities"]
+__all__ = ["Rows", "RowsReader", "probabilities"]
 
-_MISSING = {"", "na", "n/a", "nan", "none", "null", "nat"}
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1}
-_WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
 _ROUNDED = 1e-4  # how far a row may sum from one, as for the metrics
 
 
@@ -127,15 +131,15 @@ class RowsReader:
             probs,
             log_probs,
             labels,
-            {name: _texts(raw[name]) for name in columns.groups},
-            None if columns.time is None else _times(raw[columns.time], columns, places),
-            None if columns.weight is None else _weights(raw[columns.weight], columns, places),
+            {name: texts_of(raw[name]) for name in columns.groups},
+            None if columns.time is None else times_of(raw[columns.time], columns, places),
+            None if columns.weight is None else weights_of(raw[columns.weight], columns, places),
         )
 
     def _missing(self, raw: dict[str, np.ndarray], places: np.ndarray) -> np.ndarray:
         gone = np.zeros(len(places), bool)
         for name, values in raw.items():
-            missing = _is_missing(values)
+            missing = is_missing(values)
             if missing.any() and not self.drop:
                 raise ValueError(
                     f"{name}: expected a value in each row, found none in row "
@@ -150,12 +154,12 @@ class RowsReader:
         if columns.binary and columns.positive is None:
             known: dict[str, int] = _LABELS
         elif columns.binary:
-            return (_texts(values) == columns.positive).astype(np.int64)
+            return (texts_of(values) == columns.positive).astype(np.int64)
         else:
             known = {name: k for k, name in enumerate(columns.classes)}
             if not any(name.lstrip("-").isdigit() for name in known):
                 known |= {str(k): k for k in range(len(known))}  # or their numbers
-        found, inverse = np.unique(_texts(values), return_inverse=True)
+        found, inverse = np.unique(texts_of(values), return_inverse=True)
         numbers = [known.get(text, known.get(text.lower(), -1)) for text in found]
         if -1 in numbers:
             odd = str(found[numbers.index(-1)])
@@ -232,86 +236,3 @@ def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> n
     if scores.max() > 1 + _ROUNDED:
         raise ValueError(f"{where}; if these are percent, divide all by 100 first")
     return np.minimum(scores, 1)
-
-
-def _texts(values: np.ndarray) -> np.ndarray:
-    """Values as text without spaces around; 1.0 is 1."""
-    if values.dtype.kind == "M":
-        values = np.datetime_as_string(values)
-    found, inverse = np.unique(values.astype(str), return_inverse=True)  # often few of them
-    texts = [text.strip() for text in found]
-    whole = (_WHOLE.fullmatch(text) for text in texts)
-    texts = [number[1] if number else text for text, number in zip(texts, whole, strict=True)]
-    return np.array(texts, str)[inverse.ravel()]
-
-
-def _is_missing(values: np.ndarray) -> np.ndarray:
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind == "M":
-        return np.isnat(values)
-    if values.dtype.kind in "OUS":
-        return np.array([str(value).strip().lower() in _MISSING for value in values], bool)
-    return np.zeros(len(values), bool)
-
-
-def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
-    """Finite numbers, from whatever a column holds."""
-    if values.dtype.kind in "biuf":
-        numbers = values.astype(np.float64)
-    else:
-        try:
-            numbers = values.astype(np.float64)
-        except (ValueError, TypeError):
-            row = next(i for i, value in enumerate(values) if not _converts(value))
-            text = str(values[row])
-            advice = "give numbers"
-            if "%" in text:
-                advice = "give probabilities from 0 to 1, without a percent sign"
-            elif "," in text and _converts(text.replace(",", ".")):
-                advice = "write numbers with a point, such as 0.5"
-            raise ValueError(
-                f"{name}: expected numbers, found {text!r} in row {places[row]:,}; {advice}"
-            ) from None
-    bad = ~np.isfinite(numbers)
-    if bad.any():
-        row = int(bad.argmax())
-        raise ValueError(
-            f"{name}: expected finite numbers, found {numbers[row]} in row {places[row]:,}; "
-            "leave such rows out"
-        )
-    return numbers
-
-
-def _converts(value: Any) -> bool:
-    try:
-        float(value)
-    except (ValueError, TypeError):
-        return False
-    return True
-
-
-def _times(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.ndarray:
-    if values.dtype.kind == "M":
-        times = values
-    else:
-        try:
-            # A zone would only be dropped: all rows are counted by the clock they show.
-            times = np.array([str(value).strip()[:19] for value in values], "datetime64[s]")
-        except ValueError as error:
-            raise ValueError(
-                f"{columns.time}: expected dates such as 2026-01-31, found another in the rows "
-                f"{places[0]:,} to {places[-1]:,} ({error})"
-            ) from None
-    return times.astype(f"datetime64[{columns.unit}]")
-
-
-def _weights(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.ndarray:
-    weights = numbers_of(values, str(columns.weight), places)
-    if weights.min() < 0:
-        row = int((weights < 0).argmax())
-        raise ValueError(
-            f"{columns.weight}: expected weights of 0 or more, found {weights[row]:g} in row "
-            f"{places[row]:,}"
-        )
-    return weights

@@ -66,11 +66,11 @@ def judge_error(measures: Measures, bins: BinSums, tolerance: float, binary: boo
         )
     else:
         sentence += f". That does not decide on {asked}: it would take about {needed:,} rows."
-    rarest = min(measures.happened, measures.predicted, 1 - measures.predicted)
+    rarest = min(measures.happened, 1 - measures.happened)
     if outcome == WITHIN and rarest < tolerance:
         sentence += (
-            f" But the tolerance is large beside {percent(measures.happened)}: whoever always "
-            "predicted that, or next to nothing, would be within it. Give a smaller one."
+            f" But the tolerance is large beside {percent(rarest)}: a model that always says the "
+            "same would be within it. Give a smaller one."
         )
     return Verdict(outcome, tolerance, needed, sentence)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import platform
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,19 +15,18 @@ from calib_utils._checks import check_count, check_n_bins
 from calib_utils.recalibration import Recalibrator
 from calib_utils.report.predictions.columns import Columns, choose_columns
 from calib_utils.report.predictions.costs import Costs, cost_curve
+from calib_utils.report.predictions.export import as_json, bins_of_baseline
 from calib_utils.report.predictions.files import write_text
 from calib_utils.report.predictions.measures import Measures, measure
 from calib_utils.report.predictions.parts import Part, judge_parts
 from calib_utils.report.predictions.reading import open_source
 from calib_utils.report.predictions.repairs import Repairs, try_repairs
 from calib_utils.report.predictions.samples import Rows, RowsReader
-from calib_utils.report.predictions.sums import COUNT, PROMISED, RIGHT, BinSums, Totals
+from calib_utils.report.predictions.sums import BinSums, Totals
 from calib_utils.report.predictions.times import Span, control
 from calib_utils.report.predictions.verdict import Verdict, judge_error
 
 __all__ = ["Report", "report"]
-
-_FORMAT = 1  # of the JSON
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,11 @@ class Report:
     Attributes:
         verdict: with its ``outcome``, ``sentence`` and ``exit_code``.
         measures: the numbers of the whole.
-        bins, cells: the sums behind them, in bins of equal width and in narrow cells.
-        classes, groups, times: of each class, each value of each column of groups, each span.
+        bins: the sums behind them, in bins of equal width.
+        cells: the same, in narrow cells of log-odds.
+        classes: of several, each one's probability beside how often it is the label.
+        groups: the same of the rows of each value, for each column of groups.
+        times: the spans of time, with a z for each.
         repairs: None where none was tried.
         costs: None without prices.
         columns: which column was taken for what.
@@ -91,29 +92,7 @@ class Report:
 
     def json(self) -> str:
         """All numbers, for other programs. Numbers that are not known are null."""
-        known = {
-            "format": _FORMAT,
-            "verdict": asdict(self.verdict) | {"exit_code": self.verdict.exit_code},
-            "measures": asdict(self.measures)
-            | {
-                "floor": self.measures.floor._asdict(),
-                "line": self.measures.line and self.measures.line._asdict(),
-                "decomposition": self.measures.decomposition._asdict(),
-            },
-            "bins": {
-                "count": self.bins.array[COUNT].tolist(),
-                "right": self.bins.array[RIGHT].tolist(),
-                "promised": self.bins.array[PROMISED].tolist(),
-            },
-            "classes": [asdict(part) for part in self.classes],
-            "groups": {name: [asdict(one) for one in found] for name, found in self.groups.items()},
-            "times": [asdict(span) for span in self.times],
-            "repairs": self.repairs and _of_repairs(self.repairs),
-            "costs": self.costs and _plain(asdict(self.costs)),
-            "read": self.read,
-            "facts": self.facts,
-        }
-        return json.dumps(_plain(known), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+        return as_json(self)
 
     def write(self, *, html: Path | str | None = None, json: Path | str | None = None) -> None:
         """Write the page, or the numbers, or both; each at once or not at all."""
@@ -152,17 +131,18 @@ def report(
 ) -> Report:
     """A report on the predictions of any model, beside what happened.
 
-    Columns that are not named are guessed: "label" beside "score" (the probability of the
-    positive class), "logit" (its log-odds), "prob_…" or "logit_…" (a column for each class); or
-    "confidence" and "correct". Of several classes the confidence in the predicted class is
-    judged. A file is read in blocks, and all rows are counted; the slope, the decomposition of
-    the Brier score, the cost and the repairs use a million of them at most, chosen by lot.
+    Columns that are not named are guessed: ``label`` beside ``score`` (the probability of the
+    positive class), ``logit`` (its log-odds), ``prob_…`` or ``logit_…`` (a column for each
+    class); or ``confidence`` and ``correct``. Of several classes the confidence in the predicted
+    class is judged. A file is read in blocks, and all rows are counted; the slope, the
+    decomposition of the Brier score, the cost and the repairs use a million of them at most,
+    chosen by lot.
 
     Args:
         frame: the path of a .csv, .parquet or .npz file, "-" for CSV from the standard input, a
             data frame that narwhals knows, or a dictionary of arrays.
         label: the column of what happened.
-        score: the column of predictions, or a pattern such as "p_*" for a column a class.
+        score: the column of predictions, or a pattern such as ``p_*`` for a column a class.
         positive: the label that counts as positive; of several classes, the one to look at.
         weight: a column of weights. Rows are kept with a chance in proportion to theirs, so
             that those that are left count alike, as the intervals need it.
@@ -258,7 +238,7 @@ def report(
         totals.cells,
         judge_parts(of_classes, tolerance),
         {name: judge_parts(parts, tolerance) for name, parts in groups.items()},
-        control(totals.times, None if baseline is None else _baseline(baseline, n_bins)),
+        control(totals.times, None if baseline is None else bins_of_baseline(baseline, n_bins)),
         repairs,
         costs,
         columns,
@@ -287,25 +267,6 @@ def _of_equal_weight(reader: RowsReader, seed: int) -> Iterator[Rows]:
         kept = rng.random(len(rows.labels)) * largest < rows.weights
         if kept.any():
             yield rows.take(kept)
-
-
-def _baseline(baseline: Any, n_bins: int) -> np.ndarray:
-    """The counts, rights and summed predictions of an earlier report."""
-    if isinstance(baseline, Report):
-        found = baseline.bins.array[[COUNT, RIGHT, PROMISED]]
-    else:
-        path = Path(baseline)
-        try:
-            bins = json.loads(path.read_text("utf-8"))["bins"]
-            found = np.array([bins["count"], bins["right"], bins["promised"]], np.float64)
-        except (KeyError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"{path}: expected the JSON of an earlier report, which --json writes, found "
-                "something else"
-            ) from error
-    if found.shape != (3, n_bins):
-        raise ValueError(f"baseline: expected {n_bins} bins, found {found.shape[-1]}")
-    return found
 
 
 def _what_was_read(reader: RowsReader, totals: Totals) -> list[str]:
@@ -339,28 +300,3 @@ def _facts(name: str, sha256: str | None, seed: int, command: str) -> dict[str, 
         "NumPy": np.__version__,
         "Python": platform.python_version(),
     }
-
-
-def _of_repairs(repairs: Repairs) -> dict[str, Any]:
-    best = None if repairs.best is None else repairs.found[0].name
-    found = [asdict(repair) for repair in repairs.found]
-    return {
-        "nll": repairs.nll,
-        "ece": repairs.ece,
-        "how": repairs.how,
-        "best": best,
-        "found": found,
-    }
-
-
-def _plain(value: Any) -> Any:
-    """Only what JSON has."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [_plain(each) for each in value]
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else None
-    if isinstance(value, np.generic):
-        return value.item()
-    return value
