@@ -160,6 +160,28 @@ def accuracy_of_the_surest() -> Iterable[str]:
     yield line([(0, 0), (1, 0)], "card-thin")
 
 
+def costs_by_price() -> Iterable[str]:
+    """What wrong answers and questions cost, by the price of a question: as it is, and repaired.
+
+    A wrong answer costs 1. A question is asked where the network promises a mistake that is dearer.
+    """
+    validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
+    fitted = TemperatureScaling().fit(validation.logits, validation.labels)
+    prices = np.linspace(0.02, 0.98, 60)
+    curves = []
+    for probs in (softmax(test.logits, axis=1), fitted.predict_proba(test.logits)):
+        confidences, correct = top_label(probs, test.labels)
+        asked = [1 - confidences > price for price in prices]
+        costs = [
+            np.where(ask, price, ~correct).mean() for ask, price in zip(asked, prices, strict=True)
+        ]
+        curves.append(np.array(costs))
+    top = 1.05 * max(map(max, curves))
+    for kind, costs in zip(("card-b", "card-a"), curves, strict=True):
+        yield line(zip(prices, costs / top, strict=True), kind)
+    yield line([(0, 0), (1, 0)], "card-thin")
+
+
 class Card(NamedTuple):
     """What stands on a card beside what is counted.
 
@@ -206,6 +228,11 @@ CARDS = {
         "right?",
         accuracy_of_the_surest,
         ["ece-and-mce"],
+    ),
+    "deciding-with-probabilities": Card(
+        "What can one do with true numbers, and what does the repair change?",
+        costs_by_price,
+        ["can-you-trust-an-ece", "repairing-many-classes"],
     ),
 }
 
