@@ -7,7 +7,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 # What needs the built book.
-SITE_TESTS := tests/test_site.py tests/test_site_play.py
+SITE_TESTS := tests/test_site.py tests/test_site_play.py tests/test_site_questions.py
 
 # A person's, which would reach the pipeline itself.
 unexport PYTHONWARNINGS

@@ -10,22 +10,16 @@ and the machine should have nothing else to do.
 from __future__ import annotations
 
 import argparse
-import gzip
-import http.server
 import json
 import os
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from calib_utils.training.devices import processor_name
 from tools.book import Book
-from tools.browser import PHONE, browser
+from tools.browser import PHONE, browser, served
 from tools.files import write_text
 
 SITE = Path("build/html")
@@ -41,47 +35,6 @@ WATCH = """() => {
     }).observe({ type: "layout-shift", buffered: true });
 }"""
 FIRST_TEXT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
-
-
-class Packed(http.server.SimpleHTTPRequestHandler):
-    """A server that packs what it sends, as that of GitHub Pages does."""
-
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self) -> None:
-        path = Path(self.translate_path(self.path))
-        if not path.is_file():
-            self.send_error(404)
-            return
-        body, packed = packed_file(path)
-        self.send_response(200)
-        self.send_header("Content-Type", self.guess_type(path))
-        self.send_header("Content-Length", str(len(body)))
-        if packed:
-            self.send_header("Content-Encoding", "gzip")
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args: Any) -> None:
-        pass
-
-
-@cache
-def packed_file(path: Path) -> tuple[bytes, bool]:
-    """What is sent, and whether it is packed; fonts are packed already."""
-    body = path.read_bytes()
-    return (body, False) if path.suffix in (".woff2", ".png") else (gzip.compress(body), True)
-
-
-@contextmanager
-def served(site: Path) -> Iterator[str]:
-    def handler(*args: Any) -> Packed:
-        return Packed(*args, directory=str(site))
-
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
 
 
 def visit(started: Any, address: str) -> dict[str, float]:

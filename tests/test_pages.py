@@ -48,8 +48,9 @@ def test_every_chapter_has_a_card_with_a_picture_of_its_data():
     spec.loader.exec_module(chapters)
     book = Book()
     numbered = [page.removeprefix("notebooks/") for page, number in book.pages.items() if number]
-    assert list(chapters.CARDS) == numbered
-    for name, card in chapters.CARDS.items():
+    assert set(numbered) <= chapters.CARDS.keys()
+    for name in numbered:
+        card = chapters.CARDS[name]
         assert card.question.endswith("?")
         for label in card.needs:
             assert book.labels[label].kind == "Chapter"

@@ -553,7 +553,23 @@ def violations(tab: Any, **options: Any) -> list[tuple[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("name", PAGES)
+# The page at the root goes on to the first one.
+WALKED = [name for name in PAGES if name != "index.html"]
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_the_root_goes_on_to_the_first_page(scripts: bool, browser: Any, address: str) -> None:
+    first = f"{next(iter(BOOK.pages))}.html"
+    for start in (address, f"{SITE.as_uri()}/"):
+        context = browser.new_context(java_script_enabled=scripts)
+        watched = Watched(context)
+        watched.tab.goto(f"{start}index.html", wait_until="commit")
+        watched.tab.wait_for_url(start + first)
+        context.close()
+        assert watched.outside(start) == []
+
+
+@pytest.mark.parametrize("name", WALKED)
 def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     """No error in the console, no request that leaves the site, nothing that axe-core objects to.
 
@@ -591,7 +607,7 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     assert watched.outside(address) == []
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name != "404.html"])
+@pytest.mark.parametrize("name", [name for name in WALKED if name != "404.html"])
 def test_a_page_in_a_folder_with_and_without_scripts(name: str, browser: Any) -> None:
     """As who has only the files sees it; a page for addresses that do not exist needs a server."""
     start = SITE.as_uri()

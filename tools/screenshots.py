@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from tools.browser import PHONE, browser
+from tools.browser import PHONE, browser, served
 from tools.site import SITE
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -41,22 +41,19 @@ def name_of(page: Path, site: Path) -> str:
     return ".".join(part for part in parts if part not in ("book", "notebooks"))
 
 
-def take(page: Path, site: Path, folder: Path, look: str, started: Any) -> list[Path]:
-    """Write the pictures of one page in one look; their paths."""
+def take(page: Path, site: Path, address: str, folder: Path, look: str, started: Any) -> None:
+    """Write the pictures of one page in one look."""
     context = started.new_context(reduced_motion="reduce", **LOOKS[look])
     tab = context.new_page()
-    tab.goto(page.as_uri(), wait_until="load")
+    tab.goto(address + page.relative_to(site).as_posix(), wait_until="load")
     height = tab.evaluate(LOAD)
     width = LOOKS[look]["viewport"]["width"]
-    written = []
     for number, top in enumerate(range(0, height, PART), 1):
         part = f".{number}" if height > PART else ""
         path = folder / f"{name_of(page, site)}.{look}{part}.png"
         clip = {"x": 0, "y": top, "width": width, "height": min(PART, height - top)}
         tab.screenshot(path=path, full_page=True, clip=clip)
-        written.append(path)
     context.close()
-    return written
 
 
 def main(site: Path = SITE) -> None:
@@ -70,12 +67,12 @@ def main(site: Path = SITE) -> None:
     if not found:
         raise SystemExit(f"{site} has no such page: run `make book` first")
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    with browser() as started:
+    with browser() as started, served(site) as address:
         for page in found:
             # index.html is a way to the first page.
             if page.name != "index.html":
                 for look in arguments.look or LOOKS:
-                    take(page, site, arguments.folder, look, started)
+                    take(page, site, address, arguments.folder, look, started)
     print(f"The pictures of {len(found)} pages are in {arguments.folder}")
 
 

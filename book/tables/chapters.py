@@ -16,7 +16,6 @@ from scipy.special import softmax
 from sklearn.datasets import load_digits
 from sklearn.naive_bayes import BernoulliNB
 
-from calib_utils.decisions import ConformalSets
 from calib_utils.metrics import (
     calibration_error_interval,
     expected_calibration_error,
@@ -166,16 +165,25 @@ def accuracy_of_the_surest() -> Iterable[str]:
     yield line([(0, 0), (1, 0)], "card-thin")
 
 
-def sizes_of_sets() -> Iterable[str]:
-    """How many answers hold one class, two, three … in conformal sets that hold 90 % of labels."""
+def costs_by_price() -> Iterable[str]:
+    """What wrong answers and questions cost, by the price of a question: as it is, and repaired.
+
+    A wrong answer costs 1. A question is asked where the network promises a mistake that is dearer.
+    """
     validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    sets = ConformalSets(0.9).fit(softmax(validation.logits, axis=1), validation.labels)
-    sizes = sets.predict(softmax(test.logits, axis=1)).sum(axis=1)
-    counts = np.bincount(sizes)[1:16]
-    for k, count in enumerate(counts):
-        kind = "card-b" if k == 0 else "card-a"
-        left, right = (k + 0.12) / len(counts), (k + 0.88) / len(counts)
-        yield box(left, 0, right, 0.95 * count / max(counts), kind)
+    fitted = TemperatureScaling().fit(validation.logits, validation.labels)
+    prices = np.linspace(0.02, 0.98, 60)
+    curves = []
+    for probs in (softmax(test.logits, axis=1), fitted.predict_proba(test.logits)):
+        confidences, correct = top_label(probs, test.labels)
+        asked = [1 - confidences > price for price in prices]
+        costs = [
+            np.where(ask, price, ~correct).mean() for ask, price in zip(asked, prices, strict=True)
+        ]
+        curves.append(np.array(costs))
+    top = 1.05 * max(map(max, curves))
+    for kind, costs in zip(("card-b", "card-a"), curves, strict=True):
+        yield line(zip(prices, costs / top, strict=True), kind)
     yield line([(0, 0), (1, 0)], "card-thin")
 
 
@@ -241,7 +249,7 @@ CARDS = {
     ),
     "deciding-with-probabilities": Card(
         "What can one do with true numbers, and what does the repair change?",
-        sizes_of_sets,
+        costs_by_price,
         ["can-you-trust-an-ece", "repairing-many-classes"],
     ),
     "your-own-model": Card(
