@@ -70,7 +70,7 @@ def frame(bins: Any, *, edges: bool = False) -> list[list[float]]:
 
 def diagram(
     frames: Json,
-    x: str = "confidence",
+    x: str = "Confidence",
     y: str = "accuracy",
     *,
     height: int = 330,

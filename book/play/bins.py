@@ -95,7 +95,7 @@ def number_of_bins() -> Json:
             diagram(table(frames, by), few=FEW, relative=True),
             lines(
                 "ECE in %",
-                axis(0, 2, ticks, "number of bins"),
+                axis(0, 2, ticks, "Number of bins"),
                 axis(0, 9, [(y, str(y)) for y in (0, 2, 4, 6, 8)]),
                 [
                     curve(places, table(floors, [0, 1]), "if calibrated", "c", digits=2),
@@ -152,7 +152,7 @@ def drawn_again() -> Json:
             diagram(table(frames, [0, 1]), relative=True),
             lines(
                 "ECE in %",
-                axis(0, N_DRAWS + 1, [(k, str(k)) for k in (1, 5, 10, 15, 20)], "draw"),
+                axis(0, N_DRAWS + 1, [(k, str(k)) for k in (1, 5, 10, 15, 20)], "Draw"),
                 up,
                 [
                     curve([0, N_DRAWS + 1], table([[f, f] for f in floors], [0]), "to expect", "c"),
@@ -162,7 +162,7 @@ def drawn_again() -> Json:
             ),
             lines(
                 "ECE to expect in %",
-                axis(2, 4, ticks, "number of answers"),
+                axis(2, 4, ticks, "Number of answers"),
                 up,
                 [curve(np.log10(N_ANSWERS).tolist(), table([floors]), "", "a", moves=True)],
                 at=0,

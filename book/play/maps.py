@@ -110,7 +110,7 @@ def maps() -> Json:
         [
             lines(
                 "Probability",
-                axis(0, 1, shares, "score"),
+                axis(0, 1, shares, "Score"),
                 axis(0, 1, shares),
                 [
                     curve([0, 1], table([[0, 1]]), "no repair", "c"),
@@ -131,7 +131,7 @@ def maps() -> Json:
             ),
             lines(
                 "ECE in %",
-                across | {"label": "samples to fit on"},
+                across | {"label": "Samples to fit on"},
                 axis(0, top, [(y, str(y)) for y in range(0, 100, 5)]),
                 [
                     curve(level, table([[eces[as_it_is][0]] * 2]), "no repair", "c"),

@@ -73,7 +73,7 @@ def museum() -> Json:
         [
             lines(
                 "Cost in thousands",
-                axis(0.5, 1, [(t / 10, str(t / 10)) for t in range(5, 11)], "threshold"),
+                axis(0.5, 1, [(t / 10, str(t / 10)) for t in range(5, 11)], "Threshold"),
                 axis(6, 22, [(y, str(y)) for y in range(6, 23, 4)]),
                 [
                     curve(table([[t, t] for t in rule], [0]), table([[6, 22]]), "", "c"),

@@ -90,7 +90,7 @@ def networks(grid: str) -> Json:
                 relative=True,
             ),
             panel("test error", "error", ""),
-            panel("ECE", "ece", factor),
+            panel("ECE", "ece", factor.capitalize()),
         ],
     )
 

@@ -44,7 +44,7 @@ def rain() -> Json:
     shares = [(share, str(share)) for share in (0, 0.2, 0.4, 0.6, 0.8, 1)]
     across = [(p, str(p)) for p in (0.5, 1, 1.5, 2, 2.5, 3)]
     places = [(1, "honest")]
-    unit = axis(0, 1, shares, "forecast")
+    unit = axis(0, 1, shares, "Forecast")
     return play(
         ["fig-three-forecasters"],
         "Bold or timid",
@@ -81,7 +81,7 @@ def rain() -> Json:
             ),
             lines(
                 "Sharpness",
-                axis(0.2, 3, across, "power"),
+                axis(0.2, 3, across, "Power"),
                 axis(0, 0.45, [(0, "0"), (0.2, "0.2"), (0.4, "0.4")]),
                 [curve(POWERS, table([sharp]), "", "a", moves=True)],
                 at=0,

@@ -105,7 +105,7 @@ def temperature(
             ),
             lines(
                 "NLL",
-                axis(0.5, 2.5, across, "temperature T"),
+                axis(0.5, 2.5, across, "Temperature T"),
                 axis(
                     low - pad, high + pad, [(y, f"{y:.1f}") for y in (1.6, 1.8, 2, 2.2, 2.4, 2.6)]
                 ),

@@ -101,8 +101,8 @@ def reliability_diagram(
         n_bins: number of bins.
         strategy: "uniform" for bins of equal width, "quantile" for bins of equal mass.
         min_count: bins with fewer samples are drawn pale, since their bars are noise.
-        counts: whether the bars of the strip have their numbers: too small to read in a diagram
-            that is one of several.
+        counts: whether the bars of the strip have their numbers, where no bin is too narrow for
+            them: too small to read in a diagram that is one of several.
         consistency: if given, such as 0.95, each bin gets a bar of consistency: between its ends
             the accuracy of a calibrated network with these confidences lies, for each bin with
             this chance. A bar of accuracy that ends outside is more than noise.
@@ -269,11 +269,10 @@ def _new_axes(size: tuple[float, float]) -> Axes:
 
 def _counts_strip(ax: Axes, bins: ReliabilityBins, few: np.ndarray, numbers: bool) -> Axes:
     """Bars, and numbers if asked for, above ``ax``: how many samples each bin holds."""
-    # The numbers stand upright, so that they can be as large as other words. Of more bins than 30
-    # they would stand one on another.
-    numbers = numbers and len(bins.counts) <= 30
-    strip = ax.inset_axes((0, 1.02, 1, 0.22 if numbers else 0.15), sharex=ax)
     left, width = bins.edges[:-1], np.diff(bins.edges)
+    # They stand upright, as large as other words; in narrower bins, one would stand on another.
+    numbers = numbers and width.min() > 0.03
+    strip = ax.inset_axes((0, 1.02, 1, 0.22 if numbers else 0.15), sharex=ax)
     colours = [(*to_rgb(GREY), 0.3 if pale else 0.8) for pale in few]
     strip.bar(left, bins.counts, width, align="edge", color=colours, edgecolor="white")
     most = max(1, bins.counts.max())
