@@ -13,7 +13,7 @@ from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -194,6 +194,18 @@ def test_cross_fitting_by_hand():
         CalibratedClassifier(LogisticRegression(), "platt").fit(x, y)
     with pytest.raises(ValueError, match="y: expected at least two classes"):
         CalibratedClassifier(LogisticRegression()).fit(x, np.zeros(300, int))
+
+
+def test_groups_stay_together():
+    x, y = make_classification(300, random_state=0)
+    groups, model = np.arange(300) // 10, CalibratedClassifier(GaussianNB(), cv=GroupKFold(3))
+    with pytest.raises(ValueError, match="groups"):
+        model.fit(x, y)
+    arguments = {"cv": GroupKFold(3), "groups": groups, "method": "predict_proba"}
+    probs = cross_val_predict(GaussianNB(), x, y, **arguments)
+    expected = TemperatureScaling().fit(np.log(probs), y).temperature_
+    found = model.fit(x, y, groups=groups).recalibrator_.temperature_
+    assert found == pytest.approx(expected, rel=1e-6)
 
 
 # ---------------------------------------------------------------- probabilities

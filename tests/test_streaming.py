@@ -1,5 +1,6 @@
 """The calibration error from batches equals that of all predictions at once."""
 
+import importlib.util
 import pickle
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calib_utils import metrics
-from calib_utils.metrics import CalibrationError, expected_calibration_error, reliability_bins
+from calib_utils.metrics import expected_calibration_error, reliability_bins
+from calib_utils.metrics.streaming import CalibrationError  # the one without torchmetrics
 
 RNG = np.random.default_rng(0)
 PROBS = RNG.dirichlet(np.ones(5), 2000).astype(np.float32)
@@ -162,3 +164,9 @@ def test_names_and_rounded_rows():
     probs = PROBS.round(2) / PROBS.round(2).sum(axis=1, keepdims=True)
     expected = expected_calibration_error(probs, LABELS)
     assert float(metric.compute()) == pytest.approx(expected, abs=1e-3)
+
+
+def test_without_torchmetrics_it_is_the_one_of_numpy():
+    plain = importlib.util.find_spec("torchmetrics") is None
+    assert (metrics.CalibrationError is CalibrationError) == plain
+    assert issubclass(metrics.CalibrationError, CalibrationError)
