@@ -1,6 +1,7 @@
 """The pages that are no notebooks: their code is run here, since no notebook runs it."""
 
 import importlib.util
+import os
 import re
 import subprocess
 import sys
@@ -26,7 +27,8 @@ def test_the_picture_of_the_readme_is_that_of_the_book(tmp_path):
     """It is committed, since GitHub shows it without a build."""
     made = tmp_path / "readme.svg"
     script = "book/figures/overview.py"
-    subprocess.run([sys.executable, script, made], check=True)
+    here = {**os.environ, "PYTHONPATH": str(Path().absolute())}
+    subprocess.run([sys.executable, script, made], check=True, env=here)
     assert made.read_text("utf-8") == Path("book/assets/readme.svg").read_text("utf-8"), (
         f"python {script} book/assets/readme.svg makes it anew"
     )

@@ -175,7 +175,8 @@ def test_a_state_that_no_fit_gives_is_refused():
         model.load_state_dict({})
     assert model.state_dict() == {"temperature_": 2.0}
     model.load_state_dict({"temperature_": torch.tensor(4.0)})
-    assert model.recalibrator.predict_proba(torch.tensor([4.0])).item() == pytest.approx(0.7310586)
+    probs = model.recalibrator.predict_proba(torch.tensor([[0.0, 4.0]]))
+    assert probs[0, 1].item() == pytest.approx(0.7310586)
 
 
 # ---------------------------------------------------------------- tracing

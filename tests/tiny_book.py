@@ -66,7 +66,7 @@ mystnb:
 import matplotlib.pyplot as plt
 
 fig, ax = plt.subplots(figsize=(2, 2))
-line = ax.plot([0, 1])
+line = ax.plot([0, 1], color="black")
 ```
 
 {numref}`fig-line` rises. {numref}`tab-half` is short. See {ref}`one`, which is {numref}`one`.

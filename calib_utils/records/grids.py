@@ -79,7 +79,7 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
     """
     runs = [record for level in by_level(records).values() for record in level]
     first, recipe, seeds = runs[0], runs[0].recipe, sorted({r.seed for r in runs})
-    varied, warmup = _varied(runs), recipe["warmup_epochs"]
+    varied, warmup = _varied(runs), recipe.get("warmup_epochs", 0)
     settings = {
         "epochs": f"{recipe['epochs']} epochs",
         "batch_size": f"batches of {recipe['batch_size']}",
