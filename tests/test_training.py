@@ -258,7 +258,7 @@ class TestTrain:
             train(model, random_images(), SHORT, seed=seed, progress=False)
         assert len(set(seeded)) == len(seeded) == 3 * SHORT.epochs
         orders = {
-            tuple(loop._epoch_draws(50, SHORT, seed, epoch)[0].tolist())
+            tuple(batches.epoch_draws(50, SHORT, seed, epoch)[0].tolist())
             for seed in range(3)
             for epoch in range(3)
         }

@@ -155,6 +155,8 @@ def _attributes(one: Element, names: dict[str, str]) -> dict[str, str]:
 
 
 def _colour(value: str) -> str:
+    if re.fullmatch("#[0-9a-f]{3}", value):  # as people write it
+        value = "#" + "".join(2 * digit for digit in value[1:])
     if value.startswith("#") and value not in COLOURS:
         raise MystError(
             f"a figure has the colour {value}, for which there is none in the dark: draw with "
