@@ -84,7 +84,7 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
         "epochs": f"{recipe['epochs']} epochs",
         "batch_size": f"batches of {recipe['batch_size']}",
         "learning_rate": f"learning rate {recipe['learning_rate']:g}",
-        "warmup_epochs": f"a tenth of it in the first {warmup}" if warmup else "",
+        "warmup_epochs": f"a tenth of it up to epoch {warmup}" if warmup else "",
         "milestones": "divided by ten after epochs " + " and ".join(map(str, recipe["milestones"])),
     }
     common = [text for name, text in settings.items() if text and name not in varied]
