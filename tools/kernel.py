@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 SECONDS_BETWEEN_SIGNS = 15
 # The variables of a person that a run needs: where things are, and the way to the network.
@@ -22,7 +23,7 @@ KEPT = re.compile(
 )
 # Of a drawing: its names, else random; text as text, on nothing; letters that are 9 px high on a
 # phone when the drawing, 4.8 inches wide or less, is as wide as the phone.
-DRAWING = {
+DRAWING: Any = {
     "svg.hashsalt": "course",
     "svg.fonttype": "none",
     "font.size": 11,

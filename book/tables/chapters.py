@@ -177,10 +177,8 @@ def costs_by_price() -> Iterable[str]:
     for probs in (softmax(test.logits, axis=1), fitted.predict_proba(test.logits)):
         confidences, correct = top_label(probs, test.labels)
         asked = [1 - confidences > price for price in prices]
-        costs = [
-            np.where(ask, price, ~correct).mean() for ask, price in zip(asked, prices, strict=True)
-        ]
-        curves.append(np.array(costs))
+        paid = [np.where(ask, p, ~correct).mean() for ask, p in zip(asked, prices, strict=True)]
+        curves.append(np.array(paid))
     top = 1.05 * max(map(max, curves))
     for kind, costs in zip(("card-b", "card-a"), curves, strict=True):
         yield line(zip(prices, costs / top, strict=True), kind)
