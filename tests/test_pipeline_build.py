@@ -42,7 +42,7 @@ def test_the_site_shows_executed_chapters(built: TinyBook) -> None:
     assert "injected-parameters" not in page
     second = built.read("build/html/notebooks/02-two.html")
     assert "0.667" in second
-    assert 'alt="A line that rises from 0 to 1."' in second
+    assert 'aria-label="A line that rises from 0 to 1."' in second
     # The same numbers as in the notebook for Colab, which counts by itself.
     assert "Figure 2.1" in second
     assert "**Figure 2.1.** A line, as (1.1)." in built.read("notebooks/02-two.ipynb")
