@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import os
 import re
 import struct
 import subprocess
@@ -67,5 +68,6 @@ def test_what_is_absolute_needs_an_address() -> None:
 
 def test_the_picture_has_the_size_that_the_tags_say(tmp_path: Path) -> None:
     picture = tmp_path / "card.png"
-    subprocess.run([sys.executable, "book/pictures/card.py", picture], check=True)
+    here = {**os.environ, "PYTHONPATH": str(Path().absolute())}
+    subprocess.run([sys.executable, "book/pictures/card.py", picture], check=True, env=here)
     assert struct.unpack(">II", picture.read_bytes()[16:24]) == SIZE
