@@ -25,6 +25,12 @@ COMPLETE = {
     "weight_decay": 5e-4,
     "crop_padding": 4,
     "flip": True,
+    "label_smoothing": 0.0,
+    "mixup_alpha": 0.0,
+    "focal_gamma": 0.0,
+    "ema_decay": 0.0,
+    "warmup_epochs": 0,
+    "early_stopping": False,
 }
 
 
