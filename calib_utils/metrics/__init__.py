@@ -97,3 +97,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     where = "streaming" if importlib.util.find_spec("torchmetrics") is None else "torchmetric"
     return importlib.import_module(f"{__name__}.{where}").CalibrationError
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -43,7 +43,7 @@ class CalibrationError:
 
     There are no bins of equal mass: their edges are known only once all predictions are.
 
-    To share the work among processes without torchmetrics, give each its own object and `merge`
+    To share the work among processes without torchmetrics, give each its own object and ``merge``
     them, or add up their `sums`, for example with
     ``torch.distributed.all_reduce(torch.from_numpy(m.sums))``.
 
