@@ -88,7 +88,7 @@ def keep_text(outputs: list[NotebookNode], where: str) -> list[NotebookNode]:
     Raises:
         ExecutionError: something was written to stderr, such as a warning.
     """
-    kept = []
+    kept: list[NotebookNode] = []
     for output in outputs:
         if output.get("name") == "stderr":
             text = output.text.strip()
