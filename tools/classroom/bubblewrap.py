@@ -14,6 +14,7 @@ import secrets
 import shutil
 import sys
 import sysconfig
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
@@ -91,10 +92,7 @@ def packages(allow: tuple[str, ...] = ()) -> dict[str, Path]:
         if name in seen:
             continue
         seen.add(name)
-        try:
-            distribution = metadata.distribution(name)
-        except metadata.PackageNotFoundError:
-            raise NotGraded(f"The package {name} is not installed here: install it.") from None
+        distribution = _distribution(name)
         for text in distribution.requires or ():
             requirement = Requirement(text)
             if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
@@ -108,6 +106,14 @@ def packages(allow: tuple[str, ...] = ()) -> dict[str, Path]:
         for place in (spec and spec.submodule_search_locations) or ():
             found[Path(place).name] = Path(place)
     return {top: source for top, source in sorted(found.items()) if source.exists()}
+
+
+def _distribution(name: str) -> metadata.Distribution:
+    """By its own name, or by that which one imports."""
+    for known_as in (name, *metadata.packages_distributions().get(name, ())):
+        with suppress(metadata.PackageNotFoundError):
+            return metadata.distribution(known_as)
+    raise NotGraded(f"The package {name} is not installed here: install it.")
 
 
 def _python() -> tuple[Path, list[Path]]:
