@@ -58,7 +58,7 @@ def test_a_file_of_logits(tmp_path: Path) -> None:
     expected = expected_calibration_error(powers / powers.sum(axis=1, keepdims=True), labels)
     found = names["ece_of_file"](tmp_path / "logits.f16", labels, 9, rows=16)
     assert found == pytest.approx(expected, abs=1e-6)
-    assert np.size(names["CalibrationError"]().sums) == 45  # as the text says
+    assert np.asarray(names["CalibrationError"]().sums).size == 45  # as the text says
     assert f"{50_000 * 32_000 * 2 / 1e9:.1f}\N{NO-BREAK SPACE}GB" in CHAPTER
     assert f"{256 * 32_000 * 4 / 1e6:.0f}\N{NO-BREAK SPACE}MB" in CHAPTER
 
