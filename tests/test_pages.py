@@ -1,7 +1,6 @@
 """The pages that are no notebooks: their code is run here, since no notebook runs it."""
 
 import importlib.util
-import os
 import re
 import subprocess
 import sys
@@ -26,11 +25,10 @@ def test_python_code_of_a_page_runs(page):
 def test_the_picture_of_the_readme_is_that_of_the_book(tmp_path):
     """It is committed, since GitHub shows it without a build."""
     made = tmp_path / "readme.svg"
-    script = "book/figures/overview.py"
-    here = {**os.environ, "PYTHONPATH": str(Path().absolute())}
-    subprocess.run([sys.executable, script, made], check=True, env=here)
+    script = "book.figures.overview"
+    subprocess.run([sys.executable, "-m", script, made], check=True)
     assert made.read_text("utf-8") == Path("book/assets/readme.svg").read_text("utf-8"), (
-        f"python {script} book/assets/readme.svg makes it anew"
+        f"python -m {script} book/assets/readme.svg makes it anew"
     )
 
 

@@ -20,6 +20,17 @@ WITHOUT_TORCH = [
 ]
 
 
+def anew(program: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process that has imported nothing yet."""
+    return subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=PACKAGE.parent,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def room_of(file: Path) -> str:
     return file.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
@@ -69,13 +80,7 @@ assert len(by_level(load_grid("depth", "cpu"))) == 5 and plan_grid("depth")
 record = load_record("lenet5-cifar100", "validation")
 print(TemperatureScaling().fit(record.logits, record.labels).temperature_ > 0)
 """
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=PACKAGE.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = anew(program)
     assert done.stdout == "True\n", done.stderr
 
 
@@ -86,13 +91,7 @@ def test_a_command_that_needs_torch_says_so_in_a_sentence(room: str) -> None:
         "sys.modules['torch'], sys.argv = None, ['-m', '--help']\n"
         f"runpy.run_module('calib_utils.{room}', run_name='__main__', alter_sys=True)"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=PACKAGE.parent,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = anew(program)
     assert done.returncode == 1
     assert done.stderr == (
         "error: training needs PyTorch, which is not installed: "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import os
 import re
 import struct
 import subprocess
@@ -68,6 +67,5 @@ def test_what_is_absolute_needs_an_address() -> None:
 
 def test_the_picture_has_the_size_that_the_tags_say(tmp_path: Path) -> None:
     picture = tmp_path / "card.png"
-    here = {**os.environ, "PYTHONPATH": str(Path().absolute())}
-    subprocess.run([sys.executable, "book/pictures/card.py", picture], check=True, env=here)
+    subprocess.run([sys.executable, "-m", "book.pictures.card", picture], check=True)
     assert struct.unpack(">II", picture.read_bytes()[16:24]) == SIZE

@@ -1,4 +1,4 @@
-"""The first picture of the chapter on overconfidence: `python book/figures/four_factors.py TARGET`.
+"""The first picture of the chapter on overconfidence: `python -m book.figures.four_factors TARGET`.
 
 The ECE of each network of the four grids in which one thing was changed at a time.
 """

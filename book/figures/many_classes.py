@@ -1,4 +1,4 @@
-"""The first picture of the chapter on many classes: `python book/figures/many_classes.py TARGET`.
+"""The first picture of the chapter on many classes: `python -m book.figures.many_classes TARGET`.
 
 The ECE of the ResNet-34 as it is, after a repair with one number, and after one with ten thousand;
 beside each its floor.

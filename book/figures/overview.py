@@ -1,4 +1,4 @@
-"""The picture of the first page: `python book/figures/overview.py TARGET`.
+"""The picture of the first page: `python -m book.figures.overview TARGET`.
 
 Three squares of a hundred marks: how many of a hundred answers that the ResNet-34 gives with a
 confidence of about 90 % it promises to be right, how many are, and how many are among those

@@ -1,4 +1,4 @@
-"""The first picture of the chapter on two classes: `python book/figures/two_classes.py TARGET`.
+"""The first picture of the chapter on two classes: `python -m book.figures.two_classes TARGET`.
 
 The test digits of which naive Bayes is more than 99 % sure, a mark for each: once with as many
 mistakes as it promised, and once with as many as it made. The digits are those of the chapter.

@@ -1,4 +1,4 @@
-"""What is shown where others link to the course: `python book/pictures/card.py TARGET`.
+"""What is shown where others link to the course: `python -m book.pictures.card TARGET`.
 
 The title, and the reliability diagram of the ResNet-34, whose bars end below the diagonal.
 """

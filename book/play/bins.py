@@ -1,4 +1,4 @@
-"""One network has many ECEs, and a calibrated one has some: `python book/play/bins.py TARGET`.
+"""One network has many ECEs, and a calibrated one has some: `python -m book.play.bins TARGET`.
 
 First the number of bins, of equal width or equal mass, of both networks; then the answers of a
 calibrated forecaster, drawn again and again.

@@ -1,4 +1,4 @@
-"""Watch a repair learn too much from too few samples: `python book/play/maps.py TARGET`.
+"""Watch a repair learn too much from too few samples: `python -m book.play.maps TARGET`.
 
 The model, its three sets and the methods are those of the chapter on two classes.
 """

@@ -1,4 +1,4 @@
-"""What a museum pays that trusts its network: `python book/play/museum.py TARGET`."""
+"""What a museum pays that trusts its network: `python -m book.play.museum TARGET`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pick one of the small networks, and see its diagram: `python book/play/networks.py TARGET`."""
+"""Pick one of the small networks, and see its diagram: `python -m book.play.networks TARGET`."""
 
 from __future__ import annotations
 

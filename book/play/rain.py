@@ -1,4 +1,4 @@
-"""Push a forecast of rain to be bold or timid: `python book/play/rain.py TARGET`."""
+"""Push a forecast of rain to be bold or timid: `python -m book.play.rain TARGET`."""
 
 from __future__ import annotations
 

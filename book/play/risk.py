@@ -1,4 +1,4 @@
-"""Let ResNet-34 answer where it is sure: `python book/play/risk.py TARGET`."""
+"""Let ResNet-34 answer where it is sure: `python -m book.play.risk TARGET`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turn the temperature of ResNet-34: `python book/play/temperature.py TARGET`.
+"""Turn the temperature of ResNet-34: `python -m book.play.temperature TARGET`.
 
 Twice: on the test photographs, for the first page and the lab, and on the validation photographs,
 on which the chapter on the ECE looks for the temperature.

@@ -1,4 +1,4 @@
-"""The cards of the first page, one a chapter: `python book/tables/chapters.py TARGET`.
+"""The cards of the first page, one a chapter: `python -m book.tables.chapters TARGET`.
 
 A card has the chapter's question, a small picture of what its data says, how long it takes, and
 what it needs. The pictures are part of the page, so that their colours follow it.

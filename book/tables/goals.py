@@ -1,4 +1,4 @@
-"""The goals of each question, for the teacher's guide: `python book/tables/goals.py TARGET`."""
+"""The goals of each question, for the teacher's guide: `python -m book.tables.goals TARGET`."""
 
 from __future__ import annotations
 

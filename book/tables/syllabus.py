@@ -1,4 +1,4 @@
-"""The weeks of the course for the teacher's guide: `python book/tables/syllabus.py TARGET`.
+"""The weeks of the course for the teacher's guide: `python -m book.tables.syllabus TARGET`.
 
 A chapter a week, in the order of `_toc.yml`; an assignment is given out with the last chapter that
 it needs. Minutes are counted from the chapter: words, and lines of code that are shown.
