@@ -46,7 +46,9 @@ def main(target: Path) -> None:
         (f"all {n:,}", probs, order),
         ("repaired", repaired, order),
     ]:
-        found = report({"score": values[rows], "label": labels[rows]}, tolerance=TOLERANCE, cross_fit=0)
+        found = report(
+            {"score": values[rows], "label": labels[rows]}, tolerance=TOLERANCE, cross_fit=0
+        )
         names.append(name)
         ends.append([100 * end for end in found.measures.error])
         outcomes.append(found.verdict.outcome)
