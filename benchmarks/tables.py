@@ -246,7 +246,9 @@ def read_method(rows: list[dict], method: str) -> str:
         return ""
     equal = [row for row in peers if as_good(row["nll"], ours["nll"])]
     if not equal:
-        return f"- {method}: no peer fits as well as {OURS}."
+        better = [row["library"] for row in peers if as_good(row["nll_new"], ours["nll_new"])]
+        on_new = f" On new ones at least as good: {', '.join(better)}." if better else ""
+        return f"- {method}: no peer fits these samples as well as {OURS}.{on_new}"
     fastest = min(equal, key=lambda row: row["ms"])
     return (
         f"- {method}: {fastest['library']}, the fastest of the peers that fit as well, takes "
