@@ -247,7 +247,7 @@ def read_method(rows: list[dict], method: str) -> str:
     equal = [row for row in peers if as_good(row["nll"], ours["nll"])]
     if not equal:
         better = [row["library"] for row in peers if as_good(row["nll_new"], ours["nll_new"])]
-        on_new = f" On new ones at least as good: {', '.join(better)}." if better else ""
+        on_new = f" On new ones at least as good: {'; '.join(better)}." if better else ""
         return f"- {method}: no peer fits these samples as well as {OURS}.{on_new}"
     fastest = min(equal, key=lambda row: row["ms"])
     return (
