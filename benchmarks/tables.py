@@ -44,6 +44,12 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
+def captioned(name: str, caption: str, made: Markdown) -> str:
+    """The table with a caption, and a number on the page; the name is that of a label."""
+    label = re.sub("[^a-z0-9]+", "-", f"tab-benchmark {name}".lower()).strip("-")
+    return f":::{{table}} {caption}\n:name: {label}\n\n{made}\n:::"
+
+
 def machine(results: dict[str, Any], *facts: str) -> str:
     versions = ", ".join(f"{name} {text}" for name, text in results["versions"].items())
     hardware = results.get("hardware") or results["cpu"]
@@ -56,10 +62,9 @@ def ece(results: dict[str, Any]) -> str:
     """Time, memory and error of the ECE, by number of predictions."""
     parts = [machine(results["facts"])]
     for size, rows in results["tables"].items():
-        parts += [
-            "### " + re.sub("[0-9]+", lambda n: f"{int(n[0]):,}", size).replace(" x ", " by "),
-            ece_table(rows),
-        ]
+        title = re.sub("[0-9]+", lambda n: f"{int(n[0]):,}", size).replace(" x ", " by ")
+        caption = f"The ECE of predictions, {title}: time, memory, and distance from exact sums."
+        parts += [f"### {title}", captioned(f"ece {size}", caption, ece_table(rows))]
         mine = [row for row in rows if row["name"].startswith(OURS)]
         ours = min(mine, key=lambda row: row["ms"])
         peers = [row for row in rows if row not in mine and row["error"] is not None]
@@ -85,8 +90,13 @@ def ece_table(rows: list[dict[str, Any]]) -> Markdown:
 def uncertainty(results: dict[str, Any]) -> str:
     """Time and result of interval, floor and smooth error, each beside other ways to one."""
     parts = [machine(results["facts"])]
-    for title, rows in results["tables"].items():
-        parts += [f"### {title}".replace(" %", "\N{NO-BREAK SPACE}%"), uncertainty_table(rows)]
+    for number, (title, rows) in enumerate(results["tables"].items(), start=1):
+        said = title.replace(" %", "\N{NO-BREAK SPACE}%")
+        caption = f"{said}. Time, and what comes out."
+        parts += [
+            f"### {said}",
+            captioned(f"uncertainty {number}", caption, uncertainty_table(rows)),
+        ]
         ours, *others = rows
         peers = [row for row in others if not row["name"].startswith(OURS)]
         read = [f"{row['name']} takes {times(row['ms'], ours['ms'])} {OURS}" for row in peers]
@@ -110,13 +120,13 @@ def uncertainty_table(rows: list[dict[str, Any]]) -> Markdown:
 def training(results: dict[str, Any]) -> str:
     """The course's training beside the tutorial script's, on each device that was measured."""
     return "\n\n".join(
-        f"### {title}\n\n{training_on(results[kind])}"
+        f"### {title}\n\n{training_on(title, results[kind])}"
         for kind, title in DEVICES.items()
         if kind in results
     )
 
 
-def training_on(results: dict[str, Any]) -> str:
+def training_on(device: str, results: dict[str, Any]) -> str:
     rows, images = results["rows"], results["training_images"]
     script, ours = rows
     seconds = [median(chain(*row["seconds"])) for row in rows]
@@ -126,7 +136,11 @@ def training_on(results: dict[str, Any]) -> str:
         f"{count(len(ours['seconds']), 'seed')}, {results['epochs']} epochs each on {images:,} "
         f"images; the learning rate drops after epochs {drops}. The accuracy is that on "
         f"{results['test_images']:,} test images.",
-        training_table(results),
+        captioned(
+            f"training {device}",
+            f"{device}: how long an epoch takes, and the accuracy after the last.",
+            training_table(results),
+        ),
         f"An epoch of {script['name']} takes {times(*seconds)} one of {OURS}. "
         + read_accuracies(script["test_accuracies"], ours["test_accuracies"]),
     ]
@@ -184,7 +198,12 @@ def recalibration(results: dict[str, Any]) -> str:
             f"### {n:,} samples, {k:,} classes",
             f"The map from which the labels were drawn has an NLL of {best['nll']:.4f} on the "
             f"samples that are fitted and of {best['nll_new']:.4f} on new ones.",
-            fit_table(rows),
+            captioned(
+                f"fits {n} {k}",
+                f"One fit of each method to {n:,} samples of {k:,} classes: its time, and the NLL "
+                "on these samples and on new ones.",
+                fit_table(rows),
+            ),
             "\n".join(filter(None, (read_method(rows, method) for method in methods))),
         ]
     return "\n\n".join(parts)
@@ -227,7 +246,9 @@ def read_method(rows: list[dict], method: str) -> str:
         return ""
     equal = [row for row in peers if as_good(row["nll"], ours["nll"])]
     if not equal:
-        return f"- {method}: no peer fits as well as {OURS}."
+        better = [row["library"] for row in peers if as_good(row["nll_new"], ours["nll_new"])]
+        on_new = f" On new ones at least as good: {'; '.join(better)}." if better else ""
+        return f"- {method}: no peer fits these samples as well as {OURS}.{on_new}"
     fastest = min(equal, key=lambda row: row["ms"])
     return (
         f"- {method}: {fastest['library']}, the fastest of the peers that fit as well, takes "
@@ -258,9 +279,13 @@ def coverage(results: dict[str, Any]) -> str:
         of = {(row["name"], row["error"]): row for row in rows if row["n"] == n}
         parts += [
             f"### {n:,} samples",
-            table(
-                ["interval", *(f"error {100 * error:g}\N{NO-BREAK SPACE}%" for error in errors)],
-                ([name, *(coverage_cell(of[name, error]) for error in errors)] for name in names),
+            captioned(
+                f"coverage {n}",
+                f"How often each interval holds the calibration error, with {n:,} samples.",
+                table(
+                    ["interval", *(f"error {100 * e:g}\N{NO-BREAK SPACE}%" for e in errors)],
+                    ([name, *(coverage_cell(of[name, e]) for e in errors)] for name in names),
+                ),
             ),
         ]
     lowest = {name: min(row["coverage"] for row in rows if row["name"] == name) for name in names}
@@ -269,7 +294,11 @@ def coverage(results: dict[str, Any]) -> str:
     parts += [
         "### Other bins",
         "The lowest coverage over the same errors, with the confidences as they are.",
-        other_bins(results["other_bins"]),
+        captioned(
+            "other bins",
+            "How often each interval holds the error at least, with these bins.",
+            other_bins(results["other_bins"]),
+        ),
     ]
     return "\n\n".join(parts)
 
@@ -301,18 +330,22 @@ def false_findings(results: dict[str, Any]) -> str:
         machine(results, results["date"]),
         f"{results['sets']:,} pairs of groups a row (seed {results['seed']}), "
         f"{results['images']:,} test images, {results['repeats']:,} drawn sets of them.",
-        table(
-            ["metric", "deviation by seed, points", "seeds", *names],
-            (
-                [
-                    {"ece": "ECE"}.get(row["metric"], row["metric"]),
-                    f"{100 * row['spread']:g}",
-                    row["seeds"],
-                    *(f"{100 * row['rates'][name]:.1f}\N{NO-BREAK SPACE}%" for name in names),
-                ]
-                for row in rows
+        captioned(
+            "false findings",
+            "How often each way to compare finds a difference where there is none.",
+            table(
+                ["metric", "deviation by seed, points", "seeds", *names],
+                (
+                    [
+                        {"ece": "ECE"}.get(row["metric"], row["metric"]),
+                        f"{100 * row['spread']:g}",
+                        row["seeds"],
+                        *(f"{100 * row['rates'][name]:.1f}\N{NO-BREAK SPACE}%" for name in names),
+                    ]
+                    for row in rows
+                ),
+                numbers=len(names),
             ),
-            numbers=len(names),
         ),
     ]
     most = {name: max(row["rates"][name] for row in rows) for name in names}
@@ -338,7 +371,11 @@ def pages(results: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             machine(results, count(results["cores"], "core"), results["date"]),
-            table(["page", "first text", "shift", "kB", "requests"], cells, numbers=4),
+            captioned(
+                "pages",
+                "Each page on an emulated phone with a slow line.",
+                table(["page", "first text", "shift", "kB", "requests"], cells, numbers=4),
+            ),
             f"The slowest shows its first text after {slowest['first_text_ms'] / 1000:.1f} s; the "
             f"largest shift of any is {max(row['shift'] for row in rows):.3f}.",
         ]

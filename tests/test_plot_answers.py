@@ -35,7 +35,7 @@ def test_each_title_has_a_bar_for_each_class():
         assert ax.get_title() == title
         assert [bar.get_height() for bar in ax.patches] == probs
         assert [text.get_text() for text in ax.get_xticklabels()] == ["a", "b", "c"]
-    assert drawn.image_ax.get_xlabel() == "true: a"
+    assert drawn.image_ax.get_xlabel() == "True: a"
     np.testing.assert_array_equal(drawn.image_ax.images[0].get_array(), IMAGE)
 
 

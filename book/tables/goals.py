@@ -21,7 +21,11 @@ def section(goals: Goals) -> str:
         f"`{goals.name}`: {goals.points:g} points, {goals.minutes} minutes. Chapters: {chapters}."
     )
     graded = table(["question", "goal", "points", "graded"], rows)
-    return f"**{goals.title}.** {about}\n\n{graded}"
+    caption = f"The questions of *{goals.title}*, and what each is for."
+    return (
+        f"**{goals.title}.** {about}\n\n"
+        f":::{{table}} {caption}\n:name: tab-goals-{goals.name}\n\n{graded}\n:::"
+    )
 
 
 if __name__ == "__main__":

@@ -42,7 +42,8 @@ def syllabus(book: Book) -> str:
         f"Minutes to read are counted at {WORDS} words and {LINES} lines of code a minute. The "
         "exercises of a chapter take about as long again."
     )
-    return f"{table(head, rows)}\n\n{note}\n"
+    weeks = f":::{{table}} A chapter a week.\n:name: tab-weeks\n\n{table(head, rows)}\n:::"
+    return f"{weeks}\n\n{note}\n"
 
 
 if __name__ == "__main__":

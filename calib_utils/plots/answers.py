@@ -88,7 +88,7 @@ def answer_bars(
         layout="constrained",
     )
     image_ax.imshow(pixels, cmap="gray_r")
-    image_ax.set(xticks=[], yticks=[], xlabel=f"true: {(names or range(n_classes))[label]}")
+    image_ax.set(xticks=[], yticks=[], xlabel=f"True: {(names or range(n_classes))[label]}")
     answers = {title: int(p.argmax()) for title, p in rows.items()}
     for ax, (title, p) in zip(others, rows.items(), strict=True):
         bars = ax.bar(range(n_classes), p, color=GREY, edgecolor="white")
