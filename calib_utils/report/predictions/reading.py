@@ -187,7 +187,8 @@ def _columns(name: str, columns: Mapping[str, Any]) -> Source:
     for key, column in columns.items():
         try:
             if isinstance(column, np.ma.MaskedArray):
-                column = np.where(np.ma.getmaskarray(column), None, column.data)
+                hidden, column = np.ma.getmaskarray(column), column.data.astype(object)
+                column[hidden] = None
             array = np.asarray(column)
         except (ValueError, TypeError, RuntimeError) as error:
             raise ValueError(f"{key}: expected an array, found {type(column).__name__}") from error
