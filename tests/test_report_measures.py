@@ -17,6 +17,7 @@ from calib_utils.report import Report, report
 from calib_utils.report.__main__ import main
 from calib_utils.report.predictions import sums
 from calib_utils.report.predictions.costs import cost_curve
+from calib_utils.report.predictions.export import bins_of_baseline
 from calib_utils.report.predictions.measures import calibration_line
 from calib_utils.report.predictions.parts import judge_parts
 from calib_utils.report.predictions.sums import BinSums, tally
@@ -347,9 +348,9 @@ class TestTimes:
     def test_a_baseline_that_is_none(self, tmp_path: Path) -> None:
         (tmp_path / "base.json").write_text("{}")
         with pytest.raises(ValueError, match="expected the JSON of an earlier report"):
-            of(*drawn(50, 0), baseline=tmp_path / "base.json")
+            bins_of_baseline(tmp_path / "base.json", 15)
         with pytest.raises(ValueError, match="baseline: expected 15 bins, found 10"):
-            of(*drawn(50, 0), baseline=of(*drawn(50, 0), n_bins=10))
+            bins_of_baseline(of(*drawn(50, 0), n_bins=10), 15)
 
 
 class TestCosts:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import json
+import os
 import re
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +17,9 @@ import calib_utils
 from calib_utils.report import report
 from calib_utils.report.__main__ import main
 from calib_utils.report.predictions.columns import choose_columns
+from calib_utils.report.predictions.export import bins_of_baseline
+from calib_utils.report.predictions.files import write_text
+from calib_utils.report.predictions.pairing import pair
 from calib_utils.report.predictions.reading import open_source
 from calib_utils.report.predictions.samples import RowsReader
 
@@ -116,21 +122,35 @@ class TestFiles:
             **{f"prob_{name}": PROBS[:, k] for k, name in enumerate(NAMES)},
         }
         frames: list[object] = [data]
-        pandas = pytest.importorskip("pandas")
-        frames.append(pandas.DataFrame(data))
-        polars = pytest.importorskip("polars")
-        frames += [polars.DataFrame(data), polars.LazyFrame(data)]
-        pytest.importorskip("pyarrow")
-        import pyarrow.parquet
+        if find_spec("pandas"):
+            pandas = importlib.import_module("pandas")
+            frames.append(pandas.DataFrame(data))
+        if find_spec("polars"):
+            polars = importlib.import_module("polars")
+            frames += [polars.DataFrame(data), polars.LazyFrame(data)]
+        if find_spec("pyarrow"):
+            import pyarrow.parquet
 
-        table = pyarrow.table(data)
-        encoded = table.set_column(0, "label", table["label"].dictionary_encode())
-        pyarrow.parquet.write_table(encoded, tmp_path / "a.parquet")
-        frames += [table, tmp_path / "a.parquet"]
+            table = pyarrow.table(data)
+            encoded = table.set_column(0, "label", table["label"].dictionary_encode())
+            pyarrow.parquet.write_table(encoded, tmp_path / "a.parquet")
+            frames += [table, tmp_path / "a.parquet"]
         for frame in frames:
             rows = rows_of(frame)
             assert np.array_equal(rows.probs, PROBS)
             assert rows.labels.tolist() == CLASS.tolist()
+
+    def test_the_clock_that_a_zone_shows(self, tmp_path: Path) -> None:
+        """Ten at night in Greenwich is the next day in Seoul."""
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        when = pyarrow.array(
+            np.array(["2026-01-31T22"] * 2, "datetime64[s]"), pyarrow.timestamp("s", "Asia/Seoul")
+        )
+        table = pyarrow.table({"score": [0.5, 0.4], "label": [1, 0], "when": when})
+        parquet.write_table(table, tmp_path / "a.parquet")
+        for frame in (table, tmp_path / "a.parquet"):
+            assert rows_of(frame, time="when").times.astype(str).tolist() == ["2026-02-01"] * 2
 
     def test_parquet_without_its_package(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -204,7 +224,11 @@ BAD = {
     "half labels": ("score,label\n0.5,0.5\n", "label: expected 0 or 1, found '0.5'"),
     "sums": ("prob_a,prob_b,label\n.5,.4,a\n", "sum to 1, found 0.9 in row 1.*--rescale"),
     "class": ("prob_a,prob_b,label\n.5,.5,c\n", r"label: expected a class \(a, b\), found 'c'"),
+    "one label": ("score,label\n0.5,1\n,0\n0.1,0\n", "found none in row 2; fill them"),
     "dates": ("score,label,day\n.5,1,Monday\n", "day: expected dates such as"),
+    "dates as numbers": ("score,label,day\n.5,1,20260131\n", "found '20260131' in row 1"),
+    "dates as seconds": ("score,label,day\n.5,1,1767225600\n", "found '1767225600' in row 1"),
+    "no such date": ("score,label,day\n.5,1,2026-02-30\n", "found '2026-02-30' in row 1"),
     "correct": ("confidence,correct\n.5,2\n", "correct: expected 0 or 1, found '2' in row 1"),
 }
 
@@ -216,7 +240,7 @@ def test_a_bad_file_is_told_what_is_wrong(
     text, message = BAD[name]
     path = tmp_path / "bad.csv"
     path.write_text(text, "utf-8")
-    options = ["--time", "day:D"] if name == "dates" else []
+    options = ["--time", "day:D"] if "date" in name else []
     assert main([str(path), *options]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -248,6 +272,98 @@ def test_what_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         report(3)
     with pytest.raises(ValueError, match="expected columns of one length"):
         report({"score": [0.5, 0.5], "label": [1]})
+
+
+@pytest.mark.parametrize("positive", ["Yes", "1", "true"])
+def test_a_positive_label_that_never_occurs(positive: str, tmp_path: Path) -> None:
+    """All else would be negative, and the verdict wrong without a word."""
+    path = csv(tmp_path / "a.csv", "score,label", SCORE, np.where(LABEL, "yes", "no"))
+    with pytest.raises(ValueError, match=r"positive: expected a label that occurs.*'no', 'yes'"):
+        rows_of(path, positive=positive)
+
+
+def test_a_positive_label_may_be_rare(tmp_path: Path) -> None:
+    none = csv(tmp_path / "b.csv", "score,label", SCORE, ["no"] * 300)
+    found = report(none, positive="yes", cross_fit=0)
+    assert "no row has the label 'yes'" in found.read
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ({"score": "label"}, "found 'label' for both"),
+        ({"seed": -1}, "seed: expected a whole number"),
+        ({"tolerance": "2"}, "tolerance: expected above 0"),
+        ({"prices": (1, 2, 3)}, "prices: expected two numbers"),
+        ({"classes": "ab"}, "classes: expected a list"),
+        ({"group": 3}, "3: there is no such column"),
+        ({"baseline": "base.json"}, "baseline: expected --time"),
+    ],
+)
+def test_what_cannot_be_asked_for(named: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        report({"score": SCORE, "label": LABEL}, **({"cross_fit": 0} | named))
+
+
+def test_repairs_are_not_judged_on_their_own_rows(tmp_path: Path) -> None:
+    path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
+    with pytest.raises(ValueError, match=r"fit: expected other rows.*the same file"):
+        report(path, fit=path)
+
+
+@pytest.mark.parametrize("count", [-5, None, "many"])
+def test_a_baseline_that_cannot_be(count: object, tmp_path: Path) -> None:
+    known = {name: [2.0, 2.0] for name in ("count", "right", "promised")}
+    (tmp_path / "base.json").write_text(json.dumps({"bins": known}), "utf-8")
+    assert bins_of_baseline(tmp_path / "base.json", 2).shape == (3, 2)
+    known["count"][1] = count  # type: ignore[call-overload]
+    (tmp_path / "base.json").write_text(json.dumps({"bins": known}), "utf-8")
+    with pytest.raises(ValueError, match="expected the JSON of an earlier report"):
+        bins_of_baseline(tmp_path / "base.json", 2)
+
+
+def test_no_device_is_replaced(tmp_path: Path) -> None:
+    """As administrator one would have no /dev/null any more."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text(pipe, "all of it")
+        assert os.read(reader, 100) == b"all of it"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    with pytest.raises(ValueError, match="found a folder"):
+        write_text(tmp_path, "")
+
+
+def test_only_real_numbers_that_are_there() -> None:
+    with pytest.raises(ValueError, match="expected numbers, found complex128"):
+        rows_of({"score": SCORE + 1j, "label": LABEL})
+    hidden = np.ma.masked_where(SCORE > 0.9, SCORE)
+    with pytest.raises(ValueError, match="score: expected a value in each row"):
+        rows_of({"score": hidden, "label": LABEL})
+    rows = rows_of({"score": hidden, "label": LABEL}, drop=True)
+    assert rows.probs.tolist() == SCORE[SCORE <= 0.9].tolist()
+
+
+def test_the_confidence_in_answers(tmp_path: Path) -> None:
+    """It is not the chance of a class: no answer is decided at one half."""
+    data = {"confidence": SCORE, "correct": LABEL}
+    found = report(data, cross_fit=0)
+    assert found.measures.accuracy == LABEL.mean()
+    assert "are right" in found.verdict.sentence
+    assert "at one half" not in found.text()
+    assert pair(data, data | {"confidence": SCORE**2}, {}).right == (0, 0, 1.0)
+    with pytest.raises(ValueError, match=r"the same labels.*other answers need a column for each"):
+        pair(data, data | {"correct": 1 - LABEL}, {})
+
+
+def test_classes_in_another_order() -> None:
+    one = {"prob_a": SCORE, "prob_b": 1 - SCORE, "label": LABEL}
+    other = {"prob_b": SCORE, "prob_a": 1 - SCORE, "label": LABEL}
+    with pytest.raises(ValueError, match="expected the classes a, b as in the first, found the"):
+        pair(one, other, {})
 
 
 class TestWhatIsAskedFor:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
-from typing import Any
 
 import requests
 import urllib3
@@ -38,8 +37,6 @@ def download(urls: Sequence[str], sha256: str, path: Path) -> None:
     Raises:
         OSError: if no mirror gave the file; it says what came of each of them.
     """
-    import pooch  # not above: see `calib_utils.training.progress`
-
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
@@ -47,19 +44,21 @@ def download(urls: Sequence[str], sha256: str, path: Path) -> None:
 
     def retrieve(url: str) -> bool:
         try:
-            pooch.retrieve(
-                url,
-                known_hash=f"sha256:{sha256}",
-                fname=path.name,
-                path=path.parent,
-                downloader=partial(_fetch, part=part),
-            )
-        except (OSError, ValueError) as error:  # no connection or an HTTP error; wrong checksum
+            _fetch(url, part)
+        except OSError as error:  # no connection, or an HTTP error
             failures.append(f"  {url}\n    {error}")
             return False
+        # Only then it gets its name: who is killed before leaves no other file than the part.
+        if (found := _sha256(part)) != sha256:
+            part.unlink()
+            failures.append(f"  {url}\n    its SHA-256 is {found}, not {sha256}")
+            return False
+        os.replace(part, path)
         return True
 
     with FileLock(path.with_name(f".{path.name}.lock")):
+        if path.exists() and _sha256(path) == sha256:
+            return
         for url in urls:
             begun = part.exists()
             # What was wrong may be what another mirror had left; then this one has not been tried.
@@ -68,17 +67,15 @@ def download(urls: Sequence[str], sha256: str, path: Path) -> None:
     raise OSError(f"no mirror of {path.name} gave it:\n" + "\n".join(failures))
 
 
-def _fetch(url: str, output_file: str, _: Any, part: Path) -> None:
-    """Collect the file in ``part``, then move it to where pooch checks it."""
+def _fetch(url: str, part: Path) -> None:
+    """Collect the file in ``part``."""
     while True:
         size = _size(part)
         try:
-            _append(url, part, size)
-            break
+            return _append(url, part, size)
         except requests.RequestException:
             if _size(part) <= size:  # ask the same mirror again only while that brings something
                 raise
-    os.replace(part, output_file)
 
 
 def _append(url: str, part: Path, start: int) -> None:
@@ -126,6 +123,11 @@ def _chunks(response: requests.Response) -> Iterator[bytes]:
 
 class _StalledError(OSError):
     """A mirror that is not asked again, although it brings something."""
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _size(path: Path) -> int:

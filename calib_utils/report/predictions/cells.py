@@ -13,6 +13,8 @@ __all__ = ["is_missing", "numbers_of", "texts_of", "times_of", "weights_of"]
 
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
 _WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
+_DATE = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?)?)?)?(Z|[+-]\d\d:?\d\d)?")
+_SHORTEST = {"Y": "2026", "M": "2026-01"}  # of a date, by the unit
 
 
 def texts_of(values: np.ndarray) -> np.ndarray:
@@ -41,6 +43,8 @@ def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
     """Finite numbers, from whatever a column holds."""
     if values.dtype.kind in "biuf":
         numbers = values.astype(np.float64)
+    elif values.dtype.kind in "cmM":
+        raise ValueError(f"{name}: expected numbers, found {values.dtype}; give numbers")
     else:
         try:
             numbers = values.astype(np.float64)
@@ -78,15 +82,28 @@ def times_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.nda
     if values.dtype.kind == "M":
         times = values
     else:
-        try:
-            # A zone would only be dropped: all rows are counted by the clock they show.
-            times = np.array([str(value).strip()[:19] for value in values], "datetime64[s]")
-        except ValueError as error:
+        texts = [str(value).strip() for value in values]
+        shortest = _SHORTEST.get(columns.unit, "2026-01-31")
+        # A zone would only be dropped: all rows are counted by the clock they show.
+        known = {text: _as_time(text, len(shortest)) for text in set(texts)}
+        row = next((i for i, text in enumerate(texts) if known[text] is None), None)
+        if row is not None:
             raise ValueError(
-                f"{columns.time}: expected dates such as 2026-01-31, found another in the rows "
-                f"{places[0]:,} to {places[-1]:,} ({error})"
-            ) from None
+                f"{columns.time}: expected dates such as {shortest}, found {texts[row]!r} in row "
+                f"{places[row]:,}"
+            )
+        times = np.array([known[text] for text in texts], "datetime64[s]")
     return times.astype(f"datetime64[{columns.unit}]")
+
+
+def _as_time(text: str, shortest: int) -> np.datetime64 | None:
+    """None if it is no date: NumPy would take 20260131, or seconds, for a year."""
+    if len(text) < shortest or not _DATE.fullmatch(text):
+        return None
+    try:
+        return np.datetime64(text[:19], "s")
+    except ValueError:
+        return None
 
 
 def weights_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.ndarray:

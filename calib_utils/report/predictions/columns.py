@@ -44,6 +44,11 @@ class Columns:
         return self.kind in ("score", "logit", "confidence")
 
     @property
+    def of_answers(self) -> bool:
+        """Whether the predictions say how sure the model is of its answers."""
+        return self.kind not in ("score", "logit")
+
+    @property
     def names(self) -> list[str]:
         """All columns that are read."""
         others = [self.weight, *self.groups, self.time]
@@ -117,6 +122,8 @@ def choose_columns(
                 "say which holds what happened with --label"
             )
         guessed.append(label)
+    if label in scores:
+        raise ValueError(f"label, score: expected two columns, found {label!r} for both")
     names: tuple[str, ...] = ()
     if len(scores) > 1:
         names = tuple(classes) or tuple(_suffixes(scores))

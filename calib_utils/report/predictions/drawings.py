@@ -77,7 +77,7 @@ def reliability_picture(bins: BinSums, cells: BinSums, what: str, happens: str) 
         low, high = 0.0, 1.0
         axes = _Axes(360, (0, 1), (0, 1))
     x, y = axes.x, axes.y
-    parts = [axes.frame(what, happens, _share, _share)]
+    parts = [axes.frame(what.capitalize(), happens.capitalize(), _share, _share)]
     parts.append(axes.line([(low, low), (high, high)], "ideal"))
     for mean, part, count, under, over in bars:
         left, top = x(mean) - 5, y(max(over, low))
@@ -105,7 +105,7 @@ def times_picture(spans: Sequence[Span]) -> str:
     known = [span.z for span in spans if np.isfinite(span.z)]
     reach = max(LIMIT + 1, *(abs(z) + 0.5 for z in known)) if known else LIMIT + 1
     axes = _Axes(240, (-0.5, max(len(spans) - 0.5, 0.5)), (-reach, reach))
-    parts = [axes.frame("", "z", None, lambda value: number(value, 0))]
+    parts = [axes.frame("", "z", _plain, _plain)]
     first, last = axes.x_range
     for limit in (-LIMIT, 0, LIMIT):
         parts.append(axes.line([(first, limit), (last, limit)], "limit" if limit else "ideal"))
@@ -141,7 +141,7 @@ def cost_picture(costs: Costs) -> str:
     """The cost against the threshold."""
     top = float(costs.curve.max()) or 1.0
     axes = _Axes(260, (0, 1), (0, 1.05 * top))
-    parts = [axes.frame("threshold", "cost of a row", None, lambda value: number(value, 2))]
+    parts = [axes.frame("Threshold", "Cost of a row", _plain, _plain)]
     planned = costs.planned[0]
     parts.append(axes.line([(planned, 0), (planned, 1.05 * top)], "limit"))
     parts.append(axes.line(list(zip(costs.thresholds, costs.curve, strict=True)), "curve"))
@@ -157,6 +157,11 @@ def cost_picture(costs: Costs) -> str:
 def _share(value: float) -> str:
     """A tick in percent, with no more digits than it needs."""
     return f"{100 * value:.6g}\N{NO-BREAK SPACE}%"
+
+
+def _plain(value: float) -> str:
+    """A tick, with no more digits than it needs."""
+    return f"{value:.6g}".replace("-", "\N{MINUS SIGN}")
 
 
 class _Axes:
@@ -195,14 +200,14 @@ class _Axes:
         self,
         x_name: str,
         y_name: str,
-        x_text: Callable[[float], str] | None,
+        x_text: Callable[[float], str],
         y_text: Callable[[float], str],
     ) -> str:
-        """Axes with ticks; without ``x_text`` those of x are plain numbers, without a name none."""
+        """Axes with ticks; those of an x without a name have none."""
         right = _WIDTH - _RIGHT
         parts = [f'<path class="axis" d="M{_LEFT} {_TOP}V{self.bottom}H{right}"/>']
         for value in self._ticks(self.x_range) if x_name else ():
-            text = (x_text or (lambda tick: number(tick, 1)))(value)
+            text = x_text(value)
             at = self.x(value)
             parts.append(f'<path class="axis" d="M{at:.1f} {self.bottom}v4"/>')
             parts.append(

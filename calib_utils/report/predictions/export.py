@@ -53,10 +53,14 @@ def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
     if hasattr(baseline, "bins"):
         found = baseline.bins.array[[COUNT, RIGHT, PROMISED]]
     else:
+        if not isinstance(baseline, (str, Path)):
+            raise ValueError(f"baseline: expected a report or a path, found {baseline!r}")
         path = Path(baseline)
         try:
             bins = json.loads(path.read_text("utf-8"))["bins"]
             found = np.array([bins["count"], bins["right"], bins["promised"]], np.float64)
+            if not (np.isfinite(found) & (found >= 0) & (found <= found[0])).all():
+                raise ValueError("counts that cannot be")
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{path}: expected the JSON of an earlier report, which --json writes, found "

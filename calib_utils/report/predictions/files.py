@@ -13,7 +13,16 @@ __all__ = ["replacing", "write_text"]
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """A text file to write into, which takes the place of ``path`` when all went well."""
+    """A text file to write into, which takes the place of ``path`` when all went well.
+
+    A device or a pipe, such as ``/dev/stdout``, is written into as it is.
+    """
+    if path.is_dir():
+        raise ValueError(f"{path}: expected the name of a file, found a folder")
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:

@@ -90,8 +90,15 @@ class Measures:
     decomposition: BrierDecomposition
 
 
-def measure(totals: Totals, seed: int) -> Measures:
-    """The measures of all rows; those that need rows, of the ones that were kept."""
+def measure(totals: Totals, seed: int, of_answers: bool) -> Measures:
+    """The measures of all rows; those that need rows, of the ones that were kept.
+
+    Args:
+        totals: of the rows.
+        seed: of all that is drawn.
+        of_answers: whether the confidences are those in answers: then their accuracy is which
+            part of them is right, else that of a decision at one half.
+    """
     bins, n = totals.bins, totals.bins.n
     confidences, correct = confidences_of(totals.rows)
     chance = binomtest(round(bins.array[RIGHT].sum()), n).proportion_ci(LEVEL, method="wilson")
@@ -113,7 +120,7 @@ def measure(totals: Totals, seed: int) -> Measures:
         root_square_ends(bins.of_intervals, LEVEL, seed),
         float(nll),
         float(brier),
-        float(right),
+        bins.happened if of_answers else float(right),
         brier_decomposition(confidences, correct.astype(np.int64)),
     )
 

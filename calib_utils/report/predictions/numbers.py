@@ -27,6 +27,8 @@ def number(value: float, digits: int = 2) -> str:
 def _written(value: float, digits: int) -> str:
     if not np.isfinite(value):
         return "unknown" if np.isnan(value) else "∞" if value > 0 else f"{_MINUS}∞"
+    if 0 < abs(value) < 1e-12:
+        return "0"  # of rounding
     if 0 < abs(value) < 10.0 ** (1 - digits):  # two digits that say something
         digits = min(8, 1 - int(np.floor(np.log10(abs(value)))))
     text = f"{value:.{digits}f}"

@@ -40,10 +40,10 @@ def as_page(report: Report) -> str:
     template = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True
     ).from_string(text)
-    binary = report.columns.binary
-    happens = "happened" if binary else "right"
+    of_answers = report.columns.of_answers
+    happens = "right" if of_answers else "happened"
     picture = reliability_picture(
-        report.bins, report.cells, "predicted" if binary else "confidence", happens
+        report.bins, report.cells, "confidence" if of_answers else "predicted", happens
     )
     values: dict[str, Any] = {
         "report": report,

@@ -10,11 +10,11 @@ import numpy as np
 
 from calib_utils.metrics.intervals import error_ends
 from calib_utils.report.pairs import Difference, McNemar, mcnemar, paired_difference
-from calib_utils.report.predictions.columns import choose_columns
+from calib_utils.report.predictions.columns import Columns, choose_columns
 from calib_utils.report.predictions.measures import LEVEL
 from calib_utils.report.predictions.numbers import number, points
 from calib_utils.report.predictions.reading import open_source
-from calib_utils.report.predictions.samples import RowsReader
+from calib_utils.report.predictions.samples import Rows, RowsReader
 from calib_utils.report.predictions.sums import Totals, briers, confidences_of, losses
 
 __all__ = ["Pair", "pair"]
@@ -102,39 +102,54 @@ def pair(
         FileNotFoundError: if a file is not there.
         ValueError: for bad input, or rows that are not the same.
     """
-    one, two = (_totals(data, named, drop, rescale, n_bins, seed) for data in (first, second))
+    (columns, one), (others, two) = (
+        _totals(data, named, drop, rescale, n_bins, seed) for data in (first, second)
+    )
     if one.bins.n != two.bins.n:
         raise ValueError(
             f"second: expected {one.bins.n:,} rows, as in the first, found {two.bins.n:,}; give "
             "predictions of the same rows in the same order"
         )
+    kinds = columns.kind, others.kind
     rows = one.rows, two.rows
-    if rows[0].probs.shape != rows[1].probs.shape:
-        raise ValueError("second: expected as many classes as in the first, found another number")
+    if columns.classes != others.classes or columns.of_answers != others.of_answers:
+        raise ValueError(
+            f"second: expected {_what(columns)} as in the first, found {_what(others)}"
+        )
     apart = np.flatnonzero(rows[0].labels != rows[1].labels)
     if len(apart):
         raise ValueError(
             f"second: expected the same labels as in the first, found {len(apart):,} others; give "
             "predictions of the same rows in the same order"
+            + ("; other answers need a column for each class" if "confidence" in kinds else "")
         )
     nll, brier = (paired_difference(loss(rows[0]), loss(rows[1])) for loss in (losses, briers))
-    answers = [_right(each) for each in rows]
+    answers = [_right(each, kind) for each, kind in zip(rows, kinds, strict=True)]
     ends = [error_ends(each.bins.of_intervals, LEVEL, seed) for each in (one, two)]
     return Pair(len(rows[0].labels), nll, brier, mcnemar(*answers), (ends[0], ends[1]))
 
 
 def _totals(
     data: Any, named: Mapping[str, Any], drop: bool, rescale: bool, n_bins: int, seed: int
-) -> Totals:
+) -> tuple[Columns, Totals]:
     source = open_source(data)
     columns = choose_columns(source.columns, **named)
     reader, totals = RowsReader(source, columns, drop, rescale), Totals(n_bins, seed)
     for rows in reader.blocks():
         totals.add(rows)
-    return totals
+    return columns, totals
 
 
-def _right(rows: Any) -> np.ndarray:
+def _what(columns: Columns) -> str:
+    if columns.classes:
+        names = ", ".join(columns.classes[:4]) + (", …" if len(columns.classes) > 4 else "")
+        return f"the classes {names}"
+    return "confidences" if columns.of_answers else "scores"
+
+
+def _right(rows: Rows, kind: str) -> np.ndarray:
+    if kind == "confidence":
+        return rows.labels == 1
     if rows.probs.ndim == 1:
         return np.asarray((rows.probs > 0.5) == (rows.labels == 1))
     return confidences_of(rows)[1]

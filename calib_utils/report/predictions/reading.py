@@ -160,6 +160,10 @@ def _parquet(path: Path) -> Source:
 def _from_arrow(column: Any) -> np.ndarray:
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
+    if getattr(column.type, "tz", None) is not None:
+        import pyarrow.compute as compute
+
+        column = compute.local_timestamp(column)  # the clock that it shows
     return np.asarray(column.to_numpy(zero_copy_only=False))
 
 
@@ -182,6 +186,9 @@ def _columns(name: str, columns: Mapping[str, Any]) -> Source:
     flat: dict[str, np.ndarray] = {}
     for key, column in columns.items():
         try:
+            if isinstance(column, np.ma.MaskedArray):
+                hidden, column = np.ma.getmaskarray(column), column.data.astype(object)
+                column[hidden] = None
             array = np.asarray(column)
         except (ValueError, TypeError, RuntimeError) as error:
             raise ValueError(f"{key}: expected an array, found {type(column).__name__}") from error
@@ -218,13 +225,21 @@ def _frame(frame: Any) -> Source:
     frame = frame.collect() if hasattr(frame, "collect") else frame
     try:
         known = narwhals.from_native(frame, eager_only=True)
+        columns = {str(column.name): _from_narwhals(column) for column in known.iter_columns()}
+    except narwhals.exceptions.NarwhalsError as error:
+        raise ValueError(f"frame: expected rows with named columns ({error})") from error
     except TypeError as error:
         raise ValueError(
             f"frame: expected a path, a data frame or a dictionary of arrays, found "
             f"{type(frame).__name__}"
         ) from error
-    columns = {str(name): known[name].to_numpy() for name in known.columns}
     return _columns("a data frame", columns)
+
+
+def _from_narwhals(column: Any) -> np.ndarray:
+    if getattr(column.dtype, "time_zone", None) is not None:
+        column = column.dt.replace_time_zone(None)  # the clock that it shows
+    return np.asarray(column.to_numpy())
 
 
 def _check_names(name: str, head: Sequence[str]) -> None:

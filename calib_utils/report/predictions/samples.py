@@ -22,6 +22,7 @@ from calib_utils.report.predictions.reading import Source
 __all__ = ["Rows", "RowsReader", "probabilities"]
 
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1}
+_SHOWN = 1_000  # labels of a block that are looked at, to say which there are
 _ROUNDED = 1e-4  # how far a row may sum from one, as for the metrics
 
 
@@ -76,10 +77,12 @@ class RowsReader:
     Attributes:
         source, columns: what is read.
         drop: whether rows in which something is missing are left out.
-        rescale: whether percent become probabilities, and rows are divided by their sum.
+        rescale: whether rows of probabilities are divided by their sum.
         read: how many rows there were.
         dropped, rescaled: how many of them were left out, or divided.
         impossible: how many had a probability of 0 for what happened.
+        seen: with a positive label, some labels that there are, the positive one among them if it
+            is there.
     """
 
     source: Source
@@ -90,6 +93,7 @@ class RowsReader:
     dropped: int = field(default=0, init=False)
     rescaled: int = field(default=0, init=False)
     impossible: int = field(default=0, init=False)
+    seen: set[str] = field(default_factory=set, init=False)
 
     def blocks(self) -> Iterator[Rows]:
         """The rows, as many at a time as come from the source.
@@ -105,6 +109,20 @@ class RowsReader:
         if self.read == self.dropped:
             left = f"; all {self.dropped:,} were dropped" if self.dropped else ""
             raise ValueError(f"{self.source.name}: there are no rows{left}")
+        self._check_positive()
+
+    def _check_positive(self) -> None:
+        """A label that never occurs may be rare, or written in another way."""
+        positive = self.columns.positive
+        if positive is None or positive in self.seen:
+            return
+        alike = any(label.casefold() == positive.casefold() for label in self.seen)
+        if alike or len(self.seen) > 1:
+            shown = ", ".join(map(repr, sorted(self.seen)[:6]))
+            raise ValueError(
+                f"positive: expected a label that occurs, found {positive!r}; in "
+                f"{self.columns.label!r} stand {shown}"
+            )
 
     def _checked(self, raw: dict[str, np.ndarray]) -> Rows:
         columns, start = self.columns, self.read
@@ -141,10 +159,12 @@ class RowsReader:
         for name, values in raw.items():
             missing = is_missing(values)
             if missing.any() and not self.drop:
+                more = int(missing.sum()) - 1
+                others = f", and in at least {more:,} more" if more else ""
                 raise ValueError(
                     f"{name}: expected a value in each row, found none in row "
-                    f"{places[missing.argmax()]:,} and {missing.sum() - 1:,} of the next "
-                    f"{len(places):,}; fill them, or leave such rows out with --drop"
+                    f"{places[missing.argmax()]:,}{others}; fill them, or leave such rows out "
+                    "with --drop"
                 )
             gone |= missing
         return gone
@@ -154,7 +174,10 @@ class RowsReader:
         if columns.binary and columns.positive is None:
             known: dict[str, int] = _LABELS
         elif columns.binary:
-            return (texts_of(values) == columns.positive).astype(np.int64)
+            found = texts_of(values)
+            happened = found == columns.positive
+            self.seen |= {*map(str, found[happened][:1]), *map(str, found[~happened][:_SHOWN])}
+            return happened.astype(np.int64)
         else:
             known = {name: k for k, name in enumerate(columns.classes)}
             if not any(name.lstrip("-").isdigit() for name in known):
@@ -168,7 +191,7 @@ class RowsReader:
             if columns.kind == "confidence":
                 advice += "give 1 where the answer is right"
             elif columns.binary:
-                advice += f"say which label is the positive one, such as --positive {odd}"
+                advice += "say which label is the positive one with --positive"
             else:
                 shown = ", ".join(columns.classes[:6]) + (", …" if len(columns.classes) > 6 else "")
                 advice = (

@@ -43,14 +43,15 @@ class Verdict:
         return _EXIT[self.outcome]
 
 
-def judge_error(measures: Measures, bins: BinSums, tolerance: float, binary: bool) -> Verdict:
+def judge_error(measures: Measures, bins: BinSums, tolerance: float, of_answers: bool) -> Verdict:
     """The verdict on a model."""
     outcome = outcome_of(measures.error, tolerance)
     needed = rows_needed(bins, tolerance) if outcome == UNDECIDED else None
     low, high = measures.error
-    what = "happen" if binary else "are right"
+    what = "are right" if of_answers else "happen"
+    rows = "row" if measures.n == 1 else "rows"
     sentence = (
-        f"On {measures.n:,} rows the model predicts {percent(measures.predicted)}, "
+        f"On {measures.n:,} {rows} the model predicts {percent(measures.predicted)}, "
         f"{percent(measures.happened)} {what}; its calibration error lies between "
         f"{points(low)} and {points(high)} points"
     )

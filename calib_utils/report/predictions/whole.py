@@ -177,24 +177,27 @@ def report(
         'within'
     """
     n_bins = check_n_bins(n_bins)
-    if not 0 < tolerance < 1:
+    if not isinstance(tolerance, (int, float, np.number)) or not 0 < tolerance < 1:
         raise ValueError(f"tolerance: expected above 0 and below 1, found {tolerance!r}; try 0.02")
     if cross_fit:
         check_count(cross_fit, "cross_fit", "5 is usual")
         if cross_fit == 1:
             raise ValueError("cross_fit: expected 0, or 2 folds or more, found 1")
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"seed: expected a whole number of 0 or more, found {seed!r}")
+    if baseline is not None and time is None:
+        raise ValueError("baseline: expected --time, too: it is days that are compared with it")
+    if isinstance(classes, str):
+        raise ValueError(f"classes: expected a list of names, found {classes!r}")
+    given = {"label": label, "score": score, "positive": positive, "weight": weight, "time": time}
     named = {
-        "label": label,
-        "score": score,
-        "positive": None if positive is None else str(positive),
-        "weight": weight,
-        "time": time,
+        **{name: None if value is None else str(value) for name, value in given.items()},
         "classes": tuple(map(str, classes)),
-        "group": (group,) if isinstance(group, str) else tuple(group),
+        "group": tuple(map(str, [group] if isinstance(group, (str, int)) else group)),
     }
     source = open_source(frame)
     columns = choose_columns(source.columns, **named)  # type: ignore[arg-type]
-    _check_binary(columns, prices)
+    _check_prices(columns, prices)
     reader = RowsReader(source, columns, drop, rescale)
     totals = Totals(n_bins, seed)
     for rows in _of_equal_weight(reader, seed):
@@ -204,6 +207,11 @@ def report(
     fit_rows = None
     if fit is not None:
         other = open_source(fit)
+        if source.sha256 is not None and other.sha256 == source.sha256:
+            raise ValueError(
+                "fit: expected other rows than those of the report, found the same file; without "
+                "others leave it to --cross-fit"
+            )
         same = choose_columns(other.columns, **named | {"group": (), "time": None})  # type: ignore[arg-type]
         if (same.kind, same.classes) != (columns.kind, columns.classes):
             raise ValueError(f"fit: expected {columns.kind} as in {source.name}, found {same.kind}")
@@ -211,8 +219,8 @@ def report(
         for rows in _of_equal_weight(RowsReader(other, same, drop, rescale), seed):
             fit_totals.add(rows)
         fit_rows = fit_totals.rows
-    measures = measure(totals, seed)
-    verdict = judge_error(measures, totals.bins, tolerance, columns.binary)
+    measures = measure(totals, seed, columns.of_answers)
+    verdict = judge_error(measures, totals.bins, tolerance, columns.of_answers)
     repairs = None
     if cross_fit or fit_rows is not None:
         repairs = try_repairs(
@@ -247,8 +255,14 @@ def report(
     )
 
 
-def _check_binary(columns: Columns, prices: Any) -> None:
-    if prices is not None and not columns.binary:
+def _check_prices(columns: Columns, prices: Any) -> None:
+    if prices is None:
+        return
+    if np.shape(prices) != (2,):
+        raise ValueError(
+            f"prices: expected two numbers, of a false alarm and of a miss, found {prices!r}"
+        )
+    if not columns.binary:
         raise ValueError(
             "prices: expected one score in a row, found several classes; look at one of them "
             f"with --positive, such as {columns.classes[0]}"
@@ -277,6 +291,8 @@ def _what_was_read(reader: RowsReader, totals: Totals) -> list[str]:
         lines.append(f"{reader.rescaled:,} rows were divided by their sum")
     if reader.columns.weight:
         lines.append(f"{totals.bins.n:,} rows were kept by lot, in proportion to their weights")
+    if reader.columns.positive is not None and reader.columns.positive not in reader.seen:
+        lines.append(f"no row has the label {reader.columns.positive!r}")
     if reader.impossible:
         lines.append(
             f"{reader.impossible:,} rows gave a probability of 0 to what happened; it counts as "

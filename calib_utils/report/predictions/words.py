@@ -28,7 +28,11 @@ def measure_rows(report: Report) -> list[tuple[str, str, str]]:
             number(m.ratio, 3),
             f"{number(low, 3)} to {number(high, 3)}; 1 is right on average",
         ),
-        ("Spiegelhalter's z", number(m.z, 1), "between -2 and 2 for most calibrated models"),
+        (
+            "Spiegelhalter's z",
+            number(m.z, 1),
+            "between \N{MINUS SIGN}2 and 2 for most calibrated models",
+        ),
     ]
     if m.line is None:
         rows.append(("slope and intercept", "unknown", "too few rows came true, or did not"))
@@ -67,7 +71,7 @@ def measure_rows(report: Report) -> list[tuple[str, str, str]]:
             f"{number(parts.miscalibration, 3)} miscalibration, less {number(parts.resolution, 3)} "
             f"resolution, plus {number(parts.uncertainty, 3)} uncertainty",
         ),
-        ("accuracy", percent(m.accuracy), "at one half" if report.columns.binary else ""),
+        ("accuracy", percent(m.accuracy), "" if report.columns.of_answers else "at one half"),
     ]
 
 
