@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
 
@@ -39,6 +40,23 @@ def numeric(source: str) -> list[list[bool]]:
 
 def test_columns_of_numbers_are_marked_with_their_heads() -> None:
     assert numeric(TABLE) == [[False, True, True, True, False]] * 4
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_number"),
+    [
+        ("below 0.001", True),
+        ("+1.2 points", True),
+        ("0.5 to 2", True),
+        ("?", False),
+        ("layer 1", False),
+        ("`(2.1) <https://a.b>`_", False),
+    ],
+)
+def test_what_counts_as_a_number(cell: str, is_number: bool) -> None:
+    line = "=" * 24
+    table = f"=====  {line}\nname   value\n=====  {line}\none    {cell}\n=====  {line}\n"
+    assert numeric(table) == [[False, is_number]] * 2
 
 
 def test_a_table_with_a_cell_across_columns_stays() -> None:
