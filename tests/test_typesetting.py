@@ -13,6 +13,7 @@ from tools.typesetting import (
     PROVENANCE,
     as_fold,
     fold,
+    hold_sign,
     is_dropdown,
     keep_units,
     link_terms,
@@ -62,6 +63,14 @@ def test_what_counts_as_a_number(cell: str, is_number: bool) -> None:
 def test_a_table_with_a_cell_across_columns_stays() -> None:
     table = "===  ===\n a    b\n===  ===\n1    2\nboth\n--------\n3    4\n===  ===\n"
     assert not any(map(any, numeric(table)))
+
+
+def test_no_line_begins_with_the_sign_after_a_formula() -> None:
+    tree = publish_doctree("It is :math:`a`, or :math:`b` or (:math:`c`).")
+    for formula in tree.findall(nodes.math):
+        hold_sign(formula)
+    joined = "\N{WORD JOINER}"
+    assert tree.astext() == f"It is a{joined}, or b or (c{joined})."
 
 
 def test_no_line_breaks_before_per_cent_but_code_stays() -> None:

@@ -37,6 +37,8 @@ class fold_title(nodes.TextElement):
 def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for text in list(doctree.findall(nodes.Text)):
         keep_units(text)
+    for formula in doctree.findall(nodes.math):
+        hold_sign(formula)
     for table in doctree.findall(nodes.table):
         mark_numeric(table)
     if page.startswith("notebooks/"):
@@ -60,6 +62,13 @@ def keep_units(text: nodes.Text) -> None:
         above = above.parent
     if (kept := with_units_kept(text)) != text:
         text.parent.replace(text, nodes.Text(kept))
+
+
+def hold_sign(formula: nodes.math) -> None:
+    """No line begins with the sign that ends a formula's sentence: a word joiner before it."""
+    after = formula.next_node(descend=False, siblings=True)
+    if isinstance(after, nodes.Text) and re.match(r"[.,;:?!)]", after):
+        after.parent.replace(after, nodes.Text(f"\N{WORD JOINER}{after}"))
 
 
 def glossary(app: Sphinx, page: str) -> dict[str, str]:
