@@ -22,14 +22,22 @@ def test_python_code_of_a_page_runs(page):
         exec(compile(code, str(page), "exec"), namespace)
 
 
-def test_the_picture_of_the_readme_is_that_of_the_book(tmp_path):
+def test_the_picture_of_the_readme_is_what_its_script_makes_and_its_text_says(tmp_path):
     """It is committed, since GitHub shows it without a build."""
     made = tmp_path / "readme.svg"
-    script = "book.figures.overview"
+    script = "book.readme"
     subprocess.run([sys.executable, "-m", script, made], check=True)
     assert made.read_text("utf-8") == Path("book/assets/readme.svg").read_text("utf-8"), (
         f"python -m {script} book/assets/readme.svg makes it anew"
     )
+    said = re.search(
+        r"!\[(.*?)\]\(book/assets/readme.svg\)", Path("README.md").read_text(), re.DOTALL
+    )
+    frames = re.findall(r'<g id="f\d+">.*?</g>', made.read_text("utf-8"))
+    numbers = [re.findall(r">([^<>]+)</text>", frames[k]) for k in (0, -1)]
+    assert numbers[0][2] == numbers[1][2]  # the accuracy
+    for number in (numbers[0][3], numbers[1][3], numbers[1][0].removeprefix("T = ")):
+        assert number.replace("\N{NO-BREAK SPACE}", " ") in said[1]
 
 
 def test_the_readme_is_short_and_names_every_chapter():

@@ -128,3 +128,20 @@ def test_a_chapter_asks_and_the_right_answer_has_no_fixed_place(page: str) -> No
         assert len(question.answers) >= 3
         # What is right is not to be found by its length.
         assert re.search(r"[.?]", question.text)
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_no_question_stands_inside_a_sentence_or_before_the_list_that_was_announced(
+    page: str,
+) -> None:
+    source = BOOK.source(page)
+    cut = [
+        f"{before} … {after}"
+        for before, after in re.findall(
+            r"([^\n]*)\n\n(?::::\{question\}\n(?:(?!\n:::\n).)*\n:::\n\n)+([^\n]*)",
+            source,
+            re.DOTALL,
+        )
+        if not re.search(r"[.?!)`|*]$", before) or re.match(r"[-*] |1\. |```\{math|\$\$", after)
+    ]
+    assert cut == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
 
@@ -12,6 +13,7 @@ from tools.typesetting import (
     PROVENANCE,
     as_fold,
     fold,
+    hold_sign,
     is_dropdown,
     keep_units,
     link_terms,
@@ -41,9 +43,34 @@ def test_columns_of_numbers_are_marked_with_their_heads() -> None:
     assert numeric(TABLE) == [[False, True, True, True, False]] * 4
 
 
+@pytest.mark.parametrize(
+    ("cell", "is_number"),
+    [
+        ("below 0.001", True),
+        ("+1.2 points", True),
+        ("0.5 to 2", True),
+        ("?", False),
+        ("layer 1", False),
+        ("`(2.1) <https://a.b>`_", False),
+    ],
+)
+def test_what_counts_as_a_number(cell: str, is_number: bool) -> None:
+    line = "=" * 24
+    table = f"=====  {line}\nname   value\n=====  {line}\none    {cell}\n=====  {line}\n"
+    assert numeric(table) == [[False, is_number]] * 2
+
+
 def test_a_table_with_a_cell_across_columns_stays() -> None:
     table = "===  ===\n a    b\n===  ===\n1    2\nboth\n--------\n3    4\n===  ===\n"
     assert not any(map(any, numeric(table)))
+
+
+def test_no_line_begins_with_the_sign_after_a_formula() -> None:
+    tree = publish_doctree("It is :math:`a`, or :math:`b` or (:math:`c`).")
+    for formula in tree.findall(nodes.math):
+        hold_sign(formula)
+    joined = "\N{WORD JOINER}"
+    assert tree.astext() == f"It is a{joined}, or b or (c{joined})."
 
 
 def test_no_line_breaks_before_per_cent_but_code_stays() -> None:

@@ -18,7 +18,8 @@ SIGNS = (
     "\N{MINUS SIGN}\N{EN DASH}\N{PLUS-MINUS SIGN}\N{MULTIPLICATION SIGN}\N{ALMOST EQUAL TO}"
     "\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{INFINITY}\N{DAGGER}"
 )
-NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]\s{SIGNS}]|to|inf|nan|{UNITS})+", re.IGNORECASE)
+WORDS = rf"to|inf|nan|below|above|points?|{UNITS}"
+NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]?\s{SIGNS}]|{WORDS})+", re.IGNORECASE)
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # What a record, or a grid of them, says of how its networks were trained.
 PROVENANCE = re.compile(r"\d\s+training\s+images\s+of\s+\S+,\s+\d+\s+epochs\b")
@@ -36,6 +37,8 @@ class fold_title(nodes.TextElement):
 def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for text in list(doctree.findall(nodes.Text)):
         keep_units(text)
+    for formula in doctree.findall(nodes.math):
+        hold_sign(formula)
     for table in doctree.findall(nodes.table):
         mark_numeric(table)
     if page.startswith("notebooks/"):
@@ -61,6 +64,13 @@ def keep_units(text: nodes.Text) -> None:
         text.parent.replace(text, nodes.Text(kept))
 
 
+def hold_sign(formula: nodes.math) -> None:
+    """No line begins with the sign that ends a formula's sentence: a word joiner before it."""
+    after = formula.next_node(descend=False, siblings=True)
+    if isinstance(after, nodes.Text) and re.match(r"[.,;:?!)]", after):
+        after.parent.replace(after, nodes.Text(f"\N{WORD JOINER}{after}"))
+
+
 def glossary(app: Sphinx, page: str) -> dict[str, str]:
     """The address of each word of the glossary, as seen from a page."""
     objects = app.env.get_domain("std").get_objects()
@@ -82,7 +92,10 @@ def link_terms(doctree: nodes.document, terms: dict[str, str]) -> None:
 
 
 def mark_numeric(table: nodes.table) -> None:
-    """The class `numeric` for the cells of columns that hold numbers, their heads included."""
+    """The class `numeric` for the cells of columns that hold numbers, their heads included.
+
+    A link such as (2.1) is the number of something, and no number.
+    """
     rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
     body = {id(row) for part in table.findall(nodes.tbody) for row in part.findall(nodes.row)}
     below = [
@@ -92,7 +105,9 @@ def mark_numeric(table: nodes.table) -> None:
         return  # cells that span others
     for column, cells in enumerate(zip(*below, strict=True)):
         said = [text for cell in cells if (text := cell.astext().strip())]
-        if any(re.search(r"\d", text) for text in said) and all(map(NUMBER.fullmatch, said)):
+        are_links = any(any(cell.findall(nodes.reference)) for cell in cells)
+        has_digits = any(re.search(r"\d", text) for text in said)
+        if has_digits and not are_links and all(map(NUMBER.fullmatch, said)):
             for row in rows:
                 row[column]["classes"].append("numeric")
 

@@ -50,8 +50,7 @@ def main(target: Path) -> None:
     if not (kept < promised - 0.03 and abs(repaired - promised) < (promised - kept) / 2):
         raise SystemExit(f"book/intro.md is no longer true: {promised=}, {kept=}, {repaired=}")
 
-    # The same file in every run, on white where GitHub shows it.
-    plt.rcParams |= DRAWING | {"savefig.facecolor": "white"}
+    plt.rcParams |= DRAWING
     fig, axes = plt.subplots(1, 3, figsize=(5, 2.2), layout="constrained")
     draw_hundred(axes[0], round(100 * promised), "It says")
     draw_hundred(axes[1], round(100 * kept), "It is right")

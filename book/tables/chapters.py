@@ -37,6 +37,7 @@ from tools.reading import reading_time
 NETWORK = "resnet34-cifar100"
 # Of a picture, in its own units; the edge stays empty.
 WIDTH, HEIGHT, EDGE = 160, 90, 6
+SPACE = "\N{NO-BREAK SPACE}"
 
 
 def x(share: float) -> float:
@@ -261,7 +262,7 @@ CARDS = {
 def card(page: str, number: int, minutes: int, about: Card) -> str:
     """An item of the list, in MyST."""
     drawn = "".join(about.picture())
-    facts = [f"Reading {minutes} min", f"exercises {minutes} min"]
+    facts = [f"{what}{SPACE}{minutes}{SPACE}min" for what in ("Reading", "exercises")]
     needs = " and ".join(f"{{numref}}`{label}`" for label in about.needs)
     facts += [f"after {needs}" if needs else "begin here"]
     lines = [
