@@ -47,14 +47,14 @@ def epochs() -> Json:
             [curve(range(1, last + 1), table([y]), "", "a", digits=3, moves=True)],
             at=0,
             marks=marks,
-            height=130 if label else 100,
+            height=150 if label else 120,
         )
 
     return play(
         ["fig-nll"],
         f"One training, {last} epochs",
         f"One of the trainings, seed {run.seed}, from its first epoch to its last. Choose an "
-        "epoch: the network's answers to the test photographs as it was then. At the dotted lines "
+        "epoch: this is how the network then answered the test photographs. At the dotted lines "
         "the learning rate is divided by ten. A hatched piece is the gap between accuracy and "
         "confidence, the strip counts the answers of each bar, and pale bars have fewer than "
         f"{FEW}.",
@@ -77,9 +77,14 @@ def epochs() -> Json:
             number("best temperature", [f"{one:.2f}" for one in temperature], [0]),
         ],
         [
-            diagram(table([frame(bins_of(one)) for one in history], [0]), few=FEW, relative=True),
+            diagram(
+                table([frame(bins_of(one)) for one in history], [0]),
+                height=390,
+                few=FEW,
+                relative=True,
+            ),
             panel("NLL", nll, range(10)),
-            panel("Test error in %", 100 * error, range(0, 101, 20)),
+            panel("Test error in %", 100 * error, range(50, 100, 20)),
             panel("ECE in %", 100 * ece, range(0, 101, 10), "Epoch"),
         ],
     )
