@@ -27,24 +27,24 @@ def bins_of(entry: dict[str, Any]) -> ReliabilityBins:
 
 def epochs() -> Json:
     """The diagram after each epoch of the first run, and its numbers against the epoch."""
-    run = min(load_grid(GRID, PROTOCOL), key=lambda run: run.seed)
+    run, *others = sorted(load_grid(GRID, PROTOCOL), key=lambda run: run.seed)
     history, drops = run.history, run.recipe["milestones"]
-    error, nll, ece, temperature = (
-        np.array([entry[key] for entry in history])
-        for key in ("test_error", "test_nll", "test_ece", "temperature")
-    )
     last = len(history)
     across = [(epoch, str(epoch)) for epoch in (1, *range(20, last + 1, 20))]
     marks = [(drop + 0.5, "") for drop in drops]
     stops = [drops[0], drops[0] + 1, last]
 
-    def panel(title: str, y: np.ndarray, ticks: range, label: str = "") -> Json:
-        pad = 0.08 * np.ptp(y)
+    def panel(title: str, key: str, unit: int, ticks: range, label: str = "") -> Json:
+        rows = [[unit * entry[key] for entry in one.history] for one in (*others, run)]
+        pad = 0.08 * np.ptp(rows)
         return lines(
             title,
             axis(0, last + 1, across, label),
-            axis(y.min() - pad, y.max() + pad, [(tick, str(tick)) for tick in ticks]),
-            [curve(range(1, last + 1), table([y]), "", "a", digits=3, moves=True)],
+            axis(np.min(rows) - pad, np.max(rows) + pad, [(tick, str(tick)) for tick in ticks]),
+            [
+                *(curve(range(1, last + 1), table([y]), "", "c", digits=2) for y in rows[:-1]),
+                curve(range(1, last + 1), table(rows[-1:]), "", "a", digits=3, moves=True),
+            ],
             at=0,
             marks=marks,
             height=150 if label else 120,
@@ -57,7 +57,7 @@ def epochs() -> Json:
         "epoch: this is how the network then answered the test photographs. At the dotted lines "
         "the learning rate is divided by ten. A hatched piece is the gap between accuracy and "
         "confidence, the strip counts the answers of each bar, and pale bars have fewer than "
-        f"{FEW}.",
+        f"{FEW}." + " Dashed: the other seeds." * bool(others),
         "Reliability diagram of the network after the chosen epoch. Beside it the test NLL, the "
         "test error and the ECE against the epoch, with a dot at the chosen one. All three fall "
         "sharply at the first drop of the learning rate. Then NLL and ECE rise, and the error "
@@ -71,10 +71,10 @@ def epochs() -> Json:
             )
         ],
         [
-            number("test error", [WORDS.format(100 * one) for one in error], [0]),
-            number("NLL", [f"{one:.2f}" for one in nll], [0]),
-            number("ECE", [WORDS.format(100 * one) for one in ece], [0]),
-            number("best temperature", [f"{one:.2f}" for one in temperature], [0]),
+            number("test error", [WORDS.format(100 * one["test_error"]) for one in history], [0]),
+            number("NLL", [f"{one['test_nll']:.2f}" for one in history], [0]),
+            number("ECE", [WORDS.format(100 * one["test_ece"]) for one in history], [0]),
+            number("best temperature", [f"{one['temperature']:.2f}" for one in history], [0]),
         ],
         [
             diagram(
@@ -83,9 +83,9 @@ def epochs() -> Json:
                 few=FEW,
                 relative=True,
             ),
-            panel("NLL", nll, range(10)),
-            panel("Test error in %", 100 * error, range(50, 100, 20)),
-            panel("ECE in %", 100 * ece, range(0, 101, 10), "Epoch"),
+            panel("NLL", "test_nll", 1, range(10)),
+            panel("Test error in %", "test_error", 100, range(50, 100, 20)),
+            panel("ECE in %", "test_ece", 100, range(0, 101, 10), "Epoch"),
         ],
     )
 
