@@ -25,7 +25,7 @@ from calib_utils.metrics import (
     top_label,
 )
 from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import load_grid, load_record
+from calib_utils.records import load_experiment, load_grid, load_record
 
 Frames = Iterator[tuple[tuple[int, ...], list[str], ReliabilityBins | None]]
 RESNET, LENET = "resnet34-cifar100", "lenet5-cifar100"
@@ -204,6 +204,27 @@ def networks(grid: str) -> Frames:
         yield (*setting, values.index(run.value), run.seed), numbers, bins
 
 
+def epochs() -> Frames:
+    run = load_experiment("nll-and-error", "cpu", "cifar_resnet.seed-0")
+    assert run.epoch_correct is not None
+    for stop, (entry, correct) in enumerate(zip(run.history, run.epoch_correct, strict=True)):
+        counts, right, summed = np.array(entry["test_bins"])
+        numbers = [
+            percent(1 - correct.mean()),
+            f"{entry['test_nll']:.2f}",
+            percent(np.abs(right - summed).sum() / len(correct)),
+            f"{entry['temperature']:.2f}",
+        ]
+        full = counts > 0
+        # Answers that fall into the bins as those of the epoch did.
+        said = np.repeat(summed[full] / counts[full], counts[full].astype(int))
+        sides = np.stack([right, counts - right], axis=1)[full].ravel().astype(int)
+        answers = said, np.repeat(np.tile([True, False], full.sum()), sides)
+        if stop + 1 == len(run.history):
+            answers = run.confidences, run.correct
+        yield (stop,), numbers, reliability_bins(*answers)
+
+
 ANEW: dict[str, Callable[[], Frames]] = {
     "fig-overview": lambda: turned("test"),
     "fig-ece-against-temperature": lambda: turned("test"),
@@ -218,4 +239,5 @@ ANEW: dict[str, Callable[[], Frames]] = {
     "fig-width": lambda: networks("width"),
     "fig-batch-norm": lambda: networks("batch-norm"),
     "fig-weight-decay": lambda: networks("weight-decay"),
+    "fig-nll": epochs,
 }

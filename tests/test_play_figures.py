@@ -77,6 +77,11 @@ def test_the_captions_are_true(plays: dict[str, Any]) -> None:
     assert nll[fitted] == min(nll)
     lowest = plays["fig-one-draw"]["numbers"][2]["of"]
     assert min(float(share.split("\xa0")[0]) for share in lowest) > 0
+    for of_epochs, rise in zip(plays["fig-nll"]["panels"][1:], (1.1, 0.95, 1.5), strict=True):
+        (values,) = of_epochs["curves"][-1]["y"]["of"]
+        drop = int(of_epochs["marks"][0][0])
+        assert values[drop] < 0.8 * values[drop - 1]
+        assert rise < values[-1] / values[drop] < rise + 0.5
 
 
 def test_a_play_is_light(plays: dict[str, Any]) -> None:

@@ -14,13 +14,14 @@ from calib_utils.metrics import ReliabilityBins
 from tools.browser import PHONE
 
 PAGES = {figure: f"{BOOK.labels[figure].page}.html" for figure in ANEW}
-# In units of the drawing; from the axis to the top of a diagram, and of its strip.
-HEIGHT, STRIP, ROUNDING = 330 - 38 - 76, 40, 0.011
+# In units of the drawing; below and above the bars of a diagram, and the height of its strip.
+AROUND, STRIP, ROUNDING = 38 + 76, 40, 0.011
 
 STATE = """play => {
     const all = (query, read) => [...play.querySelectorAll(query)].map(read);
     const side = name => one => +one.getAttribute(name);
     return {
+        height: play.querySelector("svg").viewBox.baseVal.height,
         numbers: all("dd", one => one.textContent),
         said: all("input", one => one.getAttribute("aria-valuetext")),
         bars: all("rect.play-bar", side("height")).slice(1),
@@ -95,10 +96,11 @@ def test_every_stop_shows_what_calib_utils_computes(
         counts, accuracy, confidence = (
             array[full] for array in (bins.counts, bins.accuracy, bins.confidence)
         )
-        np.testing.assert_allclose(state["bars"], HEIGHT * accuracy, atol=ROUNDING)
-        gaps = HEIGHT * np.abs(accuracy - confidence)
+        height = state["height"] - AROUND
+        np.testing.assert_allclose(state["bars"], height * accuracy, atol=ROUNDING)
+        gaps = height * np.abs(accuracy - confidence)
         rounded = np.where(counts < 100, 0.006, 0.06) / counts
-        assert (np.abs(state["gaps"] - gaps) <= ROUNDING + HEIGHT * rounded).all()
+        assert (np.abs(state["gaps"] - gaps) <= ROUNDING + height * rounded).all()
         strip = np.array(state["strip"])
         np.testing.assert_allclose(strip, strip.max() * counts / counts.max(), atol=ROUNDING)
         assert strip.max() <= STRIP

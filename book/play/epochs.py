@@ -1,0 +1,94 @@
+"""Go through a long training, epoch by epoch: `python -m book.play.epochs TARGET`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calib_utils.metrics import ReliabilityBins
+from calib_utils.records import load_grid
+from tools.play import Json, axis, curve, diagram, frame, lines, number, play, slider, table, write
+
+GRID, PROTOCOL = "nll-and-error", "cpu"
+FEW = 100
+WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
+
+
+def bins_of(entry: dict[str, Any]) -> ReliabilityBins:
+    """The bins of the test photographs after an epoch."""
+    counts, right, summed = np.array(entry["test_bins"])
+    some = np.where(counts > 0, counts, np.nan)
+    edges = np.linspace(0, 1, len(counts) + 1)
+    return ReliabilityBins(edges, counts.astype(int), right / some, summed / some)
+
+
+def epochs() -> Json:
+    """The diagram after each epoch of the first run, and its numbers against the epoch."""
+    run, *others = sorted(load_grid(GRID, PROTOCOL), key=lambda run: run.seed)
+    history, drops = run.history, run.recipe["milestones"]
+    last = len(history)
+    across = [(epoch, str(epoch)) for epoch in (1, *range(20, last + 1, 20))]
+    marks = [(drop + 0.5, "") for drop in drops]
+    stops = [drops[0], drops[0] + 1, last]
+
+    def panel(title: str, key: str, unit: int, ticks: range, label: str = "") -> Json:
+        rows = [[unit * entry[key] for entry in one.history] for one in (*others, run)]
+        pad = 0.08 * np.ptp(rows)
+        return lines(
+            title,
+            axis(0, last + 1, across, label),
+            axis(np.min(rows) - pad, np.max(rows) + pad, [(tick, str(tick)) for tick in ticks]),
+            [
+                *(curve(range(1, last + 1), table([y]), "", "c", digits=2) for y in rows[:-1]),
+                curve(range(1, last + 1), table(rows[-1:]), "", "a", digits=3, moves=True),
+            ],
+            at=0,
+            marks=marks,
+            height=150 if label else 120,
+        )
+
+    return play(
+        ["fig-nll"],
+        f"One training, {last} epochs",
+        f"One of the trainings, seed {run.seed}, from its first epoch to its last. Choose an "
+        "epoch: this is how the network then answered the test photographs. At the dotted lines "
+        "the learning rate is divided by ten. A hatched piece is the gap between accuracy and "
+        "confidence, the strip counts the answers of each bar, and pale bars have fewer than "
+        f"{FEW}." + " Dashed: the other seeds." * bool(others),
+        "Reliability diagram of the network after the chosen epoch. Beside it the test NLL, the "
+        "test error and the ECE against the epoch, with a dot at the chosen one. All three fall "
+        "sharply at the first drop of the learning rate. Then NLL and ECE rise, and the error "
+        "stays nearly flat.",
+        [
+            slider(
+                "Epoch",
+                [str(epoch) for epoch in range(1, last + 1)],
+                drops[0],
+                {stop - 1: f"epoch {stop}" for stop in stops},
+            )
+        ],
+        [
+            number("test error", [WORDS.format(100 * one["test_error"]) for one in history], [0]),
+            number("NLL", [f"{one['test_nll']:.2f}" for one in history], [0]),
+            number("ECE", [WORDS.format(100 * one["test_ece"]) for one in history], [0]),
+            number("best temperature", [f"{one['temperature']:.2f}" for one in history], [0]),
+        ],
+        [
+            diagram(
+                table([frame(bins_of(one)) for one in history], [0]),
+                height=390,
+                few=FEW,
+                relative=True,
+            ),
+            panel("NLL", "test_nll", 1, range(10)),
+            panel("Test error in %", "test_error", 100, range(50, 100, 20)),
+            panel("ECE in %", "test_ece", 100, range(0, 101, 10), "Epoch"),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), [epochs()])
