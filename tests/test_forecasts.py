@@ -1,5 +1,7 @@
 """Averages, temperatures and damaged photographs, against the same made by hand."""
 
+import shutil
+
 import numpy as np
 import pytest
 import torch
@@ -8,10 +10,10 @@ from scipy.special import softmax
 
 from calib_utils.experiments import forecasts, plan_grid
 from calib_utils.experiments.__main__ import main
-from calib_utils.experiments.forecasts import average
+from calib_utils.experiments.forecasts import average, make_forecasts
 from calib_utils.experiments.one_run import checkpoint_path, trained
 from calib_utils.experiments.runner import run_grid
-from calib_utils.metrics import expected_calibration_error
+from calib_utils.metrics import calibration_error_floor, expected_calibration_error
 from calib_utils.records import load_forecasts
 from calib_utils.training import corrupt, load_digits, predict_logits
 from calib_utils.training.data import ImageSet
@@ -134,9 +136,64 @@ def test_all_that_is_compared_is_there_once(made):
     _, found, _, _ = made
     keys = [(x.networks, x.members, x.scaled, x.corruption, x.severity) for x in found]
     assert len(set(keys)) == len(keys)
-    # Three alone and one average for each of two groups, or of mirrored ones none; then damage.
-    of_group = 2 * 2 + 3
-    assert len(keys) == (2 * of_group + 2 * 2) + 10 * 2 * of_group
+    # Two seeds of each group at two scales, and the average of the ordinary ones at three.
+    of_set = 2 * 2 * 2 + 3
+    assert len(keys) == (of_set + 2 * 2) + 10 * of_set
+
+
+@pytest.mark.parametrize(
+    ("n", "severity", "expected"), [(5, 0, 31), (5, 3, 5 + 5 + 1), (2, 3, 3), (1, 0, 1)]
+)
+def test_averages_of_all_and_of_all_but_one(n, severity, expected):
+    subsets = forecasts._subsets("ordinary", range(n), severity)
+    assert len(set(subsets)) == len(subsets) == expected
+    assert forecasts._subsets("smoothed", range(n), severity) == [(seed,) for seed in range(n)]
+
+
+def test_of_what_is_compared_each_image_is_kept(made):
+    _, found, _, networks = made
+    _, _, test = load_digits()
+    z = predict_logits(networks[0], test, device="cpu").astype(np.float64)
+    forecast = one(found, "ordinary", (0,), "after")
+    probs = softmax(z / forecast.temperature, axis=1)
+    np.testing.assert_allclose(forecast.confidences, probs.max(axis=1), rtol=1e-3)
+    np.testing.assert_array_equal(forecast.correct, probs.argmax(axis=1) == test.labels)
+    loss = -np.log(probs[np.arange(len(probs)), test.labels])
+    np.testing.assert_allclose(forecast.losses, loss, rtol=1e-3, atol=1 / 256)
+    assert forecast.floor == pytest.approx(calibration_error_floor(probs).mean, rel=1e-4)
+    kept = {(x.severity, x.scaled) for x in found if x.losses is not None}
+    assert kept == {(s, scaled) for s in (0, 5) for scaled in ("after", "before")}
+
+
+def test_who_stops_goes_on_with_the_next_photographs(made, tmp_path, monkeypatch):
+    folder, found, _, _ = made
+    for path in folder.glob("*.safetensors"):
+        shutil.copy(path, tmp_path)
+    predict, calls = forecasts.predict_logits, []
+
+    def stopped(*args, **kwargs):
+        calls.append(args)
+        if len(calls) > limit:
+            raise KeyboardInterrupt
+        return predict(*args, **kwargs)
+
+    monkeypatch.setattr(forecasts, "CORRUPTIONS", ("blur",))
+    monkeypatch.setattr(forecasts, "predict_logits", stopped)
+    runs = {x: plan_grid(x, "cpu", folder / "grids.toml") for x in ("ensembles", "remedies")}
+    smoothed = [run for run in runs["remedies"] if run.value != "none"]
+    clean, damaged = 2 * (4 + 2), 4  # test and validation, with mirror images; each damage
+    arguments = (runs["ensembles"], smoothed, tmp_path, tmp_path)
+    limit = clean + 2 * damaged + 1
+    with pytest.raises(KeyboardInterrupt):
+        make_forecasts(*arguments, device="cpu", progress=False)
+    assert len(list(tmp_path.glob("*.npz"))) == 3
+    calls, limit = [], 3 * damaged
+    path = make_forecasts(*arguments, device="cpu", progress=False)
+    assert len(calls) == limit
+    assert list(tmp_path.glob("*.npz")) == []
+    again, _ = load_forecasts("ensembles", "cpu", path.parent)
+    wanted = [x.nll for x in found if x.corruption != "noise"]
+    assert [x.nll for x in again] == wanted
 
 
 def test_networks_that_are_not_trained(made, tmp_path, capsys):

@@ -20,10 +20,15 @@ from calib_utils.experiments.one_run import (
     losses,
     trained,
 )
-from calib_utils.metrics import expected_calibration_error
+from calib_utils.metrics import calibration_error_floor, expected_calibration_error
 from calib_utils.metrics.bins import sums, uniform_index
 from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records.forecasts import Forecast, save_forecasts
+from calib_utils.records.forecasts import (
+    Forecast,
+    forecasts_path,
+    load_forecasts,
+    save_forecasts,
+)
 from calib_utils.training.checkpoints import read_facts
 from calib_utils.training.corruptions import CORRUPTIONS, corrupt
 from calib_utils.training.data import ImageSet
@@ -62,9 +67,13 @@ def make_forecasts(
     """Make and store the forecasts that the grid "ensembles" is compared by.
 
     On clean test images, of each network alone and of the average of each subset of the ordinary
-    ones; on damaged ones, of each network and of the averages of all. The order of average and
-    temperature is that of Rahaman and Thiery 2021, "Uncertainty Quantification and Deep
-    Ensembles": before or after; the damage that of `calib_utils.training.corrupt`.
+    ones; on damaged ones, of each network and of the averages of all of them, and of all but one.
+    The order of average and temperature is that of Rahaman and Thiery 2021, "Uncertainty
+    Quantification and Deep Ensembles": before or after; the damage that of
+    `calib_utils.training.corrupt`.
+
+    What was found on a set of photographs is kept beside the checkpoints until all are done: who
+    stops this and calls it again goes on with the next set.
 
     Args:
         ordinary: runs that differ in their seed only, and are trained.
@@ -83,39 +92,49 @@ def make_forecasts(
     """
     both = {"ordinary": ordinary, "smoothed": smoothed}
     groups = {name: _networks(runs, folder, device) for name, runs in both.items()}
-    _, validation, test = load_images(ordinary[0].dataset, ordinary[0].training_images)
-    tqdm = progress_bars(progress)
-    fitted = _predicted(groups, validation, device) | _mirrored(groups, validation, device)
-    sets = [("", 0), *((name, severity) for name in CORRUPTIONS for severity in range(1, 6))]
-    found: list[Forecast] = []
-    temperatures: dict[tuple[str, tuple[int, ...]], float] = {}
-    for corruption, severity in tqdm(sets, desc="photographs", unit="set"):
-        images = test
-        if severity:
-            images = replace(test, images=corrupt(test.images, corruption, severity))
-        predicted = _predicted(groups, images, device)
-        if not severity:
-            predicted |= _mirrored(groups, images, device)
-        for forecast in _forecasts(
-            predicted, fitted, validation.labels, temperatures, not severity
-        ):
-            networks, members, scaled, temperature, logits = forecast
-            found.append(
-                Forecast(
-                    networks=networks,
-                    members=members,
-                    scaled=scaled,
-                    corruption=corruption,
-                    severity=severity,
-                    temperature=temperature,
-                    **_numbers(logits, test.labels),
-                )
-            )
-    environment = read_facts(checkpoint_path(ordinary[0], folder))["environment"]
-    made = environment | {"networks": {name: runs[0].settings for name, runs in both.items()}}
     run = ordinary[0]
-    place = Path(records) / "forecasts" if records else None
-    return save_forecasts(found, run.grid, run.protocol, made, place)
+    _, validation, test = load_images(run.dataset, run.training_images)
+    environment = read_facts(checkpoint_path(run, folder))["environment"]
+    made = environment | {"networks": {name: runs[0].settings for name, runs in both.items()}}
+    sets = [("", 0), *((name, severity) for name in CORRUPTIONS for severity in range(1, 6))]
+    temperatures: dict[Members, float] = {}
+    found: list[Forecast] = []
+    begun: list[Path] = []
+    for corruption, severity in progress_bars(progress)(sets, desc="photographs", unit="set"):
+        place = (run.grid, f"{run.protocol}.{corruption or 'clean'}-{severity}", Path(folder))
+        new = _kept(*place, made)
+        if new is None:
+            images = replace(test, images=corrupt(test.images, corruption or "noise", severity))
+            predicted = _predicted(groups, images, device, mirrored=not severity)
+            if not severity:
+                fitted = _predicted(groups, validation, device, mirrored=True)
+                temperatures = _temperatures(fitted, validation.labels)
+            new = [
+                Forecast(corruption=corruption, severity=severity, **one)
+                for one in _forecasts(predicted, temperatures, test.labels, severity)
+            ]
+            save_forecasts(new, *place[:2], made, place[2])
+        if not severity:  # those of photographs that were done before are not fitted again
+            temperatures = {
+                (one.networks, one.members): one.temperature for one in new if one.scaled == "after"
+            }
+        found += new
+        begun.append(forecasts_path(*place))
+    path = save_forecasts(
+        found, run.grid, run.protocol, made, Path(records) / "forecasts" if records else None
+    )
+    for part in begun:
+        part.unlink()
+    return path
+
+
+def _kept(grid: str, protocol: str, folder: Path, made: dict[str, Any]) -> list[Forecast] | None:
+    """What an earlier call left of one set of photographs, if it was made of the same networks."""
+    try:
+        found, of_networks = load_forecasts(grid, protocol, folder)
+    except ValueError:  # there is none, or it is damaged
+        return None
+    return found if of_networks == made else None
 
 
 def _networks(runs: Sequence[Run], folder: Path | str, device: str | None) -> dict[int, nn.Module]:
@@ -129,76 +148,86 @@ def _networks(runs: Sequence[Run], folder: Path | str, device: str | None) -> di
     return {run.seed: trained(run, device, False, checkpoint_path(run, folder))[0] for run in runs}
 
 
+Members = tuple[str, tuple[int, ...]]  # which networks, and the seeds of those that are averaged
 Logits = dict[str, dict[int, list[np.ndarray]]]
 
 
 def _predicted(
-    groups: dict[str, dict[int, nn.Module]], data: ImageSet, device: str | None
+    groups: dict[str, dict[int, nn.Module]], data: ImageSet, device: str | None, mirrored: bool
 ) -> Logits:
-    """Of each group and seed the logits, as a list: what one network says of an image."""
+    """Of each group and seed the logits, as a list: what one network says of an image.
+
+    If asked for, there is a group "mirrored": what the ordinary networks say of an image and of
+    its mirror image.
+    """
+
+    def logits(networks: dict[int, nn.Module], data: ImageSet) -> dict[int, list[np.ndarray]]:
+        return {seed: [predict_logits(x, data, device=device)] for seed, x in networks.items()}
+
+    predicted = {name: logits(networks, data) for name, networks in groups.items()}
+    if mirrored:
+        flipped = replace(data, images=np.ascontiguousarray(data.images[:, :, ::-1]))
+        back = logits(groups["ordinary"], flipped)
+        predicted["mirrored"] = {
+            seed: there + back[seed] for seed, there in predicted["ordinary"].items()
+        }
+    return predicted
+
+
+def _subsets(name: str, seeds: Sequence[int], severity: int) -> list[tuple[int, ...]]:
+    """Each network alone; and of the ordinary ones, those that are averaged."""
+    n = len(seeds)
+    fewest = (2 if severity == 0 else max(n - 1, 2)) if name == "ordinary" else n + 1
+    return [m for size in (1, *range(fewest, n + 1)) for m in combinations(seeds, size)]
+
+
+def _temperatures(fitted: Logits, labels: np.ndarray) -> dict[Members, float]:
+    """The temperature of each network and of each average, by logits of validation images."""
     return {
-        name: {seed: [predict_logits(x, data, device=device)] for seed, x in networks.items()}
-        for name, networks in groups.items()
+        (name, members): TemperatureScaling()
+        .fit(average([z for seed in members for z in networks[seed]]), labels)
+        .temperature_
+        for name, networks in fitted.items()
+        for members in _subsets(name, list(networks), 0)
     }
 
 
-def _mirrored(
-    groups: dict[str, dict[int, nn.Module]], data: ImageSet, device: str | None
-) -> Logits:
-    """The same of an image and its mirror image, for the ordinary networks."""
-    flipped = replace(data, images=np.ascontiguousarray(data.images[:, :, ::-1]))
-    ordinary = {"mirrored": groups["ordinary"]}
-    there, back = (_predicted(ordinary, x, device)["mirrored"] for x in (data, flipped))
-    return {"mirrored": {seed: there[seed] + back[seed] for seed in there}}
-
-
 def _forecasts(
-    predicted: Logits,
-    fitted: Logits,
-    labels: np.ndarray,
-    temperatures: dict[tuple[str, tuple[int, ...]], float],
-    all_subsets: bool,
-) -> Iterator[tuple[str, tuple[int, ...], str, float, np.ndarray]]:
-    """Networks, members, where they are scaled, the temperature of the average, and its logits.
-
-    Temperatures are fitted once, and kept in ``temperatures``.
-    """
-
-    def temperature(name: str, members: tuple[int, ...]) -> float:
-        if (name, members) not in temperatures:
-            logits = average([z for seed in members for z in fitted[name][seed]])
-            scaling = TemperatureScaling().fit(logits, labels)
-            temperatures[name, members] = scaling.temperature_
-        return temperatures[name, members]
-
+    predicted: Logits, temperatures: dict[Members, float], labels: np.ndarray, severity: int
+) -> Iterator[dict[str, Any]]:
+    """The fields of each forecast, but what was done to the images."""
     for name, networks in predicted.items():
-        seeds = tuple(networks)
-        subsets: list[tuple[int, ...]] = [(seed,) for seed in seeds]
-        if name != "mirrored":
-            first = 2 if all_subsets and name == "ordinary" else max(len(seeds), 2)
-            for size in range(first, len(seeds) + 1):
-                subsets += combinations(seeds, size)
-        for members in subsets:
+        for members in _subsets(name, list(networks), severity):
             logits = [z for seed in members for z in networks[seed]]
-            plain, t = average(logits), temperature(name, members)
-            yield name, members, "none", 1.0, plain
-            yield name, members, "after", t, plain / t
+            plain, t = average(logits), temperatures[name, members]
+            scaled = [("none", 1.0, plain), ("after", t, plain / t)]
             if len(members) > 1:
-                own = [temperature(name, (seed,)) for seed in members]
-                yield name, members, "before", 1.0, average(logits, own)
+                own = [temperatures[name, (seed,)] for seed in members]
+                scaled.append(("before", 1.0, average(logits, own)))
+            compared = severity in (0, 5) and len(members) in (1, len(networks))
+            for how, temperature, z in scaled:
+                yield {
+                    "networks": name,
+                    "members": members,
+                    "scaled": how,
+                    "temperature": temperature,
+                    **_numbers(z, labels, of_each=compared and how != "none"),
+                }
 
 
-def _numbers(logits: np.ndarray, labels: np.ndarray) -> dict[str, Any]:
+def _numbers(logits: np.ndarray, labels: np.ndarray, of_each: bool) -> dict[str, Any]:
     log_probs = log_softmax(logits, axis=1)
     probs = np.exp(log_probs)
-    confidences, correct = probs.max(axis=1), probs.argmax(axis=1) == labels
-    of_each = losses(logits, labels)
-    index = uniform_index(confidences.clip(max=1), 15, "float64")
-    return {
+    confidences, correct = probs.max(axis=1).clip(max=1), probs.argmax(axis=1) == labels
+    each = losses(logits, labels)
+    index = uniform_index(confidences, 15, "float64")
+    kept = {"losses": each, "confidences": confidences, "correct": correct} if of_each else {}
+    return kept | {
         "error": float(1 - correct.mean()),
-        "nll": float(of_each.mean()),
-        "nll_error": float(of_each.std(ddof=1) / len(labels) ** 0.5),
+        "nll": float(each.mean()),
+        "nll_error": float(each.std(ddof=1) / len(labels) ** 0.5),
         "ece": expected_calibration_error(probs, labels),
+        "floor": calibration_error_floor(confidences).mean,
         "confidence": float(confidences.mean()),
         "bins": sums(index, confidences, correct, 15),
     }

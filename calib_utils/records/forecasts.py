@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from calib_utils.records.npz import explain_damage, read_npz, write_npz
 __all__ = ["Forecast", "forecasts_path", "load_forecasts", "save_forecasts"]
 
 _FOLDER = Path(__file__).parent / "stored/forecasts"
+_OF_EACH = {"losses": np.float16, "confidences": np.float16, "correct": np.bool_}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,17 +34,23 @@ class Forecast:
         nll: negative log-likelihood, in nats.
         nll_error: its standard error over images.
         ece: expected calibration error with 15 bins, 0 to 1.
+        floor: the mean ECE of a calibrated network with the same confidences, see
+            `calib_utils.metrics.calibration_error_floor`.
         confidence: the mean of the largest probabilities.
         bins: float64, shape (3, 15): of each bin how many images it holds, how many of them are
             right, and their summed confidence.
+        losses: float16, shape (N,): the negative log-likelihood of each test image, in nats,
+            rounded to 1/128. It and the next two are kept of what is compared, else None.
+        confidences: float16, shape (N,): the largest probabilities.
+        correct: bool, shape (N,): whether that class is the image's.
 
     Example:
         >>> import numpy as np
         >>> clean = {"networks": "ordinary", "corruption": "", "severity": 0}
-        >>> numbers = {"error": 0.4, "nll": 1.9, "nll_error": 0.02, "ece": 0.1, "confidence": 0.7}
+        >>> numbers = {"error": 0.4, "nll": 1.9, "nll_error": 0.02, "ece": 0.1}
         >>> one = Forecast(
-        ...     members=(0,), scaled="none", temperature=1, bins=np.zeros((3, 15)),
-        ...     **clean, **numbers
+        ...     members=(0,), scaled="none", temperature=1, floor=0.01, confidence=0.7,
+        ...     bins=np.zeros((3, 15)), **clean, **numbers
         ... )
         >>> one.members, one.nll
         ((0,), 1.9)
@@ -59,8 +66,12 @@ class Forecast:
     nll: float
     nll_error: float
     ece: float
+    floor: float
     confidence: float
     bins: np.ndarray
+    losses: np.ndarray | None = None
+    confidences: np.ndarray | None = None
+    correct: np.ndarray | None = None
 
 
 def save_forecasts(
@@ -90,9 +101,17 @@ def save_forecasts(
     if not forecasts:
         raise ValueError("forecasts: expected at least one, found none")
     path = forecasts_path(grid, protocol, folder)
-    rows = [{k: v for k, v in asdict(one).items() if k != "bins"} for one in forecasts]
-    bins = np.stack([one.bins for one in forecasts]).astype(np.float32)
-    write_npz(path, {"bins": bins}, {"made": made, "forecasts": rows})
+    arrays = {"bins": np.stack([one.bins for one in forecasts]).astype(np.float32)}
+    for name, kind in _OF_EACH.items():  # a row for each forecast that has them
+        kept = [values for one in forecasts if (values := getattr(one, name)) is not None]
+        rounded = np.round(np.array(kept) * 128) / 128 if name == "losses" else np.array(kept)
+        arrays[name] = rounded.astype(kind)
+    rows = [
+        {field.name: getattr(one, field.name) for field in fields(one) if field.name not in arrays}
+        | {"of_each": one.losses is not None}
+        for one in forecasts
+    ]
+    write_npz(path, arrays, {"made": made, "forecasts": rows})
     return path
 
 
@@ -123,10 +142,13 @@ with python -m calib_utils.experiments --forecasts --protocol none
         )
     with explain_damage(f"grid: the file of forecasts of {grid!r} in {protocol!r}"):
         arrays, facts = read_npz(path)
-        return [
-            Forecast(**row | {"members": tuple(row["members"]), "bins": bins.astype(np.float64)})
-            for row, bins in zip(facts["forecasts"], arrays["bins"], strict=True)
-        ], facts["made"]
+        of_each = zip(*(arrays[name] for name in _OF_EACH), strict=True)
+        found = []
+        for row, bins in zip(facts["forecasts"], arrays["bins"], strict=True):
+            kept = dict(zip(_OF_EACH, next(of_each), strict=True)) if row.pop("of_each") else {}
+            row["members"] = tuple(row["members"])
+            found.append(Forecast(**row, bins=bins.astype(np.float64), **kept))
+        return found, facts["made"]
 
 
 def forecasts_path(grid: str, protocol: str, folder: Path | str | None) -> Path:

@@ -7,6 +7,7 @@
 from calib_utils.report.bins import bin_table
 from calib_utils.report.claims import ClaimError, claim
 from calib_utils.report.comparison import RunDifference, compare
+from calib_utils.report.forecasts import compare_forecasts
 from calib_utils.report.levels import level_table
 from calib_utils.report.pairs import (
     Difference,
@@ -31,6 +32,7 @@ __all__ = [
     "bin_table",
     "claim",
     "compare",
+    "compare_forecasts",
     "corrected_difference",
     "holm",
     "judge",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils.records import ExperimentRecord, by_level
+from calib_utils.records import ExperimentRecord, Forecast, by_level
 from calib_utils.records.names import METRICS, factor_name, level_name, network_name
-from calib_utils.report.comparison import compare
+from calib_utils.report.comparison import RunDifference, compare
+from calib_utils.report.forecasts import compare_forecasts
 from calib_utils.report.pairs import Difference
 from calib_utils.report.tables import Markdown, signed, table
 
@@ -144,7 +145,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return [float(p) for p in adjusted]
 
 
-def judge(records: Iterable[ExperimentRecord], comparisons: Iterable[Sequence[Any]]) -> Verdicts:
+def judge(
+    records: Iterable[ExperimentRecord],
+    comparisons: Iterable[Sequence[Any]],
+    forecasts: Mapping[str, Sequence[Forecast]] | None = None,
+) -> Verdicts:
     """Put claims about the levels of one factor or several to the test, all together.
 
     Whoever makes twelve comparisons finds something by chance in nearly every second try. So the
@@ -155,10 +160,12 @@ def judge(records: Iterable[ExperimentRecord], comparisons: Iterable[Sequence[An
         comparisons: for each claim the grid, two values of its factor, the metric, and what it
             is claimed to be at the second value, "higher" or "lower"; after them the name of the
             network, if the grid has several. So ``planned_comparisons`` gives them.
+        forecasts: by grid, what was made of its networks; its comparisons name two of them
+            instead of two values, as in `compare_forecasts`.
 
     Raises:
-        ValueError: if there is no comparison or no such grid, network, level or metric; a claim
-            is another word; or the runs of a grid have not all one protocol.
+        ValueError: if there is no comparison or no such grid, forecast, network, level or metric;
+            a claim is another word; or the runs of a grid have not all one protocol.
 
     Example:
         >>> from calib_utils.records import load_grid
@@ -172,14 +179,19 @@ def judge(records: Iterable[ExperimentRecord], comparisons: Iterable[Sequence[An
         grids.setdefault(record.grid, []).append(record)
     levels = {grid: by_level(runs) for grid, runs in grids.items()}
     found = []
+    made = forecasts or {}
     for grid, first, second, metric, claimed, *network in comparisons:
-        if grid not in levels:
-            known = ", ".join(levels) or "none"
+        if grid not in levels and grid not in made:
+            known = ", ".join([*levels, *made]) or "none"
             raise ValueError(f"records: expected runs of the grid {grid!r}, found {known}")
         if claimed not in ("higher", "lower"):
             raise ValueError(
                 f"comparisons: expected 'higher' or 'lower' for {metric!r}, found {claimed!r}"
             )
+        if grid in made:
+            apart: RunDifference = compare_forecasts(made[grid], first, second, metric)
+            found.append((grid, f"{first} to {second}", metric, claimed, apart))
+            continue
         name, several = _network(levels[grid], *network)
         low, high = (_level(levels[grid], name, value) for value in (first, second))
         change = f"{factor_name(low[0].factor)}: {level_name(first)} to {level_name(second)}"

@@ -1,0 +1,146 @@
+"""Forecasts of the same networks compared, against formulas written out."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from calib_utils.metrics.bins import mean_excess, sums, uniform_index
+from calib_utils.records import Forecast
+from calib_utils.report import compare_forecasts, holm, judge
+
+N = 500
+IMAGES = np.random.default_rng(1).exponential(size=N)  # what is hard is so for all
+
+
+def forecast(networks, members, scaled, corruption="", severity=0, *, higher=0.0):
+    """The forecast of these networks; their losses are ``higher`` than those of others."""
+    seed = [ord(networks[0]), *members, ord((corruption or "-")[0]), severity]
+    rng = np.random.default_rng(seed)
+    losses = (IMAGES + rng.normal(0, 0.2, N) + 0.1 * rng.normal() + higher).clip(0).round(2)
+    correct = losses < 0.8
+    confidences = rng.random(N).astype(np.float16)
+    bins = sums(uniform_index(confidences, 15, "float16"), confidences, correct, 15)
+    return Forecast(
+        networks=networks,
+        members=members,
+        scaled=scaled,
+        corruption=corruption,
+        severity=severity,
+        temperature=1.0,
+        error=float(1 - correct.mean()),
+        nll=float(losses.mean()),
+        nll_error=0.0,
+        ece=mean_excess(bins[2] - bins[1], N),
+        floor=0.0,
+        confidence=float(confidences.mean()),
+        bins=bins,
+        losses=losses,
+        confidences=confidences,
+        correct=correct,
+    )
+
+
+@pytest.fixture(scope="module")
+def made():
+    found = []
+    for corruption, severity in [("", 0), ("blur", 5), ("noise", 5)]:
+        place = corruption, severity
+        found += [forecast("ordinary", (s,), "after", *place) for s in range(5)]
+        found += [forecast("smoothed", (s,), "after", *place, higher=0.2) for s in range(3)]
+        for size in (4, 5):
+            for members in combinations(range(5), size):
+                found += [forecast("ordinary", members, x, *place) for x in ("before", "after")]
+    return found
+
+
+def of(made, networks, size, severity=0, scaled="after"):
+    return [
+        x
+        for x in made
+        if (x.networks, len(x.members), x.severity, x.scaled) == (networks, size, severity, scaled)
+    ]
+
+
+def test_of_single_networks_the_jackknife_is_welch(made):
+    first, second = of(made, "ordinary", 1), of(made, "smoothed", 1)
+    found = compare_forecasts(made, "single-at-T", "smoothed-at-T", "nll")
+    nlls = [np.array([x.nll for x in group]) for group in (first, second)]
+    assert found.mean == pytest.approx(nlls[1].mean() - nlls[0].mean())
+    parts = [x.var(ddof=1) / len(x) for x in nlls]
+    assert found.of_seeds == pytest.approx(sum(parts) ** 0.5)
+    losses = [np.mean([x.losses for x in group], axis=0) for group in (first, second)]
+    of_images = np.std(losses[1] - losses[0], ddof=1) / N**0.5
+    assert found.of_images == pytest.approx(of_images, rel=0.1)
+    variance = sum(parts) + found.of_images**2
+    assert found.standard_error == pytest.approx(variance**0.5)
+    lost = sum(part**2 / (len(x) - 1) for part, x in zip(parts, nlls, strict=True))
+    assert found.freedom == pytest.approx(variance**2 / lost)
+
+
+@pytest.mark.parametrize("metric", ["nll", "error", "ece"])
+def test_of_an_average_each_member_is_left_out_of_both(made, metric):
+    found = compare_forecasts(made, "single-at-T", "average-of-scaled", metric, repeats=100)
+    value = {
+        (x.members, x.scaled): getattr(x, metric)
+        for x in made
+        if not x.severity and x.networks == "ordinary"
+    }
+    changed = []
+    for left in range(5):
+        others = [s for s in range(5) if s != left]
+        alone = np.mean([value[(s,), "after"] for s in others])
+        changed.append(value[tuple(others), "before"] - alone)
+    spread = sum((x - np.mean(changed)) ** 2 for x in changed)
+    assert found.of_seeds == pytest.approx((4 / 5 * spread) ** 0.5)
+    alone = np.mean([value[(s,), "after"] for s in range(5)])
+    assert found.mean == pytest.approx(value[tuple(range(5)), "before"] - alone)
+
+
+def test_at_a_severity_it_is_the_mean_over_what_was_done(made):
+    name = "average-at-T, severity 5"
+    found = compare_forecasts(made, "single-at-T", name, "nll", repeats=100)
+    averages = of(made, "ordinary", 5, severity=5)
+    assert len(averages) == 2
+    alone = np.mean([x.nll for x in of(made, "ordinary", 1)])
+    assert found.mean == pytest.approx(np.mean([x.nll for x in averages]) - alone)
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (("single", "average-at-T"), "first: expected one of single-at-T, .* found 'single'"),
+        (("single-at-T", "average-at-T, severity 7"), "second: expected one of"),
+        (("single-at-T", "mirrored-at-T"), "second: there is no forecast 'mirrored-at-T'"),
+        (("single-at-T", "smoothed-at-T, severity 4"), "second: there is no forecast"),
+    ],
+)
+def test_forecasts_that_are_not_there(made, names, message):
+    with pytest.raises(ValueError, match=message):
+        compare_forecasts(made, *names)
+
+
+def test_what_is_needed_and_was_not_kept(made):
+    with pytest.raises(ValueError, match="metric: expected one of error, nll, ece, found 'T'"):
+        compare_forecasts(made, "single-at-T", "average-at-T", "T")
+    fewer = [x for x in made if x.members != (0, 1, 2, 3)]
+    with pytest.raises(ValueError, match=r"needs the seeds \(0, 1, 2, 3\), scaled after, of clean"):
+        compare_forecasts(fewer, "single-at-T", "average-at-T")
+    others = [x for x in made if x.severity] + [
+        Forecast(**vars(x) | {"losses": None}) for x in made if not x.severity
+    ]
+    with pytest.raises(ValueError, match="'single-at-T' has no losses of each image"):
+        compare_forecasts(others, "single-at-T", "average-at-T")
+
+
+def test_they_are_judged_with_all_others(made):
+    claims = [
+        ("ensembles", "single-at-T", "smoothed-at-T", "nll", "lower"),
+        ("ensembles", "single-at-T", "average-at-T", "nll", "lower"),
+    ]
+    found = judge([], claims, {"ensembles": made})
+    apart = [compare_forecasts(made, *claim[1:4]) for claim in claims]
+    assert [x.adjusted for x in found] == holm([x.p_value for x in apart])
+    assert found[0].change == "single-at-T to smoothed-at-T"
+    with pytest.raises(ValueError, match="expected runs of the grid 'ensembles', found none"):
+        judge([], claims)
