@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from calib_utils.metrics.bins import mean_excess, sums, uniform_index
 from calib_utils.records import Forecast
@@ -144,3 +145,36 @@ def test_they_are_judged_with_all_others(made):
     assert found[0].change == "single-at-T to smoothed-at-T"
     with pytest.raises(ValueError, match="expected runs of the grid 'ensembles', found none"):
         judge([], claims)
+
+
+def test_the_interval_holds_the_truth():
+    """Drawn anew, networks and images: the interval of 95 % holds the mean of all differences."""
+    rng = np.random.default_rng(0)
+    for metric in ("nll", "ece"):
+        drawn = []
+        for _ in range(60):
+            likely = rng.normal(0, 1.5, N)
+            labels = rng.random(N) < expit(likely)
+            noise = rng.normal(0, 0.8, (5, N)) + rng.normal(0, 0.1, (5, 1))
+            probs = expit(1.3 * (likely + noise))
+            made = [
+                of_probs(members, probs[list(members)].mean(axis=0), labels)
+                for size in (1, 4, 5)
+                for members in combinations(range(5), size)
+            ]
+            names = "single-at-T", "average-at-T"
+            found = compare_forecasts(made, *names, metric, repeats=100)
+            drawn.append([found.mean, *found.interval()])
+        mean, low, high = np.transpose(drawn)
+        assert ((low < mean.mean()) & (mean.mean() < high)).mean() >= 0.9
+        assert (high < 0).mean() > 0.5  # and it is short enough to find something
+
+
+def of_probs(members, probs, labels):
+    confidences = np.maximum(probs, 1 - probs)
+    correct = (probs > 0.5) == labels
+    losses = -np.log(np.where(labels, probs, 1 - probs))
+    bins = sums(uniform_index(confidences, 15, "float64"), confidences, correct, 15)
+    made = {"losses": losses, "confidences": confidences.astype(np.float16), "correct": correct}
+    made |= {"nll": float(losses.mean()), "ece": mean_excess(bins[2] - bins[1], N), "bins": bins}
+    return Forecast(**vars(forecast("ordinary", members, "after")) | made)

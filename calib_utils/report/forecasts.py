@@ -41,7 +41,8 @@ def compare_forecasts(
     jackknife's: each network is left out once, of both forecasts, and the variance is (n - 1) / n
     times the sum of the squares of what this changes, for n networks with n - 1 degrees of
     freedom. For a mean of single networks this is s^2 / n; for the average of their
-    probabilities no simpler rule is known, and the jackknife's variance is rather too large.
+    probabilities no simpler rule is known, and the jackknife's variance is rather too large. Only
+    where a few networks differ wildly in their NLL is the interval too short.
 
     Args:
         forecasts: of one grid and protocol, as `calib_utils.records.load_forecasts` reads them.
