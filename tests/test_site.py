@@ -515,7 +515,8 @@ CUT = """() => [...document.querySelectorAll(".bd-article .katex-html")].filter(
 BESIDE = """() => [...document.querySelectorAll(".prev-next-area *")].filter(
     one => one.getBoundingClientRect().right > innerWidth).map(one => one.outerHTML)"""
 # Signs of a font that is not here.
-SIGNS = """() => [...document.querySelectorAll(".bd-article *")].flatMap(one =>
+SIGNS = """() => [...document.querySelectorAll(
+    ".bd-article :not(.katex *):not(svg *):not(pre *)")].flatMap(one =>
     ["::before", "::after"].map(part => getComputedStyle(one, part)).filter(
         style => /[\\uE000-\\uF8FF]/.test(style.content)).map(() => one.outerHTML.slice(0, 120)))"""
 PRINTED = """() => {
