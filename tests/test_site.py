@@ -515,6 +515,14 @@ CUT = """() => [...document.querySelectorAll(".bd-article .katex-html")].filter(
     const box = one.closest("div.math > .katex-display, .pst-scrollable-table-container");
     return !box && one.getBoundingClientRect().right > innerWidth;
 }).map(one => one.textContent)"""
+# The links to the pages before and after.
+BESIDE = """() => [...document.querySelectorAll(".prev-next-area *")].filter(
+    one => one.getBoundingClientRect().right > innerWidth).map(one => one.outerHTML)"""
+# Signs of a font that is not here.
+SIGNS = """() => [...document.querySelectorAll(
+    ".bd-article :not(.katex *):not(svg *):not(pre *)")].flatMap(one =>
+    ["::before", "::after"].map(part => getComputedStyle(one, part)).filter(
+        style => /[\\uE000-\\uF8FF]/.test(style.content)).map(() => one.outerHTML.slice(0, 120)))"""
 PRINTED = """() => {
     const style = getComputedStyle(document.body);
     const seen = [...document.querySelectorAll("button, .start-here, .menu-link")]
@@ -585,6 +593,7 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     tab.goto(address + name, wait_until="load")
     tab.wait_for_function("document.getAnimations().every(one => one.playState != 'running')")
     tab.evaluate(UNFOLD)
+    assert tab.evaluate(SIGNS) == []
     rules = {one: {"enabled": True} for one in ("label-content-name-mismatch", "target-size")}
     assert violations(tab, rules=rules | {"color-contrast": {"enabled": False}}) == []
     tab.keyboard.press("Tab")  # from here on the focus is one of the keyboard
@@ -606,6 +615,9 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     tab.set_viewport_size(PHONE)
     assert tab.evaluate(WIDTH) <= PHONE["width"]
     assert tab.evaluate(CUT) == []
+    tab.set_viewport_size({"width": 320, "height": 800})  # as a zoom of 400 % makes of 1280
+    assert tab.evaluate(WIDTH) <= 320
+    assert tab.evaluate(BESIDE) == []
     context.close()
     assert watched.errors == []
     assert watched.outside(address) == []

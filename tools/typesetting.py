@@ -22,6 +22,7 @@ WORDS = rf"to|inf|nan|below|above|points?|{UNITS}"
 NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]?\s{SIGNS}]|{WORDS})+", re.IGNORECASE)
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # What a record, or a grid of them, says of how its networks were trained.
+SENTENCE = 30
 PROVENANCE = re.compile(r"\d\s+training\s+images\s+of\s+\S+,\s+\d+\s+epochs\b")
 CODE = (nodes.FixedTextElement, nodes.literal, nodes.math, nodes.math_block, nodes.raw)
 
@@ -41,6 +42,7 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
         hold_sign(formula)
     for table in doctree.findall(nodes.table):
         mark_numeric(table)
+        mark_wordy(table)
     if page.startswith("notebooks/"):
         link_terms(doctree, glossary(app, page))
     for term in doctree.findall(nodes.term):
@@ -110,6 +112,13 @@ def mark_numeric(table: nodes.table) -> None:
         if has_digits and not are_links and all(map(NUMBER.fullmatch, said)):
             for row in rows:
                 row[column]["classes"].append("numeric")
+
+
+def mark_wordy(table: nodes.table) -> None:
+    """The class `wordy` for cells with a sentence in them, which a phone should not squeeze."""
+    for cell in table.findall(nodes.entry):
+        if len(cell.astext()) > SENTENCE:
+            cell["classes"].append("wordy")
 
 
 def is_output(node: nodes.Node) -> bool:

@@ -59,7 +59,7 @@ def risk() -> Json:
         [
             lines(
                 "Risk in %",
-                axis(0, 100, across, "coverage in %"),
+                axis(0, 100, across, "Coverage in %"),
                 axis(0, 55, [(y, str(y)) for y in range(0, 51, 10)]),
                 [
                     curve(
@@ -83,7 +83,7 @@ def risk() -> Json:
             ),
             lines(
                 "Threshold: lowest confidence, in %",
-                axis(0, 100, across, "coverage in %"),
+                axis(0, 100, across, "Coverage in %"),
                 axis(0, 100, shares),
                 [
                     curve(
