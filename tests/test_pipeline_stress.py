@@ -20,8 +20,8 @@ import pytest
 from tiny_book import REPOSITORY, TinyBook, write_tiny_book
 
 from tools.book import Book
-from tools.plainly import MystError
-from tools.site import site_config
+from tools.plainly import MystError, plainly
+from tools.site import fail, site_config
 
 
 @pytest.fixture(scope="module")
@@ -233,6 +233,22 @@ def test_a_full_disk_is_told_in_a_sentence(built: TinyBook, name: str) -> None:
     assert "Traceback" not in said
     assert built.read("build/.doit.json") == state or name != ".doit"
     assert built.steps("notebooks") == {"make notebooks"}
+
+
+def test_a_disk_that_is_full_while_sphinx_writes(capsys: pytest.CaptureFixture[str]) -> None:
+    """It warns of each file first, and ends with three tracebacks."""
+    said = (
+        "WARNING: Failed to copy a file: a.po: OSError(28, 'No space left on device')\n"
+        "Traceback (most recent call last):\nOSError: [Errno 28] No space left on device\n"
+    )
+    with pytest.raises(SystemExit), plainly():
+        fail(said)
+    assert capsys.readouterr().out == (
+        "build: No space left on device: make room, or allow to write there, and run this again.\n"
+    )
+    with pytest.raises(SystemExit):
+        fail("WARNING: undefined label: fig-x")
+    assert "undefined label: fig-x" in capsys.readouterr().out
 
 
 def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(built: TinyBook) -> None:

@@ -7,6 +7,8 @@ import io
 import json
 import os
 import re
+import tracemalloc
+import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -253,7 +255,7 @@ def test_a_bad_file_is_told_what_is_wrong(
     [
         ("a.csv", "score,label\n가,1".encode("cp949"), "expected UTF-8"),
         ("a.csv", b"score,label\n\x00\x00,1\n", "expected numbers|no CSV"),
-        ("a.npz", b"not a zip", "cannot be read as .npz"),
+        ("a.npz", b"not a zip", "the file is damaged .*write it again"),
         ("a.xlsx", b"PK", "expected a .csv, .parquet or .npz"),
     ],
 )
@@ -261,6 +263,52 @@ def test_a_file_of_another_kind(name: str, content: bytes, message: str, tmp_pat
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ValueError, match=message):
         report(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("(100000, 100000), ", "40 GB"),
+        ("(1" + "0" * 30 + ",), ", "more than there is"),
+        ("(-2,), ", "less than nothing"),
+        ("(2,", "a head that is not closed"),
+    ],
+)
+def test_an_array_that_is_not_what_it_says(said: str, name: str, tmp_path: Path) -> None:
+    content = io.BytesIO()
+    np.save(content, np.zeros(2))
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {said}}}".ljust(117) + "\n"
+    if name.startswith("a head"):
+        head = head.replace("}", " ")
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+        file.writestr("label.npy", content.getvalue())
+        file.writestr("score.npy", content.getvalue()[:10] + head.encode() + bytes(16))
+    with pytest.raises(ValueError, match=r"a.npz: the file is damaged"):
+        rows_of(tmp_path / "a.npz")
+
+
+def test_no_array_is_held_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that nobody asks for is not read."""
+    logits = np.zeros((100_000, 16), "float16")
+    logits[:, 3] = np.arange(100_000) % 7
+    others = {"images": np.zeros((10, 1_000, 1_000), "uint8"), "by_column": logits[:9].T.copy().T}
+    label = np.arange(100_000) % 16
+    np.savez_compressed(tmp_path / "a.npz", logits=logits, label=label, **others)
+    monkeypatch.setattr("calib_utils.report.predictions.reading._CELLS", 100_000)
+    tracemalloc.start()
+    source = open_source(tmp_path / "a.npz")
+    at = 0
+    for block in source.blocks(["label", "logit_3"]):
+        end = at + len(block["label"])
+        assert np.array_equal(block["label"], label[at:end])
+        assert np.array_equal(block["logit_3"], logits[at:end, 3])
+        at = end
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert at == 100_000
+    assert most < 3_000_000
+    (block,) = source.blocks(["by_column_0", "by_column_3"])
+    assert block["by_column_3"].tolist() == logits[:9, 3].tolist()
 
 
 def test_what_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,6 +15,7 @@ import socket
 import struct
 import sys
 import time
+import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -42,6 +43,7 @@ def begin() -> TextIO:
     From then on, whatever ends this process ends its steps, too.
     """
     require_loopback()
+    warnings.simplefilter("ignore")  # doit's, that a person's PYTHONWARNINGS would show
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # nohup lets a process ignore one.
         if signal.getsignal(number) is not signal.SIG_IGN:

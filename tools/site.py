@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import nbformat
@@ -30,12 +30,16 @@ from tools.lighten import lighten
 from tools.myst import MystError
 from tools.page import page_notebook
 from tools.parts import parts
+from tools.plainly import OUTSIDE
 from tools.search import write_search
 
 BUILD = Path("build")
 SITE = BUILD / "html"
 CHANGELOG = "CHANGELOG.md"
 NOISE = re.compile(r"\x1b\[[0-9;]*m")
+FAULT = re.compile(
+    r"^(?:OS|Permission|FileExists|NotADirectory)Error: \[Errno (\d+)\]", re.MULTILINE
+)
 
 
 def site_config(book: Book) -> dict[str, Any]:
@@ -126,11 +130,19 @@ def build(profile: str) -> None:
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
         )
     if done.returncode:
-        print(f"Sphinx could not build the site:\n{NOISE.sub('', done.stdout)}")
-        sys.exit(1)
+        fail(NOISE.sub("", done.stdout))
     html = staged / "_build/html"
     finish(html, Book())
     replace_site(html)
+
+
+def fail(said: str) -> NoReturn:
+    """Exit with what Sphinx says; of a full disk that is hundreds of lines for one reason."""
+    for number in map(int, FAULT.findall(said)):
+        if number in OUTSIDE:
+            raise OSError(number, os.strerror(number), str(BUILD))
+    print(f"Sphinx could not build the site:\n{said}")
+    sys.exit(1)
 
 
 def finish(site: Path, book: Book) -> None:

@@ -18,7 +18,7 @@ from tinycss2.ast import AtRule, Declaration, QualifiedRule
 # What the theme's scripts, and the dialogs and tooltips of Bootstrap, put on elements.
 FROM_SCRIPTS = re.compile(
     r"show|showing|hiding|fade|collaps(e|ing)|modal.*|tooltip.*|bs-tooltip.*|active|scrolled|disabled"
-    r"|copybtn.*|copy.*|success|o-tooltip.*|toggle.*|tb-.*|highlight.*|search.*|kind-.*|context"
+    r"|copybtn.*|copy.*|success|o-tooltip.*|highlight.*|search.*|kind-.*|context"
     r"|no-results|docutils|pst-.*|dialog|dark|light|auto|translated|svg|play|play-.*"
 )
 SCHEME = re.compile(r'html\[data-theme="?(?P<scheme>light|dark)"?\]')

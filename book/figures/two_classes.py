@@ -12,10 +12,9 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from sklearn.datasets import load_digits
-from sklearn.model_selection import train_test_split
-from sklearn.naive_bayes import BernoulliNB
+from scipy.special import expit
 
+from book.play.maps import sets
 from calib_utils.plots import BLUE, ORANGE
 from tools.kernel import DRAWING
 
@@ -24,15 +23,8 @@ COLUMNS = 20
 
 def surest() -> tuple[float, int, int]:
     """Mistakes that are promised and made among the surest answers, and how many these are."""
-    images, digits = load_digits(return_X_y=True)
-    odd = digits % 2
-    train, rest, of_train, of_rest = train_test_split(
-        images, odd, train_size=0.4, stratify=odd, random_state=0
-    )
-    _, test, _, of_test = train_test_split(
-        rest, of_rest, train_size=1 / 3, stratify=of_rest, random_state=0
-    )
-    scores = BernoulliNB(binarize=8).fit(train, of_train).predict_proba(test)[:, 1]
+    _, _, log_odds, of_test = sets()
+    scores = expit(log_odds)
     sureness = np.maximum(scores, 1 - scores)
     chosen = sureness > 0.99
     wrong = (scores > 0.5) != of_test

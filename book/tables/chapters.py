@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import softmax
-from sklearn.datasets import load_digits
-from sklearn.naive_bayes import BernoulliNB
+from scipy.special import expit, softmax
 
+from book.play.maps import sets
 from calib_utils.metrics import (
     calibration_error_interval,
     expected_calibration_error,
@@ -128,14 +127,12 @@ def ece_by_weight_decay() -> Iterable[str]:
 
 def two_maps() -> Iterable[str]:
     """What a naive Bayes model says of digits, and what two repairs make of it."""
-    images, digits = load_digits(return_X_y=True)
-    odd = digits % 2
-    scores = BernoulliNB(binarize=8).fit(images[:700], odd[:700]).predict_proba(images)[:, 1]
+    log_odds, odd, _, _ = sets()
     across = np.linspace(0.001, 0.999, 120)
     yield line([(0, 0), (1, 1)], "card-dashed")
     repairs = {"card-a": IsotonicRegression, "card-b": PlattScaling}
     for kind, repair in repairs.items():
-        fitted = repair(inputs="scores").fit(scores[700:], odd[700:])
+        fitted = repair(inputs="scores").fit(expit(log_odds), odd)
         yield line(zip(across, fitted.predict_proba(across), strict=True), kind)
 
 

@@ -27,12 +27,15 @@ _KINDS: dict[str, tuple[type, type]] = {
     "comparisons": (list, list),
     "dataset": (str, str),
     "factor": (str, str),
+    "forecasts": (list, str),
     "levels": (dict, dict),
+    "logits": (int, int),
     "networks": (list, dict),
     "recipe": (dict, object),
     "seeds": (list, int),
     "test_every_epoch": (bool, bool),
     "training_images": (int, int),
+    "validate_every_epoch": (bool, bool),
     "values": (list, object),
 }
 
@@ -243,7 +246,7 @@ def _require_kind(what: str, value: Any, kind: type) -> None:
     """Raise ValueError unless ``value`` is of a type that TOML has; 1 is no Boolean."""
     if kind is not object and type(value) is not kind:
         words = {dict: "a table", list: "a list", int: "a whole number", str: "a text"}
-        expected = words.get(kind, "true or false")
+        expected = (words | {float: "a number", bool: "true or false"})[kind]
         raise ValueError(f"{what}: expected {expected}, found {value!r}")
 
 

@@ -6,18 +6,24 @@ import atexit
 import csv
 import hashlib
 import itertools
+import math
 import sys
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from calib_utils.records.npz import explain_damage
+
 __all__ = ["Source", "open_source"]
 
 _CELLS = 2_000_000  # of a block: a few hundred megabytes as text
 _SUFFIXES = ".csv, .parquet or .npz"
+_WRITE_AGAIN = "write it again, with numpy.savez"
 _EXTRA = "python -m pip install 'calib_utils[report]'"
 
 
@@ -168,14 +174,80 @@ def _from_arrow(column: Any) -> np.ndarray:
 
 
 def _npz(path: Path) -> Source:
-    with _explained(path):
-        try:
-            with np.load(path, allow_pickle=False) as file:
-                arrays = {name: file[name] for name in file.files}
-        except (OSError, EOFError, ValueError, KeyError) as error:
-            raise ValueError(f"{path}: the file cannot be read as .npz ({error})") from error
-    arrays = {name: array for name, array in arrays.items() if array.ndim}
-    return _columns(str(path), arrays)
+    """The arrays of one or two dimensions; other ones are no columns, and are not read."""
+    with explain_damage(f"{path}: the file", _WRITE_AGAIN), zipfile.ZipFile(path) as file:
+        names = [name for name in file.namelist() if name.endswith(".npy")]
+        members = {name[:-4]: _Member.of(file, name) for name in names}
+    flat: dict[str, tuple[str, int | None]] = {}
+    for key, member in members.items():
+        if len(member.shape) == 2:
+            flat |= {f"{_singular(key)}_{k}": (key, k) for k in range(member.shape[1])}
+        elif len(member.shape) == 1:
+            flat[key] = key, None
+    _check_names(str(path), list(flat))
+
+    def blocks(names: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
+        wanted = {flat[name][0]: members[flat[name][0]] for name in names}
+        n = _one_length(str(path), {key: member.shape[0] for key, member in wanted.items()})
+        step = max(1, _CELLS // sum(member.width for member in wanted.values()))
+        with (
+            explain_damage(f"{path}: the file", _WRITE_AGAIN),
+            zipfile.ZipFile(path) as file,
+            ExitStack() as opened,
+        ):
+            streams = {key: opened.enter_context(file.open(f"{key}.npy")) for key in wanted}
+            readers = {key: member.blocks(streams[key], step) for key, member in wanted.items()}
+            for _ in range(0, n, step):
+                arrays = {key: next(reader) for key, reader in readers.items()}
+                found = ((name, *flat[name]) for name in names)
+                yield {
+                    name: arrays[key] if k is None else arrays[key][:, k] for name, key, k in found
+                }
+
+    return Source(str(path), list(flat), None, blocks)
+
+
+class _Member(NamedTuple):
+    """What a .npy file says of its array."""
+
+    start: int
+    shape: tuple[int, ...]
+    by_column: bool
+    dtype: np.dtype
+
+    @staticmethod
+    def of(file: zipfile.ZipFile, name: str) -> _Member:
+        with file.open(name) as stream:
+            read = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }[np.lib.format.read_magic(stream)]
+            shape, by_column, dtype = read(stream)
+            member = _Member(stream.tell(), shape, by_column, dtype)
+        size = member.start + math.prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or size != file.getinfo(name).file_size:
+            raise ValueError(f"{name} is not as large as it says")
+        return member
+
+    @property
+    def width(self) -> int:
+        return max(1, math.prod(self.shape[1:]))
+
+    def blocks(self, stream: Any, step: int) -> Iterator[np.ndarray]:
+        """So many rows at a time; all at once where columns stand one after the other."""
+        if self.dtype.hasobject:
+            raise ValueError("it holds Python's objects, which are not read")
+        stream.read(self.start)
+        n = self.shape[0]
+        if self.by_column and self.width > 1:
+            rows = stream.read(n * self.width * self.dtype.itemsize)
+            whole = np.frombuffer(rows, self.dtype).reshape(self.shape, order="F")
+            yield from (whole[start : start + step] for start in range(0, n, step))
+            return
+        for start in range(0, n, step):
+            count = min(step, n - start)
+            rows = stream.read(count * self.width * self.dtype.itemsize)
+            yield np.frombuffer(rows, self.dtype).reshape(count, *self.shape[1:])
 
 
 def _columns(name: str, columns: Mapping[str, Any]) -> Source:
@@ -199,14 +271,18 @@ def _columns(name: str, columns: Mapping[str, Any]) -> Source:
     _check_names(name, list(flat))
 
     def blocks(names: Sequence[str]) -> Iterator[dict[str, np.ndarray]]:
-        lengths = {each: len(flat[each]) for each in names}
-        if len(set(lengths.values())) > 1:
-            raise ValueError(f"{name}: expected columns of one length, found {lengths}")
-        n, step = len(flat[names[0]]), max(1, _CELLS // max(1, len(names)))
+        n = _one_length(name, {each: len(flat[each]) for each in names})
+        step = max(1, _CELLS // max(1, len(names)))
         for start in range(0, n, step):
             yield {each: flat[each][start : start + step] for each in names}
 
     return Source(name, list(flat), None, blocks)
+
+
+def _one_length(name: str, lengths: dict[str, int]) -> int:
+    if len(set(lengths.values())) > 1:
+        raise ValueError(f"{name}: expected columns of one length, found {lengths}")
+    return next(iter(lengths.values()))
 
 
 def _singular(name: str) -> str:
