@@ -407,7 +407,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         coverage,
     ),
     "uncertainty": (
-        "Interval, floor and smooth error",
+        "Interval, floor, smooth error and diagram",
         "What it costs to know how much an ECE says, on calibrated predictions: CPU time, and what "
         f"comes out. The ratio is to {OURS}. That a bootstrap of the ECE is slower is the lesser "
         "matter: the true error is 0, and its intervals do not hold it.",
