@@ -1,6 +1,7 @@
 """How often intervals of calibration errors hold them, in one run.
 
-    python benchmarks/coverage.py       # about four minutes
+    python benchmarks/coverage.py                         # about five minutes
+    python benchmarks/coverage.py --only rare weighted    # one, and the rest stays as it was
 
 draws test sets with a known calibration error, and writes to
 ``benchmarks/results/coverage.json`` how often each interval contains it, and how wide it is. The
@@ -12,6 +13,12 @@ and stay there: cut at 0, they would hold an error of 0 that they miss.
 The same sets have a root mean square of the gaps, which the intervals of the debiased error are to
 hold. And both intervals of the library are measured once more with other bins, on the
 confidences as they are; bins of equal mass are those of each set, and so is their error.
+
+Two parts more have fewer sets. ``rare`` has binary predictions of which one in a hundred is
+positive. ``weighted`` gives each sample a weight, 1 to 10, the larger the lower its confidence. No
+interval of the library takes weights; so it is asked in two ways: of samples that are kept with a
+chance in proportion to their weight, which are a smaller set that counts alike, and without the
+weights. The percentile bootstrap of the weighted ECE stands beside it.
 """
 
 from __future__ import annotations
@@ -20,6 +27,7 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
+import argparse
 import datetime
 import json
 import platform
@@ -29,6 +37,7 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from calib_utils._arrays import softmax
 from calib_utils.metrics import (
@@ -48,6 +57,9 @@ SIZES = (500, 2_000, 10_000)
 ERRORS = (0.0, 0.009, 0.02, 0.07)
 SETS, REPEATS, SEED = 300, 1_000, 0
 OTHER_BINS = ((7, "uniform"), (30, "uniform"), (7, "quantile"), (15, "quantile"), (30, "quantile"))
+RARE_SIZES, RARE_ERRORS = (2_000, 50_000), (0.0, 0.005)
+WEIGHTED_SIZES, WEIGHTED_ERRORS, MOST_WEIGHT = (2_000, 10_000), (0.0, 0.02), 10
+FEWER_SETS = 200
 NORMAL = NormalDist()
 
 
@@ -196,8 +208,8 @@ def measure_other_bins(
     parts = np.full(len(everyone), 1 / len(everyone))
     right = chances_right(everyone, parts, error)
     rng = np.random.default_rng([SEED, n, round(1e6 * error), n_bins, len(strategy)])
-    held = np.zeros((sets, 2), bool)
-    for row in held:
+    held, widths = np.zeros((sets, 2), bool), np.zeros((sets, 2))
+    for row, width in zip(held, widths, strict=True):
         drawn = rng.integers(len(everyone), size=n)
         probs, labels = everyone[drawn], (rng.random(n) < right[drawn]).astype(int)
         edges = reliability_bins(probs, labels, n_bins, strategy).edges
@@ -210,7 +222,7 @@ def measure_other_bins(
             (calibration_error_interval, debiased_calibration_error_interval)
         ):
             low, high = interval(probs, labels, n_bins, level=LEVEL, strategy=strategy)
-            row[i] = low <= truths[i] <= high
+            row[i], width[i] = low <= truths[i] <= high, high - low
     return [
         {
             "name": name,
@@ -218,15 +230,93 @@ def measure_other_bins(
             "error": error,
             "bins": n_bins,
             "strategy": strategy,
-            "coverage": float(coverage),
+            "coverage": float(held[:, i].mean()),
+            "width": float(widths[:, i].mean()),
         }
-        for name, coverage in zip(
-            ("calib_utils", "calib_utils, debiased"), held.mean(axis=0), strict=True
-        )
+        for i, name in enumerate(("calib_utils", "calib_utils, debiased"))
     ]
 
 
-def main() -> None:
+def rare_positives() -> np.ndarray:
+    """Probabilities of the positive class; their mean is about 0.01."""
+    return np.asarray(expit(np.random.default_rng(SEED).normal(-5.2, 1.1, 100_000)))
+
+
+def rare() -> dict[str, Any]:
+    """The coverage of both intervals of the library where positives are rare."""
+    everyone, rows = rare_positives(), []
+    for n in RARE_SIZES:
+        for error in RARE_ERRORS:
+            for strategy in ("uniform", "quantile"):
+                rows += measure_other_bins(n, error, everyone, BINS, strategy, FEWER_SETS)
+        print(f"rare positives, {n:,} samples: done", flush=True)
+    return {"sets": FEWER_SETS, "positives": float(everyone.mean()), **facts(), "rows": rows}
+
+
+def weighted_intervals(
+    counts: np.ndarray, confidences: np.ndarray, rng: np.random.Generator
+) -> dict[str, Any]:
+    """Ways to an interval of the weighted error; of each cell so many are wrong, then right."""
+    excess = np.concatenate([confidences, confidences - 1])
+    weights = np.tile(weights_of(confidences), 2)
+
+    def of_counts(counts: np.ndarray) -> tuple[float, float]:
+        probs = np.repeat(np.tile(confidences, 2), counts)
+        labels = np.repeat([0, 1], counts.reshape(2, -1).sum(axis=1))
+        return calibration_error_interval(probs, labels, BINS, level=LEVEL)
+
+    n = counts.sum()
+    drawn = errors_of(rng.multinomial(n, counts / n, REPEATS) * weights, excess)
+    return {
+        "calib_utils, samples kept by weight": of_counts(
+            rng.binomial(counts, weights / weights.max())
+        ),
+        "calib_utils, without the weights": of_counts(counts),
+        "percentile bootstrap, weighted": np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]),
+    }
+
+
+def weights_of(confidences: np.ndarray) -> np.ndarray:
+    return np.asarray(MOST_WEIGHT ** (1 - confidences))
+
+
+def weighted() -> dict[str, Any]:
+    """The coverage of the weighted error, by ways that one might take."""
+    confidences, parts = (np.arange(BINS * IN_A_BIN) + 0.5) / (BINS * IN_A_BIN), cells_of_record()
+    rows = []
+    for n in WEIGHTED_SIZES:
+        for error in WEIGHTED_ERRORS:
+            right = chances_right(confidences, parts, error)
+            both = np.concatenate([parts * (1 - right), parts * right])
+            excess = np.concatenate([confidences, confidences - 1])
+            truth = float(errors_of(both * np.tile(weights_of(confidences), 2), excess))
+            rng = np.random.default_rng([SEED, n, round(1e6 * error), MOST_WEIGHT])
+            found = [
+                weighted_intervals(rng.multinomial(n, both), confidences, rng)
+                for _ in range(FEWER_SETS)
+            ]
+            for name in found[0]:
+                low, high = np.array([ends[name] for ends in found]).T
+                held = (low <= truth) & (truth <= high)
+                coverage, width = float(held.mean()), float((high - low).mean())
+                row = {"name": name, "n": n, "error": error, "weighted_error": truth}
+                rows.append({**row, "coverage": coverage, "width": width})
+        print(f"weighted, {n:,} samples: done", flush=True)
+    return {"sets": FEWER_SETS, "most_weight": MOST_WEIGHT, **facts(), "rows": rows}
+
+
+def facts() -> dict[str, Any]:
+    """When and where this was measured."""
+    return {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "threads": 1,
+        "cpu": processor_name(),
+        "versions": {"python": platform.python_version(), "numpy": version("numpy")},
+    }
+
+
+def of_record() -> dict[str, Any]:
+    """The coverage on sets like the record's, by interval, error, samples and bins."""
     parts, everyone = cells_of_record(), confidences_of_record()
     rows: list[dict[str, Any]] = []
     other_rows: list[dict[str, Any]] = []
@@ -236,20 +326,26 @@ def main() -> None:
             for n_bins, strategy in OTHER_BINS:
                 other_rows += measure_other_bins(n, error, everyone, n_bins, strategy, SETS)
             print(f"{n:,} samples, error {error:g}: done", flush=True)
-    results = {
+    return {
         "bins": BINS,
         "level": LEVEL,
         "sets": SETS,
         "repeats": REPEATS,
         "seed": SEED,
         "predictions": " ".join(RECORD),
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "threads": 1,
-        "cpu": processor_name(),
-        "versions": {"python": platform.python_version(), "numpy": version("numpy")},
+        **facts(),
         "rows": rows,
         "other_bins": other_rows,
     }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    more = {"rare": rare, "weighted": weighted}
+    parser.add_argument("--only", nargs="+", choices=more, help="parts that are measured anew")
+    only = parser.parse_args().only
+    results = json.loads(RESULTS.read_text("utf-8")) if only else of_record()
+    results |= {name: more[name]() for name in only or more}
     write_text(RESULTS, json.dumps(results, indent=1) + "\n")
 
 

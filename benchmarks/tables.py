@@ -299,8 +299,54 @@ def coverage(results: dict[str, Any]) -> str:
             "How often each interval holds the error at least, with these bins.",
             other_bins(results["other_bins"]),
         ),
+        "### Rare positives",
+        f"Binary predictions of which {percent(results['rare']['positives'])} come true, "
+        f"{results['rare']['sets']:,} sets a cell. The intervals hold the error here, too, but "
+        "look at their width, which stands in brackets, in points: it tells what they are worth.",
+        captioned(
+            "rare positives",
+            "Where positives are rare: how often each interval holds the error, and its width.",
+            rare(results["rare"]["rows"]),
+        ),
+        "### Weighted samples",
+        f"Each sample has a weight, 1 to {results['weighted']['most_weight']}, the larger the "
+        f"lower its confidence, and the interval is to hold the weighted error; "
+        f"{results['weighted']['sets']:,} sets a cell. {OURS} has no weighted interval. Keep each "
+        "sample with a chance in proportion to its weight, and those that are left count alike: "
+        "their interval held the error in each cell as often as it promises, and is wider. The "
+        "interval without the weights speaks of another error. It may hold this one, where the two "
+        "lie close, but nothing makes it.",
+        captioned(
+            "weighted samples",
+            "Where samples have weights: how often each interval holds the weighted error.",
+            weighted(results["weighted"]["rows"]),
+        ),
     ]
     return "\n\n".join(parts)
+
+
+def rare(rows: list[dict]) -> Markdown:
+    """The coverage by interval, bins, number of samples and error."""
+    found: dict[tuple, list[str]] = {}
+    for row in rows:
+        width = "width" if row["strategy"] == "uniform" else "mass"
+        key = (row["name"], f"{row['bins']} of equal {width}")
+        found.setdefault(key, []).append(coverage_cell(row))
+    head = dict.fromkeys(f"{row['n']:,}, error {percent(row['error'])}" for row in rows)
+    return table(["interval", "bins", *head], ([*key, *cells] for key, cells in found.items()))
+
+
+def weighted(rows: list[dict]) -> Markdown:
+    """The coverage of the weighted error by way, number of samples and error."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        found.setdefault(row["name"], []).append(coverage_cell(row))
+    head = dict.fromkeys(f"{row['n']:,}, error {percent(row['weighted_error'])}" for row in rows)
+    return table(["way", *head], ([name, *cells] for name, cells in found.items()))
+
+
+def percent(part: float) -> str:
+    return f"{100 * part:.2g}\N{NO-BREAK SPACE}%" if part > 1e-9 else "0\N{NO-BREAK SPACE}%"
 
 
 def other_bins(rows: list[dict]) -> Markdown:
@@ -406,7 +452,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         coverage,
     ),
     "uncertainty": (
-        "Interval, floor and smooth error",
+        "Interval, floor, smooth error and diagram",
         "What it costs to know how much an ECE says, on calibrated predictions: CPU time, and what "
         f"comes out. The ratio is to {OURS}. That a bootstrap of the ECE is slower is the lesser "
         "matter: the true error is 0, and its intervals do not hold it.",

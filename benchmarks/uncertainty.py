@@ -1,4 +1,4 @@
-"""Interval, floor and smooth calibration error beside what a user would take instead, in one run.
+"""Interval, floor, smooth error and diagram beside what a user would take instead, in one run.
 
 Two packages more than the course has are measured where they are installed:
 ``pip install relplot==1.0.3 uncertainty-calibration==0.1.4``. Then
@@ -17,6 +17,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import importlib
+import io
 import json
 import platform
 from collections.abc import Callable
@@ -24,8 +25,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import bootstrap
+from sklearn.calibration import CalibrationDisplay
 
 from benchmarks.clock import median_ms
 from benchmarks.tables import uncertainty_table
@@ -35,6 +42,7 @@ from calib_utils.metrics import (
     debiased_calibration_error_interval,
     smooth_calibration_error,
 )
+from calib_utils.plots import reliability_diagram
 from calib_utils.training.devices import processor_name
 from tools.files import write_text
 
@@ -118,6 +126,32 @@ def of_smooth(probs: np.ndarray, labels: np.ndarray) -> Contenders:
     return contenders
 
 
+def of_large(probs: np.ndarray, labels: np.ndarray) -> Contenders:
+    return {
+        "calib_utils, an interval that covers": lambda: calibration_error_interval(probs, labels),
+        "calib_utils, the floor": lambda: calibration_error_floor(probs),
+    }
+
+
+def of_diagram(probs: np.ndarray, labels: np.ndarray) -> Contenders:
+    """Reliability diagrams from the call to the bytes of a PNG; that of scikit-learn has no ECE."""
+
+    def png(figure: Any) -> None:
+        figure.savefig(io.BytesIO(), format="png")
+        plt.close(figure)
+
+    def ours() -> float:
+        drawn = reliability_diagram(probs, labels, n_bins=BINS)
+        png(drawn.ax.figure)
+        return drawn.ece
+
+    def theirs() -> tuple[()]:
+        png(CalibrationDisplay.from_predictions(labels, probs, n_bins=BINS).figure_)
+        return ()
+
+    return {"calib_utils": ours, "scikit-learn's CalibrationDisplay": theirs}
+
+
 def measure(contenders: Contenders, rounds: int) -> list[dict[str, Any]]:
     """Time and result of each contender; the first is what times are compared with."""
     values = {name: np.ravel(run()).tolist() for name, run in contenders.items()}  # warms up
@@ -132,6 +166,7 @@ def measure(contenders: Contenders, rounds: int) -> list[dict[str, Any]]:
 def measure_all(samples: int, many: int, draws: int, rounds: int) -> dict[str, list[dict]]:
     probs, labels = predictions(samples)
     of_many = predictions(many)
+    large = predictions(10 * many)
     return {
         f"A 95 % interval: {draws:,} draws, {samples:,} predictions": measure(
             of_interval(probs, labels, draws), rounds
@@ -140,6 +175,10 @@ def measure_all(samples: int, many: int, draws: int, rounds: int) -> dict[str, l
             of_floor(probs, draws), rounds
         ),
         f"The smooth error: {many:,} predictions": measure(of_smooth(*of_many), rounds),
+        f"Interval and floor: {10 * many:,} predictions": measure(of_large(*large), rounds),
+        f"A reliability diagram as PNG: {samples:,} predictions": measure(
+            of_diagram(probs, labels), rounds
+        ),
     }
 
 

@@ -117,3 +117,16 @@ def test_measures_other_bins(strategy):
     found = benchmark.measure_other_bins(500, 0.07, everyone, 7, strategy, 12)
     assert [row["name"] for row in found] == ["calib_utils", "calib_utils, debiased"]
     assert all(row["coverage"] >= 10 / 12 for row in found)
+    assert all(0 < row["width"] < 1 for row in found)
+
+
+def test_the_weighted_error_is_that_of_rows():
+    counts, probs, right = rows(500)
+    weights = np.tile(benchmark.weights_of(CONFIDENCES), 2)
+    of_rows = benchmark.weights_of(probs)
+    expected = expected_calibration_error(probs, right.astype(int), sample_weight=of_rows)
+    assert benchmark.errors_of(counts * weights, EXCESS) == pytest.approx(expected)
+    found = benchmark.weighted_intervals(counts, CONFIDENCES, np.random.default_rng(0))
+    (low, high), (_, high_of_all), _ = found.values()
+    assert low < expected < high
+    assert low < 0.15 < high_of_all

@@ -67,6 +67,19 @@ COVERAGE = {
         other("calib_utils, debiased", "quantile", 0.0, 0.98),
         other("calib_utils, debiased", "quantile", 0.009, 0.99),
     ],
+    "rare": {
+        **{"sets": 200, "positives": 0.0098},
+        "rows": [
+            {**cell("calib_utils", 2_000, 0.005, 0.98, 0.01), "bins": 15, "strategy": "quantile"},
+        ],
+    },
+    "weighted": {
+        **{"sets": 200, "most_weight": 10},
+        "rows": [
+            {**cell("kept", 2_000, 0.0, 0.99, 0.067), "weighted_error": 1e-17},
+            {**cell("kept", 2_000, 0.02, 0.961, 0.067), "weighted_error": 0.0227},
+        ],
+    },
 }
 
 
@@ -151,6 +164,12 @@ def test_coverage(tmp_path):
     assert "| interval | bins | 500 samples |" in text
     assert "| calib_utils | 7 of equal width | 94.0 % |" in text
     assert "| calib_utils, debiased | 7 of equal mass | 98.0 % |" in text
+    assert "predictions of which 0.98 % come true" in text
+    assert "| interval | bins | 2,000, error 0.5 % |" in text
+    assert "| calib_utils | 15 of equal mass | 98.0 % (1.0) |" in text
+    assert "a weight, 1 to 10," in text
+    assert "| way | 2,000, error 0 % | 2,000, error 2.3 % |" in text
+    assert "| kept | 99.0 % (6.7) | 96.1 % (6.7) |" in text
 
 
 def test_uncertainty(tmp_path):
@@ -260,5 +279,8 @@ def test_the_coverage_that_the_course_speaks_of_was_measured():
     assert len(stored["other_bins"]) == 2 * 5 * 12
     # Of 300 sets each, 132 times: at 95 % some are lower by chance.
     assert min(row["coverage"] for row in debiased + stored["other_bins"]) > 0.93
+    # What the page says of rare positives, and of the samples that are kept by weight; 200 sets.
+    kept = [row for row in stored["weighted"]["rows"] if row["name"].endswith("kept by weight")]
+    assert min(row["coverage"] for row in stored["rare"]["rows"] + kept) >= stored["level"]
     bootstrap = [row for row in stored["rows"] if row["name"] == "percentile bootstrap"]
     assert [row["coverage"] for row in bootstrap if row["error"] == 0] == [0, 0, 0]

@@ -15,7 +15,7 @@ def test_its_plain_ece_is_the_ece():
 
 def test_measures_all_and_writes_what_the_page_reads():
     tables = benchmark.measure_all(samples=400, many=2_000, draws=200, rounds=1)
-    interval, floor, smooth = tables.values()
+    interval, floor, smooth, large, diagram = tables.values()
     by_name = {row["name"]: row["result"] for row in (*interval, *floor)}
     bootstrap = by_name["scipy.stats.bootstrap, percentile"]
     assert by_name["NumPy loop, percentile bootstrap"] == pytest.approx(bootstrap, abs=0.01)
@@ -23,6 +23,7 @@ def test_measures_all_and_writes_what_the_page_reads():
     assert low == 0 < high
     assert by_name["calib_utils"] == pytest.approx(by_name["NumPy loop"], abs=0.01)
     assert all(len(row["result"]) == 1 for row in smooth)
+    assert [len(row["result"]) for row in large + diagram] == [2, len(floor[0]["result"]), 1, 0]
     for rows in tables.values():
         assert all(row["ms"] > 0 for row in rows)
         assert rows[0]["ratio"] == 1

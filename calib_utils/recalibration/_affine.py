@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from calib_utils._arrays import softmax
+from calib_utils.recalibration._features import CentredRows, MaskedRows
 
 __all__ = ["MAX_STEPS", "Fit", "Penalties", "fit_diagonal", "fit_full", "without_masked"]
 
@@ -99,10 +100,10 @@ def fit_full(
 
 
 def fit_diagonal(
-    features: np.ndarray,
+    features: CentredRows,
     labels: np.ndarray,
     start: float,
-    masked: np.ndarray | None = None,
+    masked: MaskedRows | None = None,
     weights: np.ndarray | None = None,
 ) -> Fit:
     """W's diagonal (K,) and b (K,) of lowest NLL, from a constant diagonal and b = 0.
@@ -203,7 +204,7 @@ def _nll_and_errors(
 
 
 def without_masked(
-    scores: np.ndarray, masked: np.ndarray | None, rows: slice = slice(None)
+    scores: np.ndarray, masked: np.ndarray | MaskedRows | None, rows: slice = slice(None)
 ) -> np.ndarray:
     """``scores``, in which the masked ones of ``rows`` are put to -inf."""
     if masked is not None:
@@ -258,7 +259,7 @@ def _full_coordinates(
     return basis / np.sqrt(pull)[:, None], scale, diagonal_scale
 
 
-def _diagonal_coordinates(features: np.ndarray, start: float, share: np.ndarray) -> np.ndarray:
+def _diagonal_coordinates(features: CentredRows, start: float, share: np.ndarray) -> np.ndarray:
     """Coordinates of w_k and b_k in which each class's own Hessian is near the identity.
 
     Returns:

@@ -8,7 +8,9 @@ from calib_utils._arrays import log_softmax, row_blocks
 from calib_utils._masks import find_masks
 from calib_utils.recalibration._optimum import optimal_temperature
 
-__all__ = ["centred", "log_probs", "start_of"]
+__all__ = ["CentredRows", "MaskedRows", "centred", "log_probs", "start_of"]
+
+_HELD = 50_000_000  # centred logits that a fit holds, which is faster: 400 MB
 
 
 def start_of(
@@ -32,6 +34,44 @@ def centred(logits: np.ndarray, divisor: float = 1.0) -> np.ndarray:
         result[masked] = 0
     result /= divisor
     return result
+
+
+class CentredRows:
+    """`centred` logits of some rows at a time, so that a fit need not hold all of them.
+
+    ``rows[a:b]`` gives them, float64; they are computed each time, unless there are few.
+
+    Args:
+        logits: (N, K), as for `centred`; also from a memory map, of any type of floats.
+        divisor: of the result.
+    """
+
+    def __init__(self, logits: np.ndarray, divisor: float):
+        self.shape = logits.shape
+        self._logits, self._divisor = logits, divisor
+        self._held = self._computed(slice(None)) if logits.size <= _HELD else None
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return self._computed(rows) if self._held is None else self._held[rows]
+
+    def _computed(self, rows: slice) -> np.ndarray:
+        return centred(self._logits[rows], self._divisor)
+
+
+class MaskedRows:
+    """Where classes of some rows are masked: ``rows[a:b]`` is a boolean array."""
+
+    def __init__(self, logits: np.ndarray):
+        self._logits = logits
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return np.isneginf(self._logits[rows])
+
+    @classmethod
+    def of(cls, logits: np.ndarray) -> MaskedRows | None:
+        """None where none is masked."""
+        found = any(find_masks(block) is not None for _, block in row_blocks(logits))
+        return cls(logits) if found else None
 
 
 def log_probs(logits: np.ndarray, temperature: float) -> np.ndarray:

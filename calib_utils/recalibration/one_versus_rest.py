@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from calib_utils._arrays import softmax
+from calib_utils._arrays import row_blocks, softmax
 from calib_utils._masks import find_masks
 from calib_utils.recalibration._learned import check_array
 from calib_utils.recalibration.binary import BinaryRecalibrator
@@ -26,6 +26,9 @@ class OneVersusRest(MulticlassRecalibrator):
     many probabilities equal: of tied maxima the first class counts as predicted, as
     everywhere. A row in which all classes got 0 keeps its uncalibrated probabilities, and so
     does, before the normalisation, a class without samples.
+
+    The fit holds what the classes see in float64, 8 bytes a logit, also where the logits come from
+    a memory map.
 
     Args:
         base: an unfitted binary recalibrator, which is copied for each class.
@@ -68,7 +71,9 @@ class OneVersusRest(MulticlassRecalibrator):
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         counts = np.bincount(labels, minlength=logits.shape[1])
-        inputs = np.ascontiguousarray(self._inputs(logits).T)
+        inputs = np.empty(logits.shape[::-1])  # a class is a row
+        for rows, block in row_blocks(logits):
+            inputs[:, rows] = self._inputs(block).T
         masked = find_masks(logits)
         self.fitted_classes_ = np.flatnonzero(counts)
         self.calibrators_ = []

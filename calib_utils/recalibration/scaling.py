@@ -104,6 +104,9 @@ class MatrixScaling(_FullMatrix):
     A class without samples keeps its row of I / T and b = 0, while the mean change of the
     other rows is 0; otherwise its probability would fall to 0.
 
+    The fit holds the logits in float64, also where they come from a memory map, and about 500 bytes
+    for each parameter: 50 GB with 10,000 classes, where `VectorScaling` is the method to take.
+
     Args:
         regularization: c; 0, the default, is plain matrix scaling. Try 1.
         max_steps: of the solver. Fewer than the default stop a fit early, which regularises it

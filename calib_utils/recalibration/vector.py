@@ -7,7 +7,7 @@ import numpy as np
 from calib_utils._arrays import log_softmax, softmax
 from calib_utils._masks import find_masks
 from calib_utils.recalibration._affine import fit_diagonal, without_masked
-from calib_utils.recalibration._features import centred, start_of
+from calib_utils.recalibration._features import CentredRows, MaskedRows, centred, start_of
 from calib_utils.recalibration._learned import check_array
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
@@ -22,6 +22,9 @@ class VectorScaling(MulticlassRecalibrator):
 
     A class without samples keeps w = 1/T, of temperature scaling, and b = 0, while the b of
     the others have mean 0; otherwise its probability would fall to 0.
+
+    The fit holds at most 400 MB beside the logits, which may be in a memory map; of more than 50
+    million it reads them anew in each of its steps.
 
     Args:
         inputs: "logits", or "probs" for probabilities, zeros allowed.
@@ -45,7 +48,8 @@ class VectorScaling(MulticlassRecalibrator):
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         start, problems = start_of(logits, labels, weights)
-        fit = fit_diagonal(centred(logits, start), labels, 1.0, find_masks(logits), weights)
+        rows, masked = CentredRows(logits, start), MaskedRows.of(logits)
+        fit = fit_diagonal(rows, labels, 1.0, masked, weights)
         self.weights_, self.intercept_ = fit.weights / start, fit.intercept
         return problems + fit.problems
 
