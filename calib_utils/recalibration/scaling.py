@@ -22,10 +22,10 @@ from calib_utils.recalibration._affine import (
     MAX_STEPS,
     Penalties,
     fit_full,
-    without_masked,
 )
 from calib_utils.recalibration._features import centred, log_probs, start_of
 from calib_utils.recalibration._learned import check_array, check_number
+from calib_utils.recalibration._minimum import without_masked
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 __all__ = ["DirichletCalibration", "MatrixScaling", "StructuredMatrixScaling"]
