@@ -43,7 +43,7 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
     """
     if is_tensor(x):
         try:
-            x = x.detach().cpu()
+            x = x.detach().cpu().resolve_conj().resolve_neg()
             x = (x.float() if dtype_name(x) == "bfloat16" else x).numpy()
         except (NotImplementedError, RuntimeError, TypeError) as error:
             raise ValueError(

@@ -164,7 +164,7 @@ def _full_coordinates(
     """
     from scipy.linalg import eigh
 
-    n, k = features.shape
+    k = features.shape[1]
     moment, spread, curvature = np.zeros((k + 1, k + 1)), np.zeros(k), np.zeros(k)
     for rows in blocks(features):
         block = features[rows]
@@ -197,7 +197,7 @@ def _diagonal_coordinates(features: np.ndarray, start: float, share: np.ndarray)
     Returns:
         (2, 2, K): for each class R with R R' near the inverse of its Hessian at the start.
     """
-    n, k = features.shape
+    k = features.shape[1]
     second, first, zeroth = np.zeros((3, k))
     for rows in blocks(features):
         block = features[rows]
