@@ -50,6 +50,11 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
                 f"{name}: found a tensor of {dtype_name(x)} in layout {x.layout} on "
                 f"{x.device.type}; give numbers that are there, with to_dense() and float()"
             ) from error
+    if isinstance(x, Iterator):
+        raise ValueError(
+            f"{name}: found {type(x).__name__}, which can be read only once; give an array, or of "
+            "more than the memory holds np.load(path, mmap_mode='r'), which is read in blocks"
+        )
     parts = x if isinstance(x, (list, tuple)) else [x]
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise ValueError(f"{name}: found masked entries; leave them out, e.g. with compressed()")

@@ -95,6 +95,15 @@ def test_views_of_tensors_are_numbers():
 # ---------------------------------------------------------------- recalibrators
 
 
+def test_what_can_be_read_once_is_no_array():
+    logits, labels = multiclass(100, 3)
+    for once in ((row for row in logits), iter(logits), zip(logits, logits, strict=True)):
+        with pytest.raises(ValueError, match=r"logits: found .*, which can be read only once"):
+            TemperatureScaling().fit(once, labels)
+    with pytest.raises(ValueError, match="labels: found generator, which can be read only once"):
+        TemperatureScaling().fit(logits, (label for label in labels))
+
+
 def test_weights_that_count_too_many_samples():
     """Bins are as many as the cube root of the weights' sum tells, which nobody can hold."""
     with pytest.raises(ValueError, match="sample_weight: expected a sum of at most 1e"):
