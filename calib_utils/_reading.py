@@ -108,7 +108,7 @@ def _names(labels: Any) -> np.ndarray:
             f"labels: expected integers, booleans or texts, found {array.dtype}; convert them first"
         )
     missing = [False] * len(array)
-    if array.dtype.kind in "fO":
+    if array.dtype.kind in ("f", "O"):
         missing = [x is None or type(x).__name__ == "NAType" or x != x for x in array.tolist()]
     if any(missing):
         where = missing.index(True)
