@@ -43,13 +43,18 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
     """
     if is_tensor(x):
         try:
-            x = x.detach().cpu()
+            x = x.detach().cpu().resolve_conj().resolve_neg()
             x = (x.float() if dtype_name(x) == "bfloat16" else x).numpy()
         except (NotImplementedError, RuntimeError, TypeError) as error:
             raise ValueError(
                 f"{name}: found a tensor of {dtype_name(x)} in layout {x.layout} on "
                 f"{x.device.type}; give numbers that are there, with to_dense() and float()"
             ) from error
+    if isinstance(x, Iterator):
+        raise ValueError(
+            f"{name}: found {type(x).__name__}, which can be read only once; give an array, or of "
+            "more than the memory holds np.load(path, mmap_mode='r'), which is read in blocks"
+        )
     parts = x if isinstance(x, (list, tuple)) else [x]
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
         raise ValueError(f"{name}: found masked entries; leave them out, e.g. with compressed()")

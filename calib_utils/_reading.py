@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import is_tensor, like, row_blocks
+from calib_utils._arrays import is_tensor, like, row_blocks, to_numpy
 from calib_utils._checks import float_scores, tolerance
 
 __all__ = ["class_indices", "read", "rescaled"]
@@ -51,11 +51,7 @@ def class_indices(
         ValueError: if a label is no class, ``classes`` are too few, too many or not distinct, or
             no label is ``positive``.
     """
-    array = labels.detach().cpu().numpy() if is_tensor(labels) else np.asarray(labels)
-    if array.ndim != 1:
-        raise ValueError(
-            f"labels: expected shape (N,), found {array.shape}; give one name a sample"
-        )
+    array = _names(labels)
     if positive is not None:
         if classes is not None or columns > 1:
             raise ValueError(
@@ -77,21 +73,59 @@ def class_indices(
             f"negative class, then the positive one), found {names!r}"
         )
     numbers = {name: k for k, name in enumerate(names)}
-    found, place = np.unique(array, return_inverse=True)
-    unknown = [name for name in found.tolist() if name not in numbers]
+    found = array.tolist()
+    try:
+        unknown = [name for name in found if name not in numbers]
+    except TypeError as error:
+        raise ValueError(f"labels: expected one name a sample, found {error}") from error
     if unknown:
         raise ValueError(
             f"labels: expected the names in classes, {_some(names)}, found {_some(unknown)}"
         )
-    return np.array([numbers[name] for name in found.tolist()], np.int64)[place]
+    return np.array([numbers[name] for name in found], np.int64)
 
 
-def rescaled(probs: Any, stacklevel: int = 3) -> Any:
+def _names(labels: Any) -> np.ndarray:
+    """Labels as an array of shape (N,), each of which names a class.
+
+    Raises:
+        ValueError: for another shape, masked or missing labels, or such as are no names.
+    """
+    parts = labels if isinstance(labels, (list, tuple)) else [labels]
+    if is_tensor(parts[0] if len(parts) else None) or any(map(np.ma.isMaskedArray, parts)):
+        array = to_numpy(labels, "labels")  # which refuses what is masked
+    else:
+        try:
+            array = np.asarray(labels)
+        except ValueError as error:
+            raise ValueError("labels: found rows of unequal length; give (N,)") from error
+    if array.ndim != 1:
+        raise ValueError(
+            f"labels: expected shape (N,), found {array.shape}; give one name a sample"
+        )
+    if array.dtype.kind not in "biufUSTO":
+        raise ValueError(
+            f"labels: expected integers, booleans or texts, found {array.dtype}; convert them first"
+        )
+    missing = [False] * len(array)
+    if array.dtype.kind in ("f", "O"):
+        missing = [x is None or type(x).__name__ == "NAType" or x != x for x in array.tolist()]
+    if any(missing):
+        where = missing.index(True)
+        raise ValueError(
+            f"labels: found {array[where]!r} at index {where}, which is missing; leave out samples "
+            "without a label"
+        )
+    return array
+
+
+def rescaled(probs: Any, stacklevel: int = 3, name: str = "probs") -> Any:
     """Rows divided by their sum, where that is further from one than the checks allow.
 
     Args:
         probs: (N, K); or (N,), which has no sums and is left as it is.
         stacklevel: whose line a warning names.
+        name: what errors and the warning call ``probs``.
 
     Raises:
         ValueError: for bad input, or a sum so far from one that rounding cannot be the reason.
@@ -99,7 +133,7 @@ def rescaled(probs: Any, stacklevel: int = 3) -> Any:
     Warns:
         UserWarning: that says how many rows were divided, and by how much at most.
     """
-    array = float_scores(probs, "probs")
+    array = float_scores(probs, name)
     if array.ndim == 1:
         return probs
     sums = np.empty(len(array))
@@ -109,14 +143,14 @@ def rescaled(probs: Any, stacklevel: int = 3) -> Any:
     if not off.max() <= _MOST_ROUNDING:  # NaN, too
         row = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
         raise ValueError(
-            f"probs: expected rows that sum to one but for rounding, within {_MOST_ROUNDING:g}, "
+            f"{name}: expected rows that sum to one but for rounding, within {_MOST_ROUNDING:g}, "
             f"found {sums[row]:.6g} in row {row}; apply a softmax to logits, divide percents by 100"
         )
     mended = np.flatnonzero(off > tolerance(probs))
     if not len(mended):
         return probs
     warnings.warn(
-        f"probs: {len(mended)} of {len(sums)} rows did not sum to one, by up to "
+        f"{name}: {len(mended)} of {len(sums)} rows did not sum to one, by up to "
         f"{off.max():.2g}, and were divided by their sum",
         stacklevel=stacklevel,
     )
@@ -127,5 +161,5 @@ def rescaled(probs: Any, stacklevel: int = 3) -> Any:
 
 def _some(values: Any) -> str:
     """The first few different values, as text."""
-    names = list(dict.fromkeys(np.asarray(values).tolist()))
+    names = list(dict.fromkeys(values if isinstance(values, list) else values.tolist()))
     return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")

@@ -90,6 +90,24 @@ def test_lightning() -> None:
         assert logged["val_ece"] == pytest.approx(expected, abs=1e-6)
 
 
+def test_a_collection_of_metrics() -> None:
+    pytest.importorskip("torchmetrics")
+    torch = pytest.importorskip("torch")
+    names: dict[str, Any] = {}
+    exec(shown("python", "MetricCollection"), names)
+    probs = torch.softmax(torch.randn(60, 3, generator=torch.Generator().manual_seed(0)), dim=1)
+    labels = torch.arange(60) % 3
+    metrics = names["collection"](3)
+    for _ in range(2):  # epochs
+        metrics.update(probs[:25], labels[:25])
+        metrics.update(probs[25:], labels[25:])
+        found = metrics.compute()
+        assert float(found["val_ece"]) == pytest.approx(expected_calibration_error(probs, labels))
+        right = (probs.argmax(dim=1) == labels).double().mean()
+        assert float(found["val_accuracy"]) == pytest.approx(float(right))
+        metrics.reset()
+
+
 @pytest.mark.parametrize(("status", "code"), [(0, 0), (1, 1), (2, 2), (3, 0)])
 def test_the_job_warns_of_few_rows_and_fails_on_a_bad_model(
     status: int, code: int, tmp_path: Path

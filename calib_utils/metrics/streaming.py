@@ -100,9 +100,10 @@ class CalibrationError:
         Raises:
             ValueError: for bad input.
         """
+        probs = _with_rows(probs)
         if self.ignore_index is not None:
             probs, labels, sample_weight = self._without_ignored(probs, labels, sample_weight)
-        shape = (probs if is_tensor(probs) else to_numpy(probs, "probs")).shape
+        shape = probs.shape
         if len(shape) and shape[0] == 0:
             check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
             return
@@ -169,14 +170,20 @@ class CalibrationError:
 
     def _without_ignored(self, probs: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
         array = to_numpy(labels, "labels")
-        if array.ndim != 1 or array.shape != np.shape(probs)[:1]:
+        if array.ndim != 1 or array.shape != probs.shape[:1]:
             raise ValueError(
-                f"labels: expected shape (N,), one for each of {np.shape(probs)}, found "
+                f"labels: expected shape (N,), one for each of probs {tuple(probs.shape)}, found "
                 f"{array.shape}; flatten (batch, token) with logits.flatten(0, 1), labels.flatten()"
             )
         rows = np.flatnonzero(array != self.ignore_index)
         kept = [x if x is None else _rows(x, rows) for x in (probs, labels, weights)]
         return kept[0], kept[1], kept[2]
+
+
+def _with_rows(probs: Any) -> Any:
+    """Probabilities of which some rows can be taken: a plain tensor where it is, or an array."""
+    plain = is_tensor(probs) and str(probs.layout) == "torch.strided" and not probs.is_nested
+    return probs if plain else to_numpy(probs, "probs")
 
 
 def _rows(x: Any, rows: np.ndarray) -> Any:

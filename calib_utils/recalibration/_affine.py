@@ -1,27 +1,25 @@
 """Softmax regression on logits: the fits behind vector, matrix and Dirichlet scaling.
 
 The scores of a sample with features x are W x + b. Both fits minimise the mean NLL, exact in
-float64, plus a sum of squares of W's deviation from where it starts and of b. They run
-L-BFGS in coordinates in which the Hessian is near the identity, which makes ten to thirty
+float64, plus a sum of squares of W's deviation from where it starts and of b. They go to a
+solver in coordinates in which the Hessian is near the identity, which makes ten to thirty
 steps do the work of hundreds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 
 from calib_utils._arrays import softmax
 from calib_utils.recalibration._features import CentredRows, MaskedRows
+from calib_utils.recalibration._minimum import Objective, Scores, blocks, minimise
 
-__all__ = ["MAX_STEPS", "Fit", "Penalties", "fit_diagonal", "fit_full", "without_masked"]
+__all__ = ["MAX_STEPS", "Fit", "Penalties", "fit_diagonal", "fit_full"]
 
-_BLOCK_VALUES = 64 * 1024  # so that a block of scores stays in a core's cache
+_SMALLEST = 1e-4  # of the largest class's scores: what is smaller, a solver cannot tell from 0
 MAX_STEPS = 1_000  # a fit that has an optimum takes 10 to 100, and more with outliers
-_BY_HEART = 1e-4  # an NLL that no honest fit reaches
-_LEFT = 1e-7  # of NLL to gain, by the solver's own curvature, with which a fit may end
 
 
 class Penalties(NamedTuple):
@@ -70,33 +68,35 @@ def fit_full(
     factors = np.full((k, k + 1), penalties.off_diagonal)
     np.fill_diagonal(factors, penalties.diagonal)
     factors[:, k] = penalties.intercept
-    identity = start * np.eye(k)
 
-    def change(coordinates: np.ndarray) -> np.ndarray:
-        delta = (coordinates[:-k].reshape(k, k + 1) * scale) @ basis.T
-        np.einsum("kk->k", delta[:, :k])[...] += diagonal_scale * coordinates[-k:]
-        return _pinned(delta, present)
+    def to_map(coordinates: np.ndarray) -> np.ndarray:
+        change = (coordinates[:-k].reshape(k, k + 1) * scale) @ basis.T
+        np.einsum("kk->k", change[:, :k])[...] += diagonal_scale * coordinates[-k:]
+        return _pinned(change, present)
 
-    def objective(coordinates: np.ndarray) -> tuple[float, np.ndarray]:
-        delta = change(coordinates)
-        matrix = np.ascontiguousarray((identity + delta[:, :k]).T)
-        nll, gradient = 0.0, np.zeros((k, k + 1))
-        for rows in _blocks(n, k):
-            block = features[rows]
-            scores = without_masked(block @ matrix + delta[:, k], masked, rows)
-            part, errors = _nll_and_errors(scores, labels[rows], share[rows])
-            nll += part
-            gradient[:, :k] += errors.T @ block
-            gradient[:, k] += errors.sum(axis=0)
-        pull = factors * delta
-        gradient = _pinned(gradient + 2 * pull, present)
-        value = nll + float(np.vdot(pull, delta))
+    def to_coordinates(gradient: np.ndarray) -> np.ndarray:
+        gradient = _pinned(gradient, present)
         along = ((gradient @ basis) * scale).ravel()
-        return value, np.concatenate([along, gradient.diagonal() * diagonal_scale])
+        return np.concatenate([along, gradient.diagonal() * diagonal_scale])
 
-    best, problems = _minimise(objective, k * (k + 2), max_steps)
-    delta = change(best)
-    return Fit(identity + delta[:, :k], delta[:, k], problems)
+    scores = Scores(
+        start=np.eye(k, k + 1) * start,
+        factors=factors,
+        of=lambda block, change: block @ change[:, :k].T + change[:, k],
+        transposed=lambda block, errors: np.c_[errors.T @ block, errors.sum(axis=0)],
+        to_map=to_map,
+        to_coordinates=to_coordinates,
+    )
+    objective = Objective(features, labels, masked, share, scores)
+    best, problems = minimise(objective, k * (k + 2), max_steps)
+    sizes = np.sqrt(np.einsum("i,ij,ij->j", share, features, features))
+    if not problems and sizes.min() < _SMALLEST * sizes.max():
+        problems.append(
+            f"the scores of class {sizes.argmin()} are {sizes.min() / sizes.max():.2g} as large as "
+            "those of others, and the fit may be short of its optimum; take another method"
+        )
+    found = scores.start + to_map(best)
+    return Fit(found[:, :k], found[:, k], problems)
 
 
 def fit_diagonal(
@@ -116,100 +116,29 @@ def fit_diagonal(
     share = _share(n, weights)
     root = _diagonal_coordinates(features, start, share)
 
-    def change(coordinates: np.ndarray) -> np.ndarray:
-        delta = np.einsum("ijk,jk->ik", root, coordinates.reshape(2, k))
-        return np.stack([np.where(present, delta[0], 0), _pinned(delta[1, :, None], present)[:, 0]])
-
-    def objective(coordinates: np.ndarray) -> tuple[float, np.ndarray]:
-        delta = change(coordinates)
-        nll, gradient = 0.0, np.zeros((2, k))
-        for rows in _blocks(n, k):
-            block = features[rows]
-            scores = block * (start + delta[0]) + delta[1]
-            scores = without_masked(scores, masked, rows)
-            part, errors = _nll_and_errors(scores, labels[rows], share[rows])
-            nll += part
-            gradient[0] += np.einsum("ij,ij->j", errors, block)
-            gradient[1] += errors.sum(axis=0)
-        gradient[0, ~present] = 0
-        gradient[1] = _pinned(gradient[1, :, None], present)[:, 0]
-        return nll, np.einsum("ijk,ik->jk", root, gradient).ravel()
-
-    best, problems = _minimise(objective, 2 * k, MAX_STEPS)
-    delta = change(best)
-    return Fit(start + delta[0], delta[1], problems)
-
-
-def _minimise(
-    objective: Callable[[np.ndarray], tuple[float, np.ndarray]], size: int, max_steps: int
-) -> tuple[np.ndarray, list[str]]:
-    from scipy.optimize import minimize
-
-    best, steps, short = np.zeros(size), 0, True
-    while short and steps < max_steps:
-        # ftol is the last step's gain; what is left to gain is about as little, or it goes on.
-        result = minimize(
-            objective,
-            best,
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxcor": 20, "ftol": 1e-10, "gtol": 1e-6, "maxiter": max_steps - steps},
+    def free(change: np.ndarray) -> np.ndarray:
+        return np.stack(
+            [np.where(present, change[0], 0), _pinned(change[1][:, None], present)[:, 0]]
         )
-        best, steps = result.x, steps + max(result.nit, 1)
-        left = float(result.jac @ (result.hess_inv @ result.jac)) / 2
-        short = left > _LEFT and result.fun >= _BY_HEART
-    problems = []
-    if result.fun < _BY_HEART:
-        problems.append(
-            f"the fit ended after {steps} steps with an NLL of {result.fun:.2g}: its parameters "
-            "learn the labels of all samples by heart, and there may be no optimum; regularise, "
-            "or take a method with fewer"
-        )
-    elif steps >= max_steps:
-        problems.append(
-            f"the fit ended after {steps} steps, at an NLL of {result.fun:.4g}, short of its "
-            "optimum; regularise, leave out outliers among the logits, or take a method with fewer "
-            "parameters"
-        )
-    return np.asarray(best), problems
 
-
-def _blocks(n: int, k: int) -> Iterator[slice]:
-    step = max(1, _BLOCK_VALUES // k)
-    for first in range(0, n, step):
-        yield slice(first, first + step)
+    scores = Scores(
+        start=np.stack([np.full(k, start), np.zeros(k)]),
+        factors=np.zeros((2, k)),
+        of=lambda block, change: block * change[0] + change[1],
+        transposed=lambda block, errors: np.stack(
+            [np.einsum("ij,ij->j", errors, block), errors.sum(axis=0)]
+        ),
+        to_map=lambda x: free(np.einsum("ijk,jk->ik", root, x.reshape(2, k))),
+        to_coordinates=lambda gradient: np.einsum("ijk,ik->jk", root, free(gradient)).ravel(),
+    )
+    best, problems = minimise(Objective(features, labels, masked, share, scores), 2 * k, MAX_STEPS)
+    found = scores.start + scores.to_map(best)
+    return Fit(found[0], found[1], problems)
 
 
 def _share(n: int, weights: np.ndarray | None) -> np.ndarray:
     """What each sample adds to a mean."""
     return np.full(n, 1 / n) if weights is None else weights / weights.sum()
-
-
-def _nll_and_errors(
-    scores: np.ndarray, labels: np.ndarray, share: np.ndarray
-) -> tuple[float, np.ndarray]:
-    """NLL, and the probabilities less the one-hot labels; both summed with ``share``.
-
-    The errors replace ``scores``.
-    """
-    rows = np.arange(len(scores))
-    scores -= scores.max(axis=1, keepdims=True)
-    of_labels = scores[rows, labels]
-    np.exp(scores, out=scores)
-    sums = scores.sum(axis=1)
-    scores /= sums[:, None]
-    scores[rows, labels] -= 1
-    scores *= share[:, None]
-    return float((np.log(sums) - of_labels) @ share), scores
-
-
-def without_masked(
-    scores: np.ndarray, masked: np.ndarray | MaskedRows | None, rows: slice = slice(None)
-) -> np.ndarray:
-    """``scores``, in which the masked ones of ``rows`` are put to -inf."""
-    if masked is not None:
-        scores[masked[rows]] = -np.inf
-    return scores
 
 
 def _pinned(change: np.ndarray, present: np.ndarray) -> np.ndarray:
@@ -236,9 +165,9 @@ def _full_coordinates(
     """
     from scipy.linalg import eigh
 
-    n, k = features.shape
+    k = features.shape[1]
     moment, spread, curvature = np.zeros((k + 1, k + 1)), np.zeros(k), np.zeros(k)
-    for rows in _blocks(n, k):
+    for rows in blocks(features):
         block = features[rows]
         part = share[rows, None]
         moment[:k, :k] += block.T @ (block * part)
@@ -255,7 +184,11 @@ def _full_coordinates(
     pull = np.maximum(np.append(np.full(k, penalties.off_diagonal), penalties.intercept), floor)
     eigenvalues, basis = eigh(moment / np.sqrt(np.outer(pull, pull)))
     scale = 1 / np.sqrt(np.outer(spread, np.maximum(eigenvalues, 0)) + 2)
-    diagonal_scale = 1 / np.sqrt(curvature + 2 * max(penalties.diagonal, floor[0]))
+    # Where a class is hardly ever probable the curvature is of no use far away: there a coordinate
+    # changes the scores by a hundred.
+    curvature += 2 * np.maximum(penalties.diagonal, floor[0])
+    curvature += 1e-4 * diagonal[:k]
+    diagonal_scale = 1 / np.sqrt(curvature)
     return basis / np.sqrt(pull)[:, None], scale, diagonal_scale
 
 
@@ -265,9 +198,9 @@ def _diagonal_coordinates(features: CentredRows, start: float, share: np.ndarray
     Returns:
         (2, 2, K): for each class R with R R' near the inverse of its Hessian at the start.
     """
-    n, k = features.shape
+    k = features.shape[1]
     second, first, zeroth = np.zeros((3, k))
-    for rows in _blocks(n, k):
+    for rows in blocks(features):
         block = features[rows]
         probs = softmax(block * start)
         probs *= (1 - probs) * share[rows, None]

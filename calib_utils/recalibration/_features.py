@@ -8,9 +8,9 @@ from calib_utils._arrays import log_softmax, row_blocks
 from calib_utils._masks import find_masks
 from calib_utils.recalibration._optimum import optimal_temperature
 
-__all__ = ["CentredRows", "MaskedRows", "centred", "log_probs", "start_of"]
+__all__ = ["HELD", "CentredRows", "MaskedRows", "centred", "log_probs", "start_of"]
 
-_HELD = 50_000_000  # centred logits that a fit holds, which is faster: 400 MB
+HELD = 50_000_000  # numbers for each class and sample that a fit holds, which is faster: 400 MB
 
 
 def start_of(
@@ -49,7 +49,7 @@ class CentredRows:
     def __init__(self, logits: np.ndarray, divisor: float):
         self.shape = logits.shape
         self._logits, self._divisor = logits, divisor
-        self._held = self._computed(slice(None)) if logits.size <= _HELD else None
+        self._held = self._computed(slice(None)) if logits.size <= HELD else None
 
     def __getitem__(self, rows: slice) -> np.ndarray:
         return self._computed(rows) if self._held is None else self._held[rows]

@@ -10,6 +10,7 @@ from calib_utils.recalibration.binary import BinaryRecalibrator
 __all__ = ["BayesianBinningIntoQuantiles"]
 
 _RANGE = 10  # C of the paper: the numbers of bins reach from N^(1/3) / C to C N^(1/3)
+_MOST_SAMPLES = 1e8  # for these there are some ten million bins
 _PRIOR_SAMPLES = 2.0  # N' of the paper: how many samples the prior of all bins is worth
 
 
@@ -67,6 +68,11 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
         totals = np.concatenate([[0.0], np.cumsum(weights)])
         positives = np.concatenate([[0.0], np.cumsum(weights * labels)])
         n = totals[-1]
+        if n > _MOST_SAMPLES:
+            raise ValueError(
+                f"sample_weight: expected a sum of at most {_MOST_SAMPLES:g}, as weights count "
+                f"samples here, found {n:.3g}; divide them by their mean"
+            )
         cuts = _cuts(scores)
 
         root = np.cbrt(n)

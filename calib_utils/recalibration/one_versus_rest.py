@@ -33,6 +33,8 @@ class OneVersusRest(MulticlassRecalibrator):
     Args:
         base: an unfitted binary recalibrator, which is copied for each class.
         inputs: what goes in: "logits", or "probs" for probabilities, zeros allowed.
+        rescale: of ``inputs="probs"``: whether rows that rounding took from a sum of one are
+            divided by it, which a warning counts.
 
     Attributes:
         fitted_classes_: int64, the classes that had samples.
@@ -56,9 +58,9 @@ class OneVersusRest(MulticlassRecalibrator):
     fitted_classes_: np.ndarray
     calibrators_: list[BinaryRecalibrator]
 
-    def __init__(self, base: BinaryRecalibrator, inputs: str = "logits"):
+    def __init__(self, base: BinaryRecalibrator, inputs: str = "logits", rescale: bool = False):
         self.base = base
-        super().__init__(inputs)
+        super().__init__(inputs, rescale)
 
     def _check_arguments(self) -> None:
         super()._check_arguments()

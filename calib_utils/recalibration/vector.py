@@ -6,9 +6,10 @@ import numpy as np
 
 from calib_utils._arrays import log_softmax, softmax
 from calib_utils._masks import find_masks
-from calib_utils.recalibration._affine import fit_diagonal, without_masked
+from calib_utils.recalibration._affine import fit_diagonal
 from calib_utils.recalibration._features import CentredRows, MaskedRows, centred, start_of
 from calib_utils.recalibration._learned import check_array
+from calib_utils.recalibration._minimum import without_masked
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 __all__ = ["VectorScaling"]
@@ -28,6 +29,8 @@ class VectorScaling(MulticlassRecalibrator):
 
     Args:
         inputs: "logits", or "probs" for probabilities, zeros allowed.
+        rescale: of ``inputs="probs"``: whether rows that rounding took from a sum of one are
+            divided by it, which a warning counts.
 
     Attributes:
         weights_: w, float64, shape (K,).
