@@ -141,7 +141,7 @@ def reliability_diagram(
     # Upright numbers, as large as other words: in narrower bins, one would stand on another.
     counts = counts and width.min() > 0.03
     strip = 0.22 if counts else 0.15
-    ax = _square_axes((4.6, 4.9), 1.02 + strip) if ax is None else ax
+    ax = _square_axes((4.6, 5.2), 1.02 + strip) if ax is None else ax
     if consistency is not None:
         values, dtype = check_confidences(confidences), dtype_name(probs)
         low, high = consistency_limits(values, n_bins, strategy, dtype, consistency)
