@@ -6,6 +6,7 @@ import pytest
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
+from matplotlib.colors import same_color
 from matplotlib.patches import Rectangle
 
 from calib_utils import metrics, plots
@@ -26,7 +27,15 @@ def overconfident():
 
 
 def bars(ax, hatched):
-    found = [p for p in ax.patches if isinstance(p, Rectangle) and bool(p.get_hatch()) == hatched]
+    """Those that stand alone, and those of an outline of several."""
+    found = []
+    for patch in (p for p in ax.patches if bool(p.get_hatch()) == hatched):
+        shown = {"alpha": patch.get_alpha(), "visible": patch.get_visible()}
+        if isinstance(patch, Rectangle):
+            found.append(patch)
+        else:
+            corners = patch.get_path().vertices.reshape(-1, 5, 2)[:, :4]  # the fifth closes
+            found += [Rectangle(c.min(0), *np.ptp(c, axis=0), **shown) for c in corners]
     return sorted(found, key=Rectangle.get_x)
 
 
@@ -61,6 +70,31 @@ def test_bins_with_few_samples_are_pale(overconfident):
     np.testing.assert_array_equal(drawn.few, expected)
     alphas = [bar.get_alpha() for bar in bars(drawn.ax, hatched=False)]
     np.testing.assert_array_equal(np.less(alphas, 1), expected[drawn.bins.counts > 0])
+
+
+@pytest.mark.parametrize("min_count", [0, 10_000])
+def test_a_legend_explains_the_bars_though_all_are_pale_or_none(overconfident, min_count):
+    drawn = plots.reliability_diagram(*overconfident, min_count=min_count)
+    shown = drawn.ax.get_legend().get_patches()
+    assert [bool(patch.get_hatch()) for patch in shown] == [False, True]
+    blue, orange = plots.BLUE, plots.ORANGE
+    assert same_color(shown[0].get_facecolor(), blue)
+    assert same_color(shown[1].get_edgecolor(), orange)
+
+
+@pytest.mark.parametrize("size", [7, 10, 16])
+@pytest.mark.parametrize("counts", [True, False])
+def test_all_words_of_a_diagram_are_on_the_paper(overconfident, size, counts):
+    with mpl.rc_context({"font.size": size}):
+        drawn = plots.reliability_diagram(*overconfident, counts=counts)
+        drawn.counts_ax.set_title("Of a title, too")
+        fig = drawn.ax.figure
+        fig.canvas.draw()
+    words = fig.get_tightbbox().padded(-1e-3)
+    assert words.x0 >= 0
+    assert words.y0 >= 0
+    assert words.x1 <= fig.get_figwidth()
+    assert words.y1 <= fig.get_figheight()
 
 
 def test_binary_probabilities_are_read_as_those_of_the_positive_class():

@@ -8,6 +8,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
 from calib_utils._arrays import dtype_name
@@ -135,43 +137,29 @@ def reliability_diagram(
     few = full & (bins.counts < min_count)
     binary = np.ndim(probs) == 1
 
-    ax = _new_axes((4.6, 4.9)) if ax is None else ax
     left, width = bins.edges[:-1], np.diff(bins.edges)
-    for chosen, alpha in ((full & ~few, 1.0), (few, 0.35)):
-        ax.bar(
-            left[chosen],
-            bins.accuracy[chosen],
-            width[chosen],
-            align="edge",
-            color=BLUE,
-            edgecolor="white",
-            linewidth=0.8,
-            alpha=alpha,
-            label=("Positives" if binary else "Accuracy") if alpha == 1.0 else None,
-        )
-        ax.bar(
-            left[chosen],
-            np.abs(bins.confidence - bins.accuracy)[chosen],
-            width[chosen],
-            np.minimum(bins.accuracy, bins.confidence)[chosen],
-            align="edge",
-            # No fill and no transparency, which as SVG would hide the hatch.
-            color="none",
-            edgecolor=_on_white(ORANGE, alpha),
-            hatch="///",
-            linewidth=0.8,
-            label="Gap" if alpha == 1.0 else None,
-        )
+    # Upright numbers, as large as other words: in narrower bins, one would stand on another.
+    counts = counts and width.min() > 0.03
+    strip = 0.22 if counts else 0.15
+    ax = _square_axes((4.6, 5.2), 1.02 + strip) if ax is None else ax
     if consistency is not None:
         values, dtype = check_confidences(confidences), dtype_name(probs)
         low, high = consistency_limits(values, n_bins, strategy, dtype, consistency)
         centres = (left + width / 2)[full]
-        label = f"Calibrated, {100 * consistency:g} %"
+        name = f"Calibrated, {100 * consistency:g} %"
         # With a light edge, to be seen on the bars of accuracy.
         edge = [withStroke(linewidth=4, foreground="white")]
         ends = low[full], high[full]
-        ax.vlines(centres, *ends, color="black", linewidth=2, label=label, path_effects=edge)
+        ax.vlines(centres, *ends, color="black", linewidth=2, label=name, path_effects=edge)
     ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1.2, label="Perfect calibration")
+    bottom, top = np.sort([bins.accuracy, bins.confidence], axis=0)
+    for chosen, alpha in ((full & ~few, 1.0), (few, 0.35)):
+        label = ("Positives" if binary else "Accuracy") if alpha == 1.0 else None
+        blue = {"facecolor": BLUE, "edgecolor": "white", "alpha": alpha, "label": label}
+        _bars(ax, bins, chosen, 0, bins.accuracy, **blue)
+        # No fill and no transparency, which as SVG would hide the hatch.
+        hatched = {"facecolor": "none", "edgecolor": _on_white(ORANGE, alpha), "hatch": "///"}
+        _bars(ax, bins, chosen, bottom, top, **hatched, label=label and "Gap")
     ax.set(
         xlim=(0, 1),
         ylim=(0, 1),
@@ -191,7 +179,7 @@ def reliability_diagram(
         fontsize="small",
         bbox={"facecolor": "white", "edgecolor": GREY, "alpha": 0.95, "boxstyle": "round"},
     )
-    return ReliabilityDiagram(ax, _counts_strip(ax, bins, few, counts), bins, ece, few)
+    return ReliabilityDiagram(ax, _counts_strip(ax, bins, few, strip, counts), bins, ece, few)
 
 
 def confidence_histogram(
@@ -229,7 +217,7 @@ def confidence_histogram(
     accuracy = float(np.nansum(bins.counts * bins.accuracy) / n)
     binary = np.ndim(probs) == 1
 
-    ax = _new_axes((4.6, 3.6)) if ax is None else ax
+    ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1] if ax is None else ax
     ax.bar(
         bins.edges[:-1],
         share,
@@ -263,20 +251,43 @@ def confidence_histogram(
     return ConfidenceHistogram(ax, bins, share, mean_confidence, accuracy)
 
 
-def _new_axes(size: tuple[float, float]) -> Axes:
-    return plt.subplots(figsize=size, layout="constrained")[1]
+def _square_axes(size: tuple[float, float], rows: float) -> Axes:
+    """Axes for a square that takes ``rows`` of its height, with what stands on it, and a title.
+
+    The room is what the words need in the size they have: to measure them, as a layout engine
+    does, takes as long as to draw them.
+    """
+    em = plt.rcParams["font.size"]
+    x, y = (72 * inches for inches in size)
+    bottom, title = (14 + 2 * em) / y, (9 + 1.5 * em) / y
+    room = {"left": (14 + 3 * em) / x, "right": 1 - (3 + em) / x, "bottom": bottom}
+    fig = plt.figure(figsize=size)
+    return fig.add_subplot(fig.add_gridspec(**room, top=bottom + (1 - bottom - title) / rows)[0])
 
 
-def _counts_strip(ax: Axes, bins: ReliabilityBins, few: np.ndarray, numbers: bool) -> Axes:
+def _bars(
+    ax: Axes, bins: ReliabilityBins, chosen: np.ndarray, low: Any, high: Any, **style: Any
+) -> None:
+    """Bars over the chosen bins, in one outline: sooner drawn, with its hatch, than each alone."""
+    left, right = bins.edges[:-1], bins.edges[1:]
+    x = np.stack([left, right, right, left], axis=1)
+    y = np.stack(np.broadcast_arrays(low, low, high, high), axis=1)
+    outline = Path.make_compound_path_from_polys(np.stack([x, y], axis=2)[chosen])
+    # The limits of the axes are known: nothing has to be measured.
+    ax.add_artist(PathPatch(outline, **{"linewidth": 0.8} | style, snap=True))
+
+
+def _counts_strip(
+    ax: Axes, bins: ReliabilityBins, few: np.ndarray, height: float, numbers: bool
+) -> Axes:
     """Bars, and numbers if asked for, above ``ax``: how many samples each bin holds."""
-    left, width = bins.edges[:-1], np.diff(bins.edges)
-    # They stand upright, as large as other words; in narrower bins, one would stand on another.
-    numbers = numbers and width.min() > 0.03
-    strip = ax.inset_axes((0, 1.02, 1, 0.22 if numbers else 0.15), sharex=ax)
-    colours = [(*to_rgb(GREY), 0.3 if pale else 0.8) for pale in few]
-    strip.bar(left, bins.counts, width, align="edge", color=colours, edgecolor="white")
+    strip = ax.inset_axes((0, 1.02, 1, height), sharex=ax)
+    for chosen, alpha in ((~few, 0.8), (few, 0.3)):
+        grey = {"facecolor": (*to_rgb(GREY), alpha), "edgecolor": "white", "linewidth": 1}
+        _bars(strip, bins, chosen, 0, bins.counts, **grey)
     most = max(1, bins.counts.max())
-    for x, count in zip(left + width / 2, bins.counts, strict=True) if numbers else ():
+    centres = (bins.edges[:-1] + bins.edges[1:]) / 2
+    for x, count in zip(centres, bins.counts, strict=True) if numbers else ():
         strip.text(
             *(x, count, _short(count)),
             rotation=90,
@@ -286,7 +297,8 @@ def _counts_strip(ax: Axes, bins: ReliabilityBins, few: np.ndarray, numbers: boo
             fontsize="small",
         )
     strip.set_ylim(0, (2.2 if numbers else 1.5) * most)
-    strip.tick_params(bottom=False, labelbottom=False, left=False, labelleft=False)
+    strip.xaxis.set_visible(False)
+    strip.set_yticks([])
     strip.spines[["top", "left", "right"]].set_visible(False)
     strip.set_ylabel("n", rotation=0, labelpad=8, va="center")
     return strip
