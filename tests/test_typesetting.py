@@ -49,6 +49,8 @@ def test_columns_of_numbers_are_marked_with_their_heads() -> None:
         ("below 0.001", True),
         ("+1.2 points", True),
         ("0.5 to 2", True),
+        ("5.8e-08", True),
+        ("size 5", False),
         ("?", False),
         ("layer 1", False),
         ("`(2.1) <https://a.b>`_", False),
@@ -58,6 +60,20 @@ def test_what_counts_as_a_number(cell: str, is_number: bool) -> None:
     line = "=" * 24
     table = f"=====  {line}\nname   value\n=====  {line}\none    {cell}\n=====  {line}\n"
     assert numeric(table) == [[False, is_number]] * 2
+
+
+def test_numbers_of_a_table_are_set_as_in_prose() -> None:
+    source = (
+        "=====  ==========\nname   value\n=====  ==========\n-1%    -3.1 to -2\nb-2    5.8e-08\n"
+    )
+    source += "c      -1.2%\nd      2026-11-22\n=====  ==========\n"
+    table = next(publish_doctree(source).findall(nodes.table))
+    mark_numeric(table)
+    said = [cell.astext() for cell in table.findall(nodes.entry)]
+    minus = "\N{MINUS SIGN}"
+    interval = f"{minus}3.1{SPACE}to{SPACE}{minus}2"
+    assert said[3::2] == [interval, f"5.8e{minus}08", f"{minus}1.2{SPACE}%", "2026-11-22"]
+    assert said[2::2] == ["-1%", "b-2", "c", "d"]
 
 
 def test_a_table_with_a_cell_across_columns_stays() -> None:
