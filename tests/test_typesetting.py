@@ -62,18 +62,30 @@ def test_what_counts_as_a_number(cell: str, is_number: bool) -> None:
     assert numeric(table) == [[False, is_number]] * 2
 
 
-def test_numbers_of_a_table_are_set_as_in_prose() -> None:
-    source = (
-        "=====  ==========\nname   value\n=====  ==========\n-1%    -3.1 to -2\nb-2    5.8e-08\n"
-    )
-    source += "c      -1.2%\nd      2026-11-22\n=====  ==========\n"
-    table = next(publish_doctree(source).findall(nodes.table))
+@pytest.mark.parametrize(
+    ("cell", "is_set"),
+    [
+        ("-3.1 to -2", "M3.1_to_M2"),
+        ("1.2D1.6", "1.2DJ1.6"),
+        ("5.8e-08", "5.8eM08"),
+        ("-1.2%", "M1.2_%"),
+        ("2026-11-22", "2026-11-22"),
+        ("``-1``", "-1"),
+    ],
+)
+def test_numbers_of_a_table_are_set_as_in_prose(cell: str, is_set: str) -> None:
+    signs = {"M": "\N{MINUS SIGN}", "_": SPACE, "D": "\N{EN DASH}", "J": "\N{WORD JOINER}"}
+    line = "=" * 12
+    source = f"=====  {line}\nname   value\n=====  {line}\n-1%    {cell}\n=====  {line}\n"
+    table = next(publish_doctree(source.replace("D", signs["D"])).findall(nodes.table))
     mark_numeric(table)
-    said = [cell.astext() for cell in table.findall(nodes.entry)]
-    minus = "\N{MINUS SIGN}"
-    interval = f"{minus}3.1{SPACE}to{SPACE}{minus}2"
-    assert said[3::2] == [interval, f"5.8e{minus}08", f"{minus}1.2{SPACE}%", "2026-11-22"]
-    assert said[2::2] == ["-1%", "b-2", "c", "d"]
+    said = [entry.astext() for entry in table.findall(nodes.entry)]
+    assert said == [
+        "name",
+        "value",
+        f"{signs['M']}1{SPACE}%",
+        is_set.translate(str.maketrans(signs)),
+    ]
 
 
 def test_a_table_with_a_cell_across_columns_stays() -> None:

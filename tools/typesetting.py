@@ -125,6 +125,7 @@ def set_number(text: nodes.Text) -> None:
         said = HYPHEN.sub("\N{MINUS SIGN}", str(text))
         said = re.sub(r"(?<=\d)%", "\N{NO-BREAK SPACE}%", said)
         said = re.sub(r"\s+to\s+", "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}", said)
+        said = re.sub(r"(?<=\d\N{EN DASH})(?=\d)", "\N{WORD JOINER}", said)
         text.parent.replace(text, nodes.Text(said))
 
 
