@@ -312,6 +312,9 @@ def test_without_scripts_a_menu_opens_on_a_phone_and_so_do_solutions(
     context.close()
 
 
+ALIGNED = "one => getComputedStyle(one).textAlign"
+
+
 def test_a_print_is_the_same_from_dark_as_from_light(browser: Any, address: str) -> None:
     """In black on white, without what only a mouse can use, with the chapter's number."""
     colours = """() => ["body", ".bd-article p", "div.highlight pre", "pre .kn", "h2", "td"]
@@ -328,6 +331,7 @@ def test_a_print_is_the_same_from_dark_as_from_light(browser: Any, address: str)
         assert not tab.locator("button:visible").count()
         number = "getComputedStyle(document.querySelector('#jb-print-docs-body h1'), '::before')"
         assert tab.evaluate(f"{number}.content") == '"Chapter 2"'
+        assert tab.locator("#jb-print-docs-body h1").evaluate(ALIGNED) == "start"
         tab.close()
     assert found[0] == found[1]
     assert found[0][0][1] == "rgb(255, 255, 255)"

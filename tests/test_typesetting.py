@@ -49,6 +49,8 @@ def test_columns_of_numbers_are_marked_with_their_heads() -> None:
         ("below 0.001", True),
         ("+1.2 points", True),
         ("0.5 to 2", True),
+        ("5.8e-08", True),
+        ("size 5", False),
         ("?", False),
         ("layer 1", False),
         ("`(2.1) <https://a.b>`_", False),
@@ -58,6 +60,32 @@ def test_what_counts_as_a_number(cell: str, is_number: bool) -> None:
     line = "=" * 24
     table = f"=====  {line}\nname   value\n=====  {line}\none    {cell}\n=====  {line}\n"
     assert numeric(table) == [[False, is_number]] * 2
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_set"),
+    [
+        ("-3.1 to -2", "M3.1_to_M2"),
+        ("1.2D1.6", "1.2DJ1.6"),
+        ("5.8e-08", "5.8eM08"),
+        ("-1.2%", "M1.2_%"),
+        ("2026-11-22", "2026-11-22"),
+        ("``-1``", "-1"),
+    ],
+)
+def test_numbers_of_a_table_are_set_as_in_prose(cell: str, is_set: str) -> None:
+    signs = {"M": "\N{MINUS SIGN}", "_": SPACE, "D": "\N{EN DASH}", "J": "\N{WORD JOINER}"}
+    line = "=" * 12
+    source = f"=====  {line}\nname   value\n=====  {line}\n-1%    {cell}\n=====  {line}\n"
+    table = next(publish_doctree(source.replace("D", signs["D"])).findall(nodes.table))
+    mark_numeric(table)
+    said = [entry.astext() for entry in table.findall(nodes.entry)]
+    assert said == [
+        "name",
+        "value",
+        f"{signs['M']}1{SPACE}%",
+        is_set.translate(str.maketrans(signs)),
+    ]
 
 
 def test_a_table_with_a_cell_across_columns_stays() -> None:

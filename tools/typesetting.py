@@ -19,7 +19,9 @@ SIGNS = (
     "\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{INFINITY}\N{DAGGER}"
 )
 WORDS = rf"to|inf|nan|below|above|points?|{UNITS}"
-NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]?\s{SIGNS}]|{WORDS})+", re.IGNORECASE)
+POWER = r"(?<=\d)e[+\-]\d+"
+NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]?\s{SIGNS}]|{WORDS}|{POWER})+", re.IGNORECASE)
+HYPHEN = re.compile(r"(?:(?<![\w.\-])|(?<=\de))-(?=\.?\d)")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # What a record, or a grid of them, says of how its networks were trained.
 SENTENCE = 30
@@ -112,6 +114,19 @@ def mark_numeric(table: nodes.table) -> None:
         if has_digits and not are_links and all(map(NUMBER.fullmatch, said)):
             for row in rows:
                 row[column]["classes"].append("numeric")
+            for cell in cells:
+                for text in list(cell.findall(nodes.Text)):
+                    set_number(text)
+
+
+def set_number(text: nodes.Text) -> None:
+    """A minus is no hyphen, a space stands before per cent, and an interval stays in one line."""
+    if not isinstance(text.parent, CODE):
+        said = HYPHEN.sub("\N{MINUS SIGN}", str(text))
+        said = re.sub(r"(?<=\d)%", "\N{NO-BREAK SPACE}%", said)
+        said = re.sub(r"\s+to\s+", "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}", said)
+        said = re.sub(r"(?<=\d\N{EN DASH})(?=\d)", "\N{WORD JOINER}", said)
+        text.parent.replace(text, nodes.Text(said))
 
 
 def mark_wordy(table: nodes.table) -> None:
