@@ -1,7 +1,7 @@
 """How often intervals of calibration errors hold them, in one run.
 
-    python benchmarks/coverage.py                         # about five minutes
-    python benchmarks/coverage.py --only rare weighted    # one, and the rest stays as it was
+    python -m benchmarks.coverage                         # about five minutes
+    python -m benchmarks.coverage --only rare weighted    # one, and the rest stays as it was
 
 draws test sets with a known calibration error, and writes to
 ``benchmarks/results/coverage.json`` how often each interval contains it, and how wide it is. The

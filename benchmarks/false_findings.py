@@ -1,6 +1,6 @@
 """How often groups of networks that do not differ are found to differ, in one run.
 
-    python benchmarks/false_findings.py       # about ten minutes
+    python -m benchmarks.false_findings       # about ten minutes
 
 makes up two groups of networks of the same quality, compares them, and writes to
 ``benchmarks/results/false_findings.json`` how often the p value is below 0.05. It should be once

@@ -1,4 +1,4 @@
-"""How soon a page can be read on a slow line: `python benchmarks/pages.py`.
+"""How soon a page can be read on a slow line: `python -m benchmarks.pages`.
 
 Each page is opened anew on an emulated phone with Lighthouse's constants for slow 4G (150 ms round
 trip, 1.6 Mbit/s down, 750 kbit/s up) and a processor four times as slow, in Chromium over its

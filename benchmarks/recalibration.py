@@ -10,7 +10,7 @@ friends of an older NumPy, and all together pull in some eighty others):
 A package that is missing is left out, and the table says so. Then
 
     python -m benchmarks.recalibration                     # about ten minutes
-    python benchmarks/recalibration.py --sizes 5000x100    # one
+    python -m benchmarks.recalibration --sizes 5000x100    # one
 
 prints a table for each size and writes all to ``benchmarks/results/recalibration.json``, anew
 after each fit. Everything runs on one thread; times are medians of CPU time. The labels are
