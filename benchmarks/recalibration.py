@@ -164,7 +164,9 @@ def torch_uncertainty(name: str, **arguments: Any) -> Callable[[Samples], Predic
         k = samples.logits.shape[1]
         lam = arguments.get("strength", 0.0) * k**2 / len(samples.logits)
         more = (
-            {"n_classes": k} if name in ("VectorScaler", "MatrixScaler", "DirichletScaler") else {}
+            {"num_classes": k}
+            if name in ("VectorScaler", "MatrixScaler", "DirichletScaler")
+            else {}
         )
         if lam:
             more |= {"lambda_reg": lam * (k - 1) ** 2, "mu_reg": lam}
