@@ -24,8 +24,8 @@ class VectorScaling(MulticlassRecalibrator):
     A class without samples keeps w = 1/T, of temperature scaling, and b = 0, while the b of
     the others have mean 0; otherwise its probability would fall to 0.
 
-    The fit holds at most 400 MB beside the logits, which may be in a memory map; of more than 50
-    million it reads them anew in each of its steps.
+    The fit holds at most 800 MB beside the logits, which may be in a memory map: they and their
+    probabilities. Of more than 50 million it reads them anew in each of its steps.
 
     Args:
         inputs: "logits", or "probs" for probabilities, zeros allowed.
