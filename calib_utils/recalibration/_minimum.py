@@ -138,7 +138,7 @@ def minimise(objective: Objective, size: int, max_steps: int) -> tuple[np.ndarra
         short = left > _LEFT and result.fun >= _BY_HEART
     value, reached = float(result.fun), steps < max_steps
     if reached and value >= _BY_HEART:
-        best, value, reached = _newton(objective, best)
+        best, value, reached = _newton(objective, best, value, np.asarray(result.jac))
     if value < _BY_HEART:
         return best, [
             f"the fit ended after {steps} steps with an NLL of {value:.2g}: its parameters "
@@ -154,9 +154,14 @@ def minimise(objective: Objective, size: int, max_steps: int) -> tuple[np.ndarra
     return best, []
 
 
-def _newton(objective: Objective, best: np.ndarray) -> tuple[np.ndarray, float, bool]:
-    """Newton's method: a better place, its value, and whether next to nothing is left to gain."""
-    value, gradient = objective(best)
+def _newton(
+    objective: Objective, best: np.ndarray, value: float, gradient: np.ndarray
+) -> tuple[np.ndarray, float, bool]:
+    """Newton's method, from a place with its value and gradient.
+
+    Returns:
+        A better place, its value, and whether next to nothing is left to gain.
+    """
     products = 0
     for _ in range(_NEWTON_STEPS):
         step, used = _solved(objective.hessian(best), gradient, _PRODUCTS - products)
