@@ -211,6 +211,10 @@ class TestPlan:
         ensembles = plan_grid("ensembles")
         assert none.training == ensembles[0].training
         assert len({run.training for run in runs.values()}) == len(runs) - 1
+        assert {run.value for run in runs.values() if run.validate_every_epoch} == {
+            "none",
+            "early-stopping",
+        }
         unvalidated = dataclasses.replace(none, validate_every_epoch=False)
         assert unvalidated.training != none.training
         assert dataclasses.replace(none, logits=9).training == none.training
@@ -322,7 +326,9 @@ comparisons = [{row}]
 
     def test_gpu_uses_all_images_and_cpu_a_fixed_part(self):
         assert {r.training_images for g in grid_names() for r in self.runs(g, "gpu")} == {45_000}
-        assert {r.training_images for g in grid_names() for r in self.runs(g)} == {8_000}
+        small = {"remedies", "ensembles"}
+        assert {r.training_images for g in grid_names() for r in self.runs(g)} == {8_000, 4_000}
+        assert {g for g in grid_names() if self.runs(g)[0].training_images == 4_000} == small
 
     def test_first_seeds_come_first(self, tiny):
         names = [run.name for run in plan_grid("weight-decay", "cpu", tiny)]
@@ -392,7 +398,12 @@ comparisons = [{row}]
             (
                 ("validate_every_epoch = true", 'validate_every_epoch = "no"'),
                 "remedies",
-                "validate_every_epoch: expected true or false, found 'no'",
+                r"validate_every_epoch: expected true or false, or a list .*'none', .* found 'no'",
+            ),
+            (
+                ("validate_every_epoch = true", 'validate_every_epoch = ["non"]'),
+                "remedies",
+                r"validate_every_epoch: expected true or false, or a list .* found \['non'\]",
             ),
             (("[5]", '["5"]'), "nll", "in milestones: expected a whole number, found '5'"),
             (("[5]", "5"), "nll", "milestones: expected a list, found 5"),

@@ -35,7 +35,6 @@ _KINDS: dict[str, tuple[type, type]] = {
     "seeds": (list, int),
     "test_every_epoch": (bool, bool),
     "training_images": (int, int),
-    "validate_every_epoch": (bool, bool),
     "values": (list, object),
 }
 
@@ -115,6 +114,7 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
     common, entries = _entries(_read(file), grid, protocol)
     settings = common["recipe"] | entries.get("recipe", {})
     factor = entries.get("factor", "")
+    validated = entries.get("validate_every_epoch", False)
     of_recipe = {field.name for field in fields(Recipe)}
     runs = []
     for seed, network, (value, level) in product(
@@ -135,7 +135,7 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
                 training_images=entries.get("training_images", common["training_images"]),
                 recipe=_recipe(settings | {k: v for k, v in level.items() if k in of_recipe}),
                 test_every_epoch=entries.get("test_every_epoch", False),
-                validate_every_epoch=entries.get("validate_every_epoch", False),
+                validate_every_epoch=validated is True or value in (validated or []),
                 logits=entries.get("logits", 0),
             )
         )
@@ -232,6 +232,15 @@ def _entries(
                 _require_kind(f"{what}: in {name}", value, inner)
     for network in entries["networks"]:
         _require(f"grid: {grid!r}: a network", network, {"name"})
+    levels = [value for value, _ in _levels(entries)]
+    validated = entries.get("validate_every_epoch", False)
+    if type(validated) is not bool and not (
+        type(validated) is list and all(value in levels for value in validated)
+    ):
+        raise ValueError(
+            f"grid: {grid!r}: validate_every_epoch: expected true or false, or a list of some of "
+            f"{levels}, found {validated!r}"
+        )
     return common, entries
 
 
