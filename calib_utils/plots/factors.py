@@ -15,7 +15,11 @@ from calib_utils.records.names import factor_name, level_name, network_name
 
 __all__ = ["FactorPlot", "factor_panels", "factor_plot"]
 
-_STYLES = {"error": ("Test error", BLUE, "o", "-"), "ece": ("ECE", ORANGE, "s", "--")}
+# Of two networks, the second has dots that are not filled and the second line.
+_STYLES = {
+    "error": ("Test error", BLUE, "o", ("-", "-.")),
+    "ece": ("ECE", ORANGE, "s", ("--", ":")),
+}
 
 
 class FactorPlot(NamedTuple):
@@ -67,24 +71,18 @@ def factor_plot(
     groups = by_level(records)
     if ax is None:
         ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1]
-    label, colour, marker, line = _STYLES[metric]
+    label, colour, marker, lines = _STYLES[metric]
     levels = sorted({level for _, level in groups})
     networks = list(dict.fromkeys(network for network, _ in groups))
     dots = {key: [100 * getattr(r, metric) for r in runs] for key, runs in groups.items()}
-    for network, fill in zip(networks, (colour, "none"), strict=False):
+    for network, fill, line in zip(networks, (colour, "none"), lines, strict=False):
         own = {levels.index(level): dots[name, level] for name, level in dots if name == network}
         name = f"{label}, {network_name(network)}" if len(networks) > 1 else label
+        look: dict[str, Any] = {"color": colour, "markerfacecolor": fill, "markersize": 4.5}
         ax.plot(list(own), [np.mean(seeds) for seeds in own.values()], line, color=colour)
         for place, seeds in own.items():
-            ax.plot(
-                [place] * len(seeds),
-                seeds,
-                marker,
-                color=colour,
-                markerfacecolor=fill,
-                markersize=4.5,
-                label=name if place == min(own) else None,
-            )
+            ax.plot([place] * len(seeds), seeds, marker, **look)
+        ax.plot([], [], line, marker=marker, label=name, **look)  # for a legend
     ax.set_xticks(range(len(levels)), [level_name(level) for level in levels])
     ax.set_xlabel(factor_name(records[0].factor).capitalize())
     ax.margins(x=0.1)
