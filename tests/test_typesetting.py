@@ -18,6 +18,7 @@ from tools.typesetting import (
     keep_units,
     link_terms,
     mark_numeric,
+    set_formula,
 )
 
 SPACE = "\N{NO-BREAK SPACE}"
@@ -152,3 +153,22 @@ def test_a_link_in_the_title_of_a_fold_goes_inside() -> None:
     assert not list(title.findall(nodes.reference))
     assert back.astext() == "Back to Two"
     assert next(back.findall(nodes.reference))["refuri"] == "http://x.org"
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("from 0 to K - 1.", "from 0 to K_M_1."),
+        ("edge m + 1", "edge m_+_1"),
+        ("the mean of (c - y)^2", "the mean of (c_M_y)S"),
+        ("50,000 x 32,000", "50,000_X_32,000"),
+        ("``K - 1``, N^(1/3), 2^24, x is a logit", "K - 1, N^(1/3), 2^24, x is a logit"),
+    ],
+)
+def test_a_formula_of_a_docstring_has_signs_of_mathematics(said: str, shown: str) -> None:
+    doctree = publish_doctree(said)
+    for text in list(doctree.findall(nodes.Text)):
+        set_formula(text)
+    signs = {"_": SPACE, "M": "\N{MINUS SIGN}", "S": "\N{SUPERSCRIPT TWO}"}
+    signs["X"] = "\N{MULTIPLICATION SIGN}"
+    assert doctree.astext() == "".join(signs.get(sign, sign) for sign in shown)

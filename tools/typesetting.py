@@ -9,6 +9,7 @@ import re
 from typing import Any
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 from tools.spaces import UNITS, with_units_kept
@@ -22,11 +23,17 @@ WORDS = rf"to|inf|nan|below|above|points?|{UNITS}"
 POWER = r"(?<=\d)e[+\-]\d+"
 NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]?\s{SIGNS}]|{WORDS}|{POWER})+", re.IGNORECASE)
 HYPHEN = re.compile(r"(?:(?<![\w.\-])|(?<=\de))-(?=\.?\d)")
+# In docstrings, which are read in an editor, too, and hold ASCII.
+OPERATOR = re.compile(r"(?<=[\w)\]]) ([-+]) (?=[\w(\[])|(?<=\d) (x) (?=\d)")
+SQUARE = re.compile(r"\^2(?![\d.])")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # What a record, or a grid of them, says of how its networks were trained.
 SENTENCE = 30
 PROVENANCE = re.compile(r"\d\s+training\s+images\s+of\s+\S+,\s+\d+\s+epochs\b")
-CODE = (nodes.FixedTextElement, nodes.literal, nodes.math, nodes.math_block, nodes.raw)
+CODE = (
+    *(nodes.FixedTextElement, nodes.literal, nodes.math, nodes.math_block, nodes.raw),
+    addnodes.desc_signature,
+)
 
 
 class fold(nodes.Element):
@@ -40,6 +47,12 @@ class fold_title(nodes.TextElement):
 def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for text in list(doctree.findall(nodes.Text)):
         keep_units(text)
+    if page.startswith("book/api/"):
+        for text in list(doctree.findall(nodes.Text)):
+            set_formula(text)
+        for described in doctree.findall(addnodes.desc_content):
+            for block in described.findall(nodes.literal_block):
+                block["language"] = "text"  # a formula; the examples are doctest blocks
     for formula in doctree.findall(nodes.math):
         hold_sign(formula)
     for table in doctree.findall(nodes.table):
@@ -59,13 +72,28 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 def keep_units(text: nodes.Text) -> None:
     """A no-break space before per cent and other units, except in code and formulas."""
-    above = text.parent
-    while above is not None:
-        if isinstance(above, CODE):
-            return
-        above = above.parent
-    if (kept := with_units_kept(text)) != text:
+    if not is_code(text) and (kept := with_units_kept(text)) != text:
         text.parent.replace(text, nodes.Text(kept))
+
+
+def is_code(node: nodes.Node) -> bool:
+    """Whether a node stands in code, in a signature or in a formula."""
+    above = node.parent
+    while above is not None and not isinstance(above, CODE):
+        above = above.parent
+    return above is not None
+
+
+def set_formula(text: nodes.Text) -> None:
+    """K - 1 in a docstring with a true minus and in one line, c^2 as a square."""
+    said = SQUARE.sub("\N{SUPERSCRIPT TWO}", OPERATOR.sub(with_sign, str(text)))
+    if said != text and not is_code(text):
+        text.parent.replace(text, nodes.Text(said))
+
+
+def with_sign(found: re.Match[str]) -> str:
+    sign = {"-": "\N{MINUS SIGN}", "+": "+", "x": "\N{MULTIPLICATION SIGN}"}[found[1] or found[2]]
+    return f"\N{NO-BREAK SPACE}{sign}\N{NO-BREAK SPACE}"
 
 
 def hold_sign(formula: nodes.math) -> None:

@@ -24,9 +24,9 @@ class PlattScaling(BinaryRecalibrator):
     The order of samples stays if a > 0, as it is wherever the logits are better than chance;
     nothing forces it.
 
-    Platt's targets are not 0 and 1 but 1 / (N- + 2) and (N+ + 1) / (N+ + 2), for N- negative
-    and N+ positive samples, which keeps the fit away from certainty. They are also taken,
-    with a warning, where the labels themselves have no finite optimum: if a class has no
+    Platt's targets are not 0 and 1 but 1 / (m + 2) and (n + 1) / (n + 2), for m negative and
+    n positive samples, which keeps the fit away from certainty. They are also taken, with a
+    warning, where the labels themselves have no finite optimum: if a class has no
     sample, or if a threshold separates the classes.
 
     Args:
