@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from tools.myst import MystError
+from tools.spaces import with_units_kept
 
 IMAGE = re.compile(r'<img\b(?=[^>]*?\bsrc="(?P<path>[^"]+\.svg)")[^>]*>')
 ALT = re.compile(r'\balt="(?P<alt>[^"]*)"')
@@ -112,7 +113,7 @@ def _parts(one: Element, names: dict[str, str]) -> Iterator[str]:
         return
     attributes = _attributes(one, names)
     inside = "".join(part for child in one for part in _parts(child, names))
-    words = escape((one.text or "").strip(), quote=False).replace(" %", "\N{NO-BREAK SPACE}%")
+    words = escape(with_units_kept((one.text or "").strip()), quote=False)
     if tag in ("g", "defs") and (not attributes or not inside):
         yield inside if tag == "g" else f"<defs>{inside}</defs>" * bool(inside)
     elif tag == "path" and attributes.get("fill") == "none" and "stroke" not in attributes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 UNITS = "ms|s|min|kB|MB|GB"
-BEFORE_UNIT = re.compile(rf"(?<=\d) (?=%|(?:{UNITS})\b)")
+BEFORE_UNIT = re.compile(rf"(?<=\d) ?(?=%(?!\w))|(?<=\d) (?=(?:{UNITS})\b)")
 
 
 def with_units_kept(text: str) -> str:

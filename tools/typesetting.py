@@ -29,6 +29,8 @@ SQUARE = re.compile(r"\^2(?![\d.])")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # What a record, or a grid of them, says of how its networks were trained.
 SENTENCE = 30
+# Code in a line that no line should break.
+SHORT = 24
 PROVENANCE = re.compile(r"\d\s+training\s+images\s+of\s+\S+,\s+\d+\s+epochs\b")
 CODE = (
     *(nodes.FixedTextElement, nodes.literal, nodes.math, nodes.math_block, nodes.raw),
@@ -55,6 +57,9 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
                 block["language"] = "text"  # a formula; the examples are doctest blocks
     for formula in doctree.findall(nodes.math):
         hold_sign(formula)
+    for code in doctree.findall(nodes.literal):
+        if len(code.astext()) <= SHORT:
+            code["classes"].append("short")
     for table in doctree.findall(nodes.table):
         mark_numeric(table)
         mark_wordy(table)
@@ -150,8 +155,7 @@ def mark_numeric(table: nodes.table) -> None:
 def set_number(text: nodes.Text) -> None:
     """A minus is no hyphen, a space stands before per cent, and an interval stays in one line."""
     if not isinstance(text.parent, CODE):
-        said = HYPHEN.sub("\N{MINUS SIGN}", str(text))
-        said = re.sub(r"(?<=\d)%", "\N{NO-BREAK SPACE}%", said)
+        said = HYPHEN.sub("\N{MINUS SIGN}", with_units_kept(text))
         said = re.sub(r"\s+to\s+", "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}", said)
         said = re.sub(r"(?<=\d\N{EN DASH})(?=\d)", "\N{WORD JOINER}", said)
         text.parent.replace(text, nodes.Text(said))

@@ -69,6 +69,9 @@
 
   const SIGNS = { o: "M-4,0a4,4 0 1,0 8,0a4,4 0 1,0 -8,0z", s: "M-3.5,-3.5h7v7h-7z", d: "M0,-5l5,5l-5,5l-5,-5z" };
 
+  const ruler = document.createElement("canvas").getContext("2d");
+  ruler.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+
   const lines = (panel, pick, hatch, state) => {
     const top = 26, bottom = panel.height - (panel.x.label ? 38 : 22);
     const [across, up, drawn] = axes(panel.x, panel.y, top, bottom);
@@ -89,7 +92,7 @@
         if (y >= top) drawn.push(svg("circle", { cx: x, cy: y, r: 6, class: "play-dot" }));
       }
       if (name) {
-        const width = 6.6 * name.length + 6;
+        const width = ruler.measureText(name).width + 6;
         drawn.push(text(names, 13, name, "play-end"));
         if (joined) drawn.push(line(names - width - 20, 9, names - width, 9, `play-line play-${style}`));
         if (dots) drawn.push(sign([names - width - 10, 9]));
