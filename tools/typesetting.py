@@ -27,10 +27,10 @@ HYPHEN = re.compile(r"(?:(?<![\w.\-])|(?<=\de))-(?=\.?\d)")
 OPERATOR = re.compile(r"(?<=[\w)\]]) ([-+]) (?=[\w(\[])|(?<=\d) (x) (?=\d)")
 SQUARE = re.compile(r"\^2(?![\d.])")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
+# Code in a line, in signs, that no line should break.
+SHORT = 24
 # What a record, or a grid of them, says of how its networks were trained.
 SENTENCE = 30
-# Code in a line that no line should break.
-SHORT = 24
 PROVENANCE = re.compile(r"\d\s+training\s+images\s+of\s+\S+,\s+\d+\s+epochs\b")
 CODE = (
     *(nodes.FixedTextElement, nodes.literal, nodes.math, nodes.math_block, nodes.raw),
