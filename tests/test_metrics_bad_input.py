@@ -190,6 +190,47 @@ def test_shape_and_type_of_logits(logits, message):
         metrics.accuracy(logits, LABELS)
 
 
+BAD_SCORES = {
+    "NaN": (with_value(PROBS[:, :2], (7, 1), np.nan), "found"),
+    "masked": (np.ma.masked_less(PROBS[:, :2], 0.1), "found masked entries"),
+    "text": (np.full((N, 2), "0.25"), "expected real numbers, found <U4"),
+    "one column": (np.ones((N, 1)), r"flatten it with .*\[:, 0\]"),
+    "integers": (np.eye(2, dtype=int)[BINARY], "expected floating-point numbers, found int64"),
+}
+AS_PROBS = {"inputs": "probs"}
+AS_NAMED = {
+    "accuracy": (metrics.accuracy, {}, "probs_or_logits: "),
+    "nll": (metrics.negative_log_likelihood, {}, "logits: "),
+    "nll of probs": (metrics.negative_log_likelihood, AS_PROBS, r"logits \(inputs='probs'\): "),
+    "rescaled": (
+        metrics.negative_log_likelihood,
+        AS_PROBS | {"rescale": True},
+        r"logits \(inputs='probs'\): ",
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_SCORES)
+@pytest.mark.parametrize("names", [{}, {"classes": ["a", "b"]}], ids=["indices", "names"])
+@pytest.mark.parametrize("case", AS_NAMED)
+def test_the_argument_has_its_own_name(case, names, bad):
+    """It is called by the name that it has in the call, also where labels are names."""
+    metric, options, name = AS_NAMED[case]
+    scores, message = BAD_SCORES[bad]
+    labels = np.array(["a", "b"])[BINARY] if names else BINARY
+    with pytest.raises(ValueError, match=f"^{name}.*{message}"):
+        metric(scores, labels, **options, **names)
+
+
+def test_a_threshold_is_one_number():
+    for threshold in ("0.5", None, [0.5, 0.5], np.array([0.5]), np.inf, 1j):
+        with pytest.raises(ValueError, match=r"^threshold: expected a finite number, found"):
+            metrics.accuracy(POSITIVE, BINARY, threshold=threshold)
+    assert metrics.accuracy(POSITIVE, BINARY, threshold=np.float32(0.5)) == metrics.accuracy(
+        POSITIVE, BINARY
+    )
+
+
 BAD_N_BINS = [0, -1, 1.0, 15.0, 2.5, "15", None, True, np.nan, [15], 10**12]
 
 

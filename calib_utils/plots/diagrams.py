@@ -14,6 +14,7 @@ from matplotlib.patheffects import withStroke
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_confidences
+from calib_utils._numbers import check_share
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
 from calib_utils.metrics.bins import expected_gap
 from calib_utils.metrics.consistency import consistency_limits
@@ -126,10 +127,8 @@ def reliability_diagram(
         0.2
         >>> drawn.ax.figure.savefig("reliability.svg")  # doctest: +SKIP
     """
-    if consistency is not None and not 0 < consistency < 1:
-        raise ValueError(
-            f"consistency: expected a number between 0 and 1, found {consistency!r}; try 0.95"
-        )
+    if consistency is not None:
+        check_share(consistency, "consistency", 0.95)
     confidences, correct = top_label(probs, labels)
     bins = _as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
     ece = expected_gap(bins)

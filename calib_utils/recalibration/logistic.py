@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calib_utils.recalibration._learned import check_number
+from calib_utils._numbers import check_number
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
 __all__ = ["BetaCalibration", "PlattScaling"]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib_utils._checks import check_count
+from calib_utils._numbers import check_count
 from calib_utils.metrics.bins import mean_excess, uniform_index
 from calib_utils.metrics.resampling import resampled_gaps
 from calib_utils.records import ExperimentRecord
