@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,6 +16,7 @@ __all__ = [
     "check_logits",
     "check_probs",
     "check_sample_weight",
+    "check_several",
     "checked_blocks",
     "float_scores",
     "tolerance",
@@ -207,6 +208,17 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
             "weights say how much samples count beside each other, so divide them by their largest"
         )
     return array
+
+
+def check_several(values: Any, name: str) -> list[Any]:
+    """What can be gone through, as a list.
+
+    Raises:
+        ValueError: if it is one thing.
+    """
+    if not isinstance(values, Iterable) or isinstance(values, str):
+        raise ValueError(f"{name}: expected several in a list, found {values!r}")
+    return list(values)
 
 
 def float_scores(x: Any, name: str) -> np.ndarray:

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 from calib_utils._arrays import like, to_numpy
 from calib_utils._checks import check_labels, check_probs
-from calib_utils._numbers import check_share
+from calib_utils._numbers import check_seed, check_share
 
 __all__ = ["ConformalSets", "SetCoverage", "set_coverage"]
 
@@ -116,7 +116,7 @@ class ConformalSets:
             return 1 - array
         order = np.argsort(-array, axis=1, kind="stable")
         ordered = np.take_along_axis(array, order, 1)
-        share = np.random.default_rng([self.seed, stream]).random((len(array), 1))
+        share = np.random.default_rng([check_seed(self.seed), stream]).random((len(array), 1))
         scores = np.empty_like(array)
         np.put_along_axis(scores, order, ordered.cumsum(axis=1) - share * ordered, 1)
         return scores

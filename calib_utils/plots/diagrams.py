@@ -14,7 +14,7 @@ from matplotlib.patheffects import withStroke
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_confidences
-from calib_utils._numbers import check_share
+from calib_utils._numbers import check_number, check_share
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
 from calib_utils.metrics.bins import expected_gap
 from calib_utils.metrics.consistency import consistency_limits
@@ -115,8 +115,8 @@ def reliability_diagram(
         The axes and the numbers in them.
 
     Raises:
-        ValueError: if ``probs``, ``labels``, ``n_bins``, ``strategy`` or ``consistency`` are not
-            valid.
+        ValueError: if ``probs``, ``labels``, ``n_bins``, ``strategy``, ``min_count`` or
+            ``consistency`` are not valid.
 
     Source: Guo et al. 2017, figure 1; DeGroot and Fienberg 1983; for the bars of consistency
     Bröcker and Smith 2007.
@@ -129,6 +129,7 @@ def reliability_diagram(
     """
     if consistency is not None:
         check_share(consistency, "consistency", 0.95)
+    check_number(min_count, "min_count", 0)
     confidences, correct = top_label(probs, labels)
     bins = _as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
     ece = expected_gap(bins)
