@@ -24,10 +24,13 @@ class PlattScaling(BinaryRecalibrator):
     The order of samples stays if a > 0, as it is wherever the logits are better than chance;
     nothing forces it.
 
-    Platt's targets are not 0 and 1 but 1 / (N- + 2) and (N+ + 1) / (N+ + 2), for N- negative
-    and N+ positive samples, which keeps the fit away from certainty. They are also taken,
-    with a warning, where the labels themselves have no finite optimum: if a class has no
-    sample, or if a threshold separates the classes.
+    Platt's targets are not 0 and 1 but, for n_0 negative and n_1 positive samples::
+
+        1 / (n_0 + 2)   and   (n_1 + 1) / (n_1 + 2)
+
+    which keeps the fit away from certainty. They are also taken, with a warning, where the
+    labels themselves have no finite optimum: if a class has no sample, or if a threshold
+    separates the classes.
 
     Args:
         smooth_targets: whether to fit Platt's targets in place of the labels.
