@@ -12,11 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
-from book.play.temperature import FEW, NETWORK, printed, turned
+from book.play.temperature import NETWORK, printed, turned
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
 from tools.files import write_text
+from tools.play import FEW
 
 FRAMES = 16
 # In seconds: at each end, and from a frame to the next.

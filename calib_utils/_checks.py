@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,12 +12,11 @@ from calib_utils._arrays import dtype_name, row_blocks, to_numpy, widen
 __all__ = [
     "check_confidences",
     "check_correct",
-    "check_count",
     "check_labels",
     "check_logits",
-    "check_n_bins",
     "check_probs",
     "check_sample_weight",
+    "check_several",
     "checked_blocks",
     "float_scores",
     "tolerance",
@@ -28,7 +27,6 @@ __all__ = [
 # float16 and bfloat16 changes a probability, and so the sum, by up to 2^-11 and 2^-8 of it.
 _TOLERANCE = {"bfloat16": 6e-3, "float16": 2e-3}
 _TOLERANCE_SINGLE = 1e-4
-_MOST = 1_000_000  # bins, draws or steps: beyond, a typing error would exhaust the memory
 
 
 def tolerance(probs: Any) -> float:
@@ -212,27 +210,15 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
     return array
 
 
-def check_n_bins(n_bins: Any) -> int:
-    """The number of bins as an int.
+def check_several(values: Any, name: str) -> list[Any]:
+    """What can be gone through, as a list.
 
     Raises:
-        ValueError: unless it is an integer from 1 to a million.
+        ValueError: if it is one thing.
     """
-    return check_count(n_bins, "n_bins", "15 is usual")
-
-
-def check_count(value: Any, name: str, advice: str) -> int:
-    """A number of bins, draws or steps as an int.
-
-    Raises:
-        ValueError: unless it is an integer from 1 to a million.
-    """
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or not 1 <= value <= _MOST:
-        raise ValueError(
-            f"{name}: expected an integer from 1 to {_MOST}, found {value!r}; {advice}"
-        )
-    return int(value)
+    if not isinstance(values, Iterable) or isinstance(values, str):
+        raise ValueError(f"{name}: expected several in a list, found {values!r}")
+    return list(values)
 
 
 def float_scores(x: Any, name: str) -> np.ndarray:
@@ -241,7 +227,7 @@ def float_scores(x: Any, name: str) -> np.ndarray:
     if array.ndim == 2 and array.shape[1] == 1:
         raise ValueError(
             f"{name}: expected shape (N, K) with at least two classes, or (N,) for two classes, "
-            f"found {array.shape}; flatten it with {name}[:, 0]"
+            f"found {array.shape}; flatten it with {name.split()[0]}[:, 0]"
         )
     if array.ndim not in (1, 2) or array.size == 0:
         raise ValueError(
@@ -256,7 +242,7 @@ def _require_floats(array: np.ndarray, original: Any, name: str) -> None:
     if array.dtype.kind != "f":
         raise ValueError(
             f"{name}: expected floating-point numbers, found {dtype_name(original)}; "
-            f"give {name} as the model computes them, not labels or predicted classes"
+            f"give {name.split()[0]} as the model computes them, not labels or predicted classes"
         )
 
 

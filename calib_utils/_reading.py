@@ -17,7 +17,12 @@ _MOST_ROUNDING = 0.1  # of a sum; what is farther from one was not rounded
 
 
 def read(
-    probs: Any, labels: Any, classes: Sequence[Any] | None, positive: Any, rescale: bool
+    probs: Any,
+    labels: Any,
+    classes: Sequence[Any] | None,
+    positive: Any,
+    rescale: bool,
+    name: str = "probs",
 ) -> tuple[Any, Any]:
     """``probs`` and ``labels`` in the form in which the metrics check and take them.
 
@@ -27,11 +32,12 @@ def read(
         classes: as in `class_indices`.
         positive: as in `class_indices`.
         rescale: whether to take rows that `rescaled` mends.
+        name: what errors and warnings call ``probs``.
     """
-    probs = rescaled(probs, stacklevel=4) if rescale else probs
+    probs = rescaled(probs, stacklevel=4, name=name) if rescale else probs
     if classes is None and positive is None:
         return probs, labels
-    array = float_scores(probs, "probs")
+    array = float_scores(probs, name)
     return probs, class_indices(labels, array[:1].size, classes, positive)
 
 

@@ -5,6 +5,7 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 import torch
+from interval_cases import FEW, binary, held, noise_of_bins
 from scipy.stats import ncx2
 
 from calib_utils.metrics import (
@@ -14,26 +15,13 @@ from calib_utils.metrics import (
 )
 
 
-def binary(n, seed=0, gap=0.0):
-    """Probabilities of the positive class, and labels that are positive less often by ``gap``."""
-    rng = np.random.default_rng(seed)
-    probs = rng.uniform(0.2, 1, n)
-    return probs, (rng.random(n) < probs - gap).astype(int)
-
-
 def written_out(probs, labels, n_bins, level, seed):
     """The interval bin by bin and by steps of a hundredth of a per cent."""
     n, gaps, measured, cautious = len(probs), [], [], []
-    index = np.array([sum(p > m / n_bins for m in range(1, n_bins)) for p in probs])
-    for m in sorted(set(index)):
-        p = probs[index == m]
-        k, d = len(p), p - labels[index == m]
-        ours = (k * d.var() + 2 * np.mean(p * (1 - p))) / (k - 1 + 2)
-        at_least = (k * d.var() + 2) / (k + 4)
-        chance = d.mean() ** 2 * (1 - k / n)
-        gaps.append(np.sqrt(k / n) * d.mean())
-        measured.append(np.sqrt((ours + chance) / n))
-        cautious.append(np.sqrt((at_least + chance) / n))
+    for share, gap, ours, at_least in noise_of_bins(probs, labels, n_bins):
+        gaps.append(np.sqrt(share) * gap)
+        measured.append(np.sqrt(ours / n))
+        cautious.append(np.sqrt(at_least / n))
     square, tail = sum(gap**2 for gap in gaps), (1 - level) / 2
     draws = np.random.default_rng(seed).standard_normal((2_000, len(gaps)))
     lows, highs = [], []
@@ -99,23 +87,12 @@ TRUTHS = {
     ("truth", "strategy"), list(zip(TRUTHS, 2 * ["uniform", "quantile"], strict=True))
 )
 def test_holds_the_true_error_as_often_as_it_says(truth, strategy):
-    everyone = np.random.default_rng(7).uniform(0.1, 0.97, 20_000)
-    chances = TRUTHS[truth](everyone)
-    sets, inside = 100, 0
-    for seed in range(sets):
-        rng = np.random.default_rng(seed)
-        rows = rng.integers(len(everyone), size=600)
-        probs, labels = everyone[rows], (rng.random(600) < chances[rows]).astype(int)
-        edges = np.quantile(probs, np.arange(16) / 15) if strategy == "quantile" else None
-        inner = np.arange(1, 15) / 15 if edges is None else edges[1:-1]
-        index = np.searchsorted(inner, everyone, side="left")
-        sums = np.bincount(index, everyone - chances, 15)
-        counts = np.maximum(np.bincount(index, minlength=15), 1)
-        error = np.sqrt((sums**2 / counts).sum() / len(everyone))
-        low, high = debiased_calibration_error_interval(
-            probs, labels, 15, strategy=strategy, seed=seed
-        )
-        inside += low <= error <= high
+    inside = held(
+        TRUTHS[truth],
+        strategy,
+        lambda sums, counts: np.sqrt((sums**2 / np.maximum(counts, 1)).sum() / counts.sum()),
+        debiased_calibration_error_interval,
+    )
     # At 95 %, 88 or fewer of 100 inside have a chance of less than one in a hundred.
     assert inside > 88
 
@@ -157,14 +134,7 @@ def test_is_the_same_for_one_seed_and_for_tensors():
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
 @pytest.mark.parametrize(
     ("probs", "labels", "holds"),
-    [
-        ([0.7], [1], 0.9),  # one sample tells next to nothing
-        ([0.7], [0], 0.9),
-        ([1.0] * 100, [1] * 100, 0.02),  # all right: two in a hundred may yet be wrong
-        ([0.5] * 100, [0, 1] * 50, 0.08),
-        ([0.2] * 50, [1] * 50, 0.8),
-        ([0.0, 1.0], [1, 0], 1.0),
-    ],
+    FEW,
 )
 def test_few_or_equal_samples(probs, labels, holds, strategy):
     for n_bins in (1, 15):

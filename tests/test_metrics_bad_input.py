@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 import torch
+from bad_input_cases import (
+    BAD_LABELS,
+    BAD_PROBS,
+    BINARY,
+    LABELS,
+    LOGITS,
+    POSITIVE,
+    PROBS,
+    N,
+    with_value,
+)
 
 from calib_utils import metrics
-
-N, K = 3000, 4  # several blocks of rows
-RNG = np.random.default_rng(0)
-PROBS = RNG.dirichlet(np.ones(K), N)
-POSITIVE = PROBS[:, 0].copy()
-LOGITS = np.log(PROBS)
-LABELS = RNG.integers(K, size=N)
-BINARY = RNG.integers(2, size=N)
 
 
 def update(probs, labels):
@@ -31,6 +34,7 @@ FROM_PROBS = [
     metrics.calibration_error_interval,
     metrics.debiased_calibration_error_interval,
     metrics.top_label,
+    metrics.calibration_test,
     update,
 ]
 BINNED = [
@@ -41,41 +45,6 @@ BINNED = [
     metrics.classwise_calibration_error,
 ]
 ALL = [*FROM_PROBS, metrics.accuracy]
-
-
-def with_value(array, place, value):
-    changed = array.copy()
-    changed[place] = value
-    return changed
-
-
-BAD_PROBS = {
-    "NaN": (with_value(PROBS, (2500, 1), np.nan), "found nan at row 2500, class 1; remove"),
-    "inf": (with_value(PROBS, (2500, 1), np.inf), "found inf at row 2500, class 1; remove"),
-    "-inf": (with_value(PROBS, (2500, 1), -np.inf), "found -inf at row 2500, class 1; remove"),
-    "both": (with_value(PROBS, (7, slice(2)), [np.inf, -np.inf]), "found inf at row 7, class 0"),
-    "logits": (LOGITS, r"expected values from 0 to 1, found -\d.* softmax"),
-    "positive logits": (5 + PROBS, "expected values from 0 to 1, found 5.* softmax"),
-    "negative": (with_value(PROBS, 2500, [0.6, 0.6, -0.3, 0.1]), "found -0.3 at row 2500, class 2"),
-    "above 1": (with_value(PROBS, 9, [1.01, 0, 0, 0]), "found 1.01 at row 9, class 0"),
-    "twice": (2 * with_value(PROBS, slice(None), 0.25), "sum to 1 within 0.0001, found 2 in row 0"),
-    "one row": (with_value(PROBS, 2500, 0.2), "sum to 1 .*found 0.8 in row 2500; divide"),
-    "zero row": (with_value(PROBS, 2500, 0), "found 0 in row 2500; divide each row by its sum"),
-    "one-versus-rest": (PROBS**0.5, "rows that sum to 1"),
-    "integers": ((PROBS > 0.5).astype(int), "expected floating-point numbers, found int64"),
-    "booleans": (PROBS > 0.5, "expected floating-point numbers, found bool"),
-    "complex": (PROBS.astype(complex), "expected real numbers, found complex128"),
-    "text": (np.full((N, K), "0.25"), "expected real numbers, found <U4"),
-    "objects": (PROBS.astype(object), "expected real numbers, found object"),
-    "masked": (np.ma.masked_less(PROBS, 0.1), "found masked entries"),
-    "no rows": (PROBS[:0], r"non-empty array of shape \(N, K\).*found \(0, 4\)"),
-    "no columns": (PROBS[:, :0], r"non-empty array .*found \(3000, 0\)"),
-    "one column": (np.ones((N, 1)), r"found \(3000, 1\); flatten it with"),
-    "three axes": (PROBS[None], r"found \(1, 3000, 4\)"),
-    "a number": (0.5, r"found \(\)"),
-    "nothing": ([], r"found \(0,\)"),
-    "ragged": ([[0.5, 0.5], [1.0]], "found rows of unequal length"),
-}
 
 
 @pytest.mark.parametrize("metric", FROM_PROBS)
@@ -111,23 +80,6 @@ def test_probs_in_torch(metric, bad):
 def test_probabilities_of_the_positive_class(metric, value, message):
     with pytest.raises(ValueError, match=f"^probs.*: .*{message}"):
         metric(with_value(POSITIVE, 2500, value), BINARY)
-
-
-BAD_LABELS = {
-    "-1": (with_value(LABELS, 7, -1), "expected 0 to 3, found -1 at index 7; number the classes"),
-    "K": (with_value(LABELS, 2999, K), "expected 0 to 3, found 4 at index 2999"),
-    "small type": (with_value(LABELS.astype(np.int8), 7, -100), "found -100 at index 7"),
-    "column": (LABELS[:, None], r"expected shape \(3000,\), found \(3000, 1\); .*labels\[:, 0\]"),
-    "one-hot": (np.eye(K, dtype=int)[LABELS], r"found \(3000, 4\); .*labels.argmax\(1\)"),
-    "too few": (LABELS[:-1], "expected 3000, one for each prediction, found 2999"),
-    "too many": (np.append(LABELS, 0), "found 3001"),
-    "none": ([], "found 0"),
-    "a number": (1, r"found \(\); give one class index"),
-    "floats": (LABELS.astype(float), r"expected integers, found float64; .*astype\(int\)"),
-    "booleans": (LABELS > 1, "expected integers, found bool"),
-    "NaN": (with_value(LABELS.astype(float), 0, np.nan), "expected integers, found float64"),
-    "text": (LABELS.astype(str), "expected real numbers, found <U"),
-}
 
 
 @pytest.mark.parametrize("metric", [*ALL, metrics.negative_log_likelihood])
@@ -188,6 +140,47 @@ def test_shape_and_type_of_logits(logits, message):
         metrics.negative_log_likelihood(logits, LABELS)
     with pytest.raises(ValueError, match=f"^probs_or_logits: .*{message}"):
         metrics.accuracy(logits, LABELS)
+
+
+BAD_SCORES = {
+    "NaN": (with_value(PROBS[:, :2], (7, 1), np.nan), "found"),
+    "masked": (np.ma.masked_less(PROBS[:, :2], 0.1), "found masked entries"),
+    "text": (np.full((N, 2), "0.25"), "expected real numbers, found <U4"),
+    "one column": (np.ones((N, 1)), r"flatten it with .*\[:, 0\]"),
+    "integers": (np.eye(2, dtype=int)[BINARY], "expected floating-point numbers, found int64"),
+}
+AS_PROBS = {"inputs": "probs"}
+AS_NAMED = {
+    "accuracy": (metrics.accuracy, {}, "probs_or_logits: "),
+    "nll": (metrics.negative_log_likelihood, {}, "logits: "),
+    "nll of probs": (metrics.negative_log_likelihood, AS_PROBS, r"logits \(inputs='probs'\): "),
+    "rescaled": (
+        metrics.negative_log_likelihood,
+        AS_PROBS | {"rescale": True},
+        r"logits \(inputs='probs'\): ",
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", BAD_SCORES)
+@pytest.mark.parametrize("names", [{}, {"classes": ["a", "b"]}], ids=["indices", "names"])
+@pytest.mark.parametrize("case", AS_NAMED)
+def test_the_argument_has_its_own_name(case, names, bad):
+    """It is called by the name that it has in the call, also where labels are names."""
+    metric, options, name = AS_NAMED[case]
+    scores, message = BAD_SCORES[bad]
+    labels = np.array(["a", "b"])[BINARY] if names else BINARY
+    with pytest.raises(ValueError, match=f"^{name}.*{message}"):
+        metric(scores, labels, **options, **names)
+
+
+def test_a_threshold_is_one_number():
+    for threshold in ("0.5", None, [0.5, 0.5], np.array([0.5]), np.inf, 1j):
+        with pytest.raises(ValueError, match=r"^threshold: expected a finite number, found"):
+            metrics.accuracy(POSITIVE, BINARY, threshold=threshold)
+    assert metrics.accuracy(POSITIVE, BINARY, threshold=np.float32(0.5)) == metrics.accuracy(
+        POSITIVE, BINARY
+    )
 
 
 BAD_N_BINS = [0, -1, 1.0, 15.0, 2.5, "15", None, True, np.nan, [15], 10**12]

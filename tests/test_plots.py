@@ -342,7 +342,7 @@ def test_two_temperature_curves_share_axes(logits_and_labels):
     ("temperatures", "message"),
     [
         ([], "temperatures: expected at least one number"),
-        ([1.0, 0.0], "temperature: expected a finite number above 0, found 0.0"),
+        ([1.0, 0.0], "temperatures: expected finite numbers above 0, found 0.0"),
     ],
 )
 def test_a_temperature_that_is_none_is_refused(logits_and_labels, temperatures, message):
@@ -394,7 +394,7 @@ def test_nothing_side_by_side_is_refused(overconfident):
     probs, labels = overconfident
     with pytest.raises(ValueError, match="probs: expected at least one"):
         plots.reliability_diagrams({}, labels)
-    with pytest.raises(ValueError, match="columns: expected at least 1, found 0"):
+    with pytest.raises(ValueError, match="columns: expected an integer from 1 to 1000000, found 0"):
         plots.reliability_diagrams({"a": probs}, labels, columns=0)
 
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import pytest
 
-from calib_utils.metrics import reliability_bins
-from calib_utils.report import ClaimError, Markdown, bin_table, claim, signed, spread, table
+from calib_utils.report import ClaimError, Markdown, claim, signed, spread, table
 
 
 class TestClaim:
@@ -58,39 +55,6 @@ class TestTable:
         both = table(["a"], [[1]]) + "\n\nand more"
         assert isinstance(both, Markdown)
         assert both._repr_markdown_().endswith("| 1 |\n\nand more")
-
-
-class TestBinTable:
-    # Three of the first column's four samples lie in the upper bin, two of them right; all of
-    # the second column's.
-    BINS: ClassVar = {
-        "a": reliability_bins([0.2, 0.6, 0.8, 1.0], [0, 1, 1, 0], n_bins=2),
-        "b": reliability_bins([0.7, 0.8, 0.9, 0.9], [1, 1, 1, 1], n_bins=2),
-    }
-
-    @pytest.mark.parametrize(
-        ("what", "lower", "upper"),
-        [
-            ("counts", ["1\xa0†", "\N{EN DASH}"], ["3\xa0†", "4"]),
-            ("accuracy", ["0\xa0%\xa0†", "\N{EN DASH}"], ["67\xa0%\xa0†", "100\xa0%"]),
-            ("confidence", ["20\xa0%\xa0†", "\N{EN DASH}"], ["80\xa0%\xa0†", "82\xa0%"]),
-        ],
-    )
-    def test_has_a_row_for_each_bin(self, what, lower, upper):
-        expected = table(
-            ["Confidence", "a", "b"], [["0.00 to 0.50", *lower], ["0.50 to 1.00", *upper]]
-        )
-        assert bin_table(self.BINS, what, min_count=4) == expected
-        assert "†" not in bin_table(self.BINS, what)
-
-    def test_what_is_no_table_is_refused(self):
-        with pytest.raises(ValueError, match="what: expected 'counts', 'accuracy' or"):
-            bin_table(self.BINS, "edges")
-        with pytest.raises(ValueError, match="bins: expected at least one"):
-            bin_table({})
-        other = reliability_bins([0.5], [1], n_bins=3)
-        with pytest.raises(ValueError, match="bins: expected the same edges"):
-            bin_table(self.BINS | {"c": other})
 
 
 def test_signed_numbers_have_a_true_minus():

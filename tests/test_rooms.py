@@ -12,7 +12,16 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "calib_utils"
 # Each room imports from those before it only.
 ROOMS = [
-    *("_arrays", "_checks", "_masks", "_reading", "metrics", "records", "recalibration"),
+    *(
+        "_arrays",
+        "_numbers",
+        "_checks",
+        "_masks",
+        "_reading",
+        "metrics",
+        "records",
+        "recalibration",
+    ),
     *("decisions", "plots", "report", "training", "experiments"),
 ]
 WITHOUT_TORCH = [

@@ -24,6 +24,7 @@ WIDTH = 340
 ALONE = 26
 TITLE, NUMBERS, BUTTONS = 2.7, 3.6, 2.4
 CONTROL = {"range": 3.4, "choice": 2.4, "again": 2.4}
+FEW = 100  # a bar of fewer answers is mostly chance
 Json = dict[str, Any]
 
 

@@ -10,10 +10,22 @@ import numpy as np
 
 from calib_utils.metrics import ReliabilityBins
 from calib_utils.records import load_grid
-from tools.play import Json, axis, curve, diagram, frame, lines, number, play, slider, table, write
+from tools.play import (
+    FEW,
+    Json,
+    axis,
+    curve,
+    diagram,
+    frame,
+    lines,
+    number,
+    play,
+    slider,
+    table,
+    write,
+)
 
 GRID, PROTOCOL = "nll-and-error", "cpu"
-FEW = 100
 WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
 
 

@@ -10,6 +10,7 @@ from calib_utils.metrics import reliability_bins
 from calib_utils.records import by_level, load_grid
 from calib_utils.records.names import factor_name, level_name, network_name
 from tools.play import (
+    FEW,
     Json,
     axis,
     choice,
@@ -26,7 +27,6 @@ from tools.play import (
 
 GRIDS = ("depth", "width", "batch-norm", "weight-decay")
 PROTOCOL = "cpu"
-FEW = 100
 WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
 TICKS = {"test error": range(0, 101, 5), "ECE": range(0, 101, 2)}
 

@@ -21,11 +21,23 @@ from calib_utils.metrics import (
 )
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import PredictionRecord, load_record
-from tools.play import Json, axis, curve, diagram, frame, lines, number, play, slider, table, write
+from tools.play import (
+    FEW,
+    Json,
+    axis,
+    curve,
+    diagram,
+    frame,
+    lines,
+    number,
+    play,
+    slider,
+    table,
+    write,
+)
 
 NETWORK = "resnet34-cifar100"
 TEMPERATURES = np.linspace(0.5, 2.5, 101)
-FEW = 100  # a bar of fewer answers is mostly chance
 
 
 def stops(fitted: float) -> np.ndarray:

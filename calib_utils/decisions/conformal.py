@@ -9,6 +9,7 @@ from scipy.stats import binomtest
 
 from calib_utils._arrays import like, to_numpy
 from calib_utils._checks import check_labels, check_probs
+from calib_utils._numbers import check_seed, check_share
 
 __all__ = ["ConformalSets", "SetCoverage", "set_coverage"]
 
@@ -72,10 +73,7 @@ class ConformalSets:
             >>> round(ConformalSets(coverage=0.7).fit(probs, [0, 0, 1]).threshold_, 2)
             0.4
         """
-        if not 0 < self.coverage < 1:
-            raise ValueError(
-                f"coverage: expected a number between 0 and 1, found {self.coverage!r}; try 0.9"
-            )
+        check_share(self.coverage, "coverage", 0.9)
         scores = self._scores(probs, 0)
         labels = check_labels(labels, *scores.shape)
         own = np.sort(scores[np.arange(len(labels)), labels])
@@ -118,7 +116,7 @@ class ConformalSets:
             return 1 - array
         order = np.argsort(-array, axis=1, kind="stable")
         ordered = np.take_along_axis(array, order, 1)
-        share = np.random.default_rng([self.seed, stream]).random((len(array), 1))
+        share = np.random.default_rng([check_seed(self.seed), stream]).random((len(array), 1))
         scores = np.empty_like(array)
         np.put_along_axis(scores, order, ordered.cumsum(axis=1) - share * ordered, 1)
         return scores
@@ -174,8 +172,7 @@ def set_coverage(sets: Any, labels: Any, *, level: float = 0.95) -> SetCoverage:
             f"sets: expected booleans of shape (N, K), found {held.dtype} of {held.shape}; give "
             "what ConformalSets.predict returns"
         )
-    if not 0 < level < 1:
-        raise ValueError(f"level: expected a number between 0 and 1, found {level!r}; try 0.95")
+    check_share(level, "level", 0.95)
     labels = check_labels(labels, *held.shape)
     n_held = int(held[np.arange(len(labels)), labels].sum())
     ends = binomtest(n_held, len(labels)).proportion_ci(level)

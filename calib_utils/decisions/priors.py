@@ -8,6 +8,7 @@ import numpy as np
 
 from calib_utils._arrays import like, to_numpy
 from calib_utils._checks import check_probs, float_scores
+from calib_utils._numbers import check_number
 
 __all__ = ["adjust_priors", "estimate_priors"]
 
@@ -96,10 +97,7 @@ def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.nd
     array = _two_columns(probs)
     old = _frequencies(old, "old", array.shape[1])
     _require_positive(old)
-    if not 0 <= pseudo_count < np.inf:
-        raise ValueError(
-            f"pseudo_count: expected a finite number of 0 or more, found {pseudo_count!r}; try 1"
-        )
+    check_number(pseudo_count, "pseudo_count", 0, advice="; 1 is usual")
     ratios = array / old
     n, n_classes = ratios.shape
     new = old.copy()

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import beta
 
 from calib_utils._checks import check_confidences, check_correct
+from calib_utils._numbers import check_share
 
 __all__ = ["RiskCoverage", "risk_coverage", "selection_threshold"]
 
@@ -128,9 +129,8 @@ def selection_threshold(
     sure = check_confidences(confidences)
     n = len(sure)
     wrong = ~check_correct(correct, n)
-    for name, value in (("risk", risk), ("level", level)):
-        if not 0 < value < 1:
-            raise ValueError(f"{name}: expected a number between 0 and 1, found {value!r}; try 0.1")
+    check_share(risk, "risk", 0.1)
+    check_share(level, "level", 0.95)
     values, group = np.unique(-sure, return_inverse=True)
     ends = np.cumsum(np.bincount(group))
     errors = np.cumsum(np.bincount(group, wrong))

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils._arrays import dtype_name, like
-from calib_utils._checks import check_confidences, check_correct, check_n_bins
+from calib_utils._checks import check_confidences, check_correct
+from calib_utils._numbers import check_n_bins
 from calib_utils.metrics.confidences import drop_weightless
 
 __all__ = ["ReliabilityBins", "reliability_bins"]

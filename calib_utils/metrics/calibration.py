@@ -10,13 +10,13 @@ import numpy as np
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import (
     check_labels,
-    check_n_bins,
     check_probs,
     check_sample_weight,
     checked_blocks,
     float_scores,
     tolerance,
 )
+from calib_utils._numbers import check_n_bins
 from calib_utils._reading import read
 from calib_utils.metrics.bins import (
     ReliabilityBins,

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils._arrays import dtype_name
-from calib_utils._checks import check_count, check_n_bins, float_scores
+from calib_utils._checks import float_scores
+from calib_utils._numbers import check_count, check_n_bins
 from calib_utils._reading import read, rescaled
 from calib_utils.metrics.bins import edges_and_index, mean_excess
 from calib_utils.metrics.confidences import confidence_and_correct

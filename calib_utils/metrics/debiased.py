@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils._arrays import dtype_name
-from calib_utils._checks import check_n_bins
+from calib_utils._numbers import check_n_bins
 from calib_utils._reading import read
 from calib_utils.metrics.bins import edges_and_index
 from calib_utils.metrics.confidences import weighted_predictions

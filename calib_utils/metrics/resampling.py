@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calib_utils._numbers import check_seed
 from calib_utils.metrics.bins import mean_excess
 
 __all__ = ["generator", "resampled_gaps"]
@@ -18,9 +19,7 @@ def generator(seed: Any) -> np.random.Generator:
     Raises:
         ValueError: unless it is an integer of 0 or more.
     """
-    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise ValueError(f"seed: expected an integer of 0 or more, found {seed!r}; try 0")
-    return np.random.default_rng(seed)
+    return np.random.default_rng(check_seed(seed))
 
 
 def resampled_gaps(

@@ -19,6 +19,7 @@ from calib_utils._checks import (
     tolerance,
 )
 from calib_utils._masks import HUGE, check_maskable_logits, log_of_probs, look_like_probs
+from calib_utils._numbers import check_number
 from calib_utils._reading import read
 
 __all__ = ["accuracy", "brier_score", "negative_log_likelihood"]
@@ -119,18 +120,20 @@ def negative_log_likelihood(
         0.6931
     """
     _check_inputs(inputs)
-    logits, labels = read(logits, labels, classes, positive, rescale and inputs == "probs")
-    array = float_scores(logits, "logits")
+    from_probs = inputs == "probs"
+    name = "logits (inputs='probs')" if from_probs else "logits"
+    logits, labels = read(logits, labels, classes, positive, rescale and from_probs, name)
+    array = float_scores(logits, name)
     n = len(array)
     labels = check_labels(labels, n, 2 if array.ndim == 1 else array.shape[1])
     weights = _weights(sample_weight, n)
-    if inputs == "logits":
+    if not from_probs:
         array = check_maskable_logits(logits, HUGE)
         for doubt in look_like_probs(array):
             warnings.warn(doubt, stacklevel=2)
         blocks = row_blocks(array)
     else:
-        checked = checked_blocks(array, tolerance(logits), "logits (inputs='probs')")
+        checked = checked_blocks(array, tolerance(logits), name)
         blocks = ((rows, log_of_probs(block)) for rows, block in checked)
     total = 0.0
     for rows, block in blocks:
@@ -180,9 +183,8 @@ def accuracy(
         1.0
     """
     name = "probs_or_logits"
-    if not np.isfinite(threshold):
-        raise ValueError(f"threshold: expected a finite number, found {threshold!r}; try 0.5")
-    probs_or_logits, labels = read(probs_or_logits, labels, classes, positive, False)
+    check_number(threshold, "threshold", advice="; try 0.5")
+    probs_or_logits, labels = read(probs_or_logits, labels, classes, positive, False, name)
     array = float_scores(probs_or_logits, name)
     if array.ndim == 1:
         # Scores at one half are probabilities: log-odds would be compared in silence.

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from calib_utils._arrays import dtype_name, is_tensor, like, to_numpy
-from calib_utils._checks import check_labels, check_n_bins, check_sample_weight
+from calib_utils._checks import check_labels, check_sample_weight
+from calib_utils._numbers import check_n_bins
 from calib_utils._reading import read
 from calib_utils.metrics.bins import (
     ReliabilityBins,

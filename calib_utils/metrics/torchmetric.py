@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torchmetrics import Metric
 
-from calib_utils._checks import check_n_bins
+from calib_utils._numbers import check_n_bins
 from calib_utils.metrics import streaming
 
 __all__ = ["CalibrationError"]

@@ -8,13 +8,12 @@ from calib_utils.plots.diagrams import (
     BLUE,
     GREY,
     ORANGE,
-    ConfidenceHistogram,
     ReliabilityDiagram,
-    confidence_histogram,
     reliability_diagram,
 )
 from calib_utils.plots.factors import FactorPlot, factor_panels, factor_plot
 from calib_utils.plots.generalization import GeneralizationPlot, generalization_plot
+from calib_utils.plots.histograms import ConfidenceHistogram, confidence_histogram
 from calib_utils.plots.histories import history_panels
 from calib_utils.plots.maps import CalibrationMap, calibration_map
 from calib_utils.plots.side_by_side import reliability_diagrams

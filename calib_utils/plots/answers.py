@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from calib_utils._arrays import to_numpy
 from calib_utils._checks import check_probs
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 
@@ -64,19 +65,18 @@ def answer_bars(
         >>> [float(bar.get_height()) for bar in drawn.axes["after"].patches]
         [0.25, 0.65, 0.1]
     """
-    if not probs:
-        raise ValueError("probs: expected at least one set of probabilities, found none")
+    check_titled(probs)
     rows = {title: check_probs([p])[0] for title, p in probs.items()}
     sizes = {title: len(p) for title, p in rows.items()}
     n_classes = min(sizes.values())
     if max(sizes.values()) > n_classes:
         raise ValueError(f"probs: expected as many classes for each title, found {sizes}")
-    if not 0 <= label < n_classes:
-        raise ValueError(f"label: expected 0 to {n_classes - 1}, found {label}")
-    if names is not None and len(names) != n_classes:
-        raise ValueError(f"names: expected {n_classes}, found {len(names)}")
-    pixels = np.asarray(image)
-    if pixels.ndim not in (2, 3):
+    if not isinstance(label, (int, np.integer)) or not 0 <= label < n_classes:
+        raise ValueError(f"label: expected 0 to {n_classes - 1}, found {label!r}")
+    if names is not None and (not isinstance(names, Sequence) or len(names) != n_classes):
+        raise ValueError(f"names: expected {n_classes} names, found {names!r}")
+    pixels = to_numpy(image, "image")
+    if not pixels.size or (pixels.ndim != 2 and (pixels.ndim, pixels.shape[-1]) != (3, 3)):
         raise ValueError(f"image: expected shape (H, W) or (H, W, 3), found {pixels.shape}")
 
     n = len(rows)
@@ -104,3 +104,12 @@ def answer_bars(
             ax.tick_params(labelleft=False)
     others[0].set_ylabel("Probability")
     return AnswerBars(image_ax, dict(zip(rows, others, strict=True)), answers)
+
+
+def check_titled(probs: Any) -> None:
+    """Raise a ValueError unless ``probs`` has something by title."""
+    if not isinstance(probs, Mapping) or not probs:
+        raise ValueError(
+            "probs: expected at least one set of probabilities, by title, found "
+            f"{'none' if isinstance(probs, Mapping) else type(probs).__name__}"
+        )

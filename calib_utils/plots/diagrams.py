@@ -1,4 +1,4 @@
-"""The reliability diagram and the confidence histogram."""
+"""The reliability diagram."""
 
 from __future__ import annotations
 
@@ -14,16 +14,12 @@ from matplotlib.patheffects import withStroke
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_confidences
+from calib_utils._numbers import check_number, check_share
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
 from calib_utils.metrics.bins import expected_gap
 from calib_utils.metrics.consistency import consistency_limits
 
-__all__ = [
-    "ConfidenceHistogram",
-    "ReliabilityDiagram",
-    "confidence_histogram",
-    "reliability_diagram",
-]
+__all__ = ["ReliabilityDiagram", "reliability_diagram"]
 
 # Okabe and Ito's palette.
 BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#595959"
@@ -53,29 +49,6 @@ class ReliabilityDiagram(NamedTuple):
     bins: ReliabilityBins
     ece: float
     few: np.ndarray
-
-
-class ConfidenceHistogram(NamedTuple):
-    """What `confidence_histogram` drew.
-
-    Attributes:
-        ax: the axes of the histogram.
-        bins: the edges of the bars, and how many samples each holds.
-        share: the height of the bars: the share of the samples in each bin, 0 to 1.
-        mean_confidence: the place of the dashed line.
-        accuracy: the place of the solid line.
-
-    Example:
-        >>> drawn = confidence_histogram([[0.8, 0.2]] * 10, labels=[0] * 6 + [1] * 4)
-        >>> round(drawn.mean_confidence, 2), round(drawn.accuracy, 2)
-        (0.8, 0.6)
-    """
-
-    ax: Axes
-    bins: ReliabilityBins
-    share: np.ndarray
-    mean_confidence: float
-    accuracy: float
 
 
 def reliability_diagram(
@@ -114,8 +87,8 @@ def reliability_diagram(
         The axes and the numbers in them.
 
     Raises:
-        ValueError: if ``probs``, ``labels``, ``n_bins``, ``strategy`` or ``consistency`` are not
-            valid.
+        ValueError: if ``probs``, ``labels``, ``n_bins``, ``strategy``, ``min_count`` or
+            ``consistency`` are not valid.
 
     Source: Guo et al. 2017, figure 1; DeGroot and Fienberg 1983; for the bars of consistency
     Bröcker and Smith 2007.
@@ -126,12 +99,11 @@ def reliability_diagram(
         0.2
         >>> drawn.ax.figure.savefig("reliability.svg")  # doctest: +SKIP
     """
-    if consistency is not None and not 0 < consistency < 1:
-        raise ValueError(
-            f"consistency: expected a number between 0 and 1, found {consistency!r}; try 0.95"
-        )
+    if consistency is not None:
+        check_share(consistency, "consistency", 0.95)
+    check_number(min_count, "min_count", 0)
     confidences, correct = top_label(probs, labels)
-    bins = _as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
+    bins = as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
     ece = expected_gap(bins)
     full = bins.counts > 0
     few = full & (bins.counts < min_count)
@@ -180,75 +152,6 @@ def reliability_diagram(
         bbox={"facecolor": "white", "edgecolor": GREY, "alpha": 0.95, "boxstyle": "round"},
     )
     return ReliabilityDiagram(ax, _counts_strip(ax, bins, few, strip, counts), bins, ece, few)
-
-
-def confidence_histogram(
-    probs: Any, labels: Any, *, n_bins: int = 20, ax: Axes | None = None
-) -> ConfidenceHistogram:
-    """Share of the samples at each confidence, with lines at mean confidence and accuracy.
-
-    The distance between the two lines is how overconfident the network is on the whole.
-
-    Args:
-        probs: probabilities, shape (N, K), or (N,) for those of the positive class. Then
-            the solid line is the frequency of the positive class.
-        labels: classes, shape (N,).
-        n_bins: number of bars, of equal width.
-        ax: where to draw; new axes by default.
-
-    Returns:
-        The axes and the numbers in them.
-
-    Raises:
-        ValueError: if ``probs``, ``labels`` or ``n_bins`` are not valid.
-
-    Source: Guo et al. 2017, figure 1.
-
-    Example:
-        >>> drawn = confidence_histogram([[0.8, 0.2]] * 10, labels=[0] * 6 + [1] * 4, n_bins=5)
-        >>> drawn.share.tolist()
-        [0.0, 0.0, 0.0, 1.0, 0.0]
-    """
-    confidences, correct = top_label(probs, labels)
-    bins = _as_numpy(reliability_bins(confidences, correct, n_bins))
-    n = bins.counts.sum()
-    share = bins.counts / n
-    mean_confidence = float(np.nansum(bins.counts * bins.confidence) / n)
-    accuracy = float(np.nansum(bins.counts * bins.accuracy) / n)
-    binary = np.ndim(probs) == 1
-
-    ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1] if ax is None else ax
-    ax.bar(
-        bins.edges[:-1],
-        share,
-        np.diff(bins.edges),
-        align="edge",
-        color=BLUE,
-        edgecolor="white",
-        linewidth=0.8,
-    )
-    ax.axvline(
-        accuracy,
-        color=GREY,
-        linewidth=2,
-        label=f"{'Positives' if binary else 'Accuracy'} {100 * accuracy:.1f} %",
-    )
-    ax.axvline(
-        mean_confidence,
-        color=ORANGE,
-        linewidth=2,
-        linestyle="--",
-        label=f"Mean confidence {100 * mean_confidence:.1f} %",
-    )
-    ax.set(
-        xlim=(0, 1),
-        xlabel="Predicted probability" if binary else "Confidence",
-        ylabel="Share of samples",
-    )
-    # Room for the legend above the bars, whatever their shape.
-    ax.set_ylim(0, 1.45 * share.max())
-    ax.legend(loc="upper left", fontsize="small", framealpha=0.95)
-    return ConfidenceHistogram(ax, bins, share, mean_confidence, accuracy)
 
 
 def _square_axes(size: tuple[float, float], rows: float) -> Axes:
@@ -314,5 +217,6 @@ def _on_white(colour: str, alpha: float) -> tuple[float, ...]:
     return tuple(1 - alpha * (1 - part) for part in to_rgb(colour))
 
 
-def _as_numpy(bins: ReliabilityBins) -> ReliabilityBins:
+def as_numpy(bins: ReliabilityBins) -> ReliabilityBins:
+    """The bins of tensors as those of NumPy."""
     return ReliabilityBins(*(np.asarray(x) for x in bins))

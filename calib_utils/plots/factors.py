@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from calib_utils.plots.diagrams import BLUE, ORANGE
 from calib_utils.records import ExperimentRecord, by_level
+from calib_utils.records.grids import check_records
 from calib_utils.records.names import factor_name, level_name, network_name
 
 __all__ = ["FactorPlot", "factor_panels", "factor_plot"]
@@ -67,7 +68,7 @@ def factor_plot(
     """
     if metric not in _STYLES:
         raise ValueError(f"metric: expected 'error' or 'ece', found {metric!r}")
-    records = list(records)
+    records = check_records(records, "records")
     groups = by_level(records)
     if ax is None:
         ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1]
@@ -109,7 +110,7 @@ def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, Fact
         >>> error.ax.get_ylabel(), ece.ax.get_ylabel()
         ('Test error (%)', 'ECE (%)')
     """
-    records = list(records)
+    records = check_records(records, "records")
     by_level(records)  # refused before anything is drawn
     _, axes = plt.subplots(2, figsize=(4.8, 4.8), sharex=True, layout="constrained")
     error, ece = (

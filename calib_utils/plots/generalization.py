@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.records import ExperimentRecord
+from calib_utils.records.grids import check_records
 
 __all__ = ["GeneralizationPlot", "generalization_plot"]
 
@@ -58,7 +59,7 @@ def generalization_plot(
         ['depth', 'width']
     """
     runs: dict[str, list[tuple[float, float]]] = {}
-    for record in records:
+    for record in check_records(records, "records"):
         distances = 100 * record.generalization_gap, 100 * record.overconfidence
         runs.setdefault(record.grid, []).append(distances)
     if not runs:

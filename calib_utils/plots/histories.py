@@ -9,6 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from calib_utils._checks import check_several
+from calib_utils._numbers import check_number
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 
 __all__ = ["history_panels"]
@@ -44,10 +46,19 @@ def history_panels(
         >>> loss.get_title()
         'Train loss'
     """
-    if not history:
-        raise ValueError("history: expected an entry for each epoch, found none")
+    if not isinstance(history, Sequence) or not history:
+        found = "none" if isinstance(history, Sequence) else repr(history)
+        raise ValueError(f"history: expected an entry for each epoch, found {found}")
+    if not (isinstance(panels, Sequence) and panels and all(map(_is_panel, panels))):
+        raise ValueError(f"panels: expected one to three keys for each panel, found {panels!r}")
+    if axes is not None and len(axes) != len(panels):
+        raise ValueError(f"axes: expected {len(panels)}, one for each panel, found {len(axes)}")
+    for mark in check_several(marks, "marks"):
+        check_number(mark, "marks")
     keys = {key for panel in panels for key in panel}
     for number, entry in enumerate(history):
+        if not isinstance(entry, Mapping):
+            raise ValueError(f"history: expected a dictionary in entry {number}, found {entry!r}")
         if missing := sorted(keys - entry.keys()):
             raise ValueError(
                 f"history: entry {number} lacks {', '.join(missing)}; it has {', '.join(entry)}"
@@ -72,6 +83,11 @@ def history_panels(
         if spec is None or spec.is_last_row():
             ax.set_xlabel("Epoch")
     return list(axes)
+
+
+def _is_panel(panel: Any) -> bool:
+    several = isinstance(panel, Sequence) and not isinstance(panel, str)
+    return several and 1 <= len(panel) <= len(_STYLES)
 
 
 def _name(key: str) -> str:

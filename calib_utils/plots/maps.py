@@ -89,6 +89,9 @@ def calibration_map(
     maps = recalibrator if isinstance(recalibrator, Mapping) else {"": recalibrator}
     if not 1 <= len(maps) <= len(_STYLES):
         raise ValueError(f"recalibrator: expected one to three, found {len(maps)}")
+    for one in maps.values():
+        if not isinstance(one, Recalibrator):
+            raise ValueError(f"recalibrator: expected a fitted recalibrator, found {one!r}")
     inputs = {getattr(one, "inputs", "logits") for one in maps.values()}
     if len(inputs) > 1:
         raise ValueError(

@@ -9,6 +9,8 @@ from typing import Any
 import matplotlib.pyplot as plt
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
+from calib_utils._numbers import check_count
+from calib_utils.plots.answers import check_titled
 from calib_utils.plots.diagrams import ReliabilityDiagram, reliability_diagram
 
 __all__ = ["reliability_diagrams"]
@@ -52,11 +54,8 @@ def reliability_diagrams(
         >>> {title: round(each.ece, 2) for title, each in drawn.items()}
         {'before': 0.2, 'after': 0.0}
     """
-    if not probs:
-        raise ValueError("probs: expected at least one set of probabilities, found none")
-    if columns < 1:
-        raise ValueError(f"columns: expected at least 1, found {columns}")
-    columns = min(columns, len(probs))
+    check_titled(probs)
+    columns = min(check_count(columns, "columns", "2 is usual"), len(probs))
     rows = math.ceil(len(probs) / columns)
     fig, axes = plt.subplots(
         rows,
@@ -68,16 +67,20 @@ def reliability_diagrams(
     )
     drawn = {}
     for ax, (title, values) in zip(axes.flat, probs.items(), strict=False):
-        drawn[title] = reliability_diagram(
-            values,
-            labels,
-            n_bins=n_bins,
-            strategy=strategy,
-            min_count=min_count,
-            counts=False,
-            consistency=consistency,
-            ax=ax,
-        )
+        try:
+            drawn[title] = reliability_diagram(
+                values,
+                labels,
+                n_bins=n_bins,
+                strategy=strategy,
+                min_count=min_count,
+                counts=False,
+                consistency=consistency,
+                ax=ax,
+            )
+        except ValueError:
+            plt.close(fig)  # or a notebook would show it below the error
+            raise
         drawn[title].counts_ax.set_title(title, pad=0)
         ax.get_legend().remove()
         # The names of the axes stand on the outer sides only.

@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from calib_utils._arrays import to_numpy
 from calib_utils._checks import check_logits
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.plots.diagrams import BLUE, ORANGE
@@ -69,7 +70,7 @@ def temperature_curve(
         line: properties of the curve, such as ``label``, ``color`` and ``linestyle``.
 
     Raises:
-        ValueError: if there is no temperature, one is not a finite number above 0, or
+        ValueError: if there is no temperature, one or a mark is not a finite number above 0, or
             ``logits``, ``labels`` or ``n_bins`` are not valid.
 
     Source: Guo et al. 2017, section 4.2, for the temperature.
@@ -81,21 +82,34 @@ def temperature_curve(
         >>> curve.lowest
         5.0
     """
-    if not len(temperatures):
+    places, marked = _above_zero(temperatures, "temperatures"), _above_zero(marks, "marks")
+    if not len(places):
         raise ValueError("temperatures: expected at least one number, found none")
     # In float64, or which bin a confidence on an edge falls into would depend on the processor.
     scores = check_logits(logits).astype(np.float64)
 
-    def eces(values: Sequence[float] | np.ndarray) -> np.ndarray:
+    def eces(values: np.ndarray) -> np.ndarray:
         fixed = (TemperatureScaling(float(T)).fit(scores, labels) for T in values)
         scaled = (one.predict_proba(scores) for one in fixed)
         return np.array([expected_calibration_error(probs, labels, n_bins) for probs in scaled])
 
-    curve, marked = eces(temperatures), eces(marks)
+    curve, of_marks = eces(places), eces(marked)
     if ax is None:
         ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1]
-    ax.plot(temperatures, 100 * curve, **({"color": BLUE} | line))
-    ax.plot(marks, 100 * marked, "D", color=ORANGE)
+    ax.plot(places, 100 * curve, **({"color": BLUE} | line))
+    ax.plot(marked, 100 * of_marks, "D", color=ORANGE)
     ax.set(xlabel="Temperature T", ylabel="ECE (%)")
     ax.set_ylim(bottom=0)
-    return TemperatureCurve(ax, np.asarray(temperatures, np.float64), curve)
+    return TemperatureCurve(ax, places, curve)
+
+
+def _above_zero(values: Any, name: str) -> np.ndarray:
+    """Numbers above 0 as float64 of shape (M,)."""
+    array = to_numpy(values, name).astype(np.float64)
+    if array.ndim != 1:
+        raise ValueError(f"{name}: expected shape (M,), found {array.shape}")
+    bad = ~(np.isfinite(array) & (array > 0))
+    if bad.any():
+        found = array[bad][0]
+        raise ValueError(f"{name}: expected finite numbers above 0, found {found}")
+    return array

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from textwrap import fill
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from calib_utils._checks import check_several
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.records.names import METRICS
 
@@ -20,6 +21,7 @@ _STYLES = {"holds": (BLUE, True), "does not hold": (ORANGE, True), "undecided": 
 _SIGNS = {"lower": "<", "higher": ">"}
 
 
+@runtime_checkable
 class _Verdict(Protocol):
     """What `calib_utils.report.Verdict` is; the plots know nothing of reports."""
 
@@ -60,6 +62,10 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
         >>> [ax.get_title() for ax in axes.values()]
         ['Test error', 'ECE']
     """
+    verdicts = check_several(verdicts, "verdicts")
+    for one in verdicts:
+        if not isinstance(one, _Verdict):
+            raise ValueError(f"verdicts: expected what judge gives, found {one!r}")
     shown = [one for one in verdicts if not one.metric.startswith("nll")]
     if not shown:
         raise ValueError("verdicts: expected at least one on an error or an ECE, found none")

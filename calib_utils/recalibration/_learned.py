@@ -3,23 +3,11 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any
 
 import numpy as np
 
-__all__ = ["check_array", "check_number", "check_steps"]
-
-
-def check_number(
-    value: Any, name: str, low: float = -math.inf, *, above: bool = False, advice: str = ""
-) -> None:
-    """Raise a ValueError unless ``value`` is a finite number of at least, or above, ``low``."""
-    real = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-    if real and math.isfinite(value) and (value > low if above else value >= low):
-        return
-    bound = "" if low == -math.inf else f" {'above' if above else 'of at least'} {low:g}"
-    raise ValueError(f"{name}: expected a finite number{bound}, found {value!r}{advice}")
+__all__ = ["check_array", "check_steps"]
 
 
 def check_array(

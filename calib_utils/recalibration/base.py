@@ -15,9 +15,9 @@ from calib_utils import __version__
 from calib_utils._arrays import dtype_name, like, row_blocks, widen
 from calib_utils._checks import check_labels, check_sample_weight
 from calib_utils._masks import check_label_masks, check_maskable_logits, look_like_probs
+from calib_utils._numbers import check_number
 from calib_utils._reading import class_indices
 from calib_utils.metrics.bins import rounded
-from calib_utils.recalibration._learned import check_number
 from calib_utils.recalibration._samples import (
     absent_classes,
     keep_class,

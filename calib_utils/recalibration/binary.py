@@ -11,7 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from calib_utils._checks import check_logits, check_n_bins, check_probs
+from calib_utils._checks import check_logits, check_probs
+from calib_utils._numbers import check_n_bins
 from calib_utils.metrics.bins import bin_predictions, right_closed_index, uniform_index
 from calib_utils.recalibration._learned import check_array, check_steps
 from calib_utils.recalibration.base import Recalibrator

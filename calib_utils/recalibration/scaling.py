@@ -16,15 +16,15 @@ from abc import abstractmethod
 import numpy as np
 
 from calib_utils._arrays import log_softmax, softmax
-from calib_utils._checks import check_count
 from calib_utils._masks import find_masks
+from calib_utils._numbers import check_count, check_number
 from calib_utils.recalibration._affine import (
     MAX_STEPS,
     Penalties,
     fit_full,
 )
 from calib_utils.recalibration._features import centred, log_probs, start_of
-from calib_utils.recalibration._learned import check_array, check_number
+from calib_utils.recalibration._learned import check_array
 from calib_utils.recalibration._minimum import without_masked
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from calib_utils._arrays import log_softmax, row_blocks, softmax
 from calib_utils._masks import HUGE
-from calib_utils.recalibration._learned import check_array, check_number
+from calib_utils._numbers import check_number
+from calib_utils.recalibration._learned import check_array
 from calib_utils.recalibration._optimum import Optimum, optimal_temperature
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 

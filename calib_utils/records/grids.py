@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from calib_utils._checks import check_several
 from calib_utils.records.experiments import ExperimentRecord, list_experiments, load_experiment
 
 __all__ = ["by_level", "describe_protocol", "load_grid"]
@@ -48,7 +49,8 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
         >>> [(network, value, len(runs)) for (network, value), runs in levels.items()][:2]
         [('cifar_resnet', False, 3), ('cifar_resnet', True, 3)]
     """
-    records = sorted(records, key=lambda r: (r.network["name"], r.value, r.seed))
+    runs = check_records(records, "records")
+    records = sorted(runs, key=lambda r: (r.network["name"], r.value, r.seed))
     if not records:
         raise ValueError("records: expected at least one run, found none")
     varied = dict.fromkeys(_varied(records))
@@ -62,6 +64,19 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
     for record in records:
         levels.setdefault((record.network["name"], record.value), []).append(record)
     return levels
+
+
+def check_records(records: Any, name: str) -> list[ExperimentRecord]:
+    """Records of experiments as a list.
+
+    Raises:
+        ValueError: if something else is among them.
+    """
+    runs = check_several(records, name)
+    for run in runs:
+        if not isinstance(run, ExperimentRecord):
+            raise ValueError(f"{name}: expected records of experiments, found {run!r}")
+    return runs
 
 
 def describe_protocol(records: Iterable[ExperimentRecord]) -> str:

@@ -4,7 +4,6 @@
 ``python -m calib_utils.report predictions.csv``.
 """
 
-from calib_utils.report.bins import bin_table
 from calib_utils.report.claims import ClaimError, claim
 from calib_utils.report.comparison import RunDifference, compare
 from calib_utils.report.forecasts import compare_forecasts
@@ -29,7 +28,6 @@ __all__ = [
     "RunDifference",
     "Verdict",
     "Verdicts",
-    "bin_table",
     "claim",
     "compare",
     "compare_forecasts",

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib_utils._checks import check_count
+from calib_utils._numbers import check_count
 from calib_utils.metrics.bins import mean_excess, uniform_index
 from calib_utils.metrics.resampling import resampled_gaps
 from calib_utils.records import ExperimentRecord
+from calib_utils.records.grids import check_records
 from calib_utils.records.names import METRICS
 from calib_utils.report.pairs import Difference
 
@@ -166,12 +167,9 @@ def _bins_and_excess(record: ExperimentRecord, metric: str) -> tuple[np.ndarray,
 
 
 def _checked_group(records: Iterable[ExperimentRecord], name: str) -> list[ExperimentRecord]:
-    runs = list(records)
+    runs = check_records(records, name)
     if not runs:
         raise ValueError(f"{name}: expected at least one run, found none")
-    for run in runs:
-        if not isinstance(run, ExperimentRecord):
-            raise ValueError(f"{name}: expected records of experiments, found {run!r}")
     made = [(run.network, run.value, run.training_images, run.recipe) for run in runs]
     for run, settings in zip(runs, made, strict=True):
         if settings != made[0]:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from calib_utils._checks import check_several
+from calib_utils._numbers import check_count
 from calib_utils.metrics.bins import uniform_index
 from calib_utils.metrics.resampling import resampled_gaps
 from calib_utils.records import Forecast
@@ -67,6 +69,10 @@ def compare_forecasts(
     """
     if metric not in _METRICS:
         raise ValueError(f"metric: expected one of {', '.join(_METRICS)}, found {metric!r}")
+    check_count(repeats, "repeats", "1000 is usual")
+    for one in check_several(forecasts, "forecasts"):
+        if not isinstance(one, Forecast):
+            raise ValueError(f"forecasts: expected what load_forecasts reads, found {one!r}")
     sides = [_Side(forecasts, name, what) for name, what in ((first, "first"), (second, "second"))]
     groups = {side.group: side.seeds for side in sides}
     parts, lost = [], 0.0
@@ -96,7 +102,7 @@ class _Side:
     """One side of a comparison: the forecasts that it is the mean of."""
 
     def __init__(self, forecasts: Sequence[Forecast], name: str, what: str) -> None:
-        found = re.fullmatch(r"(?P<base>[\w-]+)(, severity (?P<severity>[1-5]))?", name)
+        found = re.fullmatch(r"(?P<base>[\w-]+)(, severity (?P<severity>[1-5]))?", str(name))
         if not found or found["base"] not in _NAMED:
             raise ValueError(f"{what}: expected one of {', '.join(_NAMED)}, found {name!r}")
         networks, self.averaged, self.scaled = _NAMED[found["base"]]

@@ -8,6 +8,7 @@ import numpy as np
 
 from calib_utils.metrics import calibration_error_floor
 from calib_utils.records import ExperimentRecord, by_level
+from calib_utils.records.grids import check_records
 from calib_utils.records.names import factor_name, level_name, network_name
 from calib_utils.report.tables import Markdown, spread, table
 
@@ -43,7 +44,7 @@ def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
         >>> [row.split(" | ")[0] for row in rows[2:]]
         ['| 8', '| 14', '| 20', '| 32', '| 56']
     """
-    records = list(records)
+    records = check_records(records, "records")
     groups = by_level(records)
     several = len({network for network, _ in groups}) > 1
     rows = []

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import binomtest, t
 
 from calib_utils._arrays import to_numpy
-from calib_utils._checks import check_count
+from calib_utils._numbers import check_count, check_share
 
 __all__ = ["Difference", "McNemar", "corrected_difference", "mcnemar", "paired_difference"]
 
@@ -45,8 +45,7 @@ class Difference:
         Raises:
             ValueError: unless the level lies between 0 and 1.
         """
-        if not 0 < level < 1:
-            raise ValueError(f"level: expected a number between 0 and 1, found {level!r}; try 0.95")
+        check_share(level, "level", 0.95)
         half = float(t.ppf((1 + level) / 2, self.freedom)) * self.standard_error
         return self.mean - half, self.mean + half
 

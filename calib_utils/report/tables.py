@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from calib_utils._arrays import to_numpy
+
 _MINUS = "\N{MINUS SIGN}"
 
 __all__ = ["Markdown", "signed", "spread", "table"]
@@ -84,9 +86,10 @@ def spread(values: Sequence[float], digits: int = 1) -> str:
         >>> spread([1.0, 2.0, 3.0])
         '2.0\xa0±\xa01.0'
     """
-    if not len(values):
-        raise ValueError("values: expected at least one number, found none")
-    mean = f"{np.mean(values):.{digits}f}".replace("-", _MINUS)
-    if len(values) == 1:
+    array = to_numpy(values, "values").astype(np.float64)
+    if array.ndim != 1 or not len(array):
+        raise ValueError(f"values: expected at least one number, found {array.tolist() or 'none'}")
+    mean = f"{array.mean():.{digits}f}".replace("-", _MINUS)
+    if len(array) == 1:
         return mean
-    return f"{mean}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{np.std(values, ddof=1):.{digits}f}"
+    return f"{mean}\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}{array.std(ddof=1):.{digits}f}"

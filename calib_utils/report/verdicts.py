@@ -7,7 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calib_utils._arrays import to_numpy
+from calib_utils._checks import check_several
 from calib_utils.records import ExperimentRecord, Forecast, by_level
+from calib_utils.records.grids import check_records
 from calib_utils.records.names import METRICS, factor_name, level_name, network_name
 from calib_utils.report.comparison import RunDifference, compare
 from calib_utils.report.forecasts import compare_forecasts
@@ -135,9 +138,9 @@ def holm(p_values: Sequence[float]) -> list[float]:
         >>> [round(p, 2) for p in holm([0.01, 0.04, 0.03])]
         [0.03, 0.06, 0.06]
     """
-    given = np.asarray(p_values, np.float64)
-    if ((given < 0) | (given > 1)).any():
-        raise ValueError(f"p_values: expected numbers from 0 to 1, found {list(p_values)}")
+    given = to_numpy(p_values, "p_values").astype(np.float64)
+    if given.ndim != 1 or ((given < 0) | (given > 1)).any():
+        raise ValueError(f"p_values: expected numbers from 0 to 1, found {given.tolist()}")
     order = np.argsort(given)  # NaN last
     adjusted = np.empty(len(given))
     adjusted[order] = np.fmin(np.maximum.accumulate(given[order] * np.arange(len(given), 0, -1)), 1)
@@ -168,19 +171,28 @@ def judge(
             a claim is another word; or the runs of a grid have not all one protocol.
 
     Example:
-        >>> from calib_utils.records import load_grid
+        >>> from calib_utils._arrays import to_numpy
+    from calib_utils._checks import check_several
+    from calib_utils.records import load_grid
         >>> claims = [("depth", 8, 56, "error", "lower"), ("depth", 8, 56, "ece", "higher")]
         >>> verdicts = judge(load_grid("depth", "cpu"), claims)
         >>> [(one.change, one.metric) for one in verdicts]
         [('layers: 8 to 56', 'error'), ('layers: 8 to 56', 'ece')]
     """
     grids: dict[str, list[ExperimentRecord]] = {}
-    for record in records:
+    for record in check_records(records, "records"):
         grids.setdefault(record.grid, []).append(record)
     levels = {grid: by_level(runs) for grid, runs in grids.items()}
     found = []
     made = forecasts or {}
-    for grid, first, second, metric, claimed, *network in comparisons:
+    for comparison in check_several(comparisons, "comparisons"):
+        words = [] if isinstance(comparison, str) else comparison
+        if not isinstance(words, Sequence) or len(words) not in (5, 6):
+            raise ValueError(
+                "comparisons: expected grid, two values, metric and claim, and perhaps a network, "
+                f"found {comparison!r}"
+            )
+        grid, first, second, metric, claimed, *network = words
         if grid not in levels and grid not in made:
             known = ", ".join([*levels, *made]) or "none"
             raise ValueError(f"records: expected runs of the grid {grid!r}, found {known}")

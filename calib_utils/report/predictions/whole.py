@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils import __version__
-from calib_utils._checks import check_count, check_n_bins
+from calib_utils._numbers import check_count, check_n_bins
 from calib_utils.recalibration import Recalibrator
 from calib_utils.report.predictions.columns import Columns, choose_columns
 from calib_utils.report.predictions.costs import Costs, cost_curve

@@ -1,0 +1,232 @@
+"""Bad input to decisions, plots and reports: a ValueError that names the argument, no picture."""
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from bad_input_cases import (
+    BAD_LABELS,
+    BAD_PROBS,
+    BINARY,
+    LABELS,
+    LOGITS,
+    POSITIVE,
+    PROBS,
+    K,
+    with_value,
+)
+
+from calib_utils import decisions, plots, report
+from calib_utils.metrics import calibration_error_floor
+from calib_utils.recalibration import PlattScaling, VectorScaling
+from calib_utils.records import load_grid
+
+EVEN = np.full(K, 1 / K)
+FITTED = decisions.ConformalSets().fit(PROBS, LABELS)
+SETS = FITTED.predict(PROBS)
+PLATT = PlattScaling().fit(LOGITS[:, 0], BINARY)
+IMAGE = np.eye(4)
+CLAIM = ("depth", 8, 20, "ece", "higher")
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_drawn():
+    yield
+    drawn = plt.get_fignums()
+    plt.close("all")
+    assert drawn == []
+
+
+# ---------------------------------------------------------------- arrays
+
+FROM_PROBS = {
+    "fit": lambda probs, labels: decisions.ConformalSets().fit(probs, labels),
+    "predict": lambda probs, _: FITTED.predict(probs),
+    "adjust_priors": lambda probs, _: decisions.adjust_priors(probs, EVEN, EVEN),
+    "estimate_priors": lambda probs, _: decisions.estimate_priors(probs, EVEN),
+    "reliability_diagram": plots.reliability_diagram,
+    "confidence_histogram": plots.confidence_histogram,
+    "smooth_reliability_diagram": plots.smooth_reliability_diagram,
+    "reliability_diagrams": lambda probs, labels: plots.reliability_diagrams({"a": probs}, labels),
+    "floor": lambda probs, _: calibration_error_floor(probs),
+}
+FROM_LABELS = {
+    **{name: f for name, f in FROM_PROBS.items() if name == "fit" or "diagram" in name},
+    "confidence_histogram": plots.confidence_histogram,
+    "set_coverage": lambda _, labels: decisions.set_coverage(SETS, labels),
+    "temperature_curve": lambda _, labels: plots.temperature_curve(LOGITS, labels, [1.0]),
+}
+
+
+@pytest.mark.parametrize("function", FROM_PROBS)
+@pytest.mark.parametrize("bad", BAD_PROBS)
+def test_probs(function, bad):
+    probs, message = BAD_PROBS[bad]
+    with pytest.raises(ValueError, match=f"^probs: .*{message}"):
+        FROM_PROBS[function](probs, LABELS)
+
+
+@pytest.mark.parametrize("function", FROM_LABELS)
+@pytest.mark.parametrize("bad", BAD_LABELS)
+def test_labels(function, bad):
+    labels, message = BAD_LABELS[bad]
+    with pytest.raises(ValueError, match=f"^labels: .*{message}"):
+        FROM_LABELS[function](PROBS, labels)
+
+
+@pytest.mark.parametrize("bad", ["too few", "floats", "NaN", "text", "one-hot"])
+def test_labels_of_a_map(bad):
+    labels, message = BAD_LABELS[bad]
+    with pytest.raises(ValueError, match=f"^labels: .*{message}"):
+        plots.calibration_map(PLATT, LOGITS[:, 0], labels)
+
+
+@pytest.mark.parametrize(
+    "logits",
+    [with_value(LOGITS[:, 0], 5, np.nan), BINARY, LOGITS[None], "x", np.ma.masked_less(LOGITS, -1)],
+    ids=["NaN", "integers", "three axes", "text", "masked"],
+)
+def test_logits(logits):
+    with pytest.raises(ValueError, match=r"^logits: "):
+        plots.temperature_curve(logits, LABELS, [1.0])
+    with pytest.raises(ValueError, match=r"^logits: "):
+        plots.calibration_map(PLATT, logits, BINARY)
+
+
+BAD_NUMBERS = {
+    "text": np.array(["a", "b"]),
+    "nothing": None,
+    "complex": np.array([0.5j, 0.5]),
+    "masked": np.ma.masked_array([0.5, 0.5], [True, False]),
+    "ragged": [[0.5], [0.5, 0.5]],
+    "one number": 0.5,
+    "two axes": [[0.5, 0.5]],
+    "an iterator": iter([0.5, 0.5]),
+}
+FROM_NUMBERS = {
+    "old": lambda x: decisions.adjust_priors(PROBS[:, :2] / PROBS[:, :2].sum(1)[:, None], x, x),
+    "confidences": lambda x: decisions.risk_coverage(x, [1, 0]),
+    "correct": lambda x: decisions.selection_threshold([0.5, 0.6], x, 0.1),
+    "sets": lambda x: decisions.set_coverage(x, [0, 1]),
+    "first": lambda x: report.mcnemar(x, [1, 0]),
+    "second": lambda x: report.paired_difference([1, 0], x),
+    "differences": lambda x: report.corrected_difference(x, 10, 10),
+    "p_values": report.holm,
+    "values": report.spread,
+    "temperatures": lambda x: plots.temperature_curve(LOGITS, LABELS, x),
+    "marks": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0], marks=x),
+    "image": lambda x: plots.answer_bars([x], {"a": [0.2, 0.8]}, 0),
+}
+
+
+@pytest.mark.parametrize("named", FROM_NUMBERS)
+@pytest.mark.parametrize("bad", BAD_NUMBERS)
+def test_numbers(named, bad):
+    if named == "image" and bad in ("one number", "two axes", "an iterator"):
+        pytest.skip("an image of one row, of colours, of objects")
+    with pytest.raises(ValueError, match=f"^{named}: "):
+        FROM_NUMBERS[named](BAD_NUMBERS[bad])
+
+
+def test_what_is_no_image():
+    for image in (np.zeros((0, 0)), np.zeros(3), np.zeros((2, 2, 2)), np.array([["a"]]), None):
+        with pytest.raises(ValueError, match=r"^image: "):
+            plots.answer_bars(image, {"a": [0.2, 0.8]}, 0)
+
+
+# ---------------------------------------------------------------- settings
+
+WORDS = ["x", None, np.nan, np.inf, -1, [1], 1j]
+SETTINGS = {
+    "coverage": lambda x: decisions.ConformalSets(x).fit(PROBS, LABELS),
+    "seed": lambda x: decisions.ConformalSets(adaptive=True, seed=x).fit(PROBS, LABELS),
+    "pseudo_count": lambda x: decisions.estimate_priors(PROBS, EVEN, pseudo_count=x),
+    "risk": lambda x: decisions.selection_threshold(POSITIVE, BINARY, x),
+    "level": lambda x: decisions.selection_threshold(POSITIVE, BINARY, 0.1, level=x),
+    "level of coverage": lambda x: decisions.set_coverage(SETS, LABELS, level=x),
+    "level of a difference": lambda x: report.Difference(0.0, 1.0, 3).interval(x),
+    "n_bins": lambda x: plots.reliability_diagram(PROBS, LABELS, n_bins=x),
+    "n_bins of several": lambda x: plots.reliability_diagrams({"a": PROBS}, LABELS, n_bins=x),
+    "n_bins of a histogram": lambda x: plots.confidence_histogram(PROBS, LABELS, n_bins=x),
+    "n_bins of a map": lambda x: plots.calibration_map(PLATT, LOGITS[:, 0], BINARY, n_bins=x),
+    "strategy": lambda x: plots.reliability_diagram(PROBS, LABELS, strategy=x),
+    "min_count": lambda x: plots.reliability_diagram(PROBS, LABELS, min_count=x),
+    "columns": lambda x: plots.reliability_diagrams({"a": PROBS}, LABELS, columns=x),
+    "temperatures": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0, x]),
+    "marks": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0], marks=[1.0, x]),
+    "recalibrator": lambda x: plots.calibration_map(x, LOGITS[:, 0], BINARY),
+    "recalibrator by name": lambda x: plots.calibration_map({"a": x}, LOGITS[:, 0], BINARY),
+    "label": lambda x: plots.answer_bars(IMAGE, {"a": [0.2, 0.8]}, x),
+    "probs": lambda x: plots.answer_bars(IMAGE, x, 0),
+    "probs side by side": lambda x: plots.reliability_diagrams(x, LABELS),
+    "n_train": lambda x: report.corrected_difference([1.0, 2.0], x, 10),
+}
+
+
+@pytest.mark.parametrize("value", WORDS, ids=repr)
+@pytest.mark.parametrize("named", SETTINGS)
+def test_settings(named, value):
+    with pytest.raises(ValueError, match=f"^{named.split()[0]}: "):
+        SETTINGS[named](value)
+
+
+def test_settings_that_may_be_none_are_numbers_otherwise():
+    for value in ("x", np.nan, -1, [1], 1j):
+        with pytest.raises(ValueError, match=r"^consistency: "):
+            plots.reliability_diagram(PROBS, LABELS, consistency=value)
+        with pytest.raises(ValueError, match=r"^names: "):
+            plots.answer_bars(IMAGE, {"a": [0.2, 0.8]}, 0, names=value)
+
+
+def test_a_map_for_many_classes_is_none_for_two():
+    with pytest.raises(ValueError, match=r"takes shape \(N, K\)"):
+        plots.calibration_map(VectorScaling().fit(LOGITS, LABELS), LOGITS[:, 0], BINARY)
+
+
+# ---------------------------------------------------------------- runs
+
+GRID = load_grid("depth", "cpu")
+FROM_RUNS = {
+    "records": plots.factor_plot,
+    "records of panels": plots.factor_panels,
+    "records of gaps": plots.generalization_plot,
+    "records of a table": report.level_table,
+    "records of claims": lambda x: report.judge(x, [CLAIM]),
+    "comparisons": lambda x: report.judge(GRID, x),
+    "first": lambda x: report.compare(x, GRID[:3]),
+    "second": lambda x: report.compare(GRID[:3], x),
+    "verdicts": plots.verdict_plot,
+    "forecasts": lambda x: report.compare_forecasts(x, "single-at-T", "average-at-T"),
+    "history": lambda x: plots.history_panels(x, [["train_loss"]]),
+    "panels": lambda x: plots.history_panels(GRID[0].history, x),
+    "marks": lambda x: plots.history_panels(GRID[0].history, [["train_loss"]], marks=x),
+}
+
+
+@pytest.mark.parametrize("value", ["x", None, np.nan, ["x"], [None], [1j]], ids=repr)
+@pytest.mark.parametrize("named", FROM_RUNS)
+def test_runs(named, value):
+    with pytest.raises(ValueError, match=f"^{named.split()[0]}: "):
+        FROM_RUNS[named](value)
+
+
+def test_a_history_is_drawn_on_its_axes():
+    for panels in ([], [[]], "train_loss", [list("abcd")]):
+        with pytest.raises(ValueError, match=r"^panels: expected one to three keys"):
+            plots.history_panels(GRID[0].history, panels)
+    with pytest.raises(ValueError, match=r"^axes: expected 1, one for each panel, found 0"):
+        plots.history_panels(GRID[0].history, [["train_loss"]], axes=[])
+
+
+def test_forecasts_by_words():
+    for word in (None, 3, ["single-at-T"]):
+        with pytest.raises(ValueError, match=r"^first: expected one of"):
+            report.compare_forecasts([], word, "average-at-T")
+    for count in (0, "x", 2.5, None):
+        with pytest.raises(ValueError, match=r"^repeats: expected an integer"):
+            report.compare_forecasts([], "single-at-T", "average-at-T", repeats=count)
+
+
+def test_a_claim_has_five_words_or_six():
+    for claim in (CLAIM[:4], (*CLAIM, "convnet", "more"), "depth"):
+        with pytest.raises(ValueError, match=r"^comparisons: expected"):
+            report.judge(GRID, [claim])
