@@ -103,9 +103,7 @@ def test_no_line_begins_with_the_sign_after_a_formula() -> None:
 
 
 def test_no_line_breaks_before_per_cent_but_code_stays() -> None:
-    tree = publish_doctree(
-        "It is 90 % of *5%*, ``90 % 2``, a % b, 4 s, 4 sets.\n\n::\n\n  7 % 2\n"
-    )
+    tree = publish_doctree("It is 90 % of *5%*, ``90 % 2``, a % b, 4 s, 4 sets.\n\n::\n\n  7 % 2\n")
     for text in list(tree.findall(nodes.Text)):
         keep_units(text)
     said = tree.astext()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from calib_utils.recalibration._learned import check_number
+from calib_utils._numbers import check_number
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
 __all__ = ["BetaCalibration", "PlattScaling"]
@@ -24,10 +24,13 @@ class PlattScaling(BinaryRecalibrator):
     The order of samples stays if a > 0, as it is wherever the logits are better than chance;
     nothing forces it.
 
-    Platt's targets are not 0 and 1 but 1 / (m + 2) and (n + 1) / (n + 2), for m negative and
-    n positive samples, which keeps the fit away from certainty. They are also taken, with a
-    warning, where the labels themselves have no finite optimum: if a class has no
-    sample, or if a threshold separates the classes.
+    Platt's targets are not 0 and 1 but, for n_0 negative and n_1 positive samples::
+
+        1 / (n_0 + 2)   and   (n_1 + 1) / (n_1 + 2)
+
+    which keeps the fit away from certainty. They are also taken, with a warning, where the
+    labels themselves have no finite optimum: if a class has no sample, or if a threshold
+    separates the classes.
 
     Args:
         smooth_targets: whether to fit Platt's targets in place of the labels.
