@@ -115,6 +115,14 @@ def test_no_line_breaks_before_per_cent_but_code_stays() -> None:
     assert "7 % 2" in said
 
 
+def test_a_name_with_a_number_stays_in_one_line() -> None:
+    tree = publish_doctree("ResNet-34 of 2026-11-20, ``LeNet-5``, a two-way map, -1 to 3-4")
+    for text in list(tree.findall(nodes.Text)):
+        keep_units(text)
+    rest = "34 of 2026-11-20, LeNet-5, a two-way map, -1 to 3-4"
+    assert tree.astext() == f"ResNet-\N{WORD JOINER}{rest}"
+
+
 def test_lines_on_how_networks_were_trained_are_told_from_prose() -> None:
     record = load_record("resnet34-cifar100", "test")
     grid = describe_protocol(load_grid("depth", "cpu"))

@@ -38,6 +38,7 @@ RAISED_OR_LOWERED = re.compile(
     rf"|(?<=[\w)])\^(?P<high>\d+|{INDEX}|\([^()]*\))(?!{INDEX})"
 )
 ARXIV = re.compile(r"https://arxiv\.org/abs/(.+)")
+NAME_AND_NUMBER = re.compile(r"(?<=[A-Za-z]-)(?=\d)")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # What a record, or a grid of them, says of how its networks were trained.
 SENTENCE = 30
@@ -85,8 +86,12 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def keep_units(text: nodes.Text) -> None:
-    """A no-break space before per cent and other units, except in code and formulas."""
-    if not is_code(text) and (kept := with_units_kept(text)) != text:
+    """A no-break space before per cent and other units, and names such as ResNet-34 in one line.
+
+    Except in code and formulas.
+    """
+    kept = NAME_AND_NUMBER.sub("\N{WORD JOINER}", with_units_kept(text))
+    if kept != text and not is_code(text):
         text.parent.replace(text, nodes.Text(kept))
 
 
