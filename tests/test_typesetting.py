@@ -171,7 +171,7 @@ def test_a_link_in_the_title_of_a_fold_goes_inside() -> None:
         ("from 0 to K - 1.", "from 0 to K_M_1."),
         ("edge m + 1", "edge m_+_1"),
         ("the mean of (c - y)^2", "the mean of (c_M_y)S"),
-        ("50,000 x 32,000", "50,000_X_32,000"),
+        ("50,000 x\n32,000, b >= 0", "50,000_X_32,000, b G 0"),
         ("``K - 1`` and n_bins, x is a logit", "K - 1 and nIbins, x is a logit"),
     ],
 )
@@ -180,7 +180,7 @@ def test_a_formula_of_a_docstring_has_signs_of_mathematics(said: str, shown: str
     for text in list(doctree.findall(nodes.Text)):
         set_formula(text)
     signs = {"_": SPACE, "M": "\N{MINUS SIGN}", "S": "\N{SUPERSCRIPT TWO}"}
-    signs |= {"X": "\N{MULTIPLICATION SIGN}", "I": "_"}
+    signs |= {"X": "\N{MULTIPLICATION SIGN}", "G": "\N{GREATER-THAN OR EQUAL TO}", "I": "_"}
     assert doctree.astext() == "".join(signs.get(sign, sign) for sign in shown)
 
 

@@ -25,7 +25,7 @@ POWER = r"(?<=\d)e[+\-]\d+"
 NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]?\s{SIGNS}]|{WORDS}|{POWER})+", re.IGNORECASE)
 HYPHEN = re.compile(r"(?:(?<![\w.\-])|(?<=\de))-(?=\.?\d)")
 # In docstrings, which are read in an editor, too, and hold ASCII.
-OPERATOR = re.compile(r"(?<=[\w)\]]) ([-+]) (?=[\w(\[])|(?<=\d) (x) (?=\d)")
+OPERATOR = re.compile(r"(?<=[\w)\]])\s([-+])\s(?=[\w(\[])|(?<=\d)\s(x)\s(?=\d)")
 SQUARE = re.compile(r"\^2(?![\d.])")
 NAMED_SIGN = re.compile(
     r"(?<![A-Za-z])(?:lambda|mu|sigma)(?![A-Za-z])|\b(?:alpha|beta)(?=_\w\b)|(?<=\^)gamma\b"
@@ -116,6 +116,7 @@ def set_formula(text: nodes.Text) -> None:
     if is_code(text):
         return
     said = SQUARE.sub("\N{SUPERSCRIPT TWO}", OPERATOR.sub(with_sign, str(text)))
+    said = said.replace(">=", "\N{GREATER-THAN OR EQUAL TO}")
     said = NAMED_SIGN.sub(with_entity, said)
     parts: list[nodes.Node] = []
     end = 0
