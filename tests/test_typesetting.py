@@ -13,11 +13,13 @@ from tools.typesetting import (
     PROVENANCE,
     as_fold,
     fold,
+    free_formula,
     hold_sign,
     is_dropdown,
     keep_units,
     link_terms,
     mark_numeric,
+    name_preprint,
     set_formula,
 )
 
@@ -111,6 +113,14 @@ def test_no_line_breaks_before_per_cent_but_code_stays() -> None:
     assert "7 % 2" in said
 
 
+def test_a_name_with_a_number_stays_in_one_line() -> None:
+    tree = publish_doctree("ResNet-34 of 2026-11-20, ``LeNet-5``, a two-way map, -1 to 3-4")
+    for text in list(tree.findall(nodes.Text)):
+        keep_units(text)
+    rest = "34 of 2026-11-20, LeNet-5, a two-way map, -1 to 3-4"
+    assert tree.astext() == f"ResNet-\N{WORD JOINER}{rest}"
+
+
 def test_lines_on_how_networks_were_trained_are_told_from_prose() -> None:
     record = load_record("resnet34-cifar100", "test")
     grid = describe_protocol(load_grid("depth", "cpu"))
@@ -159,8 +169,8 @@ def test_a_link_in_the_title_of_a_fold_goes_inside() -> None:
         ("from 0 to K - 1.", "from 0 to K_M_1."),
         ("edge m + 1", "edge m_+_1"),
         ("the mean of (c - y)^2", "the mean of (c_M_y)S"),
-        ("50,000 x 32,000", "50,000_X_32,000"),
-        ("``K - 1``, N^(1/3), 2^24, x is a logit", "K - 1, N^(1/3), 2^24, x is a logit"),
+        ("50,000 x\n32,000, b >= 0", "50,000_X_32,000, b G 0"),
+        ("``K - 1`` and n_bins, x is a logit", "K - 1 and nIbins, x is a logit"),
     ],
 )
 def test_a_formula_of_a_docstring_has_signs_of_mathematics(said: str, shown: str) -> None:
@@ -168,5 +178,50 @@ def test_a_formula_of_a_docstring_has_signs_of_mathematics(said: str, shown: str
     for text in list(doctree.findall(nodes.Text)):
         set_formula(text)
     signs = {"_": SPACE, "M": "\N{MINUS SIGN}", "S": "\N{SUPERSCRIPT TWO}"}
-    signs["X"] = "\N{MULTIPLICATION SIGN}"
+    signs |= {"X": "\N{MULTIPLICATION SIGN}", "G": "\N{GREATER-THAN OR EQUAL TO}", "I": "_"}
     assert doctree.astext() == "".join(signs.get(sign, sign) for sign in shown)
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("p_k and w_ij", "p[k] and w[ij]"),
+        ("s_1^2 / n_1", "s[1]\N{SUPERSCRIPT TWO} / n[1]"),
+        ("from N^(1/3) to 2^24", "from N{1/3} to 2{24}"),
+        ("with lambda = 2, in Beta(alpha, alpha_b)", "with \u03bb = 2, in Beta(alpha, \u03b1[b])"),
+        ("min_count, n_bins, name_0 and _j", "min_count, n_bins, name_0 and _j"),
+    ],
+)
+def test_an_index_of_a_docstring_stands_low_and_a_power_high(said: str, shown: str) -> None:
+    doctree = publish_doctree(said)
+    for text in list(doctree.findall(nodes.Text)):
+        set_formula(text)
+    assert as_typed(doctree) == shown
+
+
+def test_a_formula_that_stands_alone_is_a_paragraph() -> None:
+    doctree = publish_doctree("It is::\n\n    - sum_{i != j} c * w_ij^2,\n      (1 - p)^gamma\n")
+    free_formula(next(doctree.findall(nodes.literal_block)))
+    for text in list(doctree.findall(nodes.Text)):
+        set_formula(text)
+    assert doctree[1]["classes"] == ["formula"]
+    minus, dot, unequal = "\N{MINUS SIGN}", "\N{DOT OPERATOR}", "\N{NOT EQUAL TO}"
+    first = f"{minus} \N{N-ARY SUMMATION}[i {unequal} j] c {dot} w[ij]\N{SUPERSCRIPT TWO}, "
+    assert as_typed(doctree[1]) == first + f"(1{SPACE}{minus}{SPACE}p){{\u03b3}}"
+
+
+def as_typed(tree: nodes.Element) -> str:
+    """Its text, with [what stands low] and {what stands high}."""
+    for marks, kind in (("[]", nodes.subscript), ("{}", nodes.superscript)):
+        for node in list(tree.findall(kind)):
+            node.parent.replace(node, nodes.Text(f"{marks[0]}{node.astext()}{marks[1]}"))
+    return tree.astext()
+
+
+def test_a_preprint_is_named_once_and_by_its_number() -> None:
+    address = "https://arxiv.org/abs/2501.00001"
+    link = nodes.reference("", address, refuri=address)
+    said = nodes.paragraph("", "Title. arXiv:2501.00001, 2025. URL: ", link, nodes.Text("."))
+    name_preprint(nodes.citation("", nodes.label("", "1"), said))
+    assert said.astext() == "Title. 2025. arXiv:2501.00001."
+    assert link["refuri"] == address

@@ -5,6 +5,7 @@ A Sphinx extension. It works on the tree of a page, once every reference in it i
 
 from __future__ import annotations
 
+import html
 import re
 from typing import Any
 
@@ -24,8 +25,20 @@ POWER = r"(?<=\d)e[+\-]\d+"
 NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]?\s{SIGNS}]|{WORDS}|{POWER})+", re.IGNORECASE)
 HYPHEN = re.compile(r"(?:(?<![\w.\-])|(?<=\de))-(?=\.?\d)")
 # In docstrings, which are read in an editor, too, and hold ASCII.
-OPERATOR = re.compile(r"(?<=[\w)\]]) ([-+]) (?=[\w(\[])|(?<=\d) (x) (?=\d)")
+OPERATOR = re.compile(r"(?<=[\w)\]])\s([-+])\s(?=[\w(\[])|(?<=\d)\s(x)\s(?=\d)")
 SQUARE = re.compile(r"\^2(?![\d.])")
+NAMED_SIGN = re.compile(
+    r"(?<![A-Za-z])(?:lambda|mu|sigma)(?![A-Za-z])|\b(?:alpha|beta)(?=_\w\b)|(?<=\^)gamma\b"
+)
+NAMED_SIGN_ALONE = re.compile(NAMED_SIGN.pattern + r"|(?<![A-Za-z])(?:sum|prod|Gamma)(?![A-Za-z])")
+SIGN_ALONE = {"!=": "\N{NOT EQUAL TO}", "*": "\N{DOT OPERATOR}", "-": "\N{MINUS SIGN}"}
+INDEX = r"[A-Za-z\d\u03b1-\u03c9]"
+RAISED_OR_LOWERED = re.compile(
+    rf"(?:(?<=\b\w)|(?<=[\u2211\u220f]))_(?P<low>{INDEX}{{1,2}}|{{[^}}]*}})(?!{INDEX}|_)"
+    rf"|(?<=[\w)])\^(?P<high>\d+|{INDEX}|\([^()]*\))(?!{INDEX})"
+)
+ARXIV = re.compile(r"https://arxiv\.org/abs/(.+)")
+NAME_AND_NUMBER = re.compile(r"(?<=[A-Za-z]-)(?=\d)")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # Code in a line, in signs, that no line should break.
 SHORT = 24
@@ -50,11 +63,13 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for text in list(doctree.findall(nodes.Text)):
         keep_units(text)
     if page.startswith("book/api/"):
+        for described in doctree.findall(addnodes.desc_content):
+            for block in list(described.findall(nodes.literal_block)):
+                free_formula(block)  # the examples are doctest blocks
         for text in list(doctree.findall(nodes.Text)):
             set_formula(text)
-        for described in doctree.findall(addnodes.desc_content):
-            for block in described.findall(nodes.literal_block):
-                block["language"] = "text"  # a formula; the examples are doctest blocks
+    for paper in doctree.findall(nodes.citation):
+        name_preprint(paper)
     for formula in doctree.findall(nodes.math):
         hold_sign(formula)
     for code in doctree.findall(nodes.literal):
@@ -76,8 +91,12 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def keep_units(text: nodes.Text) -> None:
-    """A no-break space before per cent and other units, except in code and formulas."""
-    if not is_code(text) and (kept := with_units_kept(text)) != text:
+    """A no-break space before per cent and other units, and names such as ResNet-34 in one line.
+
+    Except in code and formulas.
+    """
+    kept = NAME_AND_NUMBER.sub("\N{WORD JOINER}", with_units_kept(text))
+    if kept != text and not is_code(text):
         text.parent.replace(text, nodes.Text(kept))
 
 
@@ -89,16 +108,52 @@ def is_code(node: nodes.Node) -> bool:
     return above is not None
 
 
+def free_formula(block: nodes.literal_block) -> None:
+    """A formula that stands alone in a docstring: a paragraph, so that a phone may break it."""
+    said = " ".join(block.astext().split())
+    said = NAMED_SIGN_ALONE.sub(with_entity, said)
+    said = re.sub(r"(?:^-|!=|\*)(?= )", lambda found: SIGN_ALONE[found[0]], said)
+    block.parent.replace(block, nodes.paragraph("", "", nodes.Text(said), classes=["formula"]))
+
+
 def set_formula(text: nodes.Text) -> None:
-    """K - 1 in a docstring with a true minus and in one line, c^2 as a square."""
+    """K - 1 in a docstring with a true minus and in one line, c^2 and p_k as in mathematics."""
+    if is_code(text):
+        return
     said = SQUARE.sub("\N{SUPERSCRIPT TWO}", OPERATOR.sub(with_sign, str(text)))
-    if said != text and not is_code(text):
-        text.parent.replace(text, nodes.Text(said))
+    said = said.replace(">=", "\N{GREATER-THAN OR EQUAL TO}")
+    said = NAMED_SIGN.sub(with_entity, said)
+    parts: list[nodes.Node] = []
+    end = 0
+    for found in RAISED_OR_LOWERED.finditer(said):
+        node = nodes.subscript if found["low"] else nodes.superscript
+        inside = (found["low"] or found["high"]).strip("{}()")
+        parts += [nodes.Text(said[end : found.start()]), node("", inside)]
+        end = found.end()
+    if said != text or parts:
+        text.parent.replace(text, [*parts, nodes.Text(said[end:])])
+
+
+def with_entity(found: re.Match[str]) -> str:
+    """The Greek letter, or the sign, that HTML calls by this name."""
+    return html.unescape(f"&{found[0]};")
 
 
 def with_sign(found: re.Match[str]) -> str:
     sign = {"-": "\N{MINUS SIGN}", "+": "+", "x": "\N{MULTIPLICATION SIGN}"}[found[1] or found[2]]
     return f"\N{NO-BREAK SPACE}{sign}\N{NO-BREAK SPACE}"
+
+
+def name_preprint(paper: nodes.citation) -> None:
+    """The address of a preprint as its number, once: a phone would cut the whole address."""
+    for link in paper.findall(nodes.reference):
+        found = ARXIV.fullmatch(link.get("refuri", ""))
+        if found and link.astext() == link["refuri"]:
+            name = f"arXiv:{found[1]}"
+            link[:] = [nodes.Text(name)]
+            for text in [node for node in link.parent if isinstance(node, nodes.Text)]:
+                said = text.replace(f"{name}, ", "").replace("URL: ", "")
+                link.parent.replace(text, nodes.Text(said))
 
 
 def hold_sign(formula: nodes.math) -> None:

@@ -28,7 +28,7 @@ class CalibrationMap(NamedTuple):
     Attributes:
         ax: the axes.
         scores: (P,), rising from nearly 0 to nearly 1: where the curves were computed.
-        curves: the height of each curve there, (P,), by name; the name of a single one is "".
+        curves: the height of each curve there, (P,), by name; the name of a single one is empty.
         bins: the dots: mean score (``confidence``) and share of positives (``accuracy``).
 
     Example:
