@@ -61,6 +61,12 @@ def bins_of(one: Forecast) -> ReliabilityBins:
     return ReliabilityBins(edges, counts.astype(int), right / some, summed / some)
 
 
+def right(one: Forecast) -> float:
+    """The accuracy, without the rounding that 1 less the error would bring."""
+    counts, correct, _ = one.bins
+    return float(correct.sum() / counts.sum())
+
+
 def shift() -> Json:
     """A diagram for each damage, severity and forecaster, and how it went on the way there."""
     chosen = forecasts()
@@ -99,7 +105,7 @@ def shift() -> Json:
             choice("Forecast", names),
         ],
         [
-            number("accuracy", [WORDS.format(100 - 100 * x.error) for x in of_each], [0, 1, 2]),
+            number("accuracy", [WORDS.format(100 * right(x)) for x in of_each], [0, 1, 2]),
             number("confidence", [WORDS.format(100 * x.confidence) for x in of_each], [0, 1, 2]),
             number("ECE", [WORDS.format(100 * x.ece) for x in of_each], [0, 1, 2]),
             number("if calibrated", [WORDS.format(100 * x.floor) for x in of_each], [0, 1, 2]),
