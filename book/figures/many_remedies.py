@@ -1,4 +1,4 @@
-"""The first picture of the chapter on newer ways to train: `python -m book.figures.many_remedies TARGET`.
+"""The first picture on newer ways to train: `python -m book.figures.many_remedies TARGET`.
 
 The NLL of each of them, as trained and at the temperature, sorted by the test error.
 """
@@ -46,7 +46,9 @@ def main(target: Path) -> None:
     ax.legend(loc="lower left", fontsize="small")
     # What the page says about the picture.
     as_trained, at_T = (spearmanr(errors, nlls)[0] for nlls in (before, after))
-    if not (at_T > max(0.75, as_trained) and all(np.less_equal(after, before)) and len(names) == 15):
+    if not (
+        at_T > max(0.75, as_trained) and all(np.less_equal(after, before)) and len(names) == 15
+    ):
         raise SystemExit(f"since-2017.md is no longer true: {as_trained=}, {at_T=}, {means=}")
     target.parent.mkdir(parents=True, exist_ok=True)
     plt.savefig(target, metadata={"Date": None})

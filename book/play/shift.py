@@ -93,12 +93,12 @@ def shift() -> Json:
     return play(
         ["fig-damaged"],
         "Damaged photographs",
-        "Damage the test photographs of CIFAR-100, and ask one network, the average of five, or one "
-        "that was trained with smoothed labels, each at the temperature of clean photographs. The "
-        "hatched pieces are the gaps between accuracy and confidence, the strip counts the "
+        "Damage the test photographs of CIFAR-100, and ask one network, the average of five, or "
+        "one that was trained with smoothed labels, each at the temperature of clean photographs. "
+        "The hatched pieces are the gaps between accuracy and confidence, the strip counts the "
         f"answers of each bar, and pale bars have fewer than {FEW}.",
-        "Reliability diagram of the chosen forecast. Beside it mean confidence and accuracy against "
-        "the severity of the chosen damage, and the ECE of all three forecasts.",
+        "Reliability diagram of the chosen forecast. Beside it mean confidence and accuracy "
+        "against the severity of the chosen damage, and the ECE of all three forecasts.",
         [
             choice("Damage", CORRUPTIONS),
             slider("Severity", [str(severity) for severity in SEVERITIES], 0, {0: "clean"}),

@@ -264,8 +264,8 @@ CARDS = {
         ["can-you-trust-an-ece", "repairing-many-classes"],
     ),
     "since-2017": Card(
-        "What do newer ways to train, and averages of networks, do to the numbers, and what remains "
-        "when the photographs change?",
+        "What do newer ways to train, and averages of networks, do to the numbers? What is left of "
+        "it when the photographs change?",
         before_and_after_by_training,
         ["why-overconfident", "can-you-trust-an-ece"],
     ),
