@@ -25,7 +25,7 @@ from calib_utils.metrics import (
     top_label,
 )
 from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import load_experiment, load_grid, load_record
+from calib_utils.records import load_experiment, load_forecasts, load_grid, load_record
 
 Frames = Iterator[tuple[tuple[int, ...], list[str], ReliabilityBins | None]]
 RESNET, LENET = "resnet34-cifar100", "lenet5-cifar100"
@@ -225,6 +225,32 @@ def epochs() -> Frames:
         yield (stop,), numbers, reliability_bins(*answers)
 
 
+def shift() -> Frames:
+    found, _ = load_forecasts("ensembles", "cpu")
+    by_place = {
+        (one.networks, one.members, one.corruption, one.severity): one
+        for one in found
+        if one.scaled == "after"
+    }
+    asked = [("ordinary", (0,)), ("ordinary", (0, 1, 2, 3, 4)), ("smoothed", (0,))]
+    damages = ["noise", "blur", "contrast", "brightness", "jpeg"]
+    for (i, damage), severity, (k, who) in product(enumerate(damages), range(6), enumerate(asked)):
+        one = by_place[*who, damage if severity else "", severity]
+        counts, right, summed = one.bins
+        full = counts > 0
+        # Answers that fall into the bins as those of the forecast did.
+        said = np.repeat((summed[full] / counts[full]).clip(max=1), counts[full].astype(int))
+        sides = np.stack([right, counts - right], axis=1)[full].ravel().astype(int)
+        answers = said, np.repeat(np.tile([True, False], full.sum()), sides)
+        numbers = [
+            percent(right.sum() / counts.sum()),
+            percent(summed.sum() / counts.sum()),
+            percent(np.abs(right - summed).sum() / counts.sum()),
+            percent(one.floor),
+        ]
+        yield (i, severity, k), numbers, reliability_bins(*answers)
+
+
 ANEW: dict[str, Callable[[], Frames]] = {
     "fig-overview": lambda: turned("test"),
     "fig-ece-against-temperature": lambda: turned("test"),
@@ -240,4 +266,5 @@ ANEW: dict[str, Callable[[], Frames]] = {
     "fig-batch-norm": lambda: networks("batch-norm"),
     "fig-weight-decay": lambda: networks("weight-decay"),
     "fig-nll": epochs,
+    "fig-damaged": shift,
 }

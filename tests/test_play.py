@@ -66,6 +66,12 @@ EDITS = {
         ("default_rng(seed=0)", "default_rng(seed=7)"),
         ("for seed in range(10)", "for seed in range(2)"),
     ],
+    "since-2017": [
+        ('levels["none"]', 'levels["focal-3"]'),
+        ("smooth(targets, 0.1)", "smooth(targets, 0.3)"),
+        ("default_rng(seed=2)", "default_rng(seed=7)"),
+        ('one = "ordinary", 1, "after"', 'one = "smoothed", 1, "none"'),
+    ],
     "resnet34-lab": [
         ('load_record("resnet34-cifar100", "test")', 'load_record("lenet5-cifar100", "test")'),
         ("n_bins = 15", "n_bins = 20"),

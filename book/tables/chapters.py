@@ -196,6 +196,21 @@ def an_interval_and_a_tolerance() -> Iterable[str]:
     yield line([(0, 0), (1, 0)], "card-thin")
 
 
+def before_and_after_by_training() -> Iterable[str]:
+    """The NLL of each way to train, the lowest error at the top: as trained, and at T."""
+    levels = by_level(load_grid("remedies", "cpu")).values()
+    metrics = ("error", "nll", "nll_scaled")
+    rows = sorted(tuple(np.mean([getattr(r, m) for r in runs]) for m in metrics) for runs in levels)
+    every = [nll for _, *nlls in rows for nll in nlls]
+    low, high = min(every), max(every)
+    for place, (_, *nlls) in enumerate(rows):
+        up = 0.97 - 0.94 * place / (len(rows) - 1)
+        before, after = (0.04 + 0.92 * (nll - low) / (high - low) for nll in nlls)
+        yield line([(before, up), (after, up)], "card-thin")
+        yield dot(before, up, "card-b", 2.2)
+        yield dot(after, up, "card-a", 2.2)
+
+
 class Card(NamedTuple):
     """What stands on a card beside what is counted.
 
@@ -247,6 +262,12 @@ CARDS = {
         "What can one do with true numbers, and what does the repair change?",
         costs_by_price,
         ["can-you-trust-an-ece", "repairing-many-classes"],
+    ),
+    "since-2017": Card(
+        "What do newer ways to train, and averages of networks, do to the numbers? What is left of "
+        "it when the photographs change?",
+        before_and_after_by_training,
+        ["why-overconfident", "can-you-trust-an-ece"],
     ),
     "your-own-model": Card(
         "Is the model that you use at work calibrated, well enough for its task?",

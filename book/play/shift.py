@@ -1,0 +1,141 @@
+"""Damage photographs, and see who notices: `python -m book.play.shift TARGET`."""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from calib_utils.metrics import ReliabilityBins
+from calib_utils.records import Forecast, load_forecasts
+from calib_utils.training import CORRUPTIONS
+from tools.play import (
+    Json,
+    axis,
+    choice,
+    curve,
+    diagram,
+    frame,
+    lines,
+    number,
+    play,
+    slider,
+    table,
+    write,
+)
+
+GRID, PROTOCOL = "ensembles", "cpu"
+# Who forecasts: which networks, and whether they are averaged or only the first is asked.
+FORECASTERS = {
+    "one network": ("ordinary", False),
+    "average of five": ("ordinary", True),
+    "label smoothing": ("smoothed", False),
+}
+SEVERITIES = range(6)
+FEW = 100
+WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
+
+
+def forecasts() -> dict[tuple[str, int, str], Forecast]:
+    """At the temperature of clean photographs: by damage, severity and who forecasts."""
+    found, _ = load_forecasts(GRID, PROTOCOL)
+    at_T = [one for one in found if one.scaled == "after"]
+    chosen = {}
+    for what, severity, (name, (networks, averaged)) in product(
+        CORRUPTIONS, SEVERITIES, FORECASTERS.items()
+    ):
+        place = networks, what if severity else "", severity
+        own = [one for one in at_T if (one.networks, one.corruption, one.severity) == place]
+        pick = max if averaged else min  # the most members; or one, of the lowest seed
+        chosen[what, severity, name] = pick(own, key=lambda one: (len(one.members), one.members))
+    return chosen
+
+
+def bins_of(one: Forecast) -> ReliabilityBins:
+    """The bins that a forecast was stored with."""
+    counts, right, summed = one.bins
+    some = np.where(counts > 0, counts, np.nan)
+    edges = np.linspace(0, 1, len(counts) + 1)
+    return ReliabilityBins(edges, counts.astype(int), right / some, summed / some)
+
+
+def right(one: Forecast) -> float:
+    """The accuracy, without the rounding that 1 less the error would bring."""
+    counts, correct, _ = one.bins
+    return float(correct.sum() / counts.sum())
+
+
+def shift() -> Json:
+    """A diagram for each damage, severity and forecaster, and how it went on the way there."""
+    chosen = forecasts()
+    of_each = list(chosen.values())
+    names = list(FORECASTERS)
+    severities = [(severity, str(severity)) for severity in SEVERITIES]
+
+    def along(what: str, name: str, value: str) -> list[float]:
+        of = [getattr(chosen[what, severity, name], value) for severity in SEVERITIES]
+        return [100 * (1 - share if value == "error" else share) for share in of]
+
+    def own(value: str) -> Json:
+        return table([along(*one, value) for one in product(CORRUPTIONS, names)], [0, 2])
+
+    def panel(title: str, top: float, ticks: range, curves: list[Json], label: str = "") -> Json:
+        up = axis(0, top, [(y, str(y)) for y in ticks])
+        return lines(title, axis(-0.2, 5.2, severities, label), up, curves, at=1)
+
+    highest = max(100 * max(one.confidence, 1 - one.error) for one in of_each)
+    others = [
+        curve(SEVERITIES, table([along(what, name, "ece") for what in CORRUPTIONS], [0]), "", "c")
+        for name in names
+    ]
+    return play(
+        ["fig-damaged"],
+        "Damaged photographs",
+        "Damage the test photographs of CIFAR-100, and ask one network, the average of five, or "
+        "one that was trained with smoothed labels, each at the temperature of clean photographs. "
+        "The hatched pieces are the gaps between accuracy and confidence, the strip counts the "
+        f"answers of each bar, and pale bars have fewer than {FEW}.",
+        "Reliability diagram of the chosen forecast. Beside it mean confidence and accuracy "
+        "against the severity of the chosen damage, and the ECE of all three forecasts.",
+        [
+            choice("Damage", CORRUPTIONS),
+            slider("Severity", [str(severity) for severity in SEVERITIES], 0, {0: "clean"}),
+            choice("Forecast", names),
+        ],
+        [
+            number("accuracy", [WORDS.format(100 * right(x)) for x in of_each], [0, 1, 2]),
+            number("confidence", [WORDS.format(100 * x.confidence) for x in of_each], [0, 1, 2]),
+            number("ECE", [WORDS.format(100 * x.ece) for x in of_each], [0, 1, 2]),
+            number("if calibrated", [WORDS.format(100 * x.floor) for x in of_each], [0, 1, 2]),
+        ],
+        [
+            diagram(
+                table([frame(bins_of(one)) for one in of_each], [0, 1, 2]),
+                height=360,
+                few=FEW,
+                relative=True,
+            ),
+            panel(
+                "Confidence and accuracy in %",
+                1.15 * highest,
+                range(0, 101, 20),
+                [
+                    curve(SEVERITIES, own("confidence"), "confidence", "b", digits=2, moves=True),
+                    curve(SEVERITIES, own("error"), "accuracy", "a", digits=2, moves=True),
+                ],
+            ),
+            panel(
+                "ECE in %",
+                110 * max(one.ece for one in of_each),
+                range(0, 101, 10),
+                [*others, curve(SEVERITIES, own("ece"), "", "a", digits=2, moves=True)],
+                "Severity",
+            ),
+        ],
+    )
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), [shift()])
