@@ -188,8 +188,8 @@ def list_records(folder: Path | str | None = None) -> list[tuple[str, str]]:
     """The name and the split of every record, sorted.
 
     Example:
-        >>> list_records()[0]
-        ('lenet5-cifar100', 'test')
+        >>> list_records()[-1]
+        ('resnet34-cifar100', 'validation')
     """
     stems = [path.stem for path in Path(folder or _FOLDER).glob("*.npz")]
     found = [tuple(stem.rpartition(".")[::2]) for stem in stems]

@@ -171,9 +171,7 @@ def judge(
             a claim is another word; or the runs of a grid have not all one protocol.
 
     Example:
-        >>> from calib_utils._arrays import to_numpy
-    from calib_utils._checks import check_several
-    from calib_utils.records import load_grid
+        >>> from calib_utils.records import load_grid
         >>> claims = [("depth", 8, 56, "error", "lower"), ("depth", 8, 56, "ece", "higher")]
         >>> verdicts = judge(load_grid("depth", "cpu"), claims)
         >>> [(one.change, one.metric) for one in verdicts]
