@@ -30,6 +30,7 @@ CLAIM = ("depth", 8, 20, "ece", "higher")
 
 @pytest.fixture(autouse=True)
 def _nothing_is_drawn():
+    plt.close("all")  # what other tests of this process left
     yield
     drawn = plt.get_fignums()
     plt.close("all")

@@ -9,6 +9,7 @@ from calib_utils.records import (
     PredictionRecord,
     Recipe,
     list_records,
+    load_experiment,
     load_record,
     recipe,
     save_record,
@@ -278,9 +279,16 @@ def test_the_package_s_own_records_are_whole():
         record = load_record(name, split)
         assert record.facts["name"] == name
         assert set(record.versions) >= {"python", "torch", "numpy"}
-        predicted = record.logits.argmax(axis=1)
         if split == "test":
-            assert (predicted == record.labels).mean() == pytest.approx(record.test_accuracy)
+            right = record.logits.argmax(axis=1) == record.labels
+            if len(right) < 10_000:  # of some of the images, as a run of a grid leaves them
+                whole = load_experiment(*name.split(".", 2)).correct
+                first, second = np.sort(record.logits, axis=1)[:, :-3:-1].T
+                tied = first == second  # as rounding to 1/32 leaves some
+                np.testing.assert_array_equal(right[~tied], whole[: len(right)][~tied])
+                assert tied.mean() < 0.03
+                right = whole
+            assert right.mean() == pytest.approx(record.test_accuracy)
 
 
 # ---------------------------------------------------------------- records grow
