@@ -25,6 +25,7 @@ ALONE = 26
 TITLE, NUMBERS, BUTTONS = 2.7, 3.6, 2.4
 CONTROL = {"range": 3.4, "choice": 2.4, "again": 2.4}
 FEW = 100  # a bar of fewer answers is mostly chance
+WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
 Json = dict[str, Any]
 
 
@@ -61,12 +62,17 @@ def number(label: str, of: Iterable[str], by: Sequence[int]) -> Json:
 
 def frame(bins: Any, *, edges: bool = False) -> list[list[float]]:
     """Counts, right answers and summed confidence of `ReliabilityBins`, with or without edges."""
-    right = np.rint(np.nan_to_num(bins.counts * bins.accuracy)).astype(int)
-    summed = np.nan_to_num(bins.counts * bins.confidence)
-    # Of many answers a tenth less is not seen.
-    summed = np.where(bins.counts < 100, summed, summed.round(1))
-    rows = [bins.counts.tolist(), right.tolist(), _short(summed, 2)]
+    means = np.array([bins.accuracy, bins.confidence])
+    rows = frame_of_sums([bins.counts, *np.nan_to_num(bins.counts * means)])
     return [*rows, _short(bins.edges, 3)] if edges else rows
+
+
+def frame_of_sums(sums: Any) -> list[list[float]]:
+    """The same, of bins that were stored as counts, right answers and summed confidence."""
+    counts, right, summed = map(np.asarray, sums)
+    # Of many answers a tenth less is not seen.
+    summed = np.where(counts < 100, summed, summed.round(1))
+    return [counts.astype(int).tolist(), np.rint(right).astype(int).tolist(), _short(summed, 2)]
 
 
 def diagram(

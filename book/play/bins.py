@@ -24,6 +24,7 @@ from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
 from tools.play import (
     FEW,
+    WORDS,
     Json,
     again,
     axis,
@@ -44,7 +45,6 @@ STRATEGIES = {"equal width": "uniform", "equal mass": "quantile"}
 N_BINS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100]
 N_ANSWERS = [100, 200, 500, 1000, 2000, 5000, 10_000]
 N_DRAWS = 20
-WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
 
 
 def answers(name: str) -> tuple[np.ndarray, np.ndarray]:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from calib_utils.metrics import ReliabilityBins
 from calib_utils.records import load_grid
 from tools.play import (
     FEW,
+    WORDS,
     Json,
     axis,
     curve,
     diagram,
-    frame,
+    frame_of_sums,
     lines,
     number,
     play,
@@ -26,15 +25,6 @@ from tools.play import (
 )
 
 GRID, PROTOCOL = "nll-and-error", "cpu"
-WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
-
-
-def bins_of(entry: dict[str, Any]) -> ReliabilityBins:
-    """The bins of the test photographs after an epoch."""
-    counts, right, summed = np.array(entry["test_bins"])
-    some = np.where(counts > 0, counts, np.nan)
-    edges = np.linspace(0, 1, len(counts) + 1)
-    return ReliabilityBins(edges, counts.astype(int), right / some, summed / some)
 
 
 def epochs() -> Json:
@@ -90,7 +80,7 @@ def epochs() -> Json:
         ],
         [
             diagram(
-                table([frame(bins_of(one)) for one in history], [0]),
+                table([frame_of_sums(one["test_bins"]) for one in history], [0]),
                 height=390,
                 few=FEW,
                 relative=True,

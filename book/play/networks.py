@@ -11,6 +11,7 @@ from calib_utils.records import by_level, load_grid
 from calib_utils.records.names import factor_name, level_name, network_name
 from tools.play import (
     FEW,
+    WORDS,
     Json,
     axis,
     choice,
@@ -27,7 +28,6 @@ from tools.play import (
 
 GRIDS = ("depth", "width", "batch-norm", "weight-decay")
 PROTOCOL = "cpu"
-WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
 TICKS = {"test error": range(0, 101, 5), "ECE": range(0, 101, 2)}
 
 

@@ -10,12 +10,11 @@ import numpy as np
 from calib_utils.metrics import top_label
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
-from tools.play import Json, axis, choice, curve, lines, number, play, slider, table, write
+from tools.play import WORDS, Json, axis, choice, curve, lines, number, play, slider, table, write
 
 NETWORK = "resnet34-cifar100"
 PERCENTS = np.arange(2, 101, 2)
 TOO_HIGH = 4.0
-WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
 
 
 def risk() -> Json:

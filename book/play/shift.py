@@ -6,18 +6,17 @@ import sys
 from itertools import product
 from pathlib import Path
 
-import numpy as np
-
-from calib_utils.metrics import ReliabilityBins
 from calib_utils.records import Forecast, load_forecasts
 from calib_utils.training import CORRUPTIONS
 from tools.play import (
+    FEW,
+    WORDS,
     Json,
     axis,
     choice,
     curve,
     diagram,
-    frame,
+    frame_of_sums,
     lines,
     number,
     play,
@@ -34,8 +33,6 @@ FORECASTERS = {
     "label smoothing": ("smoothed", False),
 }
 SEVERITIES = range(6)
-FEW = 100
-WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
 
 
 def forecasts() -> dict[tuple[str, int, str], Forecast]:
@@ -51,14 +48,6 @@ def forecasts() -> dict[tuple[str, int, str], Forecast]:
         pick = max if averaged else min  # the most members; or one, of the lowest seed
         chosen[what, severity, name] = pick(own, key=lambda one: (len(one.members), one.members))
     return chosen
-
-
-def bins_of(one: Forecast) -> ReliabilityBins:
-    """The bins that a forecast was stored with."""
-    counts, right, summed = one.bins
-    some = np.where(counts > 0, counts, np.nan)
-    edges = np.linspace(0, 1, len(counts) + 1)
-    return ReliabilityBins(edges, counts.astype(int), right / some, summed / some)
 
 
 def right(one: Forecast) -> float:
@@ -112,7 +101,7 @@ def shift() -> Json:
         ],
         [
             diagram(
-                table([frame(bins_of(one)) for one in of_each], [0, 1, 2]),
+                table([frame_of_sums(one.bins) for one in of_each], [0, 1, 2]),
                 height=360,
                 few=FEW,
                 relative=True,
