@@ -127,10 +127,10 @@ def test_rounded_rows_are_rescaled_if_asked_for(make):
         found = method.predict_proba(probs)
     summed = probs / probs.sum(axis=1, keepdims=True)
     expected = make().set_params(inputs="probs").fit(summed, labels).predict_proba(summed)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    np.testing.assert_allclose(found, expected, rtol=1e-7)
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # nothing to count
-        np.testing.assert_allclose(method.predict_proba(summed), expected, rtol=1e-6)
+        np.testing.assert_allclose(method.predict_proba(summed), expected, rtol=1e-7)
     with pytest.raises(ValueError, match="divide percents by 100"):
         method.predict_proba(100 * probs)
 
