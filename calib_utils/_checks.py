@@ -210,15 +210,19 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
     return array
 
 
-def check_several(values: Any, name: str) -> list[Any]:
+def check_several(values: Any, name: str, kind: type = object, what: str = "") -> list[Any]:
     """What can be gone through, as a list.
 
     Raises:
-        ValueError: if it is one thing.
+        ValueError: if it is one thing, or one in it is not of the ``kind`` that ``what`` names.
     """
     if not isinstance(values, Iterable) or isinstance(values, str):
         raise ValueError(f"{name}: expected several in a list, found {values!r}")
-    return list(values)
+    several = list(values)
+    for one in several:
+        if not isinstance(one, kind):
+            raise ValueError(f"{name}: expected {what}, found {one!r}")
+    return several
 
 
 def float_scores(x: Any, name: str) -> np.ndarray:

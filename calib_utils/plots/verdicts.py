@@ -62,10 +62,7 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
         >>> [ax.get_title() for ax in axes.values()]
         ['Test error', 'ECE']
     """
-    verdicts = check_several(verdicts, "verdicts")
-    for one in verdicts:
-        if not isinstance(one, _Verdict):
-            raise ValueError(f"verdicts: expected what judge gives, found {one!r}")
+    verdicts = check_several(verdicts, "verdicts", _Verdict, "what judge gives")
     shown = [one for one in verdicts if not one.metric.startswith("nll")]
     if not shown:
         raise ValueError("verdicts: expected at least one on an error or an ECE, found none")

@@ -72,11 +72,7 @@ def check_records(records: Any, name: str) -> list[ExperimentRecord]:
     Raises:
         ValueError: if something else is among them.
     """
-    runs = check_several(records, name)
-    for run in runs:
-        if not isinstance(run, ExperimentRecord):
-            raise ValueError(f"{name}: expected records of experiments, found {run!r}")
-    return runs
+    return check_several(records, name, ExperimentRecord, "records of experiments")
 
 
 def describe_protocol(records: Iterable[ExperimentRecord]) -> str:

@@ -70,9 +70,7 @@ def compare_forecasts(
     if metric not in _METRICS:
         raise ValueError(f"metric: expected one of {', '.join(_METRICS)}, found {metric!r}")
     check_count(repeats, "repeats", "1000 is usual")
-    for one in check_several(forecasts, "forecasts"):
-        if not isinstance(one, Forecast):
-            raise ValueError(f"forecasts: expected what load_forecasts reads, found {one!r}")
+    forecasts = check_several(forecasts, "forecasts", Forecast, "what load_forecasts reads")
     sides = [_Side(forecasts, name, what) for name, what in ((first, "first"), (second, "second"))]
     groups = {side.group: side.seeds for side in sides}
     parts, lost = [], 0.0
