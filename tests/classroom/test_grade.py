@@ -135,6 +135,20 @@ def test_an_interrupt_from_the_keyboard_gives_no_zeros(tmp_path: Path) -> None:
     assert all(points(result) == FULL for result in found)
 
 
+def test_what_grades_a_student_is_deaf_to_the_keyboard(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_sandbox()
+    hand_in(folder, "ada", answers())
+
+    def interrupted(assignment: grade.Assignment, student: Path, file: Path) -> dict[str, Any]:
+        code = subprocess.run(["/bin/sh", "-c", "kill -INT $$"]).returncode
+        return {"student": student.name, "status": "not graded", "reason": code, "seconds": 0.0}
+
+    monkeypatch.setattr(grade, "grade_student", interrupted)
+    assert [result["reason"] for result in grade_class(folder, "tiny")] == [0]
+
+
 def test_a_reference_without_all_points_stops_everything(folder: Path) -> None:
     need_sandbox()
     hand_in(folder, "ada", answers())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -248,7 +249,12 @@ def grade_class(
 def _batch(
     assignment: Assignment, chosen: list[Path], graded: Path, jobs: int
 ) -> Iterator[dict[str, Any]]:
-    with ThreadPoolExecutor(max(1, jobs)) as pool:
+    # Ctrl-C is for this thread alone: a sandbox that was just starting would die of it, and its
+    # student would be written down as not graded.
+    deaf = (signal.SIG_BLOCK, {signal.SIGINT})
+    with ThreadPoolExecutor(
+        max(1, jobs), initializer=signal.pthread_sigmask, initargs=deaf
+    ) as pool:
         waiting = [
             pool.submit(grade_student, assignment, place, graded / f"{place.name}.json")
             for place in chosen
