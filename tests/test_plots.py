@@ -51,10 +51,21 @@ def test_the_bars_are_the_accuracy_and_end_with_the_gap_at_the_confidence(overco
         np.testing.assert_allclose(sorted(ends), sorted(expected))
 
 
-def test_the_box_shows_the_ece(overconfident):
-    drawn = plots.reliability_diagram(*overconfident)
-    assert drawn.ece == pytest.approx(metrics.expected_calibration_error(*overconfident))
-    assert f"ECE = {100 * drawn.ece:.2f} %" in [t.get_text() for t in drawn.ax.texts]
+@pytest.mark.parametrize("bins", [{}, {"n_bins": 40, "strategy": "quantile"}])
+def test_the_box_shows_the_ece_and_its_floor(overconfident, bins):
+    drawn = plots.reliability_diagram(*overconfident, **bins)
+    assert drawn.ece == pytest.approx(metrics.expected_calibration_error(*overconfident, **bins))
+    confidences, _ = metrics.top_label(*overconfident)
+    rng = np.random.default_rng(1)
+    by_chance = [
+        metrics.expected_calibration_error(
+            confidences, (rng.random(len(confidences)) < confidences).astype(int), **bins
+        )
+        for _ in range(200)
+    ]
+    assert drawn.floor == pytest.approx(np.mean(by_chance), rel=0.05)
+    words = f"ECE = {100 * drawn.ece:.2f} %\nif calibrated {100 * drawn.floor:.2f} %"
+    assert words in [text.get_text() for text in drawn.ax.texts]
 
 
 def test_every_bin_says_how_many_samples_it_holds(overconfident):

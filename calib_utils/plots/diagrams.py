@@ -15,7 +15,12 @@ from matplotlib.patheffects import withStroke
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_confidences
 from calib_utils._numbers import check_number, check_share
-from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
+from calib_utils.metrics import (
+    ReliabilityBins,
+    calibration_error_floor,
+    reliability_bins,
+    top_label,
+)
 from calib_utils.metrics.bins import expected_gap
 from calib_utils.metrics.consistency import consistency_limits
 
@@ -34,7 +39,8 @@ class ReliabilityDiagram(NamedTuple):
             belongs here.
         bins: the height of the bars (``accuracy``) and the other end of the gaps
             (``confidence``).
-        ece: the number in the box, 0 to 1.
+        ece: the first number in the box, 0 to 1.
+        floor: the second one: the mean ECE of calibrated networks with these confidences.
         few: for each bin, whether it holds samples, but fewer than ``min_count``.
 
     Example:
@@ -48,6 +54,7 @@ class ReliabilityDiagram(NamedTuple):
     counts_ax: Axes
     bins: ReliabilityBins
     ece: float
+    floor: float
     few: np.ndarray
 
 
@@ -67,7 +74,8 @@ def reliability_diagram(
     A bar is the accuracy of the samples in a bin. The hatched bar on it ends at their mean
     confidence: where it sticks out above the accuracy, the network is overconfident. A
     calibrated network has bars that end on the diagonal. The strip on top says how many
-    samples each bin holds.
+    samples each bin holds. Below the ECE in the box stands what calibrated networks with the same
+    confidences show on as many samples (`calib_utils.metrics.calibration_error_floor`).
 
     Args:
         probs: probabilities, shape (N, K), or (N,) for those of the positive class. Then
@@ -104,7 +112,7 @@ def reliability_diagram(
     check_number(min_count, "min_count", 0)
     confidences, correct = top_label(probs, labels)
     bins = as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
-    ece = expected_gap(bins)
+    ece, floor = expected_gap(bins), calibration_error_floor(confidences, n_bins, strategy=strategy)
     full = bins.counts > 0
     few = full & (bins.counts < min_count)
     binary = np.ndim(probs) == 1
@@ -145,13 +153,14 @@ def reliability_diagram(
     ax.text(
         0.96,
         0.05,
-        f"ECE = {100 * ece:.2f} %",
+        f"ECE = {100 * ece:.2f} %\nif calibrated {100 * floor.mean:.2f} %",
         transform=ax.transAxes,
         ha="right",
         fontsize="small",
         bbox={"facecolor": "white", "edgecolor": GREY, "alpha": 0.95, "boxstyle": "round"},
     )
-    return ReliabilityDiagram(ax, _counts_strip(ax, bins, few, strip, counts), bins, ece, few)
+    counts_ax = _counts_strip(ax, bins, few, strip, counts)
+    return ReliabilityDiagram(ax, counts_ax, bins, ece, floor.mean, few)
 
 
 def _square_axes(size: tuple[float, float], rows: float) -> Axes:
