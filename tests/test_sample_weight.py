@@ -1,5 +1,6 @@
 """Weights of samples: as repeated rows, as in scikit-learn, and as if they were not there."""
 
+import inspect
 import itertools
 from functools import partial
 
@@ -74,6 +75,27 @@ QUANTILES = {name + ", quantile": with_quantiles(metric) for name, metric in BIN
 # The noise of two rows is less than that of one row of weight two.
 DEBIASED = {"debiased": metrics.debiased_calibration_error, "its square": of_square}
 ALL = {**MEANS, **QUANTILES, **DEBIASED}
+
+
+# What speaks of chance takes no weights, and what gives a number for each sample needs none.
+WITHOUT = {
+    "calibration_error_floor",
+    "calibration_error_interval",
+    "calibration_test",
+    "debiased_calibration_error_interval",
+    "labels_first",
+    "top_label",
+}
+
+
+def test_every_metric_that_takes_a_mean_takes_weights():
+    functions = [name for name in metrics.__all__ if inspect.isfunction(getattr(metrics, name))]
+    without = {
+        name
+        for name in functions
+        if "sample_weight" not in inspect.signature(getattr(metrics, name)).parameters
+    }
+    assert without == WITHOUT
 
 
 def inputs(name):
