@@ -26,8 +26,8 @@ PASSES = 4
 # Of the diagram and of the slider, in the units of the drawing.
 LEFT, TOP, SIDE = 52, 24, 240
 FROM, TO, TRACK = 372, 688, 246
-NAMES = ("mean confidence", "accuracy", "ECE", "NLL")
-PLACES = [(FROM, 70), (FROM + 172, 70), (FROM, 144), (FROM + 172, 144)]
+NAMES = ("mean confidence", "accuracy", "ECE", "ECE if calibrated", "NLL")
+PLACES = [(FROM + 172 * column, 58 + 58 * row) for row in range(3) for column in range(2)][:-1]
 STYLE = """
 svg { --ground: #fff; --text: #222832; --quiet: #595959; --line: #c9c9c9;
   --blue: #0072b2; --orange: #c24e00;
@@ -77,7 +77,7 @@ def frame(k: int, T: float, bins: ReliabilityBins, numbers: list[str], slide: fl
     parts = [
         f'<path class="bars" d="{boxes(bins, np.zeros_like(bins.accuracy), bins.accuracy)}"/>',
         f'<path class="gaps" d="{boxes(bins, bins.accuracy, bins.confidence)}"/>',
-        f'<text class="number" x="{FROM}" y="212">T = {T:.2f}</text>',
+        f'<text class="number" x="{FROM}" y="226">T = {T:.2f}</text>',
         f'<rect class="done" x="{FROM}" y="{TRACK}" width="{slide - FROM:.1f}" height="6" rx="3"/>',
         f'<circle class="knob" cx="{slide:.1f}" cy="{TRACK + 3}" r="11"/>',
     ]

@@ -54,6 +54,7 @@ def turned(split: str) -> Frames:
             percent(probs.max(axis=1).mean()),
             percent(accuracy(record.logits, record.labels)),
             percent(expected_calibration_error(probs, record.labels)),
+            percent(calibration_error_floor(probs).mean),
             f"{negative_log_likelihood(record.logits / T, record.labels):.3f}",
         ]
         yield (stop,), numbers, reliability_bins(*top_label(probs, record.labels))
@@ -179,8 +180,9 @@ def maps() -> Frames:
     as_it_is = scores(model.predict_proba(test)[:, 1])
     for (i, method), (j, n) in product(enumerate(methods), enumerate(sizes)):
         method.fit(log_odds(fit)[:n], of_fit[:n])
-        found = scores(method.predict_proba(log_odds(test)))
-        yield (i, j), [found[0], as_it_is[0], found[1], as_it_is[1]], None
+        probs = method.predict_proba(log_odds(test))
+        found, floor = scores(probs), percent(calibration_error_floor(probs, 10).mean)
+        yield (i, j), [found[0], as_it_is[0], found[1], as_it_is[1], floor], None
 
 
 def networks(grid: str) -> Frames:
@@ -197,6 +199,7 @@ def networks(grid: str) -> Frames:
         numbers = [
             percent(1 - run.correct.mean()),
             percent(expected_calibration_error(run.confidences, labels)),
+            percent(calibration_error_floor(run.confidences).mean),
             f"{run.nll:.2f}",
             f"{run.temperature:.2f}",
         ]

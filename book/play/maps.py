@@ -16,7 +16,12 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import BernoulliNB
 
-from calib_utils.metrics import brier_score, expected_calibration_error, reliability_bins
+from calib_utils.metrics import (
+    brier_score,
+    calibration_error_floor,
+    expected_calibration_error,
+    reliability_bins,
+)
 from calib_utils.recalibration import (
     BayesianBinningIntoQuantiles,
     BetaCalibration,
@@ -63,7 +68,7 @@ def maps() -> Json:
     fit_logits, fit_labels, test_logits, test_labels = sets()
     if len(fit_labels) != SIZES[-1]:
         raise SystemExit(f"book/play/maps.py: SIZES end at {SIZES[-1]}, not {len(fit_labels)}")
-    drawn, briers, eces = [], [], []
+    drawn, briers, eces, floors = [], [], [], []
     for method in METHODS.values():
         of_method = []
         for n in SIZES:
@@ -75,6 +80,7 @@ def maps() -> Json:
             probs = repair.predict_proba(test_logits)
             ece = expected_calibration_error(probs, test_labels, N_BINS)
             of_method.append((brier_score(probs, test_labels), 100 * ece))
+            floors.append(100 * calibration_error_floor(probs, N_BINS).mean)
         of_brier, of_ece = zip(*of_method, strict=True)
         briers.append(of_brier)
         eces.append(of_ece)
@@ -106,6 +112,7 @@ def maps() -> Json:
             number("without repair", [f"{briers[as_it_is][0]:.3f}"], []),
             number("ECE", [f"{e:.1f}\N{NO-BREAK SPACE}%" for of in eces for e in of], [0, 1]),
             number("without repair", [f"{eces[as_it_is][0]:.1f}\N{NO-BREAK SPACE}%"], []),
+            number("ECE if calibrated", [f"{f:.1f}\N{NO-BREAK SPACE}%" for f in floors], [0, 1]),
         ],
         [
             lines(

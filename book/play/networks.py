@@ -6,7 +6,9 @@ import sys
 from itertools import product
 from pathlib import Path
 
-from calib_utils.metrics import reliability_bins
+import numpy as np
+
+from calib_utils.metrics import calibration_error_floor, reliability_bins
 from calib_utils.records import by_level, load_grid
 from calib_utils.records.names import factor_name, level_name, network_name
 from tools.play import (
@@ -29,6 +31,10 @@ from tools.play import (
 GRIDS = ("depth", "width", "batch-norm", "weight-decay")
 PROTOCOL = "cpu"
 TICKS = {"test error": range(0, 101, 5), "ECE": range(0, 101, 2)}
+
+
+def floor(confidences: np.ndarray) -> str:
+    return WORDS.format(100 * calibration_error_floor(confidences).mean)
 
 
 def networks(grid: str) -> Json:
@@ -80,6 +86,7 @@ def networks(grid: str) -> Json:
         [
             number("test error", [WORDS.format(100 * r.error) for r in records], by),
             number("ECE", [WORDS.format(100 * r.ece) for r in records], by),
+            number("ECE if calibrated", [floor(r.confidences) for r in records], by),
             number("NLL", [f"{r.nll:.2f}" for r in records], by),
             number("best temperature", [f"{r.temperature:.2f}" for r in records], by),
         ],

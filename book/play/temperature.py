@@ -51,11 +51,12 @@ def turned(record: PredictionRecord, T: float) -> np.ndarray:
 
 
 def printed(probs: np.ndarray, record: PredictionRecord, T: float) -> list[str]:
-    """Mean confidence, accuracy, ECE and NLL, as the figure says them."""
+    """Mean confidence, accuracy, ECE, its floor and NLL, as the figure says them."""
     shares = (
         probs.max(axis=1).mean(),
         accuracy(probs, record.labels),
         expected_calibration_error(probs, record.labels),
+        calibration_error_floor(probs).mean,
     )
     nll = negative_log_likelihood(record.logits / T, record.labels)
     return [*(f"{100 * share:.1f}\N{NO-BREAK SPACE}%" for share in shares), f"{nll:.3f}"]
@@ -71,7 +72,7 @@ def temperature(
     floors = [100 * calibration_error_floor(p).mean for p in probs]
     nlls = [negative_log_likelihood(record.logits / T, record.labels) for T in at]
     columns = zip(*(printed(p, record, T) for p, T in zip(probs, at, strict=True)), strict=True)
-    names = ["mean confidence", "accuracy", "ECE", "NLL"]
+    names = ["mean confidence", "accuracy", "ECE", "ECE if calibrated", "NLL"]
     plain, best = (int(np.abs(at - T).argmin()) for T in (1, fitted))
     marks = [(1, "T = 1"), (fitted, f"T = {fitted:.2f}")]
     across = [(T, f"{T:.1f}") for T in (0.5, 1, 1.5, 2, 2.5)]
