@@ -17,7 +17,7 @@ from calib_utils.experiments import (
     load_grid,
     save_experiment,
 )
-from calib_utils.metrics import calibration_error_floor
+from calib_utils.metrics import calibration_error_floor, expected_calibration_error
 from calib_utils.plots import (
     BLUE,
     GREY,
@@ -516,7 +516,20 @@ class TestFactorPlot:
         assert [x.get_text() for x in drawn.ax.get_xticklabels()] == ["without", "with"]
         assert len(self.dots(drawn.ax, "none")) == len(self.dots(drawn.ax, "full")) == 4
         labels = [x.get_text() for x in drawn.ax.legend().get_texts()]
-        assert labels == ["ECE, a", "ECE, b"]
+        assert labels == ["ECE, a", "ECE, b", "if calibrated"]
+        plt.close("all")
+
+    def test_the_ece_has_its_floor(self, calibrated, overconfident):
+        drawn = factor_plot([*calibrated, *overconfident])
+        _, floor = [x for x in drawn.ax.lines if x.get_marker() == "None"]
+        for found, runs in zip(floor.get_ydata(), (calibrated, overconfident), strict=True):
+            rng, eces = np.random.default_rng(1), []
+            for run in runs:
+                said = run.confidences.astype(float)
+                for _ in range(100):
+                    right = (rng.random(len(said)) < said).astype(int)
+                    eces.append(100 * expected_calibration_error(said, right))
+            assert found == pytest.approx(np.mean(eces), rel=0.06)
         plt.close("all")
 
     def test_a_grid_that_is_not_complete(self, calibrated, overconfident):
@@ -538,7 +551,8 @@ class TestFactorPlot:
         runs = [record(8, 0, 0.1, network) for network in ("convnet", "cifar_resnet")]
         for panel, name in zip(factor_panels(runs), ("Test error", "ECE"), strict=True):
             labels = [x.get_text() for x in panel.ax.get_legend().get_texts()]
-            assert labels == [f"{name}, residual network", f"{name}, plain network"]
+            assert labels[:2] == [f"{name}, residual network", f"{name}, plain network"]
+            assert labels[2:] == ["if calibrated"] * (name == "ECE")
         plt.close("all")
 
     def test_nothing_is_drawn_of_no_runs(self):

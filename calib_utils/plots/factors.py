@@ -9,7 +9,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from calib_utils.plots.diagrams import BLUE, ORANGE
+from calib_utils.metrics import calibration_error_floor
+from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.records import ExperimentRecord, by_level
 from calib_utils.records.grids import check_records
 from calib_utils.records.names import factor_name, level_name, network_name
@@ -48,7 +49,9 @@ def factor_plot(
 ) -> FactorPlot:
     """A metric against the factor of a grid: a dot for each seed, a line through the means.
 
-    The values of the factor stand at equal distances. A second network has hollow dots.
+    The values of the factor stand at equal distances. A second network has hollow dots. Below the
+    ECE a grey line shows its floor: the mean ECE of calibrated networks with the same confidences
+    (`calib_utils.metrics.calibration_error_floor`).
 
     Args:
         records: of one grid and protocol.
@@ -84,11 +87,21 @@ def factor_plot(
         for place, seeds in own.items():
             ax.plot([place] * len(seeds), seeds, marker, **look)
         ax.plot([], [], line, marker=marker, label=name, **look)  # for a legend
+    for network, line in zip(networks, lines, strict=False) if metric == "ece" else ():
+        floors = {
+            levels.index(of): _floor(runs) for (n, of), runs in groups.items() if n == network
+        }
+        shown = "if calibrated" if network == networks[-1] else None
+        ax.plot(list(floors), list(floors.values()), line, color=GREY, linewidth=1.2, label=shown)
     ax.set_xticks(range(len(levels)), [level_name(level) for level in levels])
     ax.set_xlabel(factor_name(records[0].factor).capitalize())
     ax.margins(x=0.1)
     ax.set_ylabel(f"{label} (%)")
     return FactorPlot(ax, levels, dots)
+
+
+def _floor(runs: list[ExperimentRecord]) -> float:
+    return 100 * float(np.mean([calibration_error_floor(run.confidences).mean for run in runs]))
 
 
 def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, FactorPlot]:
