@@ -212,15 +212,16 @@ def epochs() -> Frames:
     assert run.epoch_correct is not None
     for stop, (entry, correct) in enumerate(zip(run.history, run.epoch_correct, strict=True)):
         counts, right, summed = np.array(entry["test_bins"])
+        full = counts > 0
+        # Answers that fall into the bins as those of the epoch did.
+        said = np.repeat(summed[full] / counts[full], counts[full].astype(int))
         numbers = [
             percent(1 - correct.mean()),
             f"{entry['test_nll']:.2f}",
             percent(np.abs(right - summed).sum() / len(correct)),
+            percent(calibration_error_floor(said).mean),
             f"{entry['temperature']:.2f}",
         ]
-        full = counts > 0
-        # Answers that fall into the bins as those of the epoch did.
-        said = np.repeat(summed[full] / counts[full], counts[full].astype(int))
         sides = np.stack([right, counts - right], axis=1)[full].ravel().astype(int)
         answers = said, np.repeat(np.tile([True, False], full.sum()), sides)
         if stop + 1 == len(run.history):

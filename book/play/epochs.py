@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from calib_utils.metrics import calibration_error_floor
 from calib_utils.records import load_grid
 from tools.play import (
     FEW,
@@ -25,6 +26,13 @@ from tools.play import (
 )
 
 GRID, PROTOCOL = "nll-and-error", "cpu"
+
+
+def floor(sums: list[list[float]]) -> str:
+    """That of answers which all have the mean confidence of their bin: no others' is higher."""
+    counts, _, summed = map(np.asarray, sums)
+    said = np.repeat(summed[counts > 0] / counts[counts > 0], counts[counts > 0].astype(int))
+    return WORDS.format(100 * calibration_error_floor(said).mean)
 
 
 def epochs() -> Json:
@@ -76,6 +84,7 @@ def epochs() -> Json:
             number("test error", [WORDS.format(100 * one["test_error"]) for one in history], [0]),
             number("NLL", [f"{one['test_nll']:.2f}" for one in history], [0]),
             number("ECE", [WORDS.format(100 * one["test_ece"]) for one in history], [0]),
+            number("if calibrated, at most", [floor(one["test_bins"]) for one in history], [0]),
             number("best temperature", [f"{one['temperature']:.2f}" for one in history], [0]),
         ],
         [
