@@ -1,7 +1,7 @@
 """How often intervals of calibration errors hold them, in one run.
 
-    python -m benchmarks.coverage                         # about five minutes
-    python -m benchmarks.coverage --only rare weighted    # one, and the rest stays as it was
+    python -m benchmarks.coverage                         # about a quarter of an hour
+    python -m benchmarks.coverage --only rare weighted    # a minute, and the rest stays as it was
 
 draws test sets with a known calibration error, and writes to
 ``benchmarks/results/coverage.json`` how often each interval contains it, and how wide it is. The
@@ -14,11 +14,13 @@ The same sets have a root mean square of the gaps, which the intervals of the de
 hold. And both intervals of the library are measured once more with other bins, on the
 confidences as they are; bins of equal mass are those of each set, and so is their error.
 
-Two parts more have fewer sets. ``rare`` has binary predictions of which one in a hundred is
-positive. ``weighted`` gives each sample a weight, 1 to 10, the larger the lower its confidence. No
-interval of the library takes weights; so it is asked in two ways: of samples that are kept with a
-chance in proportion to their weight, which are a smaller set that counts alike, and without the
-weights. The percentile bootstrap of the weighted ECE stands beside it.
+Three parts more have fewer sets. ``libraries`` asks two other libraries for their own intervals, on
+the confidences as they are: ``pip install relplot==1.0.3 uncertainty-calibration==0.1.4``.
+``rare`` has binary predictions of which one in a hundred is positive. ``weighted`` gives each
+sample a weight, 1 to 10, the larger the lower its confidence. No interval of the library takes
+weights; so it is asked in two ways: of samples that are kept with a chance in proportion to their
+weight, which are a smaller set that counts alike, and without the weights. The percentile
+bootstrap of the weighted ECE stands beside it.
 """
 
 from __future__ import annotations
@@ -29,8 +31,10 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import argparse
 import datetime
+import importlib
 import json
 import platform
+from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from statistics import NormalDist
@@ -60,6 +64,8 @@ OTHER_BINS = ((7, "uniform"), (30, "uniform"), (7, "quantile"), (15, "quantile")
 RARE_SIZES, RARE_ERRORS = (2_000, 50_000), (0.0, 0.005)
 WEIGHTED_SIZES, WEIGHTED_ERRORS, MOST_WEIGHT = (2_000, 10_000), (0.0, 0.02), 10
 FEWER_SETS = 200
+LIBRARIES = {"calibration": "uncertainty-calibration", "relplot": "relplot"}
+LIBRARY_SIZES, LIBRARY_ERRORS, LIBRARY_SETS = (500, 2_000), (0.0, 0.02, 0.07), 50
 NORMAL = NormalDist()
 
 
@@ -305,6 +311,63 @@ def weighted() -> dict[str, Any]:
     return {"sets": FEWER_SETS, "most_weight": MOST_WEIGHT, **facts(), "rows": rows}
 
 
+def library_intervals(modules: dict[str, Any]) -> dict[str, Callable[..., tuple[float, float]]]:
+    """The intervals of other libraries, as these compute them, and ours on the same samples."""
+
+    def of_uncertainty_calibration(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+        settings = {"p": 1, "alpha": 100 * (1 - LEVEL)}  # in per cent
+        low, _, high = modules["calibration"].get_calibration_error_uncertainties(
+            probs, labels, **settings
+        )
+        return low, high
+
+    def of_relplot(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+        found = modules["relplot"].prepare_rel_diagram(
+            probs, labels.astype(float), plot_confidence_band=False
+        )
+        return found["ce"] - found["ce_ci_width"], found["ce"] + found["ce_ci_width"]
+
+    def of_ours(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+        return calibration_error_interval(probs, labels, BINS, level=LEVEL, strategy="quantile")
+
+    return {
+        "calib_utils": of_ours,
+        "uncertainty-calibration": of_uncertainty_calibration,
+        "relplot, of the smooth error": of_relplot,
+    }
+
+
+def libraries() -> dict[str, Any]:
+    """The coverage of the intervals that other libraries offer.
+
+    One of them is of the error in 15 bins of equal mass, the other of the smooth error. As all
+    gaps have one sign, both truths are the error that was set.
+    """
+    methods = library_intervals({name: importlib.import_module(name) for name in LIBRARIES})
+    everyone, rows = confidences_of_record(), []
+    for n in LIBRARY_SIZES:
+        for error in LIBRARY_ERRORS:
+            right = chances_right(everyone, np.full(len(everyone), 1 / len(everyone)), error)
+            rng = np.random.default_rng([SEED, n, round(1e6 * error)])
+            np.random.seed(SEED)  # noqa: NPY002, from there uncertainty-calibration draws
+            ends: dict[str, list[tuple[float, float]]] = {name: [] for name in methods}
+            for _ in range(LIBRARY_SETS):
+                drawn = rng.integers(len(everyone), size=n)
+                probs = everyone[drawn].astype(float)
+                labels = (rng.random(n) < right[drawn]).astype(int)
+                for name, method in methods.items():
+                    ends[name].append(method(probs, labels))
+            for name, found in ends.items():
+                low, high = np.array(found).T
+                coverage = float(np.mean((low <= error) & (error <= high)))
+                row = {"name": name, "n": n, "error": error, "coverage": coverage}
+                rows.append({**row, "width": float(np.mean(high - low))})
+            print(f"libraries, {n:,} samples, error {error:g}: done", flush=True)
+    about = facts()
+    about["versions"] |= {name: version(name) for name in LIBRARIES.values()}
+    return {"sets": LIBRARY_SETS, **about, "rows": rows}
+
+
 def facts() -> dict[str, Any]:
     """When and where this was measured."""
     return {
@@ -341,11 +404,12 @@ def of_record() -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    more = {"rare": rare, "weighted": weighted}
+    more = {"libraries": libraries, "rare": rare, "weighted": weighted}
     parser.add_argument("--only", nargs="+", choices=more, help="parts that are measured anew")
     only = parser.parse_args().only
-    results = json.loads(RESULTS.read_text("utf-8")) if only else of_record()
+    results = json.loads(RESULTS.read_text("utf-8"))
     results |= {name: more[name]() for name in only or more}
+    results |= {} if only else of_record()
     write_text(RESULTS, json.dumps(results, indent=1) + "\n")
 
 

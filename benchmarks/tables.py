@@ -288,10 +288,22 @@ def coverage(results: dict[str, Any]) -> str:
                 ),
             ),
         ]
-    lowest = {name: min(row["coverage"] for row in rows if row["name"] == name) for name in names}
-    read = (f"{name} {100 * found:.1f}\N{NO-BREAK SPACE}%" for name, found in lowest.items())
-    parts.append(f"The lowest coverage of each in all these tables: {'; '.join(read)}.")
+    parts.append(f"The lowest coverage of each in all these tables: {lowest_of_each(rows)}.")
+    measured = results["libraries"]
     parts += [
+        "### What other libraries offer",
+        f"Two libraries have an interval of their own. They and {OURS} get the same sets, "
+        f"{measured['sets']:,} a cell, with the confidences as they are; the bins are "
+        f"{results['bins']} of equal mass. uncertainty-calibration gives the basic bootstrap of "
+        "100 samples. relplot has no bins: it gives the smooth error, and to both sides the longer "
+        "arm of such a bootstrap. As all gaps have one sign, the truth is the same for all. With so "
+        "few sets, chance moves a coverage by some points. " + machine(measured, measured["date"]),
+        captioned(
+            "other libraries",
+            "How often the intervals that libraries offer hold the calibration error.",
+            by_sets(measured["rows"], "interval", "error"),
+        ),
+        f"The lowest coverage of each: {lowest_of_each(measured['rows'])}.",
         "### Other bins",
         "The lowest coverage over the same errors, with the confidences as they are.",
         captioned(
@@ -319,7 +331,7 @@ def coverage(results: dict[str, Any]) -> str:
         captioned(
             "weighted samples",
             "Where samples have weights: how often each interval holds the weighted error.",
-            weighted(results["weighted"]["rows"]),
+            by_sets(results["weighted"]["rows"], "way", "weighted_error"),
         ),
     ]
     return "\n\n".join(parts)
@@ -336,13 +348,22 @@ def rare(rows: list[dict]) -> Markdown:
     return table(["interval", "bins", *head], ([*key, *cells] for key, cells in found.items()))
 
 
-def weighted(rows: list[dict]) -> Markdown:
-    """The coverage of the weighted error by way, number of samples and error."""
+def by_sets(rows: list[dict], first: str, error: str) -> Markdown:
+    """The coverage by name, number of samples and the error of this name."""
     found: dict[str, list[str]] = {}
     for row in rows:
         found.setdefault(row["name"], []).append(coverage_cell(row))
-    head = dict.fromkeys(f"{row['n']:,}, error {percent(row['weighted_error'])}" for row in rows)
-    return table(["way", *head], ([name, *cells] for name, cells in found.items()))
+    head = dict.fromkeys(f"{row['n']:,}, error {percent(row[error])}" for row in rows)
+    return table([first, *head], ([name, *cells] for name, cells in found.items()))
+
+
+def lowest_of_each(rows: list[dict]) -> str:
+    """The lowest coverage of each interval, in words."""
+    lowest: dict[str, float] = {}
+    for row in rows:
+        lowest[row["name"]] = min(lowest.get(row["name"], 1.0), row["coverage"])
+    read = (f"{name} {100 * found:.1f}\N{NO-BREAK SPACE}%" for name, found in lowest.items())
+    return "; ".join(read)
 
 
 def percent(part: float) -> str:
@@ -442,9 +463,8 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         "How often does an interval contain the calibration error of the network? Here it is "
         "known: an answer of confidence c is right with chance c - b c (1 - c), and b sets the "
         f"error. {OURS} has `calibration_error_interval`. The percentile bootstrap takes the "
-        "middle of the errors of drawn samples, the basic one (which uncertainty-calibration "
-        "offers) mirrors it at the ECE, and BCa (Efron 1987) corrects it for bias and "
-        "acceleration. The "
+        "middle of the errors of drawn samples, the basic one mirrors it at the ECE, and BCa "
+        "(Efron 1987) corrects it for bias and acceleration. The "
         "triangle inequality takes the ECE, and to both sides the 95\N{NO-BREAK SPACE}% point of "
         "the noise summed over all bins. The last two are to hold the root mean square of the gaps "
         "of the same networks: `debiased_calibration_error_interval`, and the debiased square "

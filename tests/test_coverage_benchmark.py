@@ -2,12 +2,17 @@
 
 import importlib.util
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
-from calib_utils.metrics import debiased_calibration_error, expected_calibration_error
+from calib_utils.metrics import (
+    debiased_calibration_error,
+    expected_calibration_error,
+    smooth_calibration_error,
+)
 
 PATH = Path(__file__).parents[1] / "benchmarks/coverage.py"
 SPEC = importlib.util.spec_from_file_location("coverage_benchmark", PATH)
@@ -118,6 +123,53 @@ def test_measures_other_bins(strategy):
     assert [row["name"] for row in found] == ["calib_utils", "calib_utils, debiased"]
     assert all(row["coverage"] >= 10 / 12 for row in found)
     assert all(0 < row["width"] < 1 for row in found)
+
+
+def test_asks_libraries_for_their_intervals(monkeypatch):
+    """Two that always say 0 to 1 %, in the words of their own functions."""
+
+    def basic(probs, labels, p, alpha):
+        assert p == 1
+        assert alpha == pytest.approx(5)
+        return 0.0, 0.005, 0.01
+
+    def diagram(probs, labels, plot_confidence_band):
+        assert labels.dtype == float
+        assert not plot_confidence_band
+        return {"ce": 0.005, "ce_ci_width": 0.005}
+
+    modules = {
+        "calibration": SimpleNamespace(get_calibration_error_uncertainties=basic),
+        "relplot": SimpleNamespace(prepare_rel_diagram=diagram),
+    }
+    monkeypatch.setattr(benchmark.importlib, "import_module", modules.get)
+    monkeypatch.setattr(benchmark, "version", lambda name: "9.9")
+    for name, value in {"SIZES": (300,), "ERRORS": (0.0, 0.07), "SETS": 3}.items():
+        monkeypatch.setattr(benchmark, f"LIBRARY_{name}", value)
+    found = benchmark.libraries()
+    assert found["versions"]["relplot"] == "9.9"
+    theirs = [row for row in found["rows"] if row["name"] != "calib_utils"]
+    assert {(row["name"], row["error"]): row["coverage"] for row in theirs} == {
+        ("uncertainty-calibration", 0.0): 1,
+        ("relplot, of the smooth error", 0.0): 1,
+        ("uncertainty-calibration", 0.07): 0,
+        ("relplot, of the smooth error", 0.07): 0,
+    }
+    assert [row["width"] for row in theirs] == pytest.approx([0.01] * 4)
+    ours = [row for row in found["rows"] if row["name"] == "calib_utils"]
+    assert [row["coverage"] for row in ours] == [1, 1]
+
+
+def test_all_errors_of_the_libraries_are_the_one_that_is_set():
+    """In bins of equal mass, and smoothed: all gaps have one sign."""
+    everyone = benchmark.confidences_of_record()
+    right = benchmark.chances_right(everyone, np.full(len(everyone), 1 / len(everyone)), 0.02)
+    probs, labels = np.tile(everyone, 2), np.repeat([0, 1], len(everyone))
+    weights = np.concatenate([1 - right, right])
+    binned = expected_calibration_error(probs, labels, 15, "quantile", sample_weight=weights)
+    assert binned == pytest.approx(0.02, abs=1e-6)
+    smooth = smooth_calibration_error(probs, labels, sample_weight=weights)
+    assert smooth == pytest.approx(0.02, abs=1e-6)
 
 
 def test_the_weighted_error_is_that_of_rows():

@@ -67,6 +67,15 @@ COVERAGE = {
         other("calib_utils, debiased", "quantile", 0.0, 0.98),
         other("calib_utils, debiased", "quantile", 0.009, 0.99),
     ],
+    "libraries": {
+        **{"sets": 50, "cpu": "Another", "threads": 1, "versions": {}, "date": "2001-02-04"},
+        "rows": [
+            cell("calib_utils", 500, 0.0, 0.98, 0.0712),
+            cell("a library", 500, 0.0, 0.02, 0.05),
+            cell("calib_utils", 500, 0.02, 1.0, 0.0712),
+            cell("a library", 500, 0.02, 0.01, 0.0512),
+        ],
+    },
     "rare": {
         **{"sets": 200, "positives": 0.0098},
         "rows": [
@@ -164,6 +173,10 @@ def test_coverage(tmp_path):
     assert "| interval | bins | 500 samples |" in text
     assert "| calib_utils | 7 of equal width | 94.0 % |" in text
     assert "| calib_utils, debiased | 7 of equal mass | 98.0 % |" in text
+    assert "get the same sets, 50 a cell," in text
+    assert "| interval | 500, error 0 % | 500, error 2 % |" in text
+    assert "| a library | 2.0 % (5.0) | 1.0 % (5.1) |" in text
+    assert "The lowest coverage of each: calib_utils 98.0 %; a library 1.0 %." in text
     assert "predictions of which 0.98 % come true" in text
     assert "| interval | bins | 2,000, error 0.5 % |" in text
     assert "| calib_utils | 15 of equal mass | 98.0 % (1.0) |" in text
@@ -264,8 +277,9 @@ def test_one_section_for_each_file_that_is_there(tmp_path):
 def test_the_stored_results(tmp_path):
     results = REPOSITORY / "benchmarks/results"
     stored = {path.stem: json.loads(path.read_text()) for path in results.glob("*.json")}
-    devices = len(stored.get("training", [None])) - 1  # beyond the first
-    assert page(tmp_path, **stored).count("Measured on: ") == len(stored) + devices
+    more = len(stored.get("training", [None])) - 1  # devices beyond the first
+    more += "libraries" in stored.get("coverage", [])
+    assert page(tmp_path, **stored).count("Measured on: ") == len(stored) + more
 
 
 def test_the_coverage_that_the_course_speaks_of_was_measured():
@@ -282,5 +296,12 @@ def test_the_coverage_that_the_course_speaks_of_was_measured():
     # What the page says of rare positives, and of the samples that are kept by weight; 200 sets.
     kept = [row for row in stored["weighted"]["rows"] if row["name"].endswith("kept by weight")]
     assert min(row["coverage"] for row in stored["rare"]["rows"] + kept) >= stored["level"]
+    # Other libraries; 50 sets.
+    least = {"calib_utils": 1.0}
+    for row in stored["libraries"]["rows"]:
+        least[row["name"]] = min(least.get(row["name"], 1.0), row["coverage"])
+    assert len(least) == 3
+    assert least.pop("calib_utils") > 0.93
+    assert max(least.values()) < 0.5
     bootstrap = [row for row in stored["rows"] if row["name"] == "percentile bootstrap"]
     assert [row["coverage"] for row in bootstrap if row["error"] == 0] == [0, 0, 0]
