@@ -296,8 +296,9 @@ def coverage(results: dict[str, Any]) -> str:
         f"{measured['sets']:,} a cell, with the confidences as they are; the bins are "
         f"{results['bins']} of equal mass. uncertainty-calibration gives the basic bootstrap of "
         "100 samples. relplot has no bins: it gives the smooth error, and to both sides the longer "
-        "arm of such a bootstrap. As all gaps have one sign, the truth is the same for all. With so "
-        "few sets, chance moves a coverage by some points. " + machine(measured, measured["date"]),
+        "arm of such a bootstrap. As all gaps have one sign, the truth is the same for all. With "
+        "so few sets, chance moves a coverage by some points. "
+        + machine(measured, measured["date"]),
         captioned(
             "other libraries",
             "How often the intervals that libraries offer hold the calibration error.",
