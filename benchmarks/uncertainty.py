@@ -140,8 +140,8 @@ def of_diagram(probs: np.ndarray, labels: np.ndarray) -> Contenders:
         figure.savefig(io.BytesIO(), format="png")
         plt.close(figure)
 
-    def ours() -> float:
-        drawn = reliability_diagram(probs, labels, n_bins=BINS)
+    def ours(counts: bool = True) -> float:
+        drawn = reliability_diagram(probs, labels, n_bins=BINS, counts=counts)
         png(drawn.ax.figure)
         return drawn.ece
 
@@ -149,7 +149,11 @@ def of_diagram(probs: np.ndarray, labels: np.ndarray) -> Contenders:
         png(CalibrationDisplay.from_predictions(labels, probs, n_bins=BINS).figure_)
         return ()
 
-    return {"calib_utils": ours, "scikit-learn's CalibrationDisplay": theirs}
+    return {
+        "calib_utils, with the number of samples in each bin": ours,
+        "calib_utils, without these numbers": lambda: ours(counts=False),
+        "scikit-learn's CalibrationDisplay, which has none": theirs,
+    }
 
 
 def measure(contenders: Contenders, rounds: int) -> list[dict[str, Any]]:

@@ -186,8 +186,33 @@ class TestPlan:
                 pairs = [(row.first, row.second, row.metric, row.network) for row in rows]
                 assert len(set(pairs)) == len(pairs)
         counts = [len(planned_comparisons(grid)) for grid in grid_names()]
-        assert counts == [2, 2, 4, 4, 2, 0, 5, 16, 10]
+        assert counts == [2, 2, 4, 4, 2, 2, 5, 16, 10]
         assert planned_comparisons("batch-norm")[2].network == "cifar_resnet"
+
+    def test_all_images_for_what_small_runs_left_open(self):
+        """The larger runs, also those that nobody has had the time for, stand as they shall be."""
+        larger = {
+            "regularisation": ["with", "without"],
+            "methods": [None],
+            "depth": [8, 20, 56],
+            "batch-norm": ["with", "without"],
+            "width": [8, 16, 32],
+            "weight-decay": [0.0, 5e-4, 1e-3, 2e-3],
+        }
+        for grid, values in larger.items():
+            runs = plan_grid(grid, "full")
+            assert {(run.value, run.seed) for run in runs} == set(
+                itertools.product(values, range(3))
+            )
+            assert {run.training_images for run in runs} == {45_000}
+            assert planned_comparisons(grid, "full")
+        warm, plain = (plan_grid(grid, "full")[0].recipe for grid in ("depth", "width"))
+        assert (warm.warmup_epochs, plain.warmup_epochs) == (1, 0)
+        slow = {run.value: run.recipe for run in plan_grid("batch-norm", "full")}
+        assert (slow["with"].epochs, slow["without"].epochs) == (30, 75)
+        assert ("error", 0.0) not in {
+            (row.metric, row.first) for row in planned_comparisons("weight-decay", "full")
+        }
 
     def test_names_of_checkpoints_stay(self):
         """A setting more, or a grid more, makes no training anew that has been begun."""

@@ -150,7 +150,7 @@ class Comparison(NamedTuple):
     Attributes:
         grid: its name.
         first: a value of the factor; or, of a grid whose networks are compared in what is made of
-            them after the training, such as an average, the name of such a forecast.
+            them, such as an average, or what they say at one epoch, the name of such a forecast.
         second: another one.
         metric: such as "error" or "ece", see `calib_utils.report.compare`.
         expected: what the metric is said to be at the second one: "higher" or "lower".
