@@ -130,11 +130,12 @@ def reliability_diagram(
         blue = {"facecolor": BLUE, "edgecolor": "white", "alpha": alpha, "label": label}
         _bars(ax, bins, chosen, 0, bins.accuracy, **blue)
         # No fill and no transparency, which as SVG would hide the hatch.
-        ends, hatched = (bins.accuracy, bins.confidence), {"facecolor": "none", "hatch": "///"}
+        gap: dict[str, Any] = {"low": bins.accuracy, "high": bins.confidence}
+        gap |= {"facecolor": "none", "hatch": "///"}
         orange = {"edgecolor": _on_white(ORANGE, alpha), "label": label and "Gap"}
-        _bars(ax, bins, chosen & ~inside, *ends, **hatched, **orange)
+        _bars(ax, bins, chosen & ~inside, **gap, **orange)
         # Orange on blue is hard to see, and in a dark page not at all.
-        _bars(ax, bins, chosen & inside, *ends, **hatched, edgecolor="white")
+        _bars(ax, bins, chosen & inside, **gap, edgecolor="white")
     ax.set(
         xlim=(0, 1),
         ylim=(0, 1),
