@@ -66,3 +66,15 @@ def test_bad_input_is_refused_before_anything_is_drawn(change, message):
     with pytest.raises(ValueError, match=message):
         answer_bars(**{"image": IMAGE, "probs": {"a": BEFORE}, "label": 0} | change)
     assert plt.get_fignums() == []
+
+
+def test_no_number_crosses_the_frame():
+    both = {"first": np.eye(10)[0], "last": np.eye(10)[9]}
+    drawn = answer_bars(np.eye(8), both, 0)
+    drawn.image_ax.figure.draw_without_rendering()
+    for ax in drawn.axes.values():
+        frame = ax.get_window_extent()
+        for text in ax.texts:
+            box = text.get_window_extent()
+            assert frame.x0 < box.x0
+            assert box.x1 < frame.x1

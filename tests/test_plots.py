@@ -6,7 +6,7 @@ import pytest
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-from matplotlib.colors import same_color
+from matplotlib.colors import same_color, to_rgba
 from matplotlib.patches import Rectangle
 
 from calib_utils import metrics, plots
@@ -49,6 +49,17 @@ def test_the_bars_are_the_accuracy_and_end_with_the_gap_at_the_confidence(overco
         ends = {gap.get_y(), gap.get_y() + gap.get_height()}
         expected = {drawn.bins.accuracy[i], drawn.bins.confidence[i]}
         np.testing.assert_allclose(sorted(ends), sorted(expected))
+
+
+def test_a_gap_inside_a_bar_is_hatched_in_white():
+    said, right = np.repeat([0.3, 0.7], 10), np.tile([1] * 5 + [0] * 5, 2)
+    drawn = plots.reliability_diagram(said, right, n_bins=2)
+    colours = {
+        bar.get_path().vertices[0, 0]: bar.get_edgecolor()
+        for bar in drawn.ax.patches
+        if bar.get_hatch() and len(bar.get_path().vertices)
+    }
+    assert colours == {0: to_rgba("white"), 0.5: to_rgba(plots.ORANGE)}
 
 
 @pytest.mark.parametrize("bins", [{}, {"n_bins": 40, "strategy": "quantile"}])

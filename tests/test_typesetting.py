@@ -10,10 +10,12 @@ from docutils.core import publish_doctree
 
 from calib_utils.records import describe_protocol, load_grid, load_record
 from tools.typesetting import (
+    NUMBERED,
     PROVENANCE,
     as_fold,
     fold,
     free_formula,
+    hold_number,
     hold_sign,
     is_dropdown,
     keep_units,
@@ -119,6 +121,21 @@ def test_a_name_with_a_number_stays_in_one_line() -> None:
         keep_units(text)
     rest = "34 of 2026-11-20, LeNet-5, a two-way map, -1 to 3-4"
     assert tree.astext() == f"ResNet-\N{WORD JOINER}{rest}"
+
+
+def test_a_small_number_is_no_name_and_a_sum_stays_in_one_line() -> None:
+    tree = publish_doctree("p is 5.8e-08, on 2\n+ 6 = 8 days, ``2 + 6``, a + 6")
+    for text in list(tree.findall(nodes.Text)):
+        keep_units(text)
+    assert tree.astext() == f"p is 5.8e-08, on 2{SPACE}+{SPACE}6 = 8 days, 2 + 6, a + 6"
+
+
+def test_a_link_keeps_its_number_beside_its_name() -> None:
+    link = nodes.reference("", "", nodes.inline("", "Figure 1.4"))
+    hold_number(link)
+    assert link.astext() == f"Figure{SPACE}1.4"
+    assert NUMBERED.fullmatch("Chapter 2")
+    assert not NUMBERED.fullmatch("the chapter 2")
 
 
 def test_lines_on_how_networks_were_trained_are_told_from_prose() -> None:

@@ -29,7 +29,7 @@ ARTICLE = re.compile(r'<article class="bd-article">.*?</article>', re.DOTALL)
 PAGE = """<article class="bd-article">
 <h1>Search</h1>
 <form id="search-form" role="search" action="search.html">
-<label for="search-field">Words to find. English and Korean, all of them must occur.</label>
+<label for="search-field">Words to find, English or Korean. A section must hold all of them.</label>
 <div class="search-line"><input type="search" id="search-field" name="q" autocomplete="off"
  autocapitalize="off" spellcheck="false" aria-controls="search-results">
 <button type="submit">Search</button></div>

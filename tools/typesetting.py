@@ -38,7 +38,9 @@ RAISED_OR_LOWERED = re.compile(
     rf"|(?<=[\w)])\^(?P<high>\d+|{INDEX}|\([^()]*\))(?!{INDEX})"
 )
 ARXIV = re.compile(r"https://arxiv\.org/abs/(.+)")
-NAME_AND_NUMBER = re.compile(r"(?<=[A-Za-z]-)(?=\d)")
+NAME_AND_NUMBER = re.compile(r"(?<=[A-Za-z]{2}-)(?=\d)")  # 1e-7 is no name
+SUM = re.compile("(?<=\\d)\\s([+\N{MINUS SIGN}\N{MULTIPLICATION SIGN}\N{MIDDLE DOT}])\\s(?=\\d)")
+NUMBERED = re.compile(r"[A-Z][a-z]+ \d+(\.\d+)?")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # Code in a line, in signs, that no line should break.
 SHORT = 24
@@ -68,6 +70,9 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
                 free_formula(block)  # the examples are doctest blocks
         for text in list(doctree.findall(nodes.Text)):
             set_formula(text)
+    for link in doctree.findall(nodes.reference):
+        if NUMBERED.fullmatch(link.astext()):
+            hold_number(link)
     for paper in doctree.findall(nodes.citation):
         name_preprint(paper)
     for formula in doctree.findall(nodes.math):
@@ -91,13 +96,20 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
 
 
 def keep_units(text: nodes.Text) -> None:
-    """A no-break space before per cent and other units, and names such as ResNet-34 in one line.
+    """Before per cent and other units, in names such as ResNet-34, and in 2 + 6, no line breaks.
 
     Except in code and formulas.
     """
     kept = NAME_AND_NUMBER.sub("\N{WORD JOINER}", with_units_kept(text))
+    kept = SUM.sub("\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", kept)
     if kept != text and not is_code(text):
         text.parent.replace(text, nodes.Text(kept))
+
+
+def hold_number(link: nodes.reference) -> None:
+    """A link such as Figure 1.2 in one line."""
+    for text in list(link.findall(nodes.Text)):
+        text.parent.replace(text, nodes.Text(text.replace(" ", "\N{NO-BREAK SPACE}")))
 
 
 def is_code(node: nodes.Node) -> bool:
@@ -248,8 +260,8 @@ def as_fold(box: nodes.Element) -> None:
         link[:] = [nodes.Text(link.astext().strip())]
     if links:
         rest.insert(0, nodes.paragraph("", "", nodes.Text("Back to "), *links))
-    classes = [name for name in box["classes"] if name != "dropdown"]
-    inside = fold("", ids=box["ids"], classes=list(dict.fromkeys([*classes, "admonition", "fold"])))
+    classes = dict.fromkeys([*box["classes"], "admonition", "fold"])
+    inside = fold("", ids=box["ids"], classes=[name for name in classes if name != "dropdown"])
     inside += fold_title("", "", *title.children)
     inside += rest
     box.parent.replace(box, inside)

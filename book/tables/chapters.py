@@ -163,23 +163,16 @@ def accuracy_of_the_surest() -> Iterable[str]:
     yield line([(0, 0), (1, 0)], "card-thin")
 
 
-def costs_by_price() -> Iterable[str]:
-    """What wrong answers and questions cost, by the price of a question: as it is, and repaired.
-
-    A wrong answer costs 1. A question is asked where the network promises a mistake that is dearer.
-    """
-    validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    fitted = TemperatureScaling().fit(validation.logits, validation.labels)
-    prices = np.linspace(0.02, 0.98, 60)
-    curves = []
-    for probs in (softmax(test.logits, axis=1), fitted.predict_proba(test.logits)):
-        confidences, correct = top_label(probs, test.labels)
-        asked = [1 - confidences > price for price in prices]
-        paid = [np.where(ask, p, ~correct).mean() for ask, p in zip(asked, prices, strict=True)]
-        curves.append(np.array(paid))
-    top = 1.05 * max(map(max, curves))
-    for kind, costs in zip(("card-b", "card-a"), curves, strict=True):
-        yield line(zip(prices, costs / top, strict=True), kind)
+def cost_of_what_is_trusted() -> Iterable[str]:
+    """Mistakes among the answers above each threshold: made, and promised, before the repair."""
+    confidences, correct = answers()
+    thresholds = np.linspace(0.1, 1, 60)
+    trusted = [confidences > threshold for threshold in thresholds]
+    made = np.array([(some & ~correct).mean() for some in trusted])
+    promised = np.array([np.where(some, 1 - confidences, 0).mean() for some in trusted])
+    top, across = 1.05 * made.max(), (thresholds - 0.1) / 0.9
+    for kind, mistakes in (("card-b", made), ("card-a", promised)):
+        yield line(zip(across, mistakes / top, strict=True), kind)
     yield line([(0, 0), (1, 0)], "card-thin")
 
 
@@ -260,14 +253,14 @@ CARDS = {
     ),
     "deciding-with-probabilities": Card(
         "What can one do with true numbers, and what does the repair change?",
-        costs_by_price,
+        cost_of_what_is_trusted,
         ["can-you-trust-an-ece", "repairing-many-classes"],
     ),
     "since-2017": Card(
         "What do newer ways to train, and averages of networks, do to the numbers? What is left of "
         "it when the photographs change?",
         before_and_after_by_training,
-        ["why-overconfident", "can-you-trust-an-ece"],
+        ["can-you-trust-an-ece", "why-overconfident"],
     ),
     "your-own-model": Card(
         "Is the model that you use at work calibrated, well enough for its task?",
@@ -280,9 +273,9 @@ CARDS = {
 def card(page: str, number: int, minutes: int, about: Card) -> str:
     """An item of the list, in MyST."""
     drawn = "".join(about.picture())
-    facts = [f"{what}{SPACE}{minutes}{SPACE}min" for what in ("Reading", "exercises")]
+    facts = [f"{what} {minutes}{SPACE}min" for what in ("Reading", "Exercises")]
     needs = " and ".join(f"{{numref}}`{label}`" for label in about.needs)
-    facts += [f"after {needs}" if needs else "begin here"]
+    facts += [f"After {needs}" if needs else "Begin here"]
     lines = [
         "```{raw} html",
         f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">{drawn}</svg>',
@@ -292,7 +285,9 @@ def card(page: str, number: int, minutes: int, about: Card) -> str:
         "",
         about.question,
         "",
-        " · ".join(facts),
+        # Each in a line of its own: on a narrow card a line of all would break anywhere.
+        *(f"{fact}\\" for fact in facts[:-1]),
+        facts[-1],
     ]
     return "\n".join([f"- {lines[0]}", *(f"  {text}".rstrip() for text in lines[1:])])
 

@@ -90,14 +90,17 @@ def answer_bars(
     image_ax.imshow(pixels, cmap="gray_r")
     image_ax.set(xticks=[], yticks=[], xlabel=f"True: {(names or range(n_classes))[label]}")
     answers = {title: int(p.argmax()) for title, p in rows.items()}
+    left, right = -1.2, n_classes + 0.2
+    room = 0.2 * (right - left)  # half a number, which no frame is to cross
     for ax, (title, p) in zip(others, rows.items(), strict=True):
         bars = ax.bar(range(n_classes), p, color=GREY, edgecolor="white")
         bars[answers[title]].set(facecolor=ORANGE, hatch="///")
         bars[label].set(facecolor=BLUE, hatch="")
         for k in {answers[title], label}:
             text = f"{100 * p[k]:.1f} %"
-            ax.text(k, p[k], text, ha="center", va="bottom", fontsize="small")
-        ax.set(title=title, xlim=(-1.2, n_classes + 0.2), ylim=(0, 1.25))
+            x = min(max(k, left + room), right - room)
+            ax.text(x, p[k], text, ha="center", va="bottom", fontsize="small")
+        ax.set(title=title, xlim=(left, right), ylim=(0, 1.25))
         ax.set(xticks=range(n_classes), yticks=[0, 0.5, 1])
         ax.set_xticklabels(names or range(n_classes))
         if ax is not others[0]:

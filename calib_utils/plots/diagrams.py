@@ -132,14 +132,18 @@ def reliability_diagram(
         ends = low[full], high[full]
         ax.vlines(centres, *ends, color="black", linewidth=2, label=name, path_effects=edge)
     ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1.2, label="Perfect calibration")
-    bottom, top = np.sort([bins.accuracy, bins.confidence], axis=0)
+    inside = bins.confidence < bins.accuracy
     for chosen, alpha in ((full & ~few, 1.0), (few, 0.35)):
         label = ("Positives" if binary else "Accuracy") if alpha == 1.0 else None
         blue = {"facecolor": BLUE, "edgecolor": "white", "alpha": alpha, "label": label}
         _bars(ax, bins, chosen, 0, bins.accuracy, **blue)
         # No fill and no transparency, which as SVG would hide the hatch.
-        hatched = {"facecolor": "none", "edgecolor": _on_white(ORANGE, alpha), "hatch": "///"}
-        _bars(ax, bins, chosen, bottom, top, **hatched, label=label and "Gap")
+        gap: dict[str, Any] = {"low": bins.accuracy, "high": bins.confidence}
+        gap |= {"facecolor": "none", "hatch": "///"}
+        orange = {"edgecolor": _on_white(ORANGE, alpha), "label": label and "Gap"}
+        _bars(ax, bins, chosen & ~inside, **gap, **orange)
+        # Orange on blue is hard to see, and in a dark page not at all.
+        _bars(ax, bins, chosen & inside, **gap, edgecolor="white")
     ax.set(
         xlim=(0, 1),
         ylim=(0, 1),
