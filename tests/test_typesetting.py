@@ -114,10 +114,10 @@ def test_no_line_breaks_before_per_cent_but_code_stays() -> None:
 
 
 def test_a_name_with_a_number_stays_in_one_line() -> None:
-    tree = publish_doctree("ResNet-34 of 2026-11-20, ``LeNet-5``, a two-way map, -1 to 3-4")
+    tree = publish_doctree("ResNet-34 of 2026-11-20, ``LeNet-5``, a two-way map, -1 to 3-4, 1e-9")
     for text in list(tree.findall(nodes.Text)):
         keep_units(text)
-    rest = "34 of 2026-11-20, LeNet-5, a two-way map, -1 to 3-4"
+    rest = "34 of 2026-11-20, LeNet-5, a two-way map, -1 to 3-4, 1e-9"
     assert tree.astext() == f"ResNet-\N{WORD JOINER}{rest}"
 
 
@@ -177,7 +177,7 @@ def test_a_link_in_the_title_of_a_fold_goes_inside() -> None:
         ("from 0 to K - 1.", "from 0 to K_M_1."),
         ("edge m + 1", "edge m_+_1"),
         ("the mean of (c - y)^2", "the mean of (c_M_y)S"),
-        ("50,000 x\n32,000, b >= 0", "50,000_X_32,000, b G 0"),
+        ("50,000 x\n32,000, 3x3, b >= 0", "50,000_X_32,000, 3_X_3, b G 0"),
         (
             "-100, -.5 or 1e-4 to -inf, -log(p), not 2-3",
             "M100, M.5 or 1eM4 to Minf, Mlog(p), not 2-3",

@@ -7,8 +7,8 @@ import re
 UNITS = "ms|s|min|kB|MB|GB"
 BEFORE_UNIT = re.compile(rf"(?<=\d) ?(?=%(?!\w))|(?<=\d) (?=(?:{UNITS})\b)")
 
-# ResNet-34; T = 1.2; Chapter 2.
-NAME_AND_NUMBER = re.compile(r"(?<=[A-Za-z]-)(?=\d)")
+# ResNet-34, but not 1e-9; T = 1.2; Chapter 2.
+NAME_AND_NUMBER = re.compile(r"(?<=[A-Za-z]-)(?<!\de-)(?=\d)")
 SIGN_AND_VALUE = re.compile(r"(?<=\b[A-Za-z]) = (?=[\d\N{MINUS SIGN}])")
 KIND_AND_NUMBER = re.compile(r"\b(Chapter|Definition|Exercise|Figure|Proposition|Table) (?=\d)")
 

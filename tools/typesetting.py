@@ -25,7 +25,7 @@ POWER = r"(?<=\d)e[+\-]\d+"
 NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]?\s{SIGNS}]|{WORDS}|{POWER})+", re.IGNORECASE)
 HYPHEN = re.compile(r"(?:(?<![\w.\-])|(?<=\de))-(?=\.?\d|inf\b|log\b)")
 # In docstrings, which are read in an editor, too, and hold ASCII.
-OPERATOR = re.compile(r"(?<=[\w)\]])\s([-+])\s(?=[\w(\[])|(?<=\d)\s(x)\s(?=\d)")
+OPERATOR = re.compile(r"(?<=[\w)\]])\s([-+])\s(?=[\w(\[])|(?<=\d)\s?(x)\s?(?=\d)")
 SQUARE = re.compile(r"\^2(?![\d.])")
 NAMED_SIGN = re.compile(
     r"(?<![A-Za-z])(?:lambda|mu|sigma)(?![A-Za-z])|\b(?:alpha|beta)(?=_\w\b)|(?<=\^)gamma\b"
