@@ -462,7 +462,8 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "coverage": (
         "Intervals of the calibration error",
         "How often does an interval contain the calibration error of the network? Here it is "
-        "known: an answer of confidence c is right with chance c - b c (1 - c), and b sets the "
+        "known: an answer of confidence c is right with chance c \N{MINUS SIGN} b c "
+        "(1 \N{MINUS SIGN} c), and b sets the "
         f"error. {OURS} has `calibration_error_interval`. The percentile bootstrap takes the "
         "middle of the errors of drawn samples, the basic one mirrors it at the ECE, and BCa "
         "(Efron 1987) corrects it for bias and acceleration. The "

@@ -44,6 +44,10 @@ class TestTable:
         shown = table(["a", "b", "c"], [("x", 1, 2)], numbers=2)
         assert shown.splitlines() == ["| a | b | c |", "| --- | --: | --: |", "| x | 1 | 2 |"]
 
+    def test_is_for_readers_who_do_not_know_python(self):
+        shown = table(["a", "b"], [(True, np.bool_(False)), ([10, 20], (1, True))])
+        assert shown.splitlines()[2:] == ["| yes | no |", "| 10, 20 | 1, yes |"]
+
     def test_without_rows_has_a_head(self):
         assert table(["a"], []) == "| a |\n| --- |"
 

@@ -142,12 +142,21 @@ def test_a_moved_figure_has_nothing_that_axe_objects_to(
             wide: document.documentElement.scrollWidth,
             text: Math.min(...[...play.querySelectorAll("svg")].map(
                 svg => parseFloat(getComputedStyle(svg).fontSize) * svg.clientWidth / 340)),
+            overlaps: [...play.querySelectorAll("svg")].flatMap(svg => {
+                const words = [...svg.querySelectorAll("text")];
+                const boxes = words.map(one => one.getBoundingClientRect());
+                return boxes.flatMap((a, i) => boxes.slice(0, i).filter(b =>
+                    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+                    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 5
+                ).map(() => words[i].textContent));
+            }),
             targets: [...play.querySelectorAll("input, button, select")].map(
                 one => Math.min(one.offsetWidth, one.offsetHeight)),
         })"""
     )
     assert sizes["wide"] <= PHONE["width"]
     assert sizes["text"] >= 9
+    assert sizes["overlaps"] == []
     assert min(sizes["targets"]) >= 24
     for control in play.locator("input, button, select").all():
         control.focus()

@@ -13,7 +13,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
-from tools.spaces import UNITS, with_units_kept
+from tools.spaces import UNITS, with_numbers_kept, with_units_kept
 
 EMPTY_HEAD = re.compile(r"<th([^>]*)>(?:<p></p>)?</th>")
 SIGNS = (
@@ -23,9 +23,9 @@ SIGNS = (
 WORDS = rf"to|inf|nan|below|above|points?|{UNITS}"
 POWER = r"(?<=\d)e[+\-]\d+"
 NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]?\s{SIGNS}]|{WORDS}|{POWER})+", re.IGNORECASE)
-HYPHEN = re.compile(r"(?:(?<![\w.\-])|(?<=\de))-(?=\.?\d)")
+HYPHEN = re.compile(r"(?:(?<![\w.\-])|(?<=\de))-(?=\.?\d|inf\b|log\b)")
 # In docstrings, which are read in an editor, too, and hold ASCII.
-OPERATOR = re.compile(r"(?<=[\w)\]])\s([-+])\s(?=[\w(\[])|(?<=\d)\s(x)\s(?=\d)")
+OPERATOR = re.compile(r"(?<=[\w)\]])\s([-+])\s(?=[\w(\[])|(?<=\d)\s?(x)\s?(?=\d)")
 SQUARE = re.compile(r"\^2(?![\d.])")
 NAMED_SIGN = re.compile(
     r"(?<![A-Za-z])(?:lambda|mu|sigma)(?![A-Za-z])|\b(?:alpha|beta)(?=_\w\b)|(?<=\^)gamma\b"
@@ -38,9 +38,6 @@ RAISED_OR_LOWERED = re.compile(
     rf"|(?<=[\w)])\^(?P<high>\d+|{INDEX}|\([^()]*\))(?!{INDEX})"
 )
 ARXIV = re.compile(r"https://arxiv\.org/abs/(.+)")
-NAME_AND_NUMBER = re.compile(r"(?<=[A-Za-z]{2}-)(?=\d)")  # 1e-7 is no name
-SUM = re.compile("(?<=\\d)\\s([+\N{MINUS SIGN}\N{MULTIPLICATION SIGN}\N{MIDDLE DOT}])\\s(?=\\d)")
-NUMBERED = re.compile(r"[A-Z][a-z]+ \d+(\.\d+)?")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # Code in a line, in signs, that no line should break.
 SHORT = 24
@@ -70,9 +67,6 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
                 free_formula(block)  # the examples are doctest blocks
         for text in list(doctree.findall(nodes.Text)):
             set_formula(text)
-    for link in doctree.findall(nodes.reference):
-        if NUMBERED.fullmatch(link.astext()):
-            hold_number(link)
     for paper in doctree.findall(nodes.citation):
         name_preprint(paper)
     for formula in doctree.findall(nodes.math):
@@ -91,25 +85,18 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for output in doctree.findall(is_output):
         if PROVENANCE.search(output.astext()) and not any(output.findall(nodes.table)):
             output["classes"].append("provenance")
+        for printed in output.findall(nodes.literal_block):
+            printed.rawsource = HYPHEN.sub("\N{MINUS SIGN}", printed.astext())
+            printed[:] = [nodes.Text(printed.rawsource)]
     for box in list(doctree.findall(is_dropdown)):
         as_fold(box)
 
 
 def keep_units(text: nodes.Text) -> None:
-    """Before per cent and other units, in names such as ResNet-34, and in 2 + 6, no line breaks.
-
-    Except in code and formulas.
-    """
-    kept = NAME_AND_NUMBER.sub("\N{WORD JOINER}", with_units_kept(text))
-    kept = SUM.sub("\N{NO-BREAK SPACE}\\1\N{NO-BREAK SPACE}", kept)
+    """No line breaks at a number (tools/spaces.py), except in code and formulas."""
+    kept = with_numbers_kept(text)
     if kept != text and not is_code(text):
         text.parent.replace(text, nodes.Text(kept))
-
-
-def hold_number(link: nodes.reference) -> None:
-    """A link such as Figure 1.2 in one line."""
-    for text in list(link.findall(nodes.Text)):
-        text.parent.replace(text, nodes.Text(text.replace(" ", "\N{NO-BREAK SPACE}")))
 
 
 def is_code(node: nodes.Node) -> bool:
@@ -134,6 +121,7 @@ def set_formula(text: nodes.Text) -> None:
         return
     said = SQUARE.sub("\N{SUPERSCRIPT TWO}", OPERATOR.sub(with_sign, str(text)))
     said = said.replace(">=", "\N{GREATER-THAN OR EQUAL TO}")
+    said = HYPHEN.sub("\N{MINUS SIGN}", said)
     said = NAMED_SIGN.sub(with_entity, said)
     parts: list[nodes.Node] = []
     end = 0
@@ -169,10 +157,14 @@ def name_preprint(paper: nodes.citation) -> None:
 
 
 def hold_sign(formula: nodes.math) -> None:
-    """No line begins with the sign that ends a formula's sentence: a word joiner before it."""
+    """No line begins with the sign that ends a formula's sentence, or breaks in the k-th.
+
+    A word joiner stands before the sign, and on both sides of the hyphen.
+    """
     after = formula.next_node(descend=False, siblings=True)
-    if isinstance(after, nodes.Text) and re.match(r"[.,;:?!)]", after):
-        after.parent.replace(after, nodes.Text(f"\N{WORD JOINER}{after}"))
+    if isinstance(after, nodes.Text) and re.match(r"[.,;:?!)]|-\w", after):
+        held = re.sub("^-", "-\N{WORD JOINER}", after)
+        after.parent.replace(after, nodes.Text(f"\N{WORD JOINER}{held}"))
 
 
 def glossary(app: Sphinx, page: str) -> dict[str, str]:

@@ -107,7 +107,7 @@ def shift() -> Json:
                 relative=True,
             ),
             panel(
-                "Confidence and accuracy in %",
+                "Share in %",
                 1.15 * highest,
                 range(0, 101, 20),
                 [

@@ -122,7 +122,7 @@ class TemperatureScaling(MulticlassRecalibrator):
 class EnsembleTemperatureScaling(MulticlassRecalibrator):
     """A weighted mean of tempered, original and uniform probabilities.
 
-    w1 softmax(z / T) + w2 softmax(z) + w3 / K, with weights of 0 or more that sum to one; K
+    w_1 softmax(z / T) + w_2 softmax(z) + w_3 / K, with weights of 0 or more that sum to one; K
     counts what is not masked. T is that of `TemperatureScaling`; given T, the weights minimise
     the NLL, which is convex in them. The order of the classes, and so the accuracy, stay as
     they were. A class without samples needs no special answer.
@@ -134,7 +134,7 @@ class EnsembleTemperatureScaling(MulticlassRecalibrator):
 
     Attributes:
         temperature_: the temperature T.
-        weights_: float64, shape (3,): w1, w2, w3.
+        weights_: float64, shape (3,): w_1, w_2, w_3.
 
     Source: Zhang, Kailkhura, Han 2020, "Mix-n-Match: Ensemble and Compositional Methods for
     Uncertainty Calibration in Deep Learning", section 3.2.

@@ -39,7 +39,8 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], *, numbers: int = 
 
     Args:
         head: the names of the columns.
-        rows: the cells of each row, as many as there are columns.
+        rows: the cells of each row, as many as there are columns. True and False are shown as
+            yes and no, several values in a cell with commas between them.
         numbers: how many of the last columns are set to the right, as numbers are.
 
     Raises:
@@ -59,7 +60,16 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], *, numbers: int = 
                 f"rows: expected {len(head)} cells as in head, found {len(row)} in row {number}"
             )
     lines = [head, ["---"] * (len(head) - numbers) + ["--:"] * numbers, *rows]
-    return Markdown("\n".join(f"| {' | '.join(map(str, line))} |" for line in lines))
+    return Markdown("\n".join(f"| {' | '.join(map(_words, line))} |" for line in lines))
+
+
+def _words(cell: Any) -> str:
+    """A cell as a reader sees it, who need not know Python."""
+    if isinstance(cell, bool | np.bool_):
+        return "yes" if cell else "no"
+    if isinstance(cell, list | tuple):
+        return ", ".join(map(_words, cell))
+    return str(cell)
 
 
 def signed(value: float, digits: int = 1) -> str:
