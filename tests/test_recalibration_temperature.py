@@ -309,7 +309,7 @@ def test_ensemble_weights_are_optimal_for_logits_of_any_size(n, k, scale, weight
     assert share.max() <= 1 + 2e-9
 
 
-@pytest.mark.filterwarnings("ignore:temperature. labels have no larger logits")
+@pytest.mark.filterwarnings("ignore:temperature: ")
 def test_ensemble_weights_are_optimal_where_members_are_the_same():
     """With T of about 1, with logits of 0, and with labels that are wrong each time."""
     logits, labels = multiclass(3_000, 4, temperature=1.0)
