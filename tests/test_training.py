@@ -265,10 +265,13 @@ class TestTrain:
         assert len(orders) == 9
 
     @pytest.mark.parametrize("after_epoch", [None, lambda model: {}])
-    def test_network_is_left_as_it_predicts(self, after_epoch):
-        model = network()
-        train(model, random_images(), SHORT, after_epoch=after_epoch, progress=False)
-        assert not any(part.training for part in model.modules())
+    @pytest.mark.parametrize("recipe", [SHORT, replace(SHORT, ema_decay=0.9)])
+    def test_network_is_left_as_it_predicts(self, tmp_path, after_epoch, recipe):
+        for _ in range(2):  # the second time the run is complete
+            model = network()
+            given = {"checkpoint": tmp_path / "run.pt", "after_epoch": after_epoch}
+            train(model, random_images(), recipe, **given, progress=False)
+            assert not any(part.training for part in model.modules())
 
     @pytest.mark.parametrize("loss", [float("inf"), float("nan")])
     def test_loss_that_is_infinite_stops_too(self, monkeypatch, loss):

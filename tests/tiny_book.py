@@ -246,7 +246,7 @@ def write_tiny_book(root: Path, one: str = ONE, two: str = TWO, url: str | None 
     return root
 
 
-# Beside its pages: a library, which chapter 1 imports, and a script that makes a table.
+# Beside its pages: a library, which chapter 1 imports, and two scripts that make tables.
 FILES = {
     # With a version, which the notebooks for Colab name.
     "calib_utils/__init__.py": 'import calib_utils.used\n\n__version__ = "0.0.0"\n',
@@ -260,6 +260,15 @@ Path(sys.argv[1]).parent.mkdir(parents=True, exist_ok=True)
 Path(sys.argv[1]).write_text(Path("benchmarks/results/some.json").read_text())
 """,
     "benchmarks/results/some.json": "[1]",
+    # One that reads what is neither code nor beside it.
+    "book/tables/goals.py": """\
+import sys
+from pathlib import Path
+
+Path(sys.argv[1]).parent.mkdir(parents=True, exist_ok=True)
+Path(sys.argv[1]).write_text(Path("assignments/one/goals.toml").read_text())
+""",
+    "assignments/one/goals.toml": "minutes = 90",
 }
 GROUPS = {"papermill", "nbval", "parts"}
 
