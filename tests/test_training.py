@@ -701,6 +701,16 @@ class TestCommandLine:
         assert message in capsys.readouterr().err
         assert not list(tmp_path.iterdir())
 
+    def test_ctrl_c_is_told_in_a_sentence(self, monkeypatch, capsys, tmp_path):
+        def stopped(args):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(train_cli, "_run", stopped)
+        with pytest.raises(SystemExit) as ended:
+            train_cli.main(self.command(tmp_path))
+        assert ended.value.code == 130
+        assert capsys.readouterr().err.startswith("\nStopped. The same command goes on")
+
     def test_module_is_the_command(self):
         command = [sys.executable, "-m", "calib_utils.training", "--help"]
         shown = subprocess.run(command, capture_output=True, text=True, check=True)
