@@ -62,7 +62,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION) \
 	  || { echo "The packages cannot be had. The first call needs a network: is there one?"; false; }
-	$(BIN)/uv pip install --require-hashes -r requirements.lock \
+	$(BIN)/uv pip install --python $(BIN)/python --require-hashes -r requirements.lock \
 	  || $(BIN)/python -m pip install --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	@# Its font list, else a first chapter would wait for it and say so.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from tools.dependencies import files_of, files_of_chapter
+from tools.parts import parts
 
 REPOSITORY = Path(__file__).parents[1]
 FILES = {
@@ -125,3 +127,17 @@ def test_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
         assert data in files_of(".".join(package.parts))
     tables = files_of(Path("benchmarks/tables.py"))
     assert set(Path("benchmarks/results").glob("*.json")) <= set(tables)
+    cards = files_of(Path("book/tables/chapters.py"))
+    assert {Path("book/play/maps.py"), Path("calib_utils/recalibration/binary.py")} <= set(cards)
+
+
+def test_no_module_of_the_repository_is_imported_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a step runs may import from any folder of the repository that holds code."""
+    monkeypatch.chdir(REPOSITORY)
+    folders = "|".join(p.name for p in Path().glob("[a-z]*") if any(p.rglob("*.py")))
+    imports = re.compile(rf"^\s*(?:from|import) ((?:{folders})\b[\w.]*)", re.MULTILINE)
+    for script in [*parts(), *Path("tools").glob("*.py")]:
+        seen = {path.with_suffix("").as_posix() for path in files_of(script)}
+        for name in imports.findall(script.read_text("utf-8")):
+            place = name.replace(".", "/")
+            assert {place, f"{place}/__init__"} & seen, f"{script} imports {name}"

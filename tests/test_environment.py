@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import tomllib
+import venv
 from pathlib import Path
 
+import pytest
 import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
+UV = Path(sys.executable).with_name("uv")
 LOCK = (ROOT / "requirements.lock").read_text("utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 PINNED = {
@@ -68,3 +74,29 @@ def test_make_lock_takes_every_group() -> None:
     groups = {f"--group {name}" for name in locked_groups()}
     extras = {f"--extra {name}" for name in PROJECT["project"]["optional-dependencies"]}
     assert {option for option in groups | extras if option not in makefile} == set()
+
+
+@pytest.mark.parametrize("name", ["Makefile", "CONTRIBUTING.md", "pyproject.toml"])
+def test_packages_go_into_our_environment(name: str) -> None:
+    """Unless told, uv takes the active one, of conda or another project, before `.venv`."""
+    text = (ROOT / name).read_text("utf-8").replace("$(BIN)", ".venv/bin")
+    installs = re.findall(r"uv pip install (.*)", text)
+    assert installs
+    assert [line for line in installs if not line.startswith("--python .venv/bin/python ")] == []
+
+
+@pytest.mark.skipif(not UV.exists(), reason="no uv beside this Python")
+@pytest.mark.parametrize("active", ["VIRTUAL_ENV", "CONDA_PREFIX"])
+def test_an_active_environment_is_left_alone(active: str, tmp_path: Path) -> None:
+    other, ours = tmp_path / "other", tmp_path / "ours"
+    for place in (other, ours):
+        venv.create(place)
+    done = subprocess.run(
+        [UV, "pip", "list", "--python", ours / "bin/python", "--verbose"],
+        env=os.environ | {active: str(other), "CONDA_DEFAULT_ENV": "other"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert str(ours) in done.stderr
+    assert str(other) not in done.stderr

@@ -1095,3 +1095,13 @@ class TestCommandLine:
         with pytest.raises(SystemExit):
             main(options(tiny, tmp_path, "height"))
         assert "error: grid: there is no grid 'height'" in capsys.readouterr().err
+
+    def test_ctrl_c_is_told_in_a_sentence(self, tiny, tmp_path, capsys, monkeypatch):
+        def stopped(*args, **options):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr("calib_utils.experiments.__main__.run_grid", stopped)
+        with pytest.raises(SystemExit) as ended:
+            main(options(tiny, tmp_path, "nll"))
+        assert ended.value.code == 130
+        assert capsys.readouterr().err.startswith("\nStopped. The same command goes on")

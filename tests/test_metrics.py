@@ -217,6 +217,9 @@ def test_equal_mass_edges_are_quantiles():
     assert bins.counts.tolist() == [3, 2]
     bins = metrics.reliability_bins([0.8, 0.2, 0.4, 0.1], [0, 0, 1, 1], 2, "quantile")
     np.testing.assert_allclose(bins.edges, [0.1, 0.3, 0.8])
+    few = np.array([0.1, 0.4, 0.9])  # between the last two, too
+    edges = metrics.reliability_bins(few, [0, 1, 1], 8, "quantile").edges
+    np.testing.assert_allclose(edges, np.quantile(few, np.arange(9) / 8))
 
 
 def test_equal_confidences_share_a_bin():

@@ -122,6 +122,19 @@ def test_rounded_rows_are_rescaled_when_asked_and_counted(metric):
     np.testing.assert_array_equal(found, of(metric, scaled, LABELS))
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("k", [3, 10])
+def test_rows_of_four_digits_are_off_by_what_is_just_allowed(k, dtype):
+    """Or just not: 0.9999 is 1e-4 from one but for the last bits, which depend on the order."""
+    logits = np.random.default_rng(0).normal(size=(20_000, k))
+    probs = softmax(logits, axis=1).round(4).astype(dtype)
+    labels = np.zeros(len(probs), int)
+    with pytest.warns(UserWarning, match="of 20000 rows did not sum to one"):
+        found = expected_calibration_error(probs, labels, rescale=True)
+    exact = expected_calibration_error(softmax(logits, axis=1), labels)
+    assert found == pytest.approx(exact, abs=1e-4)
+
+
 def test_rows_that_need_no_rescaling_are_left_alone(recwarn):
     for probs in (PROBS, P, torch.tensor(PROBS, dtype=torch.bfloat16)):
         labels = Y if np.ndim(probs) == 1 else LABELS

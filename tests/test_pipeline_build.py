@@ -19,7 +19,7 @@ RUN_ONE, CHECK_ONE = "papermill:notebooks/01-one", "nbval:notebooks/01-one"
 RUN_TWO, CHECK_TWO = "papermill:notebooks/02-two", "nbval:notebooks/02-two"
 RUN_SOLVED, CHECK_SOLVED = (f"{step}:notebooks/solutions/01-one" for step in ("papermill", "nbval"))
 ONE, TWO, SOLVED = {RUN_ONE, CHECK_ONE}, {RUN_TWO, CHECK_TWO}, {RUN_SOLVED, CHECK_SOLVED}
-TABLES = "parts:tables/benchmarks"
+TABLES, GOALS = "parts:tables/benchmarks", "parts:tables/goals"
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     book = TinyBook(tmp_path_factory.mktemp("tiny"))
     book.tool("tools.notebooks", "--execute")
     assert book.steps() == {
-        *(MAKE, BUILD, "make tables/benchmarks.md"),
+        *(MAKE, BUILD, "make tables/benchmarks.md", "make tables/goals.md"),
         *(f"run {name} (cpu)" for name in CHAPTERS),
         *(f"check the outputs of {name}" for name in CHAPTERS),
     }
@@ -141,6 +141,7 @@ def test_the_library_reruns_the_chapters_that_use_it(built: TinyBook) -> None:
         *SOLVED,
         "notebooks",
         TABLES,
+        GOALS,
         "site",
     }
 
@@ -157,6 +158,7 @@ def test_settings_rerun_what_is_made_from_them(built: TinyBook) -> None:
         assert built.steps("parts") == {"make tables/benchmarks.md"}
         assert built.waiting() == {"site"}
     assert built.steps("parts") == {"make tables/benchmarks.md"}
+    assert built.waiting_for("assignments/one/goals.toml") == {GOALS}
     assert built.waiting() == set()
 
 

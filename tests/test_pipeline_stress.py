@@ -264,12 +264,25 @@ def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(built: TinyBook) 
     assert "Traceback" not in said
 
 
+# Runs a command where there is no network at all, and where no other process can be reached.
+ALONE = ("unshare", "-rn")
+
+
+def can_be_alone() -> bool:
+    return (
+        shutil.which(ALONE[0]) is not None
+        and subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode == 0
+    )
+
+
+needs_to_be_alone = pytest.mark.skipif(
+    not can_be_alone(), reason="this machine gives no network of one's own: no `unshare -rn`"
+)
+
+
 def in_a_network_of_its_own(*command: str) -> subprocess.CompletedProcess[str]:
-    """Run Python where there is no network at all, and where no other process can be reached."""
-    if subprocess.run(["unshare", "-rn", "true"], capture_output=True, check=False).returncode:
-        pytest.skip("this machine gives no network of one's own: no `unshare -rn`")
     return subprocess.run(
-        ["unshare", "-rn", *command],
+        [*ALONE, *command],
         env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
         text=True,
@@ -277,7 +290,7 @@ def in_a_network_of_its_own(*command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.skipif(not shutil.which("unshare"), reason="no unshare")
+@needs_to_be_alone
 def test_without_any_network_a_kernel_is_reached() -> None:
     code = (
         "import socket\n"
@@ -290,6 +303,7 @@ def test_without_any_network_a_kernel_is_reached() -> None:
     assert done.returncode == 0, done.stderr
 
 
+@needs_to_be_alone
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv")
 def test_a_machine_that_cannot_reach_itself_says_so() -> None:
     code = (
@@ -308,24 +322,32 @@ def test_a_machine_that_cannot_reach_itself_says_so() -> None:
     )
 
 
-def test_two_builds_are_the_same_bytes(built: TinyBook, tmp_path: Path) -> None:
-    """The second one in another folder."""
-
-    def site(book: TinyBook) -> dict[str, bytes]:
-        folder = book.root / "build/html"
-        return {
-            str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()
-        }
-
+@pytest.fixture(scope="module")
+def built_anew(built: TinyBook, tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
+    """The same sources, built elsewhere from the beginning, without a network where that can be."""
     copied = copy.copy(built)
-    copied.root = tmp_path / "elsewhere"
-    shutil.copytree(built.root, copied.root, symlinks=True)
-    for folder in ("executed", "site", "html"):
-        shutil.rmtree(copied.root / "build" / folder)
-    assert "build the site" in copied.steps()
-    first, second = site(built), site(copied)
+    copied.root = tmp_path_factory.mktemp("again") / "elsewhere"
+    shutil.copytree(built.root, copied.root, ignore=shutil.ignore_patterns("build"))
+    steps = copied.steps(within=ALONE if can_be_alone() else ())
+    assert {"make notebooks", "run 02-two (cpu)", "build the site"} <= steps
+    return copied
+
+
+def files_of_site(book: TinyBook) -> dict[str, bytes]:
+    folder = book.root / "build/html"
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_two_builds_are_the_same_bytes(built: TinyBook, built_anew: TinyBook) -> None:
+    first, second = files_of_site(built), files_of_site(built_anew)
     assert first.keys() == second.keys()
     assert [name for name in first if first[name] != second[name]] == []
+
+
+@needs_to_be_alone
+def test_without_any_network_the_book_is_built(built_anew: TinyBook) -> None:
+    """From the first step to the last, by a fixture that is alone wherever that can be."""
+    assert "0.667" in built_anew.read("build/html/notebooks/02-two.html")
 
 
 @pytest.mark.parametrize(

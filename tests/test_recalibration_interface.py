@@ -302,6 +302,9 @@ def test_numbers_that_no_fit_gives_are_not_read(name, change, tmp_path):
         setattr(fitted, attribute, value)
     with pytest.raises((ValueError, RuntimeError), match=next(iter(change))):
         fitted.save(path)
+    for predict in (fitted.predict_proba, fitted.predict_log_proba, fitted.predict):
+        with pytest.raises(ValueError, match=r"(logits|\w+_): expected"):
+            predict(data[0])
 
 
 @pytest.mark.parametrize(

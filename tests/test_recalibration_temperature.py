@@ -283,10 +283,47 @@ def test_ensemble_weights_are_optimal():
     members = [softmax(z / fitted.temperature_, axis=1), softmax(z, axis=1), np.full(z.shape, 0.1)]
     given = np.stack([member[np.arange(4_000), labels] for member in members], axis=1)
     share = (given / (given @ fitted.weights_)[:, None]).mean(axis=0)
-    assert (share <= 1 + 1e-5).all()
-    assert share[fitted.weights_ > 1e-6] == pytest.approx(1, abs=1e-5)
+    assert (share <= 1 + 2e-9).all()
+    assert share[fitted.weights_ > 0] == pytest.approx(1, abs=1e-7)
     mixed = sum(w * member for w, member in zip(fitted.weights_, members, strict=True))
     np.testing.assert_allclose(fitted.predict_proba(logits), mixed, rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore:temperature. every label")
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("n", "k", "scale"), [(20, 2, 1), (300, 5, 30), (2_000, 50, 300)])
+def test_ensemble_weights_are_optimal_for_logits_of_any_size(n, k, scale, weighted):
+    """No member's mean share of the mixture is above 1, also where some give a label 1e-300."""
+    rng = np.random.default_rng(1)
+    z = scale * rng.standard_normal((n, k))
+    labels = np.where(rng.random(n) < 0.9, z.argmax(axis=1), rng.integers(k, size=n))
+    weight = rng.random(n) ** 3 if weighted else np.ones(n)
+    fitted = EnsembleTemperatureScaling().fit(z, labels, weight if weighted else None)
+    members = [
+        softmax(z / fitted.temperature_, axis=1),
+        softmax(z, axis=1),
+        np.full(z.shape, 1 / k),
+    ]
+    given = np.stack([member[np.arange(n), labels] for member in members], axis=1)
+    share = np.average(given / (given @ fitted.weights_)[:, None], axis=0, weights=weight)
+    assert share.max() <= 1 + 2e-9
+
+
+@pytest.mark.filterwarnings("ignore:temperature: ")
+def test_ensemble_weights_are_optimal_where_members_are_the_same():
+    """With T of about 1, with logits of 0, and with labels that are wrong each time."""
+    logits, labels = multiclass(3_000, 4, temperature=1.0)
+    weights = EnsembleTemperatureScaling().fit(logits, labels).weights_
+    assert weights[:2].sum() == pytest.approx(1, abs=0.05)
+    for z in (0 * logits, -logits, -100 * logits):
+        probs = EnsembleTemperatureScaling().fit(z, labels).predict_proba(z)
+        assert probs == pytest.approx(0.25, abs=1e-6)
+
+
+def test_a_fit_of_the_ensemble_that_is_not_at_its_optimum_says_so(monkeypatch):
+    monkeypatch.setattr("calib_utils.recalibration.temperature._STEPS", 1)
+    with pytest.warns(UserWarning, match="weights: the fit ended up to .* above its lowest NLL"):
+        EnsembleTemperatureScaling().fit(*multiclass(2_000, 10))
 
 
 def test_ensemble_recovers_a_known_mixture():

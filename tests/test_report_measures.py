@@ -396,3 +396,14 @@ class TestCommandLine:
             assert found["verdict"]["exit_code"] == code
             assert "--cross-fit 0" in found["facts"]["command"]
             assert len(found["facts"]["SHA-256"]) == 64
+
+
+def test_ctrl_c_is_told_in_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("calib_utils.report.__main__.report", stopped)
+    assert main(["p.csv"]) == 130
+    assert capsys.readouterr().err == "\nStopped.\n"

@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sklearn.datasets
 from scipy.special import expit, logit
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.naive_bayes import GaussianNB
 
 from calib_utils.metrics import negative_log_likelihood
 from calib_utils.recalibration import PlattScaling, TemperatureScaling, load
@@ -192,3 +196,25 @@ class TestCompare:
         b = written(tmp_path / "b.csv", score=SCORE[:rows], label=label[:rows])
         assert main(["compare", a, b]) == 2
         assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("breast_cancer", 1), ("digits", 1), ("iris", 3), ("wine", 3)]
+)
+def test_data_sets_that_scikit_learn_ships(name: str, expected: int, tmp_path: Path) -> None:
+    """Naive Bayes is too sure of itself, which on few flowers and wines cannot be told."""
+    x, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
+    probs = cross_val_predict(GaussianNB(), x, y, method="predict_proba")
+    names = [f"prob_{k}" for k in range(probs.shape[1])]
+    file, saved, numbers = (tmp_path / f"{name}.{end}" for end in ("csv", "npz", "json"))
+    with file.open("w", newline="") as stream:
+        csv.writer(stream).writerows([["label", *names], *np.column_stack([y, probs]).tolist()])
+    status = main([str(file), "--json", str(numbers), "--save-calibrator", str(saved)])
+    found = json.loads(numbers.read_text("utf-8"))
+    of_label = np.maximum(probs[np.arange(len(y)), y], np.finfo(float).epsneg)
+    assert found["measures"]["nll"] == pytest.approx(-np.log(of_label).mean())
+    assert found["measures"]["accuracy"] == pytest.approx(accuracy_score(y, probs.argmax(axis=1)))
+    assert status == expected
+    best = found["repairs"]["best"]
+    assert saved.exists() == (best is not None) == (status == 1)
+    assert best is None or type(load(saved)).__name__ == best

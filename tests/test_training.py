@@ -265,10 +265,13 @@ class TestTrain:
         assert len(orders) == 9
 
     @pytest.mark.parametrize("after_epoch", [None, lambda model: {}])
-    def test_network_is_left_as_it_predicts(self, after_epoch):
-        model = network()
-        train(model, random_images(), SHORT, after_epoch=after_epoch, progress=False)
-        assert not any(part.training for part in model.modules())
+    @pytest.mark.parametrize("recipe", [SHORT, replace(SHORT, ema_decay=0.9)])
+    def test_network_is_left_as_it_predicts(self, tmp_path, after_epoch, recipe):
+        for _ in range(2):  # the second time the run is complete
+            model = network()
+            given = {"checkpoint": tmp_path / "run.pt", "after_epoch": after_epoch}
+            train(model, random_images(), recipe, **given, progress=False)
+            assert not any(part.training for part in model.modules())
 
     @pytest.mark.parametrize("loss", [float("inf"), float("nan")])
     def test_loss_that_is_infinite_stops_too(self, monkeypatch, loss):
@@ -697,6 +700,16 @@ class TestCommandLine:
         assert stop.value.code in (1, 2)
         assert message in capsys.readouterr().err
         assert not list(tmp_path.iterdir())
+
+    def test_ctrl_c_is_told_in_a_sentence(self, monkeypatch, capsys, tmp_path):
+        def stopped(args):
+            raise KeyboardInterrupt
+
+        monkeypatch.setattr(train_cli, "_run", stopped)
+        with pytest.raises(SystemExit) as ended:
+            train_cli.main(self.command(tmp_path))
+        assert ended.value.code == 130
+        assert capsys.readouterr().err.startswith("\nStopped. The same command goes on")
 
     def test_module_is_the_command(self):
         command = [sys.executable, "-m", "calib_utils.training", "--help"]

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -246,7 +246,7 @@ def write_tiny_book(root: Path, one: str = ONE, two: str = TWO, url: str | None 
     return root
 
 
-# Beside its pages: a library, which chapter 1 imports, and a script that makes a table.
+# Beside its pages: a library, which chapter 1 imports, and two scripts that make tables.
 FILES = {
     # With a version, which the notebooks for Colab name.
     "calib_utils/__init__.py": 'import calib_utils.used\n\n__version__ = "0.0.0"\n',
@@ -260,6 +260,15 @@ Path(sys.argv[1]).parent.mkdir(parents=True, exist_ok=True)
 Path(sys.argv[1]).write_text(Path("benchmarks/results/some.json").read_text())
 """,
     "benchmarks/results/some.json": "[1]",
+    # One that reads what is neither code nor beside it.
+    "book/tables/goals.py": """\
+import sys
+from pathlib import Path
+
+Path(sys.argv[1]).parent.mkdir(parents=True, exist_ok=True)
+Path(sys.argv[1]).write_text(Path("assignments/one/goals.toml").read_text())
+""",
+    "assignments/one/goals.toml": "minutes = 90",
 }
 GROUPS = {"papermill", "nbval", "parts"}
 
@@ -306,10 +315,15 @@ class TinyBook:
         command = [sys.executable, "-m", *arguments]
         subprocess.run(command, cwd=self.root, env=environment, check=True)
 
-    def doit(self, *tasks: str, profile: str = "cpu") -> tuple[int, str]:
-        """Run the real `dodo.py` on this book; return its exit code and what it said."""
+    def doit(
+        self, *tasks: str, profile: str = "cpu", within: Sequence[str] = ()
+    ) -> tuple[int, str]:
+        """Run the real `dodo.py` on this book; return its exit code and what it said.
+
+        `within` is a command that runs another, such as one without a network.
+        """
         done = subprocess.run(
-            [sys.executable, "-m", "doit", *tasks],
+            [*within, sys.executable, "-m", "doit", *tasks],
             cwd=self.root,
             env=os.environ | {"PROFILE": profile},
             stdout=subprocess.PIPE,
@@ -327,8 +341,8 @@ class TinyBook:
         states = (line.split()[:2] for line in said.splitlines())
         return {step for state, step in states if state != "U" and step not in GROUPS}
 
-    def steps(self, *tasks: str, profile: str = "cpu") -> set[str]:
+    def steps(self, *tasks: str, profile: str = "cpu", within: Sequence[str] = ()) -> set[str]:
         """The steps that ran, which must succeed."""
-        code, said = self.doit(*tasks, profile=profile)
+        code, said = self.doit(*tasks, profile=profile, within=within)
         assert code == 0
         return {line.removesuffix(" …") for line in said.splitlines() if line.endswith(" …")}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tools.myst import Directive, parse
 
-PACKAGES = ("benchmarks", "calib_utils", "tools")
+PACKAGES = ("benchmarks", "book", "calib_utils", "tools")
 # What lies beside the data: code, files that are not finished, files that say nothing.
 NO_DATA = (".*", "__pycache__", "*.part", "*.py", "py.typed")
 # What code opens: any other file beside it is a stray one.

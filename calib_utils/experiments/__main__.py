@@ -43,6 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (ValueError, OSError, ArithmeticError, RuntimeError, MemoryError) as error:
         notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", []))
         parser.exit(1, f"error: {str(error) or type(error).__name__}{notes}\n")
+    except KeyboardInterrupt:
+        parser.exit(130, "\nStopped. The same command goes on from the last epochs that ended.\n")
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -141,7 +141,8 @@ class Recalibrator(Estimator, ABC):
             of ``logits``, to which it is rounded at the end.
 
         Raises:
-            ValueError: for bad input, or another number of classes or kind of shape than in `fit`.
+            ValueError: for bad input, or another number of classes or kind of shape than in `fit`;
+                or if what was learned was changed to something that no fit gives.
             RuntimeError: if it is not fitted, or was changed since.
 
         Warns:
@@ -291,6 +292,7 @@ class Recalibrator(Estimator, ABC):
         self._require_fitted()
         array = self._checked(logits)
         self._check_shape(array.shape)
+        self._check_fit()
         return array
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:

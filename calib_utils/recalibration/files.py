@@ -53,7 +53,6 @@ def load(path: Path | str) -> Recalibrator:
         result = _decode(facts, arrays)
         if not isinstance(result, Recalibrator):
             raise TypeError("its facts name no recalibrator")
-        result._require_fitted()
         result._check_fit()
         answers = _answers(result)
         if _ANSWERS not in arrays or not np.allclose(arrays[_ANSWERS], answers, atol=1e-6):

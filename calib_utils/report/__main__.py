@@ -18,6 +18,7 @@ from calib_utils.report.predictions.whole import report
 __all__ = ["main", "parser"]
 
 _BAD_INPUT = 2
+_STOPPED = 130  # as shells say of Ctrl-C
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,6 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (ValueError, OSError, ModuleNotFoundError, MemoryError) as error:
         print(f"error: {str(error) or type(error).__name__}", file=sys.stderr)
         return _BAD_INPUT
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return _STOPPED
 
 
 def _report(given: Sequence[str]) -> int:

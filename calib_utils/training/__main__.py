@@ -38,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _run(args)
     except (ValueError, OSError, FloatingPointError) as error:
         parser.exit(1, f"error: {error}\n")
+    except KeyboardInterrupt:
+        parser.exit(130, "\nStopped. The same command goes on from the last epoch that ended.\n")
 
 
 def _parser() -> argparse.ArgumentParser:
