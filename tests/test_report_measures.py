@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -407,3 +410,20 @@ def test_ctrl_c_is_told_in_a_word(
     monkeypatch.setattr("calib_utils.report.__main__.report", stopped)
     assert main(["p.csv"]) == 130
     assert capsys.readouterr().err == "\nStopped.\n"
+
+
+def test_who_reads_only_the_beginning_sees_no_error(tmp_path: Path) -> None:
+    """As `| head` does: status 141, which says nothing of the model."""
+    file = tmp_path / "p.csv"
+    file.write_text("label,score\n" + "1,0.9\n0,0.2\n" * 50)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "calib_utils.report", str(file), "--cross-fit", "0"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ from calib_utils.report.predictions.whole import report
 __all__ = ["main", "parser"]
 
 _BAD_INPUT = 2
-_STOPPED = 130  # as shells say of Ctrl-C
+_STOPPED, _UNREAD = 130, 141  # as shells say of Ctrl-C, and of who read on no further
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,13 +27,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         0 if the model is within the tolerance (of two models: the second is better), 1 if it is
-        beyond (worse), 2 for bad input, 3 if too few rows were given to tell.
+        beyond (worse), 2 for bad input, 3 if too few rows were given to tell; 130 and 141 if it was
+        stopped, by Ctrl-C or by who reads its output.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     commands = {"compare": _compare, "apply": _apply}
     command = commands.get(given[0]) if given else None
     try:
-        return _report(given) if command is None else command(given[1:])
+        status = _report(given) if command is None else command(given[1:])
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # as `| head` leaves
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _UNREAD
     except (ValueError, OSError, ModuleNotFoundError, MemoryError) as error:
         print(f"error: {str(error) or type(error).__name__}", file=sys.stderr)
         return _BAD_INPUT
