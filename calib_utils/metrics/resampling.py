@@ -37,8 +37,13 @@ def resampled_gaps(
     """
     n, rng = len(sets[0][0]), generator(seed)
     results = np.empty((repeats, len(sets)))
+    # All in one bin: its sum is a product of vectors, many times as fast.
+    single = [not bins.any() for bins, _ in sets]
     for row in results:  # one set of indices fits in the cache, all of them would not
         # How often a sample is drawn weighs its term: cheaper than to select it so often.
-        times = np.bincount(rng.integers(n, size=n), minlength=n)
-        row[:] = [mean_excess(np.bincount(bins, times * excess), n) for bins, excess in sets]
+        times = np.bincount(rng.integers(n, size=n), minlength=n).astype(np.float64)
+        row[:] = [
+            mean_excess(np.array([times @ excess]) if one else np.bincount(bins, times * excess), n)
+            for (bins, excess), one in zip(sets, single, strict=True)
+        ]
     return results
