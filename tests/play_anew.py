@@ -215,11 +215,12 @@ def epochs() -> Frames:
         full = counts > 0
         # Answers that fall into the bins as those of the epoch did.
         said = np.repeat(summed[full] / counts[full], counts[full].astype(int))
+        highest = percent(calibration_error_floor(said).mean)
         numbers = [
             percent(1 - correct.mean()),
             f"{entry['test_nll']:.2f}",
             percent(np.abs(right - summed).sum() / len(correct)),
-            percent(calibration_error_floor(said).mean),
+            f"\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}{highest}",
             f"{entry['temperature']:.2f}",
         ]
         sides = np.stack([right, counts - right], axis=1)[full].ravel().astype(int)

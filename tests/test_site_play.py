@@ -31,6 +31,10 @@ STATE = """play => {
     };
 }"""
 
+# Numbers below their box, under which they are not read.
+TOO_FULL = """play => [...play.querySelectorAll(".play-numbers > div")].filter(
+    box => box.scrollHeight > box.clientHeight).map(box => box.textContent)"""
+
 
 def opened(browser: Any, address: str, figure: str, **options: Any) -> tuple[Any, Any, list[str]]:
     """The page, the figure in it, and what the console says of errors."""
@@ -135,8 +139,10 @@ def test_a_moved_figure_has_nothing_that_axe_objects_to(
         for node in rule["nodes"]
     ]
     assert violations == []
-    tab.set_viewport_size(PHONE)
     play = drawn.locator(".play")
+    assert play.evaluate(TOO_FULL) == []
+    tab.set_viewport_size(PHONE)
+    assert play.evaluate(TOO_FULL) == []
     sizes = play.evaluate(
         """play => ({
             wide: document.documentElement.scrollWidth,

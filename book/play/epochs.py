@@ -32,7 +32,8 @@ def floor(sums: list[list[float]]) -> str:
     """That of answers which all have the mean confidence of their bin: no others' is higher."""
     counts, _, summed = map(np.asarray, sums)
     said = np.repeat(summed[counts > 0] / counts[counts > 0], counts[counts > 0].astype(int))
-    return WORDS.format(100 * calibration_error_floor(said).mean)
+    highest = WORDS.format(100 * calibration_error_floor(said).mean)
+    return f"\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}{highest}"
 
 
 def epochs() -> Json:
@@ -84,8 +85,8 @@ def epochs() -> Json:
             number("test error", [WORDS.format(100 * one["test_error"]) for one in history], [0]),
             number("NLL", [f"{one['test_nll']:.2f}" for one in history], [0]),
             number("ECE", [WORDS.format(100 * one["test_ece"]) for one in history], [0]),
-            number("if calibrated, at most", [floor(one["test_bins"]) for one in history], [0]),
-            number("best temperature", [f"{one['temperature']:.2f}" for one in history], [0]),
+            number("if calibrated", [floor(one["test_bins"]) for one in history], [0]),
+            number("best T", [f"{one['temperature']:.2f}" for one in history], [0]),
         ],
         [
             diagram(

@@ -88,7 +88,7 @@ def networks(grid: str) -> Json:
             number("ECE", [WORDS.format(100 * r.ece) for r in records], by),
             number("ECE if calibrated", [floor(r.confidences) for r in records], by),
             number("NLL", [f"{r.nll:.2f}" for r in records], by),
-            number("best temperature", [f"{r.temperature:.2f}" for r in records], by),
+            number("best T", [f"{r.temperature:.2f}" for r in records], by),
         ],
         [
             diagram(
