@@ -268,6 +268,11 @@ def test_no_line_breaks_between_a_number_and_per_cent(name: str) -> None:
     assert re.findall(r".{20}\d %", re.sub(r"<[^>]+>", "", prose)) == []
 
 
+def test_the_copyright_has_the_year_of_the_settings() -> None:
+    """Sphinx had put 1970 there, the year of the fixed date of a build."""
+    assert f"Copyright {BOOK.config['copyright']}." in page("book/intro.html").text
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_every_table_has_a_number_and_says_what_it_compares(name: str) -> None:
     """But for the columns of Sphinx's own lists of names."""
