@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from book.play.temperature import NETWORK, printed, turned
+from book.play.temperature import NETWORK, measured, printed, turned
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
@@ -135,7 +135,7 @@ def main(target: Path) -> None:
     temperatures = np.linspace(1, fitted, FRAMES)
     probs = [turned(test, T) for T in temperatures]
     bins = [reliability_bins(*top_label(p, test.labels)) for p in probs]
-    numbers = [printed(p, test, T) for p, T in zip(probs, temperatures, strict=True)]
+    numbers = [printed(measured(p, test, T)) for p, T in zip(probs, temperatures, strict=True)]
     # What the README says of it.
     first, last = bins[0], bins[-1]
     full = first.counts >= FEW

@@ -31,7 +31,7 @@ from calib_utils.recalibration import (
     Recalibrator,
     TemperatureScaling,
 )
-from tools.play import Json, axis, choice, curve, lines, number, play, slider, table, write
+from tools.play import WORDS, Json, axis, choice, curve, lines, number, play, slider, table, write
 
 METHODS: dict[str, Callable[[], Recalibrator]] = {
     "Platt": PlattScaling,
@@ -110,9 +110,9 @@ def maps() -> Json:
         [
             number("Brier score", [f"{b:.3f}" for of in briers for b in of], [0, 1]),
             number("without repair", [f"{briers[as_it_is][0]:.3f}"], []),
-            number("ECE", [f"{e:.1f}\N{NO-BREAK SPACE}%" for of in eces for e in of], [0, 1]),
-            number("without repair", [f"{eces[as_it_is][0]:.1f}\N{NO-BREAK SPACE}%"], []),
-            number("ECE if calibrated", [f"{f:.1f}\N{NO-BREAK SPACE}%" for f in floors], [0, 1]),
+            number("ECE", [WORDS.format(e) for of in eces for e in of], [0, 1]),
+            number("without repair", [WORDS.format(eces[as_it_is][0])], []),
+            number("ECE if calibrated", [WORDS.format(f) for f in floors], [0, 1]),
         ],
         [
             lines(

@@ -23,6 +23,7 @@ from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import PredictionRecord, load_record
 from tools.play import (
     FEW,
+    WORDS,
     Json,
     axis,
     curve,
@@ -50,8 +51,8 @@ def turned(record: PredictionRecord, T: float) -> np.ndarray:
     return TemperatureScaling(temperature=T).predict_proba(record.logits)
 
 
-def printed(probs: np.ndarray, record: PredictionRecord, T: float) -> list[str]:
-    """Mean confidence, accuracy, ECE, its floor and NLL, as the figure says them."""
+def measured(probs: np.ndarray, record: PredictionRecord, T: float) -> tuple[float, ...]:
+    """Mean confidence, accuracy, ECE and its floor in per cent, and NLL."""
     shares = (
         probs.max(axis=1).mean(),
         accuracy(probs, record.labels),
@@ -59,7 +60,13 @@ def printed(probs: np.ndarray, record: PredictionRecord, T: float) -> list[str]:
         calibration_error_floor(probs).mean,
     )
     nll = negative_log_likelihood(record.logits / T, record.labels)
-    return [*(f"{100 * share:.1f}\N{NO-BREAK SPACE}%" for share in shares), f"{nll:.3f}"]
+    return (*(100 * share for share in shares), nll)
+
+
+def printed(numbers: tuple[float, ...]) -> list[str]:
+    """What was measured, as the figure says it."""
+    *shares, nll = numbers
+    return [*map(WORDS.format, shares), f"{nll:.3f}"]
 
 
 def temperature(
@@ -68,10 +75,9 @@ def temperature(
     """The play on one set of photographs."""
     at = stops(fitted)
     probs = [turned(record, T) for T in at]
-    eces = [100 * expected_calibration_error(p, record.labels) for p in probs]
-    floors = [100 * calibration_error_floor(p).mean for p in probs]
-    nlls = [negative_log_likelihood(record.logits / T, record.labels) for T in at]
-    columns = zip(*(printed(p, record, T) for p, T in zip(probs, at, strict=True)), strict=True)
+    numbers = [measured(p, record, T) for p, T in zip(probs, at, strict=True)]
+    *_, eces, floors, nlls = zip(*numbers, strict=True)
+    columns = zip(*map(printed, numbers), strict=True)
     names = ["mean confidence", "accuracy", "ECE", "ECE if calibrated", "NLL"]
     plain, best = (int(np.abs(at - T).argmin()) for T in (1, fitted))
     marks = [(1, "T = 1"), (fitted, f"T = {fitted:.2f}")]
