@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, softmax
 
+from book.figures.many_remedies import ways
 from book.play.maps import sets
 from calib_utils.metrics import (
     calibration_error_interval,
@@ -191,13 +192,10 @@ def an_interval_and_a_tolerance() -> Iterable[str]:
 
 def before_and_after_by_training() -> Iterable[str]:
     """The NLL of each way to train, the lowest error at the top: as trained, and at T."""
-    levels = by_level(load_grid("remedies", "cpu")).values()
-    metrics = ("error", "nll", "nll_scaled")
-    rows = sorted(tuple(np.mean([getattr(r, m) for r in runs]) for m in metrics) for runs in levels)
-    every = [nll for _, *nlls in rows for nll in nlls]
-    low, high = min(every), max(every)
-    for place, (_, *nlls) in enumerate(rows):
-        up = 0.97 - 0.94 * place / (len(rows) - 1)
+    nlls_of_each = [nlls for _, *nlls, _ in ways()]
+    low, high = np.min(nlls_of_each), np.max(nlls_of_each)
+    for place, nlls in enumerate(nlls_of_each):
+        up = 0.97 - 0.94 * place / (len(nlls_of_each) - 1)
         before, after = (0.04 + 0.92 * (nll - low) / (high - low) for nll in nlls)
         yield line([(before, up), (after, up)], "card-thin")
         yield dot(before, up, "card-b", 2.2)
