@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from calib_utils._numbers import check_number
@@ -15,7 +17,7 @@ _MAX_STEPS = 500  # far more than are ever needed
 _SURE = 1e-11  # gain in NLL by a Newton step below which it needs no check
 _ENOUGH = 1e-22
 _LAST = 1e-13  # where steps gain less and less, the one after this gains nothing
-_FIRST_ROWS = 2_000  # enough to bring the first guess within a few per cent
+_FIRST_ROWS = 1_000  # of each class: enough to bring the first guess within a few per cent
 
 
 class PlattScaling(BinaryRecalibrator):
@@ -133,7 +135,10 @@ class BetaCalibration(BinaryRecalibrator):
         target, problems = _targets(z, labels, False, weights)
         best, left = _logistic_regression(features, middles, target, weights)
         if not (left < _SURE and best[:2].min() >= 0):
-            best = _best_on_bounds(features, middles, target, weights)
+            faces = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
+            if best[0] < 0:  # then the first of the best slopes is 0
+                faces[:2] = faces[1::-1]
+            best = _best_on_bounds(faces, features, middles, target, weights)
         self.a_, self.b_, self.c_ = best.tolist()
         return problems
 
@@ -203,26 +208,37 @@ def _checked_middle(z: np.ndarray) -> float:
 
 
 def _best_on_bounds(
-    features: np.ndarray, middles: np.ndarray, target: np.ndarray, weights: np.ndarray | None
+    faces: Sequence[Sequence[float]],
+    features: np.ndarray,
+    middles: np.ndarray,
+    target: np.ndarray,
+    weights: np.ndarray | None,
 ) -> np.ndarray:
     """Two slopes and an intercept of lowest NLL, where one slope or both are 0.
 
     The NLL is convex. So if the best of all slopes break the bound of 0, or are infinite, the
-    best that keep it have a 0; unless raising that slope would lower the NLL.
+    best that keep it have a 0. They are those whose slope of 0 would not lower the NLL if it rose.
+
+    Args:
+        faces: 1 for each slope that may differ from 0, in the order in which they are tried.
     """
     share = np.full(len(target), 1 / len(target)) if weights is None else weights / weights.sum()
-    fits = []
-    for used in ([1.0, 0.0], [0.0, 1.0], [0.0, 0.0]):
-        fit, left = _logistic_regression(features * np.c_[used], middles * used, target, weights)
-        if fit[:2].min() >= 0:
-            _require_optimum(left)
-            fits.append(fit)
-    best = min(fits, key=lambda fit: share @ _losses(fit[:2] @ features + fit[2], target))
-    # Slopes of features that are 1 at the largest.
+    # Features that are 1 at the largest.
     x = (features - middles[:, None]) / np.maximum(np.abs(features).max(axis=1), 1e-290)[:, None]
-    margins = best[:2] @ features + best[2]
-    slopes = x @ (share * (np.exp(-np.logaddexp(0, -margins)) - target))
-    _require_optimum(max(0.0, -slopes.min(where=best[:2] == 0, initial=0.0)) ** 2)
+    best, least = np.zeros(3), np.inf
+    for used in faces:
+        fit, left = _logistic_regression(features * np.c_[used], middles * used, target, weights)
+        if fit[:2].min() < 0:
+            continue
+        _require_optimum(left)
+        margins = fit[:2] @ features + fit[2]
+        slopes = x @ (share * (np.exp(-np.logaddexp(0, -margins)) - target))
+        to_gain = max(0.0, -slopes.min(where=fit[:2] == 0, initial=0.0))
+        if to_gain < least:
+            best, least = fit, to_gain
+        if least == 0:
+            break
+    _require_optimum(least**2)
     return best
 
 
@@ -256,17 +272,31 @@ def _logistic_regression(
     x = (features[used] - middles[used, None]) / size[used, None]
     share = None if weights is None else weights / weights.sum()
     mean = target.mean() if share is None else share @ target
-    best = np.append(np.zeros(len(used)), np.log(mean / (1 - mean)))
-    step = len(target) // _FIRST_ROWS
-    if step > 1:
-        some = None if share is None else share[::step] / max(share[::step].sum(), 1e-290)
-        first, left = _newton(np.ascontiguousarray(x[:, ::step]), target[::step], some, best, 20)
-        best = first if left < _SURE else best
-    best, left = _newton(x, target, share, best, _MAX_STEPS)
+    best, left = np.append(np.zeros(len(used)), np.log(mean / (1 - mean))), 0.0
+    if len(used):
+        rows, counts = _first_rows(target, share)
+        if 2 * len(rows) < len(target):
+            first, left = _newton(x[:, rows], target[rows], counts, best, 20)
+            best = first if left < _SURE else best
+        best, left = _newton(x, target, share, best, _MAX_STEPS)
     result = np.zeros(len(features) + 1)
     result[used] = best[:-1] / size[used]
     result[-1] = best[-1] - result[:-1] @ middles
     return result, left
+
+
+def _first_rows(target: np.ndarray, share: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """Some rows of each class, so that there are enough of a rare one; and the share of each."""
+    rows, counts = [], []
+    for of_class in (target > 0.5, target <= 0.5):
+        all_rows = np.flatnonzero(of_class)
+        step = max(1, len(all_rows) // _FIRST_ROWS)
+        rows.append(all_rows[::step])
+        counts.append(np.full(len(rows[-1]), float(step)))
+    some, share_of = np.concatenate(rows), np.concatenate(counts)
+    if share is not None:
+        share_of *= share[some]
+    return some, share_of / max(share_of.sum(), 1e-290)
 
 
 def _newton(
