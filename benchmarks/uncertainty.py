@@ -149,10 +149,18 @@ def of_diagram(probs: np.ndarray, labels: np.ndarray) -> Contenders:
         png(CalibrationDisplay.from_predictions(labels, probs, n_bins=BINS).figure_)
         return ()
 
+    def with_histogram() -> tuple[()]:
+        figure, (above, below) = plt.subplots(2, height_ratios=[3, 1])
+        CalibrationDisplay.from_predictions(labels, probs, n_bins=BINS, ax=above)
+        below.hist(probs, BINS, range=(0, 1))
+        png(figure)
+        return ()
+
     return {
         "calib_utils, with the number of samples in each bin": ours,
         "calib_utils, without these numbers": lambda: ours(counts=False),
-        "scikit-learn's CalibrationDisplay, which has none": theirs,
+        "scikit-learn's CalibrationDisplay, and a histogram below it": with_histogram,
+        "scikit-learn's CalibrationDisplay alone": theirs,
     }
 
 

@@ -25,7 +25,7 @@ def test_measures_all_and_writes_what_the_page_reads():
     assert all(len(row["result"]) == 1 for row in smooth)
     assert [len(row["result"]) for row in large + diagram] == [
         *(2, len(floor[0]["result"])),
-        *(1, 1, 0),
+        *(1, 1, 0, 0),
     ]
     for rows in tables.values():
         assert all(row["ms"] > 0 for row in rows)
