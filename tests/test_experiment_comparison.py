@@ -453,9 +453,9 @@ class TestLevels:
         made = {"recipe": recipe, "hardware": "a CPU", "date": "2026-11-20"}
         runs = [record(level, seed, 0.0, **made) for level in (8, 14) for seed in (2, 0)]
         assert describe_protocol(runs) == (
-            "depth: 4 runs, seeds 0, 2; 150 training images of digits, 24 epochs, batches of 64, "
-            "learning rate 0.1, divided by ten after epochs 8 and 16; weight decay 0.0005; a CPU; "
-            "2026-11-20"
+            "depth: 4 runs, seeds 0, 2; 150 training images of scikit-learn's digits, 24 epochs, "
+            "batches of 64, learning rate 0.1, divided by ten after epochs 8 and 16; "
+            "weight decay 0.0005; a CPU; 2026-11-20"
         )
         (run,) = [
             dataclasses.replace(r, factor="weight_decay", value=0.5, date="2026-11-21")

@@ -483,7 +483,7 @@ class TestRecord:
         assert (back.confidences == record.confidences).all()
         assert (back.correct == record.correct).all()
         assert back.provenance == (
-            "depth/toy.depth-8.seed-0: 1,500 training images of digits, 1 epochs of "
+            "depth/toy.depth-8.seed-0: 1,500 training images of scikit-learn's digits, 1 epochs of "
             "2.0 s; a processor; 2026-11-20"
         )
 

@@ -142,7 +142,7 @@ def test_they_are_judged_with_all_others(made):
     found = judge([], claims, {"ensembles": made})
     apart = [compare_forecasts(made, *claim[1:4]) for claim in claims]
     assert [x.adjusted for x in found] == holm([x.p_value for x in apart])
-    assert found[0].change == "single-at-T to smoothed-at-T"
+    assert found[0].change == "single at T to smoothed at T"
     with pytest.raises(ValueError, match="expected runs of the grid 'ensembles', found none"):
         judge([], claims)
 

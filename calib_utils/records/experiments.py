@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils._checks import check_confidences, check_correct
+from calib_utils.records.names import dataset_name
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
 from calib_utils.records.recipe import completed_recipe
 from calib_utils.records.schema import fields_from, stored_facts
@@ -152,8 +153,8 @@ class ExperimentRecord(Experiment):
         seconds = median(entry["seconds"] for entry in self.history)
         return (
             f"{self.grid}/{self.name}: {self.training_images:,} training images of "
-            f"{self.dataset}, {len(self.history)} epochs of {seconds:.1f} s; {self.hardware}; "
-            f"{self.date}"
+            f"{dataset_name(self.dataset)}, {len(self.history)} epochs of {seconds:.1f} s; "
+            f"{self.hardware}; {self.date}"
         )
 
 

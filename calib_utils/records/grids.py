@@ -8,6 +8,7 @@ from typing import Any
 
 from calib_utils._checks import check_several
 from calib_utils.records.experiments import ExperimentRecord, list_experiments, load_experiment
+from calib_utils.records.names import dataset_name
 
 __all__ = ["by_level", "describe_protocol", "load_grid"]
 
@@ -103,7 +104,7 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
     return (
         f"{first.grid}: {len(runs)} run{'s' * (len(runs) > 1)}, "
         f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}; "
-        f"{first.training_images:,} training images of {first.dataset}, "
+        f"{first.training_images:,} training images of {dataset_name(first.dataset)}, "
         f"{', '.join(common)}; {decay}"
         f"{', '.join(sorted({r.hardware for r in runs}))}; "
         f"{', '.join(sorted({r.date for r in runs}))}"

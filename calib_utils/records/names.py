@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["METRICS", "factor_name", "level_name", "network_name"]
+__all__ = ["METRICS", "dataset_name", "factor_name", "level_name", "network_name"]
 
 _NETWORKS = {
     "cifar_resnet": "residual network",
@@ -12,6 +12,7 @@ _NETWORKS = {
     "lenet5": "LeNet-5",
     "resnet34": "ResNet-34",
 }
+_DATASETS = {"cifar100": "CIFAR-100", "digits": "scikit-learn's digits"}
 _FACTORS = {"depth": "layers", "width": "channels", "batch_norm": "batch normalisation"}
 # The numbers of a record that are compared between runs, by the names of its attributes.
 METRICS = {
@@ -28,18 +29,23 @@ def network_name(name: str) -> str:
     return _NETWORKS.get(name, name)
 
 
+def dataset_name(name: str) -> str:
+    """Such as "CIFAR-100" for "cifar100"; a data set that is not known keeps its name."""
+    return _DATASETS.get(name, name)
+
+
 def factor_name(factor: str) -> str:
     """Such as "layers" for "depth", and "batch size" for "batch_size"."""
     return _FACTORS.get(factor, factor.replace("_", " "))
 
 
 def level_name(value: Any) -> str:
-    """A value of a factor: "with" and "without" for what is there or not, a short number, or text.
+    """A value of a factor: "with" and "without" for what is there or not, a short number, or words.
 
     Example:
-        >>> [level_name(value) for value in (True, 8, 5e-4)]
-        ['with', '8', '0.0005']
+        >>> [level_name(value) for value in (True, 8, 5e-4, "early-stopping")]
+        ['with', '8', '0.0005', 'early stopping']
     """
     if isinstance(value, bool):
         return "with" if value else "without"
-    return f"{value:g}" if isinstance(value, int | float) else str(value)
+    return f"{value:g}" if isinstance(value, int | float) else str(value).replace("-", " ")

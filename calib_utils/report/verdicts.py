@@ -198,13 +198,14 @@ def judge(
             raise ValueError(
                 f"comparisons: expected 'higher' or 'lower' for {metric!r}, found {claimed!r}"
             )
+        change = f"{level_name(first)} to {level_name(second)}"
         if grid in made:
             apart: RunDifference = compare_forecasts(made[grid], first, second, metric)
-            found.append((grid, f"{first} to {second}", metric, claimed, apart))
+            found.append((grid, change, metric, claimed, apart))
             continue
         name, several = _network(levels[grid], *network)
         low, high = (_level(levels[grid], name, value) for value in (first, second))
-        change = f"{factor_name(low[0].factor)}: {level_name(first)} to {level_name(second)}"
+        change = f"{factor_name(low[0].factor)}: {change}"
         if several:
             change = f"{network_name(name)}, {change}"
         found.append((grid, change, metric, claimed, compare(low, high, metric)))

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 
 from calib_utils.records import DIGITS_RECIPE, PredictionRecord, Recipe, save_record
+from calib_utils.records.names import dataset_name
 from calib_utils.records.predictions import record_path
 from calib_utils.training.checkpoints import read_facts
 from calib_utils.training.data import load_splits
@@ -24,8 +25,6 @@ from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.networks import build_model
 
 __all__ = ["main"]
-
-_TITLES = {"cifar100": "CIFAR-100", "digits": "scikit-learn's digits"}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -51,7 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--model", choices=("resnet34", "lenet5"), required=True)
-    add("--dataset", choices=tuple(_TITLES), default="cifar100")
+    add("--dataset", choices=("cifar100", "digits"), default="cifar100")
     add("--epochs", type=int, help="default: 30 (digits: 60)")
     add(
         "--learning-rate",
@@ -100,7 +99,7 @@ def _run(args: argparse.Namespace) -> None:
                 logits=logits[split],
                 labels=data.labels,
                 model=args.model,
-                dataset=f"{len(training):,} training images of {_TITLES[args.dataset]}",
+                dataset=f"{len(training):,} training images of {dataset_name(args.dataset)}",
                 recipe=facts["recipe"],
                 seed=args.seed,
                 epochs=len(history),
