@@ -177,6 +177,21 @@ def test_a_fit_that_does_not_reach_its_optimum_is_refused(make, monkeypatch):
         make().fit(*binary(500))
 
 
+@pytest.mark.parametrize("make", [PlattScaling, BetaCalibration])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_fit_of_a_rare_class_begins_near_its_optimum(make, weighted, monkeypatch):
+    """Every n-th of these samples would hold one of the class, or none: a guess from nothing."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(-8, 2.5, 50_000)
+    labels = (rng.random(50_000) < expit(0.6 * z - 4)).astype(int)
+    assert 10 < labels.sum() < 50
+    weights = rng.uniform(0.5, 2, 50_000) if weighted else None
+    fitted = make().fit(z, labels, sample_weight=weights)
+    monkeypatch.setattr("calib_utils.recalibration.logistic._MAX_STEPS", 5)
+    again = make().fit(z, labels, sample_weight=weights)
+    np.testing.assert_array_equal(again.predict_proba(z), fitted.predict_proba(z))
+
+
 def test_logits_and_scores_are_the_same_to_beta_and_platt():
     z, labels = binary(500)
     for make in (PlattScaling, BetaCalibration):
