@@ -129,17 +129,22 @@ def test_a_small_number_is_no_name_and_a_sum_stays_in_one_line() -> None:
 
 
 def test_a_number_stays_beside_what_it_is_the_number_of() -> None:
-    tree = publish_doctree("See Figure 7.1 and *Exercise 2.3* at T = 1.2; if x = y, ``T = 1``.")
+    tree = publish_doctree(
+        "See Figure 7.1 and *Exercise 2.3* at T = 1.2, or at Tea; if x = y, ``at T``."
+    )
     for text in list(tree.findall(nodes.Text)):
         keep_units(text)
-    said = "See Figure_7.1 and Exercise_2.3 at T_=_1.2; if x = y, T = 1."
+    said = "See Figure_7.1 and Exercise_2.3 at_T_=_1.2, or at Tea; if x = y, at T."
     assert tree.astext() == said.replace("_", SPACE)
 
 
 def test_lines_on_how_networks_were_trained_are_told_from_prose() -> None:
     record = load_record("resnet34-cifar100", "test")
     grid = describe_protocol(load_grid("depth", "cpu"))
-    for said in (record.provenance, "\n".join(textwrap.wrap(record.provenance, 68)), grid):
+    of_digits = grid.replace("CIFAR-100", "scikit-learn's digits")
+    assert of_digits != grid
+    wrapped = "\n".join(textwrap.wrap(record.provenance, 68))
+    for said in (record.provenance, wrapped, grid, of_digits):
         assert PROVENANCE.search(said)
     assert not PROVENANCE.search(
         "It saw 45,000 training images, and after 30 epochs and a seed: no."

@@ -43,7 +43,7 @@ HANGUL = re.compile(r"[\uac00-\ud7a3]")
 SHORT = 24
 # What a record, or a grid of them, says of how its networks were trained.
 SENTENCE = 30
-PROVENANCE = re.compile(r"\d\s+training\s+images\s+of\s+\S+,\s+\d+\s+epochs\b")
+PROVENANCE = re.compile(r"\d\s+training\s+images\s+of\s+[^,]+,\s+\d+\s+epochs\b")
 CODE = (
     *(nodes.FixedTextElement, nodes.literal, nodes.math, nodes.math_block, nodes.raw),
     addnodes.desc_signature,
