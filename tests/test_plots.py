@@ -104,6 +104,28 @@ def test_a_legend_explains_the_bars_though_all_are_pale_or_none(overconfident, m
     assert same_color(shown[1].get_edgecolor(), orange)
 
 
+@pytest.mark.parametrize("inches", [3.6, 4.6])
+@pytest.mark.parametrize("consistency", [None, 0.9])
+@pytest.mark.parametrize("more", [0.0, 0.3, 0.6])
+def test_no_bar_ends_under_the_legend(more, consistency, inches):
+    """Where a model is not sure enough, its bars reach into the upper left."""
+    rng = np.random.default_rng(0)
+    probs = rng.random(3_000)
+    labels = (rng.random(3_000) < probs + more).astype(int)
+    _, ax = plt.subplots(figsize=(inches, inches))
+    drawn = plots.reliability_diagram(probs, labels, ax=ax, consistency=consistency)
+    ax.figure.canvas.draw()
+    box = ax.get_legend().get_window_extent().transformed(ax.transData.inverted())
+    edges, bins = drawn.bins.edges, drawn.bins
+    for left, right, *tops in zip(
+        edges[:-1], edges[1:], bins.accuracy, bins.confidence, strict=True
+    ):
+        beside = right < box.x0 or box.x1 < left
+        assert beside or not box.y0 < max(tops) < box.y1
+    if more == 0 and inches > 4:  # where it is free, in the usual place
+        assert box.x0 < 0.1
+
+
 @pytest.mark.parametrize("size", [7, 10, 16])
 @pytest.mark.parametrize("counts", [True, False])
 def test_all_words_of_a_diagram_are_on_the_paper(overconfident, size, counts):

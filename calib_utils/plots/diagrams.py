@@ -153,7 +153,7 @@ def reliability_diagram(
         ylabel="Frequency of the positive class" if binary else "Accuracy",
     )
     ax.set_aspect("equal")
-    ax.legend(loc="upper left", fontsize="small", framealpha=0.95)
+    _legend(ax, left, np.where(full, np.maximum(bins.accuracy, bins.confidence), 0))
     ax.text(
         0.96,
         0.05,
@@ -191,6 +191,18 @@ def _bars(
     outline = Path.make_compound_path_from_polys(np.stack([x, y], axis=2)[chosen])
     # The limits of the axes are known: nothing has to be measured.
     ax.add_artist(PathPatch(outline, **{"linewidth": 0.8} | style, snap=True))
+
+
+def _legend(ax: Axes, left: np.ndarray, tops: np.ndarray) -> None:
+    """In the upper left; or, where tops of bars would lie under it, above the box with the ECE."""
+    em = plt.rcParams["font.size"] * ax.figure.dpi / 72 / ax.bbox.width
+    lines = len(ax.get_legend_handles_labels()[0])
+    # Not measured, for the reason above; it is some 11 em wide.
+    covered = tops[left < 11.5 * em].max(initial=0) > 1 - (1 + 1.4 * lines) * em
+    place: dict[str, Any] = {"loc": "upper left"}
+    if covered:
+        place = {"loc": "lower right", "bbox_to_anchor": (0.98, 0.05 + 2.4 * em)}
+    ax.legend(**place, fontsize="small", framealpha=0.95)
 
 
 def _counts_strip(
