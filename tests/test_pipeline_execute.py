@@ -59,6 +59,45 @@ def test_a_warning_with_its_path_leaves_no_page(tmp_path: Path) -> None:
     assert "Traceback" not in done.stdout
 
 
+ENDS_AT_START = """\
+import os
+import pathlib
+import sys
+
+here = pathlib.Path(__file__).parent
+if "ipykernel_launcher" in sys.orig_argv:
+    before = len(list(here.glob("end-*")))
+    if before < int(os.environ["CALIB_ENDS"]):
+        (here / f"end-{before}").touch()
+        os._exit(1)
+"""
+
+
+@pytest.mark.parametrize(("ends", "code"), [(2, 0), (3, 1)])
+def test_a_kernel_that_ends_at_its_start_is_started_again(
+    tmp_path: Path, ends: int, code: int
+) -> None:
+    """As one does whose port another process has taken."""
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "sitecustomize.py").write_text(ENDS_AT_START, "utf-8")
+    settings = {"PYTHONPATH": f"{own}{os.pathsep}{REPOSITORY}", "CALIB_ENDS": str(ends)}
+    done = run_chapter(tmp_path, "x = 1", **settings)
+    assert (done.returncode, len(list(own.glob("end-*")))) == (code, ends)
+    assert done.stderr.count("Kernel died") >= ends
+    for end in own.glob("end-*"):
+        end.unlink()
+    checked = subprocess.run(
+        [sys.executable, "-m", "tools.check_outputs", "notebooks/02-two"],
+        cwd=tmp_path,
+        env=os.environ | settings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (checked.returncode, len(list(own.glob("end-*")))) == (code, ends), checked.stdout
+
+
 SEEN = """\
 import os
 import sys

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from tools.kernel import heartbeat, kernel_environment
+from tools.kernel import ENDED_AT_START, STARTS, heartbeat, kernel_environment
 from tools.places import place
 
 SANITIZE = Path(__file__).with_name("nbval_sanitize.cfg")
@@ -53,17 +53,20 @@ def compare_outputs(
     # The project's own options and plugins are for its tests.
     command += ["-q", "-rN", "--no-header", "-p", "no:cacheprovider", "-c", os.devnull]
     command += ["--rootdir", str(notebook.absolute().parent)]
-    done = subprocess.run(
-        command,
-        # pytest shortens no difference where it believes to be in CI.
-        env=kernel_environment("png") | {"CI": "true"} | dict(environment or {}),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
-    if done.returncode == 0:
-        return None
+    for _ in range(STARTS):
+        done = subprocess.run(
+            command,
+            # pytest shortens no difference where it believes to be in CI.
+            env=kernel_environment("png") | {"CI": "true"} | dict(environment or {}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode == 0:
+            return None
+        if ENDED_AT_START not in done.stdout:
+            break
     cells = json.loads(notebook.read_text("utf-8"))["cells"]
     codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     return report(done.stdout, [place(page, code) for code in codes])

@@ -22,7 +22,14 @@ from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
 from tools.book import Book, figure_of
-from tools.kernel import ExecutionError, Status, heartbeat, kernel_environment
+from tools.kernel import (
+    ENDED_AT_START,
+    STARTS,
+    ExecutionError,
+    Status,
+    heartbeat,
+    kernel_environment,
+)
 from tools.places import place
 
 BUILD = Path("build")
@@ -48,7 +55,7 @@ def run(
     with heartbeat(source.stem) as status:
         papermill_engines.register("course", _engine(status))
         try:
-            notebook = papermill.execute_notebook(
+            notebook = _execute(
                 source,
                 unfinished.absolute(),
                 parameters,
@@ -159,6 +166,16 @@ def check_paths(cell: NotebookNode, page: str) -> None:
 def is_code(cell: NotebookNode) -> bool:
     """Whether a cell has code of the chapter: not the profile's parameters."""
     return cell.cell_type == "code" and "injected-parameters" not in cell.metadata.get("tags", [])
+
+
+def _execute(*arguments: Any, **options: Any) -> NotebookNode:
+    for _ in range(STARTS - 1):
+        try:
+            return papermill.execute_notebook(*arguments, **options)
+        except RuntimeError as error:
+            if ENDED_AT_START not in str(error):
+                raise
+    return papermill.execute_notebook(*arguments, **options)
 
 
 def _engine(status: Status) -> type[NBClientEngine]:

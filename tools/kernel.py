@@ -14,7 +14,13 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
+from tools.files import write_text
+
 SECONDS_BETWEEN_SIGNS = 15
+# A kernel gets the numbers of ports that are free, and opens them a second later. If another
+# process has taken one by then, the kernel ends, so it is started again. No cell has run yet.
+ENDED_AT_START = "Kernel died before replying to kernel_info"
+STARTS = 3
 # The variables of a person that a run needs: where things are, and the way to the network.
 KEPT = re.compile(
     r"PATH|PYTHONPATH|LD_LIBRARY_PATH|HOME|XDG_CACHE_HOME|TMPDIR|SYSTEMROOT|"
@@ -65,12 +71,11 @@ def kernel_environment(figures: str) -> dict[str, str]:
     sentence that the results do not bear out is an error.
     """
     folder = Path("build/ipython").absolute() / figures
-    config = folder / "profile_default/ipython_kernel_config.py"
-    config.parent.mkdir(parents=True, exist_ok=True)
-    config.write_text(
+    # A kernel beside this one may be reading it.
+    write_text(
+        folder / "profile_default/ipython_kernel_config.py",
         f"c.InlineBackend.figure_formats = {{'{figures}'}}\nc.IPKernelApp.log_level = 'CRITICAL'\n"
         f"c.InlineBackend.rc = {DRAWING}\n",
-        "utf-8",
     )
     jupyter = {f"JUPYTER_{kind}_DIR": str(folder) for kind in ("CONFIG", "DATA", "RUNTIME")}
     return {
