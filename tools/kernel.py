@@ -14,8 +14,6 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-from tools.files import write_text
-
 SECONDS_BETWEEN_SIGNS = 15
 # A kernel gets the numbers of ports that are free, and opens them a second later. If another
 # process has taken one by then, the kernel ends, so it is started again. No cell has run yet.
@@ -71,12 +69,16 @@ def kernel_environment(figures: str) -> dict[str, str]:
     sentence that the results do not bear out is an error.
     """
     folder = Path("build/ipython").absolute() / figures
-    # A kernel beside this one may be reading it.
-    write_text(
-        folder / "profile_default/ipython_kernel_config.py",
+    config = folder / "profile_default/ipython_kernel_config.py"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    # Steps beside this one write it, too, and their kernels read it.
+    unfinished = config.with_name(f".{config.name}.{os.getpid()}.part")
+    unfinished.write_text(
         f"c.InlineBackend.figure_formats = {{'{figures}'}}\nc.IPKernelApp.log_level = 'CRITICAL'\n"
         f"c.InlineBackend.rc = {DRAWING}\n",
+        "utf-8",
     )
+    unfinished.replace(config)
     jupyter = {f"JUPYTER_{kind}_DIR": str(folder) for kind in ("CONFIG", "DATA", "RUNTIME")}
     return {
         **plain_environment(),
