@@ -27,6 +27,18 @@ from tools.places import place
 from tools.plainly import MystError
 
 
+def run_tool(root: Path, *command: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    """Run a tool on the book in a folder, as somebody with these settings."""
+    return subprocess.run(
+        [sys.executable, "-m", *command],
+        cwd=root,
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)} | settings,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
 def run_chapter(
     root: Path, code: str, head: str = "", **settings: str
 ) -> subprocess.CompletedProcess[str]:
@@ -35,16 +47,8 @@ def run_chapter(
     write_tiny_book(root, two=cell)
     chapter = root / "notebooks/02-two.md"
     chapter.write_text(chapter.read_text("utf-8").replace("---\n", f"---\n{head}", 1), "utf-8")
-    for tool in (["notebooks", "02-two"], ["execute", "notebooks/02-two", "cpu"]):
-        done = subprocess.run(
-            [sys.executable, "-m", f"tools.{tool[0]}", *tool[1:]],
-            cwd=root,
-            env=os.environ | {"PYTHONPATH": str(REPOSITORY)} | settings,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    return done
+    run_tool(root, "tools.notebooks", "02-two", **settings)
+    return run_tool(root, "tools.execute", "notebooks/02-two", "cpu", **settings)
 
 
 def test_a_warning_with_its_path_leaves_no_page(tmp_path: Path) -> None:
@@ -87,14 +91,7 @@ def test_a_kernel_that_ends_at_its_start_is_started_again(
     assert done.stderr.count("Kernel died") >= ends
     for end in own.glob("end-*"):
         end.unlink()
-    checked = subprocess.run(
-        [sys.executable, "-m", "tools.check_outputs", "notebooks/02-two"],
-        cwd=tmp_path,
-        env=os.environ | settings,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    checked = run_tool(tmp_path, "tools.check_outputs", "notebooks/02-two", **settings)
     assert (checked.returncode, len(list(own.glob("end-*")))) == (code, ends), checked.stdout
 
 

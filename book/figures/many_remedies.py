@@ -14,6 +14,7 @@ from scipy.stats import spearmanr
 
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.records import by_level, load_grid
+from calib_utils.records.names import level_name
 from tools.kernel import DRAWING
 
 
@@ -28,7 +29,7 @@ def ways() -> list[tuple[float, float, float, str]]:
             float(np.mean([getattr(run, name) for run in runs]))
             for name in ("error", "nll", "nll_scaled")
         )
-        found.append((error, nll, scaled, level.replace("-", " ")))
+        found.append((error, nll, scaled, level_name(level)))
     return sorted(found)
 
 

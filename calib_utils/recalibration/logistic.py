@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from calib_utils._numbers import check_number
@@ -135,10 +133,7 @@ class BetaCalibration(BinaryRecalibrator):
         target, problems = _targets(z, labels, False, weights)
         best, left = _logistic_regression(features, middles, target, weights)
         if not (left < _SURE and best[:2].min() >= 0):
-            faces = [[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]]
-            if best[0] < 0:  # then the first of the best slopes is 0
-                faces[:2] = faces[1::-1]
-            best = _best_on_bounds(faces, features, middles, target, weights)
+            best = _best_on_bounds(best, features, middles, target, weights)
         self.a_, self.b_, self.c_ = best.tolist()
         return problems
 
@@ -208,7 +203,7 @@ def _checked_middle(z: np.ndarray) -> float:
 
 
 def _best_on_bounds(
-    faces: Sequence[Sequence[float]],
+    free: np.ndarray,
     features: np.ndarray,
     middles: np.ndarray,
     target: np.ndarray,
@@ -220,13 +215,14 @@ def _best_on_bounds(
     best that keep it have a 0. They are those whose slope of 0 would not lower the NLL if it rose.
 
     Args:
-        faces: 1 for each slope that may differ from 0, in the order in which they are tried.
+        free: the best of all slopes; where the first is below 0, a 0 in its place is tried first.
     """
+    first = [0.0, 1.0] if free[0] < 0 else [1.0, 0.0]
     share = np.full(len(target), 1 / len(target)) if weights is None else weights / weights.sum()
     # Features that are 1 at the largest.
     x = (features - middles[:, None]) / np.maximum(np.abs(features).max(axis=1), 1e-290)[:, None]
     best, least = np.zeros(3), np.inf
-    for used in faces:
+    for used in (first, first[::-1], [0.0, 0.0]):
         fit, left = _logistic_regression(features * np.c_[used], middles * used, target, weights)
         if fit[:2].min() < 0:
             continue
