@@ -23,7 +23,7 @@ book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html 
 	@echo "The book is in build/html: open build/html/index.html"
 
 notebooks: $(INSTALLED) ## Run the chapters and store their outputs anew (CHAPTER=ece-and-mce for one)
-	$(BIN)/python -m tools.plainly tools.notebooks --execute $(CHAPTER)
+	$(BIN)/python -m tools.sources.errors tools.running.notebooks --execute $(CHAPTER)
 
 # Torch on one thread, since two tests run at a time; the site is tested once it is built.
 test: export OMP_NUM_THREADS := 1
@@ -34,19 +34,19 @@ test: $(INSTALLED) ## Run every test: the code, the notebooks, the built site
 
 # From the wheel, with Colab's Python and versions: some 5 GB, and as long as the chapters take.
 test-colab: $(INSTALLED) ## Run every notebook as Colab would (CHAPTER=ece-and-mce for one)
-	$(BIN)/python -m tools.try_colab $(CHAPTER)
+	$(BIN)/python -m tools.running.try_colab $(CHAPTER)
 
 lint: $(INSTALLED) ## Check style and types
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/codespell
-	$(BIN)/python -m tools.style
+	$(BIN)/python -m tools.sources.lint
 	$(BIN)/python -m mypy
 
 format: $(INSTALLED) ## Format all code, that of the chapters too, and correct what ruff can
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	$(BIN)/python -m tools.style --fix
+	$(BIN)/python -m tools.sources.lint --fix
 
 lock: $(INSTALLED) ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \

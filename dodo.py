@@ -15,12 +15,12 @@ from pathlib import Path
 
 from doit.tools import config_changed
 
-from tools.book import Book
-from tools.dependencies import data_in, documented_in, files_of, files_of_chapter
-from tools.myst import naming
-from tools.parts import parts, reads
-from tools.plainly import plainly
-from tools.runner import BUILD, STATE, Codec, Reporter, action, begin, unchanged
+from tools.running.dependencies import data_in, documented_in, files_of, files_of_chapter
+from tools.running.runner import BUILD, STATE, Codec, Reporter, action, begin, unchanged
+from tools.sources.book import Book
+from tools.sources.errors import plainly
+from tools.sources.generated import parts, reads
+from tools.sources.myst import naming
 
 PROFILE = os.environ.get("PROFILE", "cpu")
 # For what runs elsewhere: a chapter in `notebooks/`; a script, which looks in its own folder.
@@ -62,7 +62,7 @@ def step(command, code, reads):
     """What runs, and all that it depends on."""
     return {
         "actions": [action([*map(str, command)], LOCK)],
-        "file_dep": [*files_of("tools.plainly", *code), "requirements.lock", *reads],
+        "file_dep": [*files_of("tools.sources.errors", *code), "requirements.lock", *reads],
         "uptodate": [unchanged],
     }
 
@@ -78,7 +78,7 @@ def task_notebooks():
     settings = ["_config.yml", "_toc.yml", "book/references.bib"]
     settings += map(str, Path("notebooks/parameters").glob("*.yml"))
     return {
-        **tool("notebooks", reads=[*sources, *settings]),
+        **tool("running.notebooks", reads=[*sources, *settings]),
         # The committed ones, too: who edits one by hand gets it made again.
         "targets": [*made, *(BUILD / path for path in made)],
         "title": lambda task: "make notebooks",
@@ -90,7 +90,9 @@ def task_papermill():
     for page in CHAPTERS:
         yield {
             "name": page,
-            **tool("execute", page, PROFILE, reads=[BUILD / f"{page}.ipynb", *LIBRARY[page]]),
+            **tool(
+                "running.execute", page, PROFILE, reads=[BUILD / f"{page}.ipynb", *LIBRARY[page]]
+            ),
             "uptodate": [unchanged, config_changed(PARAMETERS[page])],
             "targets": [EXECUTED[page]],
             "title": lambda task, page=page: f"run {page.partition('/')[2]} ({PROFILE})",
@@ -102,7 +104,9 @@ def task_nbval():
     for page in CHAPTERS:
         yield {
             "name": page,
-            **tool("check_outputs", page, LIMIT[page], reads=[f"{page}.ipynb", *LIBRARY[page]]),
+            **tool(
+                "running.check_outputs", page, LIMIT[page], reads=[f"{page}.ipynb", *LIBRARY[page]]
+            ),
             # A cell that fails is told once, and in fewer lines, by the step before.
             "task_dep": ["notebooks", f"papermill:{page}"],
             "title": lambda task, page=page: f"check the outputs of {page.partition('/')[2]}",
@@ -126,7 +130,7 @@ def task_site():
     reads = [*made, *data_in(Path("book")), "_config.yml", "_toc.yml", "CHANGELOG.md"]
     code = [*book.config["sphinx"]["extra_extensions"], *documented_in(Path("book"))]
     return {
-        **tool("site", PROFILE, code=code, reads=reads),
+        **tool("finishing.site", PROFILE, code=code, reads=reads),
         # In this order, which that of the files would not keep.
         "task_dep": [*(f"papermill:{page}" for page in CHAPTERS), "nbval"],
         "targets": [BUILD / "html"],

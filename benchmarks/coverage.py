@@ -52,7 +52,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.records import load_record
 from calib_utils.training.devices import processor_name
-from tools.files import write_text
+from tools.sources.atomic import write_text
 
 RESULTS = Path(__file__).parent / "results" / "coverage.json"
 RECORD = ("resnet34-cifar100", "test")

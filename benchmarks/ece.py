@@ -37,7 +37,7 @@ from benchmarks.clock import median_ms
 from benchmarks.tables import ece_table
 from calib_utils.metrics import CalibrationError, expected_calibration_error
 from calib_utils.training.devices import processor_name
-from tools.files import write_text
+from tools.sources.atomic import write_text
 
 CLASSES, BINS, BATCH = 100, 15, 1024
 RESULTS = Path(__file__).parent / "results" / "ece.json"

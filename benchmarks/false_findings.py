@@ -29,7 +29,7 @@ from calib_utils.metrics import expected_calibration_error
 from calib_utils.records import ExperimentRecord
 from calib_utils.report import compare
 from calib_utils.training.devices import processor_name
-from tools.files import write_text
+from tools.sources.atomic import write_text
 
 RESULTS = Path(__file__).parent / "results" / "false_findings.json"
 SEEDS, SPREADS, METRICS = (2, 3, 4, 5), (0.0, 0.02, 0.06), ("error", "ece")

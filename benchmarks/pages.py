@@ -18,9 +18,9 @@ from statistics import median
 from typing import Any
 
 from calib_utils.training.devices import processor_name
-from tools.book import Book
-from tools.browser import PHONE, browser, served
-from tools.files import write_text
+from tools.finishing.browser import PHONE, browser, served
+from tools.sources.atomic import write_text
+from tools.sources.book import Book
 
 SITE = Path("build/html")
 TARGET = Path("benchmarks/results/pages.json")

@@ -54,7 +54,7 @@ from scipy.special import log_softmax, softmax
 from benchmarks.tables import fit_table
 from calib_utils import recalibration as ours
 from calib_utils.training.devices import processor_name
-from tools.files import write_text
+from tools.sources.atomic import write_text
 
 RESULTS = Path(__file__).parent / "results" / "recalibration.json"
 SIZES = ("5000x100", "50000x100", "50000x1000")

@@ -33,7 +33,7 @@ from calib_utils.training import Recipe, predict_logits, train
 from calib_utils.training.data import ImageSet, load_splits, train_validation_split
 from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.networks import build_model
-from tools.files import write_text
+from tools.sources.atomic import write_text
 
 RESULTS = Path(__file__).parent / "results" / "training.json"
 SCRIPT, OURS = "the script", "calib_utils"

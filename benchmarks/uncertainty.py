@@ -44,7 +44,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.plots import reliability_diagram
 from calib_utils.training.devices import processor_name
-from tools.files import write_text
+from tools.sources.atomic import write_text
 
 BINS, DRAWS, SAMPLES, MANY = 15, 1_000, 10_000, 1_000_000
 PACKAGES = ("numpy", "scipy", "relplot", "uncertainty-calibration")

@@ -16,8 +16,8 @@ from book.play.temperature import NETWORK, measured, printed, turned
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
-from tools.files import write_text
-from tools.play import FEW
+from tools.finishing.interactive import FEW
+from tools.sources.atomic import write_text
 
 FRAMES = 16
 # In seconds: at each end, and from a frame to the next.

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from tools.browser import MISSING, browser_path
-from tools.browser import browser as started_browser
-from tools.plainly import MystError
-from tools.runner import require_loopback
+from tools.finishing.browser import MISSING, browser_path
+from tools.finishing.browser import browser as started_browser
+from tools.running.runner import require_loopback
+from tools.sources.errors import MystError
 
 SITE = Path(__file__).parents[1] / "build/html"
 MINUTES = 600_000  # in milliseconds

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.browser import MISSING
-from tools.screenshots import name_of, pages
+from tools.finishing.browser import MISSING
+from tools.finishing.screenshots import name_of, pages
 
 ROOT = Path(__file__).parents[1]
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.dependencies import files_of, files_of_chapter
-from tools.parts import parts
+from tools.running.dependencies import files_of, files_of_chapter
+from tools.sources.generated import parts
 
 REPOSITORY = Path(__file__).parents[1]
 FILES = {
@@ -115,9 +115,9 @@ def test_an_edit_is_seen() -> None:
 
 def test_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
-    assert Path("tools/nbval_sanitize.cfg") in files_of("tools.check_outputs")
-    assert Path("tools/book.py") in files_of("tools.execute")
-    assert Path("tools/book.py") not in files_of("tools.check_outputs")
+    assert Path("tools/running/nbval_sanitize.cfg") in files_of("tools.running.check_outputs")
+    assert Path("tools/sources/book.py") in files_of("tools.running.execute")
+    assert Path("tools/sources/book.py") not in files_of("tools.running.check_outputs")
     metrics = files_of_chapter(chapter("from calib_utils.metrics import accuracy"))
     training = files_of("calib_utils.training")
     assert [path for path in metrics if "train" in path.as_posix()] == []
@@ -136,7 +136,7 @@ def test_no_module_of_the_repository_is_imported_unseen(monkeypatch: pytest.Monk
     monkeypatch.chdir(REPOSITORY)
     folders = "|".join(p.name for p in Path().glob("[a-z]*") if any(p.rglob("*.py")))
     imports = re.compile(rf"^\s*(?:from|import) ((?:{folders})\b[\w.]*)", re.MULTILINE)
-    for script in [*parts(), *Path("tools").glob("*.py")]:
+    for script in [*parts(), *Path("tools").rglob("*.py")]:
         seen = {path.with_suffix("").as_posix() for path in files_of(script)}
         for name in imports.findall(script.read_text("utf-8")):
             place = name.replace(".", "/")

@@ -14,9 +14,9 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from calib_utils import plots
-from tools.drawings import COLOURS, draw, drawing
-from tools.kernel import DRAWING
-from tools.myst import MystError
+from tools.finishing.drawings import COLOURS, draw, drawing
+from tools.running.kernel import DRAWING
+from tools.sources.myst import MystError
 
 
 def svg_of(fig) -> str:

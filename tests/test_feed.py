@@ -8,8 +8,8 @@ from xml.etree import ElementTree
 
 from tiny_book import write_tiny_book
 
-from tools.book import Book
-from tools.feed import feed, releases, write_feed
+from tools.finishing.feed import feed, releases, write_feed
+from tools.sources.book import Book
 
 CHANGELOG = """# What changed
 

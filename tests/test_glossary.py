@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.book import Book
+from tools.sources.book import Book
 
 ROOT = Path(__file__).parents[1]
 BOOK = Book(ROOT)

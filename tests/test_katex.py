@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from sphinxcontrib.katex import KaTeXError, KaTeXServer
 
-from tools.sphinx_extension import _start_katex
+from tools.finishing.sphinx_extension import _start_katex
 
 # It binds its file long before it listens.
 SLOW = """

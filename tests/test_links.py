@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import pytest
 
-from tools.links import addresses, named_in, problem, report
+from tools.finishing.links import addresses, named_in, problem, report
 
 ANSWERS = {"/ok": 200, "/gone": 404, "/refused": 403, "/moved": 301, "/shy": 200, "/down": 503}
 

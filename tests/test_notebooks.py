@@ -15,10 +15,10 @@ import nbformat
 import pytest
 import yaml
 
-from tools.book import Book
-from tools.colab import colab_notebook
-from tools.execute import parameters_of
-from tools.page import is_solutions, page_notebook
+from tools.running.execute import parameters_of
+from tools.sources.book import Book
+from tools.sources.chapter_notebook import is_solutions, page_notebook
+from tools.sources.colab_notebook import colab_notebook
 
 ROOT = Path(__file__).parents[1]
 BOOK = Book(ROOT)
@@ -251,7 +251,7 @@ def test_a_wrong_bin_edge_fails_the_chapter_that_computes_with_it(tmp_path: Path
         )
     search = os.pathsep.join([str(tmp_path), str(ROOT)])
     done = subprocess.run(
-        [sys.executable, "-m", "tools.check_outputs", page],
+        [sys.executable, "-m", "tools.running.check_outputs", page],
         cwd=ROOT,
         env=os.environ | {"PYTHONPATH": search},
         capture_output=True,

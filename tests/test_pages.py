@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.book import Book
-from tools.reading import reading_time
+from tools.sources.book import Book
+from tools.sources.reading_time import reading_time
 
 PAGES = [Path("README.md"), *sorted(Path("book").rglob("*.md"))]
 CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)

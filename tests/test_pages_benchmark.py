@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.pages import ROUND_TRIP_MS, visit
 from benchmarks.tables import pages
-from tools.browser import served
+from tools.finishing.browser import served
 
 STYLE = "p { color: black }"
 

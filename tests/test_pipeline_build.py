@@ -25,7 +25,7 @@ TABLES, GOALS = "parts:tables/benchmarks", "parts:tables/goals"
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     book = TinyBook(tmp_path_factory.mktemp("tiny"))
-    book.tool("tools.notebooks", "--execute")
+    book.tool("tools.running.notebooks", "--execute")
     assert book.steps() == {
         *(MAKE, BUILD, "make tables/benchmarks.md", "make tables/goals.md"),
         *(f"run {name} (cpu)" for name in CHAPTERS),
@@ -182,14 +182,14 @@ def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook)
     [
         ("check_outputs.py", {CHECK_ONE, CHECK_TWO, CHECK_SOLVED}),
         (
-            "execute.py",
+            "running/execute.py",
             {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks"},
         ),  # which `--execute` stores outputs with
-        ("book.py", {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks", "site"}),
-        ("colab.py", {"notebooks"}),
-        ("parts.py", {"site"}),
-        ("play.py", {"site"}),
-        ("sphinx_extension.py", {"site"}),
+        ("sources/book.py", {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks", "site"}),
+        ("sources/colab_notebook.py", {"notebooks"}),
+        ("sources/generated.py", {"site"}),
+        ("finishing/interactive.py", {"site"}),
+        ("finishing/sphinx_extension.py", {"site"}),
     ],
 )
 def test_a_tool_reruns_the_steps_that_import_it(
@@ -199,7 +199,7 @@ def test_a_tool_reruns_the_steps_that_import_it(
 
 
 def test_a_rule_that_forgives_differences_reruns_the_checks(built: TinyBook) -> None:
-    assert built.waiting_for("tools/nbval_sanitize.cfg") >= {CHECK_ONE, CHECK_TWO}
+    assert built.waiting_for("tools/running/nbval_sanitize.cfg") >= {CHECK_ONE, CHECK_TWO}
 
 
 def test_a_source_that_cannot_be_read_is_named(built: TinyBook) -> None:
@@ -313,7 +313,7 @@ def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built
     assert built.doit("papermill")[0] == 0
     course = TinyBook(tmp_path / "course", url="https://github.com/someone/course")
     shutil.copytree(built.root / "build", course.root / "build")
-    course.tool("tools.site", "cpu")
+    course.tool("tools.finishing.site", "cpu")
     page = course.read("build/html/notebooks/01-one.html")
     button = "https://colab.research.google.com/github/someone/course/blob/main/notebooks/01-one"
     assert f'href="{button}.ipynb"' in page

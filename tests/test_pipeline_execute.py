@@ -17,14 +17,14 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_output
 from tiny_book import REPOSITORY, write_tiny_book
 
-from tools import check_outputs, kernel
-from tools.book import Book
-from tools.colab import colab_notebook
-from tools.execute import check_paths, check_pictures
-from tools.kernel import ExecutionError, heartbeat
-from tools.page import page_notebook
-from tools.places import place
-from tools.plainly import MystError
+from tools.running import check_outputs, kernel
+from tools.running.execute import check_paths, check_pictures
+from tools.running.kernel import heartbeat
+from tools.sources.book import Book
+from tools.sources.chapter_notebook import page_notebook
+from tools.sources.colab_notebook import colab_notebook
+from tools.sources.errors import ExecutionError, MystError
+from tools.sources.locations import place
 
 
 def run_tool(root: Path, *command: str, **settings: str) -> subprocess.CompletedProcess[str]:
@@ -47,8 +47,8 @@ def run_chapter(
     write_tiny_book(root, two=cell)
     chapter = root / "notebooks/02-two.md"
     chapter.write_text(chapter.read_text("utf-8").replace("---\n", f"---\n{head}", 1), "utf-8")
-    run_tool(root, "tools.notebooks", "02-two", **settings)
-    return run_tool(root, "tools.execute", "notebooks/02-two", "cpu", **settings)
+    run_tool(root, "tools.running.notebooks", "02-two", **settings)
+    return run_tool(root, "tools.running.execute", "notebooks/02-two", "cpu", **settings)
 
 
 def test_a_warning_with_its_path_leaves_no_page(tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_a_kernel_that_ends_at_its_start_is_started_again(
     assert done.stderr.count("Kernel died") >= ends
     for end in own.glob("end-*"):
         end.unlink()
-    checked = run_tool(tmp_path, "tools.check_outputs", "notebooks/02-two", **settings)
+    checked = run_tool(tmp_path, "tools.running.check_outputs", "notebooks/02-two", **settings)
     assert (checked.returncode, len(list(own.glob("end-*")))) == (code, ends), checked.stdout
 
 
@@ -235,7 +235,7 @@ HERE = [Path.home() / "x.txt", Path.cwd(), Path(tempfile.gettempdir(), "ipykerne
 def test_an_output_that_names_a_file_of_the_machine(
     kind: str, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.execute.place", lambda page, code: "here")
+    monkeypatch.setattr("tools.running.execute.place", lambda page, code: "here")
     for text in (path, f"It is in '{path}'.", f"{path}:3: UserWarning: old\n"):
         with pytest.raises(ExecutionError, match=r"^here names /.*\n\n +.*" + re.escape(path)):
             check_paths(cell(kind, text), "02-two")
@@ -269,7 +269,7 @@ DESCRIBED = {"mystnb": {"figure": {"name": "fig-a", "caption": "A."}, "image": {
 def test_each_picture_that_is_shown_is_described(
     pictures: int, metadata: dict[str, Any], good: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tools.execute.place", lambda page, code: "here")
+    monkeypatch.setattr("tools.running.execute.place", lambda page, code: "here")
     drawing = new_code_cell("f()", outputs=[PICTURE] * pictures, metadata=metadata)
     if good:
         check_pictures(drawing, "02-two")

@@ -15,14 +15,14 @@ import pytest
 from tiny_book import HEAD, ONE, REPOSITORY, write_tiny_book
 
 from calib_utils import __version__
-from tools.book import Book
-from tools.colab import colab_notebook, keep_text
-from tools.directives import DIRECTIVES
-from tools.flatten import Flattener
-from tools.kernel import ExecutionError
-from tools.myst import Directive, MystError, parse
-from tools.notebooks import write_if_changed
-from tools.page import page_notebook
+from tools.running.notebooks import write_if_changed
+from tools.sources.book import Book
+from tools.sources.chapter_notebook import page_notebook
+from tools.sources.colab_notebook import colab_notebook, keep_text
+from tools.sources.directives import DIRECTIVES
+from tools.sources.errors import ExecutionError
+from tools.sources.flatten import Flattener
+from tools.sources.myst import Directive, MystError, parse
 
 CELL = "```{code-cell} python\n"
 URL = "https://github.com/someone/course"

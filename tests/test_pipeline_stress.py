@@ -19,22 +19,22 @@ import psutil
 import pytest
 from tiny_book import REPOSITORY, TinyBook, write_tiny_book
 
-from tools.book import Book
-from tools.plainly import MystError, plainly
-from tools.site import fail, site_config
+from tools.finishing.site import fail, site_config
+from tools.sources.book import Book
+from tools.sources.errors import MystError, plainly
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     book = TinyBook(tmp_path_factory.mktemp("tiny"))
-    book.tool("tools.notebooks", "--execute")
+    book.tool("tools.running.notebooks", "--execute")
     assert book.doit()[0] == 0
     return book
 
 
 def runs_a_step(pid: int) -> bool:
     with suppress(psutil.Error):
-        return any("tools.plainly" in c.cmdline() for c in psutil.Process(pid).children())
+        return any("tools.sources.errors" in c.cmdline() for c in psutil.Process(pid).children())
     return False
 
 
@@ -120,7 +120,7 @@ def test_a_chapter_that_was_run_from_another_source_is_refused(built: TinyBook) 
     executed = "build/executed/cpu/notebooks/02-two.ipynb"
     with built.edited(executed, "2 / 3", "1 / 3"):
         done = subprocess.run(
-            [sys.executable, "-m", "tools.plainly", "tools.site", "cpu"],
+            [sys.executable, "-m", "tools.sources.errors", "tools.finishing.site", "cpu"],
             cwd=built.root,
             capture_output=True,
             text=True,
@@ -139,7 +139,7 @@ def test_a_deleted_page_is_built_again(built: TinyBook) -> None:
 
 
 def test_a_stray_file_reruns_nothing(built: TinyBook) -> None:
-    strays = ["calib_utils/notes.txt", "calib_utils/used.py.orig", "tools/book.py~"]
+    strays = ["calib_utils/notes.txt", "calib_utils/used.py.orig", "tools/sources/book.py~"]
     for name in strays:
         (built.root / name).write_text("stray", "utf-8")
     assert built.waiting() == set()
@@ -294,7 +294,7 @@ def in_a_network_of_its_own(*command: str) -> subprocess.CompletedProcess[str]:
 def test_without_any_network_a_kernel_is_reached() -> None:
     code = (
         "import socket\n"
-        "from tools.runner import require_loopback\n"
+        "from tools.running.runner import require_loopback\n"
         "require_loopback()\n"
         "server = socket.create_server(('127.0.0.1', 0))\n"
         "socket.create_connection(server.getsockname()).close()"
@@ -307,8 +307,8 @@ def test_without_any_network_a_kernel_is_reached() -> None:
 @pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv")
 def test_a_machine_that_cannot_reach_itself_says_so() -> None:
     code = (
-        "from tools.plainly import plainly\n"
-        "from tools.runner import require_loopback\n"
+        "from tools.sources.errors import plainly\n"
+        "from tools.running.runner import require_loopback\n"
         "with plainly():\n"
         "    require_loopback()"
     )

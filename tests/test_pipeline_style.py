@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from tiny_book import HEAD, write_tiny_book
 
-from tools.book import Book
-from tools.myst import MystError
-from tools.page import chosen
-from tools.style import style
+from tools.sources.book import Book
+from tools.sources.chapter_notebook import chosen
+from tools.sources.lint import style
+from tools.sources.myst import MystError
 
 PAGE = "notebooks/01-one"
 SOURCE = """

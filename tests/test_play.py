@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from tools.book import Book
-from tools.page import page_notebook
+from tools.sources.book import Book
+from tools.sources.chapter_notebook import page_notebook
 
 ROOT = Path(__file__).parents[1]
 BOOK = Book(ROOT)

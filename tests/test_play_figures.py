@@ -13,9 +13,9 @@ import pytest
 from play_anew import ANEW
 
 from calib_utils.metrics import reliability_bins
-from tools import play
-from tools.book import Book
-from tools.parts import parts
+from tools.finishing import interactive as play
+from tools.sources.book import Book
+from tools.sources.generated import parts
 
 ROOT = Path(__file__).parents[1]
 SCRIPTS = sorted((ROOT / "book/play").glob("*.py"))

@@ -10,11 +10,18 @@ from docutils.core import publish_doctree
 from docutils.parsers.rst import directives
 from sphinx.util.docutils import docutils_namespace
 
-from tools.book import Book
-from tools.directives import row_of
-from tools.myst import Directive, MystError, parse
-from tools.page import is_solutions
-from tools.questions import Answer, Question, QuestionDirective, as_form, read_question, tagged
+from tools.sources.book import Book
+from tools.sources.chapter_notebook import is_solutions
+from tools.sources.directives import row_of
+from tools.sources.myst import Directive, MystError, parse
+from tools.sources.questions import (
+    Answer,
+    Question,
+    QuestionDirective,
+    as_form,
+    read_question,
+    tagged,
+)
 
 BOOK = Book()
 BODY = """\

@@ -22,10 +22,19 @@ ROOMS = [
         "records",
         "recalibration",
     ),
-    *("decisions", "plots", "report", "training", "experiments"),
+    *("decisions", "plots", "report", "audit", "training", "experiments"),
 ]
 WITHOUT_TORCH = [
-    *("metrics", "records", "recalibration", "decisions", "plots", "report", "experiments"),
+    *(
+        "metrics",
+        "records",
+        "recalibration",
+        "decisions",
+        "plots",
+        "report",
+        "audit",
+        "experiments",
+    ),
 ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tools.search import sections
+from tools.finishing.search import sections
 
 PAGE = """<html><body><h1>Not in the article</h1><article class="bd-article">
 <section id="bins"><h1><span class="section-number">2. </span>Bins<a class="headerlink">#</a></h1>

@@ -16,8 +16,8 @@ from urllib.parse import quote, unquote, urlsplit
 
 import pytest
 
-from tools.book import Book
-from tools.browser import PHONE
+from tools.finishing.browser import PHONE
+from tools.sources.book import Book
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "build/html"

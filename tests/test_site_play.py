@@ -11,7 +11,7 @@ from play_anew import ANEW
 from test_site import BOOK, KNOWN_OF_THE_THEME, SITE
 
 from calib_utils.metrics import ReliabilityBins
-from tools.browser import PHONE
+from tools.finishing.browser import PHONE
 
 PAGES = {figure: f"{BOOK.labels[figure].page}.html" for figure in ANEW}
 # In units of the drawing; below and above the bars of a diagram, and the height of its strip.

@@ -9,7 +9,7 @@ import pytest
 from test_questions import CHAPTERS, asked
 from test_site import BOOK, PHONE, SITE
 
-from tools.flatten import Flattener
+from tools.sources.flatten import Flattener
 
 STATE = """() => [...document.querySelectorAll(".question")].map(question => {
     const words = one => {

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from docutils.core import publish_doctree
 
-from tools.social import SIZE, description, tags
+from tools.finishing.social import SIZE, description, tags
 
 PAGE = """
 Title

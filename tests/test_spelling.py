@@ -1,6 +1,7 @@
 """Words: no usual misspelling anywhere, and in prose the British spelling.
 
-Both by the lists of codespell; what they would take for wrong, and is not, is in `tools/words.txt`.
+Both by the lists of codespell; what they would take for wrong, and is not, is in
+`tools/sources/words.txt`.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from tools.myst import Code, Directive, parse
+from tools.sources.myst import Code, Directive, parse
 
 ROOT = Path(__file__).parents[1]
-WORDS = ROOT / "tools/words.txt"
+WORDS = ROOT / "tools/sources/words.txt"
 PROSE = [
     *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
     *sorted((ROOT / "book").rglob("*.md")),

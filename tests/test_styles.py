@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from pygments.formatters import HtmlFormatter
 
-from tools.lighten import PLAIN_CODE, icon_paths, lighten, with_icons
-from tools.styles import one_sheet
+from tools.finishing.lighten import PLAIN_CODE, icon_paths, lighten, with_icons
+from tools.finishing.stylesheet import one_sheet
 
 PAGE = '<html data-theme="auto"><body><p class="lead" id="top">A <b>word</b>.</p></body></html>'
 

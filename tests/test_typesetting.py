@@ -9,7 +9,7 @@ from docutils import nodes
 from docutils.core import publish_doctree
 
 from calib_utils.records import describe_protocol, load_grid, load_record
-from tools.typesetting import (
+from tools.finishing.typesetting import (
     PROVENANCE,
     as_fold,
     fold,

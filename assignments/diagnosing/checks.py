@@ -15,8 +15,8 @@ from scipy.special import softmax
 
 from calib_utils.metrics import accuracy, expected_calibration_error
 from calib_utils.records import load_record
-from tools.classroom.checks import Check, close, equal
-from tools.classroom.secret import drawn_labels, generator
+from classroom.checks import Check, close, equal
+from classroom.secret import drawn_labels, generator
 
 SOURCES = ("lenet5-cifar100", "resnet34-cifar100")
 NETWORKS = ("A", "B", "C")

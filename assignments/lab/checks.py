@@ -17,8 +17,8 @@ from calib_utils.metrics import (
     negative_log_likelihood,
 )
 from calib_utils.recalibration import TemperatureScaling
-from tools.classroom.checks import Check, close
-from tools.classroom.secret import drawn_labels, generator
+from classroom.checks import Check, close
+from classroom.secret import drawn_labels, generator
 
 N_DIGITS = 10
 EPOCHS = 400  # of the sample report

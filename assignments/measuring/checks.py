@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from tools.classroom.checks import Check, close, equal
-from tools.classroom.secret import drawn_labels, generator
+from classroom.checks import Check, close, equal
+from classroom.secret import drawn_labels, generator
 
 SIGNS = {
     1: ("weighted confidence less the weighted accuracy", "overconfident"),

@@ -15,8 +15,8 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from calib_utils.metrics import expected_calibration_error
-from tools.classroom.checks import Check, close
-from tools.classroom.secret import drawn_labels, generator
+from classroom.checks import Check, close
+from classroom.secret import drawn_labels, generator
 
 N_CLASSES = 8
 N_FIT, N_NEW = 2000, 2000

@@ -15,10 +15,10 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_predict
 
+from calib_utils.audit import report
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.recalibration import TemperatureScaling
-from calib_utils.report import report
-from tools.kernel import DRAWING
+from tools.running.kernel import DRAWING
 
 TOLERANCE = 0.02
 # Colour and mark of each outcome.

@@ -14,7 +14,7 @@ from scipy.special import softmax
 from calib_utils.metrics import reliability_bins, top_label
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.records import load_record
-from tools.social import SIZE
+from tools.finishing.social import SIZE
 
 DPI = 100
 WORDS = "A network says how sure it is.\nHow often is it right?"
@@ -26,7 +26,7 @@ def main(target: Path) -> None:
     full = bins.counts >= 100
     # What the text for those who cannot see the picture says.
     if not (bins.accuracy[full] < bins.confidence[full]).all():
-        raise SystemExit("tools/social.py: not all bars end below the diagonal any more: mend ALT")
+        raise SystemExit("social.py: not all bars end below the diagonal any more: mend ALT")
 
     fig = plt.figure(figsize=(SIZE[0] / DPI, SIZE[1] / DPI), dpi=DPI, facecolor="white")
     fig.text(

@@ -22,7 +22,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
-from tools.play import (
+from tools.finishing.interactive import (
     FEW,
     WORDS,
     Json,

@@ -9,7 +9,7 @@ import numpy as np
 
 from calib_utils.metrics import calibration_error_floor
 from calib_utils.records import load_grid
-from tools.play import (
+from tools.finishing.interactive import (
     FEW,
     WORDS,
     Json,

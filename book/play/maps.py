@@ -31,7 +31,19 @@ from calib_utils.recalibration import (
     Recalibrator,
     TemperatureScaling,
 )
-from tools.play import WORDS, Json, axis, choice, curve, lines, number, play, slider, table, write
+from tools.finishing.interactive import (
+    WORDS,
+    Json,
+    axis,
+    choice,
+    curve,
+    lines,
+    number,
+    play,
+    slider,
+    table,
+    write,
+)
 
 METHODS: dict[str, Callable[[], Recalibrator]] = {
     "Platt": PlattScaling,

@@ -11,7 +11,7 @@ from scipy.special import softmax
 from calib_utils.metrics import top_label
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
-from tools.play import Json, axis, curve, lines, number, play, slider, table, write
+from tools.finishing.interactive import Json, axis, curve, lines, number, play, slider, table, write
 
 NETWORK = "resnet34-cifar100"
 PRICES = [2, 3, 5, 10, 20]

@@ -11,7 +11,7 @@ import numpy as np
 from calib_utils.metrics import calibration_error_floor, reliability_bins
 from calib_utils.records import by_level, load_grid
 from calib_utils.records.names import factor_name, level_name, network_name
-from tools.play import (
+from tools.finishing.interactive import (
     FEW,
     WORDS,
     Json,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from calib_utils.metrics import accuracy
-from tools.play import Json, axis, curve, lines, number, play, slider, table, write
+from tools.finishing.interactive import Json, axis, curve, lines, number, play, slider, table, write
 
 POWERS = np.arange(2, 31) / 10
 N_DAYS = 10_000

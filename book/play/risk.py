@@ -10,7 +10,19 @@ import numpy as np
 from calib_utils.metrics import top_label
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
-from tools.play import WORDS, Json, axis, choice, curve, lines, number, play, slider, table, write
+from tools.finishing.interactive import (
+    WORDS,
+    Json,
+    axis,
+    choice,
+    curve,
+    lines,
+    number,
+    play,
+    slider,
+    table,
+    write,
+)
 
 NETWORK = "resnet34-cifar100"
 PERCENTS = np.arange(2, 101, 2)

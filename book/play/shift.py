@@ -8,7 +8,7 @@ from pathlib import Path
 
 from calib_utils.records import Forecast, load_forecasts
 from calib_utils.training import CORRUPTIONS
-from tools.play import (
+from tools.finishing.interactive import (
     FEW,
     WORDS,
     Json,

@@ -29,10 +29,10 @@ from calib_utils.recalibration import (
     VectorScaling,
 )
 from calib_utils.records import by_level, load_grid, load_record
-from tools.book import Book
-from tools.files import write_text
-from tools.plainly import MystError
-from tools.reading import reading_time
+from tools.sources.atomic import write_text
+from tools.sources.book import Book
+from tools.sources.errors import MystError
+from tools.sources.reading_time import reading_time
 
 NETWORK = "resnet34-cifar100"
 # Of a picture, in its own units; the edge stays empty.

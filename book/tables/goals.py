@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from calib_utils.report import table
-from tools.classroom.goals import Goals, assignment_names, read_goals
+from classroom.goals import Goals, assignment_names, read_goals
 
 KINDS = {"checked": "by the computer", "read": "by you"}
 

@@ -10,9 +10,9 @@ import sys
 from pathlib import Path
 
 from calib_utils.report import table
-from tools.book import Book
-from tools.classroom.goals import Goals, assignment_names, read_goals
-from tools.reading import LINES, WORDS, reading_time
+from classroom.goals import Goals, assignment_names, read_goals
+from tools.sources.book import Book
+from tools.sources.reading_time import LINES, WORDS, reading_time
 
 
 def given_out(book: Book) -> dict[str, list[Goals]]:

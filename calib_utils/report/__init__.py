@@ -1,8 +1,4 @@
-"""What a report says of numbers: tables, claims that are checked, comparisons with a verdict.
-
-`report` judges the predictions of any model, of a file or a data frame; so does
-``python -m calib_utils.report predictions.csv``.
-"""
+"""What a report says of numbers: tables, claims that are checked, comparisons with a verdict."""
 
 from calib_utils.report.claims import ClaimError, claim
 from calib_utils.report.comparison import RunDifference, compare
@@ -15,7 +11,6 @@ from calib_utils.report.pairs import (
     mcnemar,
     paired_difference,
 )
-from calib_utils.report.predictions.whole import Report, report
 from calib_utils.report.tables import Markdown, signed, spread, table
 from calib_utils.report.verdicts import Verdict, Verdicts, holm, judge
 
@@ -24,7 +19,6 @@ __all__ = [
     "Difference",
     "Markdown",
     "McNemar",
-    "Report",
     "RunDifference",
     "Verdict",
     "Verdicts",
@@ -37,7 +31,6 @@ __all__ = [
     "level_table",
     "mcnemar",
     "paired_difference",
-    "report",
     "signed",
     "spread",
     "table",

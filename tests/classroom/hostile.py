@@ -12,7 +12,7 @@ from typing import Any
 
 from tiny_class import FULL, NONE, Q1, Q2, Q3, STUBS, Cells, answers, code
 
-from tools.classroom.group import places
+from classroom.group import places
 
 Q1_ONLY = {**NONE, "q1": 2.0}
 BUT_Q2 = {**FULL, "q2": 0.0}

@@ -16,8 +16,8 @@ import pytest
 from scipy.special import softmax
 
 from calib_utils.metrics import expected_calibration_error
-from tools.classroom.goals import ASSIGNMENTS, load, read_goals
-from tools.classroom.release import data_of, notebooks
+from classroom.goals import ASSIGNMENTS, load, read_goals
+from classroom.release import data_of, notebooks
 
 NAMES = ["measuring", "diagnosing", "repairing", "lab"]
 SECRETS = [b"first", b"second"]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from tiny_class import FULL, NONE, Q1, STUBS, answers, hand_in, make_class, need_sandbox, points
 
-from tools.classroom.feedback import write_feedback
-from tools.classroom.grade import grade_class
-from tools.classroom.scores import write_scores
+from classroom.feedback import write_feedback
+from classroom.grade import grade_class
+from classroom.scores import write_scores
 
 KINDS = {
     "full": (answers(), FULL),

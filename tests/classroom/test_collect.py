@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from tools.classroom import ClassroomError, collect, exports
-from tools.classroom.__main__ import main
-from tools.classroom.collect import assignment_of, functions_of
-from tools.classroom.give_back import give_back, returned_name
-from tools.classroom.platforms import HandedIn, read_path
-from tools.classroom.results import read_json, write_csv
-from tools.classroom.secret import make_secret
+from classroom import ClassroomError, collect, exports
+from classroom.__main__ import main
+from classroom.collect import assignment_of, functions_of
+from classroom.give_back import give_back, returned_name
+from classroom.platforms import HandedIn, read_path
+from classroom.results import read_json, write_csv
+from classroom.secret import make_secret
 
 KOREAN = "ece의 사본.ipynb"
 MOODLE = "Jiwoo Kim_1234567_assignsubmission_file_"

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tiny_class import hand_in, make_class
 
-from tools.classroom import ClassroomError
-from tools.classroom.feedback import ENDED, NOT_PLAIN, sentence, write_feedback
-from tools.classroom.results import plain_cell, write_json
-from tools.classroom.scores import write_scores
+from classroom import ClassroomError
+from classroom.feedback import ENDED, NOT_PLAIN, sentence, write_feedback
+from classroom.results import plain_cell, write_json
+from classroom.scores import write_scores
 
 EVIL = "</pre><script>alert('x')</script>"
 FAILURES: list[dict[str, Any] | None] = [

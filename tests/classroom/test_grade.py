@@ -26,14 +26,14 @@ from tiny_class import (
     write_notebook,
 )
 
-from tools.classroom import ClassroomError, bubblewrap, goals, grade
-from tools.classroom.checks import Check, Raised, close, equal, raises
-from tools.classroom.grade import grade_class, read_assignment
-from tools.classroom.inside import MAX_ITEMS, NotPlain, decode, encode
-from tools.classroom.judge import CONSTANTS, guessable, mark, shape
-from tools.classroom.results import read_json
-from tools.classroom.run import Outcome, raised
-from tools.classroom.submission import defined
+from classroom import ClassroomError, bubblewrap, goals, grade
+from classroom.checks import Check, Raised, close, equal, raises
+from classroom.grade import grade_class, read_assignment
+from classroom.inside import MAX_ITEMS, NotPlain, decode, encode
+from classroom.judge import CONSTANTS, guessable, mark, shape
+from classroom.results import read_json
+from classroom.run import Outcome, raised
+from classroom.submission import defined
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ BATCH = """
 import sys, pathlib, pytest
 sys.path.insert(0, sys.argv[2])
 from tiny_class import answers, hand_in, make_class
-from tools.classroom.grade import grade_class
+from classroom.grade import grade_class
 folder = make_class(pathlib.Path(sys.argv[1]), pytest.MonkeyPatch())
 for number in range(20):
     hand_in(folder, f"s{number:02d}", answers())

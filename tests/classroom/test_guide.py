@@ -18,9 +18,9 @@ import nbformat
 import pytest
 from tiny_class import need_sandbox
 
-from tools.book import Book
-from tools.classroom.__main__ import main
-from tools.classroom.goals import assignment_names, read_goals
+from classroom.__main__ import main
+from classroom.goals import assignment_names, read_goals
+from tools.sources.book import Book
 
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "book/teach.md").read_text("utf-8")
@@ -191,7 +191,7 @@ def test_the_tables_hold_all_chapters_and_all_questions(tmp_path: Path) -> None:
 
 
 def test_the_pipeline_knows_what_the_tables_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tools.parts import parts, reads
+    from tools.sources.generated import parts, reads
 
     monkeypatch.chdir(REPOSITORY)
     scripts = {script.as_posix(): script for script in parts()}
@@ -203,7 +203,7 @@ def test_the_pipeline_knows_what_the_tables_read(monkeypatch: pytest.MonkeyPatch
 
 
 def test_figures_for_slides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from tools import figures
+    from tools.finishing import figures
 
     svg = "<svg xmlns='http://www.w3.org/2000/svg'/>"
     output = nbformat.v4.new_output("display_data", {"image/svg+xml": svg, "text/plain": "x"})

@@ -15,9 +15,9 @@ import pytest
 from hostile import CRASHES, DAMAGED, HONEST, MARKER, Case, attacks
 from tiny_class import FULL, SECRET, hand_in, make_class, need_sandbox, points
 
-from tools.classroom.feedback import write_feedback
-from tools.classroom.grade import grade_class
-from tools.classroom.results import read_json
+from classroom.feedback import write_feedback
+from classroom.grade import grade_class
+from classroom.results import read_json
 
 ATTACKS = sorted(attacks("", 0, "", ""))
 FIXED = HONEST | DAMAGED | CRASHES
@@ -110,7 +110,7 @@ def test_no_page_is_large_or_runs_anything(graded: tuple[Path, dict[str, Case]])
 
 def test_no_page_has_a_hidden_input(graded: tuple[Path, dict[str, Case]]) -> None:
     folder, cases = graded
-    from tools.classroom.goals import load
+    from classroom.goals import load
 
     numbers = [
         repr(number)[:8]
@@ -127,7 +127,7 @@ def test_no_page_has_a_hidden_input(graded: tuple[Path, dict[str, Case]]) -> Non
 
 
 def test_no_group_is_left(graded: tuple[Path, dict[str, Case]]) -> None:
-    from tools.classroom.group import places
+    from classroom.group import places
 
     ours = f"classroom-{os.getpid()}-"
     for place in places():

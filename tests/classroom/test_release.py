@@ -14,10 +14,9 @@ import numpy as np
 import pytest
 from setuptools import find_packages
 
-from tools.book import Book
-from tools.classroom import ClassroomError
-from tools.classroom.goals import ASSIGNMENTS, assignment_names, load, read_goals
-from tools.classroom.release import (
+from classroom import ClassroomError
+from classroom.goals import ASSIGNMENTS, assignment_names, load, read_goals
+from classroom.release import (
     LONG,
     SOLUTION,
     all_text,
@@ -31,8 +30,9 @@ from tools.classroom.release import (
     with_values,
     without_solution,
 )
-from tools.classroom.secret import generator, make_secret, read_secret
-from tools.style import sources, style
+from classroom.secret import generator, make_secret, read_secret
+from tools.sources.book import Book
+from tools.sources.lint import sources, style
 
 REPOSITORY = Path(__file__).parents[2]
 NAMES = ["measuring", "diagnosing", "repairing", "lab"]
@@ -117,7 +117,7 @@ def test_the_book_holds_no_assignment() -> None:
 def test_a_solution_that_would_leak_stops_the_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tools.classroom import release as module
+    from classroom import release as module
 
     monkeypatch.setattr(module, "without_solution", lambda source: source)
     monkeypatch.setattr(module, "hidden_lines", lambda name: {"heaviness = weights.sum()"})

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 from tiny_class import need_sandbox
 
-from tools.classroom import bubblewrap
-from tools.classroom.bubblewrap import Limits, NotGraded, command, environment, packages
-from tools.classroom.group import Group, places
-from tools.classroom.sandbox import Ended, Sandbox, check_sandbox
+from classroom import bubblewrap
+from classroom.bubblewrap import Limits, NotGraded, command, environment, packages
+from classroom.group import Group, places
+from classroom.sandbox import Ended, Sandbox, check_sandbox
 
 LIMITS = Limits(step_seconds=2, wall_seconds=600)
 
@@ -176,7 +176,7 @@ def test_a_group_counts_nothing_of_others() -> None:
 # keyctl, -3 is the keyring of the session, 10 searches and 11 reads.
 KEYRING = """
 import ctypes, sys
-from tools.classroom.sandbox import Sandbox
+from classroom.sandbox import Sandbox
 call = ctypes.CDLL(None).syscall
 call(250, 1, None)
 key = call(248, b"user", b"canary", b"CANARY", 6, ctypes.c_int(-3))

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tools.classroom import goals, grade
-from tools.classroom.bubblewrap import NotGraded
-from tools.classroom.sandbox import check_sandbox
+from classroom import goals, grade
+from classroom.bubblewrap import NotGraded
+from classroom.sandbox import check_sandbox
 
 SECRET = b"of the tests, so anybody may know it"
 GOALS = """
@@ -45,8 +45,8 @@ rubric = [{ points = 3, text = "A <reason>." }, { points = 1, text = "An example
 """
 CHECKS = """
 import numpy as np
-from tools.classroom.checks import Check, close, equal, raises
-from tools.classroom.secret import generator
+from classroom.checks import Check, close, equal, raises
+from classroom.secret import generator
 
 def checks(secret):
     rng = generator(secret, "tiny")

@@ -1,0 +1,8 @@
+"""The report on the predictions of any model: a verdict, its reasons, and a page to hand on.
+
+`report` takes a file or a data frame; so does ``python -m calib_utils.audit predictions.csv``.
+"""
+
+from calib_utils.audit.report import Report, report
+
+__all__ = ["Report", "report"]

@@ -1,0 +1,174 @@
+"""The command line of the report: ``python -m calib_utils.audit --help``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from calib_utils.audit.applying import apply_calibrator
+from calib_utils.audit.files import write_text
+from calib_utils.audit.pairing import pair
+from calib_utils.audit.report import report
+
+__all__ = ["main", "parser"]
+
+_BAD_INPUT = 2
+_STOPPED, _UNREAD = 130, 141  # as shells say of Ctrl-C, and of who read on no further
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Report on predictions, compare two models, or apply a calibrator.
+
+    Returns:
+        0 if the model is within the tolerance (of two models: the second is better), 1 if it is
+        beyond (worse), 2 for bad input, 3 if too few rows were given to tell; 130 and 141 if it was
+        stopped, by Ctrl-C or by who reads its output.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    commands = {"compare": _compare, "apply": _apply}
+    command = commands.get(given[0]) if given else None
+    try:
+        status = _report(given) if command is None else command(given[1:])
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # as `| head` leaves
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _UNREAD
+    except (ValueError, OSError, ModuleNotFoundError, MemoryError) as error:
+        print(f"error: {str(error) or type(error).__name__}", file=sys.stderr)
+        return _BAD_INPUT
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return _STOPPED
+
+
+def _report(given: Sequence[str]) -> int:
+    args = parser().parse_args(given)
+    found = report(
+        args.predictions,
+        **_columns(args),
+        weight=args.weight,
+        group=args.group,
+        time=args.time,
+        fit=args.fit,
+        cross_fit=args.cross_fit,
+        tolerance=args.tolerance,
+        baseline=args.baseline,
+        prices=None if args.prices is None else tuple(args.prices),
+        n_bins=args.bins,
+        drop=args.drop,
+        rescale=args.rescale,
+        seed=args.seed,
+        command=shlex.join(["python", "-m", "calib_utils.audit", *given]),
+    )
+    print(found.text(), end="")
+    found.write(html=args.html, json=args.json)
+    if args.save_calibrator:
+        if found.calibrator is None:
+            print(f"{args.save_calibrator} was not written: no repair helps")
+        else:
+            found.calibrator.save(args.save_calibrator)
+            print(f"{args.save_calibrator} holds {found.calibrator!r}")
+    return found.verdict.exit_code
+
+
+def _compare(given: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m calib_utils.audit compare",
+        description="Two models on the same rows, in the same order: is the second better?",
+        epilog="Exit status: 0 the second is better by its NLL, 1 it is worse, 2 bad input, 3 too "
+        "few rows to tell.",
+    )
+    parser.add_argument("first", metavar="A")
+    parser.add_argument("second", metavar="B")
+    _add_columns(parser)
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers")
+    args = parser.parse_args(given)
+    found = pair(args.first, args.second, _columns(args), drop=args.drop, rescale=args.rescale)
+    print(found.text(), end="")
+    if args.json:
+        write_text(args.json, json.dumps(found.numbers(), indent=1) + "\n")
+    return found.exit_code
+
+
+def _apply(given: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m calib_utils.audit apply",
+        description="Put a saved calibrator over a file, which need not have labels; the result is "
+        "CSV, in which all other columns stay.",
+    )
+    parser.add_argument("calibrator", metavar="CALIBRATOR.npz")
+    parser.add_argument("predictions", metavar="FILE", help=".csv, .parquet, .npz; - for input")
+    add = parser.add_argument
+    add("--output", type=Path, metavar="FILE.csv", help="default: the standard output")
+    add("--score", metavar="COLUMN", help="as for a report")
+    add("--rescale", action="store_true", help="divide rows of probabilities by their sum")
+    args = parser.parse_args(given)
+    apply_calibrator(
+        args.calibrator, args.predictions, args.output, score=args.score, rescale=args.rescale
+    )
+    return 0
+
+
+def _columns(args: argparse.Namespace) -> dict[str, Any]:
+    """The arguments that say how rows are read."""
+    classes = [] if args.classes is None else [name.strip() for name in args.classes.split(",")]
+    return {
+        "label": args.label,
+        "score": args.score,
+        "positive": args.positive,
+        "classes": classes,
+    }
+
+
+def parser() -> argparse.ArgumentParser:
+    """The arguments of a report."""
+    parser = argparse.ArgumentParser(
+        prog="python -m calib_utils.audit",
+        description="Is a model calibrated? A report on its predictions beside what happened: CSV, "
+        "Parquet or NPZ. Columns are guessed, and named in the output: label with score, logit, "
+        "prob_... or logit_...; or confidence with correct. 'compare A B' sets two models beside "
+        "each other, 'apply CALIBRATOR FILE' repairs a file; both have a --help of their own.",
+        epilog="Exit status: 0 the calibration error is within the tolerance, 1 it is beyond, "
+        "2 bad input, 3 too few rows to tell.",
+    )
+    parser.add_argument("predictions", metavar="FILE", help=".csv, .parquet, .npz; - for input")
+    _add_columns(parser)
+    add = parser.add_argument
+    add("--weight", metavar="COLUMN", help="how much each row counts")
+    add("--group", metavar="COLUMN", action="append", default=[], help="may be given again")
+    add("--time", metavar="COLUMN:UNIT", help="such as date:D, by day (also h, W, M, Y)")
+    how = parser.add_mutually_exclusive_group()
+    how.add_argument("--fit", metavar="FILE", help="fit repairs on these rows")
+    how.add_argument(
+        "--cross-fit", type=int, default=5, metavar="FOLDS", help="0: no repairs (default: 5)"
+    )
+    add("--tolerance", type=float, default=0.02, help="of the calibration error (default: 0.02)")
+    add("--baseline", type=Path, metavar="JSON", help="of an earlier report, for --time")
+    add("--prices", type=float, nargs=2, metavar=("FALSE_ALARM", "MISS"), help="of wrong decisions")
+    add("--bins", type=int, default=15, help="of equal width (default: 15)")
+    add("--seed", type=int, default=0, help="of all that is drawn (default: 0)")
+    add("--html", type=Path, metavar="FILE", help="write a page")
+    add("--json", type=Path, metavar="FILE", help="write the numbers")
+    add("--save-calibrator", type=Path, metavar="FILE.npz", help="the repair that helps most")
+    return parser
+
+
+def _add_columns(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument
+    add("--label", metavar="COLUMN", help="what happened")
+    add("--score", metavar="COLUMN", help="the prediction; or 'p_*' for a column for each class")
+    add("--positive", metavar="VALUE", help="the label that counts as positive")
+    add("--classes", metavar="A,B,...", help="the classes, in the order of the columns")
+    add("--drop", action="store_true", help="leave out rows where a value is missing")
+    add("--rescale", action="store_true", help="divide rows of probabilities by their sum")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""A saved calibrator, put over a file of predictions."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from calib_utils.audit.column_types import numbers_of
+from calib_utils.audit.columns import choose_scores
+from calib_utils.audit.files import replacing
+from calib_utils.audit.reading import open_source
+from calib_utils.audit.rows import probabilities
+from calib_utils.recalibration import load
+
+__all__ = ["apply_calibrator"]
+
+
+def apply_calibrator(
+    calibrator: Path | str,
+    data: str,
+    output: Path | None = None,
+    *,
+    score: str | None = None,
+    rescale: bool = False,
+) -> int:
+    """Write a file once more, as CSV, with repaired predictions; all other columns stay.
+
+    Columns of logits become columns of probabilities, and are named so.
+
+    Args:
+        calibrator: the path of one that was saved.
+        data: what a report takes; labels are not needed.
+        output: the path of the new file; the standard output by default.
+        score: the columns of predictions, as for a report.
+        rescale: whether rows of probabilities are divided by their sum.
+
+    Returns:
+        How many rows there are.
+
+    Raises:
+        FileNotFoundError: if a file is not there.
+        ValueError: for bad input, or a calibrator of other predictions.
+    """
+    if output is not None:
+        with replacing(output) as file:
+            return _write(calibrator, data, file, score, rescale)
+    return _write(calibrator, data, sys.stdout, score, rescale)
+
+
+def _write(
+    calibrator: Path | str, data: str, file: TextIO, score: str | None, rescale: bool
+) -> int:
+    recalibrator = load(calibrator)
+    source = open_source(data)
+    scores, kind = choose_scores(source.columns, score)
+    new_names = {name: name for name in source.columns}
+    if kind in ("logit", "logits"):
+        new_names |= {name: _as_prob(name) for name in scores}
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(new_names.values())
+    n = 0
+    for raw in source.blocks(source.columns):
+        places = np.arange(n + 1, n + 1 + len(raw[scores[0]]))
+        values = np.stack([numbers_of(raw[name], name, places) for name in scores], axis=1)
+        probs, log_probs, _ = probabilities(values, kind, scores, places, rescale)
+        given = log_probs if recalibrator.inputs == "logits" else probs
+        repaired = np.asarray(recalibrator.predict_proba(given)).reshape(len(places), -1)
+        columns = raw | dict(zip(scores, repaired.T.tolist(), strict=True))
+        writer.writerows(zip(*(columns[name] for name in source.columns), strict=True))
+        n += len(places)
+    return n
+
+
+def _as_prob(name: str) -> str:
+    """The name that a column of logits has as one of probabilities."""
+    return "score" if name.lower() in ("logit", "logits") else f"prob{name[len('logit') :]}"

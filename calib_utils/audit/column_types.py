@@ -1,0 +1,118 @@
+"""What stands in the cells of a column: texts, numbers, dates, or nothing."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from calib_utils.audit.columns import Columns
+
+__all__ = ["is_missing", "numbers_of", "texts_of", "times_of", "weights_of"]
+
+_MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
+_WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
+_DATE = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?)?)?)?(Z|[+-]\d\d:?\d\d)?")
+_SHORTEST = {"Y": "2026", "M": "2026-01"}  # of a date, by the unit
+
+
+def texts_of(values: np.ndarray) -> np.ndarray:
+    """Values as text without spaces around; 1.0 is 1."""
+    if values.dtype.kind == "M":
+        values = np.datetime_as_string(values)
+    found, inverse = np.unique(values.astype(str), return_inverse=True)  # often few of them
+    texts = [text.strip() for text in found]
+    whole = (_WHOLE.fullmatch(text) for text in texts)
+    texts = [number[1] if number else text for text, number in zip(texts, whole, strict=True)]
+    return np.array(texts, str)[inverse.ravel()]
+
+
+def is_missing(values: np.ndarray) -> np.ndarray:
+    """Where nothing stands, or a word for nothing."""
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind == "M":
+        return np.isnat(values)
+    if values.dtype.kind in "OUS":
+        return np.array([str(value).strip().lower() in _MISSING for value in values], bool)
+    return np.zeros(len(values), bool)
+
+
+def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
+    """Finite numbers, from whatever a column holds."""
+    if values.dtype.kind in "biuf":
+        numbers = values.astype(np.float64)
+    elif values.dtype.kind in "cmM":
+        raise ValueError(f"{name}: expected numbers, found {values.dtype}; give numbers")
+    else:
+        try:
+            numbers = values.astype(np.float64)
+        except (ValueError, TypeError):
+            row = next(i for i, value in enumerate(values) if not _converts(value))
+            text = str(values[row])
+            advice = "give numbers"
+            if "%" in text:
+                advice = "give probabilities from 0 to 1, without a percent sign"
+            elif "," in text and _converts(text.replace(",", ".")):
+                advice = "write numbers with a point, such as 0.5"
+            raise ValueError(
+                f"{name}: expected numbers, found {text!r} in row {places[row]:,}; {advice}"
+            ) from None
+    bad = ~np.isfinite(numbers)
+    if bad.any():
+        row = int(bad.argmax())
+        raise ValueError(
+            f"{name}: expected finite numbers, found {numbers[row]} in row {places[row]:,}; "
+            "leave such rows out"
+        )
+    return numbers
+
+
+def _converts(value: Any) -> bool:
+    try:
+        float(value)
+    except (ValueError, TypeError):
+        return False
+    return True
+
+
+def times_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.ndarray:
+    """Dates, in the unit that was asked for."""
+    if values.dtype.kind == "M":
+        times = values
+    else:
+        texts = [str(value).strip() for value in values]
+        shortest = _SHORTEST.get(columns.unit, "2026-01-31")
+        # A zone would only be dropped: all rows are counted by the clock they show.
+        known = {text: _as_time(text, len(shortest)) for text in set(texts)}
+        row = next((i for i, text in enumerate(texts) if known[text] is None), None)
+        if row is not None:
+            raise ValueError(
+                f"{columns.time}: expected dates such as {shortest}, found {texts[row]!r} in row "
+                f"{places[row]:,}"
+            )
+        times = np.array([known[text] for text in texts], "datetime64[s]")
+    return times.astype(f"datetime64[{columns.unit}]")
+
+
+def _as_time(text: str, shortest: int) -> np.datetime64 | None:
+    """None if it is no date: NumPy would take 20260131, or seconds, for a year."""
+    if len(text) < shortest or not _DATE.fullmatch(text):
+        return None
+    try:
+        return np.datetime64(text[:19], "s")
+    except ValueError:
+        return None
+
+
+def weights_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.ndarray:
+    """Numbers of 0 or more."""
+    weights = numbers_of(values, str(columns.weight), places)
+    if weights.min() < 0:
+        row = int((weights < 0).argmax())
+        raise ValueError(
+            f"{columns.weight}: expected weights of 0 or more, found {weights[row]:g} in row "
+            f"{places[row]:,}"
+        )
+    return weights

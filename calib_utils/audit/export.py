@@ -1,0 +1,96 @@
+"""The numbers of a report as JSON, and back again where a later report compares with them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from calib_utils.audit.bin_sums import COUNT, PROMISED, RIGHT
+from calib_utils.audit.repairs import Repairs
+
+if TYPE_CHECKING:
+    from calib_utils.audit.report import Report
+
+__all__ = ["as_json", "bins_of_baseline"]
+
+_FORMAT = 1  # of the JSON
+
+
+def as_json(report: Report) -> str:
+    """All numbers; those that are not known are null."""
+    known = {
+        "format": _FORMAT,
+        "verdict": asdict(report.verdict) | {"exit_code": report.verdict.exit_code},
+        "measures": asdict(report.measures)
+        | {
+            "floor": report.measures.floor._asdict(),
+            "line": report.measures.line and report.measures.line._asdict(),
+            "decomposition": report.measures.decomposition._asdict(),
+        },
+        "bins": {
+            "count": report.bins.array[COUNT].tolist(),
+            "right": report.bins.array[RIGHT].tolist(),
+            "promised": report.bins.array[PROMISED].tolist(),
+        },
+        "classes": [asdict(part) for part in report.classes],
+        "groups": {name: [asdict(one) for one in found] for name, found in report.groups.items()},
+        "times": [asdict(span) for span in report.times],
+        "repairs": report.repairs and _of_repairs(report.repairs),
+        "costs": report.costs and _plain(asdict(report.costs)),
+        "read": report.read,
+        "facts": report.facts,
+    }
+    return json.dumps(_plain(known), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
+    """The counts, rights and summed predictions of an earlier report."""
+    if hasattr(baseline, "bins"):
+        found = baseline.bins.array[[COUNT, RIGHT, PROMISED]]
+    else:
+        if not isinstance(baseline, (str, Path)):
+            raise ValueError(f"baseline: expected a report or a path, found {baseline!r}")
+        path = Path(baseline)
+        try:
+            bins = json.loads(path.read_text("utf-8"))["bins"]
+            found = np.array([bins["count"], bins["right"], bins["promised"]], np.float64)
+            if not (np.isfinite(found) & (found >= 0) & (found <= found[0])).all():
+                raise ValueError("counts that cannot be")
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{path}: expected the JSON of an earlier report, which --json writes, found "
+                "something else"
+            ) from error
+    if found.shape != (3, n_bins):
+        raise ValueError(f"baseline: expected {n_bins} bins, found {found.shape[-1]}")
+    return found
+
+
+def _of_repairs(repairs: Repairs) -> dict[str, Any]:
+    best = None if repairs.best is None else repairs.found[0].name
+    found = [asdict(repair) for repair in repairs.found]
+    return {
+        "nll": repairs.nll,
+        "ece": repairs.ece,
+        "how": repairs.how,
+        "best": best,
+        "found": found,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Only what JSON has."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, (list, tuple, np.ndarray)):
+        return [_plain(each) for each in value]
+    if isinstance(value, (float, np.floating)):
+        return float(value) if np.isfinite(value) else None
+    if isinstance(value, np.generic):
+        return value.item()
+    return value

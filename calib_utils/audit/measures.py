@@ -1,0 +1,180 @@
+"""How far what was predicted lies from what happened: numbers, with intervals that were tested."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit
+from scipy.stats import binomtest
+
+from calib_utils.audit.bin_sums import (
+    COUNT,
+    PROMISED,
+    RIGHT,
+    SQUARES,
+    Z_EXCESS,
+    Z_SPREAD,
+    BinSums,
+    Totals,
+    confidences_of,
+)
+from calib_utils.metrics import (
+    BrierDecomposition,
+    CalibrationFloor,
+    brier_decomposition,
+    calibration_error_floor,
+)
+from calib_utils.metrics.bins import mean_excess
+from calib_utils.metrics.intervals import error_ends, root_square_ends
+from calib_utils.recalibration import PlattScaling
+
+__all__ = ["Line", "Measures", "calibration_line", "measure"]
+
+LEVEL = 0.95
+_DRAWS = 2_000
+_FEWEST = 20  # rows that are right, and rows that are not, for a line
+
+
+class Line(NamedTuple):
+    """A straight line between log-odds: logit(chance) = intercept + slope * logit(predicted).
+
+    A calibrated model has slope 1 and intercept 0; a slope below 1 means predictions that are too
+    far from one half.
+
+    Attributes:
+        slope, intercept: of highest likelihood.
+        slope_interval, intercept_interval: of 95 %.
+    """
+
+    slope: float
+    intercept: float
+    slope_interval: tuple[float, float]
+    intercept_interval: tuple[float, float]
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What is known of a model after so many rows.
+
+    Attributes:
+        n: rows.
+        predicted, happened: the mean confidence, and which part came true.
+        ratio: observed over expected, and its interval.
+        z: Spiegelhalter's.
+        line: None where too few rows are right, or wrong.
+        ece, floor: the calibration error as it shows, and that of a calibrated model.
+        error: the interval of the calibration error.
+        debiased, debiased_interval: the root mean square of the gaps, without their noise.
+        nll, brier, accuracy: means over the rows.
+        decomposition: of the Brier score of the confidence.
+    """
+
+    n: int
+    predicted: float
+    happened: float
+    ratio: float
+    ratio_interval: tuple[float, float]
+    z: float
+    line: Line | None
+    ece: float
+    floor: CalibrationFloor
+    error: tuple[float, float]
+    debiased: float
+    debiased_interval: tuple[float, float]
+    nll: float
+    brier: float
+    accuracy: float
+    decomposition: BrierDecomposition
+
+
+def measure(totals: Totals, seed: int, of_answers: bool) -> Measures:
+    """The measures of all rows; those that need rows, of the ones that were kept.
+
+    Args:
+        totals: of the rows.
+        seed: of all that is drawn.
+        of_answers: whether the confidences are those in answers: then their accuracy is which
+            part of them is right, else that of a decision at one half.
+    """
+    bins, n = totals.bins, totals.bins.n
+    confidences, correct = confidences_of(totals.rows)
+    chance = binomtest(round(bins.array[RIGHT].sum()), n).proportion_ci(LEVEL, method="wilson")
+    expected = max(bins.predicted, np.finfo(float).tiny)
+    spread = bins.array[Z_SPREAD].sum() ** 0.5
+    nll, brier, right = totals.losses / n
+    return Measures(
+        n,
+        bins.predicted,
+        bins.happened,
+        bins.happened / expected,
+        (chance.low / expected, chance.high / expected),
+        float(bins.array[Z_EXCESS].sum() / spread) if spread > 0 else float("nan"),
+        calibration_line(confidences, correct),
+        ece_of(bins),
+        _floor(totals, confidences, seed),
+        error_ends(bins.of_intervals, LEVEL, seed),
+        max(debiased_square(bins), 0.0) ** 0.5,
+        root_square_ends(bins.of_intervals, LEVEL, seed),
+        float(nll),
+        float(brier),
+        bins.happened if of_answers else float(right),
+        brier_decomposition(confidences, correct.astype(np.int64)),
+    )
+
+
+def ece_of(bins: BinSums) -> float:
+    """The expected calibration error."""
+    return float(mean_excess(bins.array[PROMISED] - bins.array[RIGHT], bins.n))
+
+
+def debiased_square(bins: BinSums) -> float:
+    """The square of `calib_utils.metrics.debiased_calibration_error`; 0 without pairs."""
+    array = bins.array[:, bins.array[COUNT] > 1]
+    if not array.size:
+        return 0.0
+    counts, excess = array[COUNT], array[PROMISED] - array[RIGHT]
+    products = (excess**2 - array[SQUARES]) / (counts**2 - counts)
+    return float(products @ counts / counts.sum())
+
+
+def _floor(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationFloor:
+    """Of files that were not kept, the answers in a bin are drawn as if they had one chance."""
+    if totals.complete:
+        return calibration_error_floor(confidences, totals.n_bins, seed=seed)
+    counts, promised = totals.bins.array[COUNT].astype(int), totals.bins.array[PROMISED]
+    means = np.clip(promised / np.maximum(counts, 1), 0, 1)
+    drawn = np.random.default_rng(seed).binomial(counts, means, (_DRAWS, len(counts)))
+    errors = mean_excess(drawn - promised, counts.sum())
+    return CalibrationFloor(float(errors.mean()), float(np.quantile(errors, 0.95)))
+
+
+def calibration_line(confidences: np.ndarray, correct: np.ndarray) -> Line | None:
+    """The logistic regression of what happened on the log-odds that were predicted.
+
+    The intervals are Wald's, from the information at the optimum.
+
+    Source: Cox 1958, "Two further applications of a model for binary regression".
+    """
+    if min(correct.sum(), (~correct).sum()) < _FEWEST or np.ptp(confidences) == 0:
+        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        try:
+            platt = PlattScaling(inputs="scores").fit(confidences, correct.astype(np.int64))
+        except UserWarning:
+            return None  # a threshold parts what is right from what is not
+    z = platt._as_logits(confidences)
+    chances = expit(platt.intercept_ + platt.slope_ * z)
+    weights = chances * (1 - chances)
+    design = np.stack([z, np.ones_like(z)])
+    variances = np.diag(np.linalg.inv((design * weights) @ design.T))
+    half = 1.959964 * np.sqrt(variances)
+    return Line(
+        platt.slope_,
+        platt.intercept_,
+        (platt.slope_ - half[0], platt.slope_ + half[0]),
+        (platt.intercept_ - half[1], platt.intercept_ + half[1]),
+    )

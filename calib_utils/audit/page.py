@@ -1,0 +1,88 @@
+"""The report as one HTML page, which asks nothing of the network."""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from calib_utils.audit import table_rows
+from calib_utils.audit.drawings import (
+    bars_of,
+    cost_picture,
+    is_rare,
+    reliability_picture,
+    times_picture,
+)
+from calib_utils.audit.numbers import percent
+
+if TYPE_CHECKING:
+    from calib_utils.audit.report import Report
+
+__all__ = ["as_page"]
+
+_LARGEST = 1_000_000  # bytes of a calibrator that the page holds
+
+
+def as_page(report: Report) -> str:
+    """The page; see `Report.html`."""
+    try:
+        from jinja2 import Environment, StrictUndefined
+        from markupsafe import Markup
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "the page needs Jinja2, which is not installed: python -m pip install "
+            "'calib_utils[report]'; text and --json do not"
+        ) from error
+    text = files("calib_utils.audit").joinpath("page.html").read_text("utf-8")
+    template = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    ).from_string(text)
+    of_answers = report.columns.of_answers
+    happens = "right" if of_answers else "happened"
+    picture = reliability_picture(
+        report.bins, report.cells, "confidence" if of_answers else "predicted", happens
+    )
+    values: dict[str, Any] = {
+        "report": report,
+        "happens": happens,
+        "measures": table_rows.measure_rows(report),
+        "reliability": Markup(picture),
+        "rare": is_rare(report.bins),
+        "bars": [
+            (
+                percent(bar[0]),
+                percent(bar[1]),
+                f"{bar[2]:,}",
+                f"{percent(bar[3])} to {percent(bar[4])}",
+            )
+            for bar in bars_of(report.bins, report.cells)
+        ],
+        "repair_rows": table_rows.repair_rows(report),
+        "repair_sentence": table_rows.repair_sentence(report),
+        "calibrator": _as_link(report),
+        "parts": [
+            (title, table_rows.part_rows(parts), max(0, len(parts) - table_rows.MOST_PARTS))
+            for title, parts in table_rows.titled_parts(report)
+        ],
+        "spans": table_rows.span_rows(report.times),
+        "times": Markup(times_picture(report.times)) if report.times else "",
+        "costs": table_rows.cost_lines(report),
+        "cost": Markup(cost_picture(report.costs)) if report.costs is not None else "",
+    }
+    return template.render(values)
+
+
+def _as_link(report: Report) -> str:
+    """The calibrator's file, in an address that holds all of it."""
+    if report.calibrator is None:
+        return ""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "calibrator.npz"
+        report.calibrator.save(path)
+        content = path.read_bytes()
+    if len(content) > _LARGEST:
+        return ""
+    return f"data:application/octet-stream;base64,{base64.b64encode(content).decode()}"

@@ -1,0 +1,155 @@
+"""Two models beside each other, on the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from calib_utils.audit.bin_sums import Totals, briers, confidences_of, losses
+from calib_utils.audit.columns import Columns, choose_columns
+from calib_utils.audit.measures import LEVEL
+from calib_utils.audit.numbers import number, points
+from calib_utils.audit.reading import open_source
+from calib_utils.audit.rows import Rows, RowsReader
+from calib_utils.metrics.intervals import error_ends
+from calib_utils.report.pairs import Difference, McNemar, mcnemar, paired_difference
+
+__all__ = ["Pair", "pair"]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """What tells two models apart.
+
+    Attributes:
+        n: rows.
+        nll, brier: of the second less the first.
+        right: which answers only one of the two has right.
+        errors: the interval of the calibration error of each.
+    """
+
+    n: int
+    nll: Difference
+    brier: Difference
+    right: McNemar
+    errors: tuple[tuple[float, float], tuple[float, float]]
+
+    @property
+    def exit_code(self) -> int:
+        """0 if the second model's NLL is lower, 1 if it is higher, 3 if that is not clear."""
+        low, high = self.nll.interval(LEVEL)
+        return 0 if high < 0 else 1 if low > 0 else 3
+
+    def text(self) -> str:
+        """What was found, in plain text."""
+        verdict = {
+            0: "The second model is better",
+            1: "The second model is worse",
+            3: "Which of the two is better is not clear",
+        }[self.exit_code]
+        lines = [f"{verdict}, by the NLL of {self.n:,} rows."]
+        for name, difference in (("NLL", self.nll), ("Brier score", self.brier)):
+            low, high = difference.interval(LEVEL)
+            lines.append(
+                f"  {name}, second less first: {number(difference.mean, 3)} "
+                f"({number(low, 3)} to {number(high, 3)})"
+            )
+        for which, (low, high) in zip(("first", "second"), self.errors, strict=True):
+            lines.append(
+                f"  calibration error of the {which}: {points(low)} to {points(high)} points"
+            )
+        lines.append(
+            f"  right is only the first on {self.right.only_first:,} rows, only the second on "
+            f"{self.right.only_second:,}"
+        )
+        return "\n".join(lines) + "\n"
+
+    def numbers(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        found = {}
+        for name, difference in (("nll", self.nll), ("brier", self.brier)):
+            found[name] = asdict(difference) | {"interval": difference.interval(LEVEL)}
+        return {
+            "n": self.n,
+            **found,
+            "right": self.right._asdict(),
+            "errors": self.errors,
+            "exit_code": self.exit_code,
+        }
+
+
+def pair(
+    first: Any,
+    second: Any,
+    named: Mapping[str, Any],
+    *,
+    drop: bool = False,
+    rescale: bool = False,
+    n_bins: int = 15,
+    seed: int = 0,
+) -> Pair:
+    """Compare two models by the rows that both have, in the same order.
+
+    Args:
+        first, second: what a report takes.
+        named: the columns of both, as for a report.
+        drop, rescale, n_bins, seed: as for a report.
+
+    Raises:
+        FileNotFoundError: if a file is not there.
+        ValueError: for bad input, or rows that are not the same.
+    """
+    (columns, one), (others, two) = (
+        _totals(data, named, drop, rescale, n_bins, seed) for data in (first, second)
+    )
+    if one.bins.n != two.bins.n:
+        raise ValueError(
+            f"second: expected {one.bins.n:,} rows, as in the first, found {two.bins.n:,}; give "
+            "predictions of the same rows in the same order"
+        )
+    kinds = columns.kind, others.kind
+    rows = one.rows, two.rows
+    if columns.classes != others.classes or columns.of_answers != others.of_answers:
+        raise ValueError(
+            f"second: expected {_what(columns)} as in the first, found {_what(others)}"
+        )
+    apart = np.flatnonzero(rows[0].labels != rows[1].labels)
+    if len(apart):
+        raise ValueError(
+            f"second: expected the same labels as in the first, found {len(apart):,} others; give "
+            "predictions of the same rows in the same order"
+            + ("; other answers need a column for each class" if "confidence" in kinds else "")
+        )
+    nll, brier = (paired_difference(loss(rows[0]), loss(rows[1])) for loss in (losses, briers))
+    answers = [_right(each, kind) for each, kind in zip(rows, kinds, strict=True)]
+    ends = [error_ends(each.bins.of_intervals, LEVEL, seed) for each in (one, two)]
+    return Pair(len(rows[0].labels), nll, brier, mcnemar(*answers), (ends[0], ends[1]))
+
+
+def _totals(
+    data: Any, named: Mapping[str, Any], drop: bool, rescale: bool, n_bins: int, seed: int
+) -> tuple[Columns, Totals]:
+    source = open_source(data)
+    columns = choose_columns(source.columns, **named)
+    reader, totals = RowsReader(source, columns, drop, rescale), Totals(n_bins, seed)
+    for rows in reader.blocks():
+        totals.add(rows)
+    return columns, totals
+
+
+def _what(columns: Columns) -> str:
+    if columns.classes:
+        names = ", ".join(columns.classes[:4]) + (", …" if len(columns.classes) > 4 else "")
+        return f"the classes {names}"
+    return "confidences" if columns.of_answers else "scores"
+
+
+def _right(rows: Rows, kind: str) -> np.ndarray:
+    if kind == "confidence":
+        return rows.labels == 1
+    if rows.probs.ndim == 1:
+        return np.asarray((rows.probs > 0.5) == (rows.labels == 1))
+    return confidences_of(rows)[1]

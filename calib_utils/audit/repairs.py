@@ -1,0 +1,186 @@
+"""Which recalibrator helps, judged on rows that it was not fitted on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from calib_utils.audit.bin_sums import losses
+from calib_utils.audit.rows import Rows
+from calib_utils.metrics import expected_calibration_error
+from calib_utils.recalibration import (
+    BetaCalibration,
+    EnsembleTemperatureScaling,
+    IsotonicRegression,
+    OneVersusRest,
+    PlattScaling,
+    Recalibrator,
+    StructuredMatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from calib_utils.report.pairs import Difference, paired_difference
+
+__all__ = ["Repair", "Repairs", "inputs_of", "recalibrated", "try_repairs"]
+
+_FEWEST = 100  # rows, below which nothing is fitted
+_MOST_CLASSES = 30  # of methods that look at pairs of classes
+_LEAST = np.finfo(np.float64).epsneg
+
+
+@dataclass(frozen=True)
+class Repair:
+    """A recalibrator, and what it did on rows that it was not fitted on.
+
+    Attributes:
+        name: of its class.
+        nll: of the repaired predictions.
+        gain: its difference from that of the predictions as they are: below 0 where it helps.
+        interval: of the gain, simultaneous for all that were tried, of 95 % in all.
+        ece: of the repaired predictions.
+        trouble: why it could not be fitted; then the numbers are NaN.
+    """
+
+    name: str
+    nll: float
+    gain: float
+    interval: tuple[float, float]
+    ece: float
+    trouble: str = ""
+
+
+@dataclass(frozen=True)
+class Repairs:
+    """All that were tried, the best first.
+
+    Attributes:
+        found: by NLL.
+        nll, ece: of the predictions as they are, on the same rows.
+        how: how they were fitted and judged, in words.
+        best: the first, fitted for use; None if none helps: the interval of the gain of the
+            first is not below 0.
+    """
+
+    found: list[Repair]
+    nll: float
+    ece: float
+    how: str
+    best: Recalibrator | None
+
+
+def candidates(rows: Rows, from_logits: bool) -> list[Callable[[], Recalibrator]]:
+    """Makers of the recalibrators that are tried."""
+    if rows.probs.ndim == 1:
+        inputs = "logits" if from_logits else "scores"
+        of_scale = "logits" if from_logits else "probs"
+        return [
+            lambda: TemperatureScaling(inputs=of_scale),
+            lambda: PlattScaling(inputs=inputs),
+            lambda: BetaCalibration(inputs=inputs),
+            lambda: IsotonicRegression(inputs=inputs),
+        ]
+    inputs = "logits" if from_logits else "probs"
+    makers: list[Callable[[], Recalibrator]] = [
+        lambda: TemperatureScaling(inputs=inputs),
+        lambda: EnsembleTemperatureScaling(inputs=inputs),
+        lambda: VectorScaling(inputs=inputs),
+        lambda: OneVersusRest(IsotonicRegression(inputs="scores"), inputs=inputs),
+    ]
+    if rows.probs.shape[1] <= _MOST_CLASSES:
+        makers.append(lambda: StructuredMatrixScaling(inputs=inputs))
+    return makers
+
+
+def inputs_of(rows: Rows, recalibrator: Recalibrator) -> np.ndarray:
+    """What the recalibrator takes of the rows."""
+    return rows.log_probs if recalibrator.inputs == "logits" else rows.probs
+
+
+def recalibrated(rows: Rows, recalibrator: Recalibrator) -> Rows:
+    """The rows with repaired predictions."""
+    probs = np.asarray(recalibrator.predict_proba(inputs_of(rows, recalibrator)), np.float64)
+    inside = np.clip(probs, _LEAST, 1 - _LEAST)
+    logs = np.log(inside) - np.log1p(-inside) if probs.ndim == 1 else np.log(inside)
+    return rows._replace(probs=probs, log_probs=logs)
+
+
+def try_repairs(
+    rows: Rows, fit_rows: Rows | None, *, folds: int, from_logits: bool, n_bins: int, seed: int
+) -> Repairs | None:
+    """Fit each candidate, and rank them by their NLL on rows that they were not fitted on.
+
+    Args:
+        rows: on which they are judged.
+        fit_rows: on which they are fitted; None to cross-fit them on ``rows``: each fold is
+            repaired by a fit on the others.
+        folds: how many.
+        from_logits: whether logits were given, and not probabilities.
+        n_bins: of the ECE.
+        seed: of the folds.
+
+    Returns:
+        None if there are too few rows, or labels of one class only.
+    """
+    learn = rows if fit_rows is None else fit_rows
+    if len(learn.labels) < _FEWEST or len(np.unique(learn.labels)) < 2 or len(rows.labels) < 2:
+        return None
+    makers = candidates(rows, from_logits)
+    before = losses(rows)
+    lots = np.random.default_rng(seed).permutation(len(rows.labels)) % folds
+    level = 1 - 0.05 / len(makers)
+    found = []
+    for make in makers:
+        name = _name(make())
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # a class that a fold lacks
+                if fit_rows is None:
+                    after = _cross_fitted(rows, make, lots, folds)
+                else:
+                    after = recalibrated(rows, _fit(make, fit_rows))
+        except ValueError as error:
+            nan = float("nan")
+            found.append(Repair(name, nan, nan, (nan, nan), nan, str(error)))
+            continue
+        now = losses(after)
+        gain: Difference = paired_difference(before, now)
+        ece = expected_calibration_error(after.probs, rows.labels, n_bins)
+        found.append(Repair(name, float(now.mean()), gain.mean, gain.interval(level), ece))
+    order = sorted(range(len(found)), key=lambda i: np.nan_to_num(found[i].nll, nan=np.inf))
+    first = found[order[0]]
+    best = None
+    if first.interval[1] < 0:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            best = _fit(makers[order[0]], learn)
+    how = f"fitted on {len(learn.labels):,} other rows, judged on {len(rows.labels):,}"
+    if fit_rows is None:
+        how = f"cross-fitted in {folds} folds of {len(rows.labels):,} rows"
+    ece = expected_calibration_error(rows.probs, rows.labels, n_bins)
+    return Repairs([found[i] for i in order], float(before.mean()), ece, how, best)
+
+
+def _fit(make: Callable[[], Recalibrator], rows: Rows) -> Recalibrator:
+    recalibrator = make()
+    return recalibrator.fit(inputs_of(rows, recalibrator), rows.labels)
+
+
+def _cross_fitted(
+    rows: Rows, make: Callable[[], Recalibrator], lots: np.ndarray, folds: int
+) -> Rows:
+    """Each fold, repaired by a fit on the others."""
+    probs, logs = rows.probs.copy(), rows.log_probs.copy()
+    for fold in range(folds):
+        held = lots == fold
+        after = recalibrated(rows.take(held), _fit(make, rows.take(~held)))
+        probs[held], logs[held] = after.probs, after.log_probs
+    return rows._replace(probs=probs, log_probs=logs)
+
+
+def _name(recalibrator: Recalibrator) -> str:
+    base = getattr(recalibrator, "base", None)
+    name = type(recalibrator).__name__
+    return f"{name} of {type(base).__name__}" if base is not None else name

@@ -1,0 +1,318 @@
+"""The report as a whole: everything that is known of a model's predictions, in one object."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calib_utils import __version__
+from calib_utils._numbers import check_count, check_n_bins
+from calib_utils.audit.bin_sums import BinSums, Totals
+from calib_utils.audit.columns import Columns, choose_columns
+from calib_utils.audit.costs import Costs, cost_curve
+from calib_utils.audit.export import as_json, bins_of_baseline
+from calib_utils.audit.files import write_text
+from calib_utils.audit.measures import Measures, measure
+from calib_utils.audit.reading import open_source
+from calib_utils.audit.repairs import Repairs, try_repairs
+from calib_utils.audit.rows import Rows, RowsReader
+from calib_utils.audit.subgroups import Part, judge_parts
+from calib_utils.audit.times import Span, control
+from calib_utils.audit.verdict import Verdict, judge_error
+from calib_utils.recalibration import Recalibrator
+
+__all__ = ["Report", "report"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `report` found out about a model. In a notebook it shows itself in words.
+
+    Attributes:
+        verdict: with its ``outcome``, ``sentence`` and ``exit_code``.
+        measures: the numbers of the whole.
+        bins: the sums behind them, in bins of equal width.
+        cells: the same, in narrow cells of log-odds.
+        classes: of several, each one's probability beside how often it is the label.
+        groups: the same of the rows of each value, for each column of groups.
+        times: the spans of time, with a z for each.
+        repairs: None where none was tried.
+        costs: None without prices.
+        columns: which column was taken for what.
+        read: what was read, a line each.
+        facts: versions, seed, hash of the file, command.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> score = rng.random(4_000)
+        >>> found = report({"score": score, "label": (rng.random(4_000) < score**2).astype(int)})
+        >>> found.verdict.outcome, found.verdict.exit_code
+        ('beyond', 1)
+    """
+
+    verdict: Verdict
+    measures: Measures
+    bins: BinSums
+    cells: BinSums
+    classes: list[Part]
+    groups: dict[str, list[Part]]
+    times: list[Span]
+    repairs: Repairs | None
+    costs: Costs | None
+    columns: Columns
+    read: list[str]
+    facts: dict[str, str]
+
+    @property
+    def calibrator(self) -> Recalibrator | None:
+        """The repair that helps most, fitted; None if none helps."""
+        return None if self.repairs is None else self.repairs.best
+
+    def text(self) -> str:
+        """The report in plain text."""
+        from calib_utils.audit.table_rows import in_words
+
+        return in_words(self)
+
+    def html(self) -> str:
+        """The report as one page, which asks nothing of the network.
+
+        Raises:
+            ModuleNotFoundError: if Jinja2 is not installed.
+        """
+        from calib_utils.audit.page import as_page
+
+        return as_page(self)
+
+    def json(self) -> str:
+        """All numbers, for other programs. Numbers that are not known are null."""
+        return as_json(self)
+
+    def write(self, *, html: Path | str | None = None, json: Path | str | None = None) -> None:
+        """Write the page, or the numbers, or both; each at once or not at all."""
+        if html is not None:
+            write_text(Path(html), self.html())
+        if json is not None:
+            write_text(Path(json), self.json())
+
+    def _repr_markdown_(self) -> str:
+        return f"**{self.verdict.sentence}**"
+
+    def __repr__(self) -> str:
+        return f"<Report: {self.verdict.sentence}>"
+
+
+def report(
+    frame: Any,
+    *,
+    label: str | None = None,
+    score: str | None = None,
+    positive: str | None = None,
+    weight: str | None = None,
+    group: Sequence[str] | str = (),
+    time: str | None = None,
+    classes: Sequence[str] = (),
+    fit: Any = None,
+    cross_fit: int = 5,
+    tolerance: float = 0.02,
+    baseline: Any = None,
+    prices: tuple[float, float] | None = None,
+    n_bins: int = 15,
+    drop: bool = False,
+    rescale: bool = False,
+    seed: int = 0,
+    command: str = "",
+) -> Report:
+    """A report on the predictions of any model, beside what happened.
+
+    Columns that are not named are guessed: ``label`` beside ``score`` (the probability of the
+    positive class), ``logit`` (its log-odds), ``prob_…`` or ``logit_…`` (a column for each
+    class); or ``confidence`` and ``correct``. Of several classes the confidence in the predicted
+    class is judged. A file is read in blocks, and all rows are counted; the slope, the
+    decomposition of the Brier score, the cost and the repairs use a million of them at most,
+    chosen by lot.
+
+    Args:
+        frame: the path of a .csv, .parquet or .npz file, "-" for CSV from the standard input, a
+            data frame that narwhals knows, or a dictionary of arrays.
+        label: the column of what happened.
+        score: the column of predictions, or a pattern such as ``p_*`` for a column a class.
+        positive: the label that counts as positive; of several classes, the one to look at.
+        weight: a column of weights. Rows are kept with a chance in proportion to theirs, so
+            that those that are left count alike, as the intervals need it.
+        group: a column, or several, whose values part the rows.
+        time: a column of dates, and the unit: "date:D" (days), "date:W", "date:M", "date:h".
+        classes: the names of the classes, in the order of the columns.
+        fit: other predictions of the same form, on which repairs are fitted.
+        cross_fit: without them, in how many folds repairs are fitted; 0 to try none.
+        tolerance: the calibration error that is still good, above 0 and below 1.
+        baseline: a report, or the path of one's JSON, that days are compared with.
+        prices: of a false alarm and of a miss, for the cost against the threshold.
+        n_bins: how many bins of equal width.
+        drop: whether rows in which a value is missing are left out, and counted.
+        rescale: whether rows of probabilities are divided by their sum, and counted.
+        seed: of all that is drawn.
+        command: what the page gives as its origin.
+
+    Returns:
+        The report, with a verdict.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ModuleNotFoundError: if a package is missing that reads the file.
+        ValueError: for bad input.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> score = rng.random(20_000)
+        >>> label = (rng.random(20_000) < score).astype(int)
+        >>> report({"score": score, "label": label}, tolerance=0.03).verdict.outcome
+        'within'
+    """
+    n_bins = check_n_bins(n_bins)
+    if not isinstance(tolerance, (int, float, np.number)) or not 0 < tolerance < 1:
+        raise ValueError(f"tolerance: expected above 0 and below 1, found {tolerance!r}; try 0.02")
+    if cross_fit:
+        check_count(cross_fit, "cross_fit", "5 is usual")
+        if cross_fit == 1:
+            raise ValueError("cross_fit: expected 0, or 2 folds or more, found 1")
+    if not isinstance(seed, (int, np.integer)) or seed < 0:
+        raise ValueError(f"seed: expected a whole number of 0 or more, found {seed!r}")
+    if baseline is not None and time is None:
+        raise ValueError("baseline: expected --time, too: it is days that are compared with it")
+    if isinstance(classes, str):
+        raise ValueError(f"classes: expected a list of names, found {classes!r}")
+    given = {"label": label, "score": score, "positive": positive, "weight": weight, "time": time}
+    named = {
+        **{name: None if value is None else str(value) for name, value in given.items()},
+        "classes": tuple(map(str, classes)),
+        "group": tuple(map(str, [group] if isinstance(group, (str, int)) else group)),
+    }
+    source = open_source(frame)
+    columns = choose_columns(source.columns, **named)  # type: ignore[arg-type]
+    _check_prices(columns, prices)
+    reader = RowsReader(source, columns, drop, rescale)
+    totals = Totals(n_bins, seed)
+    for rows in _of_equal_weight(reader, seed):
+        totals.add(rows)
+    if not totals.bins.n:
+        raise ValueError(f"{columns.weight}: expected a weight above 0, found none")
+    fit_rows = None
+    if fit is not None:
+        other = open_source(fit)
+        if source.sha256 is not None and other.sha256 == source.sha256:
+            raise ValueError(
+                "fit: expected other rows than those of the report, found the same file; without "
+                "others leave it to --cross-fit"
+            )
+        same = choose_columns(other.columns, **named | {"group": (), "time": None})  # type: ignore[arg-type]
+        if (same.kind, same.classes) != (columns.kind, columns.classes):
+            raise ValueError(f"fit: expected {columns.kind} as in {source.name}, found {same.kind}")
+        fit_totals = Totals(n_bins, seed)
+        for rows in _of_equal_weight(RowsReader(other, same, drop, rescale), seed):
+            fit_totals.add(rows)
+        fit_rows = fit_totals.rows
+    measures = measure(totals, seed, columns.of_answers)
+    verdict = judge_error(measures, totals.bins, tolerance, columns.of_answers)
+    repairs = None
+    if cross_fit or fit_rows is not None:
+        repairs = try_repairs(
+            totals.rows,
+            fit_rows,
+            folds=min(cross_fit, measures.n),
+            from_logits=columns.kind in ("logit", "logits"),
+            n_bins=n_bins,
+            seed=seed,
+        )
+    of_classes = {columns.classes[k]: bins for k, bins in totals.classes.items()}
+    groups = {
+        name: {value: bins for (each, value), bins in totals.groups.items() if each == name}
+        for name in columns.groups
+    }
+    costs = None
+    if prices is not None:
+        costs = cost_curve(totals.rows.probs, totals.rows.labels, prices)
+    return Report(
+        verdict,
+        measures,
+        totals.bins,
+        totals.cells,
+        judge_parts(of_classes, tolerance),
+        {name: judge_parts(parts, tolerance) for name, parts in groups.items()},
+        control(totals.times, None if baseline is None else bins_of_baseline(baseline, n_bins)),
+        repairs,
+        costs,
+        columns,
+        _what_was_read(reader, totals),
+        _facts(source.name, source.sha256, seed, command),
+    )
+
+
+def _check_prices(columns: Columns, prices: Any) -> None:
+    if prices is None:
+        return
+    if np.shape(prices) != (2,):
+        raise ValueError(
+            f"prices: expected two numbers, of a false alarm and of a miss, found {prices!r}"
+        )
+    if not columns.binary:
+        raise ValueError(
+            "prices: expected one score in a row, found several classes; look at one of them "
+            f"with --positive, such as {columns.classes[0]}"
+        )
+
+
+def _of_equal_weight(reader: RowsReader, seed: int) -> Iterator[Rows]:
+    """The rows; of weighted ones each with a chance in proportion to its weight."""
+    if reader.columns.weight is None:
+        yield from reader.blocks()
+        return
+    largest = max(float(rows.weights.max()) for rows in reader.blocks() if rows.weights is not None)
+    rng = np.random.default_rng([seed, 1])
+    for rows in reader.blocks():
+        assert rows.weights is not None
+        kept = rng.random(len(rows.labels)) * largest < rows.weights
+        if kept.any():
+            yield rows.take(kept)
+
+
+def _what_was_read(reader: RowsReader, totals: Totals) -> list[str]:
+    lines = [f"{reader.source.name}: {reader.read:,} rows", *reader.columns.describe()]
+    if reader.dropped:
+        lines.append(f"{reader.dropped:,} rows were dropped: a value was missing")
+    if reader.rescaled:
+        lines.append(f"{reader.rescaled:,} rows were divided by their sum")
+    if reader.columns.weight:
+        lines.append(f"{totals.bins.n:,} rows were kept by lot, in proportion to their weights")
+    if reader.columns.positive is not None and reader.columns.positive not in reader.seen:
+        lines.append(f"no row has the label {reader.columns.positive!r}")
+    if reader.impossible:
+        lines.append(
+            f"{reader.impossible:,} rows gave a probability of 0 to what happened; it counts as "
+            "the smallest number next to 0, and the NLL is infinite without that"
+        )
+    if not totals.complete:
+        lines.append(
+            f"all rows were counted; slope, decomposition, cost and repairs use "
+            f"{len(totals.rows.labels):,} of them, chosen by lot"
+        )
+    return lines
+
+
+def _facts(name: str, sha256: str | None, seed: int, command: str) -> dict[str, str]:
+    facts = {"data": name}
+    facts |= {"SHA-256": sha256} if sha256 else {}
+    facts |= {"command": command} if command else {}
+    return facts | {
+        "seed": str(seed),
+        "calib_utils": __version__,
+        "NumPy": np.__version__,
+        "Python": platform.python_version(),
+    }

@@ -1,0 +1,261 @@
+"""Rows of predictions, checked: numbers that are probabilities, labels that are classes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calib_utils._arrays import log_softmax
+from calib_utils.audit.column_types import (
+    is_missing,
+    numbers_of,
+    texts_of,
+    times_of,
+    weights_of,
+)
+from calib_utils.audit.columns import Columns
+from calib_utils.audit.reading import Source
+
+__all__ = ["Rows", "RowsReader", "probabilities"]
+
+_LABELS = {"0": 0, "1": 1, "false": 0, "true": 1}
+_SHOWN = 1_000  # labels of a block that are looked at, to say which there are
+_ROUNDED = 1e-4  # how far a row may sum from one, as for the metrics
+
+
+class Rows(NamedTuple):
+    """Some rows.
+
+    Attributes:
+        probs: float64, (n,) of the positive class, or (n, K).
+        log_probs: the logarithms: of (n,), the log-odds; (n, K), each row up to a constant.
+        labels: int64, (n,).
+        groups: text, (n,), for each column of groups.
+        times: datetime64 in the unit that was asked for, (n,); None without.
+        weights: (n,); None without.
+    """
+
+    probs: np.ndarray
+    log_probs: np.ndarray
+    labels: np.ndarray
+    groups: dict[str, np.ndarray]
+    times: np.ndarray | None
+    weights: np.ndarray | None
+
+    def take(self, which: Any) -> Rows:
+        """Those that an index or a mask selects."""
+        return Rows(
+            self.probs[which],
+            self.log_probs[which],
+            self.labels[which],
+            {name: values[which] for name, values in self.groups.items()},
+            None if self.times is None else self.times[which],
+            None if self.weights is None else self.weights[which],
+        )
+
+    @staticmethod
+    def join(parts: Sequence[Rows]) -> Rows:
+        """All rows of several."""
+        probs, log_probs, labels, groups, times, weights = zip(*parts, strict=True)
+        return Rows(
+            np.concatenate(probs),
+            np.concatenate(log_probs),
+            np.concatenate(labels),
+            {name: np.concatenate([one[name] for one in groups]) for name in groups[0]},
+            None if times[0] is None else np.concatenate(times),
+            None if weights[0] is None else np.concatenate(weights),
+        )
+
+
+@dataclass
+class RowsReader:
+    """Reads a source, block by block, and counts what was not as it should be.
+
+    Attributes:
+        source, columns: what is read.
+        drop: whether rows in which something is missing are left out.
+        rescale: whether rows of probabilities are divided by their sum.
+        read: how many rows there were.
+        dropped, rescaled: how many of them were left out, or divided.
+        impossible: how many had a probability of 0 for what happened.
+        seen: with a positive label, some labels that there are, the positive one among them if it
+            is there.
+    """
+
+    source: Source
+    columns: Columns
+    drop: bool = False
+    rescale: bool = False
+    read: int = field(default=0, init=False)
+    dropped: int = field(default=0, init=False)
+    rescaled: int = field(default=0, init=False)
+    impossible: int = field(default=0, init=False)
+    seen: set[str] = field(default_factory=set, init=False)
+
+    def blocks(self) -> Iterator[Rows]:
+        """The rows, as many at a time as come from the source.
+
+        Raises:
+            ValueError: for rows that are not as they should be, or if there are none.
+        """
+        self.read = self.dropped = self.rescaled = self.impossible = 0
+        for raw in self.source.blocks(self.columns.names):
+            block = self._checked(raw)
+            if len(block.labels):
+                yield block
+        if self.read == self.dropped:
+            left = f"; all {self.dropped:,} were dropped" if self.dropped else ""
+            raise ValueError(f"{self.source.name}: there are no rows{left}")
+        self._check_positive()
+
+    def _check_positive(self) -> None:
+        """A label that never occurs may be rare, or written in another way."""
+        positive = self.columns.positive
+        if positive is None or positive in self.seen:
+            return
+        alike = any(label.casefold() == positive.casefold() for label in self.seen)
+        if alike or len(self.seen) > 1:
+            shown = ", ".join(map(repr, sorted(self.seen)[:6]))
+            raise ValueError(
+                f"positive: expected a label that occurs, found {positive!r}; in "
+                f"{self.columns.label!r} stand {shown}"
+            )
+
+    def _checked(self, raw: dict[str, np.ndarray]) -> Rows:
+        columns, start = self.columns, self.read
+        n = len(raw[columns.label])
+        self.read += n
+        places = np.arange(start + 1, start + 1 + n)  # of rows, as a reader counts them
+        gone = self._missing(raw, places)
+        if gone.any():
+            raw = {name: values[~gone] for name, values in raw.items()}
+            places = places[~gone]
+            self.dropped += int(gone.sum())
+        scores = np.stack([numbers_of(raw[c], c, places) for c in columns.scores], axis=1)
+        labels = self._labels(raw[columns.label], places)
+        probs, log_probs, rescaled = probabilities(
+            scores, columns.kind, columns.scores, places, self.rescale
+        )
+        self.rescaled += rescaled
+        of_label = probs[np.arange(len(probs)), labels] if probs.ndim == 2 else probs
+        if probs.ndim == 1:
+            of_label = np.where(labels == 1, probs, 1 - probs)
+        if columns.kind not in ("logit", "logits"):
+            self.impossible += int((of_label <= 0).sum())
+        return Rows(
+            probs,
+            log_probs,
+            labels,
+            {name: texts_of(raw[name]) for name in columns.groups},
+            None if columns.time is None else times_of(raw[columns.time], columns, places),
+            None if columns.weight is None else weights_of(raw[columns.weight], columns, places),
+        )
+
+    def _missing(self, raw: dict[str, np.ndarray], places: np.ndarray) -> np.ndarray:
+        gone = np.zeros(len(places), bool)
+        for name, values in raw.items():
+            missing = is_missing(values)
+            if missing.any() and not self.drop:
+                more = int(missing.sum()) - 1
+                others = f", and in at least {more:,} more" if more else ""
+                raise ValueError(
+                    f"{name}: expected a value in each row, found none in row "
+                    f"{places[missing.argmax()]:,}{others}; fill them, or leave such rows out "
+                    "with --drop"
+                )
+            gone |= missing
+        return gone
+
+    def _labels(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
+        columns = self.columns
+        if columns.binary and columns.positive is None:
+            known: dict[str, int] = _LABELS
+        elif columns.binary:
+            found = texts_of(values)
+            happened = found == columns.positive
+            self.seen |= {*map(str, found[happened][:1]), *map(str, found[~happened][:_SHOWN])}
+            return happened.astype(np.int64)
+        else:
+            known = {name: k for k, name in enumerate(columns.classes)}
+            if not any(name.lstrip("-").isdigit() for name in known):
+                known |= {str(k): k for k in range(len(known))}  # or their numbers
+        found, inverse = np.unique(texts_of(values), return_inverse=True)
+        numbers = [known.get(text, known.get(text.lower(), -1)) for text in found]
+        if -1 in numbers:
+            odd = str(found[numbers.index(-1)])
+            row = places[(inverse == numbers.index(-1)).argmax()]
+            advice = f"0 or 1, found {odd!r} in row {row:,}; "
+            if columns.kind == "confidence":
+                advice += "give 1 where the answer is right"
+            elif columns.binary:
+                advice += "say which label is the positive one with --positive"
+            else:
+                shown = ", ".join(columns.classes[:6]) + (", …" if len(columns.classes) > 6 else "")
+                advice = (
+                    f"a class ({shown}), found {odd!r} in row {row:,}; name the classes in the "
+                    "order of the columns with --classes"
+                )
+            raise ValueError(f"{columns.label}: expected {advice}")
+        return np.array(numbers, np.int64)[inverse.ravel()]
+
+
+def probabilities(
+    scores: np.ndarray, kind: str, names: Sequence[str], places: np.ndarray, rescale: bool = False
+) -> tuple[np.ndarray, np.ndarray, int]:
+    """Probabilities, their logarithms, and how many rows were divided by their sum.
+
+    Args:
+        scores: (n, 1), or (n, K) of several classes; finite.
+        kind: what they are, as in `Columns`.
+        names: of the columns.
+        places: (n,), the numbers of the rows.
+        rescale: whether rows are divided by their sum.
+
+    Returns:
+        As ``probs`` and ``log_probs`` of `Rows`; and a number.
+
+    Raises:
+        ValueError: for what is no probability.
+    """
+    least = np.finfo(np.float64).epsneg
+    if kind == "logits":
+        return np.exp(log_softmax(scores)), scores, 0
+    if kind == "logit":
+        from scipy.special import expit
+
+        return expit(scores[:, 0]), scores[:, 0], 0
+    scores = _in_range(scores, names, places)
+    if len(names) == 1:
+        probs = scores[:, 0]
+        inside = np.clip(probs, least, 1 - least)
+        return probs, np.log(inside) - np.log1p(-inside), 0
+    sums = scores.sum(axis=1)
+    off = np.abs(sums - 1) > _ROUNDED
+    rescaled = 0
+    if rescale and (sums > 0).all():
+        scores, rescaled = scores / sums[:, None], int(off.sum())
+    elif off.any():
+        row = off.argmax()
+        raise ValueError(
+            f"{names[0]} to {names[-1]}: expected probabilities that sum to 1, found "
+            f"{sums[row]:.6g} in row {places[row]:,}, and {off.sum() - 1:,} more; columns of "
+            "logits are called logit_…; rounded rows are divided by their sum with --rescale"
+        )
+    return scores, np.log(np.maximum(scores, least)), rescaled
+
+
+def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> np.ndarray:
+    """Scores from 0 to 1, but for the rounding of a softmax."""
+    bad = (scores < 0) | (scores > 1)
+    if not bad.any():
+        return scores
+    row, k = np.argwhere(bad)[0]
+    where = f"{names[k]}: expected 0 to 1, found {scores[row, k]:g} in row {places[row]:,}"
+    if scores.min() < 0 or scores.max() > 100:
+        raise ValueError(f"{where}; call columns of log-odds or logits logit or logit_…")
+    if scores.max() > 1 + _ROUNDED:
+        raise ValueError(f"{where}; if these are percent, divide all by 100 first")
+    return np.minimum(scores, 1)

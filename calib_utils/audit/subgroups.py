@@ -1,0 +1,108 @@
+"""Classes and groups: where what was predicted and what happened part, all of them together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import t
+
+from calib_utils.audit.bin_sums import PROMISED, RIGHT, SPREAD, SQUARES, BinSums
+from calib_utils.audit.verdict import BEYOND, UNDECIDED, WITHIN
+from calib_utils.report.verdicts import holm
+
+__all__ = ["Part", "judge_parts"]
+
+_FEWEST = 10  # of what happens, or does not: with fewer a mean is not nearly normal
+_ALPHA = 0.05
+_ADDED = 2  # rows of a calibrated model, in the spread of a part, as in the interval of the error
+
+
+@dataclass(frozen=True)
+class Part:
+    """One class, or the rows of one group.
+
+    Attributes:
+        name: of the class, or the value.
+        n: rows.
+        predicted, happened: the mean prediction, and which part came true.
+        gap: happened less predicted; ``interval`` is that of this part alone, of 95 %.
+        small: whether too little is expected to happen, or not to, for any verdict.
+        outcome: "within", "beyond" or "undecided", of all parts together.
+    """
+
+    name: str
+    n: int
+    predicted: float
+    happened: float
+    gap: float
+    interval: tuple[float, float]
+    small: bool
+    outcome: str
+
+
+def judge_parts(parts: Mapping[Any, BinSums], tolerance: float) -> list[Part]:
+    """Which parts' mean gaps lie beyond the tolerance, and which within.
+
+    A test against the tolerance is made for each part, not against 0, and Holm's correction for
+    the number of parts: the chance that any is called "beyond" wrongly is at most 5 %, and so is
+    the chance that any is called "within" wrongly. A part of which fewer than ten rows are
+    expected to happen, or not to, is undecided.
+
+    Args:
+        parts: by name.
+        tolerance: of the gap, 0 to 1.
+
+    Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
+    """
+    rows = []
+    for name, bins in parts.items():
+        n, array = bins.n, bins.array.sum(axis=1)
+        gap = float((array[RIGHT] - array[PROMISED]) / n)
+        around = max(array[SQUARES] - n * gap**2, 0.0)
+        error = float(((around + _ADDED * array[SPREAD] / n) / (n - 1 + _ADDED) / n) ** 0.5)
+        expected = min(array[PROMISED], n - array[PROMISED])
+        small = bool(n < 2 or expected < _FEWEST)
+        rows.append((str(name), bins, gap, error, small))
+    above = holm([_chance_within(gap, error, b.n, tolerance, s) for _, b, gap, error, s in rows])
+    below = holm([_chance_beyond(gap, error, b.n, tolerance, s) for _, b, gap, error, s in rows])
+    found = []
+    for (name, bins, gap, error, small), over, under in zip(rows, above, below, strict=True):
+        outcome = BEYOND if over < _ALPHA else WITHIN if under < _ALPHA else UNDECIDED
+        half = float(t.ppf(0.975, max(bins.n - 1, 1))) * error
+        found.append(
+            Part(
+                name,
+                bins.n,
+                bins.predicted,
+                bins.happened,
+                gap,
+                (gap - half, gap + half),
+                small,
+                UNDECIDED if small else outcome,
+            )
+        )
+    return found
+
+
+def _chance_within(gap: float, error: float, n: int, tolerance: float, small: bool) -> float:
+    """The p value of: the true gap is no larger than the tolerance."""
+    if small:
+        return 1.0
+    far = abs(gap) - tolerance
+    if error == 0:
+        return float(far <= 0)
+    # Of a tolerance of 0 to either side.
+    tails = t.sf(far / error, n - 1) + t.sf((abs(gap) + tolerance) / error, n - 1)
+    return float(min(1.0, np.clip(tails, 0, 1)))
+
+
+def _chance_beyond(gap: float, error: float, n: int, tolerance: float, small: bool) -> float:
+    """The p value of: the true gap is larger than the tolerance."""
+    if small:
+        return 1.0
+    if error == 0:
+        return float(abs(gap) > tolerance)
+    return float(t.sf((tolerance - abs(gap)) / error, n - 1))

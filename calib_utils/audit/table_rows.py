@@ -1,0 +1,200 @@
+"""The report in words: rows of tables that the page and the terminal share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from calib_utils.audit.numbers import number, percent, points
+from calib_utils.audit.subgroups import Part
+from calib_utils.audit.times import Span
+
+if TYPE_CHECKING:
+    from calib_utils.audit.report import Report
+
+__all__ = ["in_words", "measure_rows", "part_rows", "repair_rows", "repair_sentence", "span_rows"]
+
+MOST_PARTS = 30  # of a table; the others are counted
+
+
+def measure_rows(report: Report) -> list[tuple[str, str, str]]:
+    """Name, value, and what to make of it."""
+    m = report.measures
+    low, high = m.ratio_interval
+    rows = [
+        ("rows", f"{m.n:,}", ""),
+        (
+            "observed over expected",
+            number(m.ratio, 3),
+            f"{number(low, 3)} to {number(high, 3)}; 1 is right on average",
+        ),
+        (
+            "Spiegelhalter's z",
+            number(m.z, 1),
+            "between \N{MINUS SIGN}2 and 2 for most calibrated models",
+        ),
+    ]
+    if m.line is None:
+        rows.append(("slope and intercept", "unknown", "too few rows came true, or did not"))
+    else:
+        for name, value, (low, high), ideal in (
+            ("slope", m.line.slope, m.line.slope_interval, 1),
+            ("intercept", m.line.intercept, m.line.intercept_interval, 0),
+        ):
+            rows.append(
+                (name, number(value), f"{number(low)} to {number(high)}; {ideal} if calibrated")
+            )
+    parts = m.decomposition
+    return [
+        *rows,
+        (
+            f"ECE, {report.bins.array.shape[1]} bins",
+            percent(m.ece),
+            f"a calibrated model shows {percent(m.floor.mean)} on so many rows, once in twenty "
+            f"more than {percent(m.floor.high)}",
+        ),
+        (
+            "calibration error",
+            f"{points(m.error[0])} to {percent(m.error[1])}",
+            "95 % interval of what the ECE estimates: the verdict is about this",
+        ),
+        (
+            "debiased error (root mean square)",
+            percent(m.debiased),
+            f"{points(m.debiased_interval[0])} to {percent(m.debiased_interval[1])}",
+        ),
+        ("NLL", number(m.nll, 3), "nats; lower is better"),
+        ("Brier score", number(m.brier, 3), "lower is better"),
+        (
+            "Brier score of the confidence",
+            number(parts.miscalibration - parts.resolution + parts.uncertainty, 3),
+            f"{number(parts.miscalibration, 3)} miscalibration, less {number(parts.resolution, 3)} "
+            f"resolution, plus {number(parts.uncertainty, 3)} uncertainty",
+        ),
+        ("accuracy", percent(m.accuracy), "" if report.columns.of_answers else "at one half"),
+    ]
+
+
+def titled_parts(report: Report) -> list[tuple[str, list[Part]]]:
+    """The classes, and the groups of each column, where there are any."""
+    parts = [("Classes", report.classes)]
+    parts += [(f"Groups of {name!r}", found) for name, found in report.groups.items()]
+    return [(title, found) for title, found in parts if found]
+
+
+def part_rows(parts: Sequence[Part]) -> list[tuple[str, ...]]:
+    """Of each part what stands in the table; those beyond the tolerance first."""
+    order = {"beyond": 0, "undecided": 1, "within": 2}
+    ordered = sorted(parts, key=lambda part: (order[part.outcome], part.small, -abs(part.gap)))
+    return [
+        (
+            part.name,
+            f"{part.n:,}",
+            percent(part.predicted),
+            percent(part.happened),
+            f"{_signed(part.gap)} ({_signed(part.interval[0])} to {_signed(part.interval[1])})",
+            "undecided: too few" if part.small else part.outcome,
+        )
+        for part in ordered[:MOST_PARTS]
+    ]
+
+
+def span_rows(spans: Sequence[Span]) -> list[tuple[str, ...]]:
+    """Of each span what stands in the table."""
+    return [
+        (
+            span.name,
+            f"{span.n:,}",
+            percent(span.predicted),
+            percent(span.expected),
+            percent(span.happened),
+            number(span.z, 1),
+            "alarm" if span.alarm else "too few rows" if span.small else "in control",
+        )
+        for span in spans
+    ]
+
+
+def repair_rows(report: Report) -> list[tuple[str, ...]]:
+    """Of each repair what stands in the table, and of the predictions as they are."""
+    repairs = report.repairs
+    if repairs is None:
+        return []
+    rows: list[tuple[str, ...]] = [
+        (
+            repair.name,
+            number(repair.nll, 3),
+            repair.trouble
+            or f"{_gain(repair.gain)} ({_gain(repair.interval[0])} to {_gain(repair.interval[1])})",
+            percent(repair.ece),
+        )
+        for repair in repairs.found
+    ]
+    place = sum(repair.nll < repairs.nll for repair in repairs.found)
+    rows.insert(place, ("as it is", number(repairs.nll, 3), "", percent(repairs.ece)))
+    return rows
+
+
+def repair_sentence(report: Report) -> str:
+    """Which repair to use."""
+    repairs = report.repairs
+    if repairs is None:
+        return "No repair was tried: there were too few rows to fit one, or none was asked for."
+    first = repairs.found[0]
+    if repairs.best is None:
+        return f"None helps: no repair has an NLL that is clearly lower ({repairs.how})."
+    return (
+        f"{first.name} helps most: its NLL is lower by {number(-first.gain, 3)}, at least by "
+        f"{number(-first.interval[1], 3)} ({repairs.how}; the interval is for all that were tried)."
+    )
+
+
+def in_words(report: Report) -> str:
+    """The report in plain text."""
+    lines = [report.verdict.sentence, "", "Read", *(f"  {line}" for line in report.read), ""]
+    lines += ["Measures"]
+    lines += [f"  {name:<34} {value:>18}  {note}" for name, value, note in measure_rows(report)]
+    lines += ["", "Repairs", f"  {repair_sentence(report)}"]
+    lines += [f"  {name:<40} NLL {nll:>9}  {gain}" for name, nll, gain, _ in repair_rows(report)]
+    for title, parts in titled_parts(report):
+        lines += ["", title]
+        for name, n, predicted, happened, gap, outcome in part_rows(parts):
+            lines.append(
+                f"  {name:<24} {n:>10}  {predicted:>7} predicted, {happened:>7} happened, "
+                f"{gap} points: {outcome}"
+            )
+        if len(parts) > MOST_PARTS:
+            lines.append(f"  and {len(parts) - MOST_PARTS:,} more")
+    if report.times:
+        lines += ["", f"By {report.columns.time!r}"]
+        for name, n, _, expected, happened, z, state in span_rows(report.times):
+            lines.append(
+                f"  {name:<20} {n:>10}  {expected:>7} expected, {happened:>7} happened, "
+                f"z {z:>6}: {state}"
+            )
+    if report.costs is not None:
+        lines += ["", "Cost", *(f"  {line}" for line in cost_lines(report))]
+    return "\n".join(lines) + "\n"
+
+
+def cost_lines(report: Report) -> list[str]:
+    """The cost of a row at each threshold that one may think of."""
+    costs = report.costs
+    if costs is None:
+        return []
+    return [
+        f"threshold {number(costs.planned[0], 3)}, best for calibrated predictions at prices "
+        f"{costs.false_alarm:g} (false alarm) and {costs.miss:g} (miss): "
+        f"{number(costs.planned[1], 3)} a row",
+        f"threshold {number(costs.lowest[0], 3)}, best on these rows: "
+        f"{number(costs.lowest[1], 3)} a row",
+        f"acting always: {number(costs.always, 3)} a row; never: {number(costs.never, 3)} a row",
+    ]
+
+
+def _signed(gap: float) -> str:
+    return ("+" if gap > 0 else "") + points(gap)
+
+
+def _gain(gain: float) -> str:
+    return ("+" if gain > 0 else "") + number(gain, 3)

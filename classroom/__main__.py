@@ -1,0 +1,134 @@
+"""The teacher's commands: `python -m classroom release measuring --class autumn`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable
+from pathlib import Path, PurePosixPath
+
+from classroom import ClassroomError
+from classroom.goals import assignment_names
+from tools.sources.myst import MystError
+
+Command = Callable[[argparse.Namespace], None]
+
+
+def release(arguments: argparse.Namespace) -> None:
+    """Write the students' notebook and its data, and keep the solutions for the teacher."""
+    from classroom.release import release
+
+    files = release(arguments.name, arguments.folder, arguments.key)
+    print("Give to the students:", *files, sep="\n  ")
+    kept = arguments.folder / "teacher" / arguments.name
+    print(f"Keep to yourself: {kept} and {arguments.folder / 'secret'}")
+
+
+def collect(arguments: argparse.Namespace) -> None:
+    """Take the exports of Moodle or Canvas, folders or zips, and say what became of each file."""
+    from classroom.collect import collect
+
+    rows = collect(arguments.folder, arguments.name, arguments.exports)
+    for row in rows:
+        file = PurePosixPath(row.file).name if row.student else row.file
+        # What a student named a file must not steer the terminal.
+        file = "".join(sign if sign.isprintable() else "?" for sign in file)
+        print(f"{row.student or '?'} {file}: {row.status}")
+    taken = sum(row.status.startswith("taken") for row in rows)
+    table = arguments.folder / "collected" / arguments.name / "collected.csv"
+    print(f"{taken} of {len(rows)} files taken; {table} lists them all")
+
+
+def grade(arguments: argparse.Namespace) -> None:
+    """Grade what is left, each submission in a sandbox of its own."""
+    from classroom.grade import grade_class
+
+    grade_class(arguments.folder, arguments.name, jobs=arguments.jobs)
+
+
+def regrade(arguments: argparse.Namespace) -> None:
+    """Grade anew, all or the students that are named."""
+    from classroom.grade import grade_class
+
+    again = arguments.students
+    grade_class(arguments.folder, arguments.name, jobs=arguments.jobs, again=again)
+
+
+def feedback(arguments: argparse.Namespace) -> None:
+    """Write a page for each student."""
+    from classroom.feedback import write_feedback
+
+    write_feedback(arguments.folder, arguments.name)
+
+
+def scores(arguments: argparse.Namespace) -> None:
+    """Write the table of all points, those given by hand included."""
+    from classroom.scores import write_scores
+
+    write_scores(arguments.folder)
+
+
+def give_back(arguments: argparse.Namespace) -> None:
+    """Write the feedback and the grades as the platform takes them."""
+    from classroom.give_back import give_back
+
+    print(*give_back(arguments.folder, arguments.name), sep="\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m classroom", description=__doc__)
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    def command(name: str, run: Command, assignment: bool = True) -> argparse.ArgumentParser:
+        text = (run.__doc__ or "").strip()
+        found = commands.add_parser(name, help=text, description=text)
+        found.set_defaults(run=run)
+        if assignment:
+            names = assignment_names()
+            found.add_argument("name", metavar="NAME", choices=names, help=", ".join(names))
+        found.add_argument(
+            "--class",
+            dest="folder",
+            type=Path,
+            default=Path("classroom"),
+            metavar="FOLDER",
+            help="the folder of the class (default: classroom)",
+        )
+        return found
+
+    command("release", release).add_argument(
+        "--key", metavar="VALUE", help="the secret of the class; drawn at random without"
+    )
+    command("collect", collect).add_argument(
+        "exports", nargs="+", type=Path, metavar="EXPORT", help="a folder or zip of the platform"
+    )
+    for name, run in {"grade": grade, "regrade": regrade}.items():
+        jobs = command(name, run)
+        jobs.add_argument(
+            "--jobs", type=int, default=1, metavar="N", help="submissions at a time (default: 1)"
+        )
+        if run is regrade:
+            jobs.add_argument(
+                "students", nargs="*", metavar="STUDENT", help="such as moodle-1234567; or all"
+            )
+    command("feedback", feedback)
+    command("scores", scores, assignment=False)
+    command("return", give_back)
+    return parser
+
+
+def main(words: list[str] | None = None) -> int:
+    arguments = parser().parse_args(words)
+    try:
+        arguments.run(arguments)
+    except (ClassroomError, MystError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("stopped; start it again to go on", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+"""What a hidden check is, and judges that most checks need.
+
+An assignment's ``checks.py`` defines ``checks(secret) -> list[Check]``. A check calls one function
+of the student's with arguments that nobody can foresee, since they come from the secret. What the
+function gives comes out of the sandbox as plain JSON, and a judge decides outside.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from classroom import ClassroomError
+from classroom.inside import decode, encode
+
+__all__ = [
+    "Check",
+    "ClassroomError",
+    "Raised",
+    "Raises",
+    "close",
+    "decode",
+    "encode",
+    "equal",
+    "raises",
+]
+
+NAME = re.compile(r"[^\W\d]\w*")
+
+
+@dataclass(frozen=True)
+class Raised:
+    """The student's function raised an exception.
+
+    Attributes:
+        type_name: The first built-in class among its classes, such as ``"ValueError"``.
+        parents: The other built-in classes that it belongs to.
+    """
+
+    type_name: str
+    parents: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Raises:
+    """The judge of a check that expects an exception; made by `raises`."""
+
+    types: tuple[str, ...]
+
+    def __call__(self, answer: Any) -> bool:
+        """Say whether the answer is an exception of these types. A stub's never is."""
+        if not isinstance(answer, Raised):
+            return False
+        found = {answer.type_name, *answer.parents}
+        return "NotImplementedError" not in found and not found.isdisjoint(self.types)
+
+
+def raises(*types: type[BaseException]) -> Raises:
+    """Judge: the function must raise a built-in exception of one of these types.
+
+    Only this judge ever sees an exception; for every other one a check has then failed.
+    """
+    return Raises(tuple(t.__name__ for t in types))
+
+
+def close(expected: Any, atol: float = 1e-9, rtol: float = 1e-6) -> Callable[[Any], bool]:
+    """Judge: a number, or numbers of the same shape, within a tolerance.
+
+    Args:
+        expected: A number, a list or an array. NaN matches NaN.
+        atol: The difference that is allowed.
+        rtol: The difference that is allowed, relative to ``expected``.
+
+    Returns:
+        The judge. Lists and arrays count alike; truth values are no numbers.
+    """
+    wanted = np.asarray(expected, dtype=float)
+
+    def judge(answer: Any) -> bool:
+        found = np.asarray(answer)
+        if found.dtype.kind not in "iuf" or found.shape != wanted.shape:
+            return False
+        return bool(np.allclose(found, wanted, rtol=rtol, atol=atol, equal_nan=True))
+
+    return judge
+
+
+def equal(expected: Any) -> Callable[[Any], bool]:
+    """Judge: exactly this string, truth value, whole number, or list or dictionary of these.
+
+    ``True`` is not 1 here, and lists, tuples and arrays count alike.
+    """
+    wanted = _plain(expected)
+
+    def judge(answer: Any) -> bool:
+        found = _plain(answer)
+        return bool(found == wanted) and repr(found) == repr(wanted)
+
+    return judge
+
+
+def _plain(value: Any) -> Any:
+    """Lists instead of arrays and tuples, dictionaries in the order of their keys."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(value[key]) for key in sorted(value)}
+    return value
+
+
+@dataclass(frozen=True)
+class Check:
+    """One hidden check.
+
+    Attributes:
+        question: The question that it belongs to, such as ``"q1"``.
+        name: What it is about, shown to the student: ``"empty bins"``. Never a value.
+        function: The name of the student's function. Where the student's name holds something
+            that cannot be called, this is the answer.
+        arguments: What the function gets: plain data or NumPy arrays (see `encode`).
+        judge: Gets the decoded answer, says whether it is right or what share of it, 0 to 1.
+        weight: How much the check counts within its question, above 0.
+        hint: The author's, shown when the check fails. Never a value.
+    """
+
+    question: str
+    name: str
+    function: str
+    arguments: tuple[Any, ...]
+    judge: Callable[[Any], bool | float]
+    weight: float = 1.0
+    hint: str = ""
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.function):
+            raise ClassroomError(f"check {self.name!r}: {self.function!r} is no name of a function")
+        if not self.weight > 0:
+            raise ClassroomError(
+                f"check {self.name!r}: weight must be above 0, not {self.weight!r}"
+            )
+        if not isinstance(self.arguments, tuple):
+            raise ClassroomError(f"check {self.name!r}: arguments must be a tuple, as in (probs,)")
+        encode(self.arguments)  # fails here, not in the middle of a class

@@ -1,0 +1,195 @@
+"""Collect what students handed in, from the exports of Moodle and Canvas.
+
+Each file of an export gets a row in ``collected/NAME/collected.csv``: taken, or why not. Each
+student gets a folder ``collected/NAME/ID`` with the latest notebook and the facts about it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import jupytext
+
+from classroom.exports import Found, files_of
+from classroom.goals import assignment_names, read_goals
+from classroom.platforms import HandedIn, read_path
+from classroom.release import fingerprint, source_of, without_solution
+from classroom.results import read_json, write_csv, write_json
+from classroom.secret import read_secret
+from classroom.submission import NotGraded, defined, read_submission
+
+HEAD = ("student", "name", "file", "what happened")
+TYPED = "Text was typed into the platform's field; a notebook must be handed in as a file."
+
+
+@dataclass(frozen=True)
+class Row:
+    """What happened to one file."""
+
+    student: str
+    name: str
+    file: str
+    status: str
+
+
+@dataclass
+class Candidate:
+    """A file of a student."""
+
+    found: Found
+    place: HandedIn
+    problem: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def order(self) -> list[Any]:
+        return [*self.place.order, self.found.time]
+
+    @property
+    def hash(self) -> str:
+        return hashlib.sha256(self.found.content).hexdigest()
+
+
+def collect(folder: Path, name: str, exports: Iterable[Path]) -> list[Row]:
+    """Collect an assignment of a class; collecting again takes what is new.
+
+    Args:
+        folder: of the class.
+        name: of the assignment that the exports belong to.
+        exports: folders or zips, as the platform gave them.
+
+    Returns:
+        A row for each file.
+
+    Raises:
+        ClassroomError: if there is no such assignment, or an export cannot be read at all.
+    """
+    read_goals(name)
+    release, rows = fingerprint(read_secret(folder), name), []
+    students: dict[str, list[Candidate]] = defaultdict(list)
+    for export in exports:
+        for found in files_of(export):
+            place = read_path(found.path)
+            if place is None or found.problem.startswith("has a name"):
+                why = found.problem or "has no name that Moodle or Canvas gives"
+                rows.append(Row("", "", found.path, f"not taken: it {why}"))
+                continue
+            candidate = Candidate(found, place)
+            candidate.problem, candidate.notes = examine(candidate, name, release)
+            if candidate.problem:
+                candidate.found = replace(found, content=b"")  # a class of bombs would fill memory
+            students[place.student].append(candidate)
+    for student, candidates in sorted(students.items()):
+        rows += _choose(folder / "collected" / name / student, candidates)
+    write_csv(
+        folder / "collected" / name / "collected.csv",
+        [HEAD, *((row.student, row.name, row.file, row.status) for row in rows)],
+    )
+    return rows
+
+
+def examine(candidate: Candidate, name: str, release: str) -> tuple[str, list[str]]:
+    """Why a file cannot be graded as this assignment (empty if it can), and what is to note."""
+    if candidate.found.problem:
+        return f"The file {candidate.found.problem}.", []
+    if candidate.place.is_text:
+        return TYPED, []
+    content = candidate.found.content
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "submission.ipynb"
+        file.write_bytes(content)
+        try:
+            sources = [cell.source for cell in read_submission(file).code]
+        except NotGraded as error:
+            return str(error), []
+    metadata = json.loads(content).get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    other = assignment_of(metadata, sources)
+    if other not in (None, name):
+        return f"This is the notebook of {other!r}, not of {name!r}.", []
+    notes = []
+    if metadata.get("release") not in (None, release):
+        notes.append("The notebook was released to another class.")
+    return "", notes
+
+
+def assignment_of(metadata: dict[str, Any], sources: Iterable[str]) -> str | None:
+    """The assignment of a notebook: by its metadata, else by the functions in it."""
+    names = assignment_names()
+    if metadata.get("assignment") in names:
+        return str(metadata["assignment"])
+    written = set().union(*map(defined, sources))
+    counts = {name: len(functions_of(name) & written) for name in names}
+    best = max(counts, key=lambda name: counts[name])
+    return best if list(counts.values()).count(counts[best]) == 1 and counts[best] else None
+
+
+@cache
+def functions_of(name: str) -> frozenset[str]:
+    """The functions that an assignment asks for."""
+    cells = jupytext.reads(source_of(name), fmt="md:myst").cells
+    asked = [cell for cell in cells if cell.cell_type == "code" and "question" in cell.metadata]
+    return frozenset().union(*(defined(without_solution(cell.source)) for cell in asked))
+
+
+def _choose(folder: Path, candidates: list[Candidate]) -> list[Row]:
+    """Keep the latest notebook of a student; say of each file what became of it."""
+    candidates = sorted(candidates, key=lambda candidate: candidate.order)
+    usable = [candidate for candidate in candidates if not candidate.problem]
+    stored = read_json(folder / "facts.json")
+    taken = usable[-1] if usable else None
+    said = {id(taken): _take(folder, taken, stored)} if taken else {}
+    if not taken and (not stored or stored["problem"]):
+        _write(folder, candidates[-1], [])
+    rows = []
+    for candidate in candidates:
+        older = "not taken: a later one was handed in"
+        status = said.get(id(candidate), candidate.problem and f"not taken: {candidate.problem}")
+        place = candidate.place
+        rows.append(Row(place.student, place.person, candidate.found.path, status or older))
+    return rows
+
+
+def _take(folder: Path, taken: Candidate, stored: dict[str, Any]) -> str:
+    """Store a notebook unless a later one is there; say what was done."""
+    earlier = not stored.get("problem") and stored
+    if earlier and earlier["hash"] == taken.hash:
+        return "taken before"
+    if earlier and earlier["order"] > taken.order:
+        return f"not taken: {earlier['file']} was collected before, and is later"
+    again = [f"It took the place of {earlier['file']}, collected before."] if earlier else []
+    _write(folder, taken, [*taken.notes, *again])
+    return " ".join(["taken.", *taken.notes, *again])
+
+
+def _write(folder: Path, candidate: Candidate, notes: list[str]) -> None:
+    """Write the facts, and the notebook where there is no problem."""
+    place = candidate.place
+    folder.mkdir(parents=True, exist_ok=True)
+    if not candidate.problem:
+        part = folder / ".submission.part"
+        part.write_bytes(candidate.found.content)
+        part.replace(folder / "submission.ipynb")
+    facts = {
+        "id": place.student,
+        "platform": place.platform,
+        "number": place.number,
+        "name": place.person,
+        "file": place.file,
+        "prefix": place.prefix,
+        "late": place.late,
+        "time": candidate.found.time,
+        "order": candidate.order,
+        "hash": candidate.hash,
+        "problem": candidate.problem or None,
+        "notes": notes,
+    }
+    write_json(folder / "facts.json", facts)

@@ -1,0 +1,275 @@
+"""Grade a class: each submission in a sandbox of its own, judged outside it.
+
+A batch begins with the grader itself: through the same sandbox, the reference must earn all
+points and the notebook as released none. A result is a file, written when its submission is done,
+so an interrupted batch goes on where it was. What cannot be graded says why and is never a zero.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from classroom import ClassroomError
+from classroom.bubblewrap import Limits, NotGraded
+from classroom.checks import Check
+from classroom.goals import ASSIGNMENTS, Goals, load, read_goals
+from classroom.judge import guessable, mark
+from classroom.results import read_json, write_json
+from classroom.run import run_submission
+from classroom.secret import read_secret
+from classroom.submission import read_submission
+
+GRADER = (
+    "bubblewrap",
+    "checks",
+    "grade",
+    "group",
+    "inside",
+    "judge",
+    "run",
+    "sandbox",
+    "submission",
+)
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """All that grading needs of an assignment.
+
+    Attributes:
+        goals: Its questions and points.
+        checks: The hidden checks, for the class's secret.
+        released: The folder with the notebook as released, and its data.
+        reference: The notebook with the solutions.
+        hashes: Of the checks, with all that grades them, and of the secret.
+    """
+
+    goals: Goals
+    checks: list[Check]
+    released: Path
+    reference: Path
+    hashes: dict[str, str]
+
+    @property
+    def stub(self) -> Path:
+        return self.released / f"{self.goals.name}.ipynb"
+
+    @property
+    def functions(self) -> dict[str, str]:
+        """The question of each function."""
+        return {check.function: check.question for check in self.checks}
+
+
+def read_assignment(folder: Path, name: str) -> Assignment:
+    """Read an assignment as it was released to a class.
+
+    Raises:
+        ClassroomError: It was not released, or its checks and its goals do not fit together.
+    """
+    goals, secret = read_goals(name), read_secret(folder)
+    checks = list(load(name).checks(secret))
+    asked = {q.name for q in goals.questions.values() if q.kind == "checked"}
+    place = f"assignments/{name}/checks.py"
+    if {check.question for check in checks} != asked:
+        raise ClassroomError(f"{place}: there must be checks for {', '.join(sorted(asked))}")
+    if len({(check.question, check.name) for check in checks}) < len(checks):
+        raise ClassroomError(f"{place}: each check of a question needs a name of its own")
+    for question in sorted(asked):
+        if guessable([check for check in checks if check.question == question]):
+            raise ClassroomError(
+                f"{place}: one and the same answer passes every check of {question}"
+            )
+    sources = [Path(__file__).with_name(f"{module}.py") for module in GRADER]
+    sources += [ASSIGNMENTS / name / file for file in ("checks.py", "goals.toml")]
+    hashes = {"checks": _hash(*(f.read_bytes() for f in sources)), "secret": _hash(secret)}
+    reference = folder / "teacher" / name / "reference.ipynb"
+    found = Assignment(goals, checks, folder / "released" / name, reference, hashes)
+    for file in (found.stub, reference):
+        if not file.is_file():
+            raise ClassroomError(f"{file} is missing: release {name} to this class first")
+    return found
+
+
+def _hash(*contents: bytes) -> str:
+    return hashlib.sha256(b"".join(hashlib.sha256(c).digest() for c in contents)).hexdigest()
+
+
+def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
+    """Grade one notebook.
+
+    Returns:
+        ``questions`` (points, of, checks; or the written answer) and ``cells`` (what failed).
+
+    Raises:
+        NotGraded: Nothing can be said about it.
+    """
+    goals, checks = assignment.goals, assignment.checks
+    submission, released = read_submission(file), read_submission(assignment.stub)
+    if assignment.functions and not submission.defines(assignment.functions):
+        raise NotGraded(
+            f"The notebook holds none of the functions of {goals.title!r}: "
+            f"{', '.join(assignment.functions)}. Is it the right one?"
+        )
+    # The machine may be busy with something else: five times the processor time, and a minute.
+    seconds = math.ceil(goals.seconds)
+    limits = Limits(step_seconds=seconds, wall_seconds=60 + 5 * seconds)
+    outcomes, cells = run_submission(
+        submission, released, checks, assignment.functions, assignment.released, goals.allow, limits
+    )
+    questions: dict[str, Any] = {}
+    for question in goals.questions.values():
+        if question.kind == "read":
+            text = submission.written(question.name, released)
+            questions[question.name] = {"points": None, "of": question.points, "answer": text}
+            continue
+        pairs = [
+            (c, o) for c, o in zip(checks, outcomes, strict=True) if c.question == question.name
+        ]
+        questions[question.name] = mark(pairs, question.points)
+    return {"questions": questions, "cells": cells}
+
+
+def check_grader(assignment: Assignment) -> None:
+    """Grade the reference and the notebook as released.
+
+    Raises:
+        ClassroomError: The first has not all points, or the second has any, or neither can be
+            graded. Then no student can be graded either.
+    """
+    for file, wanted in ((assignment.reference, 1.0), (assignment.stub, 0.0)):
+        try:
+            found = grade_submission(assignment, file)
+        except NotGraded as error:
+            raise ClassroomError(f"Nothing is graded. {error}") from None
+        for name, question in found["questions"].items():
+            for row in question.get("checks", ()):
+                if row["share"] != wanted:
+                    raise ClassroomError(
+                        f"Nothing is graded, since the grader is wrong about itself: {file.name} "
+                        f"has {row['share']:g} of check {row['name']!r} of {name}, not {wanted:g} "
+                        f"({row['failure']})"
+                    )
+
+
+def students(folder: Path, name: str) -> list[Path]:
+    """The folder of each student who handed something in, in the order of their ids."""
+    place = folder / "collected" / name
+    if not place.is_dir():
+        raise ClassroomError(f"{place} is missing: collect {name} first")
+    return sorted(path for path in place.iterdir() if path.is_dir())
+
+
+def grade_student(assignment: Assignment, student: Path, file: Path) -> dict[str, Any]:
+    """Grade what one student handed in and write the result. Whatever happens is a result."""
+    start = time.monotonic()
+    result: dict[str, Any] = {"student": student.name, "assignment": assignment.goals.name}
+    try:
+        if problem := read_json(student / "facts.json").get("problem"):
+            raise NotGraded(str(problem))
+        found = grade_submission(assignment, student / "submission.ipynb")
+        result |= {"status": "graded", "reason": "", **found}
+    except NotGraded as error:
+        result |= {"status": "not graded", "reason": str(error)}
+    except Exception as error:  # ours; the batch goes on
+        result |= {"status": "not graded", "reason": f"The grader failed: {error!r}"}
+    result["seconds"] = round(time.monotonic() - start, 2)
+    result["hashes"] = {**assignment.hashes, "submission": _submitted(student)}
+    write_json(file, result)
+    return result
+
+
+def _submitted(student: Path) -> str:
+    file = student / "submission.ipynb"
+    return _hash(file.read_bytes()) if file.is_file() else ""
+
+
+def _left(assignment: Assignment, student: Path, file: Path) -> bool:
+    """Whether there is no result yet of this submission, these checks and this secret."""
+    result = read_json(file)
+    hashes = {**assignment.hashes, "submission": _submitted(student)}
+    return result.get("status") != "graded" or result.get("hashes") != hashes
+
+
+def grade_class(
+    folder: Path, name: str, *, jobs: int = 1, again: list[str] | None = None
+) -> list[dict[str, Any]]:
+    """Grade what a class handed in, and print a line for each student.
+
+    Args:
+        folder: Of the class.
+        name: Of the assignment.
+        jobs: How many to grade at once.
+        again: Which students to grade although nothing has changed; ``[]`` is all. By default
+            those whose submission, checks or secret changed, and those that were not graded.
+
+    Returns:
+        The new results.
+
+    Raises:
+        ClassroomError: Nothing can be graded, and the message says what to do.
+    """
+    assignment = read_assignment(folder, name)
+    everyone = {path.name: path for path in students(folder, name)}
+    if unknown := sorted(set(again or ()) - everyone.keys()):
+        raise ClassroomError(f"nobody with the id {', '.join(unknown)} handed in {name}")
+    graded = folder / "graded" / name
+    chosen = []
+    for student, place in everyone.items():
+        wanted = not again or student in again
+        if wanted and (again is not None or _left(assignment, place, graded / f"{student}.json")):
+            chosen.append(place)
+    if not chosen:
+        print(f"{name}: nothing is left to grade; {len(everyone)} results are in {graded}")
+        return []
+    check_grader(assignment)
+    results = []
+    for result in _batch(assignment, chosen, graded, jobs):
+        results.append(result)
+        print(f"[{len(results)}/{len(chosen)}] {line_of(result)}", flush=True)
+    done = sum(result["status"] == "graded" for result in results)
+    seconds = sorted(result["seconds"] for result in results)
+    print(
+        f"{name}: {done} graded, {len(results) - done} not graded; "
+        f"{seconds[len(seconds) // 2]:.2f} s each, at most {seconds[-1]:.2f} s"
+    )
+    for result in sorted(results, key=lambda r: str(r["student"])):
+        if result["status"] != "graded":
+            print(f"  {result['student']}: {result['reason']}")
+    return results
+
+
+def _batch(
+    assignment: Assignment, chosen: list[Path], graded: Path, jobs: int
+) -> Iterator[dict[str, Any]]:
+    # Ctrl-C is for this thread alone: a sandbox that was just starting would die of it, and its
+    # student would be written down as not graded.
+    deaf = (signal.SIG_BLOCK, {signal.SIGINT})
+    with ThreadPoolExecutor(
+        max(1, jobs), initializer=signal.pthread_sigmask, initargs=deaf
+    ) as pool:
+        waiting = [
+            pool.submit(grade_student, assignment, place, graded / f"{place.name}.json")
+            for place in chosen
+        ]
+        try:
+            for future in as_completed(waiting):
+                yield future.result()
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def line_of(result: dict[str, Any]) -> str:
+    """One line about a result."""
+    if result["status"] != "graded":
+        return f"{result['student']}: not graded, {result['seconds']:.1f} s"
+    checked = [q for q in result["questions"].values() if "checks" in q]
+    points, of = sum(q["points"] for q in checked), sum(q["of"] for q in checked)
+    return f"{result['student']}: {points:g} of {of:g}, {result['seconds']:.1f} s"

@@ -1,0 +1,75 @@
+"""What an answer is worth: judged outside the sandbox, on plain data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from classroom.checks import Check, Raised, Raises
+from classroom.run import Failure, Outcome
+
+# What somebody may answer who computes nothing.
+CONSTANTS: tuple[Any, ...] = (
+    *(None, True, False, *range(-1, 11), 0.5, float("nan"), float("inf"), "", [], {}),
+    Raised("ValueError", ("Exception", "BaseException", "object")),
+)
+
+
+def share(check: Check, answer: Any) -> float:
+    """What a judge says of an answer, 0 to 1; a judge that an answer upsets says 0."""
+    if isinstance(answer, Raised) and not isinstance(check.judge, Raises):
+        return 0.0
+    try:
+        found = float(check.judge(answer))
+    except Exception:
+        return 0.0
+    return min(max(found, 0.0), 1.0) if found == found else 0.0
+
+
+def guessable(checks: list[Check]) -> bool:
+    """Whether one and the same answer, computed from nothing, earns something of each check."""
+    return any(all(share(check, constant) > 0 for check in checks) for constant in CONSTANTS)
+
+
+def shape(answer: Any) -> str:
+    """What kind of thing an answer is, without its values."""
+    if answer is None:
+        return "None"
+    if isinstance(answer, bool | str):
+        return "True or False" if isinstance(answer, bool) else "a text"
+    if isinstance(answer, int | float):
+        return "a number"
+    if isinstance(answer, list | dict):
+        kind = "a list" if isinstance(answer, list) else "a dictionary"
+        return f"{kind} with {len(answer)} entries"
+    return f"an array of shape {answer.shape}"
+
+
+def judge(check: Check, outcome: Outcome) -> tuple[float, Failure | None]:
+    """The share of a check's points, and what went wrong where it is less than 1."""
+    if outcome.raised is None and outcome.failure is not None:
+        return 0.0, outcome.failure
+    answer = outcome.answer if outcome.raised is None else outcome.raised
+    earned = share(check, answer)
+    if earned == 1:
+        return earned, None
+    return earned, outcome.failure or {"kind": "wrong", "shape": shape(answer)}
+
+
+def mark(pairs: list[tuple[Check, Outcome]], points: float) -> dict[str, Any]:
+    """The points of a question, and a row for each of its checks.
+
+    Nobody earns a part of a question with one answer for everything: where all that was passed
+    could be passed so, it does not count.
+    """
+    found = [judge(check, outcome) for check, outcome in pairs]
+    passed = [check for (check, _), (earned, _) in zip(pairs, found, strict=True) if earned > 0]
+    if passed and guessable(passed):
+        found = [(0.0, {"kind": "guess"} if earned else failure) for earned, failure in found]
+    checks = [check for check, _ in pairs]
+    total = sum(check.weight for check in checks)
+    parts = [c.weight * earned for c, (earned, _) in zip(checks, found, strict=True)]
+    rows = [
+        {"name": c.name, "share": round(earned, 4), "hint": c.hint, "failure": failure}
+        for c, (earned, failure) in zip(checks, found, strict=True)
+    ]
+    return {"points": round(points * sum(parts) / total, 2), "of": points, "checks": rows}

@@ -1,0 +1,162 @@
+"""What the folder of a class holds about a student: facts, result, points given by hand."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from classroom import ClassroomError
+from classroom.goals import Goals
+from tools.sources.atomic import write_text
+
+HAND = ("student", "question", "points", "comment")
+WAITING = "waiting for hand grades"
+
+
+@dataclass(frozen=True)
+class HandGrade:
+    """What a teacher wrote about one answer; points are ``None`` until it is read."""
+
+    points: float | None
+    comment: str = ""
+
+
+HandGrades = dict[tuple[str, str], HandGrade]
+
+
+def read_json(file: Path) -> dict[str, Any]:
+    """Read a JSON file of ours; an empty dictionary where there is none, or half of one."""
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def write_json(file: Path, content: dict[str, Any]) -> None:
+    """Write a JSON file that people can read, too."""
+    write_text(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+
+
+def facts(folder: Path, name: str, student: str) -> dict[str, Any]:
+    """What was found out when the submission was collected."""
+    return read_json(folder / "collected" / name / student / "facts.json")
+
+
+def results(folder: Path, name: str) -> list[dict[str, Any]]:
+    """A result for each student who handed something in, also where nothing is graded yet."""
+    collected = folder / "collected" / name
+    found = []
+    for place in sorted(collected.iterdir()) if collected.is_dir() else []:
+        if place.is_dir():
+            result = read_json(folder / "graded" / name / f"{place.name}.json")
+            unknown = {"student": place.name, "status": "not graded", "reason": "Not graded yet."}
+            found.append(result or unknown)
+    return found
+
+
+def total(
+    result: dict[str, Any], goals: Goals, hand: HandGrades
+) -> tuple[dict[str, float | None], str]:
+    """The points of each question, and the status of the whole.
+
+    Args:
+        result: Of a student.
+        goals: Of the assignment.
+        hand: All points given by hand.
+
+    Returns:
+        Points a question, ``None`` where nobody gave any yet; and ``"graded"``, `WAITING` or
+        ``"not graded"``. Only what is graded has a sum.
+    """
+    student, points = str(result["student"]), dict.fromkeys(goals.questions, None)
+    found: dict[str, float | None] = dict(points)
+    if result["status"] != "graded":
+        return found, "not graded"
+    for question in goals.questions.values():
+        checked = result["questions"].get(question.name, {}).get("points")
+        given = hand.get((student, question.name))
+        # A teacher has the last word, on a question that was checked, too.
+        found[question.name] = given.points if given and given.points is not None else checked
+    return found, WAITING if None in found.values() else "graded"
+
+
+def plain_cell(text: Any) -> str:
+    """A cell of a CSV file that no spreadsheet takes for a formula."""
+    cell = "" if text is None else str(text)
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else cell
+
+
+def write_csv(file: Path, rows: Iterable[Iterable[Any]]) -> None:
+    """Write a table; with the mark that tells spreadsheets that it is UTF-8."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([plain_cell(c) for c in row] for row in rows)
+    write_text(file, text.getvalue(), "utf-8-sig")
+
+
+def hand_file(folder: Path, name: str) -> Path:
+    """Where a teacher writes points and comments."""
+    return folder / "hand" / f"{name}.csv"
+
+
+def write_hand_template(folder: Path, name: str, goals: Goals) -> None:
+    """Write the table to fill in by hand, unless it is there already."""
+    file = hand_file(folder, name)
+    read = [question.name for question in goals.questions.values() if question.kind == "read"]
+    if read and not file.exists():
+        graded = [r["student"] for r in results(folder, name) if r["status"] == "graded"]
+        write_csv(file, [HAND, *((student, q, "", "") for student in graded for q in read)])
+
+
+def read_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
+    """Read the points given by hand.
+
+    Raises:
+        ClassroomError: A row names nobody, no question, or points that there are not.
+    """
+    file = hand_file(folder, name)
+    if not file.is_file():
+        return {}
+    students = {result["student"] for result in results(folder, name)}
+    found: HandGrades = {}
+    try:
+        text = file.read_text("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ClassroomError(f"{file}: save it as CSV in UTF-8") from None
+    # Spreadsheets write semicolons where 1.5 is 1,5.
+    delimiter = ";" if ";" in text.split("\n", 1)[0] else ","
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    if missing := set(HAND) - set(reader.fieldnames or ()):
+        raise ClassroomError(f"{file}: the first line must name {', '.join(sorted(missing))}")
+    for row in reader:
+        place = f"{file}, line {reader.line_num}"
+        student, question = (str(row[key] or "").strip() for key in ("student", "question"))
+        if not student and not question:
+            continue
+        if student not in students:
+            raise ClassroomError(f"{place}: no student {student!r} handed in {name}")
+        if question not in goals.questions:
+            raise ClassroomError(f"{place}: no question {question!r} in {name}")
+        if (student, question) in found:
+            raise ClassroomError(f"{place}: {student} has points for {question} above already")
+        points = _points(str(row["points"] or ""), goals.questions[question].points, place)
+        found[student, question] = HandGrade(points, str(row["comment"] or "").strip())
+    return found
+
+
+def _points(text: str, most: float, place: str) -> float | None:
+    if not text.strip():
+        return None
+    try:
+        points = float(text.replace(",", "."))
+    except ValueError:
+        points = math.nan
+    if not 0 <= points <= most:
+        raise ClassroomError(f"{place}: points must be from 0 to {most:g}, not {text.strip()!r}")
+    return points

@@ -1,0 +1,180 @@
+"""Run a submission in its sandbox: all its cells in order, then each call of the hidden checks.
+
+A cell that fails does not stop the next one. A cell that ends the process is left out in a new
+one, and a call that ends it costs its own check: so a crash keeps all points earned elsewhere.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from classroom.bubblewrap import Limits
+from classroom.checks import Check, Raised, decode, encode
+from classroom.inside import MESSAGE, NotPlain
+from classroom.sandbox import Ended, Sandbox
+from classroom.submission import Submission
+
+# How often a process may end before the rest is given up: in cells, and in calls of a question.
+MOST_CELLS = 3
+MOST_CALLS = 2
+SKIPPED = "picture"  # the tag of cells that only draw
+GIVEN = "variant"  # the tag of cells whose values the secret decides
+
+Failure = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call gave: an answer, or an exception, or what went wrong."""
+
+    answer: Any = None
+    raised: Raised | None = None
+    failure: Failure | None = None
+
+
+class Runner:
+    """One submission, in one process after the other."""
+
+    def __init__(
+        self,
+        submission: Submission,
+        released: Submission,
+        files: Path,
+        allow: tuple[str, ...],
+        limits: Limits,
+    ) -> None:
+        self.submission = submission
+        self.place = (files, allow, limits)
+        # Values that are given hold, also where the student's copy of them was changed or lost.
+        given = [replace(cell, number=0) for cell in released.code if GIVEN in cell.tags]
+        cells = [cell for cell in submission.code if SKIPPED not in cell.tags]
+        self.cells = [cell for cell in (*given, *cells, *given) if cell.source.strip()]
+        self.failed: dict[int, Failure] = {}  # cells
+        self.deadly: set[int] = set()
+        self.sandbox: Sandbox | None = None
+
+    def start(self) -> Sandbox:
+        """Make a process in which all cells have run, but those that end it."""
+        while self.sandbox is None:
+            self.sandbox = Sandbox(*self.place)
+            for cell in self.cells:
+                if cell.number in self.deadly:
+                    continue
+                try:
+                    request = {"cell": cell.number, "source": cell.source}
+                    answer = self.sandbox.ask(request)
+                except Ended as ended:
+                    if cell.number:
+                        self.failed[cell.number] = {"kind": "ended", "why": str(ended)}
+                    self.deadly.add(cell.number)
+                    if len(self.deadly) > MOST_CELLS:  # then only those before it
+                        self.deadly |= {c.number for c in self.cells if c.number > cell.number}
+                    self.stop()
+                    break
+                if "raised" in answer and cell.number:
+                    message = str(answer.get("message") or "")[:MESSAGE]
+                    message = message.encode(errors="replace").decode()
+                    self.failed[cell.number] = self.failure(answer["raised"]) | {"message": message}
+        return self.sandbox
+
+    def stop(self) -> None:
+        """End the process."""
+        if self.sandbox is not None:
+            self.sandbox.close()
+        self.sandbox = None
+
+    def call(self, check: Check) -> Outcome:
+        """Make one call. Nothing of what comes back is trusted to be well formed."""
+        request = {"function": check.function, "arguments": encode(check.arguments)}
+        try:
+            answer = self.start().ask(request)
+        except Ended as ended:
+            self.stop()
+            return Outcome(failure={"kind": "ended", "why": str(ended)})
+        if "value" in answer:
+            try:
+                return Outcome(decode(answer["value"]))
+            except NotPlain as error:
+                why = "large" if str(error) == "large" else "type"
+                return Outcome(failure={"kind": "not plain", "why": why})
+            except RecursionError:
+                return Outcome(failure={"kind": "not plain", "why": "deep"})
+        if "raised" in answer:
+            return Outcome(raised=raised(answer["raised"]), failure=self.failure(answer["raised"]))
+        if "missing" in answer:
+            return Outcome(failure={"kind": "missing", "function": check.function})
+        known = answer.get("not_plain") in ("deep", "large")
+        why = str(answer["not_plain"]) if known else "type"
+        return Outcome(failure={"kind": "not plain", "why": why})
+
+    def failure(self, described: Any) -> Failure:
+        """Where an exception was raised: only a line that there is, only a built-in type."""
+        found: Failure = {"kind": "exception", "type": raised(described).type_name}
+        place = described if isinstance(described, dict) else {}
+        cell, line = place.get("cell"), place.get("line")
+        if (code := self.submission.line(cell, line)) is not None:
+            found |= {"cell": cell, "line": line, "code": code}
+        return found
+
+
+def raised(described: Any) -> Raised:
+    """What `inside.describe` said, as far as these are names of built-in exceptions."""
+    types = described.get("types") if isinstance(described, dict) else None
+    names = [name for name in (types if isinstance(types, list) else []) if _built_in(name)]
+    return Raised(names[0], tuple(names[1:])) if names else Raised("Exception")
+
+
+def _built_in(name: Any) -> bool:
+    found = vars(builtins).get(name) if isinstance(name, str) else None
+    return isinstance(found, type) and issubclass(found, BaseException)
+
+
+def run_submission(
+    submission: Submission,
+    released: Submission,
+    checks: list[Check],
+    functions: dict[str, str],
+    files: Path,
+    allow: tuple[str, ...],
+    limits: Limits,
+) -> tuple[list[Outcome], list[Failure]]:
+    """Run all cells and make all calls.
+
+    Args:
+        submission: The notebook.
+        released: As it was handed out.
+        checks: The calls to make.
+        functions: The question of each function.
+        files: A folder whose files lie beside the notebook.
+        allow: Packages beyond the usual ones.
+        limits: Of each process.
+
+    Returns:
+        What each call gave; and the cells that failed, each with its number and its question.
+
+    Raises:
+        NotGraded: The sandbox does not start, or the machine is too slow.
+    """
+    runner = Runner(submission, released, files, allow, limits)
+    outcomes, ended = [], Counter[str]()
+    try:
+        runner.start()
+        for check in checks:
+            if ended[check.question] >= MOST_CALLS:
+                outcomes.append(Outcome(failure={"kind": "ended", "why": "before"}))
+                continue
+            outcome = runner.call(check)
+            outcomes.append(outcome)
+            if outcome.failure is not None and outcome.failure["kind"] == "ended":
+                ended[check.question] += 1
+    finally:
+        runner.stop()
+    cells = [
+        {**failure, "number": number, "question": submission.question_of(number, functions)}
+        for number, failure in sorted(runner.failed.items())
+    ]
+    return outcomes, cells

@@ -1,0 +1,59 @@
+"""The scores of a class: one table, a row for each student and assignment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from classroom.goals import assignment_names, read_goals
+from classroom.results import (
+    facts,
+    read_hand,
+    results,
+    total,
+    write_csv,
+    write_hand_template,
+)
+
+HEAD = ("student", "name", "assignment", "points", "of", "status", "late")
+
+
+def write_scores(folder: Path) -> Path:
+    """Write ``scores.csv`` for all assignments that were collected, and give its place.
+
+    Who is not graded, or not wholly, has no points: an empty cell, never a zero.
+
+    Raises:
+        ClassroomError: The points given by hand hold an error.
+    """
+    rows: list[dict[str, object]] = []
+    questions: dict[str, None] = {}  # in order, each once
+    for name in assignment_names():
+        goals = read_goals(name)
+        write_hand_template(folder, name, goals)
+        hand = read_hand(folder, name, goals)
+        for result in results(folder, name):
+            known = facts(folder, name, result["student"])
+            points, status = total(result, goals, hand)
+            questions |= dict.fromkeys(goals.questions)
+            rows.append(
+                {
+                    "student": result["student"],
+                    "name": known.get("name", ""),
+                    "assignment": name,
+                    "points": _number(sum(p or 0 for p in points.values()), status == "graded"),
+                    "of": _number(goals.points),
+                    "status": status,
+                    "late": {"True": "yes", "False": "no"}.get(str(known.get("late")), ""),
+                    **{q: "" if p is None else _number(p) for q, p in points.items()},
+                }
+            )
+    head = [*HEAD, *sorted(questions)]
+    file = folder / "scores.csv"
+    write_csv(file, [head, *([row.get(column, "") for column in head] for row in rows)])
+    waiting = sum(row["status"] != "graded" for row in rows)
+    print(f"{file}: {len(rows)} rows, {waiting} of them without points yet")
+    return file
+
+
+def _number(points: float, known: bool = True) -> str:
+    return f"{round(points, 2):g}" if known else ""

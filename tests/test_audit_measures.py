@@ -1,0 +1,428 @@
+"""The numbers of the report, against the library and against code written out here."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+from scipy.stats import binomtest
+
+from calib_utils import metrics
+from calib_utils.audit import Report, bin_sums, report
+from calib_utils.audit.__main__ import main
+from calib_utils.audit.bin_sums import BinSums, tally
+from calib_utils.audit.costs import cost_curve
+from calib_utils.audit.export import bins_of_baseline
+from calib_utils.audit.measures import calibration_line
+from calib_utils.audit.subgroups import judge_parts
+from calib_utils.audit.times import control
+from calib_utils.audit.verdict import rows_needed
+
+
+def drawn(
+    n: int, seed: int, slope: float = 1.0, shift: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores, and labels of which logit(chance) = slope * logit(score) + shift."""
+    rng = np.random.default_rng(seed)
+    score = rng.beta(1, 2, n).round(5).clip(1e-4, 1 - 1e-4)
+    return score, (rng.random(n) < expit(slope * logit(score) + shift)).astype(int)
+
+
+def of(score: np.ndarray, label: np.ndarray, **options: Any) -> Report:
+    return report({"score": score, "label": label}, **{"cross_fit": 0} | options)
+
+
+class TestMeasures:
+    def test_are_the_librarys(self) -> None:
+        score, label = drawn(3_000, 0, 0.7, -0.4)
+        found = of(score, label, n_bins=10).measures
+        assert found.ece == pytest.approx(
+            metrics.expected_calibration_error(score, label, 10), abs=1e-12
+        )
+        assert found.error == metrics.calibration_error_interval(score, label, 10)
+        assert found.debiased_interval == metrics.debiased_calibration_error_interval(
+            score, label, 10
+        )
+        assert found.debiased == pytest.approx(
+            metrics.debiased_calibration_error(score, label, 10), abs=1e-9
+        )
+        assert found.floor == metrics.calibration_error_floor(score, 10)
+        assert found.z == pytest.approx(metrics.calibration_test(score, label, 10).z)
+        assert found.decomposition == metrics.brier_decomposition(score, label)
+
+    def test_are_those_of_scikit_learn(self) -> None:
+        from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
+
+        score, label = drawn(3_000, 0, 0.7, -0.4)
+        found = of(score, label).measures
+        assert found.nll == pytest.approx(log_loss(label, score))
+        assert found.brier == pytest.approx(brier_score_loss(label, score))
+        assert found.accuracy == pytest.approx(accuracy_score(label, score > 0.5))
+        assert found.ratio == pytest.approx(label.sum() / score.sum())
+
+    def test_the_line_is_a_logistic_regression(self) -> None:
+        score, label = drawn(2_000, 1, 0.6, -0.5)
+        z = logit(score)
+
+        def loss(at: np.ndarray) -> float:
+            return float(np.logaddexp(0, np.where(label == 1, -1, 1) * (at[0] * z + at[1])).sum())
+
+        best = minimize(loss, [1.0, 0.0], method="BFGS", options={"gtol": 1e-6})
+        line = of(score, label).measures.line
+        assert line is not None
+        np.testing.assert_allclose((line.slope, line.intercept), best.x, atol=1e-5)
+        # The information, from differences of the loss.
+        h = 1e-3
+        steps = h * np.eye(2)
+        hessian = [
+            [
+                (loss(best.x + a + b) - loss(best.x + a - b) - loss(best.x - a + b)
+                 + loss(best.x - a - b)) / (4 * h * h)
+                for b in steps
+            ]
+            for a in steps
+        ]  # fmt: skip
+        half = 1.96 * np.sqrt(np.diag(np.linalg.inv(hessian)))
+        assert np.ptp(line.slope_interval) / 2 == pytest.approx(half[0], rel=1e-3)
+        assert np.ptp(line.intercept_interval) / 2 == pytest.approx(half[1], rel=1e-3)
+
+    def test_the_intervals_of_line_and_ratio_cover(self) -> None:
+        held = np.zeros((200, 3))
+        for seed, row in enumerate(held):
+            score, label = drawn(400, seed, 0.8, 0.3)
+            line = calibration_line(score, label == 1)
+            assert line is not None
+            row[0] = line.slope_interval[0] <= 0.8 <= line.slope_interval[1]
+            row[1] = line.intercept_interval[0] <= 0.3 <= line.intercept_interval[1]
+            chance = binomtest(int(label.sum()), 400).proportion_ci(0.95, method="wilson")
+            row[2] = chance.low <= expit(0.8 * logit(score) + 0.3).mean() <= chance.high
+        assert (held.mean(axis=0) > 0.92).all()
+
+    def test_of_several_classes(self) -> None:
+        rng = np.random.default_rng(3)
+        logits = rng.normal(size=(3_000, 4)) * 2
+        truth = np.exp(logits / 2) / np.exp(logits / 2).sum(axis=1, keepdims=True)
+        label = (truth.cumsum(axis=1) < rng.random((3_000, 1))).sum(axis=1)
+        probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        found = report({"logits": logits, "labels": label}, cross_fit=0)
+        ms = found.measures
+        assert ms.ece == pytest.approx(metrics.expected_calibration_error(probs, label))
+        assert ms.nll == pytest.approx(metrics.negative_log_likelihood(logits, label))
+        assert ms.brier == pytest.approx(metrics.brier_score(probs, label))
+        assert ms.accuracy == pytest.approx(metrics.accuracy(probs, label))
+        assert ms.error == pytest.approx(metrics.calibration_error_interval(probs, label))
+        assert found.verdict.exit_code == 1
+        assert "are right" in found.verdict.sentence
+        for k, part in enumerate(found.classes):
+            assert part.gap == pytest.approx((label == k).mean() - probs[:, k].mean())
+
+    def test_one_label_only(self) -> None:
+        found = of(np.linspace(0.9, 0.99, 50), np.ones(50, int))
+        assert found.measures.line is None
+        assert "unknown" in found.text()
+        json.loads(found.json())
+
+
+class TestVerdict:
+    def test_each_outcome(self) -> None:
+        within = of(*drawn(40_000, 0)).verdict
+        assert (within.outcome, within.exit_code) == ("within", 0)
+        assert within.sentence.startswith("On 40,000 rows the model predicts 33.")
+        beyond = of(*drawn(4_000, 0, 1, -1)).verdict
+        assert (beyond.outcome, beyond.exit_code) == ("beyond", 1)
+        undecided = of(*drawn(400, 0)).verdict
+        assert (undecided.outcome, undecided.exit_code) == ("undecided", 3)
+        assert f"{undecided.rows_needed:,} rows" in undecided.sentence
+
+    def test_it_follows_the_interval(self) -> None:
+        score, label = drawn(3_000, 2, 1, -0.6)
+        low, high = of(score, label).measures.error
+        for tolerance, outcome in (
+            (low * 0.99, "beyond"),
+            ((low + high) / 2, "undecided"),
+            (high * 1.01, "within"),
+        ):
+            assert of(score, label, tolerance=tolerance).verdict.outcome == outcome
+
+    def test_many_rows_are_not_rejected(self) -> None:
+        """Their error is so small that it does not matter, and so clear that a test finds it."""
+        score, label = drawn(400_000, 0, 1, -0.03)
+        found = of(score, label)
+        assert found.verdict.outcome == "within"
+        assert abs(found.measures.z) > 3 or found.measures.ratio_interval[1] < 1
+
+    @pytest.mark.parametrize(("shift", "tolerance"), [(0.0, 0.02), (-0.3, 0.03)])
+    def test_so_many_rows_decide(self, shift: float, tolerance: float) -> None:
+        """Of samples of the size that small samples ask for, a good part decides, and of half
+        that size fewer.
+        """
+        asked = []
+        for seed in range(9):
+            score, label = drawn(600, seed, 1, shift)
+            bins = BinSums(tally(score, label == 1, (score * 15).astype(int), 15))
+            asked.append(rows_needed(bins, tolerance) or 10**9)
+        needed = int(np.median(asked))
+        assert 1_000 < needed < 20_000
+        decided = []
+        for n in (needed, needed // 3):
+            ends = [
+                metrics.calibration_error_interval(*drawn(n, seed, 1, shift))
+                for seed in range(100, 112)
+            ]
+            decided.append(np.mean([high <= tolerance or low > tolerance for low, high in ends]))
+        assert decided[0] >= 0.3
+        assert decided[1] < decided[0]
+
+    def test_a_tolerance_above_the_rate_is_told(self) -> None:
+        rng = np.random.default_rng(0)
+        score = rng.beta(0.01, 300, 200_000)
+        label = (rng.random(200_000) < score).astype(int)
+        found = of(score, label).verdict
+        assert found.outcome == "within"
+        assert "Give a smaller one" in found.sentence
+
+    @pytest.mark.parametrize("value", [0, 1, -1, 2])
+    def test_a_tolerance_that_is_none(self, value: float) -> None:
+        with pytest.raises(ValueError, match="tolerance: expected above 0"):
+            of(*drawn(100, 0), tolerance=value)
+
+
+class TestStreams:
+    def test_blocks_and_a_sample_give_the_same_sums(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from calib_utils.audit import reading
+
+        score, label = drawn(20_000, 0, 0.8, 0.1)
+        path = tmp_path / "a.csv"
+        path.write_text(
+            "score,label,site\n"
+            + "".join(
+                f"{s},{y},{i % 3}\n" for i, (s, y) in enumerate(zip(score, label, strict=True))
+            )
+        )
+        whole = report(path, group="site", cross_fit=0)
+        monkeypatch.setattr(reading, "_CELLS", 3_000)
+        monkeypatch.setattr(bin_sums, "_KEPT_ROWS", 2_000)
+        parts = report(path, group="site", cross_fit=0)
+        assert "use 2,000 of them, chosen by lot" in parts.read[-1]
+        assert parts.measures.error == pytest.approx(whole.measures.error)
+        assert parts.measures.z == pytest.approx(whole.measures.z)
+        assert parts.measures.nll == pytest.approx(whole.measures.nll)
+        assert parts.measures.floor == pytest.approx(whole.measures.floor, rel=0.05)
+        assert [g.gap for g in parts.groups["site"]] == pytest.approx(
+            [g.gap for g in whole.groups["site"]]
+        )
+        line, of_all = parts.measures.line, whole.measures.line
+        assert line is not None
+        assert of_all is not None
+        assert line.slope_interval[0] < of_all.slope < line.slope_interval[1]
+
+    def test_memory_does_not_grow_with_the_file(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        import tracemalloc
+
+        from calib_utils.audit import reading
+
+        monkeypatch.setattr(reading, "_CELLS", 2_000)
+        monkeypatch.setattr(bin_sums, "_KEPT_ROWS", 1_000)
+        block = "".join(f"{(i % 97) / 97:.3f},{i % 2}\n" for i in range(1_000))
+        peaks = []
+        report({"score": [0.5, 0.2] * 50, "label": [0, 1] * 50}, cross_fit=0)  # imports
+        for blocks in (4, 24):
+            (tmp_path / "a.csv").write_text("score,label\n" + blocks * block)
+            tracemalloc.start()
+            report(tmp_path / "a.csv", cross_fit=0)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        assert peaks[1] < 1.5 * peaks[0]
+
+
+class TestWeights:
+    def test_rows_are_kept_in_proportion(self) -> None:
+        score, label = drawn(30_000, 0)
+        weight = np.where(label == 1, 1.0, 0.25)  # as if negatives had been sampled too often
+        data = {"score": score, "label": label, "w": weight}
+        found = report(data, weight="w", cross_fit=0)
+        expected = (weight * label).sum() / weight.sum()
+        assert found.measures.happened == pytest.approx(expected, abs=0.01)
+        assert found.measures.n == pytest.approx(weight.sum(), rel=0.02)
+        assert any("kept by lot" in line for line in found.read)
+        even = report(data | {"w": np.full(30_000, 7.0)}, weight="w", cross_fit=0)
+        assert even.measures == of(score, label).measures
+
+    @pytest.mark.parametrize(("value", "message"), [(-1, "weights of 0 or more"), (0, "above 0")])
+    def test_weights_that_are_none(self, value: float, message: str) -> None:
+        score, label = drawn(10, 0)
+        with pytest.raises(ValueError, match=message):
+            report({"score": score, "label": label, "w": np.full(10, value)}, weight="w")
+
+
+def parts_of(gaps: list[float], n: int, seed: int) -> dict[str, BinSums]:
+    rng = np.random.default_rng(seed)
+    found = {}
+    for name, gap in enumerate(gaps):
+        c = rng.uniform(0.2, 0.6, n)
+        right = rng.random(n) < c + gap
+        found[str(name)] = BinSums(tally(c, right, np.zeros(n, int), 1))
+    return found
+
+
+class TestParts:
+    def test_wrong_verdicts_are_rare_in_all_parts_together(self) -> None:
+        """Ten groups whose true gap is the tolerance: neither verdict may be given often."""
+        outcomes = [
+            {part.outcome for part in judge_parts(parts_of([0.02] * 10, 500, seed), 0.02)}
+            for seed in range(120)
+        ]
+        assert np.mean(["beyond" in found for found in outcomes]) < 0.09
+        assert np.mean(["within" in found for found in outcomes]) < 0.09
+
+    def test_what_is_clear_is_found(self) -> None:
+        found = judge_parts(parts_of([0.0, 0.1, -0.1, 0.02], 50_000, 0), 0.02)
+        assert [part.outcome for part in found[:3]] == ["within", "beyond", "beyond"]
+        assert found[1].interval[0] < 0.1 < found[1].interval[1]
+
+    def test_small_parts_are_undecided(self) -> None:
+        (part,) = judge_parts(parts_of([0.39], 20, 0), 0.02)
+        assert part.small
+        assert part.outcome == "undecided"
+
+    def test_too_many_values(self) -> None:
+        score, label = drawn(1_500, 0)
+        with pytest.raises(ValueError, match="at most 1,000 values"):
+            report({"score": score, "label": label, "id": np.arange(1_500)}, group="id")
+
+
+class TestTimes:
+    @staticmethod
+    def days(
+        count: int, n: int, seed: int, shift: float
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        score, label = drawn(count * n, seed, 1, shift)
+        return score, label, np.repeat(np.arange(count), n)
+
+    def test_calibrated_days_seldom_alarm_and_drift_does(self) -> None:
+        alarms = {}
+        for shift in (0.0, -0.6):
+            score, label, day = self.days(400, 300, 0, shift)
+            dates = np.datetime64("2026-01-01") + day
+            data = {"score": score, "label": label, "date": dates}
+            found = report(data, time="date:D", cross_fit=0).times
+            assert len(found) == 400
+            alarms[shift] = np.mean([span.alarm for span in found])
+        assert alarms[0.0] <= 0.01
+        assert alarms[-0.6] > 0.7
+
+    def test_an_old_error_does_not_alarm_but_a_new_one_does(self, tmp_path: Path) -> None:
+        old = of(*drawn(20_000, 1, 1, -0.6))
+        old.write(json=tmp_path / "base.json")
+        score, label, day = self.days(100, 300, 2, -0.6)
+        dates = np.datetime64("2026-01-01") + day
+        label[day >= 90] = drawn(100 * 300, 2, 1, 0.4)[1][day >= 90]
+        data = {"score": score, "label": label, "date": dates}
+        for baseline in (old, tmp_path / "base.json"):
+            found = report(data, time="date", baseline=baseline, cross_fit=0).times
+            assert not any(span.alarm for span in found[:90])
+            assert all(span.alarm for span in found[90:])
+
+    def test_z_against_the_baseline_is_standard_normal(self) -> None:
+        """Also where the baseline is small, and its own chance counts."""
+        z = []
+        for seed in range(150):
+            score, label = drawn(500, 1_000 + seed)
+            base = BinSums(tally(score, label == 1, (score * 15).astype(int), 15))
+            score, label = drawn(500, 5_000 + seed)
+            new = BinSums(tally(score, label == 1, (score * 15).astype(int), 15))
+            z.append(control({"a": new}, base.array[:3])[0].z)
+        assert abs(np.mean(z)) < 0.3
+        assert 0.8 < np.std(z) < 1.2
+
+    def test_a_baseline_that_is_none(self, tmp_path: Path) -> None:
+        (tmp_path / "base.json").write_text("{}")
+        with pytest.raises(ValueError, match="expected the JSON of an earlier report"):
+            bins_of_baseline(tmp_path / "base.json", 15)
+        with pytest.raises(ValueError, match="baseline: expected 15 bins, found 10"):
+            bins_of_baseline(of(*drawn(50, 0), n_bins=10), 15)
+
+
+class TestCosts:
+    def test_written_out(self) -> None:
+        score, label = drawn(500, 0)
+        found = cost_curve(score, label, (1.0, 5.0))
+        for threshold, cost in zip(found.thresholds, found.curve, strict=True):
+            acts = score >= threshold
+            assert cost == pytest.approx(
+                ((acts & (label == 0)).sum() + 5 * (~acts & (label == 1)).sum()) / 500
+            )
+        assert found.planned[0] == pytest.approx(1 / 6)
+        assert found.always == pytest.approx((label == 0).mean())
+        assert found.never == pytest.approx(5 * label.mean())
+        assert found.lowest[1] <= found.curve.min()
+
+    def test_calibrated_predictions_act_best_at_the_planned_threshold(self) -> None:
+        found = cost_curve(*drawn(100_000, 0), (1.0, 4.0))
+        assert found.planned[1] == pytest.approx(found.lowest[1], abs=0.002)
+
+    def test_prices_that_are_none(self) -> None:
+        with pytest.raises(ValueError, match="prices: expected two numbers above 0"):
+            of(*drawn(50, 0), prices=(0, 1))
+        with pytest.raises(ValueError, match="prices: expected one score in a row"):
+            report({"probs": np.eye(3), "labels": [0, 1, 2]}, prices=(1, 1))
+
+
+class TestCommandLine:
+    def test_says_what_it_read_and_ends_with_the_verdict(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        for n, shift, code in ((40_000, 0, 0), (4_000, -1, 1), (300, 0, 3)):
+            score, label = drawn(n, 0, 1, shift)
+            rows = "".join(f"{s},{y}\n" for s, y in zip(score, label, strict=True))
+            (tmp_path / "a.csv").write_text("score,label\n" + rows)
+            out_file = tmp_path / "a.json"
+            arguments = [str(tmp_path / "a.csv"), "--cross-fit", "0", "--json", str(out_file)]
+            assert main(arguments) == code
+            out = capsys.readouterr().out
+            found = json.loads(out_file.read_text("utf-8"))
+            assert out.startswith(found["verdict"]["sentence"])
+            assert "'score': the probability of the positive class (guessed)" in out
+            assert found["verdict"]["exit_code"] == code
+            assert "--cross-fit 0" in found["facts"]["command"]
+            assert len(found["facts"]["SHA-256"]) == 64
+
+
+def test_ctrl_c_is_told_in_a_word(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stopped(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("calib_utils.audit.__main__.report", stopped)
+    assert main(["p.csv"]) == 130
+    assert capsys.readouterr().err == "\nStopped.\n"
+
+
+def test_who_reads_only_the_beginning_sees_no_error(tmp_path: Path) -> None:
+    """As `| head` does: status 141, which says nothing of the model."""
+    file = tmp_path / "p.csv"
+    file.write_text("label,score\n" + "1,0.9\n0,0.2\n" * 50)
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        [sys.executable, "-m", "calib_utils.audit", str(file), "--cross-fit", "0"],
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (141, "")

@@ -1,0 +1,462 @@
+"""Predictions from files and data frames: what is guessed, and what bad files are told."""
+
+from __future__ import annotations
+
+import importlib
+import io
+import json
+import os
+import re
+import tracemalloc
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import calib_utils
+from calib_utils.audit import report
+from calib_utils.audit.__main__ import main
+from calib_utils.audit.columns import choose_columns
+from calib_utils.audit.export import bins_of_baseline
+from calib_utils.audit.files import write_text
+from calib_utils.audit.pairing import pair
+from calib_utils.audit.reading import open_source
+from calib_utils.audit.rows import RowsReader
+
+RNG = np.random.default_rng(0)
+SCORE = RNG.random(300).round(4)
+LABEL = (RNG.random(300) < SCORE).astype(int)
+PROBS = RNG.dirichlet([1, 2, 3], 300)
+CLASS = np.array([RNG.choice(3, p=row) for row in PROBS])
+STORED = Path(calib_utils.__file__).parent / "records/stored/predictions"
+NAMES = np.array(["cat", "dog", "고양이"])
+
+
+def csv(path: Path, head: str, *columns: object, encoding: str = "utf-8") -> Path:
+    rows = zip(*map(list, columns), strict=True)  # type: ignore[call-overload]
+    text = "\n".join([head, *(",".join(map(str, row)) for row in rows)])
+    path.write_bytes((text + "\n").encode(encoding))
+    return path
+
+
+def rows_of(data: object, drop: bool = False, rescale: bool = False, **named: object) -> object:
+    source = open_source(data)
+    reader = RowsReader(source, choose_columns(source.columns, **named), drop, rescale)  # type: ignore[arg-type]
+    (rows,) = reader.blocks()
+    return rows
+
+
+class TestGuess:
+    @pytest.mark.parametrize(
+        ("head", "kind", "label"),
+        [
+            ("id,label,score", "score", "label"),
+            ("Label,Score", "score", "Label"),
+            ("label,logit", "logit", "label"),
+            ("label,prob_a,prob_b", "probs", "label"),
+            ("label,logit_0,logit_1,logit_2", "logits", "label"),
+            ("correct,confidence", "confidence", "correct"),
+            ("labels,prob", "score", "labels"),
+        ],
+    )
+    def test_from_the_names(self, head: str, kind: str, label: str) -> None:
+        found = choose_columns(head.split(","))
+        assert (found.kind, found.label) == (kind, label)
+        assert any("(guessed)" in line for line in found.describe())
+
+    def test_what_is_said_is_not_guessed(self) -> None:
+        head = ["y", "p_cat", "p_dog", "w", "site", "when"]
+        found = choose_columns(
+            head, label="y", score="p_*", weight="w", group=["site"], time="when:M"
+        )
+        assert found.classes == ("cat", "dog")
+        assert (found.unit, found.time, found.groups) == ("M", "when", ("site",))
+        assert not any("guessed" in line for line in found.describe())
+
+    def test_one_class_of_several(self) -> None:
+        found = choose_columns(["label", "prob_cat", "prob_dog"], positive="dog")
+        assert (found.kind, found.scores) == ("score", ("prob_dog",))
+        rows = rows_of(
+            {"label": NAMES[CLASS], "prob_cat": PROBS[:, 0], "prob_dog": PROBS[:, 1]},
+            positive="dog",
+        )
+        assert rows.labels.tolist() == (CLASS == 1).astype(int).tolist()
+
+    def test_numbers_that_share_digits(self) -> None:
+        head = ["label", "p_10", "p_11", "p_12"]
+        assert choose_columns(head, score="p_*").classes == ("10", "11", "12")
+
+    @pytest.mark.parametrize(
+        ("head", "named", "message"),
+        [
+            ("a,b", {}, "score: expected a column 'score'.*found 'a', 'b'.*--score"),
+            ("score,y", {}, "label: expected a column 'label', found 'score', 'y'.*--label"),
+            ("score,label", {"score": "scor"}, "scor: there is no such column.*mean 'score'"),
+            ("label,prob_a", {}, "two columns prob_… or more, found 'prob_a' alone"),
+            ("score,label,date", {"time": "date:Q"}, "time: expected a unit"),
+            ("label,prob_a,prob_b", {"classes": ["x"]}, "classes: expected 2 names"),
+            ("label,prob_a,prob_b", {"positive": "c"}, "positive: expected one of 'a', 'b'"),
+            ("label,score", {"classes": ["a", "b"]}, "classes: expected columns of several"),
+        ],
+    )
+    def test_what_cannot_be_guessed(self, head: str, named: dict, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            choose_columns(head.split(","), **named)
+
+
+class TestFiles:
+    def test_all_kinds_give_the_same_rows(self, tmp_path: Path) -> None:
+        path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
+        np.savez(tmp_path / "a.npz", score=SCORE, labels=LABEL)
+        semicolons = tmp_path / "b.csv"
+        semicolons.write_text("\ufeff" + path.read_text().replace(",", ";"), "utf-8")
+        frames = [path, tmp_path / "a.npz", semicolons, {"score": SCORE, "label": LABEL == 1}]
+        for frame in frames:
+            rows = rows_of(frame)
+            assert rows.probs.tolist() == SCORE.tolist()
+            assert rows.labels.tolist() == LABEL.tolist()
+
+    def test_frames_and_parquet(self, tmp_path: Path) -> None:
+        data = {
+            "label": NAMES[CLASS],
+            **{f"prob_{name}": PROBS[:, k] for k, name in enumerate(NAMES)},
+        }
+        frames: list[object] = [data]
+        if find_spec("pandas"):
+            pandas = importlib.import_module("pandas")
+            frames.append(pandas.DataFrame(data))
+        if find_spec("polars"):
+            polars = importlib.import_module("polars")
+            frames += [polars.DataFrame(data), polars.LazyFrame(data)]
+        if find_spec("pyarrow"):
+            import pyarrow.parquet
+
+            table = pyarrow.table(data)
+            encoded = table.set_column(0, "label", table["label"].dictionary_encode())
+            pyarrow.parquet.write_table(encoded, tmp_path / "a.parquet")
+            frames += [table, tmp_path / "a.parquet"]
+        for frame in frames:
+            rows = rows_of(frame)
+            assert np.array_equal(rows.probs, PROBS)
+            assert rows.labels.tolist() == CLASS.tolist()
+
+    def test_the_clock_that_a_zone_shows(self, tmp_path: Path) -> None:
+        """Ten at night in Greenwich is the next day in Seoul."""
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        when = pyarrow.array(
+            np.array(["2026-01-31T22"] * 2, "datetime64[s]"), pyarrow.timestamp("s", "Asia/Seoul")
+        )
+        table = pyarrow.table({"score": [0.5, 0.4], "label": [1, 0], "when": when})
+        parquet.write_table(table, tmp_path / "a.parquet")
+        for frame in (table, tmp_path / "a.parquet"):
+            assert rows_of(frame, time="when").times.astype(str).tolist() == ["2026-02-01"] * 2
+
+    def test_parquet_without_its_package(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        (tmp_path / "a.parquet").write_bytes(b"PAR1")
+        monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
+        with pytest.raises(ModuleNotFoundError, match=r"needs pyarrow.*\[report\].*CSV"):
+            open_source(tmp_path / "a.parquet")
+
+    def test_the_standard_input(self, tmp_path: Path) -> None:
+        path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
+        source = open_source("-", io.BytesIO(path.read_bytes()))
+        assert source.sha256 == open_source(path).sha256
+        assert source.name == "standard input"
+        for _ in range(2):  # as where there are weights
+            (block,) = source.blocks(["label"])
+            assert len(block["label"]) == 300
+
+    def test_arrays_of_two_dimensions(self) -> None:
+        logits = 2 * np.log(PROBS) + 5
+        rows = rows_of({"logits": logits, "labels": CLASS})
+        expected = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(rows.probs, expected, rtol=1e-12)
+
+    def test_what_else_is_in_a_file_is_left_alone(self, tmp_path: Path) -> None:
+        images, names = np.zeros((300, 2, 2)), ["no", "yes"]
+        np.savez(tmp_path / "a.npz", images=images, names=names, score=SCORE, label=LABEL)
+        assert rows_of(tmp_path / "a.npz").probs.tolist() == SCORE.tolist()
+
+    def test_a_record_of_the_course(self) -> None:
+        (path,) = STORED.glob("lenet5-cifar100*test.npz")
+        rows = rows_of(path)
+        assert rows.probs.shape == (10_000, 100)
+
+    def test_classes_by_name_by_number_and_as_told(self, tmp_path: Path) -> None:
+        head = "prob_cat,prob_dog,prob_고양이,label"
+        by_name = csv(tmp_path / "a.csv", head, *PROBS.T, NAMES[CLASS])
+        by_number = csv(tmp_path / "b.csv", head, *PROBS.T, CLASS)
+        told = csv(tmp_path / "c.csv", "prob_0,prob_1,prob_2,label", *PROBS.T, NAMES[CLASS])
+        for found in (rows_of(by_name), rows_of(by_number), rows_of(told, classes=list(NAMES))):
+            assert found.labels.tolist() == CLASS.tolist()
+
+    def test_korean_names(self, tmp_path: Path) -> None:
+        path = csv(tmp_path / "예측.csv", "확률,정답", SCORE, np.where(LABEL, "참", "거짓"))
+        rows = rows_of(path, score="확률", label="정답", positive="참")
+        assert rows.labels.tolist() == LABEL.tolist()
+        found = json.loads(
+            report(path, score="확률", label="정답", positive="참", cross_fit=0).json()
+        )
+        assert found["facts"]["data"] == "예측.csv"
+
+
+BAD = {
+    "empty": ("", "the file is empty"),
+    "no rows": ("score,label\n", "there are no rows"),
+    "no head": ("0.1,1\n0.2,0\n", "expected the names of the columns in the first line"),
+    "no head, one row": ("0.5\n", "expected the names of the columns"),
+    "blank": ("\nscore,label\n", "the first line is empty"),
+    "wrong columns": ("a,b\n1,2\n", "score: expected a column 'score'"),
+    "twice": ("score,score,label\n1,1,1\n", "found 'score' twice"),
+    "text": ("score,label\n0.5,1\nhigh,0\n", "score: expected numbers, found 'high' in row 2"),
+    "percent": ("score,label\n24.5,1\n80,0\n", "found 24.5 in row 1; if these are percent"),
+    "percent sign": ("score,label\n24.5 %,1\n", "without a percent sign"),
+    "logits": ("score,label\n-3.2,1\n", "found -3.2 in row 1; call columns of log-odds"),
+    "decimal comma": ('score,label\n"0,5",1\n', "write numbers with a point"),
+    "missing label": ("score,label\n0.5,1\n0.2,\n", "label: .* found none in row 2.*--drop"),
+    "missing score": ("score,label\nNA,1\n0.2,\n", "(score|label): .* found none in row.*--drop"),
+    "ragged": ("score,label\n0.5,1\n0.2\n", "expected 2 cells as in the head, found 1"),
+    "infinite": ("score,label\ninf,1\n", "expected finite numbers"),
+    "words": ("score,label\n0.5,yes\n0.2,no\n", "label: expected 0 or 1, found .*--positive"),
+    "half labels": ("score,label\n0.5,0.5\n", "label: expected 0 or 1, found '0.5'"),
+    "sums": ("prob_a,prob_b,label\n.5,.4,a\n", "sum to 1, found 0.9 in row 1.*--rescale"),
+    "class": ("prob_a,prob_b,label\n.5,.5,c\n", r"label: expected a class \(a, b\), found 'c'"),
+    "one label": ("score,label\n0.5,1\n,0\n0.1,0\n", "found none in row 2; fill them"),
+    "dates": ("score,label,day\n.5,1,Monday\n", "day: expected dates such as"),
+    "dates as numbers": ("score,label,day\n.5,1,20260131\n", "found '20260131' in row 1"),
+    "dates as seconds": ("score,label,day\n.5,1,1767225600\n", "found '1767225600' in row 1"),
+    "no such date": ("score,label,day\n.5,1,2026-02-30\n", "found '2026-02-30' in row 1"),
+    "correct": ("confidence,correct\n.5,2\n", "correct: expected 0 or 1, found '2' in row 1"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_bad_file_is_told_what_is_wrong(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text, message = BAD[name]
+    path = tmp_path / "bad.csv"
+    path.write_text(text, "utf-8")
+    options = ["--time", "day:D"] if "date" in name else []
+    assert main([str(path), *options]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.count("\n") == 1
+    assert re.search(message, err), err
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "score,label\n가,1".encode("cp949"), "expected UTF-8"),
+        ("a.csv", b"score,label\n\x00\x00,1\n", "expected numbers|no CSV"),
+        ("a.npz", b"not a zip", "the file is damaged .*write it again"),
+        ("a.xlsx", b"PK", "expected a .csv, .parquet or .npz"),
+    ],
+)
+def test_a_file_of_another_kind(name: str, content: bytes, message: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ValueError, match=message):
+        report(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("(100000, 100000), ", "40 GB"),
+        ("(1" + "0" * 30 + ",), ", "more than there is"),
+        ("(-2,), ", "less than nothing"),
+        ("(2,", "a head that is not closed"),
+    ],
+)
+def test_an_array_that_is_not_what_it_says(said: str, name: str, tmp_path: Path) -> None:
+    content = io.BytesIO()
+    np.save(content, np.zeros(2))
+    head = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {said}}}".ljust(117) + "\n"
+    if name.startswith("a head"):
+        head = head.replace("}", " ")
+    with zipfile.ZipFile(tmp_path / "a.npz", "w") as file:
+        file.writestr("label.npy", content.getvalue())
+        file.writestr("score.npy", content.getvalue()[:10] + head.encode() + bytes(16))
+    with pytest.raises(ValueError, match=r"a.npz: the file is damaged"):
+        rows_of(tmp_path / "a.npz")
+
+
+def test_no_array_is_held_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And one that nobody asks for is not read."""
+    logits = np.zeros((100_000, 16), "float16")
+    logits[:, 3] = np.arange(100_000) % 7
+    others = {"images": np.zeros((10, 1_000, 1_000), "uint8"), "by_column": logits[:9].T.copy().T}
+    label = np.arange(100_000) % 16
+    np.savez_compressed(tmp_path / "a.npz", logits=logits, label=label, **others)
+    monkeypatch.setattr("calib_utils.audit.reading._CELLS", 100_000)
+    tracemalloc.start()
+    source = open_source(tmp_path / "a.npz")
+    at = 0
+    for block in source.blocks(["label", "logit_3"]):
+        end = at + len(block["label"])
+        assert np.array_equal(block["label"], label[at:end])
+        assert np.array_equal(block["logit_3"], logits[at:end, 3])
+        at = end
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert at == 100_000
+    assert most < 3_000_000
+    (block,) = source.blocks(["by_column_0", "by_column_3"])
+    assert block["by_column_3"].tolist() == logits[:9, 3].tolist()
+
+
+def test_what_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(tmp_path / "none.csv")]) == 2
+    assert "there is no such file" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="found a folder"):
+        report(tmp_path)
+    with pytest.raises(ValueError, match="expected a path, a data frame or a dictionary"):
+        report(3)
+    with pytest.raises(ValueError, match="expected columns of one length"):
+        report({"score": [0.5, 0.5], "label": [1]})
+
+
+@pytest.mark.parametrize("positive", ["Yes", "1", "true"])
+def test_a_positive_label_that_never_occurs(positive: str, tmp_path: Path) -> None:
+    """All else would be negative, and the verdict wrong without a word."""
+    path = csv(tmp_path / "a.csv", "score,label", SCORE, np.where(LABEL, "yes", "no"))
+    with pytest.raises(ValueError, match=r"positive: expected a label that occurs.*'no', 'yes'"):
+        rows_of(path, positive=positive)
+
+
+def test_a_positive_label_may_be_rare(tmp_path: Path) -> None:
+    none = csv(tmp_path / "b.csv", "score,label", SCORE, ["no"] * 300)
+    found = report(none, positive="yes", cross_fit=0)
+    assert "no row has the label 'yes'" in found.read
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ({"score": "label"}, "found 'label' for both"),
+        ({"seed": -1}, "seed: expected a whole number"),
+        ({"tolerance": "2"}, "tolerance: expected above 0"),
+        ({"prices": (1, 2, 3)}, "prices: expected two numbers"),
+        ({"classes": "ab"}, "classes: expected a list"),
+        ({"group": 3}, "3: there is no such column"),
+        ({"baseline": "base.json"}, "baseline: expected --time"),
+    ],
+)
+def test_what_cannot_be_asked_for(named: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        report({"score": SCORE, "label": LABEL}, **({"cross_fit": 0} | named))
+
+
+def test_repairs_are_not_judged_on_their_own_rows(tmp_path: Path) -> None:
+    path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
+    with pytest.raises(ValueError, match=r"fit: expected other rows.*the same file"):
+        report(path, fit=path)
+
+
+@pytest.mark.parametrize("count", [-5, None, "many"])
+def test_a_baseline_that_cannot_be(count: object, tmp_path: Path) -> None:
+    known = {name: [2.0, 2.0] for name in ("count", "right", "promised")}
+    (tmp_path / "base.json").write_text(json.dumps({"bins": known}), "utf-8")
+    assert bins_of_baseline(tmp_path / "base.json", 2).shape == (3, 2)
+    known["count"][1] = count  # type: ignore[call-overload]
+    (tmp_path / "base.json").write_text(json.dumps({"bins": known}), "utf-8")
+    with pytest.raises(ValueError, match="expected the JSON of an earlier report"):
+        bins_of_baseline(tmp_path / "base.json", 2)
+
+
+def test_no_device_is_replaced(tmp_path: Path) -> None:
+    """As administrator one would have no /dev/null any more."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_text(pipe, "all of it")
+        assert os.read(reader, 100) == b"all of it"
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    with pytest.raises(ValueError, match="found a folder"):
+        write_text(tmp_path, "")
+
+
+def test_only_real_numbers_that_are_there() -> None:
+    with pytest.raises(ValueError, match="expected numbers, found complex128"):
+        rows_of({"score": SCORE + 1j, "label": LABEL})
+    hidden = np.ma.masked_where(SCORE > 0.9, SCORE)
+    with pytest.raises(ValueError, match="score: expected a value in each row"):
+        rows_of({"score": hidden, "label": LABEL})
+    rows = rows_of({"score": hidden, "label": LABEL}, drop=True)
+    assert rows.probs.tolist() == SCORE[SCORE <= 0.9].tolist()
+
+
+def test_the_confidence_in_answers(tmp_path: Path) -> None:
+    """It is not the chance of a class: no answer is decided at one half."""
+    data = {"confidence": SCORE, "correct": LABEL}
+    found = report(data, cross_fit=0)
+    assert found.measures.accuracy == LABEL.mean()
+    assert "are right" in found.verdict.sentence
+    assert "at one half" not in found.text()
+    assert pair(data, data | {"confidence": SCORE**2}, {}).right == (0, 0, 1.0)
+    with pytest.raises(ValueError, match=r"the same labels.*other answers need a column for each"):
+        pair(data, data | {"correct": 1 - LABEL}, {})
+
+
+def test_classes_in_another_order() -> None:
+    one = {"prob_a": SCORE, "prob_b": 1 - SCORE, "label": LABEL}
+    other = {"prob_b": SCORE, "prob_a": 1 - SCORE, "label": LABEL}
+    with pytest.raises(ValueError, match="expected the classes a, b as in the first, found the"):
+        pair(one, other, {})
+
+
+class TestWhatIsAskedFor:
+    def test_rows_are_dropped_and_counted(self, tmp_path: Path) -> None:
+        labels = [*LABEL[:-2].tolist(), "", "n/a"]
+        path = csv(tmp_path / "a.csv", "score,label", SCORE, labels)
+        found = report(path, drop=True, cross_fit=0)
+        assert found.measures.n == 298
+        assert "2 rows were dropped: a value was missing" in found.read
+        every = csv(tmp_path / "b.csv", "score,label", SCORE, [""] * 300)
+        with pytest.raises(ValueError, match="there are no rows; all 300 were dropped"):
+            report(every, drop=True)
+
+    def test_rows_are_divided_and_counted(self, tmp_path: Path) -> None:
+        rounded = PROBS.round(2)
+        off = int((np.abs(rounded.sum(axis=1) - 1) > 1e-4).sum())
+        path = csv(tmp_path / "a.csv", "prob_a,prob_b,prob_c,label", *rounded.T, CLASS)
+        with pytest.raises(ValueError, match="sum to 1"):
+            report(path)
+        found = report(path, rescale=True, cross_fit=0)
+        assert f"{off:,} rows were divided by their sum" in found.read
+
+    def test_mixed_types_of_a_frame(self) -> None:
+        mixed = np.array([0.5, "0.25", 1], object)
+        assert rows_of({"score": mixed, "label": [1, 0, 1]}).probs.tolist() == [0.5, 0.25, 1]
+        mixed[1] = "low"
+        with pytest.raises(ValueError, match="found 'low' in row 2"):
+            rows_of({"score": mixed, "label": [1, 0, 1]})
+
+    def test_numbers_may_be_written_in_any_way(self) -> None:
+        for labels in (
+            ["0.000", "1."],
+            [0.0, 1.0],
+            np.array([0, 1.0], object),
+            ["False", " TRUE "],
+        ):
+            rows = rows_of({"score": [0.5, 0.5], "label": labels})
+            assert rows.labels.tolist() == [0, 1]
+
+    def test_times(self) -> None:
+        for stamps in (["2026-01-31T23:00:00Z", "2026-02-01 01:00"], ["2026-01-31", "2026-02-01"]):
+            data = {"score": [0.5, 0.5], "label": [0, 1], "when": stamps}
+            for unit, expected in (
+                ("D", ["2026-01-31", "2026-02-01"]),
+                ("M", ["2026-01", "2026-02"]),
+            ):
+                rows = rows_of(data, time=f"when:{unit}")
+                assert rows.times.astype(str).tolist() == expected

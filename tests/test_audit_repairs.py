@@ -1,0 +1,220 @@
+"""Repairs of any model's predictions, the file that applies one, and two models in a pair."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import sklearn.datasets
+from scipy.special import expit, logit
+from sklearn.metrics import accuracy_score
+from sklearn.model_selection import cross_val_predict
+from sklearn.naive_bayes import GaussianNB
+
+from calib_utils.audit import report
+from calib_utils.audit.__main__ import main
+from calib_utils.metrics import negative_log_likelihood
+from calib_utils.recalibration import PlattScaling, TemperatureScaling, load
+from calib_utils.records import load_record
+
+RNG = np.random.default_rng(0)
+SCORE = RNG.uniform(0.02, 0.98, 3_000).round(6)
+LABEL = (RNG.random(3_000) < expit(0.5 * logit(SCORE) - 0.7)).astype(int)
+
+
+def written(path: Path, **columns: Any) -> str:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(
+            zip(*(np.asarray(each).tolist() for each in columns.values()), strict=True)
+        )
+    return str(path)
+
+
+class TestRepairs:
+    def test_the_best_is_the_one_that_was_bent(self) -> None:
+        found = report({"score": SCORE, "label": LABEL}).repairs
+        assert found is not None
+        names = [repair.name for repair in found.found]
+        assert names[0] in ("PlattScaling", "BetaCalibration")  # which holds Platt's map
+        assert [repair.nll for repair in found.found] == sorted(r.nll for r in found.found)
+        assert found.found[0].interval[1] < 0
+
+    def test_cross_fitting_written_out(self) -> None:
+        found = report({"score": SCORE, "label": LABEL}, cross_fit=4, seed=3).repairs
+        assert found is not None
+        fold = np.random.default_rng(3).permutation(3_000) % 4
+        losses = np.empty(3_000)
+        for k in range(4):
+            held = fold == k
+            platt = PlattScaling(inputs="scores").fit(SCORE[~held], LABEL[~held])
+            p = platt.predict_proba(SCORE[held])
+            losses[held] = -np.log(np.where(LABEL[held] == 1, p, 1 - p))
+        (mine,) = (repair for repair in found.found if repair.name == "PlattScaling")
+        assert mine.nll == pytest.approx(losses.mean())
+
+    def test_fitted_on_other_rows(self) -> None:
+        """On our records: the repair of the course's network, in its own way."""
+        validation, test = (load_record("lenet5-cifar100", s) for s in ("validation", "test"))
+        few = slice(0, 2_000)
+        data = [{"logits": r.logits[few], "labels": r.labels[few]} for r in (test, validation)]
+        found = report(data[0], fit=data[1]).repairs
+        assert found is not None
+        scaling = TemperatureScaling().fit(validation.logits[few], validation.labels[few])
+        nll = negative_log_likelihood(
+            np.float64(test.logits[few]) / scaling.temperature_, test.labels[few]
+        )
+        (mine,) = (repair for repair in found.found if repair.name == "TemperatureScaling")
+        assert mine.nll == pytest.approx(nll, abs=1e-4)
+        assert "2,000 other rows" in found.how
+
+    def test_none_helps_what_is_calibrated(self) -> None:
+        """By chance, one of four is called helpful in at most one of twenty such sets."""
+        helped = 0
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            label = (rng.random(400) < SCORE[:400]).astype(int)
+            found = report({"score": SCORE[:400], "label": label})
+            helped += found.calibrator is not None
+            if found.calibrator is None:
+                assert "None helps" in found.text()
+        assert helped <= 1
+
+    def test_too_few_rows(self) -> None:
+        found = report({"score": SCORE[:50], "label": LABEL[:50]})
+        assert found.repairs is None
+        assert "too few rows" in found.text()
+        json.loads(found.json())
+
+    def test_a_fit_of_another_kind(self) -> None:
+        with pytest.raises(ValueError, match="fit: expected score"):
+            report(
+                {"score": SCORE, "label": LABEL},
+                fit={"prob_a": [1.0, 0.0], "prob_b": [0.0, 1.0], "label": [0, 1]},
+            )
+
+
+class TestApply:
+    def test_saved_and_put_over_a_file(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        file = written(tmp_path / "a.csv", name=np.arange(3_000), score=SCORE, label=LABEL)
+        saved = tmp_path / "cal.npz"
+        assert main([file, "--save-calibrator", str(saved)]) == 1
+        assert f"{saved} holds " in capsys.readouterr().out
+        new = written(tmp_path / "new.csv", name=["가", "b,c"], score=[0.2, 0.9])
+        assert main(["apply", str(saved), new, "--output", str(tmp_path / "out.csv")]) == 0
+        with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as out:
+            rows = list(csv.DictReader(out))
+        assert [row["name"] for row in rows] == ["가", "b,c"]
+        expected = load(saved).predict_proba(np.array([0.2, 0.9]))
+        assert [float(row["score"]) for row in rows] == expected.tolist()
+        main(["apply", str(saved), new])
+        assert capsys.readouterr().out == (tmp_path / "out.csv").read_text("utf-8")
+        # The file that was repaired is one that its report finds better.
+        main(["apply", str(saved), file, "--output", str(tmp_path / "all.csv")])
+        before, after = (report(path, cross_fit=0) for path in (file, tmp_path / "all.csv"))
+        assert after.measures.nll < before.measures.nll
+        assert after.verdict.outcome != "beyond"
+
+    def test_logits_become_probabilities(self, tmp_path: Path) -> None:
+        record = load_record("lenet5-cifar100", "test")
+        logits = np.float64(record.logits[:500, :3])
+        TemperatureScaling(2.0).save(tmp_path / "cal.npz")
+        columns = {f"logit_{k}": logits[:, k] for k in range(3)}
+        file = written(tmp_path / "a.csv", **columns)
+        assert main(["apply", str(tmp_path / "cal.npz"), file, "--output", f"{file}.csv"]) == 0
+        found = np.loadtxt(f"{file}.csv", delimiter=",", skiprows=1)
+        expected = np.exp(logits / 2) / np.exp(logits / 2).sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)
+        assert Path(f"{file}.csv").read_text("utf-8").startswith("prob_0,prob_1,prob_2\n")
+
+    def test_nothing_is_left_of_what_failed(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        TemperatureScaling(2.0).save(tmp_path / "cal.npz")
+        file = written(tmp_path / "a.csv", score=["0.5", "high"])
+        out = tmp_path / "out.csv"
+        assert main(["apply", str(tmp_path / "cal.npz"), file, "--output", str(out)]) == 2
+        assert "found 'high' in row 2" in capsys.readouterr().err
+        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "cal.npz"]
+        assert main(["apply", file, file]) == 2
+        assert "holds no recalibrator" in capsys.readouterr().err
+
+    def test_no_file_where_none_helps(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        label = (np.random.default_rng(5).random(500) < SCORE[:500]).astype(int)
+        file = written(tmp_path / "a.csv", score=SCORE[:500], label=label)
+        main([file, "--save-calibrator", str(tmp_path / "cal.npz")])
+        assert "was not written: no repair helps" in capsys.readouterr().out
+        assert not (tmp_path / "cal.npz").exists()
+
+
+class TestCompare:
+    def test_the_better_the_worse_and_the_same(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        better = expit(0.5 * logit(SCORE) - 0.7)
+        a = written(tmp_path / "a.csv", score=SCORE, label=LABEL)
+        b = written(tmp_path / "b.csv", score=better, label=LABEL)
+        noise = expit(logit(better) + 0.01 * np.random.default_rng(0).normal(size=3_000))
+        c = written(tmp_path / "c.csv", score=noise, label=LABEL)
+        assert main(["compare", a, b, "--json", str(tmp_path / "pair.json")]) == 0
+        assert main(["compare", b, a]) == 1
+        assert main(["compare", b, c]) == 3
+        out = capsys.readouterr().out
+        assert "The second model is better" in out
+        found = json.loads((tmp_path / "pair.json").read_text("utf-8"))
+        nll = [-np.log(np.where(LABEL == 1, p, 1 - p)) for p in (SCORE, better)]
+        difference = nll[1] - nll[0]
+        assert found["nll"]["mean"] == pytest.approx(difference.mean())
+        half = 1.96 * difference.std() / 3_000**0.5
+        low, high = found["nll"]["interval"]
+        assert (high - low) / 2 == pytest.approx(half, rel=1e-3)
+        only_first = ((SCORE > 0.5) == LABEL) & ((better > 0.5) != LABEL)
+        assert found["right"]["only_first"] == only_first.sum()
+
+    @pytest.mark.parametrize(
+        ("rows", "label", "message"),
+        [(2_999, LABEL, "expected 3,000 rows"), (3_000, 1 - LABEL, "expected the same labels")],
+    )
+    def test_other_rows(
+        self,
+        rows: int,
+        label: np.ndarray,
+        message: str,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+    ) -> None:
+        a = written(tmp_path / "a.csv", score=SCORE, label=LABEL)
+        b = written(tmp_path / "b.csv", score=SCORE[:rows], label=label[:rows])
+        assert main(["compare", a, b]) == 2
+        assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"), [("breast_cancer", 1), ("digits", 1), ("iris", 3), ("wine", 3)]
+)
+def test_data_sets_that_scikit_learn_ships(name: str, expected: int, tmp_path: Path) -> None:
+    """Naive Bayes is too sure of itself, which on few flowers and wines cannot be told."""
+    x, y = getattr(sklearn.datasets, f"load_{name}")(return_X_y=True)
+    probs = cross_val_predict(GaussianNB(), x, y, method="predict_proba")
+    names = [f"prob_{k}" for k in range(probs.shape[1])]
+    file, saved, numbers = (tmp_path / f"{name}.{end}" for end in ("csv", "npz", "json"))
+    with file.open("w", newline="") as stream:
+        csv.writer(stream).writerows([["label", *names], *np.column_stack([y, probs]).tolist()])
+    status = main([str(file), "--json", str(numbers), "--save-calibrator", str(saved)])
+    found = json.loads(numbers.read_text("utf-8"))
+    of_label = np.maximum(probs[np.arange(len(y)), y], np.finfo(float).epsneg)
+    assert found["measures"]["nll"] == pytest.approx(-np.log(of_label).mean())
+    assert found["measures"]["accuracy"] == pytest.approx(accuracy_score(y, probs.argmax(axis=1)))
+    assert status == expected
+    best = found["repairs"]["best"]
+    assert saved.exists() == (best is not None) == (status == 1)
+    assert best is None or type(load(saved)).__name__ == best

@@ -1,0 +1,1 @@
+"""Finishing: from executed notebooks to the built site, and looks at it."""

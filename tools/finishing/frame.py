@@ -1,0 +1,56 @@
+"""What the theme's frame around an article lacks: a menu without scripts, the chapter's number."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+
+from tools.finishing.feed import FEED
+from tools.sources.book import Book
+
+HIDDEN = ".pst-js-only { display: none !important; }"
+# Without scripts no button opens the menu on a narrow screen: a link shows it above the page.
+WITHOUT_SCRIPTS = """.sidebar-toggle { display: none !important; }
+      @media (max-width: 991.98px) {
+        .bd-container__inner { flex-direction: column; }
+        #pst-primary-sidebar { display: none; }
+        #pst-primary-sidebar:target { display: block; position: static; visibility: visible;
+          margin: 0; max-height: none; max-width: none; opacity: 1; transform: none; width: 100%; }
+      }
+      @media (min-width: 992px) { .menu-link { display: none; } }"""
+START = '<div class="header-article-items__start">'
+MENU = '<noscript><a class="menu-link" href="#pst-primary-sidebar">Menu</a></noscript>'
+# A name beside which more is to be seen; the button's own text says both.
+NAMED = re.compile(
+    r'(<button class="[^"]*\bsearch-button-field\b[^"]*") title="Search" aria-label="Search"'
+)
+TITLE = re.compile(r"<h1>")
+
+
+def framed(text: str, chapter: str = "", feed: str = "") -> str:
+    """The page, with its chapter's name, such as `Chapter 2`, for the style sheet to show.
+
+    `feed` is the address of the feed of changes, if there is one.
+    """
+    text = text.replace(HIDDEN, f"{HIDDEN}\n      {WITHOUT_SCRIPTS}", 1)
+    text = text.replace(START, START + MENU, 1)
+    text = NAMED.sub(r"\1", text)
+    if feed:
+        link = f'<link rel="alternate" type="application/atom+xml" href="{feed}">'
+        text = text.replace("</head>", f"{link}\n</head>", 1)
+    if chapter:
+        text = TITLE.sub(f'<h1 data-chapter="{html.escape(chapter)}">', text)
+    return text
+
+
+def frame(site: Path, book: Book) -> None:
+    """Rewrite the pages of a built site."""
+    chapters = {site / f"{page}.html": number for page, number in book.pages.items()}
+    name = book.config["sphinx"]["config"]["numfig_format"]["section"]
+    feed = f"{book.website}{FEED}" if (site / FEED).exists() else ""
+    for path in site.rglob("*.html"):
+        if "_static" not in path.parts:
+            number = chapters.get(path)
+            chapter = name % number if number else ""
+            path.write_text(framed(path.read_text("utf-8"), chapter, feed), "utf-8")

@@ -1,0 +1,141 @@
+"""Make a built site light: one style sheet, one script, icons in the page, nothing unused.
+
+Sphinx and the theme put some 25 files on every page, of which a page needs a sixth. What a reader
+sees and can do is the same afterwards.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from tools.finishing.stylesheet import one_sheet
+
+LINK = re.compile(r'[ \t]*<link\b(?=[^>]*\brel="(?P<rel>stylesheet|preload)")[^>]*>\n?')
+HREF = re.compile(r'\bhref="(?P<path>[^"?#]+)')
+SCRIPT = re.compile(r'[ \t]*<script\b[^>]*?\bsrc="(?P<path>[^"?#]+)[^"]*"[^>]*></script>\n?')
+IMPORT = re.compile(r"@import\s*(?:url\()?[\"'](?P<path>[^\"']+)[\"']\)?\s*;")
+ICON = re.compile(
+    r'<(?P<tag>i|span) class="(?P<before>[^"]*?)\bfa-solid\s+fa-(?P<name>[a-z-]+)'
+    r'(?P<after>[^"]*)"(?P<rest>[^>]*)></(?P=tag)>'
+)
+# Names, signs and spaces in code, which both themes draw as they draw the text around them.
+PLAIN_CODE = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
+
+# Icons are in the pages already, there are no tabs, folds are HTML's own, and the search is ours.
+NOT_NEEDED = (
+    *("fontawesome.js", "design-tabs.js", "togglebutton.js"),
+    *("searchtools.js", "language_data.js", "searchindex.js"),
+    *("doctools.js", "sphinx_highlight.js"),
+)
+# A few bytes, which scripts inside the page need before all others.
+OPTIONS = "documentation_options.js"
+# For the page that searches, no other.
+SEARCH = ("search-index.js", "search.js")
+STYLE, CODE = "_static/book.css", "_static/book.js"
+
+
+def lighten(site: Path) -> None:
+    """Rewrite the site in its folder."""
+    # Among the static files are templates of the theme, which nobody opens.
+    found = (path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts)
+    pages = {path: path.read_text("utf-8") for path in found}
+    icons = icon_paths((site / "_static/scripts/fontawesome.js").read_text("utf-8"))
+    pages = {path: PLAIN_CODE.sub(r"\1", with_icons(text, icons)) for path, text in pages.items()}
+    sheets: dict[str, str] = {}
+    scripts: dict[str, str] = {}
+    for path, text in pages.items():
+        for link in LINK.finditer(text):
+            target = HREF.search(link[0])
+            if link["rel"] == "stylesheet" and target:
+                sheets |= _sheets(site, _in_site(site, path, target["path"]))
+        for script in SCRIPT.finditer(text):
+            name = _in_site(site, path, script["path"])
+            if Path(name).name not in (*NOT_NEEDED, *SEARCH, OPTIONS):
+                scripts[name] = (site / name).read_text("utf-8")
+    (site / STYLE).write_text(one_sheet(sheets, posixpath.dirname(STYLE), pages.values()), "utf-8")
+    # The semicolon keeps one file's "use strict" from being everyone's.
+    (site / CODE).write_text("".join(f";\n{text}\n" for text in scripts.values()), "utf-8")
+    options = (site / "_static" / OPTIONS).read_text("utf-8")
+    for path, text in pages.items():
+        path.write_text(with_one_sheet_and_script(text, options), "utf-8")
+    _delete_unused(site, pages)
+
+
+def icon_paths(script: str) -> dict[str, tuple[str, str, str]]:
+    """Width, height and path of each icon that Font Awesome's script could draw, by name."""
+    found = re.findall(
+        r'[{,]"?([a-z][a-z0-9-]*)"?:\[(\d+),(\d+),\[[^]]*\],"[0-9a-f]+","([^"]+)"\]', script
+    )
+    return {name: (width, height, path) for name, width, height, path in found}
+
+
+def with_icons(text: str, icons: dict[str, tuple[str, str, str]]) -> str:
+    """Each icon as a drawing inside the page, as the script would have put it there."""
+
+    def drawn(found: re.Match[str]) -> str:
+        width, height, path = icons[found["name"]]
+        classes = f"{found['before']}svg-inline--fa fa-{found['name']}{found['after']}"
+        rest = "" if "aria-" in found["rest"] else ' aria-hidden="true"'
+        return (
+            f'<svg class="{" ".join(classes.split())}"{found["rest"]}{rest} role="img" '
+            f'viewBox="0 0 {width} {height}"><path fill="currentColor" d="{path}"/></svg>'
+        )
+
+    return ICON.sub(drawn, text)
+
+
+def with_one_sheet_and_script(text: str, options: str) -> str:
+    """The page, asking for the joint files only; the one that searches, for its own as well."""
+    if not (first := next((m for m in LINK.finditer(text) if m["rel"] == "stylesheet"), None)):
+        return text
+    target = HREF.search(first[0])
+    root = target["path"].partition("_static/")[0] if target else ""
+
+    def script(found: re.Match[str]) -> str:
+        name = Path(found["path"]).name
+        if name == OPTIONS:
+            return f"<script>{' '.join(options.split())}</script>\n"
+        return found[0] if name in SEARCH else ""
+
+    head, rest = text[: first.start()], text[first.end() :]
+    rest = SCRIPT.sub(script, LINK.sub("", rest))
+    rest = rest.replace("</head>", f'<script defer src="{root}{CODE}"></script>\n</head>', 1)
+    return f'{LINK.sub("", head)}<link rel="stylesheet" href="{root}{STYLE}">\n{rest}'
+
+
+def _in_site(site: Path, page: Path, target: str) -> str:
+    """The path in the site of what a page names; the address of 404.html's begins at the host."""
+    folder = page.parent.relative_to(site).as_posix()
+    path = posixpath.normpath(posixpath.join(folder, target))
+    while path.startswith("/") or (target.startswith("/") and not (site / path).exists()):
+        path = path.partition("/")[2]
+    return path
+
+
+def _sheets(site: Path, name: str) -> dict[str, str]:
+    """A style sheet by its path in the site, behind those that it imports."""
+    text = (site / name).read_text("utf-8")
+    sheets: dict[str, str] = {}
+    for found in IMPORT.finditer(text):
+        sheets |= _sheets(site, posixpath.normpath(f"{posixpath.dirname(name)}/{found['path']}"))
+    return sheets | {name: IMPORT.sub("", text)}
+
+
+def _delete_unused(site: Path, pages: Iterable[Path]) -> None:
+    """What nothing names any more; the copies of the sources, and their index."""
+    shutil.rmtree(site / "_sources", ignore_errors=True)
+    (site / "searchindex.js").unlink(missing_ok=True)
+    kept = [*pages, site / STYLE, site / CODE]
+    text = "".join(path.read_text("utf-8") for path in kept)
+    for path in sorted((site / "_static").rglob("*"), reverse=True):
+        if path.name == "LICENSE":
+            continue
+        if path.is_dir():
+            if not any(path.iterdir()):
+                path.rmdir()
+        elif path not in kept and (f"/{path.name}" not in text or path.suffix == ".map"):
+            path.unlink()

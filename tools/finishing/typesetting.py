@@ -1,0 +1,293 @@
+"""How text, tables and folds are set: what no setting of Sphinx decides.
+
+A Sphinx extension. It works on the tree of a page, once every reference in it is resolved.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.application import Sphinx
+
+from tools.sources.no_break import UNITS, with_numbers_kept, with_units_kept
+
+EMPTY_HEAD = re.compile(r"<th([^>]*)>(?:<p></p>)?</th>")
+SIGNS = (
+    "\N{MINUS SIGN}\N{EN DASH}\N{PLUS-MINUS SIGN}\N{MULTIPLICATION SIGN}\N{ALMOST EQUAL TO}"
+    "\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{INFINITY}\N{DAGGER}"
+)
+WORDS = rf"to|inf|nan|below|above|points?|{UNITS}"
+POWER = r"(?<=\d)e[+\-]\d+"
+NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]?\s{SIGNS}]|{WORDS}|{POWER})+", re.IGNORECASE)
+HYPHEN = re.compile(r"(?:(?<![\w.\-])|(?<=\de))-(?=\.?\d|inf\b|log\b)")
+# In docstrings, which are read in an editor, too, and hold ASCII.
+OPERATOR = re.compile(r"(?<=[\w)\]])\s([-+])\s(?=[\w(\[])|(?<=\d)\s?(x)\s?(?=\d)")
+SQUARE = re.compile(r"\^2(?![\d.])")
+NAMED_SIGN = re.compile(
+    r"(?<![A-Za-z])(?:lambda|mu|sigma)(?![A-Za-z])|\b(?:alpha|beta)(?=_\w\b)|(?<=\^)gamma\b"
+)
+NAMED_SIGN_ALONE = re.compile(NAMED_SIGN.pattern + r"|(?<![A-Za-z])(?:sum|prod|Gamma)(?![A-Za-z])")
+SIGN_ALONE = {"!=": "\N{NOT EQUAL TO}", "*": "\N{DOT OPERATOR}", "-": "\N{MINUS SIGN}"}
+INDEX = r"[A-Za-z\d\u03b1-\u03c9]"
+RAISED_OR_LOWERED = re.compile(
+    rf"(?:(?<=\b\w)|(?<=[\u2211\u220f]))_(?P<low>{INDEX}{{1,2}}|{{[^}}]*}})(?!{INDEX}|_)"
+    rf"|(?<=[\w)])\^(?P<high>\d+|{INDEX}|\([^()]*\))(?!{INDEX})"
+)
+ARXIV = re.compile(r"https://arxiv\.org/abs/(.+)")
+HANGUL = re.compile(r"[\uac00-\ud7a3]")
+# Code in a line, in signs, that no line should break.
+SHORT = 24
+# What a record, or a grid of them, says of how its networks were trained.
+SENTENCE = 30
+PROVENANCE = re.compile(r"\d\s+training\s+images\s+of\s+[^,]+,\s+\d+\s+epochs\b")
+CODE = (
+    *(nodes.FixedTextElement, nodes.literal, nodes.math, nodes.math_block, nodes.raw),
+    addnodes.desc_signature,
+)
+
+
+class fold(nodes.Element):
+    """What a reader opens: HTML's own, which needs no script."""
+
+
+class fold_title(nodes.TextElement):
+    """What is to be seen of a fold before it is opened."""
+
+
+def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    for text in list(doctree.findall(nodes.Text)):
+        keep_units(text)
+    if page.startswith("book/api/"):
+        for described in doctree.findall(addnodes.desc_content):
+            for block in list(described.findall(nodes.literal_block)):
+                free_formula(block)  # the examples are doctest blocks
+        for text in list(doctree.findall(nodes.Text)):
+            set_formula(text)
+    for paper in doctree.findall(nodes.citation):
+        name_preprint(paper)
+    for formula in doctree.findall(nodes.math):
+        hold_sign(formula)
+    for code in doctree.findall(nodes.literal):
+        if len(code.astext()) <= SHORT:
+            code["classes"].append("short")
+    for table in doctree.findall(nodes.table):
+        mark_numeric(table)
+        mark_wordy(table)
+    if page.startswith("notebooks/"):
+        link_terms(doctree, glossary(app, page))
+    for term in doctree.findall(nodes.term):
+        if HANGUL.search(term.astext()):
+            term["classes"].append("language-ko")
+    for output in doctree.findall(is_output):
+        if PROVENANCE.search(output.astext()) and not any(output.findall(nodes.table)):
+            output["classes"].append("provenance")
+        for printed in output.findall(nodes.literal_block):
+            printed.rawsource = HYPHEN.sub("\N{MINUS SIGN}", printed.astext())
+            printed[:] = [nodes.Text(printed.rawsource)]
+    for box in list(doctree.findall(is_dropdown)):
+        as_fold(box)
+
+
+def keep_units(text: nodes.Text) -> None:
+    """No line breaks at a number (tools/sources/no_break.py), except in code and formulas."""
+    kept = with_numbers_kept(text)
+    if kept != text and not is_code(text):
+        text.parent.replace(text, nodes.Text(kept))
+
+
+def is_code(node: nodes.Node) -> bool:
+    """Whether a node stands in code, in a signature or in a formula."""
+    above = node.parent
+    while above is not None and not isinstance(above, CODE):
+        above = above.parent
+    return above is not None
+
+
+def free_formula(block: nodes.literal_block) -> None:
+    """A formula that stands alone in a docstring: a paragraph, so that a phone may break it."""
+    said = " ".join(block.astext().split())
+    said = NAMED_SIGN_ALONE.sub(with_entity, said)
+    said = re.sub(r"(?:^-|!=|\*)(?= )", lambda found: SIGN_ALONE[found[0]], said)
+    block.parent.replace(block, nodes.paragraph("", "", nodes.Text(said), classes=["formula"]))
+
+
+def set_formula(text: nodes.Text) -> None:
+    """K - 1 in a docstring with a true minus and in one line, c^2 and p_k as in mathematics."""
+    if is_code(text):
+        return
+    said = SQUARE.sub("\N{SUPERSCRIPT TWO}", OPERATOR.sub(with_sign, str(text)))
+    said = said.replace(">=", "\N{GREATER-THAN OR EQUAL TO}")
+    said = HYPHEN.sub("\N{MINUS SIGN}", said)
+    said = NAMED_SIGN.sub(with_entity, said)
+    parts: list[nodes.Node] = []
+    end = 0
+    for found in RAISED_OR_LOWERED.finditer(said):
+        node = nodes.subscript if found["low"] else nodes.superscript
+        inside = (found["low"] or found["high"]).strip("{}()")
+        parts += [nodes.Text(said[end : found.start()]), node("", inside)]
+        end = found.end()
+    if said != text or parts:
+        text.parent.replace(text, [*parts, nodes.Text(said[end:])])
+
+
+def with_entity(found: re.Match[str]) -> str:
+    """The Greek letter, or the sign, that HTML calls by this name."""
+    return html.unescape(f"&{found[0]};")
+
+
+def with_sign(found: re.Match[str]) -> str:
+    sign = {"-": "\N{MINUS SIGN}", "+": "+", "x": "\N{MULTIPLICATION SIGN}"}[found[1] or found[2]]
+    return f"\N{NO-BREAK SPACE}{sign}\N{NO-BREAK SPACE}"
+
+
+def name_preprint(paper: nodes.citation) -> None:
+    """The address of a preprint as its number, once: a phone would cut the whole address."""
+    for link in paper.findall(nodes.reference):
+        found = ARXIV.fullmatch(link.get("refuri", ""))
+        if found and link.astext() == link["refuri"]:
+            name = f"arXiv:{found[1]}"
+            link[:] = [nodes.Text(name)]
+            for text in [node for node in link.parent if isinstance(node, nodes.Text)]:
+                said = text.replace(f"{name}, ", "").replace("URL: ", "")
+                link.parent.replace(text, nodes.Text(said))
+
+
+def hold_sign(formula: nodes.math) -> None:
+    """No line begins with the sign that ends a formula's sentence, or breaks in the k-th.
+
+    A word joiner stands before the sign, and on both sides of the hyphen.
+    """
+    after = formula.next_node(descend=False, siblings=True)
+    if isinstance(after, nodes.Text) and re.match(r"[.,;:?!)]|-\w", after):
+        held = re.sub("^-", "-\N{WORD JOINER}", after)
+        after.parent.replace(after, nodes.Text(f"\N{WORD JOINER}{held}"))
+
+
+def glossary(app: Sphinx, page: str) -> dict[str, str]:
+    """The address of each word of the glossary, as seen from a page."""
+    objects = app.env.get_domain("std").get_objects()
+    return {
+        name.lower(): f"{app.builder.get_relative_uri(page, target)}#{anchor}"
+        for name, _, kind, target, anchor, _ in objects
+        if kind == "term"
+    }
+
+
+def link_terms(doctree: nodes.document, terms: dict[str, str]) -> None:
+    """Where a page explains a word of the glossary, in bold, the first time: a link to it there."""
+    left = dict(terms)
+    for bold in list(doctree.findall(nodes.strong)):
+        address = left.pop(bold.astext().lower(), None)
+        if address and not isinstance(bold.parent, nodes.title | nodes.reference):
+            bold.children = [nodes.reference("", "", *bold.children, refuri=address, internal=True)]
+            bold[0].parent = bold
+
+
+def mark_numeric(table: nodes.table) -> None:
+    """The class `numeric` for the cells of columns that hold numbers, their heads included.
+
+    A link such as (2.1) is the number of something, and no number.
+    """
+    rows = [list(row.findall(nodes.entry)) for row in table.findall(nodes.row)]
+    body = {id(row) for part in table.findall(nodes.tbody) for row in part.findall(nodes.row)}
+    below = [
+        cells for row, cells in zip(table.findall(nodes.row), rows, strict=True) if id(row) in body
+    ]
+    if len({len(cells) for cells in rows}) != 1:
+        return  # cells that span others
+    for column, cells in enumerate(zip(*below, strict=True)):
+        said = [text for cell in cells if (text := cell.astext().strip())]
+        are_links = any(any(cell.findall(nodes.reference)) for cell in cells)
+        has_digits = any(re.search(r"\d", text) for text in said)
+        if has_digits and not are_links and all(map(NUMBER.fullmatch, said)):
+            for row in rows:
+                row[column]["classes"].append("numeric")
+            for cell in cells:
+                for text in list(cell.findall(nodes.Text)):
+                    set_number(text)
+
+
+def set_number(text: nodes.Text) -> None:
+    """A minus is no hyphen, a space stands before per cent, and an interval stays in one line."""
+    if not isinstance(text.parent, CODE):
+        said = HYPHEN.sub("\N{MINUS SIGN}", with_units_kept(text))
+        said = re.sub(r"\s+to\s+", "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}", said)
+        said = re.sub(r"(?<=\d\N{EN DASH})(?=\d)", "\N{WORD JOINER}", said)
+        text.parent.replace(text, nodes.Text(said))
+
+
+def mark_wordy(table: nodes.table) -> None:
+    """The class `wordy` for cells with a sentence in them, which a phone should not squeeze."""
+    for cell in table.findall(nodes.entry):
+        if len(cell.astext()) > SENTENCE:
+            cell["classes"].append("wordy")
+
+
+def is_output(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.container) and "cell_output" in node["classes"]
+
+
+def is_dropdown(node: nodes.Node) -> bool:
+    return (
+        isinstance(node, nodes.Element)
+        and "dropdown" in node.get("classes", ())
+        and bool(node.children)
+        and isinstance(node[0], nodes.title)
+    )
+
+
+def as_fold(box: nodes.Element) -> None:
+    """Put a fold in the place of an admonition that a script would fold.
+
+    What opens it cannot be a link as well: links of its title go inside.
+    """
+    title, *rest = box.children
+    links = list(title.findall(nodes.reference))
+    for link in links:
+        link.parent.replace(link, link.children)
+        link[:] = [nodes.Text(link.astext().strip())]
+    if links:
+        rest.insert(0, nodes.paragraph("", "", nodes.Text("Back to "), *links))
+    classes = dict.fromkeys([*box["classes"], "admonition", "fold"])
+    inside = fold("", ids=box["ids"], classes=[name for name in classes if name != "dropdown"])
+    inside += fold_title("", "", *title.children)
+    inside += rest
+    box.parent.replace(box, inside)
+
+
+def visit_fold(self: Any, node: fold) -> None:
+    self.body.append(self.starttag(node, "details"))
+
+
+def depart_fold(self: Any, node: fold) -> None:
+    self.body.append("</details>\n")
+
+
+def visit_fold_title(self: Any, node: fold_title) -> None:
+    self.body.append(self.starttag(node, "summary", "", CLASS="admonition-title"))
+
+
+def depart_fold_title(self: Any, node: fold_title) -> None:
+    self.body.append("</summary>\n")
+
+
+def for_screen_readers(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """A fold of code is called what it shows, which MyST-NB hides; an empty cell heads nothing."""
+    if "body" in context:
+        body = context["body"].replace(' aria-label="Toggle hidden content"', "")
+        context["body"] = EMPTY_HEAD.sub(r"<td\1></td>", body)
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.add_node(fold, html=(visit_fold, depart_fold))
+    app.add_node(fold_title, html=(visit_fold_title, depart_fold_title))
+    # After what other extensions do to a finished tree.
+    app.connect("doctree-resolved", set_page, priority=900)
+    app.connect("html-page-context", for_screen_readers)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,1 @@
+"""Running: which steps are due, what they depend on, papermill and nbval."""

@@ -1,0 +1,215 @@
+"""Run a chapter with papermill: `python -m tools.running.execute PAGE PROFILE`.
+
+Reads `build/notebooks/…` and the profile's parameters, writes `build/executed/PROFILE/…`.
+A failure is told in a few lines: source file and line, cell, error.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import papermill
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from nbformat import NotebookNode
+from papermill.engines import NBClientEngine, papermill_engines
+from papermill.exceptions import PapermillExecutionError
+
+from tools.running.kernel import (
+    ENDED_AT_START,
+    STARTS,
+    Status,
+    heartbeat,
+    kernel_environment,
+)
+from tools.sources.book import Book, figure_of
+from tools.sources.errors import ExecutionError
+from tools.sources.locations import place
+
+BUILD = Path("build")
+SECONDS_TO_START = 600  # of a kernel, on a busy machine
+
+
+def run(
+    source: Path,
+    target: Path,
+    figures: str,
+    limit: int,
+    parameters: dict[str, Any] | None = None,
+) -> NotebookNode:
+    """Execute `source` in the folder `notebooks/`; write `target` once every cell has run.
+
+    A cell may take `limit` seconds.
+    """
+    environment = kernel_environment(figures)
+    os.environ.clear()
+    os.environ.update(environment)
+    unfinished = target.with_suffix(".part.ipynb")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with heartbeat(source.stem) as status:
+        papermill_engines.register("course", _engine(status))
+        try:
+            notebook = _execute(
+                source,
+                unfinished.absolute(),
+                parameters,
+                engine_name="course",
+                kernel_name="python3",
+                progress_bar=False,
+                cwd="notebooks",
+                start_timeout=SECONDS_TO_START,
+                execution_timeout=limit,
+            )
+        except PapermillExecutionError as error:
+            what = f"{error.ename}: {error.evalue}"
+            raise ExecutionError(_explain(source, error.source, what)) from error
+        except DeadKernelError as error:
+            what = f"the kernel died ({error})"
+            raise ExecutionError(_explain(source, status.source, what)) from error
+        except CellTimeoutError as error:
+            what = (
+                f"it took longer than {limit} s: make it faster, or set another limit in the "
+                f"chapter's head, `mystnb: {{execution_timeout: {2 * limit}}}`"
+            )
+            raise ExecutionError(_explain(source, status.source, what)) from error
+    unfinished.replace(target)
+    return notebook
+
+
+def run_page(page: str, profile: str) -> None:
+    """Run the page's notebook with a profile; the page hides parameters that change nothing."""
+    source = BUILD / f"{page}.ipynb"
+    defaults = parameters_of(nbformat.read(source, as_version=4))
+    parameters = Book().parameters(page, profile)
+    if unknown := parameters.keys() - defaults.keys():
+        raise ExecutionError(
+            f"{page}: its parameters cell does not have {', '.join(sorted(unknown))}, which "
+            f"notebooks/parameters/{profile}.yml gives; it has {', '.join(defaults) or 'none'}"
+        )
+    for name, value in parameters.items():
+        if not is_alike(value, defaults[name]):
+            raise ExecutionError(
+                f"notebooks/parameters/{profile}.yml: {name} of {page.removeprefix('notebooks/')} "
+                f"is {value!r}, no {type(defaults[name]).__name__} as in the chapter"
+            )
+    target = BUILD / "executed" / profile / f"{page}.ipynb"
+    notebook = run(source, target, "svg", Book().limit(page, profile), parameters)
+    for cell in notebook.cells:
+        check_pictures(cell, page)
+        check_paths(cell, page)
+    if parameters == defaults:
+        notebook.cells = [
+            cell
+            for cell in notebook.cells
+            if "injected-parameters" not in cell.metadata.get("tags", [])
+        ]
+        nbformat.write(notebook, target)
+
+
+def parameters_of(notebook: NotebookNode) -> dict[str, Any]:
+    """The values in the cell tagged `parameters`; none without such a cell."""
+    for cell in notebook.cells:
+        if "parameters" in cell.metadata.get("tags", []):
+            lines = ast.parse(cell.source).body
+            return {line.targets[0].id: ast.literal_eval(line.value) for line in lines}
+    return {}
+
+
+def is_alike(value: Any, default: Any) -> bool:
+    """Whether a profile's value can take the place of a chapter's: an integer that of a float."""
+    kinds: dict[type, tuple[type, ...]] = {float: (int, float), tuple: (list,)}
+    known = kinds.get(type(default), (type(default),))
+    return default is None or type(value) in known
+
+
+def check_pictures(cell: NotebookNode, page: str) -> None:
+    """Raise ExecutionError unless the cell's pictures are the one that its metadata describes."""
+    pictures = sum(
+        any(kind.startswith("image/") for kind in output.get("data", {}))
+        for output in cell.get("outputs", [])
+    )
+    described = figure_of(cell.metadata) is not None
+    hidden = {"remove-cell", "remove-output"} & set(cell.metadata.get("tags", []))
+    if pictures != described and not hidden:
+        raise ExecutionError(
+            f"{place(page, cell.source)} draws {pictures} pictures and describes {int(described)}: "
+            "each needs a cell of its own, with a figure's name, caption and alt text"
+        )
+
+
+def check_paths(cell: NotebookNode, page: str) -> None:
+    """Raise ExecutionError where an output names a file of the machine that the page was made on.
+
+    Such as a warning does: no reader has that file, and it tells who made the page, and where.
+    """
+    # A home may be the root, of which every path is a part; an address on the web may have /tmp.
+    own = {str(path) for path in (Path.home(), Path.cwd(), Path(tempfile.gettempdir()))} - {"/"}
+    starts = [*map(re.escape, own), r"/[^\s\"'<>]*/(?:site|dist)-packages"]
+    named = re.compile(rf"(?<![\w.:/-])(?:{'|'.join(starts)})(?![\w.-])[^\s\"'<>]*")
+    for output in cell.get("outputs", []):
+        texts = [output.get("text", ""), *output.get("data", {}).values()]
+        for text in texts:
+            if isinstance(text, str) and (found := named.search(text)):
+                line = next(line for line in text.splitlines() if found[0] in line)
+                raise ExecutionError(
+                    f"{place(page, cell.source)} names {found[0]}, a file of this machine, in what "
+                    f"it says: print no paths, and let nothing warn\n\n    {line.strip()}"
+                )
+
+
+def is_code(cell: NotebookNode) -> bool:
+    """Whether a cell has code of the chapter: not the profile's parameters."""
+    return cell.cell_type == "code" and "injected-parameters" not in cell.metadata.get("tags", [])
+
+
+def _execute(*arguments: Any, **options: Any) -> NotebookNode:
+    for _ in range(STARTS - 1):
+        try:
+            return papermill.execute_notebook(*arguments, **options)
+        except RuntimeError as error:
+            if ENDED_AT_START not in str(error):
+                raise
+    return papermill.execute_notebook(*arguments, **options)
+
+
+def _engine(status: Status) -> type[NBClientEngine]:
+    """Papermill's engine, telling `status` which cell is running."""
+
+    class Engine(NBClientEngine):
+        @classmethod
+        def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> Any:
+            started = nb_man.cell_start
+            total = sum(is_code(cell) for cell in nb_man.nb.cells)
+
+            def cell_start(cell: NotebookNode, *args: Any, **kwargs: Any) -> None:
+                if is_code(cell):
+                    status.count, status.total, status.source = status.count + 1, total, cell.source
+                started(cell, *args, **kwargs)
+
+            nb_man.cell_start = cell_start
+            return super().execute_managed_notebook(nb_man, kernel_name, **options)
+
+    return Engine
+
+
+def _explain(source: Path, code: str, what: str) -> str:
+    """Name the file and line that the author can open, the cell, its code, and the error."""
+    page = Path(*source.parts[source.parts.index("notebooks") :]).with_suffix("").as_posix()
+    lines = code.strip().splitlines()
+    shown = lines if len(lines) < 12 else [*lines[:5], "…", *lines[-5:]]
+    quoted = "\n".join(f"    {text}" for text in shown)
+    return f"{place(page, code)} failed\n\n{quoted}\n\n{what}"
+
+
+if __name__ == "__main__":
+    try:
+        run_page(*sys.argv[1:])
+    except ExecutionError as error:
+        print(error)
+        sys.exit(1)

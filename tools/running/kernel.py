@@ -1,0 +1,125 @@
+"""What every run of a notebook shares: its environment, and a sign of life."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+SECONDS_BETWEEN_SIGNS = 15
+# A kernel gets the numbers of ports that are free, and opens them a second later. If another
+# process has taken one by then, the kernel ends, so it is started again. No cell has run yet.
+ENDED_AT_START = "Kernel died before replying to kernel_info"
+STARTS = 3
+# The variables of a person that a run needs: where things are, and the way to the network.
+KEPT = re.compile(
+    r"PATH|PYTHONPATH|LD_LIBRARY_PATH|HOME|XDG_CACHE_HOME|TMPDIR|SYSTEMROOT|"
+    r"(CALIB|CUDA|NVIDIA)_\w+|\w+_PROXY|SSL_CERT_\w+|\w+_CA_BUNDLE",
+    re.IGNORECASE,
+)
+# Of a drawing: its names, else random; text as text, on nothing; letters that are 9 px high on a
+# phone when the drawing, 4.8 inches wide or less, is as wide as the phone.
+DRAWING: Any = {
+    "svg.hashsalt": "course",
+    "svg.fonttype": "none",
+    "font.size": 11,
+    "axes.titlesize": "medium",
+    "figure.titlesize": "medium",
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "legend.facecolor": "white",
+    "savefig.pad_inches": 0.04,
+}
+
+
+def plain_environment() -> dict[str, str]:
+    """All variables of a step: made here, so that no setting of a person changes what it makes.
+
+    One thread and a fixed hash seed give the same digits each time, a fixed date the same
+    drawings.
+    """
+    kept = {name: value for name, value in os.environ.items() if KEPT.fullmatch(name)}
+    # With matplotlib's list of fonts, which takes seconds to make, and without a matplotlibrc.
+    home = Path(sys.prefix) if os.access(sys.prefix, os.W_OK) else Path("build").absolute()
+    return kept | {
+        "LC_ALL": "C.UTF-8",
+        "MPLCONFIGDIR": str(home / "share/matplotlib"),
+        "OMP_NUM_THREADS": "1",
+        "PYTHONHASHSEED": "0",
+        "SOURCE_DATE_EPOCH": "0",
+    }
+
+
+def kernel_environment(figures: str) -> dict[str, str]:
+    """All variables of a kernel that draws figures as `"svg"` or `"png"`.
+
+    IPython and Jupyter have folders of their own here; tqdm's bars differ from run to run. A
+    sentence that the results do not bear out is an error.
+    """
+    folder = Path("build/ipython").absolute() / figures
+    config = folder / "profile_default/ipython_kernel_config.py"
+    config.parent.mkdir(parents=True, exist_ok=True)
+    # Steps beside this one write it, too, and their kernels read it.
+    unfinished = config.with_name(f".{config.name}.{os.getpid()}.part")
+    unfinished.write_text(
+        f"c.InlineBackend.figure_formats = {{'{figures}'}}\nc.IPKernelApp.log_level = 'CRITICAL'\n"
+        f"c.InlineBackend.rc = {DRAWING}\n",
+        "utf-8",
+    )
+    unfinished.replace(config)
+    jupyter = {f"JUPYTER_{kind}_DIR": str(folder) for kind in ("CONFIG", "DATA", "RUNTIME")}
+    return {
+        **plain_environment(),
+        **jupyter,
+        "CALIB_CLAIMS": "strict",
+        "IPYTHONDIR": str(folder),
+        "TQDM_DISABLE": "1",
+    }
+
+
+@dataclass
+class Status:
+    """The code cell that is running."""
+
+    count: int = 0
+    total: int = 0
+    source: str = ""
+
+
+@contextmanager
+def heartbeat(name: str) -> Iterator[Status]:
+    """Print every few seconds what is running, at which cell, and for how long.
+
+    A training in the kernel keeps its bars in the file that `CALIB_PROGRESS_FILE` names, and
+    what they say is printed, too.
+    """
+    status, start, done = Status(), time.monotonic(), Event()
+    folder = tempfile.TemporaryDirectory()
+    progress = Path(folder.name, "progress")
+    os.environ["CALIB_PROGRESS_FILE"] = str(progress)
+
+    def beat() -> None:
+        while not done.wait(SECONDS_BETWEEN_SIGNS):
+            cell = f" cell {status.count} of {status.total}," if status.total else ""
+            bars = progress.read_text("utf-8") if progress.exists() else ""
+            seconds = time.monotonic() - start
+            said = f"  … {name}:{cell} {seconds:.0f} s{', ' * bool(bars)}{bars}"
+            print(said, file=sys.stderr, flush=True)
+
+    thread = Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield status
+    finally:
+        done.set()
+        thread.join()
+        del os.environ["CALIB_PROGRESS_FILE"]
+        folder.cleanup()

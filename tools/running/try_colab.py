@@ -1,0 +1,132 @@
+"""Run every committed notebook as Colab would: its Python, its versions, an empty folder.
+
+    python -m tools.running.try_colab                   with an environment made under `build/colab`
+    python -m tools.running.try_colab --as-is PYTHON     with one that has them: Colab's own
+    python -m tools.running.try_colab ece-and-mce …       only these pages
+
+The module is installed from its wheel, as the first cell of a notebook does, and every printed
+value must be the stored one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from tools.running.check_outputs import compare_outputs
+from tools.sources.book import Book
+from tools.sources.chapter_notebook import chosen
+
+VERSION = "3.13"
+VERSIONS = Path(__file__).with_name("colab-versions.txt")
+ENVIRONMENT = Path("build/colab/environment").absolute()
+KERNEL = "colab"
+UV = [sys.executable, "-m", "uv"]
+
+
+def colab_python() -> Path:
+    """An environment with Colab's versions; its Python.
+
+    Python 3.13 is taken from the machine, or fetched by uv; where neither works, the Python at
+    hand does, and says so.
+    """
+    wanted = next((path for path in _found() if _version(path) == VERSION), None)
+    for python in (wanted or VERSION, sys.executable):
+        make = [*UV, "venv", "--quiet", "--clear", "--python", str(python), str(ENVIRONMENT)]
+        if subprocess.run(make, check=False).returncode == 0:
+            break
+    else:
+        sys.exit("no environment could be made: the lines above say why")
+    made = ENVIRONMENT / "bin/python"
+    if (version := _version(made)) != VERSION:
+        print(f"NOTE: this machine has no Python {VERSION}, which Colab has: this is {version}.")
+    _install(made, "-r", str(VERSIONS))
+    return made
+
+
+def _found() -> list[Path]:
+    """Where a Python of that version may lie: on the path, or among pyenv's."""
+    on_path = shutil.which(f"python{VERSION}")
+    pyenv = Path(os.environ.get("PYENV_ROOT", "~/.pyenv")).expanduser() / "versions"
+    return [*([Path(on_path)] if on_path else []), *sorted(pyenv.glob(f"{VERSION}*/bin/python"))]
+
+
+def _version(python: Path) -> str:
+    show = "import sys; print('%d.%d' % sys.version_info[:2])"
+    said = subprocess.run([python, "-c", show], capture_output=True, text=True, check=False)
+    return said.stdout.strip()
+
+
+def _install(python: Path, *what: str) -> None:
+    """With uv, or with pip where only pip knows a mirror."""
+    uv = [*UV, "pip", "install", "--quiet", "--python", str(python), *what]
+    if subprocess.run(uv, check=False).returncode:
+        pip = [sys.executable, "-m", "pip", "--python", str(python)]
+        subprocess.run([*pip, "install", "--quiet", *what], check=True)
+
+
+def versions(python: Path) -> dict[str, str]:
+    """Of the packages that Colab brings."""
+    names = [line.partition("==")[0] for line in VERSIONS.read_text("utf-8").splitlines()]
+    names = [name for name in names if name and not name.startswith("#")]
+    show = (
+        "import json, sys; from importlib.metadata import version;"
+        "print(json.dumps({name: version(name) for name in sys.argv[1:]}))"
+    )
+    said = subprocess.run([python, "-c", show, *names], capture_output=True, text=True, check=True)
+    return json.loads(said.stdout)
+
+
+def install_wheel(python: Path) -> None:
+    """As the first cell does. Raises SystemExit if that changes one of Colab's packages."""
+    before = versions(python)
+    with TemporaryDirectory() as folder:
+        build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+        subprocess.run([*build, "--no-build-isolation", "-w", folder, "."], check=True)
+        (wheel,) = Path(folder).glob("*.whl")
+        _install(python, f"calibration-course[training] @ {wheel.as_uri()}")
+    after = versions(python)
+    if changed := [f"{n} {before[n]} -> {after[n]}" for n in before if before[n] != after[n]]:
+        sys.exit(f"installing the module changes what Colab has: {', '.join(changed)}")
+
+
+def run(page: str, python: Path) -> bool:
+    """Whether every output of a notebook, run in a folder of its own, is the stored one."""
+    with TemporaryDirectory() as folder:
+        kernel = Path(folder, "kernels", KERNEL, "kernel.json")
+        kernel.parent.mkdir(parents=True)
+        command = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+        spec = {"argv": command, "display_name": "Colab", "language": "python"}
+        kernel.write_text(json.dumps(spec), "utf-8")
+        notebook = Path(folder, "empty", f"{Path(page).name}.ipynb")
+        notebook.parent.mkdir()
+        shutil.copy(f"{page}.ipynb", notebook)
+        # Nothing of this checkout, nor of the person at the keyboard.
+        environment = {"JUPYTER_PATH": folder, "PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
+        failure = compare_outputs(page, notebook, kernel=KERNEL, environment=environment)
+    print(f"{page}: {'as stored' if failure is None else failure}", flush=True)
+    return failure is None
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("chapters", nargs="*", metavar="NAME", help="all without one")
+    parser.add_argument("--as-is", type=Path, metavar="PYTHON", help="use it as it stands")
+    arguments = parser.parse_args()
+    pages = chosen(Book(), arguments.chapters)
+    python = arguments.as_is or colab_python()
+    install_wheel(python)
+    print(", ".join(f"{name} {version}" for name, version in versions(python).items()), flush=True)
+    results = [run(page, python) for page in pages]
+    print(f"{sum(results)} of {len(results)} notebooks print what is stored.")
+    sys.exit(not all(results))
+
+
+if __name__ == "__main__":
+    main()

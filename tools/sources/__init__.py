@@ -1,0 +1,1 @@
+"""The sources: chapters in MyST Markdown, read, checked and made into notebooks."""

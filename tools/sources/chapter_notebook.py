@@ -1,0 +1,111 @@
+"""The notebook behind a page: one cell for each cell of the source, MyST kept."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jupytext
+from nbformat import NotebookNode
+
+from tools.sources.book import Book, figure_of, table_of
+from tools.sources.myst import Directive, MystError, parse
+
+TAGS = (
+    {"parameters"}
+    | {f"hide-{part}" for part in ("input", "output", "cell")}
+    | {f"remove-{part}" for part in ("input", "output", "cell")}
+)
+
+# What has no place in the caption of a table.
+MARKUP = set("`*_{}$\\")
+
+# Code that the page shows only when asked.
+FOLDED = {"hide-input", "hide-cell", "remove-input"}
+
+
+def chosen(book: Book, names: list[str]) -> list[str]:
+    """The pages with these names, such as `ece-and-mce`; all that are notebooks without names."""
+    pages = {page.removeprefix("notebooks/"): page for page in book.chapters}
+    if unknown := [name for name in names if name not in pages]:
+        raise MystError(f"no notebook {', '.join(unknown)} in _toc.yml; it has {', '.join(pages)}")
+    return [page for name, page in pages.items() if name in names or not names]
+
+
+def is_solutions(page: str) -> bool:
+    """Whether a page solves the exercises of the chapter with its name."""
+    return page.startswith("notebooks/solutions/")
+
+
+def page_notebook(book: Book, page: str) -> NotebookNode:
+    """Read the source of a page for papermill to run.
+
+    Raises:
+        MystError: A code cell has an unknown tag, a fold without a name or an incomplete figure,
+            or a chapter solves its own exercises.
+    """
+    notebook = jupytext.reads(book.source(page), fmt="md:myst")
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            _check(cell)
+        elif not is_solutions(page):
+            _check_asks_only(cell, page)
+    notebook.metadata = notebook_metadata()
+    return numbered(notebook)
+
+
+def fold_title(metadata: dict[str, Any]) -> str:
+    """What a reader is offered in place of folded code, such as "Where these numbers come from".
+
+    It is what MyST-NB writes on the fold of the page, or the beginning of the figure's caption.
+    """
+    mystnb = metadata.get("mystnb", {})
+    figure = figure_of(metadata)
+    drawn = "Draw: " + figure["caption"].partition(".")[0].partition(":")[0] if figure else ""
+    return mystnb.get("code_prompt_show", drawn) if FOLDED & set(metadata.get("tags", [])) else ""
+
+
+def notebook_metadata() -> dict[str, Any]:
+    return {
+        "kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"},
+        "language_info": {"name": "python"},
+    }
+
+
+def numbered(notebook: NotebookNode) -> NotebookNode:
+    """Positions as ids and counts; nbval compares no cell without an execution count."""
+    executed = 0
+    for position, cell in enumerate(notebook.cells, start=1):
+        cell.id = f"cell-{position:02d}"
+        if cell.cell_type == "code":
+            executed += 1
+            cell.execution_count = executed
+            for output in cell.outputs:
+                if output.output_type == "execute_result":
+                    output.execution_count = executed
+    return notebook
+
+
+def _check_asks_only(cell: NotebookNode, page: str) -> None:
+    for block in parse(cell.source):
+        if isinstance(block, Directive) and block.name.startswith("solution"):
+            place = page.replace("notebooks/", "notebooks/solutions/")
+            raise MystError(f"{{{block.name}}} {block.argument}: solutions stand in {place}.md")
+
+
+def _check(cell: NotebookNode) -> None:
+    first = cell.source.partition("\n")[0]
+    unknown = set(cell.metadata.get("tags", [])) - TAGS
+    if unknown or "nbval" in cell.source.lower():
+        raise MystError(f"cell `{first}`: only the tags {', '.join(sorted(TAGS))} are known")
+    if FOLDED & set(cell.metadata.get("tags", [])) and not fold_title(cell.metadata):
+        raise MystError(
+            f"cell `{first}`: say what is folded: `mystnb: {{code_prompt_show: Why this holds}}`"
+        )
+    figure = figure_of(cell.metadata)
+    if figure and not all(figure.get(key) for key in ("name", "caption", "alt")):
+        raise MystError(f"cell `{first}`: a figure needs a name, a caption and an alt text")
+    table = table_of(cell.metadata)
+    if table is not None and not (table.get("name") and table.get("caption")):
+        raise MystError(f"cell `{first}`: a table needs a name and a caption")
+    if table and MARKUP & set(table["caption"]):
+        raise MystError(f"cell `{first}`: the caption of a table is plain text, with no markup")

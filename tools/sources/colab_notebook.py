@@ -1,0 +1,175 @@
+"""The committed notebook of a chapter, which Colab and GitHub open and nbval runs.
+
+Its text is plain Markdown, with an empty cell behind each exercise. Code that the page folds has a
+title there, what the page removes is not in it, and the profiles are a choice in a form. Its stored
+outputs are what every later run is compared with.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from difflib import SequenceMatcher
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from calib_utils import __version__
+from tools.sources.book import Book, figure_of, table_of
+from tools.sources.chapter_notebook import (
+    FOLDED,
+    fold_title,
+    is_solutions,
+    notebook_metadata,
+    numbered,
+    page_notebook,
+)
+from tools.sources.errors import ExecutionError
+from tools.sources.flatten import Flattener
+from tools.sources.myst import Directive, parse
+
+ANSWER = "# Your answer"
+# Below a figure's caption: no picture is stored, so a reader who has run nothing yet sees none.
+DRAW = "*Run the cell above to draw it.*"
+# What pip leaves as it is: Colab's own versions of torch, NumPy and the rest.
+INSTALL = """\
+# @title In Colab: install the module of the course
+import importlib.util
+import sys
+
+if "google.colab" in sys.modules:
+    %pip install -q "calibration-course[training] @ {wheel}"
+for name in ["calib_utils", "pooch", "safetensors", "torch", "torchvision"]:
+    if importlib.util.find_spec(name) is None:
+        print(f"{{name}} is missing. How to install it: {repository}#readme")"""
+
+# A disk that outlives the session, for training that goes on where it was cut off.
+TICK = 'keep_on_drive = False  # @param {type:"boolean"}'
+MOUNT = """\
+if keep_on_drive:
+    from google.colab import drive
+
+    drive.mount("/content/drive")
+    checkpoint_folder = "/content/drive/MyDrive/calibration\""""
+
+
+def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) -> NotebookNode:
+    """The committed notebook: plain Markdown, and the outputs of `stored`."""
+    flattener = Flattener(book, page)
+    cells = [_install_cell(book)] if book.repository else []
+    for cell in page_notebook(book, page).cells:
+        if cell.cell_type == "markdown":
+            for part, is_exercise in _exercises(cell.source):
+                text = flattener.flatten(part)
+                cells += [new_markdown_cell(text)] if text else []
+                if is_exercise and not is_solutions(page):
+                    cells.append(new_code_cell(ANSWER))
+            continue
+        tags = cell.metadata.get("tags", [])
+        if "remove-cell" in tags:
+            continue
+        figure, table = figure_of(cell.metadata), table_of(cell.metadata)
+        title = fold_title(cell.metadata)
+        if "parameters" in tags:
+            cell.source = _form(book, page, cell.source)
+        elif title:
+            cell.source = f"# @title {title}\n{cell.source}"
+        cell.metadata = _colab_metadata(tags)
+        cells.append(cell)
+        if figure:
+            caption = flattener.caption(figure["name"], figure["caption"])
+            cells.append(new_markdown_cell(f"{caption}\n\n{DRAW}"))
+        if table:
+            caption = flattener.caption(table["name"], table["caption"])
+            cells.append(new_markdown_cell(caption))
+    if stored:
+        _take_outputs(cells, stored.cells)
+    return numbered(new_notebook(cells=cells, metadata=notebook_metadata()))
+
+
+def keep_text(outputs: list[NotebookNode], where: str) -> list[NotebookNode]:
+    """Outputs as they are stored: no pictures, no metadata, no paths of a traceback, print in one.
+
+    Raises:
+        ExecutionError: something was written to stderr, such as a warning.
+    """
+    kept: list[NotebookNode] = []
+    for output in outputs:
+        if output.get("name") == "stderr":
+            text = output.text.strip()
+            raise ExecutionError(f"{where} writes to stderr, where nobody reads it:\n\n{text}")
+        if output.output_type == "stream" and kept and kept[-1].output_type == "stream":
+            kept[-1].text += output.text  # a slow machine prints in more parts
+            continue
+        output = nbformat.from_dict(output)
+        if "data" in output:
+            output.data = {k: v for k, v in output.data.items() if not k.startswith("image/")}
+            output.metadata = {}
+        if output.output_type == "error":
+            output.traceback = []
+        kept.append(output)
+    return kept
+
+
+def _take_outputs(cells: list[NotebookNode], stored: list[NotebookNode]) -> None:
+    """Give each code cell the outputs of the same code, wherever it stood.
+
+    A cell whose code has changed keeps the outputs of its place, so that nbval says what differs
+    and an undone change leaves nothing behind.
+    """
+    new = [cell for cell in cells if cell.cell_type == "code"]
+    old = [cell for cell in stored if cell.cell_type == "code"]
+    matches = SequenceMatcher(None, [c.source for c in old], [c.source for c in new], False)
+    for what, start, end, new_start, new_end in matches.get_opcodes():
+        if what in ("equal", "replace"):
+            for before, after in zip(old[start:end], new[new_start:new_end], strict=False):
+                after.outputs = before.outputs
+
+
+def _exercises(markdown: str) -> Iterator[tuple[str, bool]]:
+    """Markdown cut behind each exercise; with each part, whether it ends with one."""
+    part: list[str] = []
+    for block in parse(markdown):
+        part.append(block.text)
+        if isinstance(block, Directive) and block.name == "exercise":
+            yield "\n".join(part), True
+            part = []
+    yield "\n".join(part), False
+
+
+def _install_cell(book: Book) -> NotebookNode:
+    """Install the release of which the notebook is a part."""
+    release = f"{book.repository}/releases/download/v{__version__}"
+    wheel = f"{release}/calibration_course-{__version__}-py3-none-any.whl"
+    return new_code_cell(
+        INSTALL.format(wheel=wheel, repository=book.repository),
+        metadata=_colab_metadata(["hide-input"]),
+    )
+
+
+def _form(book: Book, page: str, parameters: str) -> str:
+    """The parameters cell, with each profile's values behind one choice."""
+    profiles = {name: book.parameters(page, name) for name in book.profiles}
+    if len({str(values) for values in profiles.values()}) < 2:
+        return parameters
+    choice = ", ".join(f'"{name}"' for name in profiles)
+    first, *others = profiles
+    keeps = "checkpoint_folder" in profiles[first]
+    lines = ["# @title Parameters", f'profile = "{first}"  # @param [{choice}]']
+    lines += [TICK] if keeps else []
+    lines += ["", *parameters.splitlines()]
+    for name in others:
+        lines += [f'if profile == "{name}":']
+        lines += [f"    {key} = {json.dumps(value)}" for key, value in profiles[name].items()]
+    lines += [MOUNT] if keeps else []
+    return "\n".join(lines)
+
+
+def _colab_metadata(tags: list[str]) -> dict[str, Any]:
+    """Code that is folded on the page is folded in Colab and in JupyterLab."""
+    metadata: dict[str, Any] = {"tags": tags} if tags else {}
+    if FOLDED & set(tags):
+        metadata |= {"cellView": "form", "jupyter": {"source_hidden": True}}
+    return metadata
