@@ -6,6 +6,8 @@ UV_VERSION := 0.13.8
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
+# Files of tests that passed before are left out while nothing that they depend on has changed.
+PYTEST := $(BIN)/python -m pytest -p tests.passed_before -n 2
 # What needs the built book.
 SITE_TESTS := tests/test_site.py tests/test_site_play.py tests/test_site_questions.py
 
@@ -28,9 +30,10 @@ notebooks: $(INSTALLED) ## Run the chapters and store their outputs anew (CHAPTE
 # Torch on one thread, since two tests run at a time; the site is tested once it is built.
 test: export OMP_NUM_THREADS := 1
 test: $(INSTALLED) ## Run every test: the code, the notebooks, the built site
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(SITE_TESTS:%=--ignore=%)
+	$(PYTEST) --dist loadfile --no-loadscope-reorder $(SITE_TESTS:%=--ignore=%) \
+	  --passed-before=build/.passed.json
 	@$(MAKE) --no-print-directory book
-	$(BIN)/python -m pytest -n 2 $(SITE_TESTS)
+	$(PYTEST) $(SITE_TESTS) --passed-before=build/.passed-site.json
 
 # From the wheel, with Colab's Python and versions: some 5 GB, and as long as the chapters take.
 test-colab: $(INSTALLED) ## Run every notebook as Colab would (CHAPTER=ece-and-mce for one)

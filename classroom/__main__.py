@@ -90,9 +90,9 @@ def parser() -> argparse.ArgumentParser:
             "--class",
             dest="folder",
             type=Path,
-            default=Path("classroom"),
+            default=Path("class"),
             metavar="FOLDER",
-            help="the folder of the class (default: classroom)",
+            help="the folder of the class (default: class)",
         )
         return found
 

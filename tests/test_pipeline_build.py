@@ -180,7 +180,7 @@ def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook)
 @pytest.mark.parametrize(
     ("name", "steps"),
     [
-        ("check_outputs.py", {CHECK_ONE, CHECK_TWO, CHECK_SOLVED}),
+        ("running/check_outputs.py", {CHECK_ONE, CHECK_TWO, CHECK_SOLVED}),
         (
             "running/execute.py",
             {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks"},

@@ -25,7 +25,7 @@ from tools.sources.book import Book
 REPOSITORY = Path(__file__).parents[2]
 GUIDE = (REPOSITORY / "book/teach.md").read_text("utf-8")
 CONSOLE = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
-COMMAND = re.compile(r"^\$ python -m tools\.classroom (?P<words>.+)\n(?P<said>(?:[^$].*\n)*)", re.M)
+COMMAND = re.compile(r"^\$ python -m classroom (?P<words>.+)\n(?P<said>(?:[^$].*\n)*)", re.M)
 SECONDS = re.compile(r"\d+\.\d+ s\b")
 
 
@@ -93,8 +93,8 @@ def test_the_whole_way(
         assert main(list(words)) == 0, capsys.readouterr()
 
     run("release", name)
-    full = solved(Path(f"classroom/teacher/{name}/reference.ipynb"))
-    stub = Path(f"classroom/released/{name}/{name}.ipynb").read_bytes()
+    full = solved(Path(f"class/teacher/{name}/reference.ipynb"))
+    stub = Path(f"class/released/{name}/{name}.ipynb").read_bytes()
     hand_in(
         Path("moodle.zip"),
         {
@@ -108,13 +108,13 @@ def test_the_whole_way(
     run("feedback", name)
     run("scores")
     if to_read:
-        with Path("classroom/scores.csv").open(encoding="utf-8-sig") as file:
+        with Path("class/scores.csv").open(encoding="utf-8-sig") as file:
             waiting = {
                 row["student"]: (row["points"], row["status"]) for row in csv.DictReader(file)
             }
         assert waiting["canvas-5"] == ("", "waiting for hand grades")
         # The teacher gives each answer all its points but one.
-        hand = Path(f"classroom/hand/{name}.csv")
+        hand = Path(f"class/hand/{name}.csv")
         with hand.open(encoding="utf-8-sig") as file:
             rows = list(csv.DictReader(file))
         assert len(rows) == 3 * len(to_read)
@@ -130,18 +130,18 @@ def test_the_whole_way(
     run("return", name)
 
     given = sum(question.points - 1 for question in to_read)
-    with zipfile.ZipFile(f"classroom/return/{name}-moodle.zip") as archive:
+    with zipfile.ZipFile(f"class/return/{name}-moodle.zip") as archive:
         page = archive.read("김지우_101_assignsubmission_file_/a-feedback.html").decode()
     assert "김지우" in page
     assert ("&lt;b&gt;Which bin?&lt;/b&gt;" in page) == bool(to_read)
-    with zipfile.ZipFile(f"classroom/return/{name}-canvas.zip") as archive:
+    with zipfile.ZipFile(f"class/return/{name}-canvas.zip") as archive:
         assert set(archive.namelist()) == {
             *("kim_LATE_5_61_a-1-feedback.html", "lee_6_62_a-feedback.html")
         }
-    with Path(f"classroom/return/{name}-moodle.csv").open(encoding="utf-8-sig") as file:
+    with Path(f"class/return/{name}-moodle.csv").open(encoding="utf-8-sig") as file:
         moodle = {row["Identifier"]: row["Grade"] for row in csv.DictReader(file)}
     assert moodle == {"Participant 101": f"{checked + given:g}", "Participant 103": ""}
-    with Path(f"classroom/return/{name}-canvas.csv").open(encoding="utf-8-sig") as file:
+    with Path(f"class/return/{name}-canvas.csv").open(encoding="utf-8-sig") as file:
         canvas = {row["ID"]: row[goals.title] for row in csv.DictReader(file)}
     assert canvas == {"": f"{goals.points:g}", "5": f"{checked + given:g}", "6": f"{given:g}"}
 
