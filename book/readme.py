@@ -102,8 +102,8 @@ def main(target: Path) -> None:
         raise SystemExit("README.md is no longer true of its picture")
     plt.rcParams |= DRAWING
     frames = [
-        frame(k, T, fitted, *one)
-        for k, (T, *one) in enumerate(zip(temperatures, bins, numbers, strict=True))
+        frame(k, T, fitted, one, said)
+        for k, (T, one, said) in enumerate(zip(temperatures, bins, numbers, strict=True))
     ]
     begin = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">'
     ground = (
