@@ -105,10 +105,10 @@ def main(target: Path) -> None:
         frame(k, T, fitted, one, said)
         for k, (T, one, said) in enumerate(zip(temperatures, bins, numbers, strict=True))
     ]
-    begin = f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}">'
-    ground = (
-        f'<rect class="ground" x=".5" y=".5" width="{WIDTH - 1}" height="{HEIGHT - 1}" rx="10"/>'
-    )
+    size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
+    begin = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
+    sides = f'x=".5" y=".5" width="{WIDTH - 1}" height="{HEIGHT - 1}"'
+    ground = f'<rect class="ground" {sides} rx="10"/>'
     lines = [f"{begin}<style>{STYLE}{movement()}\n}}</style>", ground, *frames, "</svg>\n"]
     write_text(target, "\n".join(lines))
 
