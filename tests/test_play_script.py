@@ -72,6 +72,7 @@ def tab(browser: Any) -> Iterator[Any]:
         f'<!DOCTYPE html><html data-theme="light"><style>html {{ {colours} }} {style}</style>'
         f"<body>{play.placed(FIGURE.format('a'), {'fig-a': one})}<script>{script}</script></body>"
     )
+    assert errors == []  # else each test would wait for what was never drawn
     yield tab
     tab.close()
     assert errors == []
