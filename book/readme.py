@@ -1,91 +1,76 @@
 """The picture of the README, a slider at work: `python -m book.readme TARGET`.
 
 The temperature of the ResNet-34 goes from 1 to the fitted one and back, twice, on the test
-photographs. An SVG whose style sheet shows one frame after the other: it needs no script, takes the
-reader's light or dark, and stands still at temperature 1 for who wants no movement.
+photographs. An SVG whose style sheet shows one drawing after the other: it needs no script, takes
+the reader's light or dark, and stands still at temperature 1 for who wants no movement.
 """
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from book.play.temperature import NETWORK, measured, printed, turned
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
+from calib_utils.plots import BLUE, GREY, ORANGE
+from calib_utils.plots.diagrams import draw_bins
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
+from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
+from tools.running.kernel import DRAWING
 from tools.sources.atomic import write_text
 
 FRAMES = 16
 # In seconds: at each end, and from a frame to the next.
 REST, STEP = 1.6, 0.15
 PASSES = 4
-# Of the diagram and of the slider, in the units of the drawing.
-LEFT, TOP, SIDE = 52, 24, 240
-FROM, TO, TRACK = 372, 688, 246
+# In inches, and in CSS pixels.
+SIZE, WIDTH, HEIGHT = (7.5, 3.4), 720, 326
 NAMES = ("mean confidence", "accuracy", "ECE", "ECE if calibrated", "NLL")
-PLACES = [(FROM + 172 * column, 58 + 58 * row) for row in range(3) for column in range(2)][:-1]
+PLACES = [(0.52 + 0.24 * column, 0.84 - 0.18 * row) for row in range(3) for column in range(2)][:-1]
+# As course.css has them for the drawings of pages.
 STYLE = """
-svg { --ground: #fff; --text: #222832; --quiet: #595959; --line: #c9c9c9;
-  --blue: #0072b2; --orange: #c24e00;
-  fill: var(--text); font: 15px system-ui, -apple-system, "Segoe UI", sans-serif }
+svg { --ground: #fff; --blue: #0072b2; --orange: #c24e00; --grey: #595959; --line: #b8b8b8;
+  --pale-orange: #eec4a8; color: #222832; fill: currentColor;
+  font: 11px system-ui, -apple-system, "Segoe UI", sans-serif; stroke-linejoin: round }
 .ground { fill: var(--ground); stroke: var(--line) }
-.axis { fill: none; stroke: var(--quiet) }
-.quiet { fill: var(--quiet) }
-.ideal { fill: none; stroke: var(--text); stroke-dasharray: 5 4 }
-.bars { fill: var(--blue); stroke: var(--ground); stroke-width: 1.5 }
-.gaps { fill: url(#hatch); stroke: var(--orange); stroke-width: 1.5 }
-.hatch { stroke: var(--orange); stroke-width: 3 }
-.track { fill: var(--line) }
-.done { fill: var(--blue) }
-.knob { fill: var(--orange); stroke: var(--ground); stroke-width: 2 }
-.number { font-size: 22px; font-weight: 600 }
-.end { text-anchor: end }
-.middle { text-anchor: middle }
 @media (prefers-color-scheme: dark) {
-  svg { --ground: #14181e; --text: #ced6dd; --quiet: #a3a3a3; --line: #48505a;
-    --blue: #56b4e9; --orange: #ff9f5a }
+  svg { --ground: #14181e; --blue: #56b4e9; --orange: #ff9f5a; --grey: #a3a3a3; --line: #5c5c5c;
+    --pale-orange: #654630; color: #ced6dd }
 }
-g[id] { visibility: hidden }
+g { visibility: hidden }
 #f0 { visibility: visible }
 @media (prefers-reduced-motion: no-preference) {
 """
 
 
-def where(x: float, y: float) -> str:
-    """A point of the diagram, of confidence and accuracy."""
-    return f"{LEFT + SIDE * x:.1f} {TOP + SIDE * (1 - y):.1f}"
-
-
-def boxes(bins: ReliabilityBins, low: np.ndarray, high: np.ndarray) -> str:
-    """A box from low to high over each bin that has answers enough."""
-    return "".join(
-        f"M{where(start, bottom)}H{LEFT + SIDE * end:.1f}V{TOP + SIDE * (1 - top):.1f}"
-        f"H{LEFT + SIDE * start:.1f}z"
-        for start, end, bottom, top, count in zip(
-            bins.edges[:-1], bins.edges[1:], low, high, bins.counts, strict=True
-        )
-        if count >= FEW
-    )
-
-
-def frame(k: int, T: float, bins: ReliabilityBins, numbers: list[str], slide: float) -> str:
-    """What is seen at temperature T, with the knob at ``slide``."""
-    parts = [
-        f'<path class="bars" d="{boxes(bins, np.zeros_like(bins.accuracy), bins.accuracy)}"/>',
-        f'<path class="gaps" d="{boxes(bins, bins.accuracy, bins.confidence)}"/>',
-        f'<text class="number" x="{FROM}" y="226">T = {T:.2f}</text>',
-        f'<rect class="done" x="{FROM}" y="{TRACK}" width="{slide - FROM:.1f}" height="6" rx="3"/>',
-        f'<circle class="knob" cx="{slide:.1f}" cy="{TRACK + 3}" r="11"/>',
-    ]
-    parts += [
-        f'<text class="number" x="{x}" y="{y}">{number}</text>'
-        for number, (x, y) in zip(numbers, PLACES, strict=True)
-    ]
-    return f'<g id="f{k}">{"".join(parts)}</g>'
+def frame(k: int, T: float, fitted: float, bins: ReliabilityBins, numbers: list[str]) -> str:
+    """What is seen at temperature T."""
+    fig = plt.figure(figsize=SIZE)
+    ax = fig.add_axes((0.09, 0.15, 0.8 * SIZE[1] / SIZE[0], 0.8))
+    draw_bins(ax, bins, bins.counts < FEW)
+    ax.set(xticks=[0, 1], yticks=[0, 1], xlabel="Confidence", ylabel="Accuracy")
+    ax.spines[["top", "right"]].set_visible(False)
+    for name, number, (x, y) in zip(NAMES, numbers, PLACES, strict=True):
+        fig.text(x, y + 0.08, name, color=GREY)
+        fig.text(x, y, number, size=16, weight="bold")
+    slider = fig.add_axes((0.52, 0.15, 0.44, 0.16), xlim=(1, fitted), ylim=(-1, 1))
+    slider.set_axis_off()
+    slider.plot([1, fitted], [0, 0], color="lightgrey", linewidth=4, clip_on=False)
+    slider.plot([1, T], [0, 0], color=BLUE, linewidth=4, clip_on=False)
+    slider.plot(T, 0, "o", color=ORANGE, markersize=14, markeredgecolor="white", clip_on=False)
+    fig.text(0.52, 0.3, f"T = {T:.2f}", size=16, weight="bold")
+    fig.text(0.52, 0.1, "as trained", color=GREY)
+    fig.text(0.96, 0.1, f"fitted: {fitted:.2f}", color=GREY, ha="right")
+    svg = io.StringIO()
+    fig.savefig(svg, format="svg", metadata={"Date": None})
+    plt.close(fig)
+    return f'<g id="f{k}">{drawing(svg.getvalue(), None, f"f{k}")}</g>'
 
 
 def movement() -> str:
@@ -99,34 +84,6 @@ def movement() -> str:
         rules.append(f"@keyframes f{k}{{{hidden}{start:.2f}%{{visibility:visible}}{after}}}")
         rules.append(f"#f{k}{{animation:f{k} {lasts.sum():g}s step-end {PASSES} alternate}}")
     return "\n".join(rules)
-
-
-def picture(frames: list[str], fitted: float) -> str:
-    """The whole file; ``fitted`` is where the slider's mark stands."""
-    names = "".join(
-        f'<text class="quiet" x="{x}" y="{y - 24}">{name}</text>'
-        for name, (x, y) in zip(NAMES, PLACES, strict=True)
-    )
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" width="720" height="330"
- viewBox="0 0 720 330"><style>{STYLE}{movement()}
-}}</style>
-<defs><pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse"
- patternTransform="rotate(45)"><path class="hatch" d="M0 0V7"/></pattern></defs>
-<rect class="ground" x=".5" y=".5" width="719" height="329" rx="10"/>
-<path class="axis" d="M{where(0, 1)}V{TOP + SIDE}H{LEFT + SIDE}"/>
-<text class="end quiet" x="{LEFT - 8}" y="{TOP + 6}">1</text>
-<text class="end quiet" x="{LEFT - 8}" y="{TOP + SIDE + 5}">0</text>
-<text class="quiet middle" x="{LEFT + SIDE}" y="{TOP + SIDE + 20}">1</text>
-<text class="middle" x="{LEFT + SIDE / 2}" y="{TOP + SIDE + 30}">Confidence</text>
-<text class="middle" transform="translate(24 {TOP + SIDE / 2}) rotate(-90)">Accuracy</text>
-{names}
-<rect class="track" x="{FROM}" y="{TRACK}" width="{TO - FROM}" height="6" rx="3"/>
-<text class="quiet" x="{FROM}" y="{TRACK + 36}">as trained</text>
-<text class="end quiet" x="{TO}" y="{TRACK + 36}">fitted: {fitted:.2f}</text>
-{"".join(frames)}
-<path class="ideal" d="M{where(0, 0)}L{where(1, 1)}"/>
-</svg>
-"""
 
 
 def main(target: Path) -> None:
@@ -143,11 +100,17 @@ def main(target: Path) -> None:
     below = (first.accuracy[full] < first.confidence[full]).all()
     if not (below and worst < np.abs(first.confidence - first.accuracy)[full].max() / 2):
         raise SystemExit("README.md is no longer true of its picture")
+    plt.rcParams |= DRAWING
     frames = [
-        frame(k, *one, FROM + (TO - FROM) * k / (FRAMES - 1))
-        for k, one in enumerate(zip(temperatures, bins, numbers, strict=True))
+        frame(k, T, fitted, one, said)
+        for k, (T, one, said) in enumerate(zip(temperatures, bins, numbers, strict=True))
     ]
-    write_text(target, picture(frames, fitted))
+    size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
+    begin = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'
+    sides = f'x=".5" y=".5" width="{WIDTH - 1}" height="{HEIGHT - 1}"'
+    ground = f'<rect class="ground" {sides} rx="10"/>'
+    lines = [f"{begin}<style>{STYLE}{movement()}\n}}</style>", ground, *frames, "</svg>\n"]
+    write_text(target, "\n".join(lines))
 
 
 if __name__ == "__main__":

@@ -56,6 +56,13 @@ def test_a_drawing_has_the_colours_and_the_font_of_its_page(diagram: str) -> Non
         assert len(re.findall(rf"^  {name}: ", course, re.M)) == 2 or name == "--ground"
 
 
+def test_a_drawing_that_the_words_beside_it_tell_of_is_not_read_aloud(diagram: str) -> None:
+    assert drawing(diagram, None, "a").startswith('<svg class="drawing" aria-hidden="true" width')
+    assert 'role="img" aria-label=""' in drawing(
+        diagram, "", "a"
+    )  # forgotten: the site's test finds it
+
+
 def test_its_words_are_those_that_were_drawn(diagram: str) -> None:
     words = [" ".join(text.split()) for text in re.findall(r"<text[^>]*>([^<]*)<", diagram)]
     drawn = re.findall(r"<text[^>]*>([^<]*)<", drawing(diagram, "", "a"))

@@ -4,8 +4,10 @@ import importlib.util
 import re
 import subprocess
 import sys
+from itertools import chain, pairwise
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tools.sources.book import Book
@@ -34,9 +36,11 @@ def test_the_picture_of_the_readme_is_what_its_script_makes_and_its_text_says(tm
         r"!\[(.*?)\]\(book/assets/readme.svg\)", Path("README.md").read_text(), re.DOTALL
     )
     frames = re.findall(r'<g id="f\d+">.*?</g>', made.read_text("utf-8"))
-    numbers = [re.findall(r">([^<>]+)</text>", frames[k]) for k in (0, -1)]
-    assert numbers[0][2] == numbers[1][2]  # the accuracy
-    for number in (numbers[0][3], *numbers[1][3:5], numbers[1][0].removeprefix("T = ")):
+    words = [re.findall(r">([^<>]+)</text>", frames[k]) for k in (0, -1)]
+    first, last = (dict(pairwise(one)) for one in words)
+    assert first["accuracy"] == last["accuracy"]
+    (T,) = (word for word in words[1] if word.startswith("T = "))
+    for number in (first["ECE"], last["ECE"], last["ECE if calibrated"], T.removeprefix("T = ")):
         assert number.replace("\N{NO-BREAK SPACE}", " ") in said[1]
 
 
@@ -63,12 +67,18 @@ def test_every_chapter_has_a_card_with_a_picture_of_its_data():
             assert numbered.index(
                 book.labels[label].page.removeprefix("notebooks/")
             ) < numbered.index(name)
-        numbers = re.findall(
-            r'(?:points|x|y|cx|cy|width|height)="([^"]+)"', "".join(card.picture())
-        )
-        assert numbers
-        for number in re.split("[ ,]", " ".join(numbers)):
-            assert 0 <= float(number) <= chapters.WIDTH
+        drawn = chapters.drawing_of(card.picture, name)
+        assert drawn.startswith('<svg class="drawing" aria-hidden="true"')
+        assert 'viewBox="0 0 160 90"' in drawn
+        shown = re.sub(r"<defs>.*?</defs>", "", drawn)
+        assert "<text" not in shown
+        of_paths = re.findall(r"-?\d+(?:\.\d+)?", " ".join(re.findall(r' d="([^"]*)"', shown)))
+        of_signs = chain(*re.findall(r'<use [^>]*x="([^"]+)" y="([^"]+)"', shown))
+        places = np.array([*of_paths, *of_signs], dtype=float).reshape(-1, 2)
+        # Inside, and not in a corner.
+        assert (places.min(axis=0) >= 0).all()
+        assert (places.max(axis=0) <= (160, 90)).all()
+        assert (np.ptp(places, axis=0) > (80, 45)).all()
 
 
 def test_reading_takes_as_long_as_its_words_and_its_code_that_is_shown():

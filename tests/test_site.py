@@ -59,7 +59,7 @@ class Page(HTMLParser):
             self.links.append(link)
         elif tag == "img":
             self.images.append(attributes)
-        elif attributes.get("class") == "drawing":
+        elif attributes.get("class") == "drawing" and attributes.get("role") == "img":
             self.images.append({"src": attributes["viewbox"], "alt": attributes["aria-label"]})
         if tag in {"img", "script", "iframe", "source", "audio", "video", "embed"}:
             self.resources += [source] if (source := attributes.get("src")) else []
@@ -380,7 +380,7 @@ def test_the_words_of_a_drawing_can_be_read_on_a_phone(
         """() => {
             document.querySelectorAll("details").forEach(one => one.open = true);
             const poor = [];
-            for (const svg of document.querySelectorAll("svg.drawing")) {
+            for (const svg of document.querySelectorAll("svg.drawing[role=img]")) {
                 const all = svg.getBoundingClientRect();
                 const scale = all.width / svg.viewBox.baseVal.width;
                 const name = svg.getAttribute("aria-label").slice(0, 40);

@@ -12,11 +12,12 @@ import matplotlib.pyplot as plt
 from scipy.special import softmax
 
 from calib_utils.metrics import reliability_bins, top_label
-from calib_utils.plots import BLUE, GREY, ORANGE
+from calib_utils.plots.diagrams import draw_bins
 from calib_utils.records import load_record
 from tools.finishing.social import SIZE
 
-DPI = 100
+# A small figure, enlarged: its lines are as thick as words of this size ask for.
+DPI = 250
 WORDS = "A network says how sure it is.\nHow often is it right?"
 
 
@@ -29,31 +30,14 @@ def main(target: Path) -> None:
         raise SystemExit("social.py: not all bars end below the diagonal any more: mend ALT")
 
     fig = plt.figure(figsize=(SIZE[0] / DPI, SIZE[1] / DPI), dpi=DPI, facecolor="white")
-    fig.text(
-        0.06, 0.66, "Calibration\nof neural\nnetworks", fontsize=50, weight="bold", va="center"
-    )
-    fig.text(0.06, 0.2, WORDS, fontsize=23, va="center", color="#333333")
+    fig.text(0.06, 0.66, "Calibration\nof neural\nnetworks", size=20, weight="bold", va="center")
+    fig.text(0.06, 0.2, WORDS, size=9.2, va="center", color="#333333")
     ax = fig.add_axes((0.56, 0.13, 0.39, 0.76))
-    width = 1 / len(bins.counts)
-    starts = bins.edges[:-1][full]
-    accuracy, gaps = bins.accuracy[full], (bins.confidence - bins.accuracy)[full]
-    ax.bar(starts, accuracy, width, align="edge", color=BLUE, edgecolor="white", linewidth=2)
-    ax.bar(
-        starts,
-        gaps,
-        width,
-        accuracy,
-        align="edge",
-        color="none",
-        edgecolor=ORANGE,
-        hatch="///",
-        linewidth=2,
-    )
-    ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=3)
-    ax.set(xlim=(0, 1), ylim=(0, 1), xticks=[0, 1], yticks=[0, 1])
-    ax.set_xlabel("confidence", fontsize=22)
-    ax.set_ylabel("accuracy", fontsize=22)
-    ax.tick_params(labelsize=20, length=0)
+    draw_bins(ax, bins, ~full)
+    ax.set(xticks=[0, 1], yticks=[0, 1])
+    ax.set_xlabel("confidence", size=9, labelpad=0)
+    ax.set_ylabel("accuracy", size=9, labelpad=0)
+    ax.tick_params(labelsize=8, length=0, pad=2)
     ax.spines[["top", "right"]].set_visible(False)
     target.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(target, metadata={"Software": None})

@@ -1,17 +1,20 @@
 """The cards of the first page, one a chapter: `python -m book.tables.chapters TARGET`.
 
 A card has the chapter's question, a small picture of what its data says, how long it takes, and
-what it needs. The pictures are part of the page, so that their colours follow it.
+what it needs.
 """
 
 from __future__ import annotations
 
+import io
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 from scipy.special import expit, softmax
 
 from book.figures.many_remedies import ways
@@ -22,6 +25,8 @@ from calib_utils.metrics import (
     reliability_bins,
     top_label,
 )
+from calib_utils.plots import BLUE, GREY, ORANGE
+from calib_utils.plots.diagrams import draw_bins
 from calib_utils.recalibration import (
     IsotonicRegression,
     PlattScaling,
@@ -29,40 +34,21 @@ from calib_utils.recalibration import (
     VectorScaling,
 )
 from calib_utils.records import by_level, load_grid, load_record
+from tools.finishing.drawings import drawing
+from tools.finishing.interactive import FEW
+from tools.running.kernel import DRAWING
 from tools.sources.atomic import write_text
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 from tools.sources.reading_time import reading_time
 
 NETWORK = "resnet34-cifar100"
-# Of a picture, in its own units; the edge stays empty.
-WIDTH, HEIGHT, EDGE = 160, 90, 6
 SPACE = "\N{NO-BREAK SPACE}"
-
-
-def x(share: float) -> float:
-    return EDGE + share * (WIDTH - 2 * EDGE)
-
-
-def y(share: float) -> float:
-    return HEIGHT - EDGE - share * (HEIGHT - 2 * EDGE)
-
-
-def box(left: float, bottom: float, right: float, top: float, kind: str) -> str:
-    """A rectangle between two corners, in shares of the picture."""
-    return (
-        f'<rect class="{kind}" x="{x(left):.1f}" y="{y(top):.1f}" '
-        f'width="{x(right) - x(left):.1f}" height="{y(bottom) - y(top):.1f}"/>'
-    )
-
-
-def line(points: Iterable[tuple[float, float]], kind: str) -> str:
-    drawn = " ".join(f"{x(across):.1f},{y(up):.1f}" for across, up in points)
-    return f'<polyline class="card-line {kind}" points="{drawn}"/>'
-
-
-def dot(across: float, up: float, kind: str, radius: float = 3) -> str:
-    return f'<circle class="{kind}" cx="{x(across):.1f}" cy="{y(up):.1f}" r="{radius}"/>'
+# Of a picture, in points; the edge stays empty.
+WIDTH, HEIGHT, EDGE = 160, 90, 6
+THICK = 2.2
+THIN: dict[str, Any] = {"color": GREY, "linewidth": 1.2}
+DASHED = THIN | {"linestyle": (0, (3, 2.5))}
 
 
 def answers(split: str = "test") -> tuple[np.ndarray, np.ndarray]:
@@ -71,28 +57,24 @@ def answers(split: str = "test") -> tuple[np.ndarray, np.ndarray]:
     return top_label(softmax(record.logits, axis=1), record.labels)
 
 
-def a_hundred_answers() -> Iterable[str]:
+def a_hundred_answers(ax: Axes) -> None:
     """Of a hundred answers with a confidence of about 90 %, those that are right are full."""
     confidences, correct = answers()
     right = round(100 * correct[(confidences > 0.85) & (confidences <= 0.95)].mean())
-    for mark in range(100):
-        row, column = divmod(mark, 20)
-        kind = "card-a" if mark < right else "card-hollow"
-        yield dot((column + 0.5) / 20, 1 - (row + 0.5) / 5, kind, 2.6)
+    row, column = np.divmod(np.arange(100), 20)
+    x, y = (column + 0.5) / 20, 1 - (row + 0.5) / 5
+    ax.plot(x[:right], y[:right], "o", color=BLUE, markersize=6)
+    ax.plot(x[right:], y[right:], "o", color=ORANGE, markersize=5.2, markerfacecolor="none")
+    ax.set_axis_off()
 
 
-def bars_below_the_diagonal() -> Iterable[str]:
-    """A reliability diagram; what is missing to the diagonal is hollow."""
+def bars_below_the_diagonal(ax: Axes) -> None:
+    """A reliability diagram."""
     bins = reliability_bins(*answers(), n_bins=8)
-    for m, (accuracy, confidence) in enumerate(zip(bins.accuracy, bins.confidence, strict=True)):
-        left, right = (m + 0.06) / 8, (m + 0.94) / 8
-        if bins.counts[m] >= 100:
-            yield box(left, 0, right, accuracy, "card-a")
-            yield box(left, accuracy, right, confidence, "card-gap")
-    yield line([(0, 0), (1, 1)], "card-dashed")
+    draw_bins(ax, bins, bins.counts < FEW)
 
 
-def chance_and_the_ece() -> Iterable[str]:
+def chance_and_the_ece(ax: Axes) -> None:
     """The ECEs of a calibrated forecaster on 1,000 answers, and beside them the one measured."""
     rng = np.random.default_rng(0)
     confidences, correct = (values[:1000] for values in answers())
@@ -103,41 +85,33 @@ def chance_and_the_ece() -> Iterable[str]:
 
     by_chance = [ece(rng.random(len(probs)) < confidences) for _ in range(400)]
     measured = ece(correct)
-    end = 1.1 * max(*by_chance, measured)
-    counts, edges = np.histogram(by_chance, bins=28, range=(0, end))
-    for count, left, right in zip(counts, edges[:-1], edges[1:], strict=True):
-        if count:
-            yield box(left / end, 0, right / end, 0.9 * count / counts.max(), "card-c")
-    yield line([(0, 0), (1, 0)], "card-thin")
-    yield line([(measured / end, 0), (measured / end, 1)], "card-b")
+    ax.hist(by_chance, bins=12, color=GREY, edgecolor="white")
+    ax.axvline(measured, color=ORANGE, linewidth=THICK)
+    ax.set_xlim(0, 1.1 * max(*by_chance, measured))
 
 
-def ece_by_weight_decay() -> Iterable[str]:
+def ece_by_weight_decay(ax: Axes) -> None:
     """The ECE of each network by its weight decay, and a line through the means."""
     groups = by_level(load_grid("weight-decay", "cpu"))
     network = next(iter(groups))[0]
     eces = [[run.ece for run in runs] for (name, _), runs in groups.items() if name == network]
-    top = 1.1 * max(map(max, eces))
-    across = np.linspace(0.06, 0.94, len(eces))
-    means = [float(np.mean(seeds)) / top for seeds in eces]
-    yield line(zip(across, means, strict=True), "card-b")
-    for place, seeds in zip(across, eces, strict=True):
-        yield from (dot(place, ece / top, "card-b") for ece in seeds)
-    yield line([(0, 0), (1, 0)], "card-thin")
+    ax.plot(np.mean(eces, axis=1), color=ORANGE, linewidth=THICK)
+    ax.plot(eces, "o", color=ORANGE, markersize=6)
+    ax.set(xlim=(-0.3, len(eces) - 0.7), ylim=(0, 1.1 * np.max(eces)))
 
 
-def two_maps() -> Iterable[str]:
+def two_maps(ax: Axes) -> None:
     """What a naive Bayes model says of digits, and what two repairs make of it."""
     log_odds, odd, _, _ = sets()
     across = np.linspace(0.001, 0.999, 120)
-    yield line([(0, 0), (1, 1)], "card-dashed")
-    repairs = {"card-a": IsotonicRegression, "card-b": PlattScaling}
-    for kind, repair in repairs.items():
+    ax.plot([0, 1], [0, 1], **DASHED)
+    for colour, repair in ((BLUE, IsotonicRegression), (ORANGE, PlattScaling)):
         fitted = repair(inputs="scores").fit(expit(log_odds), odd)
-        yield line(zip(across, fitted.predict_proba(across), strict=True), kind)
+        ax.plot(across, fitted.predict_proba(across), color=colour, linewidth=THICK)
+    ax.set(xlim=(0, 1), ylim=(0, 1))
 
 
-def errors_before_and_after() -> Iterable[str]:
+def errors_before_and_after(ax: Axes) -> None:
     """The ECE of the network as it is, with a temperature, and with two hundred numbers."""
     validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
     probs = [softmax(test.logits, axis=1)]
@@ -145,61 +119,71 @@ def errors_before_and_after() -> Iterable[str]:
         fitted = repair.fit(validation.logits, validation.labels)
         probs.append(fitted.predict_proba(test.logits))
     eces = [expected_calibration_error(one, test.labels) for one in probs]
-    for k, ece in enumerate(eces):
-        kind = "card-b" if k == 0 else "card-a"
-        yield box((k + 0.15) / 3, 0, (k + 0.85) / 3, 0.95 * ece / max(eces), kind)
-    yield line([(0, 0), (1, 0)], "card-thin")
+    ax.bar(range(3), eces, width=0.7, color=[ORANGE, BLUE, BLUE])
+    ax.set(xlim=(-0.5, 2.5), ylim=(0, 1.05 * max(eces)))
 
 
-def accuracy_of_the_surest() -> Iterable[str]:
+def accuracy_of_the_surest(ax: Axes) -> None:
     """The accuracy of the surest share of the answers, with a dot at one half."""
     confidences, correct = answers()
-    kept = np.cumsum(correct[np.argsort(-confidences, kind="stable")])
-    shares = np.linspace(0.02, 1, 80)
-    accuracies = [kept[round(share * len(kept)) - 1] / round(share * len(kept)) for share in shares]
-    yield line(zip(shares, accuracies, strict=True), "card-a")
-    half = len(kept) // 2
-    yield line([(0.5, 0), (0.5, kept[half - 1] / half)], "card-dashed")
-    yield dot(0.5, kept[half - 1] / half, "card-b", 4.5)
-    yield line([(0, 0), (1, 0)], "card-thin")
+    right = correct[np.argsort(-confidences, kind="stable")]
+    accuracies, half = np.cumsum(right) / np.arange(1, len(right) + 1), len(right) // 2
+    kept = np.linspace(0.02, 1, 80) * len(right)
+    ax.plot(kept, accuracies[kept.astype(int) - 1], color=BLUE, linewidth=THICK)
+    ax.plot([half, half], [0, accuracies[half - 1]], **DASHED)
+    ax.plot(half, accuracies[half - 1], "o", color=ORANGE, markersize=9)
+    ax.set(xlim=(0, len(right)), ylim=(0, 1))
 
 
-def cost_of_what_is_trusted() -> Iterable[str]:
+def cost_of_what_is_trusted(ax: Axes) -> None:
     """Mistakes among the answers above each threshold: made, and promised, before the repair."""
     confidences, correct = answers()
     thresholds = np.linspace(0.1, 1, 60)
-    trusted = [confidences > threshold for threshold in thresholds]
-    made = np.array([(some & ~correct).mean() for some in trusted])
-    promised = np.array([np.where(some, 1 - confidences, 0).mean() for some in trusted])
-    top, across = 1.05 * made.max(), (thresholds - 0.1) / 0.9
-    for kind, mistakes in (("card-b", made), ("card-a", promised)):
-        yield line(zip(across, mistakes / top, strict=True), kind)
-    yield line([(0, 0), (1, 0)], "card-thin")
+    trusted = confidences > thresholds[:, None]
+    for colour, mistakes in ((ORANGE, ~correct), (BLUE, 1 - confidences)):
+        shares = (trusted * mistakes).mean(axis=1)
+        ax.plot(thresholds, shares, color=colour, linewidth=THICK)
+    ax.set(xlim=(0.1, 1), ylim=(0, None))
 
 
-def an_interval_and_a_tolerance() -> Iterable[str]:
+def an_interval_and_a_tolerance(ax: Axes) -> None:
     """The interval of the calibration error as it is and with a temperature, and 2 % as a limit."""
     validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
     repaired = TemperatureScaling().fit(validation.logits, validation.labels)
     both = softmax(test.logits, axis=1), repaired.predict_proba(test.logits)
-    for probs, height, kind in zip(both, (0.7, 0.3), ("card-b", "card-a"), strict=True):
-        low, high = calibration_error_interval(probs, test.labels)
-        yield line([(10 * low, height), (10 * high, height)], kind)
-        yield dot(10 * expected_calibration_error(probs, test.labels), height, kind, 4)
-    yield line([(0.2, 0), (0.2, 1)], "card-dashed")
-    yield line([(0, 0), (1, 0)], "card-thin")
+    for probs, height, colour in zip(both, (0.7, 0.3), (ORANGE, BLUE), strict=True):
+        ends = calibration_error_interval(probs, test.labels)
+        ax.plot(ends, [height, height], color=colour, linewidth=THICK)
+        ax.plot(expected_calibration_error(probs, test.labels), height, "o", color=colour)
+    ax.axvline(0.02, **DASHED)
+    ax.set(xlim=(0, 0.1), ylim=(0, 1))
 
 
-def before_and_after_by_training() -> Iterable[str]:
+def before_and_after_by_training(ax: Axes) -> None:
     """The NLL of each way to train, the lowest error at the top: as trained, and at T."""
-    nlls_of_each = [nlls for _, *nlls, _ in ways()]
-    low, high = np.min(nlls_of_each), np.max(nlls_of_each)
-    for place, nlls in enumerate(nlls_of_each):
-        up = 0.97 - 0.94 * place / (len(nlls_of_each) - 1)
-        before, after = (0.04 + 0.92 * (nll - low) / (high - low) for nll in nlls)
-        yield line([(before, up), (after, up)], "card-thin")
-        yield dot(before, up, "card-b", 2.2)
-        yield dot(after, up, "card-a", 2.2)
+    nlls = np.array([nlls for _, *nlls, _ in ways()])
+    places = -np.arange(len(nlls))
+    ax.hlines(places, *nlls.T, **THIN)
+    for values, colour in zip(nlls.T, (ORANGE, BLUE), strict=True):
+        ax.plot(values, places, "o", color=colour, markersize=4.4)
+    ax.set_axis_off()
+
+
+def drawing_of(picture: Callable[[Axes], None], name: str) -> str:
+    """What a picture draws, as a part of the page; ``name`` begins the names in it."""
+    with plt.rc_context(DRAWING):
+        fig = plt.figure(figsize=(WIDTH / 72, HEIGHT / 72))
+        across, up = EDGE / WIDTH, EDGE / HEIGHT
+        ax = fig.add_axes((across, up, 1 - 2 * across, 1 - 2 * up), xticks=[], yticks=[])
+        ax.spines[:].set_visible(False)
+        ax.spines.bottom.set(visible=True, **THIN)
+        picture(ax)
+        for part in ax.get_children():
+            part.set_clip_on(False)
+        svg = io.StringIO()
+        fig.savefig(svg, format="svg", metadata={"Date": None})
+        plt.close(fig)
+    return drawing(svg.getvalue(), None, name)
 
 
 class Card(NamedTuple):
@@ -207,12 +191,12 @@ class Card(NamedTuple):
 
     Attributes:
         question: of the chapter.
-        picture: makes the elements of the SVG.
+        picture: draws on axes that have no ticks.
         needs: the labels of the chapters to be read before.
     """
 
     question: str
-    picture: Callable[[], Iterable[str]]
+    picture: Callable[[Axes], None]
     needs: Sequence[str] = ()
 
 
@@ -270,13 +254,12 @@ CARDS = {
 
 def card(page: str, number: int, minutes: int, about: Card) -> str:
     """An item of the list, in MyST."""
-    drawn = "".join(about.picture())
     facts = [f"{what} {minutes}{SPACE}min" for what in ("Reading", "Exercises")]
     needs = " and ".join(f"{{numref}}`{label}`" for label in about.needs)
     facts += [f"After {needs}" if needs else "Begin here"]
     lines = [
         "```{raw} html",
-        f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">{drawn}</svg>',
+        drawing_of(about.picture, f"card{number}"),
         "```",
         "",
         f"{number}\\. {{doc}}`/{page}`",

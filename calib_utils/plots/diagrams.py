@@ -131,22 +131,8 @@ def reliability_diagram(
         edge = [withStroke(linewidth=4, foreground="white")]
         ends = low[full], high[full]
         ax.vlines(centres, *ends, color="black", linewidth=2, label=name, path_effects=edge)
-    ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1.2, label="Perfect calibration")
-    inside = bins.confidence < bins.accuracy
-    for chosen, alpha in ((full & ~few, 1.0), (few, 0.35)):
-        label = ("Positives" if binary else "Accuracy") if alpha == 1.0 else None
-        blue = {"facecolor": BLUE, "edgecolor": "white", "alpha": alpha, "label": label}
-        _bars(ax, bins, chosen, 0, bins.accuracy, **blue)
-        # No fill and no transparency, which as SVG would hide the hatch.
-        gap: dict[str, Any] = {"low": bins.accuracy, "high": bins.confidence}
-        gap |= {"facecolor": "none", "hatch": "///"}
-        orange = {"edgecolor": _on_white(ORANGE, alpha), "label": label and "Gap"}
-        _bars(ax, bins, chosen & ~inside, **gap, **orange)
-        # Orange on blue is hard to see, and in a dark page not at all.
-        _bars(ax, bins, chosen & inside, **gap, edgecolor="white")
+    draw_bins(ax, bins, few, "Positives" if binary else "Accuracy")
     ax.set(
-        xlim=(0, 1),
-        ylim=(0, 1),
         xticks=np.arange(0, 1.1, 0.2),
         yticks=np.arange(0, 1.1, 0.2),
         xlabel="Predicted probability" if binary else "Confidence",
@@ -179,6 +165,31 @@ def _square_axes(size: tuple[float, float], rows: float) -> Axes:
     room = {"left": (14 + 3 * em) / x, "right": 1 - (3 + em) / x, "bottom": bottom}
     fig = plt.figure(figsize=size)
     return fig.add_subplot(fig.add_gridspec(**room, top=bottom + (1 - bottom - title) / rows)[0])
+
+
+def draw_bins(ax: Axes, bins: ReliabilityBins, few: np.ndarray, name: str = "Accuracy") -> None:
+    """A diagram without its words: the diagonal, the bars of ``name``, and their gaps.
+
+    Args:
+        ax: where to draw, from 0 to 1 on both axes.
+        bins: of NumPy.
+        few: for each bin, whether its bar is pale.
+        name: what a legend calls the bars.
+    """
+    full, inside = bins.counts > 0, bins.confidence < bins.accuracy
+    ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1.2, label="Perfect calibration")
+    for chosen, alpha in ((full & ~few, 1.0), (full & few, 0.35)):
+        label = name if alpha == 1.0 else None
+        blue = {"facecolor": BLUE, "edgecolor": "white", "alpha": alpha, "label": label}
+        _bars(ax, bins, chosen, 0, bins.accuracy, **blue)
+        # No fill and no transparency, which as SVG would hide the hatch.
+        gap: dict[str, Any] = {"low": bins.accuracy, "high": bins.confidence}
+        gap |= {"facecolor": "none", "hatch": "///"}
+        orange = {"edgecolor": _on_white(ORANGE, alpha), "label": label and "Gap"}
+        _bars(ax, bins, chosen & ~inside, **gap, **orange)
+        # Orange on blue is hard to see, and in a dark page not at all.
+        _bars(ax, bins, chosen & inside, **gap, edgecolor="white")
+    ax.set(xlim=(0, 1), ylim=(0, 1))
 
 
 def _bars(

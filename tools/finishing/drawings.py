@@ -70,12 +70,13 @@ def draw(site: Path) -> None:
         picture.unlink()
 
 
-def drawing(svg: str, alt: str, name: str) -> str:
+def drawing(svg: str, alt: str | None, name: str) -> str:
     """Matplotlib's SVG as an element of a page.
 
     Args:
         svg: the file.
-        alt: what a reader who cannot see it should know, escaped as in HTML.
+        alt: what a reader who cannot see it should know, escaped as in HTML; or None, if the words
+            beside it say it.
         name: what its ids begin with, unlike those of any other drawing of the page.
 
     Raises:
@@ -88,8 +89,9 @@ def drawing(svg: str, alt: str, name: str) -> str:
         round(float(root.get(side, "0").removesuffix("pt")) * POINT) for side in ("width", "height")
     )
     inside = "".join(part for child in root for part in _parts(child, names))
+    says = 'aria-hidden="true"' if alt is None else f'role="img" aria-label="{alt}"'
     return (
-        f'<svg class="drawing" role="img" aria-label="{alt}" width="{width}" height="{height}" '
+        f'<svg class="drawing" {says} width="{width}" height="{height}" '
         f'viewBox="{_short(root.get("viewBox", ""))}">{inside}</svg>'
     )
 
