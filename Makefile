@@ -23,6 +23,7 @@ help: ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html (PROFILE=cpu or gpu)
+	@$(BIN)/python -m tools.running.locked
 	@PROFILE=$(PROFILE) $(BIN)/python -m doit
 	@echo "The book is in build/html: open build/html/index.html"
 
