@@ -40,7 +40,9 @@ def test_packages_other_than_those_of_the_lock_are_named() -> None:
 def test_a_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setattr(locked, "installed", dict)
-    with pytest.raises(MystError, match=r"and \d+ more\. `rm .venv/.installed`, and the next `make`"):
+    with pytest.raises(
+        MystError, match=r"and \d+ more\. `rm .venv/.installed`, and the next `make`"
+    ):
         locked.require_locked()
 
 

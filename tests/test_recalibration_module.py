@@ -203,7 +203,7 @@ def test_plain_arithmetic_can_be_traced(name, way):
 
 
 SAYS_WHY = pytest.mark.skipif(
-    Version(torch.__version__) < Version("2.8"),
+    Version(torch.__version__) < Version("2.9"),
     reason="this PyTorch does not pass on what is raised while it exports or compiles",
 )
 

@@ -1,4 +1,4 @@
-"""The extra `classroom` has all that releasing and grading needs, and neither PyTorch nor the book."""
+"""The extra `classroom` has all that releasing and grading needs, and no PyTorch."""
 
 from __future__ import annotations
 
