@@ -2,6 +2,7 @@
 
 PYTHON ?= python3
 PROFILE ?= cpu
+RESOLUTION ?= highest
 UV_VERSION := 0.13.8
 VENV := .venv
 BIN := $(VENV)/bin
@@ -15,29 +16,65 @@ SITE_TESTS := tests/test_site.py tests/test_site_play.py tests/test_site_questio
 unexport PYTHONWARNINGS
 
 .DEFAULT_GOAL := help
-.PHONY: help book notebooks test test-colab lint format lock clean
+.PHONY: help book dist notebooks test test-code test-site test-colab test-sphinx test-versions \
+  lint format lock clean
 
 help: ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html (PROFILE=cpu or gpu)
+	@$(BIN)/python -m tools.running.locked
 	@PROFILE=$(PROFILE) $(BIN)/python -m doit
 	@echo "The book is in build/html: open build/html/index.html"
 
 notebooks: $(INSTALLED) ## Run the chapters and store their outputs anew (CHAPTER=ece-and-mce for one)
 	$(BIN)/python -m tools.sources.errors tools.running.notebooks --execute $(CHAPTER)
 
-# Torch on one thread, since two tests run at a time; the site is tested once it is built.
-test: export OMP_NUM_THREADS := 1
-test: $(INSTALLED) ## Run every test: the code, the notebooks, the built site
+dist: $(INSTALLED) ## Make wheel and sdist in build/dist
+	$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir build/dist
+
+# The site is tested once it is built.
+test: ## Run every test: the code, the notebooks, the built site
+	@$(MAKE) --no-print-directory test-code
+	@$(MAKE) --no-print-directory book
+	@$(MAKE) --no-print-directory test-site
+
+# Torch on one thread, since two tests run at a time.
+test-code test-site test-versions: export OMP_NUM_THREADS := 1
+test-code: $(INSTALLED) ## Run all tests but those of the built site
+	@$(BIN)/python -m tools.running.locked
 	$(PYTEST) --dist loadfile --no-loadscope-reorder $(SITE_TESTS:%=--ignore=%) \
 	  --passed-before=build/.passed.json
-	@$(MAKE) --no-print-directory book
+
+test-site: $(INSTALLED) ## Test the built site
 	$(PYTEST) $(SITE_TESTS) --passed-before=build/.passed-site.json
 
 # From the wheel, with Colab's Python and versions: some 5 GB, and as long as the chapters take.
 test-colab: $(INSTALLED) ## Run every notebook as Colab would (CHAPTER=ece-and-mce for one)
 	$(BIN)/python -m tools.running.try_colab $(CHAPTER)
+
+# What `make book` gave to Jupyter Book 1, which keeps Sphinx 7 and is no longer developed, without
+# it: each package of Sphinx as it is today, the rest as it is installed here.
+test-sphinx: book ## Build the book with today's Sphinx, in build/sphinx/html
+	rm -rf build/sphinx
+	$(BIN)/uv pip install --python $(BIN)/python --quiet --target build/sphinx/packages \
+	  $$(grep -oE '^(sphinx|myst)[a-z-]*' requirements.lock)
+	cp -R build/site build/sphinx/source
+	$(BIN)/jupyter-book config sphinx build/sphinx/source
+	echo 'extensions.remove("jupyter_book")' >> build/sphinx/source/conf.py
+	PYTHONPATH=build/sphinx/packages:. $(BIN)/python -m sphinx --version
+	PYTHONPATH=build/sphinx/packages:. $(BIN)/python -m sphinx -q -n -W --keep-going \
+	  build/sphinx/source build/sphinx/html
+	@echo "$$(find build/sphinx/html -name '*.html' | wc -l) pages, no warning"
+
+# Those tests that need nothing but the module.
+test-versions: ## Test the module with the newest packages, or the oldest (RESOLUTION=lowest-direct)
+	$(PYTHON) -m venv --clear build/versions
+	build/versions/bin/python -m pip install --quiet uv==$(UV_VERSION)
+	build/versions/bin/uv pip install --python build/versions/bin/python --quiet \
+	  --resolution $(RESOLUTION) --editable '.[training,report]' --group test
+	build/versions/bin/python -m pytest -n 2 --noconftest calib_utils \
+	  $$(grep -LE '(from|import) (benchmarks|book|classroom|tests|tools)\b' tests/test_*.py)
 
 lint: $(INSTALLED) ## Check style and types
 	$(BIN)/ruff format --check .
@@ -45,6 +82,7 @@ lint: $(INSTALLED) ## Check style and types
 	$(BIN)/codespell
 	$(BIN)/python -m tools.sources.lint
 	$(BIN)/python -m mypy
+	$(BIN)/zizmor --offline --quiet .
 
 format: $(INSTALLED) ## Format all code, that of the chapters too, and correct what ruff can
 	$(BIN)/ruff format .
@@ -53,15 +91,15 @@ format: $(INSTALLED) ## Format all code, that of the chapters too, and correct w
 
 lock: $(INSTALLED) ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \
-	  --no-emit-index-url --no-header pyproject.toml --extra training --extra report --group book --group test \
-	  --output-file requirements.lock
+	  --no-emit-index-url --no-header pyproject.toml \
+	  --extra classroom --extra report --extra training --group book --group test --output-file requirements.lock
 
 clean: ## Remove all that was built, but not the environment
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # uv does not read pip's settings: where only pip knows a mirror, pip installs the same files.
+ifdef ALONE
 $(INSTALLED): requirements.lock pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION) \
 	  || { echo "The packages cannot be had. The first call needs a network: is there one?"; false; }
@@ -71,3 +109,11 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@# Its font list, else a first chapter would wait for it and say so.
 	MPLCONFIGDIR=$(VENV)/share/matplotlib $(BIN)/python -c 'import matplotlib.font_manager'
 	touch $@
+else
+# Two that come first at once take turns, and the second finds all that it needs.
+$(INSTALLED): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed")'
+	@$(PYTHON) -c 'import fcntl, os, sys; lock = os.open("Makefile", os.O_RDWR); \
+	  os.set_inheritable(lock, True); fcntl.flock(lock, fcntl.LOCK_EX); \
+	  os.execvp(sys.argv[1], sys.argv[1:])' $(MAKE) --no-print-directory ALONE=1 $@
+endif

@@ -18,14 +18,14 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
 from calib_utils.records.npz import write_npz
-from tools.sources.book import Book
 from classroom import ClassroomError
 from classroom.goals import ASSIGNMENTS, Goals, load, read_goals
 from classroom.secret import generator, make_secret
-from tools.sources.atomic import write_text
-from tools.sources.flatten import Flattener
 from tools.running.notebooks import write_if_changed
+from tools.sources.atomic import write_text
+from tools.sources.book import Book
 from tools.sources.chapter_notebook import notebook_metadata
+from tools.sources.flatten import Flattener
 
 HELPER = ASSIGNMENTS / "helper.py"
 IMPORT = "from helper import example"  # a cell of its own; students get the helper instead

@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from packaging.version import Version
 from test_distributed import GRID
 from test_training import SHORT, network, random_images
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -87,6 +88,10 @@ class TestStandIn:
         runner.run_grid(runs, tmp_path, tmp_path, device="cpu", progress=False)
         assert taken == [0, 1]
 
+    @pytest.mark.skipif(
+        Version(torch.__version__) < Version("2.9"),
+        reason="this PyTorch asks for a driver when a stand-in draws numbers",
+    )
     def test_training_keeps_everything_on_it(self, monkeypatch):
         """Forward and the step; what autograd does on a GPU needs one."""
         seen = SimpleNamespace(casts=[], outputs=[], sums=[], losses=[], optimizers=[])

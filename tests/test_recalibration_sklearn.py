@@ -1,5 +1,6 @@
 """Recalibrators as scikit-learn's estimators, and behind its classifiers."""
 
+import inspect
 import pickle
 import subprocess
 import sys
@@ -129,6 +130,8 @@ EXPECTED = {
 
 
 def failed_checks(estimator):
+    if "on_fail" not in inspect.signature(check_estimator).parameters:
+        pytest.skip("before 1.6, scikit-learn stops at the first check that fails")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         results = check_estimator(estimator, on_fail=None, on_skip=None)

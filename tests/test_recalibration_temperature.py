@@ -55,7 +55,7 @@ def test_gradient_is_zero_and_known_temperature_recovered(temperature):
 def test_against_scipy_bounded_search():
     logits, labels = multiclass(2_000, 7)
     found = minimize_scalar(
-        lambda t: nll(logits / t, labels),
+        lambda t: nll(logits.astype(float) / t, labels),
         bounds=(0.1, 10),
         method="bounded",
         options={"xatol": 1e-9},

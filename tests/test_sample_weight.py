@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
+from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, mean_squared_error
 
 from calib_utils import metrics
 from calib_utils.metrics.debiased import debiased_squared_error
@@ -166,7 +166,8 @@ def test_scores_are_those_of_scikit_learn():
     assert metrics.negative_log_likelihood(LOGITS, LABELS, **weights) == pytest.approx(theirs)
     theirs = log_loss(BINARY, 1 / (1 + np.exp(-LOGITS[:, 0])), **weights)
     assert metrics.negative_log_likelihood(LOGITS[:, 0], BINARY, **weights) == pytest.approx(theirs)
-    theirs = brier_score_loss(LABELS, PROBS, labels=range(K), scale_by_half=False, **weights)
+    one_hot = LABELS[:, None] == np.arange(K)
+    theirs = K * mean_squared_error(one_hot, PROBS, **weights)
     assert metrics.brier_score(PROBS, LABELS, **weights) == pytest.approx(theirs)
     theirs = 2 * brier_score_loss(BINARY, POSITIVE, **weights)
     assert metrics.brier_score(POSITIVE, BINARY, **weights) == pytest.approx(theirs)

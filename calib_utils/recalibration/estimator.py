@@ -16,6 +16,7 @@ class Estimator:
 
     # Which shapes the method takes: (N,) for two classes, (N, K) for K, or both.
     _shapes: ClassVar[tuple[str, ...]] = ("(N, K)",)
+    _estimator_type = "classifier"  # for scikit-learn before 1.6, which asks for no tags
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor, by name.
