@@ -133,7 +133,7 @@ def two_maps() -> Iterable[str]:
     yield line([(0, 0), (1, 1)], "card-dashed")
     repairs = {"card-a": IsotonicRegression, "card-b": PlattScaling}
     for kind, repair in repairs.items():
-        fitted = repair(inputs="scores").fit(expit(log_odds), odd)
+        fitted = repair(inputs="probs").fit(expit(log_odds), odd)
         yield line(zip(across, fitted.predict_proba(across), strict=True), kind)
 
 
