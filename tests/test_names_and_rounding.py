@@ -167,7 +167,7 @@ def test_the_nll_of_probabilities_is_that_of_scikit_learn():
     with pytest.warns(UserWarning, match="sum to one, as probabilities are"):
         negative_log_likelihood(PROBS, LABELS)
     with pytest.raises(ValueError, match="inputs: expected 'logits' or 'probs'"):
-        negative_log_likelihood(P, Y, inputs="scores")
+        negative_log_likelihood(P, Y, inputs="probs")
 
 
 def test_masked_classes_count_for_nothing():

@@ -69,8 +69,8 @@ def test_the_positive_class(kind):
     labels = pd.Series(BINARY == 1, index=INDEX).astype(kind)
     found = metrics.expected_calibration_error(SCORES, labels, positive=True)
     assert found == metrics.expected_calibration_error(PROBS[:, 0], BINARY)
-    fitted = PlattScaling(inputs="scores").fit(SCORES, labels, positive=True)
-    expected = PlattScaling(inputs="scores").fit(PROBS[:, 0], BINARY)
+    fitted = PlattScaling(inputs="probs").fit(SCORES, labels, positive=True)
+    expected = PlattScaling(inputs="probs").fit(PROBS[:, 0], BINARY)
     np.testing.assert_array_equal(fitted.predict_proba(SCORES), expected.predict_proba(PROBS[:, 0]))
 
 

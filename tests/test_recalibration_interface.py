@@ -140,10 +140,10 @@ def test_bad_input_is_an_error_and_never_a_number(make, data):
 @pytest.mark.parametrize("make", BINARY.values(), ids=BINARY)
 def test_scores_must_be_probabilities(make):
     with pytest.raises(
-        ValueError, match=r"logits \(inputs='scores'\): expected values from 0 to 1"
+        ValueError, match=r"logits \(inputs='probs'\): expected values from 0 to 1"
     ):
-        make(inputs="scores").fit(np.array([0.2, 1.3]), [0, 1])
-    with pytest.raises(ValueError, match="inputs: expected 'logits' or 'scores'"):
+        make(inputs="probs").fit(np.array([0.2, 1.3]), [0, 1])
+    with pytest.raises(ValueError, match="inputs: expected 'probs' or 'logits'"):
         make(inputs="probabilities")
 
 

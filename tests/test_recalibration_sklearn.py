@@ -57,7 +57,7 @@ def test_parameters_are_read_and_set():
     for bad, message in [
         ({"bins": 3}, "bins: expected one of"),
         ({"base__n_bins": 0}, "n_bins: expected an integer"),
-        ({"inputs": "scores"}, "inputs: expected 'logits' or 'probs'"),
+        ({"inputs": "scores"}, "inputs: expected 'probs' or 'logits'"),
     ]:
         with pytest.raises(ValueError, match=message):
             clone(method).set_params(**bad)
@@ -143,7 +143,7 @@ def test_checks_of_scikit_learn_on_recalibrators(name):
 
 @pytest.mark.parametrize(
     "recalibrator",
-    [None, StructuredMatrixScaling(), OneVersusRest(IsotonicRegression("scores"), inputs="probs")],
+    [None, StructuredMatrixScaling(), OneVersusRest(IsotonicRegression("probs"), inputs="probs")],
     ids=["temperature", "structured", "isotonic"],
 )
 def test_checks_of_scikit_learn_on_a_calibrated_classifier(recalibrator):
