@@ -131,7 +131,9 @@ def as_predictions(
     named = {"probs": probs, "logits": logits, "confidence": confidence}
     given = [name for name, values in named.items() if values is not None]
     if len(given) != 1:
-        raise ValueError(f"probs: expected one of probs, logits and confidence, found {given}")
+        raise ValueError(
+            f"probs: expected exactly one of probs, logits and confidence, found {given}"
+        )
     (name,) = given
     if rescale and name != "probs":
         raise ValueError(f"rescale: expected with probs only, found {name}; leave it out")

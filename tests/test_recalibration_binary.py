@@ -58,9 +58,7 @@ def test_histogram_edges_belong_to_the_bin_below(dtype):
 
 
 def test_histogram_of_equal_mass_outside_its_edges():
-    fitted = HistogramBinning(2, "quantile", inputs="probs").fit(
-        [0.4, 0.5, 0.6, 0.7], [0, 0, 1, 1]
-    )
+    fitted = HistogramBinning(2, "quantile", inputs="probs").fit([0.4, 0.5, 0.6, 0.7], [0, 0, 1, 1])
     np.testing.assert_array_equal(
         fitted.predict_proba(np.array([0.0, 0.55, 0.56, 1.0])), [0, 0, 1, 1]
     )

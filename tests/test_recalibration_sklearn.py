@@ -252,7 +252,7 @@ def test_log_probabilities_are_logits_of_the_repaired_model():
     probs = fitted.predict_proba(logits.astype(float))
     expected = -np.log(probs[np.arange(300), labels]).mean()
     assert negative_log_likelihood(
-        fitted.predict_log_proba(logits.astype(float)), labels
+        fitted.predict_log_proba(logits.astype(float)), labels, inputs="logits"
     ) == pytest.approx(expected)
 
 
