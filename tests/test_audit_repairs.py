@@ -67,7 +67,7 @@ class TestRepairs:
         assert found is not None
         scaling = TemperatureScaling().fit(validation.logits[few], validation.labels[few])
         nll = negative_log_likelihood(
-            np.float64(test.logits[few]) / scaling.temperature_, test.labels[few]
+            np.float64(test.logits[few]) / scaling.temperature_, test.labels[few], inputs="logits"
         )
         (mine,) = (repair for repair in found.found if repair.name == "TemperatureScaling")
         assert mine.nll == pytest.approx(nll, abs=1e-4)

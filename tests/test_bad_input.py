@@ -16,7 +16,6 @@ from bad_input_cases import (
 )
 
 from calib_utils import decisions, plots, report
-from calib_utils.metrics import calibration_error_floor
 from calib_utils.recalibration import PlattScaling, VectorScaling
 from calib_utils.records import load_grid
 
@@ -39,39 +38,21 @@ def _nothing_is_drawn():
 
 # ---------------------------------------------------------------- arrays
 
-FROM_PROBS = {
-    "fit": lambda probs, labels: decisions.ConformalSets().fit(probs, labels),
-    "predict": lambda probs, _: FITTED.predict(probs),
-    "adjust_priors": lambda probs, _: decisions.adjust_priors(probs, EVEN, EVEN),
-    "estimate_priors": lambda probs, _: decisions.estimate_priors(probs, EVEN),
-    "reliability_diagram": plots.reliability_diagram,
-    "confidence_histogram": plots.confidence_histogram,
-    "smooth_reliability_diagram": plots.smooth_reliability_diagram,
-    "reliability_diagrams": lambda probs, labels: plots.reliability_diagrams({"a": probs}, labels),
-    "floor": lambda probs, _: calibration_error_floor(probs),
-}
-FROM_LABELS = {
-    **{name: f for name, f in FROM_PROBS.items() if name == "fit" or "diagram" in name},
-    "confidence_histogram": plots.confidence_histogram,
-    "set_coverage": lambda _, labels: decisions.set_coverage(SETS, labels),
-    "temperature_curve": lambda _, labels: plots.temperature_curve(LOGITS, labels, [1.0]),
-}
 
-
-@pytest.mark.parametrize("function", FROM_PROBS)
-@pytest.mark.parametrize("bad", BAD_PROBS)
-def test_probs(function, bad):
-    probs, message = BAD_PROBS[bad]
-    with pytest.raises(ValueError, match=f"^probs: .*{message}"):
-        FROM_PROBS[function](probs, LABELS)
-
-
-@pytest.mark.parametrize("function", FROM_LABELS)
 @pytest.mark.parametrize("bad", BAD_LABELS)
-def test_labels(function, bad):
+def test_labels_of_sets_and_logits(bad):
     labels, message = BAD_LABELS[bad]
     with pytest.raises(ValueError, match=f"^labels: .*{message}"):
-        FROM_LABELS[function](PROBS, labels)
+        decisions.set_coverage(SETS, labels)
+    with pytest.raises(ValueError, match=f"^labels: .*{message}"):
+        plots.temperature_curve(LOGITS, labels, [1.0])
+
+
+@pytest.mark.parametrize("bad", BAD_PROBS)
+def test_probs_of_new_samples(bad):
+    probs, message = BAD_PROBS[bad]
+    with pytest.raises(ValueError, match=f"^probs: .*{message}"):
+        FITTED.predict(probs)
 
 
 @pytest.mark.parametrize("bad", ["too few", "floats", "NaN", "text", "one-hot"])
