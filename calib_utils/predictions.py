@@ -166,6 +166,7 @@ def taken(
     sample_weight: Any = None,
     *,
     labelled: bool = True,
+    columns: bool = False,
     inputs: str = "probs",
     name: str = "probs",
 ) -> Predictions:
@@ -176,6 +177,7 @@ def taken(
         labels: of an array.
         sample_weight: of an array.
         labelled: whether there must be labels.
+        columns: whether there must be a column for each class.
         inputs: "probs" or "logits", which the function takes.
         name: what it calls ``probs``.
 
@@ -183,25 +185,30 @@ def taken(
         ValueError: for an array of another shape or type, bad labels or weights, none where there
             must be some, or predictions of other inputs.
     """
-    if isinstance(probs, Predictions):
+    given = probs if isinstance(probs, Predictions) else None
+    if given is not None:
         for also, values in (("labels", labels), ("sample_weight", sample_weight)):
             if values is not None:
                 raise ValueError(
                     f"{also}: expected none beside Predictions, which have their own, found "
                     f"{type(values).__name__}; give other arguments by name"
                 )
-        if probs.inputs != inputs:
+        if given.inputs != inputs:
             raise ValueError(
-                f"{name}: expected {inputs}, found {probs!r}; make them with "
+                f"{name}: expected {inputs}, found {given!r}; make them with "
                 f"as_predictions({inputs}=...)"
             )
-        result = probs
-    else:
-        array = float_scores(probs, name)
-        result = _predictions(probs, array, labels, sample_weight, inputs)
-    if labelled and result.labels is None:
-        raise ValueError(f"labels: expected one for each of {len(result)} samples, found none")
-    return result
+    array = float_scores(probs, name) if given is None else given.array
+    if columns and array.ndim == 1:
+        raise ValueError(
+            f"{name}: expected shape (N, K), found (N,); give a column for each class, [1 - p, p] "
+            "for two"
+        )
+    if given is None:
+        given = _predictions(probs, array, labels, sample_weight, inputs)
+    if labelled and given.labels is None:
+        raise ValueError(f"labels: expected one for each of {len(given)} samples, found none")
+    return given
 
 
 def unweighted(predictions: Predictions) -> Predictions:

@@ -69,7 +69,7 @@ def test_labels_of_a_map(bad):
 )
 def test_logits(logits):
     with pytest.raises(ValueError, match=r"^logits: "):
-        plots.temperature_curve(logits, LABELS, [1.0])
+        plots.temperature_curve(logits, BINARY, [1.0])
     with pytest.raises(ValueError, match=r"^logits: "):
         plots.calibration_map(PLATT, logits, BINARY)
 

@@ -179,5 +179,5 @@ def test_rounding_above_one_is_accepted_and_changes_nothing():
     probs[0] = [1 + 1e-6, 0, 0, 0]
     assert probs.max() > 1
     exact = with_value(probs, (0, 0), 1)
-    for metric in FROM_PROBS[:4]:
+    for metric in (*BINNED[2:], metrics.brier_score):
         assert metric(probs, LABELS) == pytest.approx(metric(exact, LABELS), abs=1e-6)

@@ -75,7 +75,7 @@ class ConformalSets:
             0.4
         """
         check_share(self.coverage, "coverage", 0.9)
-        predictions = unweighted(taken(probs, labels))
+        predictions = unweighted(taken(probs, labels, columns=True))
         scores = self._scores(predictions, 0)
         own = np.sort(scores[np.arange(len(scores)), predictions.labels])
         # The new sample is as likely to have any of the N + 1 places among the scores. A product
@@ -104,16 +104,12 @@ class ConformalSets:
         """
         if not hasattr(self, "threshold_"):
             raise ValueError("fit: expected to be called before predict; give it held-out samples")
-        predictions = taken(probs, labelled=False)
+        predictions = taken(probs, labelled=False, columns=True)
         return like(self._scores(predictions, 1) <= self.threshold_, predictions.scores)
 
     def _scores(self, predictions: Predictions, stream: int) -> np.ndarray:
         """The score of each class, (N, K): low for a class that the model expects."""
         array = probs_of(predictions).astype(np.float64)
-        if array.ndim == 1:
-            raise ValueError(
-                "probs: expected shape (N, K), found (N,); give a column for each of the classes"
-            )
         if not self.adaptive:
             return 1 - array
         order = np.argsort(-array, axis=1, kind="stable")

@@ -8,7 +8,7 @@ import numpy as np
 
 from calib_utils._arrays import like, to_numpy
 from calib_utils._numbers import check_number
-from calib_utils.predictions import Predictions, probs_of, taken, unweighted
+from calib_utils.predictions import probs_of, taken, unweighted
 
 __all__ = ["adjust_priors", "estimate_priors"]
 
@@ -44,8 +44,8 @@ def adjust_priors(probs: Any, old: Any, new: Any) -> Any:
         >>> adjusted.round(2).tolist()
         [[0.9, 0.1]]
     """
-    predictions = taken(probs, labelled=False)
-    array = _two_columns(predictions)
+    predictions = taken(probs, labelled=False, columns=True)
+    array = probs_of(predictions).astype(np.float64)
     old, new = (_frequencies(p, name, array.shape[1]) for p, name in ((old, "old"), (new, "new")))
     _require_positive(old)
     result = array * (new / old)
@@ -95,7 +95,8 @@ def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.nd
         >>> estimate_priors(np.stack([1 - p, p], axis=1), old=[0.5, 0.5]).round(2).tolist()
         [0.79, 0.21]
     """
-    array = _two_columns(unweighted(taken(probs, labelled=False)))
+    predictions = unweighted(taken(probs, labelled=False, columns=True))
+    array = probs_of(predictions).astype(np.float64)
     old = _frequencies(old, "old", array.shape[1])
     _require_positive(old)
     check_number(pseudo_count, "pseudo_count", 0, advice="; 1 is usual")
@@ -112,12 +113,6 @@ def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.nd
             break
         new = new * gains / total
     return new / new.sum()
-
-
-def _two_columns(predictions: Predictions) -> np.ndarray:
-    if predictions.kind != "multi-class":
-        raise ValueError("probs: expected shape (N, K), found (N,); give both columns, [1 - p, p]")
-    return probs_of(predictions).astype(np.float64)
 
 
 def _require_positive(old: np.ndarray) -> None:
