@@ -100,9 +100,10 @@ def like(result: np.ndarray, template: Any, cast: bool = False) -> Any:
 
 def widen(array: np.ndarray) -> np.ndarray:
     """Floats as float32 or float64: NumPy computes slowly in float16, and rounds at each step."""
-    if array.dtype in (np.float32, np.float64):
-        return array
-    return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+    kind = array.dtype.newbyteorder("=")
+    if kind in (np.float32, np.float64):
+        return array.astype(kind, copy=False)
+    return array.astype(np.float32 if kind == np.float16 else np.float64)
 
 
 def row_blocks(array: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
