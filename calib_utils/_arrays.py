@@ -29,13 +29,14 @@ def is_tensor(x: Any) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
-def to_numpy(x: Any, name: str) -> np.ndarray:
+def to_numpy(x: Any, name: str, advice: str = "convert them first") -> np.ndarray:
     """The numbers of ``x`` as a NumPy array, without a copy where none is needed.
 
     Args:
         x: a NumPy array, a list, or a torch tensor on any device, with or without a
             gradient. bfloat16, which NumPy does not have, becomes float32.
         name: what the error calls ``x``.
+        advice: what to do about what is no number.
 
     Raises:
         ValueError: if ``x`` does not hold numbers or booleans in a rectangle, or is masked; or
@@ -65,7 +66,7 @@ def to_numpy(x: Any, name: str) -> np.ndarray:
     except (RuntimeError, TypeError) as error:  # such as from a list of tensors on a GPU
         raise ValueError(f"{name}: found {type(x).__name__}, {error}; give an array") from error
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: expected real numbers, found {array.dtype}; convert them first")
+        raise ValueError(f"{name}: expected real numbers, found {array.dtype}; {advice}")
     return array
 
 
@@ -99,9 +100,10 @@ def like(result: np.ndarray, template: Any, cast: bool = False) -> Any:
 
 def widen(array: np.ndarray) -> np.ndarray:
     """Floats as float32 or float64: NumPy computes slowly in float16, and rounds at each step."""
-    if array.dtype in (np.float32, np.float64):
-        return array
-    return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+    kind = array.dtype.newbyteorder("=")
+    if kind in (np.float32, np.float64):
+        return array.astype(kind, copy=False)
+    return array.astype(np.float32 if kind == np.float16 else np.float64)
 
 
 def row_blocks(array: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

@@ -12,6 +12,7 @@ from calib_utils._arrays import dtype_name, row_blocks, to_numpy, widen
 __all__ = [
     "check_confidences",
     "check_correct",
+    "check_inputs",
     "check_labels",
     "check_logits",
     "check_probs",
@@ -27,6 +28,7 @@ __all__ = [
 # float16 and bfloat16 changes a probability, and so the sum, by up to 2^-11 and 2^-8 of it.
 _TOLERANCE = {"bfloat16": 6e-3, "float16": 2e-3}
 _TOLERANCE_SINGLE = 1e-4
+_NAMED = "where they are names, say as_predictions(probs, labels, classes=[...])"
 
 
 def tolerance(probs: Any) -> float:
@@ -108,7 +110,7 @@ def check_labels(labels: Any, n: int, n_classes: int) -> np.ndarray:
         ValueError: unless they are n integers from 0 to ``n_classes`` - 1. Floats, booleans,
             one-hot rows and columns of shape (n, 1) are not converted in silence.
     """
-    array = to_numpy(labels, "labels")
+    array = to_numpy(labels, "labels", _NAMED)
     if array.ndim != 1:
         advice = "give one class index for each sample"
         if array.ndim == 2:
@@ -124,14 +126,15 @@ def check_labels(labels: Any, n: int, n_classes: int) -> np.ndarray:
     if array.dtype.kind not in "iu":
         raise ValueError(
             f"labels: expected integers, found {dtype_name(labels)}; "
-            "convert class indices with labels.astype(int), or labels.long() in torch"
+            "convert class indices with labels.astype(int), or labels.long() in torch; " + _NAMED
         )
     bad = (array < 0) | (array >= n_classes)
     if bad.any():
         where = int(bad.argmax())
         raise ValueError(
             f"labels: expected 0 to {n_classes - 1}, found {array[where]} at index {where}; "
-            "number the classes from 0, and leave out samples without a label"
+            "number the classes from 0, or name them in as_predictions(classes=[...]), and leave "
+            "out samples without a label"
         )
     return array.astype(np.int64, copy=False)
 
@@ -208,6 +211,12 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
             "weights say how much samples count beside each other, so divide them by their largest"
         )
     return array
+
+
+def check_inputs(inputs: Any) -> None:
+    """Raise a ValueError unless ``inputs`` says what scores are: "probs" or "logits"."""
+    if inputs not in ("probs", "logits"):
+        raise ValueError(f"inputs: expected 'probs' or 'logits', found {inputs!r}")
 
 
 def check_several(values: Any, name: str, kind: type = object, what: str = "") -> list[Any]:

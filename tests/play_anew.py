@@ -39,7 +39,7 @@ def fitted_temperature() -> float:
     held_out = load_record(RESNET, "validation")
 
     def nll(T: float) -> float:
-        return negative_log_likelihood(held_out.logits / T, held_out.labels)
+        return negative_log_likelihood(held_out.logits / T, held_out.labels, inputs="logits")
 
     found = minimize_scalar(nll, bounds=(1, 1.5), method="bounded", options={"xatol": 1e-9})
     return float(found.x)
@@ -52,10 +52,10 @@ def turned(split: str) -> Frames:
         probs = TemperatureScaling(temperature=T).predict_proba(record.logits)
         numbers = [
             percent(probs.max(axis=1).mean()),
-            percent(accuracy(record.logits, record.labels)),
+            percent(accuracy(probs, record.labels)),
             percent(expected_calibration_error(probs, record.labels)),
             percent(calibration_error_floor(probs).mean),
-            f"{negative_log_likelihood(record.logits / T, record.labels):.3f}",
+            f"{negative_log_likelihood(record.logits / T, record.labels, inputs='logits'):.3f}",
         ]
         yield (stop,), numbers, reliability_bins(*top_label(probs, record.labels))
 

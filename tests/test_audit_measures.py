@@ -115,7 +115,9 @@ class TestMeasures:
         found = report({"logits": logits, "labels": label}, cross_fit=0)
         ms = found.measures
         assert ms.ece == pytest.approx(metrics.expected_calibration_error(probs, label))
-        assert ms.nll == pytest.approx(metrics.negative_log_likelihood(logits, label))
+        assert ms.nll == pytest.approx(
+            metrics.negative_log_likelihood(logits, label, inputs="logits")
+        )
         assert ms.brier == pytest.approx(metrics.brier_score(probs, label))
         assert ms.accuracy == pytest.approx(metrics.accuracy(probs, label))
         assert ms.error == pytest.approx(metrics.calibration_error_interval(probs, label))

@@ -52,7 +52,7 @@ class TestRepairs:
         losses = np.empty(3_000)
         for k in range(4):
             held = fold == k
-            platt = PlattScaling(inputs="scores").fit(SCORE[~held], LABEL[~held])
+            platt = PlattScaling(inputs="probs").fit(SCORE[~held], LABEL[~held])
             p = platt.predict_proba(SCORE[held])
             losses[held] = -np.log(np.where(LABEL[held] == 1, p, 1 - p))
         (mine,) = (repair for repair in found.found if repair.name == "PlattScaling")
@@ -67,7 +67,7 @@ class TestRepairs:
         assert found is not None
         scaling = TemperatureScaling().fit(validation.logits[few], validation.labels[few])
         nll = negative_log_likelihood(
-            np.float64(test.logits[few]) / scaling.temperature_, test.labels[few]
+            np.float64(test.logits[few]) / scaling.temperature_, test.labels[few], inputs="logits"
         )
         (mine,) = (repair for repair in found.found if repair.name == "TemperatureScaling")
         assert mine.nll == pytest.approx(nll, abs=1e-4)

@@ -16,7 +16,6 @@ from bad_input_cases import (
 )
 
 from calib_utils import decisions, plots, report
-from calib_utils.metrics import calibration_error_floor
 from calib_utils.recalibration import PlattScaling, VectorScaling
 from calib_utils.records import load_grid
 
@@ -39,39 +38,21 @@ def _nothing_is_drawn():
 
 # ---------------------------------------------------------------- arrays
 
-FROM_PROBS = {
-    "fit": lambda probs, labels: decisions.ConformalSets().fit(probs, labels),
-    "predict": lambda probs, _: FITTED.predict(probs),
-    "adjust_priors": lambda probs, _: decisions.adjust_priors(probs, EVEN, EVEN),
-    "estimate_priors": lambda probs, _: decisions.estimate_priors(probs, EVEN),
-    "reliability_diagram": plots.reliability_diagram,
-    "confidence_histogram": plots.confidence_histogram,
-    "smooth_reliability_diagram": plots.smooth_reliability_diagram,
-    "reliability_diagrams": lambda probs, labels: plots.reliability_diagrams({"a": probs}, labels),
-    "floor": lambda probs, _: calibration_error_floor(probs),
-}
-FROM_LABELS = {
-    **{name: f for name, f in FROM_PROBS.items() if name == "fit" or "diagram" in name},
-    "confidence_histogram": plots.confidence_histogram,
-    "set_coverage": lambda _, labels: decisions.set_coverage(SETS, labels),
-    "temperature_curve": lambda _, labels: plots.temperature_curve(LOGITS, labels, [1.0]),
-}
 
-
-@pytest.mark.parametrize("function", FROM_PROBS)
-@pytest.mark.parametrize("bad", BAD_PROBS)
-def test_probs(function, bad):
-    probs, message = BAD_PROBS[bad]
-    with pytest.raises(ValueError, match=f"^probs: .*{message}"):
-        FROM_PROBS[function](probs, LABELS)
-
-
-@pytest.mark.parametrize("function", FROM_LABELS)
 @pytest.mark.parametrize("bad", BAD_LABELS)
-def test_labels(function, bad):
+def test_labels_of_sets_and_logits(bad):
     labels, message = BAD_LABELS[bad]
     with pytest.raises(ValueError, match=f"^labels: .*{message}"):
-        FROM_LABELS[function](PROBS, labels)
+        decisions.set_coverage(SETS, labels)
+    with pytest.raises(ValueError, match=f"^labels: .*{message}"):
+        plots.temperature_curve(LOGITS, labels, [1.0])
+
+
+@pytest.mark.parametrize("bad", BAD_PROBS)
+def test_probs_of_new_samples(bad):
+    probs, message = BAD_PROBS[bad]
+    with pytest.raises(ValueError, match=f"^probs: .*{message}"):
+        FITTED.predict(probs)
 
 
 @pytest.mark.parametrize("bad", ["too few", "floats", "NaN", "text", "one-hot"])
@@ -88,7 +69,7 @@ def test_labels_of_a_map(bad):
 )
 def test_logits(logits):
     with pytest.raises(ValueError, match=r"^logits: "):
-        plots.temperature_curve(logits, LABELS, [1.0])
+        plots.temperature_curve(logits, BINARY, [1.0])
     with pytest.raises(ValueError, match=r"^logits: "):
         plots.calibration_map(PLATT, logits, BINARY)
 
@@ -106,7 +87,7 @@ BAD_NUMBERS = {
 FROM_NUMBERS = {
     "old": lambda x: decisions.adjust_priors(PROBS[:, :2] / PROBS[:, :2].sum(1)[:, None], x, x),
     "confidences": lambda x: decisions.risk_coverage(x, [1, 0]),
-    "correct": lambda x: decisions.selection_threshold([0.5, 0.6], x, 0.1),
+    "correct": lambda x: decisions.selection_threshold([0.5, 0.6], x, risk=0.1),
     "sets": lambda x: decisions.set_coverage(x, [0, 1]),
     "first": lambda x: report.mcnemar(x, [1, 0]),
     "second": lambda x: report.paired_difference([1, 0], x),
@@ -141,8 +122,8 @@ SETTINGS = {
     "coverage": lambda x: decisions.ConformalSets(x).fit(PROBS, LABELS),
     "seed": lambda x: decisions.ConformalSets(adaptive=True, seed=x).fit(PROBS, LABELS),
     "pseudo_count": lambda x: decisions.estimate_priors(PROBS, EVEN, pseudo_count=x),
-    "risk": lambda x: decisions.selection_threshold(POSITIVE, BINARY, x),
-    "level": lambda x: decisions.selection_threshold(POSITIVE, BINARY, 0.1, level=x),
+    "risk": lambda x: decisions.selection_threshold(POSITIVE, BINARY, risk=x),
+    "level": lambda x: decisions.selection_threshold(POSITIVE, BINARY, risk=0.1, level=x),
     "level of coverage": lambda x: decisions.set_coverage(SETS, LABELS, level=x),
     "level of a difference": lambda x: report.Difference(0.0, 1.0, 3).interval(x),
     "n_bins": lambda x: plots.reliability_diagram(PROBS, LABELS, n_bins=x),

@@ -14,6 +14,7 @@ from calib_utils.metrics import (
     expected_calibration_error,
     smooth_calibration_error,
 )
+from calib_utils.predictions import as_predictions
 
 PATH = Path(__file__).parents[1] / "benchmarks/coverage.py"
 SPEC = importlib.util.spec_from_file_location("coverage_benchmark", PATH)
@@ -169,9 +170,10 @@ def test_all_errors_of_the_libraries_are_the_one_that_is_set():
     right = benchmark.chances_right(everyone, np.full(len(everyone), 1 / len(everyone)), 0.02)
     probs, labels = np.tile(everyone, 2), np.repeat([0, 1], len(everyone))
     weights = np.concatenate([1 - right, right])
-    binned = expected_calibration_error(probs, labels, 15, "quantile", sample_weight=weights)
+    given = as_predictions(probs, labels, sample_weight=weights)
+    binned = expected_calibration_error(given, strategy="quantile")
     assert binned == pytest.approx(0.02, abs=1e-6)
-    smooth = smooth_calibration_error(probs, labels, sample_weight=weights)
+    smooth = smooth_calibration_error(given)
     assert smooth == pytest.approx(0.02, abs=1e-6)
 
 
@@ -179,7 +181,8 @@ def test_the_weighted_error_is_that_of_rows():
     counts, probs, right = rows(500)
     weights = np.tile(benchmark.weights_of(CONFIDENCES), 2)
     of_rows = benchmark.weights_of(probs)
-    expected = expected_calibration_error(probs, right.astype(int), sample_weight=of_rows)
+    given = as_predictions(probs, right.astype(int), sample_weight=of_rows)
+    expected = expected_calibration_error(given)
     assert benchmark.errors_of(counts * weights, EXCESS) == pytest.approx(expected)
     found = benchmark.weighted_intervals(counts, CONFIDENCES, np.random.default_rng(0))
     (low, high), (_, high_of_all), _ = found.values()

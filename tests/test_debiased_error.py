@@ -13,6 +13,7 @@ from calib_utils.metrics import (
     reliability_bins,
 )
 from calib_utils.metrics.debiased import debiased_squared_error
+from calib_utils.predictions import taken
 
 
 def squares_written_out(confidences, labels, edges):
@@ -40,7 +41,7 @@ def test_follows_the_formula(n, n_bins):
     confidences, labels = forecasts(n, seed=n_bins)
     uniform = np.linspace(0, 1, n_bins + 1)
     square, _ = squares_written_out(confidences, labels, uniform)
-    found = debiased_squared_error(confidences, labels, n_bins, "uniform")
+    found = debiased_squared_error(taken(confidences, labels), n_bins, "uniform")
     assert found == pytest.approx(square, abs=1e-13)
     error = debiased_calibration_error(confidences, labels, n_bins)
     assert error == pytest.approx(max(square, 0) ** 0.5, abs=1e-7)
@@ -97,7 +98,7 @@ def test_is_right_on_average_over_all_sets_of_four_samples():
         counts = np.array([4 - upper, upper])
         held = np.where(counts > 1, counts, 0)
         expected += chance * np.dot(held, np.square(gaps)) / held.sum()
-        square = debiased_squared_error(confidences, labels, 2, "uniform")
+        square = debiased_squared_error(taken(confidences, labels), 2, "uniform")
         found += chance * square
         # What subtracting the variance of the labels would give in place of this.
         for m, n in enumerate(held):
@@ -117,7 +118,7 @@ def test_is_right_on_average_over_small_samples():
     found, plain = [], []
     for seed in range(2_000):
         confidences, labels = forecasts(100, seed)
-        found.append(debiased_squared_error(confidences, labels, 5, "uniform"))
+        found.append(debiased_squared_error(taken(confidences, labels), 5, "uniform"))
         plain.append(squares_written_out(confidences, labels, edges)[1])
     error = np.std(found) / 2_000**0.5
     assert np.mean(found) == pytest.approx(np.mean(gaps**2), abs=4 * error)
@@ -130,7 +131,7 @@ def test_calibrated_predictions_have_a_square_of_zero_on_average():
         rng = np.random.default_rng(seed)
         probs = rng.random(200)
         labels = (rng.random(200) < probs).astype(int)
-        squares.append(debiased_squared_error(probs, labels, 15, "uniform"))
+        squares.append(debiased_squared_error(taken(probs, labels), 15, "uniform"))
         errors.append(debiased_calibration_error(probs, labels))
         assert errors[-1] == max(squares[-1], 0) ** 0.5
     assert np.mean(squares) == pytest.approx(0, abs=4 * np.std(squares) / 500**0.5)

@@ -19,7 +19,7 @@ import calib_utils
 PACKAGES = [
     importlib.import_module(f"calib_utils.{found.name}")
     for found in pkgutil.iter_modules(calib_utils.__path__)
-    if found.ispkg
+    if not found.name.startswith("_")
 ]
 PUBLIC = [
     pytest.param(package, getattr(package, name), id=f"{package.__name__}.{name}")

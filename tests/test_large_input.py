@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from calib_utils import metrics
+from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import (
     EnsembleTemperatureScaling,
     TemperatureScaling,
@@ -42,15 +43,18 @@ USES = {
     "fit": lambda z, p, y: TemperatureScaling().fit(z, y).temperature_,
     "ensemble": lambda z, p, y: EnsembleTemperatureScaling().fit(z, y).weights_,
     "predict": lambda z, p, y: TemperatureScaling(1.5).predict(z),
-    "NLL": lambda z, p, y: metrics.negative_log_likelihood(z, y),
-    "NLL of probabilities": lambda z, p, y: metrics.negative_log_likelihood(p, y, inputs="probs"),
-    "accuracy": lambda z, p, y: metrics.accuracy(z, y),
+    "NLL": lambda z, p, y: metrics.negative_log_likelihood(z, y, inputs="logits"),
+    "NLL of probabilities": lambda z, p, y: metrics.negative_log_likelihood(p, y),
+    "accuracy": lambda z, p, y: metrics.accuracy(z, y, inputs="logits"),
+    "accuracy of probabilities": lambda z, p, y: metrics.accuracy(p, y),
     "Brier": lambda z, p, y: metrics.brier_score(p, y),
     "ECE": lambda z, p, y: metrics.expected_calibration_error(p, y),
     "class-wise": lambda z, p, y: metrics.classwise_calibration_error(p, y),
     "smooth": lambda z, p, y: metrics.smooth_calibration_error(p, y),
     "debiased": lambda z, p, y: metrics.debiased_calibration_error(p, y),
     "interval": lambda z, p, y: metrics.calibration_error_interval(p, y),
+    "gate": lambda z, p, y: metrics.expected_calibration_error(as_predictions(p, y)),
+    "gate of logits": lambda z, p, y: metrics.accuracy(as_predictions(logits=z, labels=y)),
 }
 # Beside the blocks: what draws of noise, a fine grid, or classes times bins take anyway.
 OWN = {"interval": 4e6, "smooth": 4e7, "ensemble": 4e6}

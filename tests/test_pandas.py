@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from calib_utils import decisions, metrics, report
+from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import PlattScaling, TemperatureScaling, VectorScaling
 
 pd = pytest.importorskip("pandas")
@@ -21,11 +22,11 @@ SERIES = pd.Series(LABELS, index=np.sort(INDEX)[::-1])
 
 USES = {
     "ECE": metrics.expected_calibration_error,
-    "NLL": lambda p, y, **k: metrics.negative_log_likelihood(p, y, inputs="probs", **k),
+    "NLL": metrics.negative_log_likelihood,
     "accuracy": metrics.accuracy,
-    "top label": lambda p, y, **k: np.stack(metrics.top_label(p, y, **k)),
-    "temperature": lambda p, y, **k: TemperatureScaling(inputs="probs").fit(p, y, **k).temperature_,
-    "vector": lambda p, y, **k: VectorScaling("probs").fit(p, y, **k).predict_proba(p),
+    "top label": lambda *given: np.stack(metrics.top_label(*given)),
+    "temperature": lambda *given: TemperatureScaling(inputs="probs").fit(*given).temperature_,
+    "vector": lambda p, *y: VectorScaling("probs").fit(p, *y).predict_proba(p),
 }
 BY_NUMBER = USES | {
     "sets": lambda p, y: decisions.ConformalSets().fit(p, y).predict(p),
@@ -58,7 +59,7 @@ def test_rows_count_by_position(use, labels):
 @pytest.mark.parametrize("use", USES)
 def test_labels_by_name(use, labels):
     """Codes of categories are in the order of the alphabet, or any other: they never count."""
-    found = USES[use](FRAME, TEXTS[labels], classes=FRAME.columns)
+    found = USES[use](as_predictions(FRAME, TEXTS[labels], classes=FRAME.columns))
     np.testing.assert_allclose(found, USES[use](PROBS, LABELS), rtol=1e-6)
     with pytest.raises(ValueError, match=r"^labels: expected real numbers"):
         USES[use](FRAME, TEXTS[labels])
@@ -67,20 +68,24 @@ def test_labels_by_name(use, labels):
 @pytest.mark.parametrize("kind", ["bool", "boolean", "category"])
 def test_the_positive_class(kind):
     labels = pd.Series(BINARY == 1, index=INDEX).astype(kind)
-    found = metrics.expected_calibration_error(SCORES, labels, positive=True)
+    given = as_predictions(SCORES, labels, positive=True)
+    found = metrics.expected_calibration_error(given)
     assert found == metrics.expected_calibration_error(PROBS[:, 0], BINARY)
-    fitted = PlattScaling(inputs="scores").fit(SCORES, labels, positive=True)
-    expected = PlattScaling(inputs="scores").fit(PROBS[:, 0], BINARY)
+    fitted = PlattScaling(inputs="probs").fit(given)
+    expected = PlattScaling(inputs="probs").fit(PROBS[:, 0], BINARY)
     np.testing.assert_array_equal(fitted.predict_proba(SCORES), expected.predict_proba(PROBS[:, 0]))
 
 
 def test_weights_pairs_and_sets():
     weights = pd.Series(PROBS[:, 1], index=INDEX).astype("Float64")
-    found = metrics.brier_score(FRAME, SERIES, sample_weight=weights)
-    assert found == metrics.brier_score(PROBS, LABELS, sample_weight=PROBS[:, 1])
+    found = metrics.brier_score(as_predictions(FRAME, SERIES, sample_weight=weights))
+    expected = as_predictions(PROBS, LABELS, sample_weight=PROBS[:, 1])
+    assert found == metrics.brier_score(expected)
     right = pd.Series(BINARY == 1, index=INDEX).astype("boolean")
     area = decisions.risk_coverage(SCORES, right).area
     assert area == decisions.risk_coverage(PROBS[:, 0], BINARY).area
+    given = as_predictions(confidence=SCORES, correct=right)
+    assert area == decisions.risk_coverage(given).area
     assert report.mcnemar(right, ~right[::-1]) == report.mcnemar(BINARY, 1 - BINARY[::-1])
     sets = decisions.set_coverage(FRAME > 0.3, SERIES)
     assert sets == decisions.set_coverage(PROBS > 0.3, LABELS)
@@ -111,7 +116,7 @@ def test_missing_names_are_refused():
     missing = TEXTS["string"].where(SERIES.to_numpy() > 0)
     for labels in (missing, missing.astype("category"), missing.astype(object)):
         with pytest.raises(ValueError, match=r"^labels: found .*, which is missing"):
-            metrics.brier_score(FRAME, labels, classes=NAMES)
+            as_predictions(FRAME, labels, classes=NAMES)
 
 
 @pytest.mark.parametrize("kind", ["category", "string", "object"])

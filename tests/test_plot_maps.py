@@ -59,7 +59,7 @@ def test_scores_and_log_odds_give_one_picture(samples):
     logits, labels = samples
     scores = expit(logits)
     of_logits = calibration_map(PlattScaling().fit(logits, labels), logits, labels)
-    platt = PlattScaling(inputs="scores").fit(scores, labels)
+    platt = PlattScaling(inputs="probs").fit(scores, labels)
     of_scores = calibration_map(platt, scores, labels)
     np.testing.assert_allclose(of_scores.curves[""], of_logits.curves[""], atol=1e-7)
     np.testing.assert_allclose(of_scores.bins.confidence, of_logits.bins.confidence)
@@ -90,7 +90,7 @@ def test_bad_input_is_refused_before_anything_is_drawn(samples):
         calibration_map(warm, np.stack([-logits, logits], axis=1), labels)
     with pytest.raises(ValueError, match="expected one to three, found 4"):
         calibration_map(dict.fromkeys("abcd", warm), logits, labels)
-    binned = HistogramBinning(inputs="scores").fit(expit(logits), labels)
+    binned = HistogramBinning(inputs="probs").fit(expit(logits), labels)
     with pytest.raises(ValueError, match="found both"):
         calibration_map({"a": warm, "b": binned}, logits, labels)
     with pytest.raises(RuntimeError, match="not fitted"):

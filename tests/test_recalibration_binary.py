@@ -33,7 +33,7 @@ def binary_nll(z, targets):
 def test_histogram_gives_the_positive_part_of_each_bin(strategy):
     z, labels = binary(3_000)
     scores = expit(z)
-    fitted = HistogramBinning(12, strategy, inputs="scores").fit(scores, labels)
+    fitted = HistogramBinning(12, strategy, inputs="probs").fit(scores, labels)
     expected = reliability_bins(scores, labels, 12, strategy)
     np.testing.assert_array_equal(fitted.edges_, expected.edges)
     np.testing.assert_array_equal(fitted.counts_, expected.counts)
@@ -50,7 +50,7 @@ def test_histogram_gives_the_positive_part_of_each_bin(strategy):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_histogram_edges_belong_to_the_bin_below(dtype):
     scores = np.array([0.2, 0.2, 0.4, 0.3, 0.0, 1.0], dtype)
-    fitted = HistogramBinning(5, inputs="scores").fit(scores, [1, 0, 1, 1, 0, 1])
+    fitted = HistogramBinning(5, inputs="probs").fit(scores, [1, 0, 1, 1, 0, 1])
     np.testing.assert_allclose(fitted.probabilities_, [1 / 3, 1, 0.5, 0.7, 1])
     np.testing.assert_array_equal(fitted.counts_, [3, 2, 0, 0, 1])
     probs = fitted.predict_proba(np.array([0.2, 0.4, 0.5, 0.6, 0.61, 1.0], dtype))
@@ -58,9 +58,7 @@ def test_histogram_edges_belong_to_the_bin_below(dtype):
 
 
 def test_histogram_of_equal_mass_outside_its_edges():
-    fitted = HistogramBinning(2, "quantile", inputs="scores").fit(
-        [0.4, 0.5, 0.6, 0.7], [0, 0, 1, 1]
-    )
+    fitted = HistogramBinning(2, "quantile", inputs="probs").fit([0.4, 0.5, 0.6, 0.7], [0, 0, 1, 1])
     np.testing.assert_array_equal(
         fitted.predict_proba(np.array([0.0, 0.55, 0.56, 1.0])), [0, 0, 1, 1]
     )
@@ -78,7 +76,7 @@ def test_isotonic_against_scikit_learn():
 
 
 def test_isotonic_pools_adjacent_violators_by_hand():
-    fitted = IsotonicRegression(inputs="scores").fit([0.1, 0.2, 0.3, 0.4, 0.5], [0, 1, 0, 1, 1])
+    fitted = IsotonicRegression(inputs="probs").fit([0.1, 0.2, 0.3, 0.4, 0.5], [0, 1, 0, 1, 1])
     probs = fitted.predict_proba(np.array([0.0, 0.1, 0.2, 0.3, 0.35, 0.4, 0.9]))
     np.testing.assert_allclose(probs, [0, 0, 0.5, 0.5, 0.75, 1, 1])
 
@@ -124,7 +122,7 @@ def test_beta_recovers_a_known_map():
     scores = rng.random(200_000)
     probs = expit(0.6 * np.log(scores) - 1.4 * np.log1p(-scores) + 0.2)
     labels = (rng.random(200_000) < probs).astype(int)
-    fitted = BetaCalibration(inputs="scores").fit(scores, labels)
+    fitted = BetaCalibration(inputs="probs").fit(scores, labels)
     assert [fitted.a_, fitted.b_, fitted.c_] == pytest.approx([0.6, 1.4, 0.2], abs=0.06)
 
 
@@ -139,7 +137,7 @@ def test_beta_against_a_bounded_solver(kind):
         "both are 0": 1 - scores,
     }[kind]
     labels = (rng.random(3_000) < probs).astype(int)
-    fitted = BetaCalibration(inputs="scores").fit(scores, labels)
+    fitted = BetaCalibration(inputs="probs").fit(scores, labels)
     features = np.stack([np.log(scores), -np.log1p(-scores), np.ones(3_000)], axis=1)
     best = minimize(
         lambda w: binary_nll(features @ w, labels),
@@ -195,7 +193,7 @@ def test_the_fit_of_a_rare_class_begins_near_its_optimum(make, weighted, monkeyp
 def test_logits_and_scores_are_the_same_to_beta_and_platt():
     z, labels = binary(500)
     for make in (PlattScaling, BetaCalibration):
-        of_scores = make(inputs="scores").fit(expit(z), labels).predict_proba(expit(z))
+        of_scores = make(inputs="probs").fit(expit(z), labels).predict_proba(expit(z))
         np.testing.assert_allclose(make().fit(z, labels).predict_proba(z), of_scores, rtol=1e-6)
 
 
@@ -203,7 +201,7 @@ def test_logits_and_scores_are_the_same_to_beta_and_platt():
 def test_scores_of_exactly_zero_and_one(make):
     scores = np.array([0, 0.2, 0.4, 0.6, 1, 1, 0.5, 0.0], np.float32)
     labels = np.array([0, 1, 0, 1, 1, 0, 1, 1])
-    probs = make(inputs="scores").fit(scores, labels).predict_proba(scores)
+    probs = make(inputs="probs").fit(scores, labels).predict_proba(scores)
     assert np.isfinite(probs).all()
     assert ((probs > 0) & (probs < 1)).all()
 
@@ -241,20 +239,20 @@ def test_bbq_against_the_formula(ties):
         scores = np.round(scores, 2).clip(0.01, 0.99)
     new = np.linspace(0.003, 0.997, 301)
     expected, weights = bbq_by_formula(scores, labels, new)
-    fitted = BayesianBinningIntoQuantiles(inputs="scores").fit(scores, labels)
+    fitted = BayesianBinningIntoQuantiles(inputs="probs").fit(scores, labels)
     np.testing.assert_allclose(fitted.weights_, weights, rtol=1e-6)
     np.testing.assert_allclose(fitted.predict_proba(new), expected, rtol=1e-9)
 
 
 def test_bbq_prior_keeps_away_from_zero_and_one():
     scores = np.array([0.0, 0, 0.1, 0.2, 0.8, 0.9, 1, 1, 1, 1])
-    probs = BayesianBinningIntoQuantiles(inputs="scores").fit(scores, (scores > 0.5) * 1)
+    probs = BayesianBinningIntoQuantiles(inputs="probs").fit(scores, (scores > 0.5) * 1)
     assert ((probs.predict_proba(scores) > 0) & (probs.predict_proba(scores) < 1)).all()
 
 
 def test_bbq_scores_on_a_threshold_belong_to_the_step_below():
     scores, labels = np.arange(1, 31) / 64, np.repeat([0, 1, 0], 10)
-    fitted = BayesianBinningIntoQuantiles(inputs="scores").fit(scores, labels)
+    fitted = BayesianBinningIntoQuantiles(inputs="probs").fit(scores, labels)
     assert len(fitted.thresholds_) > 3
     on, below = fitted.predict_proba(fitted.thresholds_), fitted.probabilities_[:-1]
     np.testing.assert_array_equal(on, below)
@@ -300,7 +298,7 @@ def test_probabilities_for_any_data(name, seed, n, scores, decimals, single):
     if scores:
         values = np.round(expit(values), decimals)
     labels = np.zeros(n, int) if single else rng.integers(2, size=n)
-    make = BINARY[name](inputs="scores" if scores else "logits")
+    make = BINARY[name](inputs="probs" if scores else "logits")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         probs = make.fit(values, labels).predict_proba(values)

@@ -139,11 +139,9 @@ def test_bad_input_is_an_error_and_never_a_number(make, data):
 
 @pytest.mark.parametrize("make", BINARY.values(), ids=BINARY)
 def test_scores_must_be_probabilities(make):
-    with pytest.raises(
-        ValueError, match=r"logits \(inputs='scores'\): expected values from 0 to 1"
-    ):
-        make(inputs="scores").fit(np.array([0.2, 1.3]), [0, 1])
-    with pytest.raises(ValueError, match="inputs: expected 'logits' or 'scores'"):
+    with pytest.raises(ValueError, match=r"logits \(inputs='probs'\): expected values from 0 to 1"):
+        make(inputs="probs").fit(np.array([0.2, 1.3]), [0, 1])
+    with pytest.raises(ValueError, match="inputs: expected 'probs' or 'logits'"):
         make(inputs="probabilities")
 
 
@@ -391,7 +389,7 @@ def test_a_fixed_temperature_can_be_changed():
 def test_one_row_is_not_taken_for_many_binary_samples(name, k):
     logits, labels = multiclass(200, k)
     fitted = MULTICLASS[name]().fit(logits, labels)
-    with pytest.raises(ValueError, match=r"logits: .*logits\[:1\]|logits: .*one logit for each"):
+    with pytest.raises(ValueError, match=r"logits: .*logits\[:1\]|logits: .*give one for each"):
         fitted.predict_proba(logits[0])
     assert fitted.predict_proba(logits[:1]).shape == (1, k)
 

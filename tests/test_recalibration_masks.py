@@ -178,8 +178,8 @@ def test_a_score_of_zero_and_one_of_one_weigh_the_same(make):
     scores = expit(2 * rng.standard_normal(500))
     labels = (rng.random(500) < scores).astype(int)
     scores[:5], labels[:5] = 0.0, [0, 0, 0, 0, 1]
-    one = make(inputs="scores").fit(scores, labels)
-    other = make(inputs="scores").fit(1 - scores, 1 - labels)
+    one = make(inputs="probs").fit(scores, labels)
+    other = make(inputs="probs").fit(1 - scores, 1 - labels)
     new = np.array([0, 0.1, 0.5, 0.8, 1])
     np.testing.assert_allclose(one.predict_proba(new), 1 - other.predict_proba(1 - new), atol=1e-6)
     # Within a calibrated set, five samples do not move a map far from the identity.
@@ -191,7 +191,7 @@ def test_platt_scaling_of_scores_at_the_ends_against_a_plain_search():
     least = np.finfo(float).epsneg
     z = np.clip(scores, least, 1 - least)
     z = np.log(z / (1 - z))
-    fitted = PlattScaling(inputs="scores").fit(scores, labels)
+    fitted = PlattScaling(inputs="probs").fit(scores, labels)
 
     def nll(slope, intercept=fitted.intercept_):
         return np.mean(np.logaddexp(0, slope * z + intercept) - labels * (slope * z + intercept))
@@ -234,10 +234,10 @@ def test_logits_of_any_size_give_probabilities_or_a_value_error(make, power, see
 def test_one_versus_rest_leaves_masked_rows_out_of_a_class_s_fit():
     logits, labels = multiclass(600, 4, dtype=np.float64)
     new, hidden = masked(logits, labels, -np.inf)
-    fitted = OneVersusRest(PlattScaling(inputs="scores")).fit(new, labels)
+    fitted = OneVersusRest(PlattScaling(inputs="probs")).fit(new, labels)
     powers = np.exp(new)
     scores = powers / powers.sum(axis=1, keepdims=True)
     for k, calibrator in enumerate(fitted.calibrators_):
         seen = ~hidden[:, k]
-        alone = PlattScaling(inputs="scores").fit(scores[seen, k], (labels[seen] == k).astype(int))
+        alone = PlattScaling(inputs="probs").fit(scores[seen, k], (labels[seen] == k).astype(int))
         assert calibrator.slope_ == pytest.approx(alone.slope_, rel=1e-9)

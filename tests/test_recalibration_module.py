@@ -20,8 +20,8 @@ from calib_utils.recalibration import (
 ARITHMETIC = {
     **MULTICLASS,
     **{f"binary {name}": BINARY[name] for name in ("platt", "platt, smooth", "beta")},
-    "platt of scores": lambda: PlattScaling(inputs="scores"),
-    "beta of scores": lambda: BINARY["beta"](inputs="scores"),
+    "platt of scores": lambda: PlattScaling(inputs="probs"),
+    "beta of scores": lambda: BINARY["beta"](inputs="probs"),
     "binary temperature": lambda: TemperatureScaling(),
 }
 STEPS = {

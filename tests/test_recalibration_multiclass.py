@@ -232,7 +232,7 @@ def test_a_fit_without_an_optimum_says_so():
 def test_one_versus_rest_by_hand():
     """Each class alone on its softmax probability, then each row over its sum."""
     logits, labels = multiclass(400, 4)
-    for make in (lambda: HistogramBinning(inputs="scores"), lambda: IsotonicRegression("scores")):
+    for make in (lambda: HistogramBinning(inputs="probs"), lambda: IsotonicRegression("probs")):
         scores = softmax(logits.astype(float), axis=1)
         columns = [
             make().fit(scores[:, k], (labels == k).astype(int)).predict_proba(scores[:, k])
@@ -451,7 +451,7 @@ def test_bad_weights_are_refused():
 
 def test_bins_of_equal_mass_hold_equal_weight():
     scores, weights = np.arange(1, 100) / 100, np.where(np.arange(99) < 50, 3.0, 1.0)
-    binning = HistogramBinning(4, "quantile", inputs="scores")
+    binning = HistogramBinning(4, "quantile", inputs="probs")
     binning.fit(scores, np.arange(99) % 2, sample_weight=weights)
     held = np.histogram(scores, binning.edges_, weights=weights)[0]
     np.testing.assert_allclose(held, weights.sum() / 4, atol=3)

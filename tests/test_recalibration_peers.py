@@ -105,7 +105,7 @@ def test_beta_against_betacal(parameters):
     z = a * np.log(scores) - b * np.log1p(-scores) + c
     labels = (rng.random(5_000) < expit(z)).astype(int)
     theirs = betacal.BetaCalibration(parameters="abm").fit(scores.reshape(-1, 1), labels)
-    ours = BetaCalibration(inputs="scores").fit(scores, labels).predict_proba(scores)
+    ours = BetaCalibration(inputs="probs").fit(scores, labels).predict_proba(scores)
     np.testing.assert_allclose(ours, theirs.predict(scores), atol=2e-3)
 
 
@@ -115,7 +115,7 @@ def test_histogram_binning_against_netcal():
     z, labels = binary(4_000)
     scores = expit(z)
     theirs = binning.HistogramBinning(bins=10).fit(scores, labels).transform(scores)
-    ours = HistogramBinning(10, inputs="scores").fit(scores, labels).predict_proba(scores)
+    ours = HistogramBinning(10, inputs="probs").fit(scores, labels).predict_proba(scores)
     np.testing.assert_allclose(ours, theirs, atol=1e-9)
 
 
@@ -124,7 +124,7 @@ def test_isotonic_against_netcal():
     z, labels = binary(1_000)
     scores = expit(z)
     theirs = binning.IsotonicRegression().fit(scores, labels).transform(scores)
-    ours = IsotonicRegression(inputs="scores").fit(scores, labels).predict_proba(scores)
+    ours = IsotonicRegression(inputs="probs").fit(scores, labels).predict_proba(scores)
     np.testing.assert_allclose(ours, theirs, atol=1e-6)
 
 
@@ -144,6 +144,6 @@ def test_bbq_against_netcal():
     scores = expit(z)
     theirs = binning.BBQ().fit(scores, labels).transform(scores)
     formula, _ = bbq_by_formula(scores, labels, scores)
-    ours = BayesianBinningIntoQuantiles(inputs="scores").fit(scores, labels).predict_proba(scores)
+    ours = BayesianBinningIntoQuantiles(inputs="probs").fit(scores, labels).predict_proba(scores)
     np.testing.assert_allclose(ours, formula, rtol=1e-9)
     assert 0 < np.abs(theirs - formula).mean() < 0.1

@@ -58,7 +58,7 @@ def test_parameters_are_read_and_set():
     for bad, message in [
         ({"bins": 3}, "bins: expected one of"),
         ({"base__n_bins": 0}, "n_bins: expected an integer"),
-        ({"inputs": "scores"}, "inputs: expected 'logits' or 'probs'"),
+        ({"inputs": "scores"}, "inputs: expected 'probs' or 'logits'"),
     ]:
         with pytest.raises(ValueError, match=message):
             clone(method).set_params(**bad)
@@ -146,7 +146,7 @@ def test_checks_of_scikit_learn_on_recalibrators(name):
 
 @pytest.mark.parametrize(
     "recalibrator",
-    [None, StructuredMatrixScaling(), OneVersusRest(IsotonicRegression("scores"), inputs="probs")],
+    [None, StructuredMatrixScaling(), OneVersusRest(IsotonicRegression("probs"), inputs="probs")],
     ids=["temperature", "structured", "isotonic"],
 )
 def test_checks_of_scikit_learn_on_a_calibrated_classifier(recalibrator):
@@ -255,7 +255,7 @@ def test_log_probabilities_are_logits_of_the_repaired_model():
     probs = fitted.predict_proba(logits.astype(float))
     expected = -np.log(probs[np.arange(300), labels]).mean()
     assert negative_log_likelihood(
-        fitted.predict_log_proba(logits.astype(float)), labels
+        fitted.predict_log_proba(logits.astype(float)), labels, inputs="logits"
     ) == pytest.approx(expected)
 
 

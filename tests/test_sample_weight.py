@@ -1,16 +1,17 @@
 """Weights of samples: as repeated rows, as in scikit-learn, and as if they were not there."""
 
-import inspect
 import itertools
 from functools import partial
 
 import numpy as np
 import pytest
-import torch
+from contract_cases import OF_PREDICTIONS, numbers
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, mean_squared_error
 
 from calib_utils import metrics
 from calib_utils.metrics.debiased import debiased_squared_error
+from calib_utils.predictions import as_predictions, taken
+from calib_utils.recalibration import TemperatureScaling
 
 N, K = 1500, 4
 RNG = np.random.default_rng(0)
@@ -23,154 +24,90 @@ TIMES = RNG.integers(1, 6, size=N)
 WEIGHTS = RNG.exponential(size=N)
 
 
-def of_bins(probs, labels, sample_weight=None, strategy="uniform"):
-    found = metrics.reliability_bins(
-        *metrics.top_label(probs, labels), strategy=strategy, sample_weight=sample_weight
-    )
-    return np.concatenate([np.asarray(array, float) for array in found])
-
-
-def streamed(probs, labels, sample_weight=None):
-    metric = metrics.CalibrationError()
-    for rows in (slice(None, 200), slice(200, None)):
-        weights = None if sample_weight is None else sample_weight[rows]
-        metric.update(probs[rows], labels[rows], sample_weight=weights)
-    return metric.compute()
-
-
-def of_curve(probs, labels, sample_weight=None):
-    return np.concatenate(
-        metrics.smooth_reliability(probs, labels, sample_weight=sample_weight)[:3]
-    )
-
-
-def of_square(probs, labels, sample_weight=None):
-    return debiased_squared_error(probs, labels, 15, "uniform", sample_weight)
-
-
-def with_quantiles(metric):
-    def measure(probs, labels, sample_weight=None):
-        return metric(probs, labels, strategy="quantile", sample_weight=sample_weight)
-
-    return measure
-
-
-BINNED = {
-    "bins": of_bins,
-    "ece": metrics.expected_calibration_error,
-    "mce": partial(metrics.maximum_calibration_error, n_bins=5),
-    "classwise": metrics.classwise_calibration_error,
-}
-MEANS = {
-    **BINNED,
-    "brier": metrics.brier_score,
-    "decomposition": metrics.brier_decomposition,
-    "smooth": metrics.smooth_calibration_error,
-    "curve": of_curve,
-    "streamed": streamed,
-    "accuracy": metrics.accuracy,
-    "nll": metrics.negative_log_likelihood,
-}
-QUANTILES = {name + ", quantile": with_quantiles(metric) for name, metric in BINNED.items()}
-# The noise of two rows is less than that of one row of weight two.
-DEBIASED = {"debiased": metrics.debiased_calibration_error, "its square": of_square}
-ALL = {**MEANS, **QUANTILES, **DEBIASED}
-
-
 # What speaks of chance takes no weights, and what gives a number for each sample needs none.
 WITHOUT = {
     "calibration_error_floor",
     "calibration_error_interval",
     "calibration_test",
     "debiased_calibration_error_interval",
-    "labels_first",
     "top_label",
 }
 
 
-def test_every_metric_that_takes_a_mean_takes_weights():
-    functions = [name for name in metrics.__all__ if inspect.isfunction(getattr(metrics, name))]
-    without = {
-        name
-        for name in functions
-        if "sample_weight" not in inspect.signature(getattr(metrics, name)).parameters
-    }
-    assert without == WITHOUT
+def weighted(probs, labels, weights):
+    return as_predictions(probs, labels, sample_weight=weights)
 
 
-def inputs(name):
-    if name == "nll":
-        return [(LOGITS, LABELS), (LOGITS[:, 0], BINARY)]
-    return [(PROBS, LABELS), (POSITIVE, BINARY)]
+def of_square(probs, labels, weights=None):
+    return debiased_squared_error(taken(probs, labels, weights), 15, "uniform")
+
+
+# The contracts have these in bins of equal width.
+QUANTILES = {
+    "reliability_bins": lambda *given: numbers(
+        metrics.reliability_bins(taken(*given), strategy="quantile")
+    ),
+    "ece": partial(metrics.expected_calibration_error, strategy="quantile"),
+    "mce": partial(metrics.maximum_calibration_error, strategy="quantile", n_bins=5),
+    "classwise": partial(metrics.classwise_calibration_error, strategy="quantile"),
+}
+QUANTILES = {f"{name}, quantile": use for name, use in QUANTILES.items()}
+ALL = {name: use for name, use in OF_PREDICTIONS["metrics"].items() if name not in WITHOUT}
+ALL |= QUANTILES
+DATA = [(PROBS, LABELS), (POSITIVE, BINARY)]
 
 
 def cases(metrics):
     return pytest.mark.parametrize("name", metrics)
 
 
-@cases(MEANS)
-def test_whole_weights_are_repeated_rows(name):
-    for probs, labels in inputs(name):
-        found = MEANS[name](probs, labels, sample_weight=TIMES)
-        expected = MEANS[name](np.repeat(probs, TIMES, axis=0), np.repeat(labels, TIMES))
-        np.testing.assert_allclose(found, expected, atol=1e-12)
-        assert not np.allclose(found, MEANS[name](probs, labels), atol=1e-5, equal_nan=True)
-
-
 @cases(ALL)
 def test_weights_of_one_are_no_weights(name):
-    for probs, labels in inputs(name):
-        found = ALL[name](probs, labels, sample_weight=np.ones(N))
+    for probs, labels in DATA:
+        found = ALL[name](weighted(probs, labels, np.ones(N)))
         np.testing.assert_array_equal(found, ALL[name](probs, labels))
 
 
-@cases(ALL)
+@cases(QUANTILES)
 def test_a_weight_of_zero_is_a_row_less(name):
     weights = np.where(RNG.random(N) < 0.3, 0.0, WEIGHTS)
-    for probs, labels in inputs(name):
-        found = ALL[name](probs, labels, sample_weight=weights)
+    for probs, labels in DATA:
+        found = ALL[name](weighted(probs, labels, weights))
         held = weights > 0
-        expected = ALL[name](probs[held], labels[held], sample_weight=weights[held])
+        expected = ALL[name](weighted(probs[held], labels[held], weights[held]))
         np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-15)
 
 
 @cases(ALL)
 def test_all_weights_may_be_larger(name):
-    for probs, labels in inputs(name):
-        found = ALL[name](probs, labels, sample_weight=1e-3 * WEIGHTS)
-        expected = ALL[name](probs, labels, sample_weight=WEIGHTS)
-        if name.startswith("bins"):
+    for probs, labels in DATA:
+        found = ALL[name](weighted(probs, labels, 1e-3 * WEIGHTS))
+        expected = ALL[name](weighted(probs, labels, WEIGHTS))
+        if name.startswith("reliability_bins"):
             places = slice(16, 31)  # the counts are sums of weights
             np.testing.assert_allclose(found[places], 1e-3 * expected[places])
             found, expected = np.delete(found, places), np.delete(expected, places)
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 
 
-@cases(ALL)
-def test_lists_and_tensors(name):
-    for probs, labels in inputs(name):
-        found = ALL[name](probs, labels, sample_weight=WEIGHTS)
-        tensors = [torch.from_numpy(array) for array in (probs, labels, WEIGHTS)]
-        again = ALL[name](*tensors[:2], sample_weight=tensors[2])
-        np.testing.assert_array_equal(found, again)
-        again = ALL[name](probs, labels, sample_weight=WEIGHTS.tolist())
-        np.testing.assert_array_equal(found, again)
-
-
 def test_scores_are_those_of_scikit_learn():
     weights = {"sample_weight": WEIGHTS}
-    ours = metrics.accuracy(PROBS, LABELS, **weights)
+    given = as_predictions(PROBS, LABELS, **weights)
+    of_two = as_predictions(POSITIVE, BINARY, **weights)
+    ours = metrics.accuracy(given)
     assert ours == pytest.approx(accuracy_score(LABELS, PROBS.argmax(axis=1), **weights))
     powers = np.exp(LOGITS)
     theirs = log_loss(LABELS, powers / powers.sum(axis=1, keepdims=True), **weights)
-    assert metrics.negative_log_likelihood(LOGITS, LABELS, **weights) == pytest.approx(theirs)
+    logits = as_predictions(logits=LOGITS, labels=LABELS, **weights)
+    assert metrics.negative_log_likelihood(logits) == pytest.approx(theirs)
     theirs = log_loss(BINARY, 1 / (1 + np.exp(-LOGITS[:, 0])), **weights)
-    assert metrics.negative_log_likelihood(LOGITS[:, 0], BINARY, **weights) == pytest.approx(theirs)
+    odds = as_predictions(logits=LOGITS[:, 0], labels=BINARY, **weights)
+    assert metrics.negative_log_likelihood(odds) == pytest.approx(theirs)
     one_hot = LABELS[:, None] == np.arange(K)
     theirs = K * mean_squared_error(one_hot, PROBS, **weights)
-    assert metrics.brier_score(PROBS, LABELS, **weights) == pytest.approx(theirs)
+    assert metrics.brier_score(given) == pytest.approx(theirs)
     theirs = 2 * brier_score_loss(BINARY, POSITIVE, **weights)
-    assert metrics.brier_score(POSITIVE, BINARY, **weights) == pytest.approx(theirs)
+    assert metrics.brier_score(of_two) == pytest.approx(theirs)
 
 
 def test_the_ece_is_that_of_its_formula():
@@ -182,33 +119,34 @@ def test_the_ece_is_that_of_its_formula():
             mass = WEIGHTS[inside].sum() / WEIGHTS.sum()
             gap = np.average((confidences - correct)[inside], weights=WEIGHTS[inside])
             total += mass * abs(gap)
-    found = metrics.expected_calibration_error(PROBS, LABELS, sample_weight=WEIGHTS)
+    found = metrics.expected_calibration_error(weighted(PROBS, LABELS, WEIGHTS))
     assert found == pytest.approx(total, abs=1e-14)
 
 
 def test_counts_are_whole_without_weights_and_sums_with_them():
     plain = metrics.reliability_bins([0.2, 0.7], [0, 1], 2)
     assert plain.counts.dtype == np.int64
-    weighted = metrics.reliability_bins([0.2, 0.7], [0, 1], 2, sample_weight=[0.25, 1])
-    assert weighted.counts.tolist() == [0.25, 1]
+    bins = metrics.reliability_bins(weighted([0.2, 0.7], [0, 1], [0.25, 1]), n_bins=2)
+    assert bins.counts.tolist() == [0.25, 1]
     metric = metrics.CalibrationError(2)
-    metric.update([0.2, 0.7], [0, 1], sample_weight=[0.5, 1])
+    metric.update(weighted([0.2, 0.7], [0, 1], [0.5, 1]))
     assert metric.bins().counts.tolist() == [0.5, 1]
-    metric.update([0.2], [0], sample_weight=[1.5])
+    metric.update(weighted([0.2], [0], [1.5]))
     assert metric.bins().counts.dtype == np.int64
 
 
 def test_a_bin_without_weight_is_empty():
-    bins = metrics.reliability_bins([0.2, 0.7], [0, 1], 2, sample_weight=[0, 1])
+    bins = metrics.reliability_bins(weighted([0.2, 0.7], [0, 1], [0, 1]), n_bins=2)
     assert bins.counts.tolist() == [0, 1]
     assert np.isnan(bins.accuracy[0])
-    mce = metrics.maximum_calibration_error([0.4, 0.7], [1, 1], 2, sample_weight=[0, 1])
+    mce = metrics.maximum_calibration_error(weighted([0.4, 0.7], [1, 1], [0, 1]), n_bins=2)
     assert mce == pytest.approx(0.3)
 
 
 def test_bins_of_equal_mass_hold_equal_weight():
     for weights in (WEIGHTS, np.where(POSITIVE > 0.3, 8.0, 1.0)):
-        bins = metrics.reliability_bins(POSITIVE, BINARY, 10, "quantile", sample_weight=weights)
+        given = weighted(POSITIVE, BINARY, weights)
+        bins = metrics.reliability_bins(given, n_bins=10, strategy="quantile")
         np.testing.assert_allclose(bins.counts, weights.sum() / 10, atol=weights.max())
         assert bins.edges[[0, -1]].tolist() == [POSITIVE.min(), POSITIVE.max()]
 
@@ -221,8 +159,8 @@ def test_the_debiased_square_is_right_on_average():
         confidences = rng.choice([0.2, 0.4, 0.7, 0.9], 60)
         labels = (rng.random(60) < confidences**2).astype(int)
         weights = np.where(confidences > 0.5, 3.0, 1.0) * np.where(confidences == 0.4, 5, 1)
-        squares.append(debiased_squared_error(confidences, labels, 2, "uniform", weights))
-        plain.append(debiased_squared_error(confidences, labels, 2, "uniform"))
+        squares.append(debiased_squared_error(taken(confidences, labels, weights), 2, "uniform"))
+        plain.append(debiased_squared_error(taken(confidences, labels), 2, "uniform"))
     low = np.average([0.16, 0.24], weights=[1, 5]) ** 2
     high = np.average([0.21, 0.09]) ** 2
     truth = (6 * low + 6 * high) / 12
@@ -233,15 +171,13 @@ def test_the_debiased_square_is_right_on_average():
 
 
 def test_two_rows_are_less_noise_than_one_of_weight_two():
-    few = of_square(POSITIVE[:200], BINARY[:200], sample_weight=np.full(200, 2))
+    few = of_square(POSITIVE[:200], BINARY[:200], np.full(200, 2))
     assert few == pytest.approx(of_square(POSITIVE[:200], BINARY[:200]), abs=1e-15)
     assert few < of_square(np.repeat(POSITIVE[:200], 2), np.repeat(BINARY[:200], 2))
 
 
 def test_a_bin_of_one_heavy_sample_is_left_out_by_the_debiased_error():
-    found = of_square(
-        [0.7, 0.7, 0.7, 0.1, 0.12], [1, 1, 0, 1, 0], sample_weight=[1, 1, 1, 9, 1e-12]
-    )
+    found = of_square([0.7, 0.7, 0.7, 0.1, 0.12], [1, 1, 0, 1, 0], [1, 1, 1, 9, 1e-12])
     assert found == pytest.approx(of_square([0.7, 0.7, 0.7], [1, 1, 0]))
 
 
@@ -258,23 +194,17 @@ BAD_WEIGHTS = {
 }
 
 
-@cases(ALL)
 @pytest.mark.parametrize("bad", BAD_WEIGHTS)
-def test_bad_weights(name, bad):
+def test_bad_weights(bad):
     weights, message = BAD_WEIGHTS[bad]
-    if name == "streamed":
-        metric = metrics.CalibrationError()
+    for use in (weighted, TemperatureScaling(inputs="probs").fit):
         with pytest.raises(ValueError, match=f"^sample_weight: .*{message}"):
-            metric.update(PROBS, LABELS, sample_weight=weights)
-        assert not metric.sums.any()
-        return
-    with pytest.raises(ValueError, match=f"^sample_weight: .*{message}"):
-        ALL[name](*inputs(name)[0], sample_weight=weights)
+            use(PROBS, LABELS, weights)
 
 
 def test_a_row_of_weight_zero_is_checked_all_the_same():
     bad, weights = PROBS.copy(), np.ones(N)
     bad[3], weights[3] = np.nan, 0
-    for name in set(ALL) - {"nll", "bins", "bins, quantile", "accuracy", "streamed"}:
-        with pytest.raises(ValueError, match=r"^probs: .*row 3"):
-            ALL[name](bad, LABELS, sample_weight=weights)
+    for use in (weighted, TemperatureScaling(inputs="probs").fit):
+        with pytest.raises(ValueError, match=r"^(probs|logits \(inputs='probs'\)): .*row 3"):
+            use(bad, LABELS, weights)

@@ -94,7 +94,7 @@ def test_the_threshold_keeps_its_promise():
 
 def test_the_threshold_is_that_of_an_exact_bound():
     confidences, correct = answers(500, 4)
-    threshold = selection_threshold(confidences, correct, 0.25, level=0.9)
+    threshold = selection_threshold(confidences, correct, risk=0.25, level=0.9)
     answered = confidences >= threshold
     m, wrong = answered.sum(), (answered & ~correct).sum()
     slip = 0.1 / np.ceil(np.log2(501))
@@ -104,10 +104,10 @@ def test_the_threshold_is_that_of_an_exact_bound():
 
 
 def test_no_threshold_where_none_can_be_promised():
-    assert selection_threshold([0.9, 0.8, 0.7], [1, 1, 1], 0.01) == np.inf
-    assert selection_threshold([0.5] * 50, [0] * 50, 0.5) == np.inf
+    assert selection_threshold([0.9, 0.8, 0.7], [1, 1, 1], risk=0.01) == np.inf
+    assert selection_threshold([0.5] * 50, [0] * 50, risk=0.5) == np.inf
     # All right, of equal confidence: 1 - (1 - risk)^n is the chance to see an error.
-    assert selection_threshold([0.5] * 50, [1] * 50, 0.1) == 0.5
+    assert selection_threshold([0.5] * 50, [1] * 50, risk=0.1) == 0.5
 
 
 @pytest.mark.parametrize(

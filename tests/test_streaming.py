@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from calib_utils import metrics
 from calib_utils.metrics import expected_calibration_error, reliability_bins
 from calib_utils.metrics.streaming import CalibrationError  # the one without torchmetrics
+from calib_utils.predictions import as_predictions
 
 RNG = np.random.default_rng(0)
 PROBS = RNG.dirichlet(np.ones(5), 2000).astype(np.float32)
@@ -146,7 +147,7 @@ def test_empty_batches_and_ignored_labels_change_nothing(make):
     labels, probs = LABELS.copy(), PROBS.copy()
     labels[::3], probs[::3] = -100, np.nan
     metric = CalibrationError(ignore_index=-100)
-    metric.update(make(probs), make(labels), sample_weight=np.ones(2000))
+    metric.update(make(probs), make(labels))
     metric.update(make(probs[::3]), make(labels[::3]))
     metric.update(make(PROBS[::3]), make(LABELS[::3]))
     metric.update(make(PROBS[:0]), make(LABELS[:0]))
@@ -158,12 +159,26 @@ def test_empty_batches_and_ignored_labels_change_nothing(make):
 
 
 def test_names_and_rounded_rows():
-    metric = CalibrationError(classes=list("abcde"), rescale=True)
+    metric, names = CalibrationError(), list("abcde")
     with pytest.warns(UserWarning, match="rows did not sum to one"):
-        metric.update(PROBS.round(2), np.array(list("abcde"))[LABELS])
+        given = as_predictions(PROBS.round(2), np.array(names)[LABELS], classes=names, rescale=True)
+    metric.update(given)
     probs = PROBS.round(2) / PROBS.round(2).sum(axis=1, keepdims=True)
     expected = expected_calibration_error(probs, LABELS)
     assert float(metric.compute()) == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_class_is_ignored_in_predictions_too():
+    weights = np.random.default_rng(1).exponential(size=2000)
+    metric, kept = CalibrationError(ignore_index=2), LABELS != 2
+    metric.update(as_predictions(PROBS, LABELS, sample_weight=weights))
+    rest = as_predictions(PROBS[kept], LABELS[kept], sample_weight=weights[kept])
+    assert float(metric.compute()) == pytest.approx(expected_calibration_error(rest), rel=1e-12)
+    plain = CalibrationError(ignore_index=2)
+    plain.update(PROBS, LABELS)
+    metric.reset()
+    metric.update(as_predictions(PROBS, LABELS))
+    assert float(metric.compute()) == float(plain.compute())
 
 
 def test_without_torchmetrics_it_is_the_one_of_numpy():

@@ -169,8 +169,8 @@ def numbers(test: tuple[np.ndarray, np.ndarray], divisor: float, n_bins: int) ->
     return {
         "temperature": divisor,
         "accuracy": accuracy(before, labels),
-        "nll_before": negative_log_likelihood(stated, labels),
-        "nll_after": negative_log_likelihood(stated / divisor, labels),
+        "nll_before": negative_log_likelihood(stated, labels, inputs="logits"),
+        "nll_after": negative_log_likelihood(stated / divisor, labels, inputs="logits"),
         "ece_before": expected_calibration_error(before, labels, n_bins=n_bins),
         "ece_after": expected_calibration_error(after, labels, n_bins=n_bins),
     }

@@ -59,7 +59,7 @@ def measured(probs: np.ndarray, record: PredictionRecord, T: float) -> tuple[flo
         expected_calibration_error(probs, record.labels),
         calibration_error_floor(probs).mean,
     )
-    nll = negative_log_likelihood(record.logits / T, record.labels)
+    nll = negative_log_likelihood(record.logits / T, record.labels, inputs="logits")
     return (*(100 * share for share in shares), nll)
 
 

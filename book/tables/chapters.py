@@ -106,7 +106,7 @@ def two_maps(ax: Axes) -> None:
     across = np.linspace(0.001, 0.999, 120)
     ax.plot([0, 1], [0, 1], **DASHED)
     for colour, repair in ((BLUE, IsotonicRegression), (ORANGE, PlattScaling)):
-        fitted = repair(inputs="scores").fit(expit(log_odds), odd)
+        fitted = repair(inputs="probs").fit(expit(log_odds), odd)
         ax.plot(across, fitted.predict_proba(across), color=colour, linewidth=THICK)
     ax.set(xlim=(0, 1), ylim=(0, 1))
 

@@ -163,7 +163,7 @@ def calibration_line(confidences: np.ndarray, correct: np.ndarray) -> Line | Non
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         try:
-            platt = PlattScaling(inputs="scores").fit(confidences, correct.astype(np.int64))
+            platt = PlattScaling(inputs="probs").fit(confidences, correct.astype(np.int64))
         except UserWarning:
             return None  # a threshold parts what is right from what is not
     z = platt._as_logits(confidences)

@@ -73,21 +73,19 @@ class Repairs:
 
 def candidates(rows: Rows, from_logits: bool) -> list[Callable[[], Recalibrator]]:
     """Makers of the recalibrators that are tried."""
+    inputs = "logits" if from_logits else "probs"
     if rows.probs.ndim == 1:
-        inputs = "logits" if from_logits else "scores"
-        of_scale = "logits" if from_logits else "probs"
         return [
-            lambda: TemperatureScaling(inputs=of_scale),
+            lambda: TemperatureScaling(inputs=inputs),
             lambda: PlattScaling(inputs=inputs),
             lambda: BetaCalibration(inputs=inputs),
             lambda: IsotonicRegression(inputs=inputs),
         ]
-    inputs = "logits" if from_logits else "probs"
     makers: list[Callable[[], Recalibrator]] = [
         lambda: TemperatureScaling(inputs=inputs),
         lambda: EnsembleTemperatureScaling(inputs=inputs),
         lambda: VectorScaling(inputs=inputs),
-        lambda: OneVersusRest(IsotonicRegression(inputs="scores"), inputs=inputs),
+        lambda: OneVersusRest(IsotonicRegression(inputs="probs"), inputs=inputs),
     ]
     if rows.probs.shape[1] <= _MOST_CLASSES:
         makers.append(lambda: StructuredMatrixScaling(inputs=inputs))

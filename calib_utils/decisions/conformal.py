@@ -8,8 +8,9 @@ import numpy as np
 from scipy.stats import binomtest
 
 from calib_utils._arrays import like, to_numpy
-from calib_utils._checks import check_labels, check_probs
+from calib_utils._checks import check_labels
 from calib_utils._numbers import check_seed, check_share
+from calib_utils.predictions import Predictions, probs_of, taken, unweighted
 
 __all__ = ["ConformalSets", "SetCoverage", "set_coverage"]
 
@@ -58,12 +59,12 @@ class ConformalSets:
     def __init__(self, coverage: float = 0.9, *, adaptive: bool = False, seed: int = 0) -> None:
         self.coverage, self.adaptive, self.seed = coverage, adaptive, seed
 
-    def fit(self, probs: Any, labels: Any) -> ConformalSets:
+    def fit(self, probs: Any, labels: Any = None) -> ConformalSets:
         """Find the threshold of the scores.
 
         Args:
             probs: (N, K), of samples that the model was not trained on.
-            labels: (N,), integers from 0 to K - 1.
+            labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
 
         Raises:
             ValueError: for bad input, among it a coverage that is not between 0 and 1.
@@ -74,9 +75,9 @@ class ConformalSets:
             0.4
         """
         check_share(self.coverage, "coverage", 0.9)
-        scores = self._scores(probs, 0)
-        labels = check_labels(labels, *scores.shape)
-        own = np.sort(scores[np.arange(len(labels)), labels])
+        predictions = unweighted(taken(probs, labels, columns=True))
+        scores = self._scores(predictions, 0)
+        own = np.sort(scores[np.arange(len(scores)), predictions.labels])
         # The new sample is as likely to have any of the N + 1 places among the scores. A product
         # such as 10 * 0.7 is a whole number but for rounding.
         place = int(np.ceil((len(own) + 1) * self.coverage - 1e-9))
@@ -103,15 +104,12 @@ class ConformalSets:
         """
         if not hasattr(self, "threshold_"):
             raise ValueError("fit: expected to be called before predict; give it held-out samples")
-        return like(self._scores(probs, 1) <= self.threshold_, probs)
+        predictions = taken(probs, labelled=False, columns=True)
+        return like(self._scores(predictions, 1) <= self.threshold_, predictions.scores)
 
-    def _scores(self, probs: Any, stream: int) -> np.ndarray:
+    def _scores(self, predictions: Predictions, stream: int) -> np.ndarray:
         """The score of each class, (N, K): low for a class that the model expects."""
-        array = check_probs(probs).astype(np.float64)
-        if array.ndim == 1:
-            raise ValueError(
-                "probs: expected shape (N, K), found (N,); give a column for each of the classes"
-            )
+        array = probs_of(predictions).astype(np.float64)
         if not self.adaptive:
             return 1 - array
         order = np.argsort(-array, axis=1, kind="stable")

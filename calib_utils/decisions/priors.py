@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from calib_utils._arrays import like, to_numpy
-from calib_utils._checks import check_probs, float_scores
 from calib_utils._numbers import check_number
+from calib_utils.predictions import probs_of, taken, unweighted
 
 __all__ = ["adjust_priors", "estimate_priors"]
 
@@ -44,7 +44,8 @@ def adjust_priors(probs: Any, old: Any, new: Any) -> Any:
         >>> adjusted.round(2).tolist()
         [[0.9, 0.1]]
     """
-    array = _two_columns(probs)
+    predictions = taken(probs, labelled=False, columns=True)
+    array = probs_of(predictions).astype(np.float64)
     old, new = (_frequencies(p, name, array.shape[1]) for p, name in ((old, "old"), (new, "new")))
     _require_positive(old)
     result = array * (new / old)
@@ -55,7 +56,7 @@ def adjust_priors(probs: Any, old: Any, new: Any) -> Any:
             f"new: found 0 for every class that row {row} of probs holds possible; give each class "
             "that may occur a frequency above 0"
         )
-    return like(result / sums, probs)
+    return like(result / sums, predictions.scores)
 
 
 def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.ndarray:
@@ -94,7 +95,8 @@ def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.nd
         >>> estimate_priors(np.stack([1 - p, p], axis=1), old=[0.5, 0.5]).round(2).tolist()
         [0.79, 0.21]
     """
-    array = _two_columns(probs)
+    predictions = unweighted(taken(probs, labelled=False, columns=True))
+    array = probs_of(predictions).astype(np.float64)
     old = _frequencies(old, "old", array.shape[1])
     _require_positive(old)
     check_number(pseudo_count, "pseudo_count", 0, advice="; 1 is usual")
@@ -111,12 +113,6 @@ def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.nd
             break
         new = new * gains / total
     return new / new.sum()
-
-
-def _two_columns(probs: Any) -> np.ndarray:
-    if float_scores(probs, "probs").ndim == 1:
-        raise ValueError("probs: expected shape (N, K), found (N,); give both columns, [1 - p, p]")
-    return check_probs(probs).astype(np.float64)
 
 
 def _require_positive(old: np.ndarray) -> None:

@@ -9,6 +9,8 @@ from scipy.stats import beta
 
 from calib_utils._checks import check_confidences, check_correct
 from calib_utils._numbers import check_share
+from calib_utils.metrics.confidences import confidence_and_correct
+from calib_utils.predictions import Predictions, probs_of, taken, unweighted
 
 __all__ = ["RiskCoverage", "risk_coverage", "selection_threshold"]
 
@@ -38,7 +40,7 @@ class RiskCoverage(NamedTuple):
     parts: np.ndarray
 
 
-def risk_coverage(confidences: Any, correct: Any) -> RiskCoverage:
+def risk_coverage(confidences: Any, correct: Any = None) -> RiskCoverage:
     """The curve of risk against coverage, and the area under it.
 
     Samples of equal confidence are answered together. The area counts them as if chance chose
@@ -48,8 +50,9 @@ def risk_coverage(confidences: Any, correct: Any) -> RiskCoverage:
     too: so compare areas of models with the same answers, or look at the curves.
 
     Args:
-        confidences: (N,), 0 to 1, such as `calib_utils.metrics.top_label` gives them.
-        correct: (N,), whether each answer is right.
+        confidences: (N,), 0 to 1, such as `calib_utils.metrics.top_label` gives them; or
+            ``Predictions``, whose answers are their most probable classes.
+        correct: (N,), whether each answer is right; none where ``confidences`` are ``Predictions``.
 
     Raises:
         ValueError: for bad input.
@@ -65,9 +68,8 @@ def risk_coverage(confidences: Any, correct: Any) -> RiskCoverage:
         >>> round(sorted_well.area, 4), round(at_random.area, 4)
         (0.0625, 0.25)
     """
-    sure = check_confidences(confidences)
-    n = len(sure)
-    wrong = 1.0 - check_correct(correct, n)
+    sure, right = _answers(confidences, correct)
+    n, wrong = len(sure), 1.0 - right
     # Places in falling order, and where each run of equal confidences begins and ends.
     values, group, counts = np.unique(-sure, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts)
@@ -93,7 +95,7 @@ def risk_coverage(confidences: Any, correct: Any) -> RiskCoverage:
 
 
 def selection_threshold(
-    confidences: Any, correct: Any, risk: float, *, level: float = 0.95
+    confidences: Any, correct: Any = None, *, risk: float, level: float = 0.95
 ) -> float:
     """From which confidence on to answer, so that at most ``risk`` of the answers are wrong.
 
@@ -103,8 +105,8 @@ def selection_threshold(
     samples still allow is an exact binomial bound, at a level that leaves room for all trials.
 
     Args:
-        confidences: (N,), 0 to 1, of samples that the model was not trained on.
-        correct: (N,), whether each answer is right.
+        confidences: (N,), 0 to 1, of samples that the model was not trained on; or ``Predictions``.
+        correct: (N,), whether each answer is right; none where ``confidences`` are ``Predictions``.
         risk: the highest share of wrong answers, above 0 and below 1.
         level: how often the promise is to hold, above 0 and below 1.
 
@@ -126,9 +128,8 @@ def selection_threshold(
         >>> round(selection_threshold(p, correct, risk=0.2), 2)
         0.65
     """
-    sure = check_confidences(confidences)
-    n = len(sure)
-    wrong = ~check_correct(correct, n)
+    sure, right = _answers(confidences, correct)
+    wrong = ~right
     check_share(risk, "risk", 0.1)
     check_share(level, "level", 0.95)
     values, group = np.unique(-sure, return_inverse=True)
@@ -147,3 +148,15 @@ def selection_threshold(
         else:
             high = middle
     return found
+
+
+def _answers(confidences: Any, correct: Any) -> tuple[np.ndarray, np.ndarray]:
+    """How sure each answer is, and whether it is right."""
+    if not isinstance(confidences, Predictions):
+        sure = check_confidences(confidences)
+        return sure, check_correct(correct, len(sure))
+    predictions = unweighted(taken(confidences, correct, name="confidences"))
+    if predictions.kind != "binary":
+        return confidence_and_correct(predictions)
+    probs = probs_of(predictions)
+    return np.maximum(probs, 1 - probs), (probs > 0.5) == (predictions.labels == 1)

@@ -258,7 +258,7 @@ def _test_metrics(
     confidences, correct = top_label(probs, labels)
     metrics = {
         "error": float(1 - correct.mean()),
-        "nll": negative_log_likelihood(logits, labels),
+        "nll": negative_log_likelihood(logits, labels, inputs="logits"),
         "ece": expected_calibration_error(probs, labels),
     }
     return metrics, confidences, correct

@@ -13,18 +13,14 @@ Torch tensors on any device, NumPy arrays and lists are welcome. A row may miss 
 by 1e-4 (float32, float64), 2e-3 (float16) or 6e-3 (bfloat16): what a softmax rounded to that
 type needs. Bad input raises a ValueError.
 
-``sample_weight`` (N,) says how much each sample counts beside the others, for example how much
-more often it comes in use than in the test set. Means become weighted means: all weights times
-ten change nothing, a weight of 0 is as if the sample were not there, and a weight of 2 counts as
-two such samples. It is no number of samples, though: what speaks of chance (intervals, floor,
-test) would need to know how many there are of equal weight, was checked without weights only, and
-takes none.
+Labels by name, rounded rows, weights, and confidences of which it is known whether they are right
+come as what `calib_utils.predictions.as_predictions` returns: ``metric(predictions)``.
 
-Labels may also be names: ``classes`` says what they call the class of each column, such as
-``["cat", "dog"]``, and with probabilities (N,) ``positive`` what they call the positive class, such
-as ``True`` or ``"yes"``; without either they are integers from 0. Rows that were rounded, to four
-digits say, may miss a sum of one by more than the checks allow: ``rescale=True`` divides such rows
-by their sum, if it is within 10 % of one, and a warning says how many they were and how far off.
+Weights say how much each sample counts beside the others, for example how much more often it comes
+in use than in the test set. Means become weighted means: all weights times ten change nothing, a
+weight of 0 is as if the sample were not there, and a weight of 2 counts as two such samples. They
+are no number of samples, though: what speaks of chance (intervals, floor, test) would need to know
+how many there are of equal weight, was checked without weights only, and takes none.
 
 Probabilities and logits may lie in a file, as ``np.load(path, mmap_mode="r")``: they are read in
 blocks of rows, and no copy of them is made. An ECE of 50,000 x 32,000 in float16 takes some twenty

@@ -12,7 +12,8 @@ import numpy as np
 from calib_utils._arrays import dtype_name, like
 from calib_utils._checks import check_confidences, check_correct
 from calib_utils._numbers import check_n_bins
-from calib_utils.metrics.confidences import drop_weightless
+from calib_utils.metrics.confidences import weighted_predictions
+from calib_utils.predictions import Predictions, taken
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 
@@ -41,12 +42,7 @@ class ReliabilityBins(NamedTuple):
 
 
 def reliability_bins(
-    confidences: Any,
-    correct: Any,
-    n_bins: int = 15,
-    strategy: str = "uniform",
-    *,
-    sample_weight: Any = None,
+    confidences: Any, correct: Any = None, n_bins: int = 15, strategy: str = "uniform"
 ) -> ReliabilityBins:
     """Sort predictions into bins of confidence: the numbers behind a reliability diagram.
 
@@ -67,12 +63,12 @@ def reliability_bins(
     row of weight ten do not make quite the same edges.
 
     Args:
-        confidences: (N,), from 0 to 1; or probabilities of the positive class.
-        correct: (N,), whether each prediction is right; or whether the label is positive.
+        confidences: (N,), from 0 to 1; or probabilities of the positive class; or ``Predictions``,
+            of which `top_label` tells the confidences.
+        correct: (N,), whether each prediction is right; or whether the label is positive; none
+            where ``confidences`` are ``Predictions``.
         n_bins: how many bins, M.
         strategy: "uniform" or "quantile".
-        sample_weight: (N,), how much each sample counts beside the others, 0 or more; by
-            default all count alike.
 
     Returns:
         Edges, counts, accuracy and mean confidence, in arrays of the kind that
@@ -88,11 +84,15 @@ def reliability_bins(
         >>> bins.counts.tolist(), bins.accuracy.tolist()
         ([1, 2], [1.0, 0.5])
     """
-    values = check_confidences(confidences)
-    predictions = drop_weightless(values, check_correct(correct, len(values)), sample_weight)
-    bins = bin_predictions(
-        *predictions[:2], check_n_bins(n_bins), strategy, dtype_name(confidences), predictions[2]
-    )
+    n_bins, weights = check_n_bins(n_bins), None
+    if isinstance(confidences, Predictions):
+        predictions = taken(confidences, correct)
+        values, right, weights = weighted_predictions(predictions)
+        confidences = predictions.scores
+    else:
+        values = check_confidences(confidences)
+        right = check_correct(correct, len(values))
+    bins = bin_predictions(values, right, n_bins, strategy, dtype_name(confidences), weights)
     return ReliabilityBins(*(like(array, confidences) for array in bins))
 
 

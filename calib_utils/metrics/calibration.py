@@ -2,22 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name
-from calib_utils._checks import (
-    check_labels,
-    check_probs,
-    check_sample_weight,
-    checked_blocks,
-    float_scores,
-    tolerance,
-)
+from calib_utils._arrays import dtype_name, row_blocks
 from calib_utils._numbers import check_n_bins
-from calib_utils._reading import read
 from calib_utils.metrics.bins import (
     ReliabilityBins,
     bin_predictions,
@@ -28,6 +18,7 @@ from calib_utils.metrics.bins import (
     uniform_index,
 )
 from calib_utils.metrics.confidences import drop_weightless, weighted_predictions
+from calib_utils.predictions import blocks_of, probs_of, taken
 
 __all__ = [
     "classwise_calibration_error",
@@ -38,29 +29,18 @@ __all__ = [
 
 def expected_calibration_error(
     probs: Any,
-    labels: Any,
+    labels: Any = None,
     n_bins: int = 15,
     strategy: str = "uniform",
-    *,
-    sample_weight: Any = None,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
 ) -> float:
     """ECE: the gap between accuracy and confidence in a bin, averaged over the predictions.
 
     Args:
         probs: (N, K), or (N,) for the positive class; then "accuracy" is the part of the
             samples in a bin that are positive.
-        labels: (N,), integers from 0 to K - 1.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
         n_bins: how many bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
-        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
 
     Returns:
         0 (calibrated) to 1. Even calibrated predictions get more than 0 from a finite
@@ -77,20 +57,14 @@ def expected_calibration_error(
         >>> round(expected_calibration_error(probs, labels), 4)
         0.2
     """
-    probs, labels = read(probs, labels, classes, positive, rescale)
-    return expected_gap(_bins(probs, labels, n_bins, strategy, sample_weight))
+    return expected_gap(_bins(probs, labels, n_bins, strategy))
 
 
 def maximum_calibration_error(
     probs: Any,
-    labels: Any,
+    labels: Any = None,
     n_bins: int = 15,
     strategy: str = "uniform",
-    *,
-    sample_weight: Any = None,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
 ) -> float:
     """MCE: the widest gap between accuracy and confidence of all bins that hold anything.
 
@@ -98,15 +72,9 @@ def maximum_calibration_error(
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
         n_bins: how many bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
-        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
 
     Returns:
         0 to 1; never less than the expected calibration error.
@@ -122,20 +90,14 @@ def maximum_calibration_error(
         >>> round(maximum_calibration_error(probs, labels), 4)
         0.6
     """
-    probs, labels = read(probs, labels, classes, positive, rescale)
-    return maximum_gap(_bins(probs, labels, n_bins, strategy, sample_weight))
+    return maximum_gap(_bins(probs, labels, n_bins, strategy))
 
 
 def classwise_calibration_error(
     probs: Any,
-    labels: Any,
+    labels: Any = None,
     n_bins: int = 15,
     strategy: str = "uniform",
-    *,
-    sample_weight: Any = None,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
 ) -> float:
     """The calibration error of each class's probability, averaged over the classes.
 
@@ -144,16 +106,10 @@ def classwise_calibration_error(
 
     Args:
         probs: (N, K), or (N,) for the positive class: then as its form of two columns.
-        labels: (N,), integers from 0 to K - 1.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
         n_bins: how many bins each class has, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`; each class then has edges
             of its own.
-        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
 
     Returns:
         0 to 1. It is small where classes are many, as most probabilities are then near 0.
@@ -170,27 +126,33 @@ def classwise_calibration_error(
         >>> round(classwise_calibration_error(probs, labels), 4)
         0.1333
     """
-    probs, labels = read(probs, labels, classes, positive, rescale)
-    array, dtype, n_bins = float_scores(probs, "probs"), dtype_name(probs), check_n_bins(n_bins)
-    if array.ndim == 1:
-        positive = np.minimum(check_probs(probs), 1)
-        array = np.stack([rounded(1 - positive, dtype), positive], axis=1)
-    n, n_classes = array.shape
-    labels = check_labels(labels, n, n_classes)
-    weights = None if sample_weight is None else check_sample_weight(sample_weight, n)
-    total = n if weights is None else weights.sum()
+    predictions = taken(probs, labels)
+    dtype, n_bins = dtype_name(predictions.scores), check_n_bins(n_bins)
+    if predictions.kind == "confidence":
+        raise ValueError(
+            "probs: expected those of all classes, found confidences; each class has an error of "
+            "its own only where its probability is known"
+        )
+    labels, weights = predictions.labels, predictions.sample_weight
+    total = len(predictions) if weights is None else weights.sum()
+    binary = predictions.kind == "binary"
+    if binary or strategy != "uniform":
+        array = probs_of(predictions)
+        if binary:
+            positive = np.minimum(array, 1)
+            array = np.stack([rounded(1 - positive, dtype), positive], axis=1)
     if strategy != "uniform":
-        columns = (array if np.ndim(probs) == 1 else check_probs(probs)).T
         errors = []
-        for k, column in enumerate(columns):
-            values, correct, held = drop_weightless(column, labels == k, sample_weight)
+        for k, column in enumerate(array.T):
+            values, correct, held = drop_weightless(column, labels == k, weights)
             bins = bin_predictions(values, correct, n_bins, strategy, dtype, held)
             errors.append(expected_gap(bins))
         return float(np.mean(errors))
     # For each class and bin: the sum of probabilities, less the number of labels.
+    n_classes = 2 if binary else predictions.scores.shape[1]
     gaps = np.zeros(n_classes * n_bins)
     first_bins = n_bins * np.arange(n_classes)
-    for rows, block in checked_blocks(array, tolerance(probs)):
+    for rows, block in row_blocks(array) if binary else blocks_of(predictions):
         cells = uniform_index(block, n_bins, dtype) + first_bins
         of_labels = cells[np.arange(len(block)), labels[rows]]
         here = None if weights is None else weights[rows]
@@ -200,9 +162,9 @@ def classwise_calibration_error(
     return float(mean_excess(gaps, total * n_classes))
 
 
-def _bins(
-    probs: Any, labels: Any, n_bins: int, strategy: str, sample_weight: Any
-) -> ReliabilityBins:
+def _bins(probs: Any, labels: Any, n_bins: int, strategy: str) -> ReliabilityBins:
     n_bins = check_n_bins(n_bins)
-    confidences, correct, weights = weighted_predictions(probs, labels, sample_weight)
-    return bin_predictions(confidences, correct, n_bins, strategy, dtype_name(probs), weights)
+    predictions = taken(probs, labels)
+    confidences, correct, weights = weighted_predictions(predictions)
+    dtype = dtype_name(predictions.scores)
+    return bin_predictions(confidences, correct, n_bins, strategy, dtype, weights)

@@ -2,42 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from calib_utils._arrays import like, widen
-from calib_utils._checks import (
-    check_labels,
-    check_sample_weight,
-    checked_blocks,
-    float_scores,
-    tolerance,
-)
-from calib_utils._reading import read
+from calib_utils.predictions import Predictions, blocks_of, taken
 
 __all__ = ["top_label"]
 
 
 def top_label(
     probs: Any,
-    labels: Any,
-    *,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
+    labels: Any = None,
 ) -> tuple[Any, Any]:
     """The confidence of each prediction, and whether it is right.
 
     Args:
         probs: (N, K), rows that sum to one; or (N,), probabilities of the positive class.
-        labels: (N,), integers from 0 to K - 1.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
 
     Returns:
         Two arrays of shape (N,), of the kind that ``probs`` is.
@@ -53,21 +36,25 @@ def top_label(
         >>> confidences.tolist(), correct.tolist()
         ([0.9, 0.6], [True, False])
     """
-    probs, labels = read(probs, labels, classes, positive, rescale)
-    confidences, correct = confidence_and_correct(probs, labels)
-    return like(confidences, probs, cast=True), like(correct, probs)
+    predictions = taken(probs, labels)
+    confidences, correct = confidence_and_correct(predictions)
+    return like(confidences, predictions.scores, cast=True), like(correct, predictions.scores)
 
 
-def confidence_and_correct(probs: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
-    """`top_label` as NumPy arrays, with the confidence in float32 or float64."""
-    array = float_scores(probs, "probs")
-    binary = array.ndim == 1
-    labels = check_labels(labels, len(array), 2 if binary else array.shape[1])
-    confidences = np.empty(len(array), widen(array[:0]).dtype)
-    correct = np.empty(len(array), bool)
-    # One reading of `array`: the checks and what follows find each block in the cache.
-    for rows, block in checked_blocks(array, tolerance(probs)):
-        if binary:
+def confidence_and_correct(
+    predictions: Predictions, name: str = "probs"
+) -> tuple[np.ndarray, np.ndarray]:
+    """`top_label` as NumPy arrays, with the confidence in float32 or float64.
+
+    Without labels nothing is correct.
+    """
+    n, labels = len(predictions), predictions.labels
+    labels = np.zeros(n, np.int64) if labels is None else labels
+    confidences = np.empty(n, widen(predictions.array[:0]).dtype)
+    correct = np.empty(n, bool)
+    # One reading of the scores: the checks and what follows find each block in the cache.
+    for rows, block in blocks_of(predictions, name):
+        if block.ndim == 1:
             confidences[rows], correct[rows] = block, labels[rows] == 1
         else:
             confidences[rows], correct[rows] = _top_of_block(block, labels[rows])
@@ -75,19 +62,18 @@ def confidence_and_correct(probs: Any, labels: Any) -> tuple[np.ndarray, np.ndar
 
 
 def weighted_predictions(
-    probs: Any, labels: Any, sample_weight: Any
+    predictions: Predictions,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """`confidence_and_correct`, and the weights, of the samples whose weight is not 0."""
-    return drop_weightless(*confidence_and_correct(probs, labels), sample_weight)
+    return drop_weightless(*confidence_and_correct(predictions), predictions.sample_weight)
 
 
 def drop_weightless(
-    confidences: np.ndarray, correct: np.ndarray, sample_weight: Any
+    confidences: np.ndarray, correct: np.ndarray, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """The samples whose weight is not 0, and their weights; None where none are given."""
-    if sample_weight is None:
+    if weights is None:
         return confidences, correct, None
-    weights = check_sample_weight(sample_weight, len(confidences))
     held = weights > 0
     return confidences[held], correct[held], weights[held]
 

@@ -7,19 +7,17 @@ above that says anything.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from statistics import NormalDist
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from calib_utils._arrays import dtype_name
-from calib_utils._checks import float_scores
 from calib_utils._numbers import check_count, check_n_bins
-from calib_utils._reading import read, rescaled
 from calib_utils.metrics.bins import edges_and_index, mean_excess
 from calib_utils.metrics.confidences import confidence_and_correct
 from calib_utils.metrics.resampling import generator
+from calib_utils.predictions import taken, unweighted
 
 __all__ = ["CalibrationFloor", "CalibrationTest", "calibration_error_floor", "calibration_test"]
 
@@ -69,7 +67,6 @@ def calibration_error_floor(
     strategy: str = "uniform",
     draws: int = 1000,
     seed: int = 0,
-    rescale: bool = False,
 ) -> CalibrationFloor:
     """What ECE a perfectly calibrated network with the same confidences would show.
 
@@ -79,8 +76,8 @@ def calibration_error_floor(
     about 1e-12. Where its variance is above 400, a normal number of the same mean and variance
     is drawn instead.
 
-    There is no ``sample_weight``, here as in `calibration_test`: answers of unequal weight have no
-    such distribution.
+    It takes no weights, nor does `calibration_test`: answers of unequal weight have no such
+    distribution.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
@@ -88,8 +85,6 @@ def calibration_error_floor(
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         draws: how many sets of answers are drawn.
         seed: of the draws; the same seed gives the same floor.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
 
     Returns:
         The mean and the 95 % point of the drawn errors.
@@ -108,25 +103,21 @@ def calibration_error_floor(
     """
     n_bins = check_n_bins(n_bins)
     draws = check_count(draws, "draws", "1000 is usual")
-    probs = rescaled(probs) if rescale else probs
-    n = len(float_scores(probs, "probs"))
-    confidences, _ = confidence_and_correct(probs, np.zeros(n, np.int64))  # any labels will do
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(probs))
+    predictions = unweighted(taken(probs, labelled=False))
+    confidences, _ = confidence_and_correct(predictions)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(predictions.scores))
     drawn = _drawn_errors(_chances(confidences), index, n_bins, draws, seed)
     return CalibrationFloor(float(drawn.mean()), float(np.quantile(drawn, 0.95)))
 
 
 def calibration_test(
     probs: Any,
-    labels: Any,
+    labels: Any = None,
     n_bins: int = 15,
     *,
     strategy: str = "uniform",
     draws: int = 1000,
     seed: int = 0,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
 ) -> CalibrationTest:
     """Test whether predictions are calibrated: by their ECE, and by Spiegelhalter's z.
 
@@ -138,16 +129,11 @@ def calibration_test(
     Args:
         probs: (N, K): the confidence in the predicted class is tested; or (N,) for the positive
             class: its probability is.
-        labels: (N,), integers from 0 to K - 1.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
         n_bins: how many bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         draws: how many sets of answers are drawn; the p-value is at least 1 / (draws + 1).
         seed: of the draws; the same seed gives the same p-value.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
 
     Returns:
         The p-value of the ECE, and z; z is infinite if what is certain does not come true and
@@ -166,11 +152,11 @@ def calibration_test(
         >>> bold.p_value < 0.01, bold.z > 5
         (True, True)
     """
-    probs, labels = read(probs, labels, classes, positive, rescale)
+    predictions = unweighted(taken(probs, labels))
     n_bins = check_n_bins(n_bins)
     draws = check_count(draws, "draws", "1000 is usual")
-    confidences, correct = confidence_and_correct(probs, labels)
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(probs))
+    confidences, correct = confidence_and_correct(predictions)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(predictions.scores))
     values = _chances(confidences)
     drawn = _drawn_errors(values, index, n_bins, draws, seed)
     found = mean_excess(np.bincount(index, values - correct, minlength=n_bins), len(values))

@@ -2,30 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._numbers import check_n_bins
-from calib_utils._reading import read
 from calib_utils.metrics.bins import edges_and_index
 from calib_utils.metrics.confidences import weighted_predictions
+from calib_utils.predictions import Predictions, taken
 
 __all__ = ["debiased_calibration_error", "debiased_squared_error"]
 
 
 def debiased_calibration_error(
     probs: Any,
-    labels: Any,
+    labels: Any = None,
     n_bins: int = 15,
     *,
     strategy: str = "uniform",
-    sample_weight: Any = None,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
 ) -> float:
     """The root mean square of the gaps of the bins, less what chance adds to the squares.
 
@@ -49,15 +44,9 @@ def debiased_calibration_error(
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
         n_bins: how many bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
-        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
 
     Returns:
         0 to 1.
@@ -78,18 +67,16 @@ def debiased_calibration_error(
     whose confidences are equal there. Here it is the variance of confidence less
     correctness: the same where they are equal, and free of bias where they are not.
     """
-    probs, labels = read(probs, labels, classes, positive, rescale)
-    square = debiased_squared_error(probs, labels, n_bins, strategy, sample_weight)
+    square = debiased_squared_error(taken(probs, labels), n_bins, strategy)
     return max(square, 0.0) ** 0.5
 
 
-def debiased_squared_error(
-    probs: Any, labels: Any, n_bins: int, strategy: str, sample_weight: Any = None
-) -> float:
+def debiased_squared_error(predictions: Predictions, n_bins: int, strategy: str) -> float:
     """The square of `debiased_calibration_error`, and below 0 where chance has it so."""
     n_bins = check_n_bins(n_bins)
-    confidences, correct, weights = weighted_predictions(probs, labels, sample_weight)
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(probs), weights)
+    confidences, correct, weights = weighted_predictions(predictions)
+    dtype = dtype_name(predictions.scores)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype, weights)
     weights = np.ones(len(index)) if weights is None else weights / weights.max()
     excess = weights * (confidences.astype(np.float64) - correct)
     masses = np.bincount(index, weights, minlength=n_bins)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._reading import read
 from calib_utils.metrics.confidences import weighted_predictions
+from calib_utils.predictions import taken
 
 __all__ = ["BrierDecomposition", "brier_decomposition"]
 
@@ -35,12 +34,7 @@ class BrierDecomposition(NamedTuple):
 
 def brier_decomposition(
     probs: Any,
-    labels: Any,
-    *,
-    sample_weight: Any = None,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
+    labels: Any = None,
 ) -> BrierDecomposition:
     """The Brier score in three parts: how false, how telling, and how hard the task is.
 
@@ -56,13 +50,7 @@ def brier_decomposition(
         probs: (N, K): the confidence of the predicted class is scored, and not the other
             classes as in `brier_score`. Or (N,), the probability of the positive class:
             the score is then half of `brier_score`.
-        labels: (N,), integers from 0 to K - 1.
-        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
 
     Returns:
         The three parts.
@@ -84,8 +72,7 @@ def brier_decomposition(
     """
     from sklearn.isotonic import isotonic_regression
 
-    probs, labels = read(probs, labels, classes, positive, rescale)
-    confidences, correct, weights = weighted_predictions(probs, labels, sample_weight)
+    confidences, correct, weights = weighted_predictions(taken(probs, labels))
     weights = np.ones(len(correct)) if weights is None else weights
     # Equal confidences must get one value: each counts as the mean of its samples.
     _, place = np.unique(confidences, return_inverse=True)

@@ -11,7 +11,7 @@ seen is still no surprise?
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any
 
@@ -19,10 +19,10 @@ import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._numbers import check_n_bins
-from calib_utils._reading import read
 from calib_utils.metrics.bins import edges_and_index, mean_excess, sums
 from calib_utils.metrics.confidences import confidence_and_correct
 from calib_utils.metrics.resampling import generator
+from calib_utils.predictions import Predictions, taken, unweighted
 
 __all__ = ["calibration_error_interval", "debiased_calibration_error_interval"]
 
@@ -35,15 +35,12 @@ _HALVINGS = 17  # of the range of an end: to a hundred thousandth
 
 def calibration_error_interval(
     probs: Any,
-    labels: Any,
+    labels: Any = None,
     n_bins: int = 15,
     *,
     level: float = 0.95,
     strategy: str = "uniform",
     seed: int = 0,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
 ) -> tuple[float, float]:
     """An interval for the binned calibration error of the network, which its ECE estimates.
 
@@ -59,21 +56,16 @@ def calibration_error_interval(
     point. Lower end: the ECE less the noise that may be in it; the noise counts as such,
     without the absolute value, in the bins whose gap is clear.
 
-    There is no ``sample_weight``: that the interval holds the error was measured for samples
-    that count alike.
+    It takes no weights: that the interval holds the error was measured for samples that count
+    alike.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
         n_bins: how many bins, M.
         level: how often the interval is to hold the error, above 0 and below 0.99.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         seed: of the draws of noise; the same seed gives the same interval.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
 
     Returns:
         Its lower and its upper end, 0 to 1. The ECE itself may lie above the upper end, if it is
@@ -93,8 +85,8 @@ def calibration_error_interval(
         >>> low, high < 0.03
         (0.0, True)
     """
-    probs, labels = read(probs, labels, classes, positive, rescale)
-    return error_ends(bin_sums(probs, labels, n_bins, strategy), level, seed)
+    predictions = unweighted(taken(probs, labels))
+    return error_ends(bin_sums(predictions, n_bins, strategy), level, seed)
 
 
 def error_ends(of_bins: np.ndarray, level: float, seed: int) -> tuple[float, float]:
@@ -112,15 +104,12 @@ def error_ends(of_bins: np.ndarray, level: float, seed: int) -> tuple[float, flo
 
 def debiased_calibration_error_interval(
     probs: Any,
-    labels: Any,
+    labels: Any = None,
     n_bins: int = 15,
     *,
     level: float = 0.95,
     strategy: str = "uniform",
     seed: int = 0,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
 ) -> tuple[float, float]:
     """An interval for the root mean square of the gaps of the bins, without their noise.
 
@@ -138,16 +127,11 @@ def debiased_calibration_error_interval(
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
         n_bins: how many bins, M.
         level: how often the interval is to hold the error, above 0 and below 0.99.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         seed: of the draws of noise; the same seed gives the same interval.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
 
     Returns:
         Its lower and its upper end, 0 to 1. The lower is 0 where the network may be calibrated.
@@ -162,8 +146,8 @@ def debiased_calibration_error_interval(
         >>> round(low, 2), round(high, 2)
         (0.27, 0.33)
     """
-    probs, labels = read(probs, labels, classes, positive, rescale)
-    return root_square_ends(bin_sums(probs, labels, n_bins, strategy), level, seed)
+    predictions = unweighted(taken(probs, labels))
+    return root_square_ends(bin_sums(predictions, n_bins, strategy), level, seed)
 
 
 def root_square_ends(of_bins: np.ndarray, level: float, seed: int) -> tuple[float, float]:
@@ -184,15 +168,15 @@ def _tail(level: float) -> float:
     return (1 - level) / 2
 
 
-def bin_sums(probs: Any, labels: Any, n_bins: int, strategy: str) -> np.ndarray:
+def bin_sums(predictions: Predictions, n_bins: int, strategy: str) -> np.ndarray:
     """All that the intervals need of the samples: float64, (5, M), which may be added up.
 
     For each bin how many samples it holds, how many of them are right, and the sums of the
     confidence c, of (c - correct)^2, and of c (1 - c).
     """
     n_bins = check_n_bins(n_bins)
-    confidences, correct = confidence_and_correct(probs, labels)
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(probs))
+    confidences, correct = confidence_and_correct(predictions)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(predictions.scores))
     values = confidences.astype(np.float64)
     squares = np.bincount(index, (values - correct) ** 2, minlength=n_bins)
     promised_squares = np.bincount(index, values * (1 - values), minlength=n_bins)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
+
+from calib_utils.predictions import as_predictions
 
 __all__ = ["labels_first"]
 
@@ -15,11 +20,15 @@ def labels_first(metric: Callable[..., Any]) -> Callable[..., Any]:
     So ``sklearn.metrics.make_scorer`` can take it. Metrics here take (probs, labels), and refuse
     them the other way round.
 
+    Labels that are no integers are taken for all classes in alphabetical order, as scikit-learn's
+    classifiers have them. Where a test set misses a class, give ``classes``.
+
     Args:
         metric: any of `calib_utils.metrics` that takes probabilities and labels.
 
     Returns:
-        The same metric of (labels, probs).
+        The same metric of (labels, probs). ``classes``, ``positive``, ``rescale`` and
+        ``sample_weight`` go to `calib_utils.predictions.as_predictions`, all else to the metric.
 
     Example:
         >>> from sklearn.metrics import make_scorer
@@ -42,5 +51,27 @@ class _LabelsFirst:
     def __init__(self, metric: Callable[..., Any]):
         self.metric = metric
 
-    def __call__(self, labels: Any, probs: Any, **arguments: Any) -> Any:
-        return self.metric(probs, labels, **arguments)
+    def __call__(
+        self,
+        labels: Any,
+        probs: Any,
+        *,
+        classes: Any = None,
+        positive: Any = None,
+        rescale: bool = False,
+        sample_weight: Any = None,
+        **arguments: Any,
+    ) -> Any:
+        if classes is None and positive is None:
+            names = np.asarray(labels)
+            with contextlib.suppress(TypeError):  # no order, so no alphabetical one
+                classes = np.unique(names) if names.dtype.kind in "bUSTO" else None
+        predictions = as_predictions(
+            probs,
+            labels,
+            classes=classes,
+            positive=positive,
+            rescale=rescale,
+            sample_weight=sample_weight,
+        )
+        return self.metric(predictions, **arguments)

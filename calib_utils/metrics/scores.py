@@ -3,51 +3,30 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from calib_utils._arrays import row_blocks
-from calib_utils._checks import (
-    check_labels,
-    check_logits,
-    check_probs,
-    check_sample_weight,
-    checked_blocks,
-    float_scores,
-    tolerance,
-)
+from calib_utils._checks import check_inputs, check_logits
 from calib_utils._masks import HUGE, check_maskable_logits, log_of_probs, look_like_probs
 from calib_utils._numbers import check_number
-from calib_utils._reading import read
+from calib_utils.metrics.confidences import confidence_and_correct
+from calib_utils.predictions import Predictions, blocks_of, probs_of, taken
 
 __all__ = ["accuracy", "brier_score", "negative_log_likelihood"]
 
 
-def brier_score(
-    probs: Any,
-    labels: Any,
-    *,
-    sample_weight: Any = None,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
-) -> float:
+def brier_score(probs: Any, labels: Any = None) -> float:
     """The squared distance between probabilities and one-hot labels, averaged over samples.
 
     It sums over all classes, so with two classes it is twice what
     `sklearn.metrics.brier_score_loss` gives by default, which looks at the positive class only.
 
     Args:
-        probs: (N, K), or (N,) for the positive class: the same as its form of two columns.
-        labels: (N,), integers from 0 to K - 1.
-        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
+        probs: (N, K), or (N,) for the positive class: the same as its form of two columns. Of
+            confidences, too, both outcomes count.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
 
     Returns:
         0 (right and certain) to 2 (wrong and certain).
@@ -61,13 +40,10 @@ def brier_score(
         >>> round(brier_score([[0.9, 0.1], [0.4, 0.6]], labels=[0, 0]), 4)
         0.37
     """
-    probs, labels = read(probs, labels, classes, positive, rescale)
-    array = float_scores(probs, "probs")
-    n = len(array)
-    labels = check_labels(labels, n, 2 if array.ndim == 1 else array.shape[1])
-    weights = _weights(sample_weight, n)
+    predictions = taken(probs, labels)
+    labels, weights = predictions.labels, _weights(predictions)
     total = 0.0
-    for rows, block in checked_blocks(array, tolerance(probs)):
+    for rows, block in blocks_of(predictions):
         distance = block.astype(np.float64)
         if block.ndim == 1:
             distance -= labels[rows]
@@ -78,32 +54,18 @@ def brier_score(
     return float(total / weights.sum())
 
 
-def negative_log_likelihood(
-    logits: Any,
-    labels: Any,
-    *,
-    inputs: str = "logits",
-    sample_weight: Any = None,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
-) -> float:
-    """The mean of -log of the probability that the softmax gives to the label.
+def negative_log_likelihood(probs: Any, labels: Any = None, *, inputs: str = "probs") -> float:
+    """The mean of -log of the probability of the label.
 
     It is best computed from logits, in float64: in probabilities of float32 a confident mistake
     has been rounded to zero, and its logarithm is lost. A probability of zero counts as the
     distance from 1 to the next number below in its type, 6e-8 in float32 and 1e-16 in float64.
 
     Args:
-        logits: (N, K), where -inf masks a class; or (N,), the log-odds of the positive class.
-        labels: (N,), integers from 0 to K - 1.
-        inputs: "logits", or "probs" for probabilities in their place, as in `accuracy`.
-        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows of probabilities that rounding took from a sum of one are divided
-            by it, which a warning counts.
+        probs: (N, K), or (N,) for the positive class.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        inputs: "probs", or "logits" for logits in their place: (N, K), where -inf masks a class, or
+            (N,), the log-odds of the positive class. ``Predictions`` know which they are.
 
     Returns:
         0 or more, in nats; infinite if the class of a label is masked.
@@ -115,25 +77,20 @@ def negative_log_likelihood(
         UserWarning: if the logits look like probabilities.
 
     Example:
-        >>> logits = [[0.0, 0.0], [0.0, 0.0]]
-        >>> round(negative_log_likelihood(logits, labels=[0, 1]), 4)
+        >>> round(negative_log_likelihood([[0.5, 0.5], [0.5, 0.5]], labels=[0, 1]), 4)
+        0.6931
+        >>> round(negative_log_likelihood([[1.0, 1.0]], labels=[0], inputs="logits"), 4)
         0.6931
     """
-    _check_inputs(inputs)
-    from_probs = inputs == "probs"
-    name = "logits (inputs='probs')" if from_probs else "logits"
-    logits, labels = read(logits, labels, classes, positive, rescale and from_probs, name)
-    array = float_scores(logits, name)
-    n = len(array)
-    labels = check_labels(labels, n, 2 if array.ndim == 1 else array.shape[1])
-    weights = _weights(sample_weight, n)
-    if not from_probs:
-        array = check_maskable_logits(logits, HUGE)
+    predictions, name = _of_either(probs, labels, inputs)
+    labels, weights = predictions.labels, _weights(predictions)
+    if predictions.inputs == "logits":
+        array = check_maskable_logits(predictions.array, HUGE, name)
         for doubt in look_like_probs(array):
             warnings.warn(doubt, stacklevel=2)
         blocks = row_blocks(array)
     else:
-        checked = checked_blocks(array, tolerance(logits), name)
+        checked = blocks_of(predictions, name)
         blocks = ((rows, log_of_probs(block)) for rows, block in checked)
     total = 0.0
     for rows, block in blocks:
@@ -149,59 +106,64 @@ def negative_log_likelihood(
 
 
 def accuracy(
-    probs_or_logits: Any,
-    labels: Any,
-    *,
-    threshold: float = 0.5,
-    sample_weight: Any = None,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
+    probs: Any, labels: Any = None, *, inputs: str = "probs", threshold: float | None = None
 ) -> float:
     """Which part of the predictions is right.
 
     Args:
-        probs_or_logits: (N, K), whose first largest column is the predicted class, and where
-            -inf masks one; or (N,), scores of the positive class, predicted above ``threshold``.
-        labels: (N,), integers from 0 to K - 1.
-        threshold: of scores (N,): 0.5 for probabilities, and 0 for log-odds, such as
-            `negative_log_likelihood` takes.
-        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
+        probs: (N, K), whose first largest column is the predicted class; or (N,), of the positive
+            class, predicted above ``threshold``. Of confidences it is known which are right.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        inputs: "probs" or "logits", as in `negative_log_likelihood`.
+        threshold: of (N,); 0.5 for probabilities and 0 for log-odds by default.
 
     Returns:
         0 to 1.
 
     Raises:
-        ValueError: for bad input, such as log-odds of shape (N,) at the threshold 0.5.
+        ValueError: for bad input, such as log-odds in the place of probabilities, or a threshold
+            where none is compared with it.
 
     Example:
         >>> accuracy([[0.9, 0.1], [0.4, 0.6]], labels=[0, 0])
         0.5
-        >>> accuracy([-2.0, 0.3, 4.0], labels=[0, 1, 1], threshold=0)
+        >>> accuracy([-2.0, 0.3, 4.0], labels=[0, 1, 1], inputs="logits")
         1.0
     """
-    name = "probs_or_logits"
+    predictions, name = _of_either(probs, labels, inputs)
+    labels, weights = predictions.labels, _weights(predictions)
+    from_logits, binary = predictions.inputs == "logits", predictions.kind == "binary"
+    if threshold is None:
+        threshold = 0.0 if from_logits else 0.5
+    elif not binary:
+        raise ValueError(
+            f"threshold: expected for scores (N,) of the positive class only, found {threshold!r} "
+            f"for {predictions!r}; leave it out"
+        )
     check_number(threshold, "threshold", advice="; try 0.5")
-    probs_or_logits, labels = read(probs_or_logits, labels, classes, positive, False, name)
-    array = float_scores(probs_or_logits, name)
-    if array.ndim == 1:
-        # Scores at one half are probabilities: log-odds would be compared in silence.
-        scores = (check_probs if threshold == 0.5 else check_logits)(probs_or_logits, name)
-        predicted = (scores > threshold).astype(np.int64)
-    else:
-        checked = check_maskable_logits(array, HUGE, name)
+    if binary:
+        values = (
+            check_logits(predictions.array, name) if from_logits else probs_of(predictions, name)
+        )
+        correct = (values > threshold) == (labels == 1)
+    elif from_logits:
+        checked = check_maskable_logits(predictions.array, HUGE, name)
         predicted = np.concatenate([block.argmax(axis=1) for _, block in row_blocks(checked)])
-    labels = check_labels(labels, len(array), 2 if array.ndim == 1 else array.shape[1])
-    weights = _weights(sample_weight, len(array))
-    return float(weights @ (predicted == labels) / weights.sum())
+        correct = predicted == labels
+    else:
+        _, correct = confidence_and_correct(predictions, name)
+    return float(weights @ correct / weights.sum())
 
 
-def _weights(sample_weight: Any, n: int) -> np.ndarray:
-    return np.ones(n) if sample_weight is None else check_sample_weight(sample_weight, n)
+def _of_either(probs: Any, labels: Any, inputs: str) -> tuple[Predictions, str]:
+    """Predictions of probabilities or of logits, and what errors call their scores."""
+    check_inputs(inputs)
+    if inputs == "probs" and isinstance(probs, Predictions):
+        inputs = probs.inputs
+    name = f"probs (inputs={inputs!r})"
+    return taken(probs, labels, inputs=inputs, name=name), name
 
 
-def _check_inputs(inputs: str) -> None:
-    if inputs not in ("logits", "probs"):
-        raise ValueError(f"inputs: expected 'logits' or 'probs', found {inputs!r}")
+def _weights(predictions: Predictions) -> np.ndarray:
+    weights = predictions.sample_weight
+    return np.ones(len(predictions)) if weights is None else np.asarray(weights)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._reading import read
 from calib_utils.metrics.confidences import weighted_predictions
+from calib_utils.predictions import Predictions, taken
 
 __all__ = ["SmoothReliability", "smooth_calibration_error", "smooth_reliability"]
 
@@ -44,12 +43,7 @@ class SmoothReliability(NamedTuple):
 
 def smooth_reliability(
     probs: Any,
-    labels: Any,
-    *,
-    sample_weight: Any = None,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
+    labels: Any = None,
 ) -> SmoothReliability:
     """Accuracy as a smooth function of the confidence: a reliability diagram without bins.
 
@@ -60,13 +54,7 @@ def smooth_reliability(
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1.
-        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
 
     Returns:
         The curve, the density of the confidences, and the error.
@@ -84,8 +72,7 @@ def smooth_reliability(
         >>> [round(float(curve.accuracy[at]), 2) for at in (256, 512, 768)]
         [0.1, 0.5, 0.9]
     """
-    probs, labels = read(probs, labels, classes, positive, rescale)
-    values, correct, weights = _values_and_weights(probs, labels, sample_weight)
+    values, correct, weights = _values_and_weights(taken(probs, labels))
     error = _fixed_point(_cosine_sums(values, weights * (correct - values)))
     width = max(error, _NARROWEST)
     density = _smoothed(_cosine_sums(values, weights), width)
@@ -99,12 +86,7 @@ def smooth_reliability(
 
 def smooth_calibration_error(
     probs: Any,
-    labels: Any,
-    *,
-    sample_weight: Any = None,
-    classes: Sequence[Any] | None = None,
-    positive: Any = None,
-    rescale: bool = False,
+    labels: Any = None,
 ) -> float:
     """SmoothECE: the mean residual, smoothed over neighbouring confidences.
 
@@ -125,13 +107,7 @@ def smooth_calibration_error(
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1.
-        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        positive: of (N,), what the labels call the positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
 
     Returns:
         0 to 1. As with the ECE, even calibrated predictions get more than 0 from a finite
@@ -150,16 +126,15 @@ def smooth_calibration_error(
     Source: Błasiok, Nakkiran 2023, "Smooth ECE: Principled reliability diagrams via kernel
     smoothing". Their program relplot 1.0 gives confidences of 0 and 1 half their weight.
     """
-    probs, labels = read(probs, labels, classes, positive, rescale)
-    values, correct, weights = _values_and_weights(probs, labels, sample_weight)
+    values, correct, weights = _values_and_weights(taken(probs, labels))
     return _fixed_point(_cosine_sums(values, weights * (correct - values)))
 
 
 def _values_and_weights(
-    probs: Any, labels: Any, sample_weight: Any
+    predictions: Predictions,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Confidences in float64, whether they are right, and weights that sum to one."""
-    confidences, correct, weights = weighted_predictions(probs, labels, sample_weight)
+    confidences, correct, weights = weighted_predictions(predictions)
     weights = np.ones(len(correct)) if weights is None else weights
     return np.minimum(confidences.astype(np.float64), 1), correct, weights / weights.sum()
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from calib_utils._arrays import dtype_name, is_tensor, like, to_numpy
-from calib_utils._checks import check_labels, check_sample_weight
+from calib_utils._checks import check_labels
 from calib_utils._numbers import check_n_bins
-from calib_utils._reading import read
 from calib_utils.metrics.bins import (
     ReliabilityBins,
     expected_gap,
@@ -20,6 +18,7 @@ from calib_utils.metrics.bins import (
     uniform_index,
 )
 from calib_utils.metrics.confidences import confidence_and_correct
+from calib_utils.predictions import Predictions, taken
 
 __all__ = ["CalibrationError"]
 
@@ -51,10 +50,6 @@ class CalibrationError:
     Args:
         n_bins: how many bins of equal width, M.
         ignore_index: rows whose label is this number, such as -100, are left out unread.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
-            positive class.
-        rescale: whether rows that rounding took from a sum of one are divided by it, which a
-            warning counts.
 
     Attributes:
         sums: all that it remembers, float64, shape (3, M): for each bin how many predictions
@@ -69,17 +64,8 @@ class CalibrationError:
     sums: Any
     columns: Any
 
-    def __init__(
-        self,
-        n_bins: int = 15,
-        *,
-        ignore_index: int | None = None,
-        classes: Sequence[Any] | None = None,
-        rescale: bool = False,
-    ):
+    def __init__(self, n_bins: int = 15, *, ignore_index: int | None = None):
         self.ignore_index = ignore_index
-        self.classes = classes
-        self.rescale = rescale
         self.sums = np.zeros((3, check_n_bins(n_bins)))
         self.columns = np.zeros((), np.int64)
 
@@ -88,34 +74,35 @@ class CalibrationError:
         """How many bins there are."""
         return int(self.sums.shape[1])
 
-    def update(self, probs: Any, labels: Any, *, sample_weight: Any = None) -> None:
+    def update(self, probs: Any, labels: Any = None) -> None:
         """Add a batch, which may be empty. One that raises an error leaves everything as it was.
 
         Args:
             probs: (N, K), or (N,) for the positive class, as for `expected_calibration_error`;
                 the same K in all batches.
-            labels: (N,), integers, or the names in ``classes``.
-            sample_weight: (N,), how much each sample counts beside those of all batches, 0 or
-                more; 1 by default.
+            labels: (N,), integers; none where ``probs`` are ``Predictions``, whose weights count
+                beside those of all batches, 1 by default.
 
         Raises:
             ValueError: for bad input.
         """
-        probs = _with_rows(probs)
-        if self.ignore_index is not None:
-            probs, labels, sample_weight = self._without_ignored(probs, labels, sample_weight)
-        shape = probs.shape
-        if len(shape) and shape[0] == 0:
-            check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
-            return
-        probs, labels = read(probs, labels, self.classes, None, self.rescale)
-        confidences, correct = confidence_and_correct(probs, labels)
-        columns = 1 if len(shape) == 1 else shape[1]
+        if not isinstance(probs, Predictions):
+            probs = _with_rows(probs)
+            if self.ignore_index is not None:
+                probs, labels = self._without_ignored(probs, labels)
+            if len(probs.shape) and probs.shape[0] == 0:
+                check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
+                return
+        predictions = taken(probs, labels)
+        confidences, correct = confidence_and_correct(predictions)
+        columns = predictions.array[:1].size
         self._check_columns(columns, "probs")
-        index = uniform_index(confidences, self.n_bins, dtype_name(probs))
-        weights = None
-        if sample_weight is not None:
-            weights = check_sample_weight(sample_weight, len(confidences))
+        index = uniform_index(confidences, self.n_bins, dtype_name(predictions.scores))
+        weights = predictions.sample_weight
+        if isinstance(probs, Predictions) and self.ignore_index is not None:
+            kept = predictions.labels != self.ignore_index
+            index, confidences, correct = index[kept], confidences[kept], correct[kept]
+            weights = None if weights is None else weights[kept]
         self._add(sums(index, confidences, correct, self.n_bins, weights), columns)
 
     def merge(self, other: CalibrationError) -> None:
@@ -169,7 +156,7 @@ class CalibrationError:
         self.sums = self.sums + like(bin_sums, self.sums)
         self.columns = like(np.array(columns), self.columns)
 
-    def _without_ignored(self, probs: Any, labels: Any, weights: Any) -> tuple[Any, Any, Any]:
+    def _without_ignored(self, probs: Any, labels: Any) -> tuple[Any, Any]:
         array = to_numpy(labels, "labels")
         if array.ndim != 1 or array.shape != probs.shape[:1]:
             raise ValueError(
@@ -177,8 +164,7 @@ class CalibrationError:
                 f"{array.shape}; flatten (batch, token) with logits.flatten(0, 1), labels.flatten()"
             )
         rows = np.flatnonzero(array != self.ignore_index)
-        kept = [x if x is None else _rows(x, rows) for x in (probs, labels, weights)]
-        return kept[0], kept[1], kept[2]
+        return _rows(probs, rows), _rows(labels, rows)
 
 
 def _with_rows(probs: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -24,19 +23,9 @@ class CalibrationError(streaming.CalibrationError, Metric):
     higher_is_better = False
     full_state_update = True  # a batch is checked against those before
 
-    def __init__(
-        self,
-        n_bins: int = 15,
-        *,
-        ignore_index: int | None = None,
-        classes: Sequence[Any] | None = None,
-        rescale: bool = False,
-        **settings: Any,
-    ):
+    def __init__(self, n_bins: int = 15, *, ignore_index: int | None = None, **settings: Any):
         Metric.__init__(self, **settings)
         self.ignore_index = ignore_index
-        self.classes = classes
-        self.rescale = rescale
         sums = torch.zeros((3, check_n_bins(n_bins)), dtype=torch.float64)
         self.add_state("sums", default=sums, dist_reduce_fx="sum")
         self.add_state("columns", default=torch.tensor(0), dist_reduce_fx="max")

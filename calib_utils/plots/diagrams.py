@@ -23,6 +23,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.metrics.bins import expected_gap
 from calib_utils.metrics.consistency import consistency_limits
+from calib_utils.predictions import taken, unweighted
 
 __all__ = ["ReliabilityDiagram", "reliability_diagram"]
 
@@ -60,7 +61,7 @@ class ReliabilityDiagram(NamedTuple):
 
 def reliability_diagram(
     probs: Any,
-    labels: Any,
+    labels: Any = None,
     *,
     n_bins: int = 15,
     strategy: str = "uniform",
@@ -80,7 +81,7 @@ def reliability_diagram(
     Args:
         probs: probabilities, shape (N, K), or (N,) for those of the positive class. Then
             the bars are the frequency of the positive class.
-        labels: classes, shape (N,).
+        labels: classes, shape (N,); none where ``probs`` are ``Predictions``.
         n_bins: number of bins.
         strategy: "uniform" for bins of equal width, "quantile" for bins of equal mass.
         min_count: bins with fewer samples are drawn pale, since their bars are noise.
@@ -110,12 +111,13 @@ def reliability_diagram(
     if consistency is not None:
         check_share(consistency, "consistency", 0.95)
     check_number(min_count, "min_count", 0)
-    confidences, correct = top_label(probs, labels)
+    predictions = unweighted(taken(probs, labels))
+    confidences, correct = top_label(predictions)
     bins = as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
     ece, floor = expected_gap(bins), calibration_error_floor(confidences, n_bins, strategy=strategy)
     full = bins.counts > 0
     few = full & (bins.counts < min_count)
-    binary = np.ndim(probs) == 1
+    binary = predictions.kind == "binary"
 
     left, width = bins.edges[:-1], np.diff(bins.edges)
     # Upright numbers, as large as other words: in narrower bins, one would stand on another.
@@ -123,7 +125,7 @@ def reliability_diagram(
     strip = 0.22 if counts else 0.15
     ax = _square_axes((4.6, 5.2), 1.02 + strip) if ax is None else ax
     if consistency is not None:
-        values, dtype = check_confidences(confidences), dtype_name(probs)
+        values, dtype = check_confidences(confidences), dtype_name(confidences)
         low, high = consistency_limits(values, n_bins, strategy, dtype, consistency)
         centres = (left + width / 2)[full]
         name = f"Calibrated, {100 * consistency:g} %"

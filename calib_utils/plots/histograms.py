@@ -8,8 +8,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
+from calib_utils.metrics import ReliabilityBins, reliability_bins
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE, as_numpy
+from calib_utils.predictions import taken
 
 __all__ = ["ConfidenceHistogram", "confidence_histogram"]
 
@@ -38,7 +39,7 @@ class ConfidenceHistogram(NamedTuple):
 
 
 def confidence_histogram(
-    probs: Any, labels: Any, *, n_bins: int = 20, ax: Axes | None = None
+    probs: Any, labels: Any = None, *, n_bins: int = 20, ax: Axes | None = None
 ) -> ConfidenceHistogram:
     """Share of the samples at each confidence, with lines at mean confidence and accuracy.
 
@@ -47,7 +48,7 @@ def confidence_histogram(
     Args:
         probs: probabilities, shape (N, K), or (N,) for those of the positive class. Then
             the solid line is the frequency of the positive class.
-        labels: classes, shape (N,).
+        labels: classes, shape (N,); none where ``probs`` are ``Predictions``.
         n_bins: number of bars, of equal width.
         ax: where to draw; new axes by default.
 
@@ -64,13 +65,13 @@ def confidence_histogram(
         >>> drawn.share.tolist()
         [0.0, 0.0, 0.0, 1.0, 0.0]
     """
-    confidences, correct = top_label(probs, labels)
-    bins = as_numpy(reliability_bins(confidences, correct, n_bins))
+    predictions = taken(probs, labels)
+    bins = as_numpy(reliability_bins(predictions, n_bins=n_bins))
     n = bins.counts.sum()
     share = bins.counts / n
     mean_confidence = float(np.nansum(bins.counts * bins.confidence) / n)
     accuracy = float(np.nansum(bins.counts * bins.accuracy) / n)
-    binary = np.ndim(probs) == 1
+    binary = predictions.kind == "binary"
 
     ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1] if ax is None else ax
     ax.bar(

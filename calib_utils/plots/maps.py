@@ -10,9 +10,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.special import expit
 
-from calib_utils._checks import check_logits, check_probs
-from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
+from calib_utils._checks import check_logits
+from calib_utils.metrics import ReliabilityBins, reliability_bins
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
+from calib_utils.predictions import probs_of, taken
 from calib_utils.recalibration import Recalibrator
 
 __all__ = ["CalibrationMap", "calibration_map"]
@@ -48,7 +49,7 @@ class CalibrationMap(NamedTuple):
 def calibration_map(
     recalibrator: Recalibrator | Mapping[str, Recalibrator],
     logits: Any,
-    labels: Any,
+    labels: Any = None,
     *,
     n_bins: int = 10,
     ax: Axes | None = None,
@@ -63,8 +64,9 @@ def calibration_map(
         recalibrator: a fitted one for two classes; or up to three by name, a line each, which
             ``ax.legend()`` then tells apart.
         logits: (N,), what the recalibrators take: log-odds of the positive class, whose sigmoid
-            is the score; or the scores themselves where they have ``inputs="scores"``.
-        labels: (N,), 0 or 1.
+            is the score; or the scores themselves where they have ``inputs="probs"``; or
+            ``Predictions`` of either.
+        labels: (N,), 0 or 1; none where ``logits`` are ``Predictions``.
         n_bins: number of dots.
         ax: where to draw; new axes by default.
 
@@ -92,23 +94,25 @@ def calibration_map(
     for one in maps.values():
         if not isinstance(one, Recalibrator):
             raise ValueError(f"recalibrator: expected a fitted recalibrator, found {one!r}")
-    inputs = {getattr(one, "inputs", "logits") for one in maps.values()}
-    if len(inputs) > 1:
+    inputs, *others = {one.inputs for one in maps.values()}
+    if others:
         raise ValueError(
-            "recalibrator: expected all to take logits or all to take scores, found both; "
+            "recalibrator: expected all to take logits or all to take probabilities, found both; "
             "draw them in two calls"
         )
-    if takes_scores := inputs == {"scores"}:
-        scores = np.minimum(check_probs(logits, "logits (inputs='scores')"), 1)
+    name = "logits" if inputs == "logits" else "logits (inputs='probs')"
+    given = taken(logits, labels, inputs=inputs, name=name)
+    if given.array.ndim != 1:
+        raise ValueError(f"logits: expected shape (N,), found {given.array.shape}")
+    if inputs == "probs":
+        scores = np.minimum(probs_of(given, name), 1)
     else:
-        scores = expit(check_logits(logits))
-    if scores.ndim != 1:
-        raise ValueError(f"logits: expected shape (N,), found {scores.shape}")
-    bins = reliability_bins(*top_label(scores, labels), n_bins, "quantile")
+        scores = expit(check_logits(given.array))
+    dots = taken(scores, given.labels, given.sample_weight)
+    bins = reliability_bins(dots, n_bins=n_bins, strategy="quantile")
     grid = expit(_GRID)
-    curves = {
-        name: one.predict_proba(grid if takes_scores else _GRID) for name, one in maps.items()
-    }
+    places = grid if inputs == "probs" else _GRID
+    curves = {name: one.predict_proba(places) for name, one in maps.items()}
 
     if ax is None:
         ax = plt.subplots(figsize=(4.2, 4.2), layout="constrained")[1]

@@ -18,7 +18,7 @@ __all__ = ["reliability_diagrams"]
 
 def reliability_diagrams(
     probs: Mapping[str, Any],
-    labels: Any,
+    labels: Any = None,
     *,
     n_bins: int = 15,
     strategy: str = "uniform",
@@ -34,7 +34,7 @@ def reliability_diagrams(
     Args:
         probs: for each title, the probabilities, shape (N, K), or (N,) for those of the
             positive class.
-        labels: classes, shape (N,).
+        labels: classes, shape (N,); none where each of ``probs`` is ``Predictions``.
         n_bins: number of bins.
         strategy: "uniform" or "quantile".
         min_count: bins with fewer samples are drawn pale, since their bars are noise.

@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 
 from calib_utils.metrics import SmoothReliability, smooth_reliability
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
+from calib_utils.predictions import taken, unweighted
 
 __all__ = ["SmoothReliabilityDiagram", "smooth_reliability_diagram"]
 
@@ -36,7 +37,7 @@ class SmoothReliabilityDiagram(NamedTuple):
 
 
 def smooth_reliability_diagram(
-    probs: Any, labels: Any, *, ax: Axes | None = None
+    probs: Any, labels: Any = None, *, ax: Axes | None = None
 ) -> SmoothReliabilityDiagram:
     """Accuracy as a smooth curve over the confidence: a reliability diagram without bins.
 
@@ -48,7 +49,7 @@ def smooth_reliability_diagram(
     Args:
         probs: probabilities, shape (N, K), or (N,) for those of the positive class. Then
             the curve is the frequency of the positive class.
-        labels: classes, shape (N,).
+        labels: classes, shape (N,); none where ``probs`` are ``Predictions``.
         ax: where to draw; new axes by default.
 
     Returns:
@@ -66,12 +67,13 @@ def smooth_reliability_diagram(
         0.2
         >>> drawn.ax.figure.savefig("smooth.svg")  # doctest: +SKIP
     """
-    curve = smooth_reliability(probs, labels)
+    predictions = unweighted(taken(probs, labels))
+    curve = smooth_reliability(predictions)
     # The weights of a Gaussian kernel, squared and summed: as of that many equal ones.
-    reached = len(labels) * curve.density * curve.width * 2 * np.sqrt(np.pi)
+    reached = len(predictions) * curve.density * curve.width * 2 * np.sqrt(np.pi)
     seen = (reached >= 1) & ~np.isnan(curve.accuracy)
     accuracy = np.where(seen, curve.accuracy, np.nan)
-    binary = np.ndim(probs) == 1
+    binary = predictions.kind == "binary"
 
     if ax is None:
         ax = plt.subplots(figsize=(4.6, 4.6), layout="constrained")[1]

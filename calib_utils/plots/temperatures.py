@@ -13,6 +13,7 @@ from calib_utils._arrays import to_numpy
 from calib_utils._checks import check_logits
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.plots.diagrams import BLUE, ORANGE
+from calib_utils.predictions import taken
 from calib_utils.recalibration import TemperatureScaling
 
 __all__ = ["TemperatureCurve", "temperature_curve"]
@@ -47,8 +48,8 @@ class TemperatureCurve(NamedTuple):
 
 def temperature_curve(
     logits: Any,
-    labels: Any,
-    temperatures: Sequence[float] | np.ndarray,
+    labels: Any = None,
+    temperatures: Sequence[float] | np.ndarray = (),
     *,
     n_bins: int = 15,
     marks: Sequence[float] = (),
@@ -61,8 +62,8 @@ def temperature_curve(
     `calib_utils.recalibration.TemperatureScaling`'s work, on a validation set.
 
     Args:
-        logits: (N, K); or (N,), the log-odds of the positive class.
-        labels: (N,), integers from 0 to K - 1.
+        logits: (N, K); or (N,), the log-odds of the positive class; or ``Predictions`` of logits.
+        labels: (N,), integers from 0 to K - 1; none where ``logits`` are ``Predictions``.
         temperatures: (M,), above 0: the places of the curve, from left to right.
         n_bins: how many bins of equal width.
         marks: temperatures at which the curve carries a diamond.
@@ -86,12 +87,14 @@ def temperature_curve(
     if not len(places):
         raise ValueError("temperatures: expected at least one number, found none")
     # In float64, or which bin a confidence on an edge falls into would depend on the processor.
-    scores = check_logits(logits).astype(np.float64)
+    given = taken(logits, labels, inputs="logits", name="logits")
+    scores, labels = check_logits(given.array).astype(np.float64), given.labels
 
     def eces(values: np.ndarray) -> np.ndarray:
         fixed = (TemperatureScaling(float(T)).fit(scores, labels) for T in values)
         scaled = (one.predict_proba(scores) for one in fixed)
-        return np.array([expected_calibration_error(probs, labels, n_bins) for probs in scaled])
+        weighted = (taken(probs, labels, given.sample_weight) for probs in scaled)
+        return np.array([expected_calibration_error(each, n_bins=n_bins) for each in weighted])
 
     curve, of_marks = eces(places), eces(marked)
     if ax is None:

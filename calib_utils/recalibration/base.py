@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -13,11 +12,11 @@ import numpy as np
 
 from calib_utils import __version__
 from calib_utils._arrays import dtype_name, like, row_blocks, widen
-from calib_utils._checks import check_labels, check_sample_weight
-from calib_utils._masks import check_label_masks, check_maskable_logits, look_like_probs
+from calib_utils._checks import check_inputs
+from calib_utils._masks import check_label_masks, look_like_probs
 from calib_utils._numbers import check_number
-from calib_utils._reading import class_indices
 from calib_utils.metrics.bins import rounded
+from calib_utils.predictions import Predictions, taken
 from calib_utils.recalibration._samples import (
     absent_classes,
     keep_class,
@@ -73,30 +72,25 @@ class Recalibrator(Estimator, ABC):
     # Whether the predicted class is the one of the logits, whatever was learned.
     _keeps_class: ClassVar[bool] = False
 
+    def __init__(self, inputs: str = "logits"):
+        self.inputs = inputs
+        self._check_arguments()
+
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         CLASSES[cls.__name__] = cls
 
-    def fit(
-        self,
-        logits: Any,
-        labels: Any,
-        sample_weight: Any = None,
-        *,
-        classes: Sequence[Any] | None = None,
-        positive: Any = None,
-    ) -> Self:
+    def fit(self, logits: Any, labels: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a validation set, which the network was not trained on.
 
         Args:
             logits: torch tensor or NumPy array of shape (N, K); or (N,), the log-odds of the
-                positive class, where the method takes that. -inf masks a class.
+                positive class, where the method takes that. -inf masks a class. With
+                ``inputs="probs"`` probabilities in their place. Or ``Predictions`` of either, with
+                all that follows; `predict` still gives the numbers of their columns.
             labels: (N,), integers from 0 to K - 1.
             sample_weight: (N,), finite numbers of 0 or more: how often each sample counts. 1
                 for all by default.
-            classes: (K,), what the labels call the class of each column; of (N,), the negative
-                and the positive class. `predict` still gives the numbers of the columns.
-            positive: of (N,), what the labels call the positive class.
 
         Returns:
             Itself.
@@ -109,15 +103,11 @@ class Recalibrator(Estimator, ABC):
                 there is no optimum; the class's docstring says what is done.
         """
         self._check_arguments()
-        array = self._checked(logits)
-        n_classes = n_classes_of(array.shape)
-        if classes is not None or positive is not None:
-            labels = class_indices(labels, array[:1].size, classes, positive)
-        labels = check_labels(labels, len(array), n_classes)
+        given = self._taken(logits, labels, sample_weight)
+        array, labels, weights = self._checked(given), given.labels, given.sample_weight
         check_label_masks(array, labels)
-        weights = None
-        if sample_weight is not None:
-            weights = check_sample_weight(sample_weight, len(array))
+        n_classes = n_classes_of(array.shape)
+        if weights is not None:
             kept = weights > 0
             if not kept.all():
                 array, labels, weights = array[kept], labels[kept], weights[kept]
@@ -133,7 +123,7 @@ class Recalibrator(Estimator, ABC):
         """Calibrated probabilities.
 
         Args:
-            logits: (N, K), or (N,) as in `fit`.
+            logits: (N, K), or (N,) as in `fit`, whose labels are not looked at.
 
         Returns:
             (N, K), rows that sum to one; or (N,), the probability of the positive class. A
@@ -148,7 +138,7 @@ class Recalibrator(Estimator, ABC):
         Warns:
             UserWarning: if the logits look like probabilities.
         """
-        array = self._checked_to_predict(logits)
+        array, logits = self._checked_to_predict(logits)
         for doubt in look_like_probs(array):
             warnings.warn(doubt, stacklevel=2)
         result, dtype = _empty(array, logits)
@@ -172,7 +162,7 @@ class Recalibrator(Estimator, ABC):
             ValueError: as `predict_proba` does.
             RuntimeError: as `predict_proba` does.
         """
-        array = self._checked_to_predict(logits)
+        array, logits = self._checked_to_predict(logits)
         result, dtype = _empty(array, logits)
         for rows, block in row_blocks(array):
             with np.errstate(divide="ignore", over="ignore"):
@@ -192,7 +182,7 @@ class Recalibrator(Estimator, ABC):
             ValueError: as `predict_proba` does.
             RuntimeError: as `predict_proba` does.
         """
-        array = self._checked_to_predict(logits)
+        array, logits = self._checked_to_predict(logits)
         result = np.empty(len(array), np.int64)
         for rows, block in row_blocks(array):
             probs = self._predict(block)
@@ -270,17 +260,28 @@ class Recalibrator(Estimator, ABC):
     def _n_parameters(self) -> int:
         """`n_parameters_` of a fitted method."""
 
-    def _check_values(self, logits: Any) -> np.ndarray:
-        return check_maskable_logits(logits)
+    def _check_arguments(self) -> None:
+        check_inputs(self.inputs)
 
-    def _checked(self, logits: Any) -> np.ndarray:
-        array = self._check_values(logits)
+    def _taken(self, *given: Any, labelled: bool = True) -> Predictions:
+        return taken(*given, labelled=labelled, inputs=self.inputs, name=self._name)
+
+    @property
+    def _name(self) -> str:
+        return "logits" if self.inputs == "logits" else "logits (inputs='probs')"
+
+    @abstractmethod
+    def _check_values(self, predictions: Predictions) -> np.ndarray:
+        """What `_fit` and `_predict` take of the scores."""
+
+    def _checked(self, predictions: Predictions) -> np.ndarray:
+        array = self._check_values(predictions)
         if shape_name(array.shape) not in self._shapes:
             advice = (
                 "give the log-odds of the positive class, logits[:, 1] - logits[:, 0] for two "
                 "classes, or wrap the method in OneVersusRest"
                 if array.ndim == 2
-                else "give one logit for each class"
+                else "give one for each class, as what is known of (N,) does not tell them apart"
             )
             raise ValueError(
                 f"logits: {type(self).__name__} takes shape {self._shapes[0]}, "
@@ -288,12 +289,14 @@ class Recalibrator(Estimator, ABC):
             )
         return array
 
-    def _checked_to_predict(self, logits: Any) -> np.ndarray:
+    def _checked_to_predict(self, logits: Any) -> tuple[np.ndarray, Any]:
+        """The checked scores; and as they came, which says what the answer is to be."""
         self._require_fitted()
-        array = self._checked(logits)
+        given = self._taken(logits, labelled=False)
+        array = self._checked(given)
         self._check_shape(array.shape)
         self._check_fit()
-        return array
+        return array, given.scores
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
         """Raise a ValueError unless logits of this shape are of the kind that `fit` saw."""

@@ -33,7 +33,7 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
     order of samples. With a class that has no sample it stays close to 0 or 1.
 
     Args:
-        inputs: "logits", whose sigmoid is the score, or "scores".
+        inputs: "logits", whose sigmoid is the score, or "probs".
 
     Attributes:
         n_bins_: int64, shape (J,), how many bins each model has.
@@ -48,7 +48,7 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
     Example:
         >>> scores = [0.2] * 40 + [0.9] * 40
         >>> labels = [0] * 30 + [1] * 10 + [0] * 10 + [1] * 30
-        >>> bbq = BayesianBinningIntoQuantiles(inputs="scores").fit(scores, labels)
+        >>> bbq = BayesianBinningIntoQuantiles(inputs="probs").fit(scores, labels)
         >>> bbq.predict_proba([0.2, 0.9]).round(2).tolist()
         [0.25, 0.75]
     """

@@ -1,19 +1,20 @@
 """Maps from one logit or score of a sample to the probability of the positive class.
 
 ``inputs="logits"`` means log-odds, or any other real decision value where the method says so;
-``inputs="scores"`` means probabilities of the positive class, 0 to 1. `predict_proba` takes
-what `fit` took. For more than two classes see `OneVersusRest`.
+``inputs="probs"`` means probabilities of the positive class, 0 to 1, or confidences in an answer:
+the scores. `predict_proba` takes what `fit` took. For more than two classes see `OneVersusRest`.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from calib_utils._checks import check_logits, check_probs
+from calib_utils._checks import check_logits
 from calib_utils._numbers import check_n_bins
 from calib_utils.metrics.bins import bin_predictions, right_closed_index, uniform_index
+from calib_utils.predictions import Predictions, probs_of
 from calib_utils.recalibration._learned import check_array, check_steps
 from calib_utils.recalibration.base import Recalibrator
 
@@ -25,21 +26,13 @@ class BinaryRecalibrator(Recalibrator):
 
     _shapes: ClassVar[tuple[str, ...]] = ("(N,)",)
 
-    def __init__(self, inputs: str = "logits"):
-        self.inputs = inputs
-        self._check_arguments()
-
-    def _check_arguments(self) -> None:
-        if self.inputs not in ("logits", "scores"):
-            raise ValueError(f"inputs: expected 'logits' or 'scores', found {self.inputs!r}")
-
-    def _check_values(self, logits: Any) -> np.ndarray:
+    def _check_values(self, predictions: Predictions) -> np.ndarray:
         if self.inputs == "logits":
-            return check_logits(logits)
-        return np.minimum(check_probs(logits, "logits (inputs='scores')"), 1)
+            return check_logits(predictions.array)
+        return np.minimum(probs_of(predictions, self._name), 1)
 
     def _as_scores(self, values: np.ndarray) -> np.ndarray:
-        if self.inputs == "scores":
+        if self.inputs == "probs":
             return values
         from scipy.special import expit
 
@@ -78,7 +71,7 @@ class HistogramBinning(BinaryRecalibrator):
     Args:
         n_bins: how many bins, M.
         strategy: "uniform" (equal width) or "quantile" (equal mass).
-        inputs: "logits", whose sigmoid is the score, or "scores".
+        inputs: "logits", whose sigmoid is the score, or "probs".
 
     Attributes:
         edges_: float64, shape (M + 1,), of the scores.
@@ -92,7 +85,7 @@ class HistogramBinning(BinaryRecalibrator):
     trees and naive Bayesian classifiers".
 
     Example:
-        >>> binning = HistogramBinning(n_bins=2, inputs="scores")
+        >>> binning = HistogramBinning(n_bins=2, inputs="probs")
         >>> fitted = binning.fit([0.1, 0.3, 0.7, 0.9], labels=[0, 1, 1, 1])
         >>> fitted.predict_proba([0.2, 0.8]).tolist()
         [0.5, 1.0]
@@ -154,7 +147,7 @@ class IsotonicRegression(BinaryRecalibrator):
 
     Args:
         inputs: "logits", any real decision values that rise with the probability; or
-            "scores".
+            "probs".
 
     Attributes:
         thresholds_: float64, rising inputs at which the map is known.
@@ -164,7 +157,7 @@ class IsotonicRegression(BinaryRecalibrator):
     probability estimates".
 
     Example:
-        >>> isotonic = IsotonicRegression(inputs="scores")
+        >>> isotonic = IsotonicRegression(inputs="probs")
         >>> fitted = isotonic.fit([0.1, 0.2, 0.3, 0.9], labels=[0, 1, 0, 1])
         >>> fitted.predict_proba([0.1, 0.25, 0.9]).tolist()
         [0.0, 0.5, 1.0]

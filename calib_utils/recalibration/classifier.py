@@ -23,8 +23,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     `fit` predicts each sample by a copy of the classifier that did not see it, fits the
     recalibrator on these predictions, and then the classifier on all samples, as scikit-learn's
     ``CalibratedClassifierCV(ensemble=False)`` does. The recalibrator may be any of this package.
-    One with ``inputs`` of "probs" or "scores" gets ``predict_proba``; the others get
-    ``decision_function``, or log-probabilities where there is none.
+    One with ``inputs="probs"`` gets ``predict_proba``; the others get ``decision_function``, or
+    log-probabilities where there is none.
 
     Args:
         estimator: an unfitted classifier.

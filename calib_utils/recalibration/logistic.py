@@ -35,7 +35,7 @@ class PlattScaling(BinaryRecalibrator):
     Args:
         smooth_targets: whether to fit Platt's targets in place of the labels.
         inputs: "logits", any real decision values such as those of a support vector machine;
-            or "scores", whose log-odds are taken.
+            or "probs", whose log-odds are taken.
 
     Attributes:
         slope_: the slope a.
@@ -102,7 +102,7 @@ class BetaCalibration(BinaryRecalibrator):
     labels where these have no finite optimum, with a warning, as in `PlattScaling`.
 
     Args:
-        inputs: "logits", whose sigmoid is the score, or "scores".
+        inputs: "logits", whose sigmoid is the score, or "probs".
 
     Attributes:
         a_: the weight a of log s.
@@ -115,7 +115,7 @@ class BetaCalibration(BinaryRecalibrator):
     Example:
         >>> scores = [0.1] * 4 + [0.5] * 4 + [0.9] * 4
         >>> labels = [0, 0, 0, 1, 0, 0, 1, 1, 0, 1, 1, 1]
-        >>> beta = BetaCalibration(inputs="scores").fit(scores, labels)
+        >>> beta = BetaCalibration(inputs="probs").fit(scores, labels)
         >>> beta.predict_proba([0.1, 0.5, 0.9]).round(2).tolist()
         [0.25, 0.5, 0.75]
     """

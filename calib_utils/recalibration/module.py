@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from calib_utils._masks import FAR
 from calib_utils.recalibration.base import Recalibrator
+from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
 from calib_utils.recalibration.scaling import (
     DirichletCalibration,
@@ -101,7 +102,8 @@ class CalibratedModule(nn.Module):
             buffers = dict(self.named_buffers(recurse=False))
             precision = next(iter(buffers.values())).dtype
             wide = logits.to(torch.promote_types(precision, torch.float32))
-            if self.recalibrator.inputs == "probs":
+            binary = isinstance(self.recalibrator, BinaryRecalibrator)  # which does so itself
+            if self.recalibrator.inputs == "probs" and not binary:
                 positive, negative = _log_of_probs(wide, logits.dtype)
                 wide = positive - negative if wide.ndim == 1 else positive
             result = self._log_probs(wide, buffers, self.recalibrator, logits.dtype)

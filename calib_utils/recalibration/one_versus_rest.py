@@ -19,7 +19,7 @@ __all__ = ["OneVersusRest"]
 class OneVersusRest(MulticlassRecalibrator):
     """One binary recalibrator for each class, against all others; rows are then normalised.
 
-    Class k's recalibrator sees the softmax probability p_k if its ``inputs`` is "scores", or
+    Class k's recalibrator sees the softmax probability p_k if its ``inputs`` is "probs", or
     the log-odds of p_k, in full precision, if that is "logits".
 
     The classes do not know of each other, so the predicted class may change. Binning makes
@@ -33,8 +33,6 @@ class OneVersusRest(MulticlassRecalibrator):
     Args:
         base: an unfitted binary recalibrator, which is copied for each class.
         inputs: what goes in: "logits", or "probs" for probabilities, zeros allowed.
-        rescale: of ``inputs="probs"``: whether rows that rounding took from a sum of one are
-            divided by it, which a warning counts.
 
     Attributes:
         fitted_classes_: int64, the classes that had samples.
@@ -58,9 +56,9 @@ class OneVersusRest(MulticlassRecalibrator):
     fitted_classes_: np.ndarray
     calibrators_: list[BinaryRecalibrator]
 
-    def __init__(self, base: BinaryRecalibrator, inputs: str = "logits", rescale: bool = False):
+    def __init__(self, base: BinaryRecalibrator, inputs: str = "logits"):
         self.base = base
-        super().__init__(inputs, rescale)
+        super().__init__(inputs)
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
@@ -94,7 +92,7 @@ class OneVersusRest(MulticlassRecalibrator):
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         original = softmax(logits)
-        inputs = original if self.base.inputs == "scores" else self._inputs(logits)
+        inputs = original if self.base.inputs == "probs" else self._inputs(logits)
         masked = find_masks(logits)
         if masked is not None:
             inputs = np.where(masked, 0, inputs)  # any number: what it gives is not used
@@ -121,7 +119,7 @@ class OneVersusRest(MulticlassRecalibrator):
 
     def _inputs(self, logits: np.ndarray) -> np.ndarray:
         """What the binary recalibrators see, in float64."""
-        if self.base.inputs == "scores":
+        if self.base.inputs == "probs":
             return softmax(logits)
         return _log_odds(logits)
 

@@ -37,9 +37,9 @@ class _FullMatrix(MulticlassRecalibrator):
     weights_: np.ndarray
     intercept_: np.ndarray
 
-    def __init__(self, regularization: float, inputs: str, rescale: bool):
+    def __init__(self, regularization: float, inputs: str):
         self.regularization = regularization
-        super().__init__(inputs, rescale)
+        super().__init__(inputs)
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
@@ -112,8 +112,6 @@ class MatrixScaling(_FullMatrix):
         max_steps: of the solver. Fewer than the default stop a fit early, which regularises it
             too; it then warns that it did not reach its optimum.
         inputs: "logits", or "probs" for probabilities, zeros allowed.
-        rescale: of ``inputs="probs"``: whether rows that rounding took from a sum of one are
-            divided by it, which a warning counts.
 
     Attributes:
         weights_: W, float64, shape (K, K).
@@ -133,15 +131,9 @@ class MatrixScaling(_FullMatrix):
         [[0.75, 0.25], [0.5, 0.5]]
     """
 
-    def __init__(
-        self,
-        regularization: float = 0.0,
-        max_steps: int = 200,
-        inputs: str = "logits",
-        rescale: bool = False,
-    ):
+    def __init__(self, regularization: float = 0.0, max_steps: int = 200, inputs: str = "logits"):
         self.max_steps = max_steps
-        super().__init__(regularization, inputs, rescale)
+        super().__init__(regularization, inputs)
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
@@ -177,8 +169,6 @@ class DirichletCalibration(_FullMatrix):
     Args:
         regularization: c; 0 for none.
         inputs: "logits", or "probs" for probabilities, zeros allowed.
-        rescale: of ``inputs="probs"``: whether rows that rounding took from a sum of one are
-            divided by it, which a warning counts.
 
     Attributes:
         weights_: W, float64, shape (K, K).
@@ -198,8 +188,8 @@ class DirichletCalibration(_FullMatrix):
         [[0.75, 0.25], [0.5, 0.5]]
     """
 
-    def __init__(self, regularization: float = 1.0, inputs: str = "logits", rescale: bool = False):
-        super().__init__(regularization, inputs, rescale)
+    def __init__(self, regularization: float = 1.0, inputs: str = "logits"):
+        super().__init__(regularization, inputs)
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         start, problems = start_of(logits, labels, weights)
@@ -226,8 +216,6 @@ class StructuredMatrixScaling(_FullMatrix):
     Args:
         regularization: c; 0 for none.
         inputs: "logits", or "probs" for probabilities, zeros allowed.
-        rescale: of ``inputs="probs"``: whether rows that rounding took from a sum of one are
-            divided by it, which a warning counts.
 
     Attributes:
         temperature_: the temperature T.
@@ -250,8 +238,8 @@ class StructuredMatrixScaling(_FullMatrix):
 
     temperature_: float
 
-    def __init__(self, regularization: float = 1.0, inputs: str = "logits", rescale: bool = False):
-        super().__init__(regularization, inputs, rescale)
+    def __init__(self, regularization: float = 1.0, inputs: str = "logits"):
+        super().__init__(regularization, inputs)
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         self.temperature_, problems = start_of(logits, labels, weights)

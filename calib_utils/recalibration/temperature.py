@@ -40,8 +40,6 @@ class TemperatureScaling(MulticlassRecalibrator):
             (N, K), and for any K; `fit` checks its input and leaves T alone. Log-odds (N,) it
             takes only once it was fitted on some: else one row of K logits would pass for them.
         inputs: "logits", or "probs" for probabilities, zeros allowed.
-        rescale: of ``inputs="probs"``: whether rows that rounding took from a sum of one are
-            divided by it, which a warning counts.
 
     Attributes:
         temperature_: the temperature T.
@@ -68,11 +66,9 @@ class TemperatureScaling(MulticlassRecalibrator):
     _keeps_class: ClassVar[bool] = True
     _far: ClassVar[float] = HUGE
 
-    def __init__(
-        self, temperature: float | None = None, inputs: str = "logits", rescale: bool = False
-    ):
+    def __init__(self, temperature: float | None = None, inputs: str = "logits"):
         self.temperature = temperature
-        super().__init__(inputs, rescale)
+        super().__init__(inputs)
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
@@ -132,8 +128,6 @@ class EnsembleTemperatureScaling(MulticlassRecalibrator):
 
     Args:
         inputs: "logits", or "probs" for probabilities, zeros allowed.
-        rescale: of ``inputs="probs"``: whether rows that rounding took from a sum of one are
-            divided by it, which a warning counts.
 
     Attributes:
         temperature_: the temperature T.

@@ -29,8 +29,6 @@ class VectorScaling(MulticlassRecalibrator):
 
     Args:
         inputs: "logits", or "probs" for probabilities, zeros allowed.
-        rescale: of ``inputs="probs"``: whether rows that rounding took from a sum of one are
-            divided by it, which a warning counts.
 
     Attributes:
         weights_: w, float64, shape (K,).

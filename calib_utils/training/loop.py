@@ -204,7 +204,7 @@ def _validated(model: nn.Module, data: ImageSet, device: torch.device) -> dict[s
     logits = predict_logits(model, data, device=device)
     return {
         "validation_error": float((logits.argmax(axis=1) != data.labels).mean()),
-        "validation_nll": negative_log_likelihood(logits, data.labels),
+        "validation_nll": negative_log_likelihood(logits, data.labels, inputs="logits"),
     }
 
 

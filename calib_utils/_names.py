@@ -1,44 +1,15 @@
-"""Labels by the names that the user has for the classes, and rows that rounding took from one."""
+"""Labels by the names that the user has for the classes."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import is_tensor, like, row_blocks, to_numpy
-from calib_utils._checks import float_scores, tolerance
+from calib_utils._arrays import is_tensor, to_numpy
 
-__all__ = ["class_indices", "read", "rescaled"]
-
-_MOST_ROUNDING = 0.1  # of a sum; what is farther from one was not rounded
-
-
-def read(
-    probs: Any,
-    labels: Any,
-    classes: Sequence[Any] | None,
-    positive: Any,
-    rescale: bool,
-    name: str = "probs",
-) -> tuple[Any, Any]:
-    """``probs`` and ``labels`` in the form in which the metrics check and take them.
-
-    Args:
-        probs: (N, K) or (N,).
-        labels: (N,), integers; or what ``classes`` or ``positive`` name.
-        classes: as in `class_indices`.
-        positive: as in `class_indices`.
-        rescale: whether to take rows that `rescaled` mends.
-        name: what errors and warnings call ``probs``.
-    """
-    probs = rescaled(probs, stacklevel=4, name=name) if rescale else probs
-    if classes is None and positive is None:
-        return probs, labels
-    array = float_scores(probs, name)
-    return probs, class_indices(labels, array[:1].size, classes, positive)
+__all__ = ["class_indices"]
 
 
 def class_indices(
@@ -123,47 +94,6 @@ def _names(labels: Any) -> np.ndarray:
             "without a label"
         )
     return array
-
-
-def rescaled(probs: Any, stacklevel: int = 3, name: str = "probs") -> Any:
-    """Rows divided by their sum, where that is further from one than the checks allow.
-
-    Args:
-        probs: (N, K); or (N,), which has no sums and is left as it is.
-        stacklevel: whose line a warning names.
-        name: what errors and the warning call ``probs``.
-
-    Raises:
-        ValueError: for bad input, or a sum so far from one that rounding cannot be the reason.
-
-    Warns:
-        UserWarning: that says how many rows were divided, and by how much at most.
-    """
-    array = float_scores(probs, name)
-    if array.ndim == 1:
-        return probs
-    sums = np.empty(len(array))
-    for rows, block in row_blocks(array):
-        sums[rows] = block.sum(axis=1, dtype=np.float64)
-    off = np.abs(sums - 1)
-    if not off.max() <= _MOST_ROUNDING:  # NaN, too
-        row = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
-        raise ValueError(
-            f"{name}: expected rows that sum to one but for rounding, within {_MOST_ROUNDING:g}, "
-            f"found {sums[row]:.6g} in row {row}; apply a softmax to logits, divide percents by 100"
-        )
-    # A little less than the checks allow: they add up in another order.
-    mended = np.flatnonzero(off > 0.99 * tolerance(probs))
-    if not len(mended):
-        return probs
-    warnings.warn(
-        f"{name}: {len(mended)} of {len(sums)} rows did not sum to one, by up to "
-        f"{off.max():.2g}, and were divided by their sum",
-        stacklevel=stacklevel,
-    )
-    array = array.copy()
-    array[mended] = array[mended] / sums[mended, None]
-    return like(array, probs, cast=True)
 
 
 def _some(values: Any) -> str:

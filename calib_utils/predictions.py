@@ -1,0 +1,297 @@
+"""Predictions as they come: labels by name, rounded rows, weights, or whether each answer is right.
+
+Metrics, decisions, pictures and recalibrators take arrays, ``metric(probs, labels)``. What is more
+than that is said once, to `as_predictions`, and what it returns is taken in their place::
+
+    predictions = as_predictions(probs, ["cat", "dog", "cat"], classes=["cat", "dog", "owl"])
+    expected_calibration_error(predictions, n_bins=10)
+
+Labels may be **names**: ``classes`` says what they call the class of each column, and with
+probabilities (N,) ``positive`` what they call the positive class, such as ``True`` or ``"yes"``;
+without either they are integers from 0. **Rounded rows**, to four digits say, may miss a sum of one
+by more than the checks allow: ``rescale=True`` divides such rows by their sum, if it is within 10 %
+of one, and a warning says how many they were and how far off. **Weights** say how much each sample
+counts beside the others; `calib_utils.metrics` says what they do, and what takes none.
+
+Of a language model, a detector or a ranker often no more is known than how sure it was, and
+whether it was right: ``as_predictions(confidence=c, correct=y)``. A metric then compares the two,
+as it does with the confidence of the predicted class. Scores are those of the two outcomes, right
+and wrong; the accuracy is the mean of ``correct``, and no confidence is too low for an answer. A
+recalibrator for probabilities (N,), with ``inputs="probs"``, learns what to make of ``c``. What
+needs the probabilities of all classes raises an error.
+
+**Logits** are taken by recalibrators, and by the NLL and the accuracy: ``as_predictions(logits=z,
+labels=y)``. Their values are checked by what takes them, as what counts as masked depends on it.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calib_utils._arrays import is_tensor, like, row_blocks, widen
+from calib_utils._checks import (
+    check_correct,
+    check_labels,
+    check_sample_weight,
+    checked_blocks,
+    float_scores,
+    tolerance,
+)
+from calib_utils._names import class_indices
+
+__all__ = ["Predictions", "as_predictions"]
+
+_MOST_ROUNDING = 0.1  # of a sum; what is farther from one was not rounded
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictions:
+    """Predictions that were checked. `as_predictions` makes them.
+
+    The arrays are those that were given, where their type allows: change them no more.
+
+    Attributes:
+        scores: (N, K) or (N,), probabilities or logits, in the type in which they came; a torch
+            tensor if they came as one, else a NumPy array.
+        labels: (N,), int64, or None: the column of each sample's class; of scores (N,) 1 for the
+            positive class, or for a right answer.
+        sample_weight: (N,), float64, or None if all count alike.
+        kind: "multi-class" for scores (N, K); for (N,) "binary", of the positive class, or
+            "confidence", in an answer that is right or wrong.
+        inputs: "probs" or "logits", which the scores are.
+        array: the scores in NumPy, which has bfloat16 as float32.
+
+    Example:
+        >>> as_predictions(confidence=[0.9, 0.6], correct=[True, False])
+        Predictions of 2 samples: confidence, probs
+    """
+
+    scores: Any
+    labels: Any
+    sample_weight: Any
+    kind: str
+    inputs: str
+    array: np.ndarray
+    _checked: bool
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def __repr__(self) -> str:
+        weighted = "" if self.sample_weight is None else ", weighted"
+        return f"Predictions of {len(self)} samples: {self.kind}, {self.inputs}{weighted}"
+
+
+def as_predictions(
+    probs: Any = None,
+    labels: Any = None,
+    *,
+    logits: Any = None,
+    confidence: Any = None,
+    correct: Any = None,
+    classes: Sequence[Any] | None = None,
+    positive: Any = None,
+    rescale: bool = False,
+    sample_weight: Any = None,
+) -> Predictions:
+    """Check predictions once, for all that is then done with them.
+
+    Args:
+        probs: (N, K), rows that sum to one; or (N,), probabilities of the positive class.
+        labels: (N,), integers from 0 to K - 1, or what ``classes`` or ``positive`` name. What
+            looks at probabilities alone, such as the floor, needs none.
+        logits: (N, K), where -inf masks a class; or (N,), log-odds. In place of ``probs``.
+        confidence: (N,), 0 to 1, how sure each answer is. In place of ``probs``.
+        correct: (N,), whether each answer is right: booleans, or 0 and 1. In place of ``labels``.
+        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+            positive class.
+        positive: of (N,), what the labels call the positive class; all others are negative.
+        rescale: whether rows of ``probs`` that rounding took from a sum of one are divided by it.
+        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+
+    Raises:
+        ValueError: for bad input, or arguments that do not go together.
+
+    Warns:
+        UserWarning: how many rows were divided by their sum, and by how much at most.
+
+    Example:
+        >>> from calib_utils.metrics import accuracy, expected_calibration_error
+        >>> named = as_predictions([[0.9, 0.1], [0.4, 0.6]], ["cat", "cat"], classes=["cat", "dog"])
+        >>> round(expected_calibration_error(named), 2)
+        0.35
+        >>> accuracy(as_predictions(confidence=[0.4, 0.3], correct=[True, False]))
+        0.5
+    """
+    named = {"probs": probs, "logits": logits, "confidence": confidence}
+    given = [name for name, values in named.items() if values is not None]
+    if len(given) != 1:
+        raise ValueError(
+            f"probs: expected exactly one of probs, logits and confidence, found {given}"
+        )
+    (name,) = given
+    if rescale and name != "probs":
+        raise ValueError(f"rescale: expected with probs only, found {name}; leave it out")
+    scores = _rescaled(probs) if rescale else named[name]
+    array = float_scores(scores, name)
+    if name == "confidence":
+        if not (labels is None and classes is None and positive is None):
+            raise ValueError(
+                "labels: expected none with confidence, nor classes; say in correct which answers "
+                "are right"
+            )
+        if array.ndim != 1:
+            raise ValueError(
+                f"confidence: expected shape (N,), found {array.shape}; give such rows as probs"
+            )
+        labels = None if correct is None else check_correct(correct, len(array)).astype(np.int64)
+    elif correct is not None:
+        raise ValueError(f"correct: expected with confidence only, found {name}; give labels")
+    elif classes is not None or positive is not None:
+        labels = class_indices(labels, array[:1].size, classes, positive)
+    if name != "logits":
+        for _ in checked_blocks(array, tolerance(scores), name):
+            pass
+    return _predictions(scores, array, labels, sample_weight, name, checked=name != "logits")
+
+
+def taken(
+    probs: Any,
+    labels: Any = None,
+    sample_weight: Any = None,
+    *,
+    labelled: bool = True,
+    columns: bool = False,
+    inputs: str = "probs",
+    name: str = "probs",
+) -> Predictions:
+    """What a function was given, as predictions.
+
+    Args:
+        probs: `Predictions`; or an array, whose values are checked where they are read.
+        labels: of an array.
+        sample_weight: of an array.
+        labelled: whether there must be labels.
+        columns: whether there must be a column for each class.
+        inputs: "probs" or "logits", which the function takes.
+        name: what it calls ``probs``.
+
+    Raises:
+        ValueError: for an array of another shape or type, bad labels or weights, none where there
+            must be some, or predictions of other inputs.
+    """
+    given = probs if isinstance(probs, Predictions) else None
+    if given is not None:
+        for also, values in (("labels", labels), ("sample_weight", sample_weight)):
+            if values is not None:
+                raise ValueError(
+                    f"{also}: expected none beside Predictions, which have their own, found "
+                    f"{type(values).__name__}; give other arguments by name"
+                )
+        if given.inputs != inputs:
+            raise ValueError(
+                f"{name}: expected {inputs}, found {given!r}; make them with "
+                f"as_predictions({inputs}=...)"
+            )
+    array = float_scores(probs, name) if given is None else given.array
+    if columns and array.ndim == 1:
+        raise ValueError(
+            f"{name}: expected shape (N, K), found (N,); give a column for each class, [1 - p, p] "
+            "for two"
+        )
+    if given is None:
+        given = _predictions(probs, array, labels, sample_weight, inputs)
+    if labelled and given.labels is None:
+        raise ValueError(f"labels: expected one for each of {len(given)} samples, found none")
+    return given
+
+
+def unweighted(predictions: Predictions) -> Predictions:
+    """The same predictions.
+
+    Raises:
+        ValueError: if they have weights.
+    """
+    if predictions.sample_weight is not None:
+        raise ValueError(
+            "sample_weight: expected none, as chance in a sample depends on how many samples there "
+            "are, found weights; leave them out of as_predictions"
+        )
+    return predictions
+
+
+def blocks_of(predictions: Predictions, name: str = "probs") -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of rows as `row_blocks` gives them; of probabilities that were not checked, checked.
+
+    Raises:
+        ValueError: when a block is reached that does not hold probabilities.
+    """
+    if predictions._checked:
+        return row_blocks(predictions.array)
+    return checked_blocks(predictions.array, tolerance(predictions.scores), name)
+
+
+def probs_of(predictions: Predictions, name: str = "probs") -> np.ndarray:
+    """Checked probabilities, (N, K) or (N,), in float32 or float64."""
+    for _ in () if predictions._checked else blocks_of(predictions, name):
+        pass
+    return widen(predictions.array)
+
+
+def _predictions(
+    scores: Any,
+    array: np.ndarray,
+    labels: Any,
+    sample_weight: Any,
+    name: str,
+    checked: bool = False,
+) -> Predictions:
+    """Predictions whose labels and weights are checked; ``array`` is what ``scores`` hold."""
+    n, columns = len(array), max(array[:1].size, 2)
+    kind = "multi-class" if array.ndim == 2 else "confidence" if name == "confidence" else "binary"
+    return Predictions(
+        scores if is_tensor(scores) else array,
+        None if labels is None else check_labels(labels, n, columns),
+        None if sample_weight is None else check_sample_weight(sample_weight, n),
+        kind,
+        "logits" if name == "logits" else "probs",
+        array,
+        checked,
+    )
+
+
+def _rescaled(probs: Any) -> Any:
+    """Rows divided by their sum, where that is further from one than the checks allow.
+
+    (N,) has no sums, and is left as it is.
+    """
+    array = float_scores(probs, "probs")
+    if array.ndim == 1:
+        return probs
+    sums = np.empty(len(array))
+    for rows, block in row_blocks(array):
+        sums[rows] = block.sum(axis=1, dtype=np.float64)
+    off = np.abs(sums - 1)
+    if not off.max() <= _MOST_ROUNDING:  # NaN, too
+        row = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
+        raise ValueError(
+            f"probs: expected rows that sum to one but for rounding, within {_MOST_ROUNDING:g}, "
+            f"found {sums[row]:.6g} in row {row}; apply a softmax to logits, divide percents by 100"
+        )
+    # A little less than the checks allow: they add up in another order.
+    mended = np.flatnonzero(off > 0.99 * tolerance(probs))
+    if not len(mended):
+        return probs
+    warnings.warn(
+        f"probs: {len(mended)} of {len(sums)} rows did not sum to one, by up to "
+        f"{off.max():.2g}, and were divided by their sum",
+        stacklevel=3,
+    )
+    array = array.copy()
+    array[mended] = array[mended] / sums[mended, None]
+    return like(array, probs, cast=True)

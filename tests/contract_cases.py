@@ -1,0 +1,199 @@
+"""Every function and class of every room: how it takes predictions, or why it takes none.
+
+`OF_PREDICTIONS` has, by room and name, a use of each that takes them: it is given probabilities (or
+what `INPUTS` says) and labels, or ``Predictions``, and returns numbers. `METHODS` has makers of the
+recalibrators. All others are in `EXCUSED`, by the reason. What is in no list fails a test.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+from recalibration_cases import ALL_BINARY, ALL_MULTICLASS
+
+from calib_utils import decisions, metrics, plots, recalibration
+from calib_utils.predictions import Predictions, as_predictions
+
+EVEN = np.full(4, 1 / 4)
+
+
+def numbers(found):
+    """What a function returned, as a flat array: of what was drawn, its numbers."""
+    parts = found if isinstance(found, (tuple, list)) else [found]
+    flat = [numbers(x) if isinstance(x, (tuple, list)) else np.ravel(x) for x in parts]
+    return np.concatenate([x.astype(float) for x in flat]) if flat else np.empty(0)
+
+
+def of(function, **settings):
+    return lambda *given: numbers(function(*given, **settings))
+
+
+def of_arrays(function):
+    """Of one whose arrays are confidences, and whether they are right."""
+
+    def use(probs, *labels):
+        whole = probs if isinstance(probs, Predictions) else as_predictions(probs, *labels)
+        return numbers(function(whole))
+
+    return use
+
+
+def unlabelled(function, *settings):
+    return lambda probs, *_: numbers(function(probs, *settings))
+
+
+def drawn(function, *names):
+    """The numbers in what was drawn."""
+
+    def use(*given):
+        found = function(*given)
+        plt.close("all")
+        return numbers([getattr(found, name) for name in names])
+
+    return use
+
+
+def streamed(*given):
+    metric = metrics.CalibrationError()
+    metric.update(*given)
+    return numbers(metric.compute())
+
+
+def scored(probs, *labels):
+    """A scorer takes arrays alone."""
+    if isinstance(probs, Predictions):
+        return numbers(metrics.brier_score(probs))
+    return numbers(metrics.labels_first(metrics.brier_score)(*labels, probs))
+
+
+def in_sets(*given):
+    fitted = decisions.ConformalSets(0.6).fit(*given)
+    return np.append(fitted.threshold_, numbers(fitted.predict(given[0])))
+
+
+def several(probs, *labels):
+    return plots.reliability_diagrams({"a": probs}, *labels)["a"]
+
+
+def at_temperatures(*given):
+    first, *labels = given
+    return plots.temperature_curve(first, *labels, temperatures=[0.7, 1.5])
+
+
+def mapped(*given):
+    warm = recalibration.TemperatureScaling(2.0).fit([-1.0, 1.0], [0, 1])
+    return plots.calibration_map(warm, *given)
+
+
+BINS = ("bins", "ece", "floor")
+OF_PREDICTIONS = {
+    "metrics": {
+        "CalibrationError": streamed,
+        "accuracy": of(metrics.accuracy),
+        "brier_decomposition": of(metrics.brier_decomposition),
+        "brier_score": of(metrics.brier_score),
+        "calibration_error_floor": unlabelled(metrics.calibration_error_floor),
+        "calibration_error_interval": of(metrics.calibration_error_interval),
+        "calibration_test": of(metrics.calibration_test, draws=50),
+        "classwise_calibration_error": of(metrics.classwise_calibration_error),
+        "debiased_calibration_error": of(metrics.debiased_calibration_error),
+        "debiased_calibration_error_interval": of(metrics.debiased_calibration_error_interval),
+        "expected_calibration_error": of(metrics.expected_calibration_error),
+        "labels_first": scored,
+        "maximum_calibration_error": of(metrics.maximum_calibration_error, n_bins=5),
+        "negative_log_likelihood": of(metrics.negative_log_likelihood),
+        "reliability_bins": of_arrays(metrics.reliability_bins),
+        "smooth_calibration_error": of(metrics.smooth_calibration_error),
+        "smooth_reliability": of(metrics.smooth_reliability),
+        "top_label": of(metrics.top_label),
+    },
+    "decisions": {
+        "ConformalSets": in_sets,
+        "adjust_priors": unlabelled(decisions.adjust_priors, EVEN, EVEN),
+        "estimate_priors": unlabelled(decisions.estimate_priors, EVEN),
+        "risk_coverage": of_arrays(lambda p: decisions.risk_coverage(p)[:4]),
+        "selection_threshold": of_arrays(lambda p: decisions.selection_threshold(p, risk=0.6)),
+    },
+    "plots": {
+        "calibration_map": drawn(mapped, "bins"),
+        "confidence_histogram": drawn(
+            plots.confidence_histogram, "share", "mean_confidence", "accuracy"
+        ),
+        "reliability_diagram": drawn(plots.reliability_diagram, *BINS),
+        "reliability_diagrams": drawn(several, *BINS),
+        "smooth_reliability_diagram": drawn(plots.smooth_reliability_diagram, "curve", "seen"),
+        "temperature_curve": drawn(at_temperatures, "eces"),
+    },
+}
+INPUTS = {"calibration_map": "odds", "temperature_curve": "logits"}
+UNLABELLED = {"calibration_error_floor", "adjust_priors", "estimate_priors"}
+# A weight counts the row more often in all others that take weights.
+NO_REPEATS = {
+    "debiased_calibration_error": "two rows are less noise than one of weight two",
+    "calibration_map": "its bins of equal mass have other edges",
+    "top_label": "it gives numbers for each row, and leaves the weights alone",
+    "adjust_priors": "it gives numbers for each row, and leaves the weights alone",
+}
+
+METHODS = {
+    **{name: (make, "logits") for name, make in ALL_MULTICLASS.items()},
+    **{f"binary {name}": (make, "odds") for name, make in ALL_BINARY.items()},
+}
+# Of these a weight of two is not quite two rows.
+NO_REPEATED_FITS = {
+    name: "bins of equal mass have other edges" for name in METHODS if "equal mass" in name
+}
+
+RESULT, CONSTANT = "holds what a function returns", "a constant"
+FILES, RUNS = "reads or writes files", "takes runs, not predictions"
+EXCUSED = {
+    "metrics": {
+        RESULT: "BrierDecomposition CalibrationFloor CalibrationTest ReliabilityBins "
+        "SmoothReliability",
+    },
+    "decisions": {
+        RESULT: "RiskCoverage SetCoverage",
+        "takes sets, from ConformalSets": "set_coverage",
+    },
+    "plots": {
+        RESULT: "AnswerBars CalibrationMap ConfidenceHistogram FactorPlot GeneralizationPlot "
+        "ReliabilityDiagram SmoothReliabilityDiagram TemperatureCurve",
+        CONSTANT: "BLUE GREY ORANGE",
+        RUNS: "factor_panels factor_plot generalization_plot history_panels verdict_plot",
+        "draws one row, not a set": "answer_bars",
+    },
+    "predictions": {
+        "is the gate, which test_predictions goes through": "Predictions as_predictions",
+    },
+    "recalibration": {
+        "takes features, in test_recalibration_sklearn": "CalibratedClassifier",
+        "takes what its network does, in test_recalibration_module": "CalibratedModule",
+        "is what the methods share": "Recalibrator",
+        FILES: "load",
+    },
+    "records": {
+        RESULT: "Experiment ExperimentRecord Forecast PredictionRecord Recipe",
+        CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE",
+        FILES: "list_experiments list_records load_experiment load_forecasts load_grid load_record "
+        "save_experiment save_forecasts save_record",
+        RUNS: "by_level describe_protocol",
+    },
+    "report": {
+        RESULT: "ClaimError Difference Markdown McNemar RunDifference Verdict Verdicts",
+        RUNS: "compare compare_forecasts judge level_table",
+        "takes numbers": "claim corrected_difference holm mcnemar paired_difference signed spread "
+        "table",
+    },
+    "audit": {
+        RESULT: "Report",
+        "reads files and frames of its own, in test_report_reading": "report",
+    },
+    "training": {
+        "trains or prepares networks": "CIFAR100_MEAN CIFAR100_STD CORRUPTIONS DIGITS_RECIPE "
+        "ImageSet Recipe build_model channel_statistics choose_device cifar_resnet convnet corrupt "
+        "duration environment focal_loss label_smoothing lenet5 load_cifar100 load_digits "
+        "load_splits mixup predict_logits resnet34 time_epoch train train_validation_split",
+    },
+    "experiments": {
+        RUNS: "Comparison ExperimentRecord Run by_level describe_protocol grid_names "
+        "list_experiments load_experiment load_grid plan_grid planned_comparisons save_experiment",
+    },
+}
