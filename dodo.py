@@ -16,7 +16,7 @@ from pathlib import Path
 from doit.tools import config_changed
 
 from tools.running.dependencies import data_in, documented_in, files_of, files_of_chapter
-from tools.running.runner import BUILD, STATE, Codec, Reporter, action, begin, unchanged
+from tools.running.runner import BUILD, STATE, Reporter, action, begin, unchanged
 from tools.sources.book import Book
 from tools.sources.errors import plainly
 from tools.sources.generated import parts, reads
@@ -29,7 +29,6 @@ os.environ["PYTHONPATH"] = str(Path().absolute())
 DOIT_CONFIG = {
     "backend": "json",
     "dep_file": str(STATE),
-    "codec_cls": Codec,
     "reporter": Reporter,
     # Progress is shown as it comes, a step's report only when it fails.
     "verbosity": 1,

@@ -29,7 +29,7 @@ from tools.running.dependencies import NO_DATA
 from tools.running.kernel import heartbeat
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import page_notebook
-from tools.sources.errors import OUTSIDE
+from tools.sources.errors import LIMITS, OUTSIDE
 from tools.sources.generated import parts
 from tools.sources.myst import MystError
 
@@ -139,7 +139,7 @@ def build(profile: str) -> None:
 def fail(said: str) -> NoReturn:
     """Exit with what Sphinx says; of a full disk that is hundreds of lines for one reason."""
     for number in map(int, FAULT.findall(said)):
-        if number in OUTSIDE:
+        if number in {*OUTSIDE, *LIMITS}:
             raise OSError(number, os.strerror(number), str(BUILD))
     print(f"Sphinx could not build the site:\n{said}")
     sys.exit(1)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import signal
 import socket
@@ -19,20 +20,23 @@ import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
+from io import StringIO
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 import psutil
 from doit.action import CmdAction
-from doit.dependency import JSONCodec, JsonDB
+from doit.dependency import JsonDB
 from doit.globals import Globals
 from doit.reporter import ConsoleReporter
 
 from tools.running.kernel import plain_environment
-from tools.sources.errors import MystError, explained
+from tools.running.limits import require_limits
+from tools.running.lock import take_lock
+from tools.sources.errors import MystError, explained, tell
 
 BUILD = Path("build")
-STATE, LOCK = BUILD / ".doit.json", BUILD / ".lock"
+STATE = BUILD / ".doit.json"
 LOOPBACK = "127.0.0.1"
 LAST = "The last good one, if any, is still in build/html."
 
@@ -42,28 +46,38 @@ def begin() -> TextIO:
 
     From then on, whatever ends this process ends its steps, too.
     """
+    keep_standard_files()
+    require_limits()
     require_loopback()
     warnings.simplefilter("ignore")  # doit's, that a person's PYTHONWARNINGS would show
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # nohup lets a process ignore one.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, frame: stop("Stopped.", 128 + number))
-    BUILD.mkdir(exist_ok=True)
-    lock = LOCK.open("a+")
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.seek(0)
-        print(f"Waiting for {lock.read()}, or a step that it has left …", flush=True)
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    lock.truncate(0)
-    print(
-        f"process {os.getpid()}, at work here since {time.strftime('%H:%M')}",
-        end="",
-        file=lock,
-        flush=True,
-    )
+    lock = take_lock()
+    forget_damaged_state()
     return lock
+
+
+def keep_standard_files() -> None:
+    """Open what is closed, as `>&-` leaves it: else the next file is taken for the output."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+
+
+def forget_damaged_state() -> None:
+    """Delete a state that was cut off, or is none: then all runs again."""
+    try:
+        state = json.loads(STATE.read_bytes())
+    except FileNotFoundError:
+        return
+    except (RecursionError, ValueError):
+        state = None
+    if not isinstance(state, dict) or not all(isinstance(step, dict) for step in state.values()):
+        STATE.unlink()
 
 
 def require_loopback() -> None:
@@ -92,7 +106,7 @@ def stop(why: str, code: int) -> NoReturn:
         with suppress(psutil.NoSuchProcess):
             child.kill()
     psutil.wait_procs(children, timeout=5)
-    print(f"\n{why} What was done is kept. {LAST}", flush=True)
+    tell(f"\n{why} What was done is kept. {LAST}")
     # No thread is waited for, and nothing is written any more.
     os._exit(code)
 
@@ -133,23 +147,13 @@ def _content(path: Path, *state: int) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-class Codec(JSONCodec):
-    """A state that was cut off is none: all runs again."""
-
-    def decode(self, data: str) -> Any:
-        try:
-            return super().decode(data)
-        except ValueError:
-            return {}
-
-
 class Reporter(ConsoleReporter):
     """One line as a step begins and ends; at the end, what failed, in its own words."""
 
     desc = "steps with their times, failures last"
 
     def __init__(self, outstream: TextIO, options: dict[str, Any]) -> None:
-        super().__init__(outstream, options)
+        super().__init__(outstream or StringIO(), options)
         self.started: dict[str, float] = {}
 
     def initialize(self, tasks: Any, selected_tasks: Any) -> None:
@@ -168,8 +172,11 @@ class Reporter(ConsoleReporter):
             stop(explained(error), 1)
 
     def say(self, line: str) -> None:
-        self.write(line + "\n")
-        self.outstream.flush()
+        try:
+            self.write(line + "\n")
+            self.outstream.flush()
+        except OSError as error:
+            stop(f"The output cannot be written ({error.strerror}).", 1)
 
     def execute_task(self, task: Any) -> None:
         if task.actions:
