@@ -10,6 +10,7 @@ its imports, the packages that are installed, and the files that it is given. Pa
 the repository, or to the small book of a test.
 """
 
+import json
 import os
 from pathlib import Path
 
@@ -57,17 +58,17 @@ with plainly():
 EXECUTED = {page: BUILD / "executed" / PROFILE / f"{page}.ipynb" for page in CHAPTERS}
 
 
-def step(command, code, reads):
-    """What runs, and all that it depends on."""
+def step(command, code, reads, also=()):
+    """What runs, and all that it depends on; `also` what only must not change meanwhile."""
     return {
-        "actions": [action([*map(str, command)], LOCK)],
+        "actions": [action([*map(str, command)], LOCK, also)],
         "file_dep": [*files_of("tools.sources.errors", *code), "requirements.lock", *reads],
         "uptodate": [unchanged],
     }
 
 
-def tool(name, *arguments, code=(), reads):
-    return step([f"tools.{name}", *arguments], [f"tools.{name}", *code], reads)
+def tool(name, *arguments, code=(), reads, also=()):
+    return step([f"tools.{name}", *arguments], [f"tools.{name}", *code], reads, also)
 
 
 def task_notebooks():
@@ -90,7 +91,8 @@ def task_papermill():
         yield {
             "name": page,
             **tool(
-                "running.execute", page, PROFILE, reads=[BUILD / f"{page}.ipynb", *LIBRARY[page]]
+                *("running.execute", page, PROFILE, json.dumps(PARAMETERS[page])),
+                reads=[BUILD / f"{page}.ipynb", *LIBRARY[page]],
             ),
             "uptodate": [unchanged, config_changed(PARAMETERS[page])],
             "targets": [EXECUTED[page]],
@@ -128,8 +130,13 @@ def task_site():
     made = [*EXECUTED.values(), *(BUILD / part for part in parts().values())]
     reads = [*made, *data_in(Path("book")), "_config.yml", "_toc.yml", "CHANGELOG.md"]
     code = [*book.config["sphinx"]["extra_extensions"], *documented_in(Path("book"))]
+    code += ["tools.finishing.publish"]
+    # Whose titles it shows, and which the executed chapters follow.
+    sources = [Path(f"{page}.md") for page in CHAPTERS]
+    built = tool("finishing.site", PROFILE, code=code, reads=reads, also=sources)
     return {
-        **tool("finishing.site", PROFILE, code=code, reads=reads),
+        **built,
+        "actions": [*built["actions"], action(["tools.finishing.publish"], LOCK)],
         # In this order, which that of the files would not keep.
         "task_dep": [*(f"papermill:{page}" for page in CHAPTERS), "nbval"],
         "targets": [BUILD / "html"],

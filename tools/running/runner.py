@@ -17,16 +17,20 @@ import struct
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
+from importlib.util import cache_from_source
 from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import MappingProxyType
 from typing import Any, NoReturn, TextIO
 
 import psutil
 from doit.action import CmdAction
 from doit.dependency import JsonDB
+from doit.exceptions import TaskFailed
 from doit.globals import Globals
 from doit.reporter import ConsoleReporter
 
@@ -34,10 +38,12 @@ from tools.running.kernel import plain_environment
 from tools.running.limits import require_limits
 from tools.running.lock import take_lock
 from tools.sources.errors import MystError, explained, tell
+from tools.sources.opened import OPENED
 
 BUILD = Path("build")
 STATE = BUILD / ".doit.json"
 LOOPBACK = "127.0.0.1"
+Stamp = tuple[int, ...] | None
 LAST = "The last good one, if any, is still in build/html."
 
 
@@ -111,22 +117,80 @@ def stop(why: str, code: int) -> NoReturn:
     os._exit(code)
 
 
-def action(command: Sequence[str], lock: TextIO) -> CmdAction:
-    """What runs a step: it keeps the lock while it lives, and leaves Ctrl-C to this process."""
-    return CmdAction(
+class Step(CmdAction):
+    """A command that fails where a file that it may have read changed while it ran.
+
+    And where it opened a record that it is not known to depend on.
+    """
+
+    also: Sequence[Path] = ()
+    begun: Mapping[Path, Stamp] = MappingProxyType({})
+
+    def begin(self) -> None:
+        """Look at its files before anything is read."""
+        paths = {*map(Path, self.task.file_dep), *self.also}
+        self.begun = {path: stamp(path) for path in sorted(paths)}
+
+    def execute(self, out: Any = None, err: Any = None) -> Any:
+        """Run it, then compare what it has read with what it was known to read, and when."""
+        with TemporaryDirectory() as folder:
+            opened = Path(folder, "opened")
+            opened.touch()
+            self.pkwargs["env"][OPENED] = str(opened)
+            failed = super().execute(out, err)
+            unseen = {*opened.read_text("utf-8").splitlines()} - self.task.file_dep
+        changed = [path for path, was in self.begun.items() if stamp(path) != was]
+        for path in changed:
+            # Python takes compiled code for that of a file of the same second and size.
+            Path(cache_from_source(path)).unlink(missing_ok=True)
+        if failed or not (changed or unseen):
+            return failed
+        title, more = self.task.title(), f" and {len(changed) - 1} more" if changed[1:] else ""
+        self.out = (
+            f"{changed[0]}{more} changed while `{title}` ran: run `make book` again."
+            if changed
+            else f"`{title}` opened {min(unseen)}, which its code does not name: give the name as "
+            'a string, as in `load_record("lenet5-cifar100", "test")`.'
+        )
+        return TaskFailed(self.out)
+
+
+def action(command: Sequence[str], lock: TextIO, also: Sequence[Path] = ()) -> Step:
+    """What runs a step: it keeps the lock while it lives, and leaves Ctrl-C to this process.
+
+    It reads the files that doit knows, and `also` some whose changes do not run it again.
+    """
+    step = Step(
         [sys.executable, "-m", "tools.sources.errors", *command],
         shell=False,
         env=plain_environment(),
         start_new_session=True,
         pass_fds=[lock.fileno()],
     )
+    step.also = also
+    return step
 
 
 def unchanged(task: Any, values: dict[str, Any]) -> bool:
-    """Whether a step's files are what it read when it began, and what it wrote."""
+    """Whether a step's files are what it read when it began, and what it wrote.
+
+    A file that is changed and put back while the step runs has the same content again, so the
+    step compares more than that at its end.
+    """
+    for step in task.actions:
+        step.begin()
     read = digest(task.file_dep)
     task.value_savers.append(lambda: {"read": read, "made": digest(task.targets)})
     return [values.get("read"), values.get("made")] == [read, digest(task.targets)]
+
+
+def stamp(path: Path) -> Stamp:
+    """What differs once a file was written, even when it was put back with its old dates."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def digest(paths: Iterable[str]) -> str:
@@ -135,14 +199,13 @@ def digest(paths: Iterable[str]) -> str:
     for path in sorted(map(Path, paths)):
         files = path.rglob("*") if path.is_dir() else [path]
         for file in sorted(file for file in files if file.is_file()):
-            state = file.stat()
-            content = _content(file, state.st_ino, state.st_mtime_ns, state.st_size)
+            content = _content(file, stamp(file))
             found.update(f"{file}\0{content}\0".encode())
     return found.hexdigest()
 
 
 @cache
-def _content(path: Path, *state: int) -> str:
+def _content(path: Path, stamp: Stamp) -> str:
     """The hash of a file, which many steps may read."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 

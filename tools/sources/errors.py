@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from tools.sources.opened import watch
+
 # What a person at the machine can mend, and no change of the code.
 OUTSIDE = {
     errno.EACCES,
@@ -78,6 +80,7 @@ def tell(text: str, end: str = "\n") -> None:
 def main(target: str, *arguments: str) -> None:
     """Run a module or a script as Python does."""
     sys.argv = [target, *arguments]
+    watch()
     with plainly():
         if target.endswith(".py"):
             sys.path.insert(0, str(Path(target).parent.absolute()))
