@@ -10,13 +10,14 @@ its imports, the packages that are installed, and the files that it is given. Pa
 the repository, or to the small book of a test.
 """
 
+import json
 import os
 from pathlib import Path
 
 from doit.tools import config_changed
 
 from tools.running.dependencies import data_in, documented_in, files_of, files_of_chapter
-from tools.running.runner import BUILD, STATE, Codec, Reporter, action, begin, unchanged
+from tools.running.runner import BUILD, STATE, Reporter, action, begin, unchanged
 from tools.sources.book import Book
 from tools.sources.errors import plainly
 from tools.sources.generated import parts, reads
@@ -29,7 +30,6 @@ os.environ["PYTHONPATH"] = str(Path().absolute())
 DOIT_CONFIG = {
     "backend": "json",
     "dep_file": str(STATE),
-    "codec_cls": Codec,
     "reporter": Reporter,
     # Progress is shown as it comes, a step's report only when it fails.
     "verbosity": 1,
@@ -58,17 +58,17 @@ with plainly():
 EXECUTED = {page: BUILD / "executed" / PROFILE / f"{page}.ipynb" for page in CHAPTERS}
 
 
-def step(command, code, reads):
-    """What runs, and all that it depends on."""
+def step(command, code, reads, also=()):
+    """What runs, and all that it depends on; `also` what only must not change meanwhile."""
     return {
-        "actions": [action([*map(str, command)], LOCK)],
+        "actions": [action([*map(str, command)], LOCK, also)],
         "file_dep": [*files_of("tools.sources.errors", *code), "requirements.lock", *reads],
         "uptodate": [unchanged],
     }
 
 
-def tool(name, *arguments, code=(), reads):
-    return step([f"tools.{name}", *arguments], [f"tools.{name}", *code], reads)
+def tool(name, *arguments, code=(), reads, also=()):
+    return step([f"tools.{name}", *arguments], [f"tools.{name}", *code], reads, also)
 
 
 def task_notebooks():
@@ -91,7 +91,8 @@ def task_papermill():
         yield {
             "name": page,
             **tool(
-                "running.execute", page, PROFILE, reads=[BUILD / f"{page}.ipynb", *LIBRARY[page]]
+                *("running.execute", page, PROFILE, json.dumps(PARAMETERS[page])),
+                reads=[BUILD / f"{page}.ipynb", *LIBRARY[page]],
             ),
             "uptodate": [unchanged, config_changed(PARAMETERS[page])],
             "targets": [EXECUTED[page]],
@@ -129,8 +130,13 @@ def task_site():
     made = [*EXECUTED.values(), *(BUILD / part for part in parts().values())]
     reads = [*made, *data_in(Path("book")), "_config.yml", "_toc.yml", "CHANGELOG.md"]
     code = [*book.config["sphinx"]["extra_extensions"], *documented_in(Path("book"))]
+    code += ["tools.finishing.publish"]
+    # Whose titles it shows, and which the executed chapters follow.
+    sources = [Path(f"{page}.md") for page in CHAPTERS]
+    built = tool("finishing.site", PROFILE, code=code, reads=reads, also=sources)
     return {
-        **tool("finishing.site", PROFILE, code=code, reads=reads),
+        **built,
+        "actions": [*built["actions"], action(["tools.finishing.publish"], LOCK)],
         # In this order, which that of the files would not keep.
         "task_dep": [*(f"papermill:{page}" for page in CHAPTERS), "nbval"],
         "targets": [BUILD / "html"],

@@ -76,7 +76,7 @@ def test_make_lock_takes_every_group() -> None:
     assert {option for option in groups | extras if option not in makefile} == set()
 
 
-@pytest.mark.parametrize("name", ["Makefile", "CONTRIBUTING.md", "pyproject.toml"])
+@pytest.mark.parametrize("name", ["Makefile", "docs/reference.md", "pyproject.toml"])
 def test_packages_go_into_our_environment(name: str) -> None:
     """Unless told, uv takes the active one, of conda or another project, before `.venv`."""
     text = (ROOT / name).read_text("utf-8").replace("$(BIN)", ".venv/bin")

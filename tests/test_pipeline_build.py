@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -165,7 +166,7 @@ def test_settings_rerun_what_is_made_from_them(built: TinyBook) -> None:
 
 
 def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook) -> None:
-    record = built.root / "calib_utils/stored/some.npz"
+    record = built.root / "calib_utils/kept/some.npz"
     record.parent.mkdir()
     unfinished = record.with_name("some.npz.part")
     unfinished.write_bytes(b"da")
@@ -175,6 +176,50 @@ def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook)
     shutil.rmtree(record.parent)
     assert built.waiting_for("benchmarks/results/some.json") == {TABLES}
     assert built.waiting() == set()
+
+
+@pytest.fixture
+def record(built: TinyBook) -> Iterator[Path]:
+    folder = built.root / "calib_utils/records/stored/predictions"
+    folder.mkdir(parents=True)
+    (folder / "lenet.test.npz").touch()
+    # The outputs of a cell that a test edits are no longer stored.
+    notebook = built.root / "notebooks/02-two.ipynb"
+    stored = notebook.read_bytes()
+    yield folder / "lenet.test.npz"
+    shutil.rmtree(built.root / "calib_utils/records")
+    notebook.write_bytes(stored)
+    assert built.doit()[0] == 0
+
+
+def test_a_record_reruns_what_names_it(built: TinyBook, record: Path) -> None:
+    names = "import sys\nload_record = print\nload_record('lenet', 'test')\n"
+    with built.edited("benchmarks/tables.py", "import sys\n", names):
+        assert built.steps("parts") == {"make tables/benchmarks.md"}
+        record.with_name("resnet.test.npz").touch()
+        assert built.waiting() == set()
+        record.write_text("changed", "utf-8")
+        assert built.waiting() == {TABLES}
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "step", "title"),
+    [
+        ("notebooks/02-two.md", 'print(f"{2 / 3:.3f}")', RUN_TWO, "run 02-two (cpu)"),
+        ("benchmarks/tables.py", "import sys\n", TABLES, "make tables/benchmarks.md"),
+    ],
+)
+def test_a_record_that_is_opened_unseen_fails_the_step(
+    built: TinyBook, record: Path, name: str, old: str, step: str, title: str
+) -> None:
+    """Else a change of it would run nothing again, and old numbers would stay."""
+    opens = f"import sys\nopen({str(record)!r}).close()\n"
+    with built.edited(name, old, opens):
+        code, said = built.doit(step)
+    assert code == 1
+    path = record.relative_to(built.root)
+    assert f"`{title}` opened {path}, which its code does not name: give the name as" in said
+    assert built.steps(step) >= {title}
 
 
 @pytest.mark.parametrize(
@@ -314,6 +359,7 @@ def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built
     course = TinyBook(tmp_path / "course", url="https://github.com/someone/course")
     shutil.copytree(built.root / "build", course.root / "build")
     course.tool("tools.finishing.site", "cpu")
+    course.tool("tools.finishing.publish")
     page = course.read("build/html/notebooks/01-one.html")
     button = "https://colab.research.google.com/github/someone/course/blob/main/notebooks/01-one"
     assert f'href="{button}.ipynb"' in page

@@ -6,13 +6,16 @@ The tests share one built tiny book, and leave it as they found it.
 from __future__ import annotations
 
 import copy
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 
 import psutil
@@ -71,6 +74,74 @@ def test_a_run_that_was_ended_publishes_no_old_number(built: TinyBook, how: sign
     page = built.read("build/html/notebooks/02-two.html")
     assert "0.667" in page
     assert "0.333" not in page
+
+
+# A chapter that reads a file while the test has changed it.
+SLOW = """from pathlib import Path
+from time import sleep
+
+import calib_utils.used
+
+Path("../build/begun").touch()
+while not Path("../build/go").exists():
+    sleep(0.01)
+print(Path(calib_utils.used.__file__).read_text("utf-8"))
+Path("../build/read").touch()
+while not Path("../build/end").exists():
+    sleep(0.01)"""
+
+
+def wait_for(path: Path) -> None:
+    while not path.exists():
+        time.sleep(0.01)
+
+
+def test_a_file_that_changes_while_a_step_reads_it_is_not_published(built: TinyBook) -> None:
+    """Changed and put back, as by `git checkout other && git checkout main`, or an undo."""
+    build, used = built.root / "build", "calib_utils/used.py"
+    marks = {name: build / name for name in ("begun", "go", "read", "end")}
+    stored = built.read("notebooks/02-two.ipynb")
+    with (
+        built.edited("notebooks/02-two.md", 'print(f"{2 / 3:.3f}")', SLOW),
+        built.edited(used, "", "ECE = 2.12"),
+    ):
+        for name in ("go", "end"):
+            marks[name].touch()
+        built.tool("tools.running.notebooks", "--execute", "02-two")
+        for mark in marks.values():
+            mark.unlink()
+        run = subprocess.Popen(
+            [sys.executable, "-m", "doit"],
+            cwd=built.root,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        wait_for(marks["begun"])
+        with built.edited(used, "2.12", "3.17"):
+            marks["go"].touch()
+            wait_for(marks["read"])
+        marks["end"].touch()
+        said = run.communicate()[0]
+        assert run.returncode == 1
+        sentence = (
+            "calib_utils/used.py changed while `run 02-two (cpu)` ran: run `make book` again."
+        )
+        assert sentence in said
+        assert "Traceback" not in said
+        assert not Path(cache_from_source(built.root / used)).exists()
+        assert not (build / "html/notebooks/02-two.html").exists() or (
+            "3.17" not in built.read("build/html/notebooks/02-two.html")
+        )
+        assert "run 02-two (cpu)" in built.steps()
+        page = built.read("build/html/notebooks/02-two.html")
+        assert "2.12" in page
+        assert "3.17" not in page
+        # Touched, or put back, between two runs, a file has not changed.
+        (built.root / used).touch()
+        assert built.steps() == set()
+    (built.root / "notebooks/02-two.ipynb").write_text(stored, "utf-8")
+    assert built.doit()[0] == 0
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])
@@ -154,13 +225,95 @@ def test_a_folder_that_is_copied_elsewhere_reruns_nothing(built: TinyBook, tmp_p
     assert copied.steps() == set()
 
 
-def test_a_state_that_was_cut_off_is_made_anew(built: TinyBook, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda state: state[: len(state) // 2],
+        lambda state: b"null",
+        lambda state: b'{"site": 1}',
+        lambda state: b"[" * 100_000,
+        lambda state: b"\xff" + state,
+    ],
+)
+def test_a_state_that_is_damaged_is_made_anew(
+    built: TinyBook, damage: Callable[[bytes], bytes]
+) -> None:
     state = built.root / "build/.doit.json"
-    text = state.read_text("utf-8")
-    state.write_text(text[: len(text) // 2], "utf-8")
+    before = state.read_bytes()
+    state.write_bytes(damage(before))
     assert "site" in built.waiting()
-    state.write_text(text, "utf-8")
+    state.write_bytes(before)
     assert built.waiting() == set()
+
+
+def by_shell(book: TinyBook, command: str) -> tuple[int, str]:
+    """The exit code of a shell's command, and what it says on what is left of its two outputs."""
+    done = subprocess.run(
+        ["bash", "-c", command.replace("python", sys.executable)],
+        cwd=book.root,
+        env=os.environ | {"PYTHONPATH": str(book.root)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+GOALS = "build/tables/goals.md"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no disk that is always full")
+def test_an_output_that_cannot_be_written_is_told_in_a_sentence(built: TinyBook) -> None:
+    (built.root / GOALS).unlink()
+    code, said = by_shell(built, "python -m doit parts > /dev/full")
+    assert code == 1
+    assert "The output cannot be written (No space left on device)." in said
+    assert "Traceback" not in said
+    code, said = by_shell(built, "PROFILE=tpu python -m doit > /dev/full")
+    assert code == 1
+    assert said.startswith("no profile 'tpu'")
+    assert "Traceback" not in said
+    assert "Exception" not in said
+    assert built.steps("parts") == {"make tables/goals.md"}
+
+
+def test_an_output_that_is_closed_is_no_error(built: TinyBook) -> None:
+    """The next file that is opened takes its number, and must not be taken for it."""
+    (built.root / GOALS).unlink()
+    assert by_shell(built, "python -m doit parts <&- >&-") == (0, "")
+    assert built.waiting() == set()
+
+
+@pytest.mark.parametrize(
+    ("limit", "sentence"),
+    [
+        ("-n 64", "`ulimit -n` allows 64 open files, and the book needs 256: raise it, "),
+        ("-f 64", "`ulimit -f` allows 64 KiB in a file, and the book needs 262144: raise it, "),
+        ("-v 500000", "`ulimit -v` allows 500000 KiB of memory, and the book needs 4194304: "),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", ["doit", "tools.sources.errors tools.running.notebooks --execute"]
+)
+def test_a_limit_of_the_shell_is_named(
+    built: TinyBook, limit: str, sentence: str, command: str
+) -> None:
+    code, said = by_shell(built, f"ulimit {limit} && python -m {command}")
+    assert code == 1
+    assert said.startswith(sentence)
+    assert len(said.splitlines()) == 1
+
+
+def test_make_notebooks_waits_for_the_book_and_for_itself(built: TinyBook) -> None:
+    command = [sys.executable, "-m", "tools.running.notebooks", "--execute", "01-one"]
+    with (built.root / "build/.lock").open("a") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        second = subprocess.Popen(command, cwd=built.root, stdout=subprocess.PIPE, text=True)
+        assert second.stdout is not None
+        assert second.stdout.readline().startswith("Waiting for ")
+        assert second.poll() is None
+    assert second.communicate() == ("", None)
+    assert second.returncode == 0
 
 
 PARAMETERS = "notebooks/parameters/cpu.yml"

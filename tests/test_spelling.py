@@ -21,7 +21,7 @@ from tools.sources.myst import Code, Directive, parse
 ROOT = Path(__file__).parents[1]
 WORDS = ROOT / "tools/sources/words.txt"
 PROSE = [
-    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG")),
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG", "docs/reference")),
     *sorted((ROOT / "book").rglob("*.md")),
     *sorted((ROOT / "notebooks").rglob("*.md")),
     *sorted((ROOT / "assignments").glob("*/*.md")),

@@ -128,17 +128,18 @@ def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
         with safe_open(path, framework="pt", device="cpu") as file:
             stored = file.metadata()
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        # One of an earlier version has no checksum; one whose name is damaged is not such a one.
-        if stored.keys() not in ({"facts"}, {"facts", "sha256"}):
+        if stored.keys() == {"facts"}:
+            raise ValueError("it has no checksum, as in the first version, so damage cannot show")
+        if stored.keys() != {"facts", "sha256"}:
             raise ValueError(f"it says {sorted(stored)} of itself")
-        if stored.get("sha256", found := _checksum(tensors, stored["facts"])) != found:
+        if stored["sha256"] != _checksum(tensors, stored["facts"]):
             raise ValueError("its checksum is another")
         facts = json.loads(stored["facts"])
         _require_sound(tensors, facts)
         return tensors, facts
     except (SafetensorError, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"checkpoint: {path} is damaged ({error}); delete it to start anew"
+            f"checkpoint: {path} is damaged ({error}); delete it to start that run anew"
         ) from error
 
 

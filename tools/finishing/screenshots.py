@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.finishing.browser import PHONE, browser, served
-from tools.finishing.site import SITE
+from tools.finishing.publish import SITE
 
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 800}},

@@ -1,8 +1,8 @@
 """Build the site from what papermill executed: `python -m tools.finishing.site PROFILE`.
 
 Pages and executed notebooks are staged under the paths that the repository has, so that the
-theme's Colab button points at the committed notebook. The new site takes the place of the old one
-only when it is whole.
+theme's Colab button points at the committed notebook. `tools.finishing.publish` then puts the new
+site in the place of the old one.
 """
 
 from __future__ import annotations
@@ -24,17 +24,16 @@ from tools.finishing.drawings import draw
 from tools.finishing.feed import write_feed
 from tools.finishing.frame import frame
 from tools.finishing.lighten import lighten
+from tools.finishing.publish import BUILD, NEW
 from tools.finishing.search import write_search
 from tools.running.dependencies import NO_DATA
 from tools.running.kernel import heartbeat
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import page_notebook
-from tools.sources.errors import OUTSIDE
+from tools.sources.errors import LIMITS, OUTSIDE
 from tools.sources.generated import parts
 from tools.sources.myst import MystError
 
-BUILD = Path("build")
-SITE = BUILD / "html"
 CHANGELOG = "CHANGELOG.md"
 NOISE = re.compile(r"\x1b\[[0-9;]*m")
 FAULT = re.compile(
@@ -119,7 +118,7 @@ def check_executed(book: Book, page: str, profile: str, executed: NotebookNode) 
 
 
 def build(profile: str) -> None:
-    """Build `build/html`. Exits with Sphinx's warnings when there are any."""
+    """Build a site to publish. Exits with Sphinx's warnings when there are any."""
     staged = BUILD / "site"
     stage(Book(), profile, staged)
     # Not the script of that name, which knows where it was installed.
@@ -131,15 +130,13 @@ def build(profile: str) -> None:
         )
     if done.returncode:
         fail(NOISE.sub("", done.stdout))
-    html = staged / "_build/html"
-    finish(html, Book())
-    replace_site(html)
+    finish(NEW, Book())
 
 
 def fail(said: str) -> NoReturn:
     """Exit with what Sphinx says; of a full disk that is hundreds of lines for one reason."""
     for number in map(int, FAULT.findall(said)):
-        if number in OUTSIDE:
+        if number in {*OUTSIDE, *LIMITS}:
             raise OSError(number, os.strerror(number), str(BUILD))
     print(f"Sphinx could not build the site:\n{said}")
     sys.exit(1)
@@ -176,16 +173,6 @@ def write_front_page(site: Path, book: Book) -> None:
     link = f'<a href="{root}.html">{book.config["title"]}</a>'
     text = f'<!DOCTYPE html>\n<html lang="en">\n<head>\n{head}\n</head>\n'
     (site / "index.html").write_text(f"{text}<body><h1>{link}</h1></body>\n</html>\n", "utf-8")
-
-
-def replace_site(new: Path) -> None:
-    """Swap the new site in; the old one is deleted only when the new one is in its place."""
-    old = BUILD / "html.old"
-    shutil.rmtree(old, ignore_errors=True)
-    if SITE.exists():
-        os.rename(SITE, old)
-    os.rename(new, SITE)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 if __name__ == "__main__":

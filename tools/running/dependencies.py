@@ -1,8 +1,10 @@
 """Which files of the repository some Python depends on, read from its imports.
 
 Code depends on the repository's modules that it imports, on those that they import in turn, and on
-the data of their packages, any of which they may open. So what a step or a chapter reads is
-computed, and nobody keeps a list of it. Only an import whose name is made at run time is not seen.
+the data of their packages, any of which they may open. Of the stored records, which are many, it
+depends on those that its strings name. So what a step or a chapter reads is computed, and nobody
+keeps a list of it. Only an import whose name is made at run time is not seen; a record that is
+opened and was not seen fails the step (see `runner`).
 Paths are relative to the folder that runs, which is the repository.
 """
 
@@ -14,7 +16,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tools.running.stored import named_records
 from tools.sources.myst import Directive, parse
+from tools.sources.opened import STORED
 
 PACKAGES = ("benchmarks", "book", "calib_utils", "classroom", "tools")
 # What lies beside the data: code, files that are not finished, files that say nothing.
@@ -30,18 +34,25 @@ def files_of(*starts: str | Path) -> list[Path]:
     A module that is not in one of `PACKAGES` adds nothing.
     """
     found: set[Path] = set()
+    records: set[Path] = set()
     waiting: list[Path] = []
     for start in starts:
         waiting += _module(start) if isinstance(start, str) else [start]
     while waiting:
         path = waiting.pop()
         if path not in found:
+            code = path.read_text("utf-8")
             found.add(path)
-            for name in _imported(path.read_text("utf-8"), path.parent.parts):
+            records |= named_records(code, library=path.parts[0] == "calib_utils")
+            for name in _imported(code, path.parent.parts):
                 waiting += _module(name)
     for folder in {path.parent for path in found if path.parts[0] in PACKAGES}:
-        found.update(path for path in data_in(folder) if path.suffix in DATA)
-    return sorted(found)
+        found.update(
+            path
+            for path in data_in(folder)
+            if path.suffix in DATA and not path.is_relative_to(STORED)
+        )
+    return sorted(found | records)
 
 
 def files_of_chapter(markdown: str) -> list[Path]:
@@ -55,7 +66,8 @@ def files_of_chapter(markdown: str) -> list[Path]:
         for block in parse(markdown)
         if isinstance(block, Directive) and block.name == "code-cell"
     ]
-    return files_of(*(name for code in cells for name in _imported(code)))
+    modules = files_of(*(name for code in cells for name in _imported(code)))
+    return sorted({*modules, *named_records("\n".join(cells))})
 
 
 def documented_in(folder: Path) -> set[str]:

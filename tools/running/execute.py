@@ -1,12 +1,14 @@
-"""Run a chapter with papermill: `python -m tools.running.execute PAGE PROFILE`.
+"""Run a chapter with papermill: `python -m tools.running.execute PAGE PROFILE PARAMETERS`.
 
-Reads `build/notebooks/…` and the profile's parameters, writes `build/executed/PROFILE/…`.
+Reads `build/notebooks/…`, writes `build/executed/PROFILE/…`. The profile's parameters are given as
+JSON: its file may have changed since the pipeline read it.
 A failure is told in a few lines: source file and line, cell, error.
 """
 
 from __future__ import annotations
 
 import ast
+import json
 import os
 import re
 import sys
@@ -82,11 +84,11 @@ def run(
     return notebook
 
 
-def run_page(page: str, profile: str) -> None:
+def run_page(page: str, profile: str, given: str = "{}") -> None:
     """Run the page's notebook with a profile; the page hides parameters that change nothing."""
     source = BUILD / f"{page}.ipynb"
     defaults = parameters_of(nbformat.read(source, as_version=4))
-    parameters = Book().parameters(page, profile)
+    parameters: dict[str, Any] = json.loads(given)
     if unknown := parameters.keys() - defaults.keys():
         raise ExecutionError(
             f"{page}: its parameters cell does not have {', '.join(sorted(unknown))}, which "

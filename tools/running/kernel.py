@@ -71,7 +71,7 @@ def kernel_environment(figures: str) -> dict[str, str]:
     unfinished = config.with_name(f".{config.name}.{os.getpid()}.part")
     unfinished.write_text(
         f"c.InlineBackend.figure_formats = {{'{figures}'}}\nc.IPKernelApp.log_level = 'CRITICAL'\n"
-        f"c.InlineBackend.rc = {DRAWING}\n",
+        f"c.InlineBackend.rc = {DRAWING}\nc.IPKernelApp.extensions = ['tools.sources.opened']\n",
         "utf-8",
     )
     unfinished.replace(config)

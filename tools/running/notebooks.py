@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
+from tools.running.limits import require_limits
+from tools.running.lock import take_lock
 from tools.sources.atomic import write_text
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import chosen, numbered, page_notebook
@@ -60,11 +63,19 @@ def main() -> None:
     parser.add_argument("chapters", nargs="*", metavar="NAME", help="all without one")
     parser.add_argument("--execute", action="store_true", help="run them, store their outputs")
     arguments = parser.parse_args()
+    require_limits()
+    # A step of `make book` makes them under the lock of that.
+    lock = take_lock() if arguments.execute else nullcontext()
+    with lock:
+        write_notebooks(arguments.chapters, arguments.execute)
+
+
+def write_notebooks(chapters: list[str], execute: bool) -> None:
     book = Book()
     book.labels  # noqa: B018  read all pages first: an error in one names that one
-    for page in chosen(book, arguments.chapters):
+    for page in chosen(book, chapters):
         with naming(page):
-            make(book, page, arguments.execute)
+            make(book, page, execute)
 
 
 if __name__ == "__main__":

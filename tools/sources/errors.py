@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import errno
+import os
 import runpy
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from tools.sources.opened import watch
 
 # What a person at the machine can mend, and no change of the code.
 OUTSIDE = {
@@ -23,6 +26,8 @@ OUTSIDE = {
     errno.EPERM,
     errno.EROFS,
 }
+# What a shell may allow too little of, and how it is asked.
+LIMITS = {errno.EFBIG: "-f", errno.EMFILE: "-n", errno.ENOMEM: "-v"}
 
 
 class MystError(ValueError):
@@ -39,33 +44,50 @@ def plainly() -> Iterator[None]:
     try:
         yield
     except MystError as error:
-        print(error)
+        tell(str(error))
         sys.exit(1)
     except KeyboardInterrupt:
-        print("\nStopped.")
+        tell("\nStopped.")
         sys.exit(128 + signal.SIGINT)
     except OSError as error:
-        if error.errno not in OUTSIDE:
+        if error.errno not in {*OUTSIDE, *LIMITS}:
             raise
-        print(explained(error))
+        tell(explained(error))
         sys.exit(1)
 
 
 def explained(error: OSError) -> str:
     """What the machine does not let us write, and what to do."""
     what = f"{error.filename}: " if error.filename else ""
-    return f"{what}{error.strerror}: make room, or allow to write there, and run this again."
+    if error.errno in LIMITS:
+        advice = f"this shell may allow too little (`ulimit {LIMITS[error.errno]}`): raise that"
+    else:
+        advice = "make room, or allow to write there"
+    return f"{what}{error.strerror}: {advice}, and run this again."
+
+
+def tell(text: str, end: str = "\n") -> None:
+    """Print a last word; where nothing can be printed, as on `/dev/full`, print it as an error."""
+    try:
+        print(text, end=end, flush=True)
+    except OSError as error:
+        with suppress(OSError):
+            print(f"{text}{end}The output cannot be written ({error.strerror}).", file=sys.stderr)
+        # What is left of it would be printed again at the exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def main(target: str, *arguments: str) -> None:
     """Run a module or a script as Python does."""
     sys.argv = [target, *arguments]
+    watch()
     with plainly():
         if target.endswith(".py"):
             sys.path.insert(0, str(Path(target).parent.absolute()))
             runpy.run_path(target, run_name="__main__")
         else:
             runpy.run_module(target, run_name="__main__", alter_sys=True)
+    tell("", end="")
 
 
 if __name__ == "__main__":

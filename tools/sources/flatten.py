@@ -15,7 +15,7 @@ from tools.sources.myst import Code, Directive, MystError, Text, parse
 from tools.sources.no_break import with_units_kept
 from tools.sources.questions import as_form, read_question
 
-SEE = "CONTRIBUTING.md says what has one"
+SEE = "docs/reference.md says what has one"
 # A role; or code or a formula, in which nothing is a role or a link.
 SPAN = re.compile(
     r"\{(?P<role>[\w:-]+)\}`(?P<content>[^`]+)`"

@@ -1,0 +1,27 @@
+"""Put the built site in its place: `python -m tools.finishing.publish`.
+
+A step of its own, so that no site is shown whose files changed while it was built.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+BUILD = Path("build")
+NEW, SITE = BUILD / "site/_build/html", BUILD / "html"
+
+
+def replace_site() -> None:
+    """Swap the new site in; the old one is deleted only when the new one is in its place."""
+    old = BUILD / "html.old"
+    shutil.rmtree(old, ignore_errors=True)
+    if SITE.exists():
+        os.rename(SITE, old)
+    os.rename(NEW, SITE)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    replace_site()

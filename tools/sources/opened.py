@@ -1,0 +1,34 @@
+"""Which stored records a step opens: the runner compares them with those that the code names.
+
+A step and its kernels, of which this is an extension, write them in the file that `CALIB_OPENED`
+names.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+STORED = Path("calib_utils/records/stored")
+OPENED = "CALIB_OPENED"
+
+
+def watch() -> None:
+    """Note every record that this process opens from now on."""
+    if OPENED in os.environ:
+        sys.addaudithook(_note)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """As IPython asks for it."""
+    watch()
+
+
+def _note(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "open" and isinstance(path := arguments[0], str):
+        _, folder, name = path.partition(f"{STORED}/")
+        if folder:
+            with open(os.environ[OPENED], "a", encoding="utf-8") as file:
+                file.write(f"{folder}{name}\n")
