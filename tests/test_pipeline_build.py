@@ -14,7 +14,7 @@ import pytest
 from tiny_book import TinyBook
 
 CHAPTERS = ["01-one", "02-two", "solutions/01-one"]
-MAKE, BUILD = "make notebooks", "build the site"
+MAKE, COMPARE, BUILD = "make notebooks", "check the pictures", "build the site"
 RUN_ONE, CHECK_ONE = "papermill:notebooks/01-one", "nbval:notebooks/01-one"
 RUN_TWO, CHECK_TWO = "papermill:notebooks/02-two", "nbval:notebooks/02-two"
 RUN_SOLVED, CHECK_SOLVED = (f"{step}:notebooks/solutions/01-one" for step in ("papermill", "nbval"))
@@ -27,7 +27,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     book = TinyBook(tmp_path_factory.mktemp("tiny"))
     book.tool("tools.running.notebooks", "--execute")
     assert book.steps() == {
-        *(MAKE, BUILD, "make tables/benchmarks.md", "make tables/goals.md"),
+        *(MAKE, COMPARE, BUILD, "make tables/benchmarks.md", "make tables/goals.md"),
         *(f"run {name} (cpu)" for name in CHAPTERS),
         *(f"check the outputs of {name}" for name in CHAPTERS),
     }
@@ -310,7 +310,7 @@ def test_a_picture_without_alt_text_fails(built: TinyBook) -> None:
 
 
 def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built: TinyBook) -> None:
-    assert built.doit("papermill")[0] == 0
+    assert built.doit("nbval")[0] == 0
     course = TinyBook(tmp_path / "course", url="https://github.com/someone/course")
     shutil.copytree(built.root / "build", course.root / "build")
     course.tool("tools.finishing.site", "cpu")

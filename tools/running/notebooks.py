@@ -1,7 +1,7 @@
 """Make the two notebooks of each chapter from its one source.
 
     python -m tools.running.notebooks             write all notebooks that the sources have outgrown
-    python -m tools.running.notebooks --execute    run them too, and store their text outputs
+    python -m tools.running.notebooks --execute    run them too, store their texts and fingerprints
     python -m tools.running.notebooks ece-and-mce solutions/ece-and-mce …   only these pages
 
 `build/notebooks/NAME.ipynb` becomes the page; `notebooks/NAME.ipynb` is committed, for Colab.
@@ -44,12 +44,21 @@ def make(book: Book, page: str, execute: bool) -> None:
     notebook = colab_notebook(book, page, read_stored(path))
     changed = write_if_changed(notebook, path)
     if execute:
-        from tools.running.execute import run  # brings papermill, which takes a second
+        # These bring papermill and nbval, which take a second.
+        from tools.running.checked import of_page
+        from tools.running.execute import run
+        from tools.running.fingerprints import of_figures, store
+        from tools.running.replay import paired
 
-        executed = run(path, Path("build/reference") / path, "png", book.limit(page))
+        executed = run(path, Path("build/reference") / path, "svg", book.limit(page))
         for cell, ran in zip(notebook.cells, executed.cells, strict=True):
             if cell.cell_type == "code":
                 cell.outputs = keep_text(ran.outputs, place(page, cell.source))
+        figures = page_notebook(book, page)
+        for ran, cell in paired(executed, figures):
+            if cell:
+                cell.outputs = ran.outputs
+        changed |= store(of_page(page), of_figures(figures))
         changed |= write_if_changed(numbered(notebook), path)
     if changed:
         print(f"wrote {path}")
@@ -65,6 +74,10 @@ def main() -> None:
     for page in chosen(book, arguments.chapters):
         with naming(page):
             make(book, page, arguments.execute)
+    if arguments.execute and not arguments.chapters:
+        from tools.running.fingerprints import store_parts
+
+        store_parts()
 
 
 if __name__ == "__main__":
