@@ -259,6 +259,39 @@ def test_an_edited_output_fails_and_leaves_the_site(built: TinyBook) -> None:
     assert built.read("build/html/notebooks/02-two.html") == before
 
 
+def test_another_figure_fails_and_leaves_the_site(built: TinyBook) -> None:
+    """What is printed is the same."""
+    before = built.read("build/html/notebooks/02-two.html")
+    with built.edited("notebooks/02-two.md", "ax.plot([0, 1]", "ax.plot([0, 1.02]"):
+        code, said = built.doit()
+    assert code != 0
+    assert "notebooks/figures/02-two.json has other figures:\nfig-line: path " in said
+    assert "`make notebooks`" in said
+    assert built.read("build/html/notebooks/02-two.html") == before
+    with built.edited("notebooks/figures/02-two.json", '"0.25"', '"0.26"'):
+        code, said = built.doit()
+    assert code != 0
+    assert "fig-line: text 5 is '0.25', and '0.26' is stored" in said
+
+
+def test_another_table_of_a_script_fails(built: TinyBook) -> None:
+    with built.edited("benchmarks/tables.py", ".read_text())", '.read_text() + "2")'):
+        code, said = built.doit("drawn")
+    assert code != 0
+    assert "book/fingerprints.json: pictures and tables are not the stored ones" in said
+    assert "tables/benchmarks.md: words 1 is " in said
+
+
+def test_a_chapter_whose_parameters_are_a_profiles_is_run_to_be_checked(built: TinyBook) -> None:
+    """What papermill has left is not what the committed notebook prints."""
+    assert built.steps("nbval:notebooks/01-one", profile="gpu") >= {"check the outputs of 01-one"}
+    assert built.read("build/executed/gpu/notebooks/01-one.checked")
+    with built.edited("notebooks/01-one.ipynb", '"3"', '"7"'):
+        code, said = built.doit("nbval:notebooks/01-one", profile="gpu")
+    assert code != 0
+    assert "notebooks/01-one.ipynb: the outputs are not the stored ones" in said
+
+
 SHARE, SUM = 'print(f"{2 / 3:.3f}")', "\n1 + 2\n"
 
 
