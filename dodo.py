@@ -130,7 +130,7 @@ def task_drawn():
     """Compare what those scripts have made with the stored fingerprints."""
     made = [BUILD / part for part in parts().values()]
     return {
-        **tool("running.fingerprints", reads=[*made, *([PARTS] if PARTS.exists() else [])]),
+        **tool("running.check_parts", reads=[*made, *([PARTS] if PARTS.exists() else [])]),
         "title": lambda task: "check the pictures",
     }
 

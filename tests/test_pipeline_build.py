@@ -144,6 +144,7 @@ def test_the_library_reruns_the_chapters_that_use_it(built: TinyBook) -> None:
         "notebooks",
         TABLES,
         GOALS,
+        "drawn",
         "site",
     }
 
@@ -158,7 +159,7 @@ def test_settings_rerun_what_is_made_from_them(built: TinyBook) -> None:
         assert built.waiting() == {"notebooks"}
     with built.edited("benchmarks/results/some.json", "[1]", "[2]"):
         assert built.steps("parts") == {"make tables/benchmarks.md"}
-        assert built.waiting() == {"site"}
+        assert built.waiting() == {"drawn", "site"}
     assert built.steps("parts") == {"make tables/benchmarks.md"}
     assert built.waiting_for("assignments/one/goals.toml") == {GOALS}
     assert built.waiting() == set()
@@ -187,7 +188,7 @@ def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook)
         ),  # which `--execute` stores outputs with
         ("sources/book.py", {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks", "site"}),
         ("sources/colab_notebook.py", {"notebooks"}),
-        ("sources/generated.py", {"site"}),
+        ("sources/generated.py", {"notebooks", "drawn", "site"}),
         ("finishing/interactive.py", {"site"}),
         ("finishing/sphinx_extension.py", {"site"}),
     ],

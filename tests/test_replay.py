@@ -21,7 +21,8 @@ from tools.running.kernel import ENDED_AT_START
 from tools.running.replay import paired
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import page_notebook
-from tools.sources.colab_notebook import ANSWER, INSTALL, colab_notebook
+from tools.sources.colab_notebook import INSTALL, colab_notebook
+from tools.sources.locations import ANSWER
 
 BOOK = Book(REPOSITORY)
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import subprocess
-import sys
 from base64 import b64decode
 from collections.abc import Iterable, Mapping
 from io import BytesIO
@@ -25,19 +23,14 @@ import numpy as np
 from nbformat import NotebookNode
 from PIL import Image
 
-from tools.running.checked import PARTS
-from tools.running.kernel import plain_environment
 from tools.sources.atomic import write_text
-from tools.sources.generated import parts, reads
 
 # Texts, and one line of numbers for each path or block of numbers.
 Print = dict[str, list[str]]
 
-BUILD = Path("build")
 # Of a drawing, in its unit, 1/72 inch; of other numbers, as a share of their size.
 FURTHEST, LARGEST = 0.05, 5e-4
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
-DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 BLOCK = 200
 AGAIN = "If the change is wanted: `make notebooks`, and read the diff."
 
@@ -91,20 +84,6 @@ def of_text(text: str) -> Print:
     return {"words": [words], "numbers": lines}
 
 
-def of_parts() -> dict[str, Print]:
-    """The fingerprints of what the scripts have made for pages of text.
-
-    Of tables that say again what the pages say, the drawings alone; of a photograph, none.
-    """
-    found = {}
-    for script, part in parts().items():
-        if part.suffix != ".png":
-            text = (BUILD / part).read_text("utf-8")
-            text = "".join(DRAWING.findall(text)) if reads(script) else text
-            found[str(part)] = of_drawing(text) if part.suffix == ".svg" else of_text(text)
-    return found
-
-
 def store(path: Path, made: Mapping[str, Print]) -> bool:
     """Write fingerprints, or no file where there is nothing; whether that changed something."""
     before = path.read_text("utf-8") if path.exists() else ""
@@ -118,16 +97,6 @@ def store(path: Path, made: Mapping[str, Print]) -> bool:
 
 def stored(path: Path) -> dict[str, Print]:
     return json.loads(path.read_text("utf-8")) if path.exists() else {}
-
-
-def store_parts() -> None:
-    """Run the scripts that draw for pages of text, and store their fingerprints."""
-    environment = plain_environment() | {"PYTHONPATH": str(Path().absolute())}
-    for script, part in parts().items():
-        command = [sys.executable, "-m", "tools.sources.errors", str(script), str(BUILD / part)]
-        subprocess.run(command, env=environment, check=True)
-    if store(PARTS, of_parts()):
-        print(f"wrote {PARTS}")
 
 
 def differences(before: Mapping[str, Print], made: Mapping[str, Print]) -> list[str]:
@@ -171,10 +140,3 @@ def _grey(picture: str) -> np.ndarray:
 
 def _line(n: int, values: Iterable[float]) -> str:
     return f"{n}: {' '.join(f'{value:.6g}' for value in values)}"
-
-
-if __name__ == "__main__":
-    if said := differences(stored(PARTS), of_parts()):
-        print(f"{PARTS}: pictures and tables are not the stored ones.\n")
-        print("\n".join([*said, "", AGAIN]))
-        sys.exit(1)

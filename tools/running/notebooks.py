@@ -75,7 +75,7 @@ def main() -> None:
         with naming(page):
             make(book, page, arguments.execute)
     if arguments.execute and not arguments.chapters:
-        from tools.running.fingerprints import store_parts
+        from tools.running.check_parts import store_parts
 
         store_parts()
 

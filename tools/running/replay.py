@@ -16,7 +16,7 @@ import nbval.plugin
 import pytest
 from nbformat import NotebookNode
 
-from tools.sources.colab_notebook import ANSWER, INSTALL
+from tools.sources.locations import ANSWER, INSTALLS
 
 TITLE = re.compile(r"\A# @title .*\n")
 RUN = "replayed"
@@ -53,7 +53,7 @@ def paired(
     ]
     for cell in committed.cells:
         if cell.cell_type == "code":
-            if cell.source == ANSWER or cell.source.startswith(INSTALL.partition("\n")[0]):
+            if cell.source == ANSWER or cell.source.startswith(INSTALLS):
                 yield cell, None
             elif waiting and _is_form_of(cell.source, waiting[0]):
                 yield cell, waiting.pop(0)
