@@ -11,12 +11,13 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
 from PIL import Image
 
 from calib_utils.plots import diagrams, factor_panels, factors, reliability_diagram, temperatures
 from calib_utils.records import load_grid, load_record
 from tools.running import fingerprints
-from tools.running.fingerprints import differences, of_drawing, of_text, store, stored
+from tools.running.fingerprints import differences, of_drawing, of_figures, of_text, store, stored
 from tools.running.kernel import DRAWING
 
 TEST = load_record("lenet5-cifar100", "test")
@@ -109,6 +110,21 @@ def test_a_figure_more_or_less_is_said() -> None:
     one = {"fig-a": of_drawing(SVG.format(LINE))}
     assert differences(one, {}) == ["fig-a is stored only"]
     assert differences({}, one) == ["fig-a is made only"]
+
+
+def test_of_a_network_that_is_trained_here_only_words_are_compared() -> None:
+    def figures(number: str, word: str, tags: list[str]) -> dict[str, fingerprints.Print]:
+        svg = SVG.format(f"<text>{number}</text><text>{word}</text>{LINE.replace('40', number)}")
+        outputs = [new_output("display_data", data={"image/svg+xml": svg})]
+        metadata = {"tags": tags, "mystnb": {"figure": {"name": "fig-a"}}}
+        return of_figures(
+            new_notebook(cells=[new_code_cell("f()", metadata=metadata, outputs=outputs)])
+        )
+
+    trained = ["trained"]
+    assert differences(figures("40", "ECE", trained), figures("45", "ECE", trained)) == []
+    assert differences(figures("40", "ECE", trained), figures("40", "MCE", trained))
+    assert differences(figures("40", "ECE", []), figures("45", "ECE", []))
 
 
 def test_a_photograph_in_a_figure_is_compared_by_its_brightness() -> None:

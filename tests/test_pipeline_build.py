@@ -280,7 +280,7 @@ def test_another_table_of_a_script_fails(built: TinyBook) -> None:
         code, said = built.doit("drawn")
     assert code != 0
     assert "book/fingerprints.json: pictures and tables are not the stored ones" in said
-    assert "tables/benchmarks.md: words 1 is " in said
+    assert "tables/benchmarks.md: word 1 is " in said
 
 
 def test_a_chapter_whose_parameters_are_a_profiles_is_run_to_be_checked(built: TinyBook) -> None:

@@ -36,13 +36,19 @@ AGAIN = "If the change is wanted: `make notebooks`, and read the diff."
 
 
 def of_figures(notebook: NotebookNode) -> dict[str, Print]:
-    """The fingerprint of each figure of a page that has been run, by its name."""
+    """The fingerprint of each figure of a page that has been run, by its name.
+
+    Of a network that was trained here, each processor makes another one: then its words alone.
+    """
     found = {}
     for cell in notebook.cells:
         name = cell.metadata.get("mystnb", {}).get("figure", {}).get("name")
         for output in cell.get("outputs", []) if name else ():
             if svg := output.get("data", {}).get("image/svg+xml"):
                 found[name] = of_drawing(svg)
+                if "trained" in cell.metadata.get("tags", []):
+                    words = [text for text in found[name]["texts"] if not NUMBER.search(text)]
+                    found[name] = {"texts": words, "paths": []}
     return found
 
 
