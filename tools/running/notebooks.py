@@ -40,7 +40,8 @@ def write_if_changed(notebook: NotebookNode, path: Path) -> bool:
 def make(book: Book, page: str, execute: bool) -> None:
     """Write both notebooks of a page where they have changed; store new outputs if asked."""
     path = Path(f"{page}.ipynb")
-    write_if_changed(page_notebook(book, page), Path("build") / path)
+    own = page_notebook(book, page)
+    write_if_changed(own, Path("build") / path)
     notebook = colab_notebook(book, page, read_stored(path))
     changed = write_if_changed(notebook, path)
     if execute:
@@ -54,11 +55,10 @@ def make(book: Book, page: str, execute: bool) -> None:
         for cell, ran in zip(notebook.cells, executed.cells, strict=True):
             if cell.cell_type == "code":
                 cell.outputs = keep_text(ran.outputs, place(page, cell.source))
-        figures = page_notebook(book, page)
-        for ran, cell in paired(executed, figures):
+        for ran, cell in paired(executed, own):
             if cell:
                 cell.outputs = ran.outputs
-        changed |= store(of_page(page), of_figures(figures))
+        changed |= store(of_page(page), of_figures(own))
         changed |= write_if_changed(numbered(notebook), path)
     if changed:
         print(f"wrote {path}")
