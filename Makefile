@@ -27,7 +27,7 @@ book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html 
 	@PROFILE=$(PROFILE) $(BIN)/python -m doit
 	@echo "The book is in build/html: open build/html/index.html"
 
-notebooks: $(INSTALLED) ## Run the chapters and store their outputs anew (CHAPTER=ece-and-mce for one)
+notebooks: $(INSTALLED) ## Run the chapters and store their outputs and figures anew (CHAPTER=ece-and-mce for one)
 	$(BIN)/python -m tools.sources.errors tools.running.notebooks --execute $(CHAPTER)
 
 dist: $(INSTALLED) ## Make wheel and sdist in build/dist

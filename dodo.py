@@ -2,8 +2,8 @@
 
     source .md ──> notebooks ──> papermill ──> nbval ──> site
 
-Papermill runs what becomes the page, nbval the committed notebook, to compare its outputs with the
-stored ones.
+Papermill runs what becomes the page, and nbval compares its outputs with those stored in the
+committed notebook. Where a profile gave other parameters, it runs that notebook, too.
 
 A step whose files have the same content as last time is skipped: the code that it runs, found by
 its imports, the packages that are installed, and the files that it is given. Paths are relative to
@@ -16,6 +16,7 @@ from pathlib import Path
 
 from doit.tools import config_changed
 
+from tools.running.checked import PARTS, mark, of_page
 from tools.running.dependencies import data_in, documented_in, files_of, files_of_chapter
 from tools.running.runner import BUILD, STATE, Reporter, action, begin, unchanged
 from tools.sources.book import Book
@@ -101,13 +102,14 @@ def task_papermill():
 
 
 def task_nbval():
-    """Compare each committed notebook's outputs with a new run."""
+    """Compare the outputs of each run, and its figures, with the stored ones."""
     for page in CHAPTERS:
+        stored = [path for path in (of_page(page),) if path.exists()]
+        reads = [f"{page}.ipynb", EXECUTED[page], *stored, *LIBRARY[page]]
         yield {
             "name": page,
-            **tool(
-                "running.check_outputs", page, LIMIT[page], reads=[f"{page}.ipynb", *LIBRARY[page]]
-            ),
+            **tool("running.check_outputs", page, LIMIT[page], EXECUTED[page], reads=reads),
+            "targets": [mark(EXECUTED[page])],
             # A cell that fails is told once, and in fewer lines, by the step before.
             "task_dep": ["notebooks", f"papermill:{page}"],
             "title": lambda task, page=page: f"check the outputs of {page.partition('/')[2]}",
@@ -125,9 +127,19 @@ def task_parts():
         }
 
 
+def task_drawn():
+    """Compare what those scripts have made with the stored fingerprints."""
+    made = [BUILD / part for part in parts().values()]
+    return {
+        **tool("running.check_parts", reads=[*made, *([PARTS] if PARTS.exists() else [])]),
+        "title": lambda task: "check the pictures",
+    }
+
+
 def task_site():
     """Build the site, once every chapter has run and its outputs are the stored ones."""
-    made = [*EXECUTED.values(), *(BUILD / part for part in parts().values())]
+    made = [*EXECUTED.values(), *map(mark, EXECUTED.values())]
+    made += [BUILD / part for part in parts().values()]
     reads = [*made, *data_in(Path("book")), "_config.yml", "_toc.yml", "CHANGELOG.md"]
     code = [*book.config["sphinx"]["extra_extensions"], *documented_in(Path("book"))]
     code += ["tools.finishing.publish"]
@@ -138,7 +150,7 @@ def task_site():
         **built,
         "actions": [*built["actions"], action(["tools.finishing.publish"], LOCK)],
         # In this order, which that of the files would not keep.
-        "task_dep": [*(f"papermill:{page}" for page in CHAPTERS), "nbval"],
+        "task_dep": [*(f"papermill:{page}" for page in CHAPTERS), "nbval", "drawn"],
         "targets": [BUILD / "html"],
         "title": lambda task: "build the site",
     }

@@ -15,7 +15,7 @@ import pytest
 from tiny_book import TinyBook
 
 CHAPTERS = ["01-one", "02-two", "solutions/01-one"]
-MAKE, BUILD = "make notebooks", "build the site"
+MAKE, COMPARE, BUILD = "make notebooks", "check the pictures", "build the site"
 RUN_ONE, CHECK_ONE = "papermill:notebooks/01-one", "nbval:notebooks/01-one"
 RUN_TWO, CHECK_TWO = "papermill:notebooks/02-two", "nbval:notebooks/02-two"
 RUN_SOLVED, CHECK_SOLVED = (f"{step}:notebooks/solutions/01-one" for step in ("papermill", "nbval"))
@@ -28,7 +28,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     book = TinyBook(tmp_path_factory.mktemp("tiny"))
     book.tool("tools.running.notebooks", "--execute")
     assert book.steps() == {
-        *(MAKE, BUILD, "make tables/benchmarks.md", "make tables/goals.md"),
+        *(MAKE, COMPARE, BUILD, "make tables/benchmarks.md", "make tables/goals.md"),
         *(f"run {name} (cpu)" for name in CHAPTERS),
         *(f"check the outputs of {name}" for name in CHAPTERS),
     }
@@ -145,6 +145,7 @@ def test_the_library_reruns_the_chapters_that_use_it(built: TinyBook) -> None:
         "notebooks",
         TABLES,
         GOALS,
+        "drawn",
         "site",
     }
 
@@ -159,7 +160,7 @@ def test_settings_rerun_what_is_made_from_them(built: TinyBook) -> None:
         assert built.waiting() == {"notebooks"}
     with built.edited("benchmarks/results/some.json", "[1]", "[2]"):
         assert built.steps("parts") == {"make tables/benchmarks.md"}
-        assert built.waiting() == {"site"}
+        assert built.waiting() == {"drawn", "site"}
     assert built.steps("parts") == {"make tables/benchmarks.md"}
     assert built.waiting_for("assignments/one/goals.toml") == {GOALS}
     assert built.waiting() == set()
@@ -232,7 +233,7 @@ def test_a_record_that_is_opened_unseen_fails_the_step(
         ),  # which `--execute` stores outputs with
         ("sources/book.py", {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks", "site"}),
         ("sources/colab_notebook.py", {"notebooks"}),
-        ("sources/generated.py", {"site"}),
+        ("sources/generated.py", {"notebooks", "drawn", "site"}),
         ("finishing/interactive.py", {"site"}),
         ("finishing/sphinx_extension.py", {"site"}),
     ],
@@ -304,6 +305,39 @@ def test_an_edited_output_fails_and_leaves_the_site(built: TinyBook) -> None:
     assert built.read("build/html/notebooks/02-two.html") == before
 
 
+def test_another_figure_fails_and_leaves_the_site(built: TinyBook) -> None:
+    """What is printed is the same."""
+    before = built.read("build/html/notebooks/02-two.html")
+    with built.edited("notebooks/02-two.md", "ax.plot([0, 1]", "ax.plot([0, 1.02]"):
+        code, said = built.doit()
+    assert code != 0
+    assert "notebooks/figures/02-two.json has other figures:\nfig-line: path " in said
+    assert "`make notebooks`" in said
+    assert built.read("build/html/notebooks/02-two.html") == before
+    with built.edited("notebooks/figures/02-two.json", '"0.25"', '"0.26"'):
+        code, said = built.doit()
+    assert code != 0
+    assert "fig-line: text 5 is '0.25', and '0.26' is stored" in said
+
+
+def test_another_table_of_a_script_fails(built: TinyBook) -> None:
+    with built.edited("benchmarks/tables.py", ".read_text())", '.read_text() + "2")'):
+        code, said = built.doit("drawn")
+    assert code != 0
+    assert "book/fingerprints.json: pictures and tables are not the stored ones" in said
+    assert "tables/benchmarks.md: word 1 is " in said
+
+
+def test_a_chapter_whose_parameters_are_a_profiles_is_run_to_be_checked(built: TinyBook) -> None:
+    """What papermill has left is not what the committed notebook prints."""
+    assert built.steps("nbval:notebooks/01-one", profile="gpu") >= {"check the outputs of 01-one"}
+    assert built.read("build/executed/gpu/notebooks/01-one.checked")
+    with built.edited("notebooks/01-one.ipynb", '"3"', '"7"'):
+        code, said = built.doit("nbval:notebooks/01-one", profile="gpu")
+    assert code != 0
+    assert "notebooks/01-one.ipynb: the outputs are not the stored ones" in said
+
+
 SHARE, SUM = 'print(f"{2 / 3:.3f}")', "\n1 + 2\n"
 
 
@@ -355,7 +389,7 @@ def test_a_picture_without_alt_text_fails(built: TinyBook) -> None:
 
 
 def test_an_address_brings_buttons_and_the_map_of_the_site(tmp_path: Path, built: TinyBook) -> None:
-    assert built.doit("papermill")[0] == 0
+    assert built.doit("nbval")[0] == 0
     course = TinyBook(tmp_path / "course", url="https://github.com/someone/course")
     shutil.copytree(built.root / "build", course.root / "build")
     course.tool("tools.finishing.site", "cpu")

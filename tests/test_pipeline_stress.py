@@ -187,9 +187,18 @@ def test_a_step_that_a_killed_run_left_is_waited_for(built: TinyBook) -> None:
     assert (built.root / "build/html/index.html").exists()
 
 
-def test_a_chapter_that_was_run_from_another_source_is_refused(built: TinyBook) -> None:
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("2 / 3", "1 / 3", "what was run is not notebooks/02-two.md as it is"),
+        ("0.667", "0.668", "02-two.ipynb was not compared with the stored outputs: `make book`"),
+    ],
+)
+def test_a_run_that_is_not_the_page_or_not_compared_is_refused(
+    built: TinyBook, old: str, new: str, sentence: str
+) -> None:
     executed = "build/executed/cpu/notebooks/02-two.ipynb"
-    with built.edited(executed, "2 / 3", "1 / 3"):
+    with built.edited(executed, old, new):
         done = subprocess.run(
             [sys.executable, "-m", "tools.sources.errors", "tools.finishing.site", "cpu"],
             cwd=built.root,
@@ -198,8 +207,9 @@ def test_a_chapter_that_was_run_from_another_source_is_refused(built: TinyBook) 
             check=False,
         )
         assert done.returncode == 1
-        assert done.stdout.startswith("what was run is not notebooks/02-two.md as it is")
-        assert built.waiting() == {"papermill:notebooks/02-two", "site"}
+        assert sentence in done.stdout
+        steps = {"papermill:notebooks/02-two", "nbval:notebooks/02-two", "site"}
+        assert built.waiting() == steps
 
 
 def test_a_deleted_page_is_built_again(built: TinyBook) -> None:

@@ -26,6 +26,7 @@ from tools.finishing.frame import frame
 from tools.finishing.lighten import lighten
 from tools.finishing.publish import BUILD, NEW
 from tools.finishing.search import write_search
+from tools.running.checked import is_checked
 from tools.running.dependencies import NO_DATA
 from tools.running.kernel import heartbeat
 from tools.sources.book import Book
@@ -93,6 +94,8 @@ def stage(book: Book, profile: str, folder: Path) -> None:
     for page in book.chapters:
         executed = BUILD / "executed" / profile / f"{page}.ipynb"
         check_executed(book, page, profile, nbformat.read(executed, as_version=4))
+        if not is_checked(executed):
+            raise MystError(f"{executed} was not compared with the stored outputs: `make book`")
         (folder / page).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(executed, folder / f"{page}.ipynb")
     for name in ("_toc.yml", CHANGELOG):

@@ -1,6 +1,7 @@
-"""Check a committed notebook's outputs with nbval: `python -m tools.running.check_outputs PAGE`.
+"""Check a page's outputs with nbval: `python -m tools.running.check_outputs PAGE [LIMIT EXECUTED]`.
 
-The notebook runs with its own parameters, and every output must be the stored one.
+Every output of the committed notebook must be the stored one, and every figure. What papermill has
+executed is compared; without it, or if a profile gave it other parameters, the notebook runs.
 """
 
 from __future__ import annotations
@@ -13,26 +14,53 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import nbformat
+
+from tools.running import replay
+from tools.running.checked import digest, of_page, write_mark
+from tools.running.fingerprints import AGAIN, differences, of_figures, stored
 from tools.running.kernel import ENDED_AT_START, STARTS, heartbeat, kernel_environment
 from tools.sources.locations import place
 
 SANITIZE = Path(__file__).with_name("nbval_sanitize.cfg")
 SECONDS_A_CELL, SECONDS_TO_START = 600, 600
 SHOWN = 2
+# Where it believes to be in CI, it shortens no difference.
+PYTEST = {"CI": "true", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 FAILURE = re.compile(r"^_{3,} .*::Cell (\d+) _{3,}\n", re.MULTILINE)
 REPEATED = re.compile(r"^Notebook cell execution failed\nCell \d+: ", re.MULTILINE)
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def check_outputs(page: str, limit: str = str(SECONDS_A_CELL)) -> None:
-    """Exit with nbval's report when an output differs or a cell fails, or takes too long."""
-    notebook = Path(f"{page}.ipynb")
+def check_outputs(page: str, limit: str = str(SECONDS_A_CELL), executed: str = "") -> None:
+    """Exit with what differs when an output or a figure does, a cell fails, or takes too long."""
+    notebook, ran = Path(f"{page}.ipynb"), Path(executed)
+    compared = digest(ran) if executed else ""
+    run = ran if executed and has_own_parameters(ran) else None
     with heartbeat(f"nbval {notebook.stem}"):
-        failure = compare_outputs(page, notebook, limit)
+        failure = compare_outputs(page, notebook, limit, run=run) or compare_figures(page, run)
     if failure is not None:
         print(f"{notebook}: the outputs are not the stored ones.\n\n{failure}\n")
-        print("If the change is wanted: `make notebooks`, and read the diff.")
+        print(AGAIN)
         sys.exit(1)
+    if executed:
+        write_mark(ran, compared)
+
+
+def has_own_parameters(executed: Path) -> bool:
+    """Whether a run took the parameters that stand in the notebook."""
+    cells = nbformat.read(executed, as_version=4).cells
+    return not any("injected-parameters" in cell.metadata.get("tags", []) for cell in cells)
+
+
+def compare_figures(page: str, run: Path | None) -> str | None:
+    """What the figures of a run show that is not stored, if they do."""
+    if run is None:
+        return None
+    drawn = of_figures(nbformat.read(run, as_version=4))
+    path = of_page(page)
+    said = differences(stored(path), drawn)
+    return "\n".join([f"{path} has other figures:", *said]) if said else None
 
 
 def compare_outputs(
@@ -41,23 +69,34 @@ def compare_outputs(
     limit: str = str(SECONDS_A_CELL),
     kernel: str = "",
     environment: Mapping[str, str] | None = None,
+    run: Path | None = None,
 ) -> str | None:
-    """Run a page's notebook; what differs from the stored outputs, if anything does.
+    """What of a page's outputs differs from the stored ones, if anything does.
 
-    With a kernel, that of this environment by default, whose cells may take `limit` seconds.
+    They are those of a run, or the notebook is run: with a kernel, that of this environment by
+    default, whose cells may take `limit` seconds.
     """
     which = [f"--nbval-kernel-name={kernel}"] if kernel else ["--nbval-current-env"]
-    command = [sys.executable, "-m", "pytest", "--nbval", *which, str(notebook.absolute())]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "nbval.plugin",
+        "--nbval",
+        *which,
+        str(notebook.absolute()),
+    ]
     command += ["--nbval-sanitize-with", str(SANITIZE), f"--nbval-cell-timeout={limit}"]
     command += [f"--nbval-kernel-startup-timeout={SECONDS_TO_START}"]
+    command += ["-p", replay.__name__, "--run", str(run)] if run else []
     # The project's own options and plugins are for its tests.
     command += ["-q", "-rN", "--no-header", "-p", "no:cacheprovider", "-c", os.devnull]
     command += ["--rootdir", str(notebook.absolute().parent)]
     for _ in range(STARTS):
         done = subprocess.run(
             command,
-            # pytest shortens no difference where it believes to be in CI.
-            env=kernel_environment("png") | {"CI": "true"} | dict(environment or {}),
+            env=kernel_environment("png") | PYTEST | dict(environment or {}),
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -1,7 +1,7 @@
 """Make the two notebooks of each chapter from its one source.
 
     python -m tools.running.notebooks             write all notebooks that the sources have outgrown
-    python -m tools.running.notebooks --execute    run them too, and store their text outputs
+    python -m tools.running.notebooks --execute    run them too, store their texts and fingerprints
     python -m tools.running.notebooks ece-and-mce solutions/ece-and-mce …   only these pages
 
 `build/notebooks/NAME.ipynb` becomes the page; `notebooks/NAME.ipynb` is committed, for Colab.
@@ -43,16 +43,25 @@ def write_if_changed(notebook: NotebookNode, path: Path) -> bool:
 def make(book: Book, page: str, execute: bool) -> None:
     """Write both notebooks of a page where they have changed; store new outputs if asked."""
     path = Path(f"{page}.ipynb")
-    write_if_changed(page_notebook(book, page), Path("build") / path)
+    own = page_notebook(book, page)
+    write_if_changed(own, Path("build") / path)
     notebook = colab_notebook(book, page, read_stored(path))
     changed = write_if_changed(notebook, path)
     if execute:
-        from tools.running.execute import run  # brings papermill, which takes a second
+        # These bring papermill and nbval, which take a second.
+        from tools.running.checked import of_page
+        from tools.running.execute import run
+        from tools.running.fingerprints import of_figures, store
+        from tools.running.replay import paired
 
-        executed = run(path, Path("build/reference") / path, "png", book.limit(page))
+        executed = run(path, Path("build/reference") / path, "svg", book.limit(page))
         for cell, ran in zip(notebook.cells, executed.cells, strict=True):
             if cell.cell_type == "code":
                 cell.outputs = keep_text(ran.outputs, place(page, cell.source))
+        for ran, cell in paired(executed, own):
+            if cell:
+                cell.outputs = ran.outputs
+        changed |= store(of_page(page), of_figures(own))
         changed |= write_if_changed(numbered(notebook), path)
     if changed:
         print(f"wrote {path}")
@@ -76,6 +85,10 @@ def write_notebooks(chapters: list[str], execute: bool) -> None:
     for page in chosen(book, chapters):
         with naming(page):
             make(book, page, execute)
+    if execute and not chapters:
+        from tools.running.check_parts import store_parts
+
+        store_parts()
 
 
 if __name__ == "__main__":

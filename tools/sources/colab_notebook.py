@@ -28,14 +28,15 @@ from tools.sources.chapter_notebook import (
 )
 from tools.sources.errors import ExecutionError
 from tools.sources.flatten import Flattener
+from tools.sources.locations import ANSWER, INSTALLS
 from tools.sources.myst import Directive, parse
 
-ANSWER = "# Your answer"
 # Below a figure's caption: no picture is stored, so a reader who has run nothing yet sees none.
 DRAW = "*Run the cell above to draw it.*"
 # What pip leaves as it is: Colab's own versions of torch, NumPy and the rest.
-INSTALL = """\
-# @title In Colab: install the module of the course
+INSTALL = (
+    f"{INSTALLS}\n"
+    + """\
 import importlib.util
 import sys
 
@@ -44,6 +45,7 @@ if "google.colab" in sys.modules:
 for name in ["calib_utils", "pooch", "safetensors", "torch", "torchvision"]:
     if importlib.util.find_spec(name) is None:
         print(f"{{name}} is missing. How to install it: {repository}#readme")"""
+)
 
 # A disk that outlives the session, for training that goes on where it was cut off.
 TICK = 'keep_on_drive = False  # @param {type:"boolean"}'

@@ -6,6 +6,10 @@ from pathlib import Path
 
 import jupytext
 
+# The cells of a notebook for Colab that stand in no source: for an answer, and this first line's.
+ANSWER = "# Your answer"
+INSTALLS = "# @title In Colab: install the module of the course"
+
 
 def code_of(markdown: str) -> list[tuple[int, str]]:
     """Each code cell of a source: where its code begins in the text, and the code."""

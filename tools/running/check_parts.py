@@ -1,0 +1,51 @@
+"""Compare what scripts have made for pages of text: `python -m tools.running.check_parts`.
+
+Its fingerprints must be the stored ones.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tools.running.checked import PARTS
+from tools.running.fingerprints import AGAIN, Print, differences, of_drawing, of_text, store, stored
+from tools.running.kernel import plain_environment
+from tools.sources.generated import parts, reads
+
+BUILD = Path("build")
+DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
+
+
+def of_parts() -> dict[str, Print]:
+    """The fingerprints of what the scripts have made.
+
+    Of tables that say again what the pages say, the drawings alone; of a photograph, none.
+    """
+    found = {}
+    for script, part in parts().items():
+        if part.suffix != ".png":
+            text = (BUILD / part).read_text("utf-8")
+            text = "".join(DRAWING.findall(text)) if reads(script) else text
+            if text:
+                found[str(part)] = of_drawing(text) if part.suffix == ".svg" else of_text(text)
+    return found
+
+
+def store_parts() -> None:
+    """Run the scripts, and store the fingerprints of what they make."""
+    environment = plain_environment() | {"PYTHONPATH": str(Path().absolute())}
+    for script, part in parts().items():
+        command = [sys.executable, "-m", "tools.sources.errors", str(script), str(BUILD / part)]
+        subprocess.run(command, env=environment, check=True)
+    if store(PARTS, of_parts()):
+        print(f"wrote {PARTS}")
+
+
+if __name__ == "__main__":
+    if said := differences(stored(PARTS), of_parts()):
+        print(f"{PARTS}: pictures and tables are not the stored ones.\n")
+        print("\n".join([*said, "", AGAIN]))
+        sys.exit(1)
