@@ -20,7 +20,7 @@ from calib_utils.audit import Report, bin_sums, report
 from calib_utils.audit.__main__ import main
 from calib_utils.audit.bin_sums import BinSums, tally
 from calib_utils.audit.costs import cost_curve
-from calib_utils.audit.export import bins_of_baseline
+from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.measures import calibration_line
 from calib_utils.audit.subgroups import judge_parts
 from calib_utils.audit.times import control

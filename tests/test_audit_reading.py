@@ -18,9 +18,9 @@ import pytest
 import calib_utils
 from calib_utils.audit import report
 from calib_utils.audit.__main__ import main
+from calib_utils.audit.atomic_files import write_text
 from calib_utils.audit.columns import choose_columns
-from calib_utils.audit.export import bins_of_baseline
-from calib_utils.audit.files import write_text
+from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.pairing import pair
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import RowsReader

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from calib_utils.audit.applying import apply_calibrator
-from calib_utils.audit.files import write_text
+from calib_utils.audit.atomic_files import write_text
+from calib_utils.audit.building import report
 from calib_utils.audit.pairing import pair
-from calib_utils.audit.report import report
 
 __all__ = ["main", "parser"]
 

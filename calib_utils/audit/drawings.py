@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from calib_utils.audit.bin_sums import COUNT, PROMISED, RIGHT, BinSums
 from calib_utils.audit.costs import Costs
-from calib_utils.audit.numbers import number, percent
+from calib_utils.audit.formatting import number, percent
 from calib_utils.audit.times import LIMIT, Span
 
 __all__ = ["Bar", "bars_of", "cost_picture", "is_rare", "reliability_picture", "times_picture"]

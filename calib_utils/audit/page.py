@@ -6,7 +6,7 @@ import base64
 import tempfile
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calib_utils.audit import table_rows
 from calib_utils.audit.drawings import (
@@ -16,17 +16,15 @@ from calib_utils.audit.drawings import (
     reliability_picture,
     times_picture,
 )
-from calib_utils.audit.numbers import percent
-
-if TYPE_CHECKING:
-    from calib_utils.audit.report import Report
+from calib_utils.audit.findings import Findings
+from calib_utils.audit.formatting import percent
 
 __all__ = ["as_page"]
 
 _LARGEST = 1_000_000  # bytes of a calibrator that the page holds
 
 
-def as_page(report: Report) -> str:
+def as_page(report: Findings) -> str:
     """The page; see `Report.html`."""
     try:
         from jinja2 import Environment, StrictUndefined
@@ -75,7 +73,7 @@ def as_page(report: Report) -> str:
     return template.render(values)
 
 
-def _as_link(report: Report) -> str:
+def _as_link(report: Findings) -> str:
     """The calibrator's file, in an address that holds all of it."""
     if report.calibrator is None:
         return ""
