@@ -40,9 +40,7 @@ def as_page(report: Findings) -> str:
     ).from_string(text)
     of_answers = report.columns.of_answers
     happens = "right" if of_answers else "happened"
-    picture = reliability_picture(
-        report.bins, report.cells, "confidence" if of_answers else "predicted", happens
-    )
+    picture = reliability_picture(report.bins, report.cells, report.measures, of_answers)
     values: dict[str, Any] = {
         "report": report,
         "happens": happens,
@@ -51,10 +49,10 @@ def as_page(report: Findings) -> str:
         "rare": is_rare(report.bins),
         "bars": [
             (
-                percent(bar[0]),
-                percent(bar[1]),
-                f"{bar[2]:,}",
-                f"{percent(bar[3])} to {percent(bar[4])}",
+                percent(bar.predicted),
+                percent(bar.happened),
+                f"{bar.n:,}",
+                f"{percent(bar.low)} to {percent(bar.high)}",
             )
             for bar in bars_of(report.bins, report.cells)
         ],
