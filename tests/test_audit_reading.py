@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import sys
 import tracemalloc
 import zipfile
 from importlib.util import find_spec
@@ -154,13 +155,16 @@ class TestFiles:
         for frame in (table, tmp_path / "a.parquet"):
             assert rows_of(frame, time="when").times.astype(str).tolist() == ["2026-02-01"] * 2
 
-    def test_parquet_without_its_package(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+    def test_without_its_package(
+        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        (tmp_path / "a.parquet").write_bytes(b"PAR1")
-        monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
-        with pytest.raises(ModuleNotFoundError, match=r"needs pyarrow.*\[report\].*CSV"):
-            open_source(tmp_path / "a.parquet")
+        (tmp_path / name).write_bytes(b"PAR1")
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        with pytest.raises(
+            ModuleNotFoundError, match=r"needs pyarrow.*pip install '\.\[audit\]'; or give NPZ"
+        ):
+            open_source(tmp_path / name)
 
     def test_the_standard_input(self, tmp_path: Path) -> None:
         path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
@@ -294,7 +298,7 @@ def test_no_array_is_held_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyP
     others = {"images": np.zeros((10, 1_000, 1_000), "uint8"), "by_column": logits[:9].T.copy().T}
     label = np.arange(100_000) % 16
     np.savez_compressed(tmp_path / "a.npz", logits=logits, label=label, **others)
-    monkeypatch.setattr("calib_utils.audit.reading._CELLS", 100_000)
+    monkeypatch.setattr("calib_utils.audit.source._CELLS", 100_000)
     tracemalloc.start()
     source = open_source(tmp_path / "a.npz")
     at = 0

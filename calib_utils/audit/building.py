@@ -15,6 +15,7 @@ from calib_utils.audit.columns import Columns, choose_columns
 from calib_utils.audit.costs import cost_curve
 from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.measures import measure
+from calib_utils.audit.printable import printable
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.repairs import try_repairs
 from calib_utils.audit.result import Report
@@ -227,7 +228,7 @@ def _what_was_read(reader: RowsReader, totals: Totals) -> list[str]:
 def _facts(name: str, sha256: str | None, seed: int, command: str) -> dict[str, str]:
     facts = {"data": name}
     facts |= {"SHA-256": sha256} if sha256 else {}
-    facts |= {"command": command} if command else {}
+    facts |= {"command": printable(command)} if command else {}
     return facts | {
         "seed": str(seed),
         "calib_utils": __version__,

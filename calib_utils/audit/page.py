@@ -18,6 +18,7 @@ from calib_utils.audit.drawings import (
 )
 from calib_utils.audit.findings import Findings
 from calib_utils.audit.formatting import percent
+from calib_utils.audit.source import EXTRA
 
 __all__ = ["as_page"]
 
@@ -31,8 +32,7 @@ def as_page(report: Findings) -> str:
         from markupsafe import Markup
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "the page needs Jinja2, which is not installed: python -m pip install "
-            "'calib_utils[report]'; text and --json do not"
+            f"the page needs Jinja2, {EXTRA}; text and --json do not"
         ) from error
     text = files("calib_utils.audit").joinpath("page.html").read_text("utf-8")
     template = Environment(

@@ -17,7 +17,7 @@ from calib_utils.audit.column_types import (
     weights_of,
 )
 from calib_utils.audit.columns import Columns
-from calib_utils.audit.reading import Source
+from calib_utils.audit.source import Source
 
 __all__ = ["Rows", "RowsReader", "probabilities"]
 
