@@ -15,7 +15,7 @@ from calib_utils.audit.source import EXTRA, Block, Source, rows_of_block
 
 __all__ = ["csv_source", "parquet_source"]
 
-_BYTES = 1 << 24  # of text that is looked at at once, so of a row at most
+_BYTES = 1 << 22  # of text that is looked at at once, so of a row at most
 _BUFFER = 1 << 20  # bytes of a compressed column
 
 
@@ -23,8 +23,7 @@ def csv_source(path: Path) -> Source:
     """All cells are text: what they mean is not to be guessed from the first rows."""
     try:
         import pyarrow as pa
-        import pyarrow.csv as options
-        import pyarrow.dataset as datasets
+        import pyarrow.csv as arrow_csv
     except ModuleNotFoundError as error:
         raise _without_arrow(path, "CSV") from error
     head, delimiter, has_rows = _read_head(path)
@@ -38,29 +37,20 @@ def csv_source(path: Path) -> Source:
             refused.append(row)
             return "error"
 
-        text = pa.schema([(name, pa.string()) for name in head])
-        data = datasets.dataset(
-            path,
-            schema=text,
-            format=datasets.CsvFileFormat(
-                read_options=options.ReadOptions(column_names=head, skip_rows=1, block_size=_BYTES),
-                parse_options=options.ParseOptions(
-                    delimiter=delimiter,
-                    newlines_in_values=True,
-                    invalid_row_handler=refuse,
-                ),
-                convert_options=options.ConvertOptions(
-                    column_types=text, strings_can_be_null=False
-                ),
-            ),
+        read = arrow_csv.ReadOptions(
+            column_names=head,
+            skip_rows=1,
+            block_size=_BYTES,
+            use_threads=False,  # else no error knows its row
+        )
+        parse = arrow_csv.ParseOptions(
+            delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
+        )
+        convert = arrow_csv.ConvertOptions(
+            include_columns=names, column_types=dict.fromkeys(names, pa.string())
         )
         try:
-            for batch in data.to_batches(
-                columns=list(names),
-                batch_size=rows_of_block(len(names)),
-                batch_readahead=1,
-                use_threads=False,  # else no error knows its row
-            ):
+            for batch in arrow_csv.open_csv(path, read, parse, convert):
                 yield {name: _from_arrow(batch.column(name)) for name in names}
         except pa.ArrowInvalid as error:
             raise ValueError(f"{path}: {_explained(str(error), refused)}") from error
