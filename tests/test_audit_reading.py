@@ -481,6 +481,10 @@ def test_cells_of_text_with_commas_quotes_and_lines(tmp_path: Path) -> None:
         "x": ["", "1"],
         "score": ["0.5", ""],
     }
+    for rows in (50_000, 1_000_000):
+        path.write_text('score,label\n0.5,1\n0.5,"1\n' + "0.5,1\n" * rows, "utf-8")
+        with pytest.raises(ValueError, match="too long for a table; is a quotation mark left open"):
+            report(path)
     path.write_text("score,label", "utf-8")  # and no end of its line
     with pytest.raises(ValueError, match="there are no rows"):
         report(path)

@@ -16,6 +16,8 @@ from calib_utils.audit.source import EXTRA, Block, Source, rows_of_block
 __all__ = ["csv_source", "parquet_source"]
 
 _BYTES = 1 << 22  # of text that is looked at at once, so of a row at most
+_LONGEST = 100_000  # bytes of a cell
+_TOO_LONG = "that is too long for a table; is a quotation mark left open?"
 _BUFFER = 1 << 20  # bytes of a compressed column
 
 
@@ -23,6 +25,7 @@ def csv_source(path: Path) -> Source:
     """All cells are text: what they mean is not to be guessed from the first rows."""
     try:
         import pyarrow as pa
+        import pyarrow.compute as compute
         import pyarrow.csv as arrow_csv
     except ModuleNotFoundError as error:
         raise _without_arrow(path, "CSV") from error
@@ -47,10 +50,13 @@ def csv_source(path: Path) -> Source:
             delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
         )
         convert = arrow_csv.ConvertOptions(
-            include_columns=names, column_types=dict.fromkeys(names, pa.string())
+            include_columns=list(names), column_types=dict.fromkeys(names, pa.string())
         )
         try:
             for batch in arrow_csv.open_csv(path, read, parse, convert):
+                for name, length in zip(names, map(compute.binary_length, batch), strict=True):
+                    if len(length) and compute.max(length).as_py() > _LONGEST:
+                        raise ValueError(f"{path}: {name}: found a cell {_TOO_LONG}")
                 yield {name: _from_arrow(batch.column(name)) for name in names}
         except pa.ArrowInvalid as error:
             raise ValueError(f"{path}: {_explained(str(error), refused)}") from error
@@ -63,10 +69,12 @@ def _read_head(path: Path) -> tuple[list[str], str, bool]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first, more = file.readline(), file.read(1)
+        delimiter = max(",;\t", key=first.count)
+        head = [name.strip() for name in next(csv.reader([first], delimiter=delimiter), [])]
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path}: {_explained('invalid UTF8', [])}") from error
-    delimiter = max(",;\t", key=first.count)
-    head = [name.strip() for name in next(csv.reader([first], delimiter=delimiter), [])]
+        raise ValueError(f"{path}: {_explained('invalid UTF8')}") from error
+    except csv.Error as error:
+        raise ValueError(f"{path}: {_explained(str(error))}") from error
     if not head:
         raise ValueError(f"{path}: the first line is empty; give the names of the columns there")
     if all(map(is_number, head)):
@@ -77,10 +85,10 @@ def _read_head(path: Path) -> tuple[list[str], str, bool]:
     return head, delimiter, bool(more)
 
 
-def _explained(message: str, refused: Sequence[Any]) -> str:
+def _explained(message: str, refused: Sequence[Any] = ()) -> str:
     """What PyArrow says of a CSV, in other words."""
     if refused:
-        (row,) = refused
+        row = refused[0]
         return (
             f"expected {row.expected_columns} cells as in the head, found {row.actual_columns} in "
             f"row {row.number - 1:,}, {row.text[:60]!r}; quote text that has a comma"
@@ -89,6 +97,8 @@ def _explained(message: str, refused: Sequence[Any]) -> str:
         found = re.search(r"Row #(\d+)", message)
         where = f" in row {int(found[1]) - 1:,}" if found else ""
         return f"expected UTF-8, found other bytes{where}; save the file as UTF-8"
+    if "straddl" in message:
+        return f"found a row {_TOO_LONG}"
     return f"the file is no CSV ({message})"
 
 

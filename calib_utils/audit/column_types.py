@@ -58,7 +58,7 @@ def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
             elif "," in text and is_number(text.replace(",", ".")):
                 advice = "write numbers with a point, such as 0.5"
             raise ValueError(
-                f"{name}: expected numbers, found {text!r} in row {places[row]:,}; {advice}"
+                f"{name}: expected numbers, found {text[:60]!r} in row {places[row]:,}; {advice}"
             ) from None
     bad = ~np.isfinite(numbers)
     if bad.any():
@@ -91,8 +91,8 @@ def times_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.nda
         row = next((i for i, text in enumerate(texts) if known[text] is None), None)
         if row is not None:
             raise ValueError(
-                f"{columns.time}: expected dates such as {shortest}, found {texts[row]!r} in row "
-                f"{places[row]:,}"
+                f"{columns.time}: expected dates such as {shortest}, found {texts[row][:60]!r} in "
+                f"row {places[row]:,}"
             )
         times = np.array([known[text] for text in texts], "datetime64[s]")
     return times.astype(f"datetime64[{columns.unit}]")
