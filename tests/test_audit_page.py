@@ -167,6 +167,23 @@ def test_rare_events_are_seen() -> None:
     assert "0.0 %" not in ece.replace("\N{NO-BREAK SPACE}", " ")
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("score", "label"),
+    [
+        ([0.5], [1]),
+        ([1.0, 1.0], [1, 1]),
+        ([0.0, 0.0, 0.001], [0, 0, 1]),
+        ([0.0] * 100, [0] * 99 + [1]),
+        ([1e-9] * 100, [0] * 100),
+    ],
+)
+def test_few_rows_and_extreme_ones_are_drawn(score: list[float], label: list[int]) -> None:
+    data = {"score": score, "label": label, "date": ["2026-01-01"] * len(score)}
+    page = report(data, cross_fit=0, time="date", prices=(1, 2)).html()
+    assert page.count("<svg") == 3
+
+
 def test_the_band_holds_what_is_calibrated() -> None:
     rng = np.random.default_rng(0)
     inside = []

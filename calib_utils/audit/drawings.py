@@ -114,14 +114,9 @@ def reliability_picture(bins: BinSums, cells: BinSums, measures: Measures, of_an
             ax.set(xlabel=names[0], ylabel=names[1])
             return
         counts = bins.array[COUNT].astype(np.int64)
-        happened, predicted, low, high = np.full((4, len(counts)), np.nan)
-        for values, name in (
-            (happened, "happened"),
-            (predicted, "predicted"),
-            (low, "low"),
-            (high, "high"),
-        ):
-            values[counts > 0] = [getattr(bar, name) for bar in bars]
+        columns = np.full((len(counts), 5), np.nan)
+        columns[counts > 0] = bars
+        predicted, happened, _, low, high = columns.T
         drawn = ReliabilityBins(np.linspace(0, 1, len(counts) + 1), counts, happened, predicted)
         none, floor = np.zeros(len(counts), bool), measures.floor.mean
         band = _CHANCE, low, high
@@ -132,9 +127,9 @@ def reliability_picture(bins: BinSums, cells: BinSums, measures: Measures, of_an
 
 def _draw_rare(ax: Axes, bars: Sequence[Bar]) -> None:
     """Dots and their bands, on logarithmic axes whose lower end may stand for 0."""
-    seen = np.array([(bar.predicted, bar.happened, bar.low, bar.high) for bar in bars])
-    low = 10 ** math.floor(math.log10(seen[:, [0, 1, 2]][seen[:, [0, 1, 2]] > 0].min()))
-    high = min(1.0, 10 ** math.ceil(math.log10(seen.max())))
+    seen = np.array(bars)[:, [0, 1, 3, 4]]
+    low = 10 ** math.floor(math.log10(seen[:, :3][seen[:, :3] > 0].min()))
+    high = min(1.0, 10 ** (1 + math.floor(math.log10(seen.max()))))
     ax.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), aspect="equal")
     ax.plot([low, high], [low, high], ":", color=GREY)
     outside = np.array([bar.outside for bar in bars])
