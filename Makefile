@@ -72,7 +72,7 @@ test-versions: ## Test the module with the newest packages, or the oldest (RESOL
 	$(PYTHON) -m venv --clear build/versions
 	build/versions/bin/python -m pip install --quiet uv==$(UV_VERSION)
 	build/versions/bin/uv pip install --python build/versions/bin/python --quiet \
-	  --resolution $(RESOLUTION) --editable '.[training,report]' --group test
+	  --resolution $(RESOLUTION) --editable '.[training,audit]' --group test
 	build/versions/bin/python -m pytest -n 2 --noconftest calib_utils \
 	  $$(grep -LE '(from|import) (benchmarks|book|classroom|tests|tools)\b' tests/test_*.py)
 
@@ -92,7 +92,7 @@ format: $(INSTALLED) ## Format all code, that of the chapters too, and correct w
 lock: $(INSTALLED) ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \
 	  --no-emit-index-url --no-header pyproject.toml \
-	  --extra classroom --extra report --extra training --group book --group test --output-file requirements.lock
+	  --extra audit --extra classroom --extra training --group book --group test --output-file requirements.lock
 
 clean: ## Remove all that was built, but not the environment
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -20,7 +20,7 @@ from calib_utils.audit import Report, bin_sums, report
 from calib_utils.audit.__main__ import main
 from calib_utils.audit.bin_sums import BinSums, tally
 from calib_utils.audit.costs import cost_curve
-from calib_utils.audit.export import bins_of_baseline
+from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.measures import calibration_line
 from calib_utils.audit.subgroups import judge_parts
 from calib_utils.audit.times import control
@@ -201,7 +201,7 @@ class TestStreams:
     def test_blocks_and_a_sample_give_the_same_sums(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from calib_utils.audit import reading
+        from calib_utils.audit import arrow_files
 
         score, label = drawn(20_000, 0, 0.8, 0.1)
         path = tmp_path / "a.csv"
@@ -212,7 +212,7 @@ class TestStreams:
             )
         )
         whole = report(path, group="site", cross_fit=0)
-        monkeypatch.setattr(reading, "_CELLS", 3_000)
+        monkeypatch.setattr(arrow_files, "_BYTES", 30_000)
         monkeypatch.setattr(bin_sums, "_KEPT_ROWS", 2_000)
         parts = report(path, group="site", cross_fit=0)
         assert "use 2,000 of them, chosen by lot" in parts.read[-1]
@@ -233,9 +233,9 @@ class TestStreams:
     ) -> None:
         import tracemalloc
 
-        from calib_utils.audit import reading
+        from calib_utils.audit import arrow_files
 
-        monkeypatch.setattr(reading, "_CELLS", 2_000)
+        monkeypatch.setattr(arrow_files, "_BYTES", 8_000)
         monkeypatch.setattr(bin_sums, "_KEPT_ROWS", 1_000)
         block = "".join(f"{(i % 97) / 97:.3f},{i % 2}\n" for i in range(1_000))
         peaks = []

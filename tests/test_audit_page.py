@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -101,11 +102,49 @@ def test_what_comes_from_the_data_is_no_markup(everything: Report) -> None:
     assert EVIL not in page
     assert "a <b>" not in page
     assert "&lt;script&gt;" in page
-    assert not re.search(r"<script|<link|<img|@import|url\(|src=", page)
+    # A picture refers to its own parts.
+    assert not re.search(r"<script|<link|<img|@import|url\((?!#)|src=|href=\"(?!#|data:)", page)
 
 
 def test_the_page_is_the_same_from_the_same_rows(everything: Report) -> None:
-    assert everything.html() == everything.html()
+    page = everything.html()
+    with plt.style.context("dark_background"):
+        assert everything.html() == page
+
+
+def test_pictures_are_of_the_page(everything: Report) -> None:
+    """In its colours and its font, with names that no other picture has, and described."""
+    for page in (everything.html(), rare().html()):
+        pictures = re.findall(r"<svg.*?</svg>", page, re.DOTALL)
+        drawn = "".join(pictures)
+        assert not re.search(r"#[0-9a-fA-F]{6}|DejaVu|<style|<metadata|<\?xml", drawn)
+        variables = set(re.findall(r"var\((--\w+)\)", drawn))
+        assert {"--blue", "--orange", "--quiet", "--ink"} <= variables
+        for variable in variables:
+            assert len(re.findall(f"{variable}: ", page)) == 2  # in light, and in dark
+        names = re.findall(r'\bid="([^"]+)"', page)
+        assert len(names) == len(set(names))
+        referred = set(re.findall(r'url\(#([^)]+)\)|href="#([^"]+)"', drawn))
+        assert {one or other for one, other in referred} <= set(names)
+        for picture in pictures:
+            (title, text) = re.findall(r'aria-labelledby="(\S+) (\S+)"', picture)[0]
+            assert {title, text} <= set(names)
+            assert len(re.findall(r"<desc[^>]*>(.*?)</desc>", picture)[0]) > 40
+
+
+def test_the_diagram_shows_the_bins() -> None:
+    """Its bars end where rows are right, on the scale of its own axis."""
+    data = {"score": np.repeat([0.1, 0.5, 0.9], 100), "label": np.arange(300) % 100 < 40}
+    page = report(data, cross_fit=0, n_bins=3).html()
+    top, bottom = 0.0, 0.0
+    for y, text in re.findall(r'y="([\d.]+)" [^>]*>([\d.]+)</text>', page):
+        top, bottom = (
+            (float(y), bottom) if text == "1.0" else (top, float(y) if text == "0.0" else bottom)
+        )
+    (bars,) = re.findall(r'<path d="([^"]+)"[^>]*fill: var\(--blue\)', page)[:1]
+    heights = {round(float(y), 3) for y in re.findall(r"[ML] [\d.]+ ([\d.]+)", bars)}
+    assert len(heights) == 2  # the axis, and 40 of 100
+    assert (max(heights) - min(heights)) / (bottom - top) == pytest.approx(0.4, abs=0.01)
 
 
 def test_rare_events_are_seen() -> None:
@@ -114,16 +153,35 @@ def test_rare_events_are_seen() -> None:
     assert is_rare(found.bins)
     bars = bars_of(found.bins, found.cells)
     assert len(bars) >= 4
-    assert sum(bar[2] for bar in bars) == 200_000
-    assert sum(bar[2] * bar[1] for bar in bars) == pytest.approx(
+    assert sum(bar.n for bar in bars) == 200_000
+    assert sum(bar.n * bar.happened for bar in bars) == pytest.approx(
         found.measures.happened * found.measures.n
     )
     page = found.html()
     assert "logarithmic" in page
-    places = [float(x) for x in re.findall(r'class="dot[^"]*" cx="([\d.]+)"', page)]
-    assert max(places) - min(places) > 100
+    dots = [mark for mark in re.findall("<use[^>]+>", page) if re.search("--(blue|orange)", mark)]
+    places = [float(re.findall(r' x="([\d.]+)"', dot)[0]) for dot in dots]
+    assert len(places) == len(bars)
+    assert max(places) - min(places) > 80
     ece = page.partition("ECE, 15 bins")[2].partition("</td>")[0]
     assert "0.0 %" not in ece.replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("score", "label"),
+    [
+        ([0.5], [1]),
+        ([1.0, 1.0], [1, 1]),
+        ([0.0, 0.0, 0.001], [0, 0, 1]),
+        ([0.0] * 100, [0] * 99 + [1]),
+        ([1e-9] * 100, [0] * 100),
+    ],
+)
+def test_few_rows_and_extreme_ones_are_drawn(score: list[float], label: list[int]) -> None:
+    data = {"score": score, "label": label, "date": ["2026-01-01"] * len(score)}
+    page = report(data, cross_fit=0, time="date", prices=(1, 2)).html()
+    assert page.count("<svg") == 3
 
 
 def test_the_band_holds_what_is_calibrated() -> None:
@@ -133,12 +191,12 @@ def test_the_band_holds_what_is_calibrated() -> None:
         score = rng.random(1_000)
         label = rng.random(1_000) < score
         bins = BinSums(tally(score, label, (15 * score).astype(int), 15))
-        inside += [bar[3] <= bar[1] <= bar[4] for bar in bars_of(bins, bins)]
+        inside += [not bar.outside for bar in bars_of(bins, bins)]
     assert 0.93 < np.mean(inside) < 0.99
 
 
 def test_without_jinja_there_is_text(everything: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    with pytest.raises(ModuleNotFoundError, match=r"Jinja2.*calib_utils\[report\]"):
+    with pytest.raises(ModuleNotFoundError, match=r"Jinja2.*pip install '\.\[audit\]'"):
         everything.html()
     assert everything.text().startswith(everything.verdict.sentence)

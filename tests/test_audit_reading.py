@@ -7,10 +7,12 @@ import io
 import json
 import os
 import re
+import sys
 import tracemalloc
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,9 +20,9 @@ import pytest
 import calib_utils
 from calib_utils.audit import report
 from calib_utils.audit.__main__ import main
+from calib_utils.audit.atomic_files import write_text
 from calib_utils.audit.columns import choose_columns
-from calib_utils.audit.export import bins_of_baseline
-from calib_utils.audit.files import write_text
+from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.pairing import pair
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import RowsReader
@@ -154,13 +156,16 @@ class TestFiles:
         for frame in (table, tmp_path / "a.parquet"):
             assert rows_of(frame, time="when").times.astype(str).tolist() == ["2026-02-01"] * 2
 
-    def test_parquet_without_its_package(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
+    def test_without_its_package(
+        self, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        (tmp_path / "a.parquet").write_bytes(b"PAR1")
-        monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
-        with pytest.raises(ModuleNotFoundError, match=r"needs pyarrow.*\[report\].*CSV"):
-            open_source(tmp_path / "a.parquet")
+        (tmp_path / name).write_bytes(b"PAR1")
+        monkeypatch.setitem(sys.modules, "pyarrow", None)
+        with pytest.raises(
+            ModuleNotFoundError, match=r"needs pyarrow.*pip install '\.\[audit\]'; or give NPZ"
+        ):
+            open_source(tmp_path / name)
 
     def test_the_standard_input(self, tmp_path: Path) -> None:
         path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
@@ -294,7 +299,7 @@ def test_no_array_is_held_as_a_whole(tmp_path: Path, monkeypatch: pytest.MonkeyP
     others = {"images": np.zeros((10, 1_000, 1_000), "uint8"), "by_column": logits[:9].T.copy().T}
     label = np.arange(100_000) % 16
     np.savez_compressed(tmp_path / "a.npz", logits=logits, label=label, **others)
-    monkeypatch.setattr("calib_utils.audit.reading._CELLS", 100_000)
+    monkeypatch.setattr("calib_utils.audit.source._CELLS", 100_000)
     tracemalloc.start()
     source = open_source(tmp_path / "a.npz")
     at = 0
@@ -412,6 +417,102 @@ def test_classes_in_another_order() -> None:
     other = {"prob_b": SCORE, "prob_a": 1 - SCORE, "label": LABEL}
     with pytest.raises(ValueError, match="expected the classes a, b as in the first, found the"):
         pair(one, other, {})
+
+
+EVIL = "a\x1b[2Jb\u202ec\u2066\x9bd\r\ne"
+
+
+@pytest.mark.parametrize("kind", ["csv", "dictionary", "parquet"])
+def test_no_cell_commands_a_terminal_or_turns_a_page(
+    kind: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    evil = EVIL.replace("\r\n", " ") if kind == "csv" else EVIL
+    site, answer = f"site {evil}", f"class {evil}"
+    data: Any = {
+        "score": SCORE,
+        answer: np.where(LABEL, f"yes {EVIL}", "no"),
+        site: np.array([f"ward {EVIL}", "other"])[LABEL],
+    }
+    if kind == "csv":
+        quoted = ([f'"{cell}"' for cell in data[name]] for name in (answer, site))
+        data = csv(tmp_path / "a.csv", f"score,{answer},{site}", SCORE, *quoted)
+    elif kind == "parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pyarrow.table(data), tmp_path / "a.parquet")
+        data = tmp_path / "a.parquet"
+    plain = "a[2Jbcd e" if kind == "csv" else "a[2Jbcd  e"
+    named = {"label": f"class {plain}", "positive": "yes a[2Jbcd  e", "group": f"site {plain}"}
+    found = report(data, **named, cross_fit=0, command=f"report {EVIL}")  # type: ignore[arg-type]
+    assert [part.name for part in found.groups[f"site {plain}"]] == ["other", "ward a[2Jbcd  e"]
+    for text in (found.text(), found.html(), found.json(), repr(found)):
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+    if kind == "csv":
+        assert main([str(data), "--label", f"class {plain}", "--time", f"site {plain}"]) == 2
+        assert main([f"{tmp_path}/{EVIL}.csv"]) == 2
+        err = capsys.readouterr().err
+        assert err.count("\n") == 2
+        assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e\u2066]", err)
+
+
+def test_a_row_of_a_long_file_is_named(tmp_path: Path) -> None:
+    lines = ["0.5,1"] * 100_000
+    lines[70_000] = "0.5"
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(["score,label", "", *lines]), "utf-8")
+    with pytest.raises(
+        ValueError, match=r"a\.csv: expected 2 cells .* found 1 in row 70,001, '0.5'"
+    ):
+        report(path)
+    lines[70_000] = "\xff,1"
+    path.write_bytes("\n".join(["score,label", *lines]).encode("latin-1"))
+    with pytest.raises(
+        ValueError, match=r"a\.csv: expected UTF-8, found other bytes in row 70,001"
+    ):
+        report(path)
+
+
+def test_cells_of_text_with_commas_quotes_and_lines(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('label,score,x\r\n"a ""b"",\nc",0.5,\r\n\r\nNA,,"1"\r\n', "utf-8", newline="")
+    (block,) = open_source(path).blocks(["label", "x", "score"])
+    assert {name: cells.tolist() for name, cells in block.items()} == {
+        "label": ['a "b",\nc', "NA"],
+        "x": ["", "1"],
+        "score": ["0.5", ""],
+    }
+    for rows in (50_000, 1_000_000):
+        path.write_text('score,label\n0.5,1\n0.5,"1\n' + "0.5,1\n" * rows, "utf-8")
+        with pytest.raises(ValueError, match="too long for a table; is a quotation mark left open"):
+            report(path)
+    path.write_text("score,label", "utf-8")  # and no end of its line
+    with pytest.raises(ValueError, match="there are no rows"):
+        report(path)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_no_file_is_held_as_a_whole(
+    suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    monkeypatch.setattr("calib_utils.audit.source._CELLS", 100_000)
+    monkeypatch.setattr("calib_utils.audit.arrow_files._BYTES", 1 << 16)
+    n = 1_000_000
+    score = np.random.default_rng(0).random(n)
+    table = pyarrow.table({"label": np.arange(n) % 2, "score": score, "other": score})
+    path = tmp_path / f"a.{suffix}"
+    if suffix == "csv":
+        importlib.import_module("pyarrow.csv").write_csv(table, path)
+    else:
+        importlib.import_module("pyarrow.parquet").write_table(table, path, row_group_size=n)
+    del table
+    before, most, at = pyarrow.total_allocated_bytes(), 0, 0
+    for block in open_source(path).blocks(["label", "score"]):
+        end = at + len(block["score"])
+        assert np.array_equal(block["score"].astype(float), score[at:end])
+        most, at = max(most, pyarrow.total_allocated_bytes() - before), end
+    assert at == n
+    assert most < 8_000_000 < path.stat().st_size
 
 
 class TestWhatIsAskedFor:

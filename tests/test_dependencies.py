@@ -241,6 +241,25 @@ def test_the_records_of_chapters_and_scripts(monkeypatch: pytest.MonkeyPatch) ->
     }
 
 
+def test_an_edit_of_the_report_on_a_model_concerns_its_own_chapter_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(REPOSITORY)
+    room = set(Path("calib_utils/audit").rglob("*.py"))
+    chapters = [*Path("notebooks").rglob("*.md"), *Path("assignments").rglob("*.md")]
+    stale = {
+        path.as_posix()
+        for path in chapters
+        if room & set(files_of_chapter(path.read_text("utf-8")))
+    }
+    assert stale == {"notebooks/your-own-model.md", "notebooks/solutions/your-own-model.md"}
+    assert {path for path in parts() if room & set(files_of(path))} == {
+        Path("book/figures/own_model.py")
+    }
+    others = [path for path in Path("calib_utils").rglob("*.py") if path not in room]
+    assert [path for path in others if room & set(files_of(path))] == []
+
+
 def test_no_module_of_the_repository_is_imported_unseen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a step runs may import from any folder of the repository that holds code."""
     monkeypatch.chdir(REPOSITORY)

@@ -101,3 +101,24 @@ def test_an_active_environment_is_left_alone(active: str, tmp_path: Path) -> Non
     )
     assert str(ours) in done.stderr
     assert str(other) not in done.stderr
+
+
+def test_nobody_is_told_to_install_a_stranger() -> None:
+    """On the index, the name of the module is somebody else's."""
+    told = re.compile(
+        r"""(?<!un)install\s+(?:["']\s*)*(?:-\S+\s+)*["']?calib[_-]utils|calib[_-]utils\["""
+    )
+    for wrong in (
+        "pip install calib-utils",
+        "'calib_utils[audit]'",
+        '"python -m pip install "\n    "-U calib_utils"',
+    ):
+        assert told.search(wrong)
+    files = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for name in filter(None, files.stdout.split("\0")):
+        content = (ROOT / name).read_bytes() if (ROOT / name).is_file() else b""
+        if b"\0" not in content and name != "tests/test_environment.py":
+            found = told.search(content.decode("utf-8"))
+            assert found is None, f"{name}: {found[0]!r}" if found else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
 from pathlib import Path
@@ -79,6 +80,28 @@ def test_no_room_imports_from_a_later_one(room: str) -> None:
         if room_of(file) == room:
             later = imported_rooms(file) - set(ROOMS[: ROOMS.index(room) + 1])
             assert not later, f"{file.relative_to(PACKAGE)} imports {later}"
+
+
+def test_no_two_modules_import_each_other() -> None:
+    """Not by way of others either, nor in a function, nor for types alone."""
+    files = {
+        ".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(
+            ".__init__"
+        ): file
+        for file in PACKAGE.rglob("*.py")
+    }
+    graph = {}
+    for module, file in files.items():
+        graph[module] = found = set()
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{module} imports from a relative place"
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
+                found |= {name if name in files else str(node.module) for name in names}
+            elif isinstance(node, ast.Import):
+                found |= {alias.name for alias in node.names}
+    assert "calib_utils.recalibration.loading" in graph["calib_utils.recalibration"]
+    tuple(graphlib.TopologicalSorter(graph).static_order())  # which raises CycleError
 
 
 def test_what_trains_nothing_runs_without_torch() -> None:

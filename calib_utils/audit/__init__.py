@@ -3,6 +3,7 @@
 `report` takes a file or a data frame; so does ``python -m calib_utils.audit predictions.csv``.
 """
 
-from calib_utils.audit.report import Report, report
+from calib_utils.audit.building import report
+from calib_utils.audit.result import Report
 
 __all__ = ["Report", "report"]

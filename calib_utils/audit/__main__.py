@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from calib_utils.audit.applying import apply_calibrator
-from calib_utils.audit.files import write_text
+from calib_utils.audit.atomic_files import write_text
+from calib_utils.audit.building import report
 from calib_utils.audit.pairing import pair
-from calib_utils.audit.report import report
+from calib_utils.audit.printable import printable
 
 __all__ = ["main", "parser"]
 
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _UNREAD
     except (ValueError, OSError, ModuleNotFoundError, MemoryError) as error:
-        print(f"error: {str(error) or type(error).__name__}", file=sys.stderr)
+        print(f"error: {printable(str(error)) or type(error).__name__}", file=sys.stderr)
         return _BAD_INPUT
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)

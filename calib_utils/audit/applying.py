@@ -9,9 +9,9 @@ from typing import TextIO
 
 import numpy as np
 
+from calib_utils.audit.atomic_files import replacing
 from calib_utils.audit.column_types import numbers_of
 from calib_utils.audit.columns import choose_scores
-from calib_utils.audit.files import replacing
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import probabilities
 from calib_utils.recalibration import load

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from calib_utils.audit.columns import Columns
+from calib_utils.audit.printable import printable
 
-__all__ = ["is_missing", "numbers_of", "texts_of", "times_of", "weights_of"]
+__all__ = ["is_missing", "is_number", "numbers_of", "texts_of", "times_of", "weights_of"]
 
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
 _WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
@@ -18,11 +19,11 @@ _SHORTEST = {"Y": "2026", "M": "2026-01"}  # of a date, by the unit
 
 
 def texts_of(values: np.ndarray) -> np.ndarray:
-    """Values as text without spaces around; 1.0 is 1."""
+    """Values as text that can be printed, without spaces around; 1.0 is 1."""
     if values.dtype.kind == "M":
         values = np.datetime_as_string(values)
     found, inverse = np.unique(values.astype(str), return_inverse=True)  # often few of them
-    texts = [text.strip() for text in found]
+    texts = [printable(text).strip() for text in found]
     whole = (_WHOLE.fullmatch(text) for text in texts)
     texts = [number[1] if number else text for text, number in zip(texts, whole, strict=True)]
     return np.array(texts, str)[inverse.ravel()]
@@ -49,15 +50,15 @@ def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
         try:
             numbers = values.astype(np.float64)
         except (ValueError, TypeError):
-            row = next(i for i, value in enumerate(values) if not _converts(value))
+            row = next(i for i, value in enumerate(values) if not is_number(value))
             text = str(values[row])
             advice = "give numbers"
             if "%" in text:
                 advice = "give probabilities from 0 to 1, without a percent sign"
-            elif "," in text and _converts(text.replace(",", ".")):
+            elif "," in text and is_number(text.replace(",", ".")):
                 advice = "write numbers with a point, such as 0.5"
             raise ValueError(
-                f"{name}: expected numbers, found {text!r} in row {places[row]:,}; {advice}"
+                f"{name}: expected numbers, found {text[:60]!r} in row {places[row]:,}; {advice}"
             ) from None
     bad = ~np.isfinite(numbers)
     if bad.any():
@@ -69,7 +70,8 @@ def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
     return numbers
 
 
-def _converts(value: Any) -> bool:
+def is_number(value: Any) -> bool:
+    """Whether a cell says a number."""
     try:
         float(value)
     except (ValueError, TypeError):
@@ -89,8 +91,8 @@ def times_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.nda
         row = next((i for i, text in enumerate(texts) if known[text] is None), None)
         if row is not None:
             raise ValueError(
-                f"{columns.time}: expected dates such as {shortest}, found {texts[row]!r} in row "
-                f"{places[row]:,}"
+                f"{columns.time}: expected dates such as {shortest}, found {texts[row][:60]!r} in "
+                f"row {places[row]:,}"
             )
         times = np.array([known[text] for text in texts], "datetime64[s]")
     return times.astype(f"datetime64[{columns.unit}]")

@@ -6,7 +6,7 @@ import base64
 import tempfile
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from calib_utils.audit import table_rows
 from calib_utils.audit.drawings import (
@@ -16,25 +16,23 @@ from calib_utils.audit.drawings import (
     reliability_picture,
     times_picture,
 )
-from calib_utils.audit.numbers import percent
-
-if TYPE_CHECKING:
-    from calib_utils.audit.report import Report
+from calib_utils.audit.findings import Findings
+from calib_utils.audit.formatting import percent
+from calib_utils.audit.source import EXTRA
 
 __all__ = ["as_page"]
 
 _LARGEST = 1_000_000  # bytes of a calibrator that the page holds
 
 
-def as_page(report: Report) -> str:
+def as_page(report: Findings) -> str:
     """The page; see `Report.html`."""
     try:
         from jinja2 import Environment, StrictUndefined
         from markupsafe import Markup
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            "the page needs Jinja2, which is not installed: python -m pip install "
-            "'calib_utils[report]'; text and --json do not"
+            f"the page needs Jinja2, {EXTRA}; text and --json do not"
         ) from error
     text = files("calib_utils.audit").joinpath("page.html").read_text("utf-8")
     template = Environment(
@@ -42,9 +40,7 @@ def as_page(report: Report) -> str:
     ).from_string(text)
     of_answers = report.columns.of_answers
     happens = "right" if of_answers else "happened"
-    picture = reliability_picture(
-        report.bins, report.cells, "confidence" if of_answers else "predicted", happens
-    )
+    picture = reliability_picture(report.bins, report.cells, report.measures, of_answers)
     values: dict[str, Any] = {
         "report": report,
         "happens": happens,
@@ -53,10 +49,10 @@ def as_page(report: Report) -> str:
         "rare": is_rare(report.bins),
         "bars": [
             (
-                percent(bar[0]),
-                percent(bar[1]),
-                f"{bar[2]:,}",
-                f"{percent(bar[3])} to {percent(bar[4])}",
+                percent(bar.predicted),
+                percent(bar.happened),
+                f"{bar.n:,}",
+                f"{percent(bar.low)} to {percent(bar.high)}",
             )
             for bar in bars_of(report.bins, report.cells)
         ],
@@ -75,7 +71,7 @@ def as_page(report: Report) -> str:
     return template.render(values)
 
 
-def _as_link(report: Report) -> str:
+def _as_link(report: Findings) -> str:
     """The calibrator's file, in an address that holds all of it."""
     if report.calibrator is None:
         return ""

@@ -10,8 +10,8 @@ import numpy as np
 
 from calib_utils.audit.bin_sums import Totals, briers, confidences_of, losses
 from calib_utils.audit.columns import Columns, choose_columns
+from calib_utils.audit.formatting import number, points
 from calib_utils.audit.measures import LEVEL
-from calib_utils.audit.numbers import number, points
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import Rows, RowsReader
 from calib_utils.metrics.intervals import error_ends

@@ -17,7 +17,7 @@ from calib_utils.audit.column_types import (
     weights_of,
 )
 from calib_utils.audit.columns import Columns
-from calib_utils.audit.reading import Source
+from calib_utils.audit.source import Source
 
 __all__ = ["Rows", "RowsReader", "probabilities"]
 
@@ -185,7 +185,7 @@ class RowsReader:
         found, inverse = np.unique(texts_of(values), return_inverse=True)
         numbers = [known.get(text, known.get(text.lower(), -1)) for text in found]
         if -1 in numbers:
-            odd = str(found[numbers.index(-1)])
+            odd = str(found[numbers.index(-1)])[:60]
             row = places[(inverse == numbers.index(-1)).argmax()]
             advice = f"0 or 1, found {odd!r} in row {row:,}; "
             if columns.kind == "confidence":

@@ -1,23 +1,28 @@
-"""The report in words: rows of tables that the page and the terminal share."""
+"""Rows of the tables that the page and the terminal share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
-from calib_utils.audit.numbers import number, percent, points
+from calib_utils.audit.findings import Findings
+from calib_utils.audit.formatting import number, percent, points
 from calib_utils.audit.subgroups import Part
 from calib_utils.audit.times import Span
 
-if TYPE_CHECKING:
-    from calib_utils.audit.report import Report
-
-__all__ = ["in_words", "measure_rows", "part_rows", "repair_rows", "repair_sentence", "span_rows"]
+__all__ = [
+    "cost_lines",
+    "measure_rows",
+    "part_rows",
+    "repair_rows",
+    "repair_sentence",
+    "span_rows",
+    "titled_parts",
+]
 
 MOST_PARTS = 30  # of a table; the others are counted
 
 
-def measure_rows(report: Report) -> list[tuple[str, str, str]]:
+def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
     """Name, value, and what to make of it."""
     m = report.measures
     low, high = m.ratio_interval
@@ -75,7 +80,7 @@ def measure_rows(report: Report) -> list[tuple[str, str, str]]:
     ]
 
 
-def titled_parts(report: Report) -> list[tuple[str, list[Part]]]:
+def titled_parts(report: Findings) -> list[tuple[str, list[Part]]]:
     """The classes, and the groups of each column, where there are any."""
     parts = [("Classes", report.classes)]
     parts += [(f"Groups of {name!r}", found) for name, found in report.groups.items()]
@@ -115,7 +120,7 @@ def span_rows(spans: Sequence[Span]) -> list[tuple[str, ...]]:
     ]
 
 
-def repair_rows(report: Report) -> list[tuple[str, ...]]:
+def repair_rows(report: Findings) -> list[tuple[str, ...]]:
     """Of each repair what stands in the table, and of the predictions as they are."""
     repairs = report.repairs
     if repairs is None:
@@ -135,7 +140,7 @@ def repair_rows(report: Report) -> list[tuple[str, ...]]:
     return rows
 
 
-def repair_sentence(report: Report) -> str:
+def repair_sentence(report: Findings) -> str:
     """Which repair to use."""
     repairs = report.repairs
     if repairs is None:
@@ -149,35 +154,7 @@ def repair_sentence(report: Report) -> str:
     )
 
 
-def in_words(report: Report) -> str:
-    """The report in plain text."""
-    lines = [report.verdict.sentence, "", "Read", *(f"  {line}" for line in report.read), ""]
-    lines += ["Measures"]
-    lines += [f"  {name:<34} {value:>18}  {note}" for name, value, note in measure_rows(report)]
-    lines += ["", "Repairs", f"  {repair_sentence(report)}"]
-    lines += [f"  {name:<40} NLL {nll:>9}  {gain}" for name, nll, gain, _ in repair_rows(report)]
-    for title, parts in titled_parts(report):
-        lines += ["", title]
-        for name, n, predicted, happened, gap, outcome in part_rows(parts):
-            lines.append(
-                f"  {name:<24} {n:>10}  {predicted:>7} predicted, {happened:>7} happened, "
-                f"{gap} points: {outcome}"
-            )
-        if len(parts) > MOST_PARTS:
-            lines.append(f"  and {len(parts) - MOST_PARTS:,} more")
-    if report.times:
-        lines += ["", f"By {report.columns.time!r}"]
-        for name, n, _, expected, happened, z, state in span_rows(report.times):
-            lines.append(
-                f"  {name:<20} {n:>10}  {expected:>7} expected, {happened:>7} happened, "
-                f"z {z:>6}: {state}"
-            )
-    if report.costs is not None:
-        lines += ["", "Cost", *(f"  {line}" for line in cost_lines(report))]
-    return "\n".join(lines) + "\n"
-
-
-def cost_lines(report: Report) -> list[str]:
+def cost_lines(report: Findings) -> list[str]:
     """The cost of a row at each threshold that one may think of."""
     costs = report.costs
     if costs is None:

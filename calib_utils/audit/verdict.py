@@ -8,8 +8,8 @@ import numpy as np
 from scipy.stats import norm
 
 from calib_utils.audit.bin_sums import COUNT, PROMISED, RIGHT, SPREAD, SQUARES, BinSums
+from calib_utils.audit.formatting import percent, points
 from calib_utils.audit.measures import LEVEL, Measures, debiased_square
-from calib_utils.audit.numbers import percent, points
 from calib_utils.metrics.intervals import error_ends
 
 __all__ = ["Verdict", "judge_error", "rows_needed"]

@@ -115,24 +115,50 @@ def reliability_diagram(
     confidences, correct = top_label(predictions)
     bins = as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
     ece, floor = expected_gap(bins), calibration_error_floor(confidences, n_bins, strategy=strategy)
-    full = bins.counts > 0
-    few = full & (bins.counts < min_count)
+    few = (bins.counts > 0) & (bins.counts < min_count)
+    band = None
+    if consistency is not None:
+        values, dtype = check_confidences(confidences), dtype_name(confidences)
+        band = consistency, *consistency_limits(values, n_bins, strategy, dtype, consistency)
     binary = predictions.kind == "binary"
+    return draw_diagram(bins, ece, floor.mean, few, band, binary=binary, counts=counts, ax=ax)
 
+
+def draw_diagram(
+    bins: ReliabilityBins,
+    ece: float,
+    floor: float,
+    few: np.ndarray,
+    band: tuple[float, np.ndarray, np.ndarray] | None,
+    *,
+    binary: bool,
+    counts: bool = True,
+    ax: Axes | None = None,
+) -> ReliabilityDiagram:
+    """Draw what `reliability_diagram` draws, of bins that are known.
+
+    Args:
+        bins: NumPy arrays, (M,).
+        ece, floor: the numbers in the box, 0 to 1.
+        few: (M,), which bins are pale.
+        band: the chance of the bars of consistency, and their lower and upper ends, (M,); None
+            for no such bars.
+        binary: whether the bars are the frequency of the positive class.
+        counts, ax: as of `reliability_diagram`.
+    """
+    full = bins.counts > 0
     left, width = bins.edges[:-1], np.diff(bins.edges)
     # Upright numbers, as large as other words: in narrower bins, one would stand on another.
     counts = counts and width.min() > 0.03
     strip = 0.22 if counts else 0.15
     ax = _square_axes((4.6, 5.2), 1.02 + strip) if ax is None else ax
-    if consistency is not None:
-        values, dtype = check_confidences(confidences), dtype_name(confidences)
-        low, high = consistency_limits(values, n_bins, strategy, dtype, consistency)
-        centres = (left + width / 2)[full]
-        name = f"Calibrated, {100 * consistency:g} %"
+    if band is not None:
+        chance, low, high = band
+        ends = (left + width / 2)[full], low[full], high[full]
+        name = f"Calibrated, {100 * chance:g} %"
         # With a light edge, to be seen on the bars of accuracy.
         edge = [withStroke(linewidth=4, foreground="white")]
-        ends = low[full], high[full]
-        ax.vlines(centres, *ends, color="black", linewidth=2, label=name, path_effects=edge)
+        ax.vlines(*ends, color="black", linewidth=2, label=name, path_effects=edge)
     draw_bins(ax, bins, few, "Positives" if binary else "Accuracy")
     ax.set(
         xticks=np.arange(0, 1.1, 0.2),
@@ -145,14 +171,14 @@ def reliability_diagram(
     ax.text(
         0.96,
         0.05,
-        f"ECE = {100 * ece:.2f} %\nif calibrated {100 * floor.mean:.2f} %",
+        f"ECE = {100 * ece:.2f} %\nif calibrated {100 * floor:.2f} %",
         transform=ax.transAxes,
         ha="right",
         fontsize="small",
         bbox={"facecolor": "white", "edgecolor": GREY, "alpha": 0.95, "boxstyle": "round"},
     )
     counts_ax = _counts_strip(ax, bins, few, strip, counts)
-    return ReliabilityDiagram(ax, counts_ax, bins, ece, floor.mean, few)
+    return ReliabilityDiagram(ax, counts_ax, bins, ece, floor, few)
 
 
 def _square_axes(size: tuple[float, float], rows: float) -> Axes:

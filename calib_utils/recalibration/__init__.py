@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.bbq import BayesianBinningIntoQuantiles
 from calib_utils.recalibration.binary import HistogramBinning, IsotonicRegression
-from calib_utils.recalibration.files import load
+from calib_utils.recalibration.loading import load
 from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
 from calib_utils.recalibration.one_versus_rest import OneVersusRest
 from calib_utils.recalibration.scaling import (

@@ -24,6 +24,7 @@ from calib_utils.recalibration._samples import (
     shape_name,
 )
 from calib_utils.recalibration.estimator import Estimator, not_fitted
+from calib_utils.recalibration.saving import save
 
 __all__ = ["CLASSES", "Recalibrator"]
 
@@ -221,8 +222,6 @@ class Recalibrator(Estimator, ABC):
             RuntimeError: if it is not fitted.
             ValueError: if what was learned was changed to something that no fit gives.
         """
-        from calib_utils.recalibration.files import save
-
         self._require_fitted()
         self._check_fit()
         save(self, path)
@@ -331,9 +330,6 @@ class Recalibrator(Estimator, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return "n_classes_" in vars(self)
-
-    def _learned(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name.endswith("_")}
 
 
 def _empty(array: np.ndarray, logits: Any) -> tuple[np.ndarray, str]:

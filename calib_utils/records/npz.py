@@ -17,7 +17,7 @@ import numpy as np
 
 __all__ = ["explain_damage", "read_npz", "write_npz"]
 
-_ADVICE = "install calib_utils again, or restore the file from the repository"
+_ADVICE = "install the module again, or restore the file from the repository"
 
 
 def write_npz(path: Path, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:

@@ -90,7 +90,7 @@ def install_wheel(python: Path) -> None:
         build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
         subprocess.run([*build, "--no-build-isolation", "-w", folder, "."], check=True)
         (wheel,) = Path(folder).glob("*.whl")
-        _install(python, f"calibration-course[training] @ {wheel.as_uri()}")
+        _install(python, f"calibration-course[training,audit] @ {wheel.as_uri()}")
     after = versions(python)
     if changed := [f"{n} {before[n]} -> {after[n]}" for n in before if before[n] != after[n]]:
         sys.exit(f"installing the module changes what Colab has: {', '.join(changed)}")

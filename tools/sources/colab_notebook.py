@@ -41,7 +41,7 @@ import importlib.util
 import sys
 
 if "google.colab" in sys.modules:
-    %pip install -q "calibration-course[training] @ {wheel}"
+    %pip install -q "calibration-course[training,audit] @ {wheel}"
 for name in ["calib_utils", "pooch", "safetensors", "torch", "torchvision"]:
     if importlib.util.find_spec(name) is None:
         print(f"{{name}} is missing. How to install it: {repository}#readme")"""

@@ -6,22 +6,20 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from calib_utils.audit.bin_sums import COUNT, PROMISED, RIGHT
+from calib_utils.audit.findings import Findings
 from calib_utils.audit.repairs import Repairs
-
-if TYPE_CHECKING:
-    from calib_utils.audit.report import Report
 
 __all__ = ["as_json", "bins_of_baseline"]
 
 _FORMAT = 1  # of the JSON
 
 
-def as_json(report: Report) -> str:
+def as_json(report: Findings) -> str:
     """All numbers; those that are not known are null."""
     known = {
         "format": _FORMAT,

@@ -1,111 +1,30 @@
-"""The report as a whole: everything that is known of a model's predictions, in one object."""
+"""How a report comes about: rows are read, counted and judged, and repairs tried."""
 
 from __future__ import annotations
 
 import platform
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calib_utils import __version__
 from calib_utils._numbers import check_count, check_n_bins
-from calib_utils.audit.bin_sums import BinSums, Totals
+from calib_utils.audit.bin_sums import Totals
 from calib_utils.audit.columns import Columns, choose_columns
-from calib_utils.audit.costs import Costs, cost_curve
-from calib_utils.audit.export import as_json, bins_of_baseline
-from calib_utils.audit.files import write_text
-from calib_utils.audit.measures import Measures, measure
+from calib_utils.audit.costs import cost_curve
+from calib_utils.audit.json_numbers import bins_of_baseline
+from calib_utils.audit.measures import measure
+from calib_utils.audit.printable import printable
 from calib_utils.audit.reading import open_source
-from calib_utils.audit.repairs import Repairs, try_repairs
+from calib_utils.audit.repairs import try_repairs
+from calib_utils.audit.result import Report
 from calib_utils.audit.rows import Rows, RowsReader
-from calib_utils.audit.subgroups import Part, judge_parts
-from calib_utils.audit.times import Span, control
-from calib_utils.audit.verdict import Verdict, judge_error
-from calib_utils.recalibration import Recalibrator
+from calib_utils.audit.subgroups import judge_parts
+from calib_utils.audit.times import control
+from calib_utils.audit.verdict import judge_error
 
-__all__ = ["Report", "report"]
-
-
-@dataclass(frozen=True)
-class Report:
-    """What `report` found out about a model. In a notebook it shows itself in words.
-
-    Attributes:
-        verdict: with its ``outcome``, ``sentence`` and ``exit_code``.
-        measures: the numbers of the whole.
-        bins: the sums behind them, in bins of equal width.
-        cells: the same, in narrow cells of log-odds.
-        classes: of several, each one's probability beside how often it is the label.
-        groups: the same of the rows of each value, for each column of groups.
-        times: the spans of time, with a z for each.
-        repairs: None where none was tried.
-        costs: None without prices.
-        columns: which column was taken for what.
-        read: what was read, a line each.
-        facts: versions, seed, hash of the file, command.
-
-    Example:
-        >>> import numpy as np
-        >>> rng = np.random.default_rng(0)
-        >>> score = rng.random(4_000)
-        >>> found = report({"score": score, "label": (rng.random(4_000) < score**2).astype(int)})
-        >>> found.verdict.outcome, found.verdict.exit_code
-        ('beyond', 1)
-    """
-
-    verdict: Verdict
-    measures: Measures
-    bins: BinSums
-    cells: BinSums
-    classes: list[Part]
-    groups: dict[str, list[Part]]
-    times: list[Span]
-    repairs: Repairs | None
-    costs: Costs | None
-    columns: Columns
-    read: list[str]
-    facts: dict[str, str]
-
-    @property
-    def calibrator(self) -> Recalibrator | None:
-        """The repair that helps most, fitted; None if none helps."""
-        return None if self.repairs is None else self.repairs.best
-
-    def text(self) -> str:
-        """The report in plain text."""
-        from calib_utils.audit.table_rows import in_words
-
-        return in_words(self)
-
-    def html(self) -> str:
-        """The report as one page, which asks nothing of the network.
-
-        Raises:
-            ModuleNotFoundError: if Jinja2 is not installed.
-        """
-        from calib_utils.audit.page import as_page
-
-        return as_page(self)
-
-    def json(self) -> str:
-        """All numbers, for other programs. Numbers that are not known are null."""
-        return as_json(self)
-
-    def write(self, *, html: Path | str | None = None, json: Path | str | None = None) -> None:
-        """Write the page, or the numbers, or both; each at once or not at all."""
-        if html is not None:
-            write_text(Path(html), self.html())
-        if json is not None:
-            write_text(Path(json), self.json())
-
-    def _repr_markdown_(self) -> str:
-        return f"**{self.verdict.sentence}**"
-
-    def __repr__(self) -> str:
-        return f"<Report: {self.verdict.sentence}>"
+__all__ = ["report"]
 
 
 def report(
@@ -309,7 +228,7 @@ def _what_was_read(reader: RowsReader, totals: Totals) -> list[str]:
 def _facts(name: str, sha256: str | None, seed: int, command: str) -> dict[str, str]:
     facts = {"data": name}
     facts |= {"SHA-256": sha256} if sha256 else {}
-    facts |= {"command": command} if command else {}
+    facts |= {"command": printable(command)} if command else {}
     return facts | {
         "seed": str(seed),
         "calib_utils": __version__,

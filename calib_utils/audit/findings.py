@@ -1,0 +1,40 @@
+"""What is known of a model's predictions: all that a report tells, before it is told."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from calib_utils.audit.bin_sums import BinSums
+from calib_utils.audit.columns import Columns
+from calib_utils.audit.costs import Costs
+from calib_utils.audit.measures import Measures
+from calib_utils.audit.repairs import Repairs
+from calib_utils.audit.subgroups import Part
+from calib_utils.audit.times import Span
+from calib_utils.audit.verdict import Verdict
+from calib_utils.recalibration import Recalibrator
+
+__all__ = ["Findings"]
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The fields of a `Report`, which says what each of them is."""
+
+    verdict: Verdict
+    measures: Measures
+    bins: BinSums
+    cells: BinSums
+    classes: list[Part]
+    groups: dict[str, list[Part]]
+    times: list[Span]
+    repairs: Repairs | None
+    costs: Costs | None
+    columns: Columns
+    read: list[str]
+    facts: dict[str, str]
+
+    @property
+    def calibrator(self) -> Recalibrator | None:
+        """The repair that helps most, fitted; None if none helps."""
+        return None if self.repairs is None else self.repairs.best

@@ -1,0 +1,45 @@
+"""The report in plain text, for a terminal."""
+
+from __future__ import annotations
+
+from calib_utils.audit.findings import Findings
+from calib_utils.audit.table_rows import (
+    MOST_PARTS,
+    cost_lines,
+    measure_rows,
+    part_rows,
+    repair_rows,
+    repair_sentence,
+    span_rows,
+    titled_parts,
+)
+
+__all__ = ["as_text"]
+
+
+def as_text(report: Findings) -> str:
+    """All that was found, with a line for each row of a table."""
+    lines = [report.verdict.sentence, "", "Read", *(f"  {line}" for line in report.read), ""]
+    lines += ["Measures"]
+    lines += [f"  {name:<34} {value:>18}  {note}" for name, value, note in measure_rows(report)]
+    lines += ["", "Repairs", f"  {repair_sentence(report)}"]
+    lines += [f"  {name:<40} NLL {nll:>9}  {gain}" for name, nll, gain, _ in repair_rows(report)]
+    for title, parts in titled_parts(report):
+        lines += ["", title]
+        for name, n, predicted, happened, gap, outcome in part_rows(parts):
+            lines.append(
+                f"  {name:<24} {n:>10}  {predicted:>7} predicted, {happened:>7} happened, "
+                f"{gap} points: {outcome}"
+            )
+        if len(parts) > MOST_PARTS:
+            lines.append(f"  and {len(parts) - MOST_PARTS:,} more")
+    if report.times:
+        lines += ["", f"By {report.columns.time!r}"]
+        for name, n, _, expected, happened, z, state in span_rows(report.times):
+            lines.append(
+                f"  {name:<20} {n:>10}  {expected:>7} expected, {happened:>7} happened, "
+                f"z {z:>6}: {state}"
+            )
+    if report.costs is not None:
+        lines += ["", "Cost", *(f"  {line}" for line in cost_lines(report))]
+    return "\n".join(lines) + "\n"

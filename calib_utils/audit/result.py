@@ -1,0 +1,71 @@
+"""The report itself: it tells what was found in words, as a page, and as numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from calib_utils.audit.atomic_files import write_text
+from calib_utils.audit.findings import Findings
+from calib_utils.audit.json_numbers import as_json
+from calib_utils.audit.plain_text import as_text
+
+__all__ = ["Report"]
+
+
+class Report(Findings):
+    """What `report` found out about a model. In a notebook it shows itself in words.
+
+    Attributes:
+        verdict: with its ``outcome``, ``sentence`` and ``exit_code``.
+        measures: the numbers of the whole.
+        bins: the sums behind them, in bins of equal width.
+        cells: the same, in narrow cells of log-odds.
+        classes: of several, each one's probability beside how often it is the label.
+        groups: the same of the rows of each value, for each column of groups.
+        times: the spans of time, with a z for each.
+        repairs: None where none was tried.
+        costs: None without prices.
+        columns: which column was taken for what.
+        read: what was read, a line each.
+        facts: versions, seed, hash of the file, command.
+
+    Example:
+        >>> import numpy as np
+        >>> from calib_utils.audit import report
+        >>> rng = np.random.default_rng(0)
+        >>> score = rng.random(4_000)
+        >>> found = report({"score": score, "label": (rng.random(4_000) < score**2).astype(int)})
+        >>> found.verdict.outcome, found.verdict.exit_code
+        ('beyond', 1)
+    """
+
+    def text(self) -> str:
+        """The report in plain text."""
+        return as_text(self)
+
+    def html(self) -> str:
+        """The report as one page, which asks nothing of the network.
+
+        Raises:
+            ModuleNotFoundError: if Jinja2 is not installed.
+        """
+        from calib_utils.audit.page import as_page
+
+        return as_page(self)
+
+    def json(self) -> str:
+        """All numbers, for other programs. Numbers that are not known are null."""
+        return as_json(self)
+
+    def write(self, *, html: Path | str | None = None, json: Path | str | None = None) -> None:
+        """Write the page, or the numbers, or both; each at once or not at all."""
+        if html is not None:
+            write_text(Path(html), self.html())
+        if json is not None:
+            write_text(Path(json), self.json())
+
+    def _repr_markdown_(self) -> str:
+        return f"**{self.verdict.sentence}**"
+
+    def __repr__(self) -> str:
+        return f"<Report: {self.verdict.sentence}>"

@@ -1,0 +1,108 @@
+"""Rows with named columns, read a block at a time, wherever they come from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from calib_utils.audit.printable import printable
+
+__all__ = ["Blocks", "Source", "source_of_arrays", "with_checked_names"]
+
+EXTRA = "which is not installed: in a copy of the repository, pip install '.[audit]'"
+_CELLS = 2_000_000  # of a block: a few hundred megabytes as text
+
+Block = dict[str, np.ndarray]
+Blocks = Callable[[Sequence[str]], Iterator[Block]]
+
+
+class Source(NamedTuple):
+    """Rows with named columns.
+
+    Attributes:
+        name: of the file, or what stands in its place.
+        columns: their names.
+        sha256: of the file's bytes; None for a data frame.
+        blocks: of the columns that it is given, one array for each, shape (n,), a block of rows
+            at a time.
+    """
+
+    name: str
+    columns: list[str]
+    sha256: str | None
+    blocks: Blocks
+
+
+def rows_of_block(width: int) -> int:
+    """How many rows a block has, of so many cells in each."""
+    return max(1, _CELLS // max(1, width))
+
+
+def with_checked_names(source: Source) -> Source:
+    """The source with names that can be printed, each of one column.
+
+    Raises:
+        ValueError: if there are no columns, or two of one name.
+    """
+    head = [printable(name) for name in source.columns]
+    if not head:
+        raise ValueError(f"{source.name}: there are no columns; give a label and a score at least")
+    twice = sorted({name for name in head if head.count(name) > 1})
+    if twice:
+        raise ValueError(
+            f"{source.name}: expected a name for each column, found {twice[0]!r} twice"
+        )
+    if head == source.columns:
+        return source
+    given = dict(zip(head, source.columns, strict=True))
+
+    def blocks(names: Sequence[str]) -> Iterator[Block]:
+        for block in source.blocks([given[name] for name in names]):
+            yield {name: block[given[name]] for name in names}
+
+    return source._replace(columns=head, blocks=blocks)
+
+
+def source_of_arrays(
+    name: str,
+    shapes: Mapping[str, tuple[int, ...]],
+    read: Callable[[Sequence[str], int, int], Iterator[Block]],
+) -> Source:
+    """Arrays as columns; one of shape (N, K) becomes K columns, name_0 and so on.
+
+    Those of other shapes are no columns, and those that nobody asks for may have any length.
+
+    Args:
+        name: of where they come from.
+        shapes: of each array.
+        read: takes names of arrays, how many rows they have, and how many rows to give at a time.
+    """
+    flat: dict[str, tuple[str, int | None]] = {}
+    for key, shape in shapes.items():
+        if len(shape) == 2:
+            flat |= {f"{_singular(key)}_{k}": (key, k) for k in range(shape[1])}
+        elif len(shape) == 1:
+            flat[key] = key, None
+
+    def blocks(names: Sequence[str]) -> Iterator[Block]:
+        wanted = list(dict.fromkeys(flat[each][0] for each in names))
+        lengths = {key: shapes[key][0] for key in wanted}
+        if len(set(lengths.values())) > 1:
+            raise ValueError(f"{name}: expected columns of one length, found {lengths}")
+        step = rows_of_block(sum(_width(shapes[key]) for key in wanted))
+        for arrays in read(wanted, lengths[wanted[0]], step):
+            places = ((each, *flat[each]) for each in names)
+            yield {each: arrays[key] if k is None else arrays[key][:, k] for each, key, k in places}
+
+    return Source(name, list(flat), None, blocks)
+
+
+def _singular(name: str) -> str:
+    """As a class's column would be called, of an array that is called "probs" or "logits"."""
+    return name[:-1] if name.lower() in ("probs", "logits", "scores") else name
+
+
+def _width(shape: tuple[int, ...]) -> int:
+    return shape[1] if len(shape) == 2 else 1
