@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from platformdirs import user_cache_dir
 
 from calib_utils.training.downloads import download
 
@@ -163,10 +164,9 @@ def load_cifar100(split: str) -> ImageSet:
     """
     if split not in ("train", "test"):
         raise ValueError(f"split: expected 'train' or 'test', found {split!r}")
-    import pooch  # not above: see `calib_utils.training.progress`
     from torchvision.datasets import CIFAR100  # takes longer to import than PyTorch
 
-    folder = Path(os.environ.get("CALIB_DATA_DIR") or pooch.os_cache("calib_utils"))
+    folder = Path(os.environ.get("CALIB_DATA_DIR") or user_cache_dir("calib_utils"))
     # CIFAR's files are pickles. torchvision reads them only if their checksums are the known ones.
     try:
         dataset = CIFAR100(folder, train=split == "train")
