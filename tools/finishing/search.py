@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
 from html.parser import HTMLParser
 from pathlib import Path
 
+from tools.finishing.pages import replaced
 from tools.sources.book import Book
+from tools.sources.errors import MystError
 
 INDEX = "_static/search-index.js"
 SCRIPT = "_static/search.js"
@@ -140,16 +141,17 @@ def sections(page: str) -> list[list[str]]:
     return [part.entry() for part in found if part.title]
 
 
-def write_search(site: Path, book: Book, pages: Iterable[str] | None = None) -> None:
+def write_search(site: Path, book: Book) -> None:
     """Write the index of the book's pages, in their order, and the page that searches."""
     index = []
-    for name in pages or book.pages:
+    for name in book.pages:
         found = sections((site / f"{name}.html").read_text("utf-8"))
-        if found:
-            index.append([f"{name}.html", found[0][1], found])
+        if not found:
+            raise MystError(f"{name}.html has no section that the search could find")
+        index.append([f"{name}.html", found[0][1], found])
     data = json.dumps(index, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     (site / INDEX).write_text(f"window.bookSections = {data};\n", "utf-8")
     path = site / "search.html"
-    text = THEIRS.sub(lambda _: PAGE, path.read_text("utf-8"), count=1)
+    text = replaced(path.read_text("utf-8"), THEIRS, lambda _: PAGE, path)
     scripts = "".join(f'<script defer src="{name}"></script>\n' for name in (INDEX, SCRIPT))
-    path.write_text(text.replace("</head>", f"{scripts}</head>", 1), "utf-8")
+    path.write_text(replaced(text, "</head>", f"{scripts}</head>", path), "utf-8")

@@ -10,9 +10,11 @@ import re
 from typing import Any
 
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
+from tools.finishing.pages import replaced
 from tools.sources.no_break import UNITS, with_numbers_kept, with_units_kept
 
 EMPTY_HEAD = re.compile(r"<th([^>]*)>(?:<p></p>)?</th>")
@@ -279,9 +281,16 @@ def for_screen_readers(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """A fold of code is called what it shows, which MyST-NB hides; an empty cell heads nothing."""
-    if "body" in context:
-        body = context["body"].replace(' aria-label="Toggle hidden content"', "")
-        context["body"] = EMPTY_HEAD.sub(r"<td\1></td>", body)
+    if not doctree:
+        return
+    if any(doctree.findall(HideCodeCellNode)):
+        label = ' aria-label="Toggle hidden content"'
+        context["body"] = replaced(context["body"], label, "", page)
+    heads = [cell for head in doctree.findall(nodes.thead) for cell in head.findall(nodes.entry)]
+    if not all(cell.astext().strip() for cell in heads):
+        context["body"] = replaced(
+            context["body"], EMPTY_HEAD, lambda found: f"<td{found[1]}></td>", page
+        )
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
