@@ -27,7 +27,7 @@ digits say, may miss a sum of one by more than the checks allow: ``rescale=True`
 by their sum, if it is within 10 % of one, and a warning says how many they were and how far off.
 
 Probabilities and logits may lie in a file, as ``np.load(path, mmap_mode="r")``: they are read in
-blocks of rows, and no copy of them is made. An ECE of 50,000 x 32,000 in float16 takes some twenty
+blocks of rows, and no copy of them is made. An ECE of 50,000 by 32,000 in float16 takes some twenty
 seconds on one core, and a few megabytes.
 """
 

@@ -179,7 +179,7 @@ def load_cifar100(split: str) -> ImageSet:
 def load_digits() -> tuple[ImageSet, ImageSet, ImageSet]:
     """The 1,797 handwritten digits that scikit-learn brings along, as small colour images.
 
-    Each of the 8x8 grey pixels becomes a square of 4x4, so that the networks for CIFAR-100
+    Each of the 8 by 8 grey pixels becomes a square of 4 by 4, so that the networks for CIFAR-100
     take them. The training part is small, so that a network can learn it by heart; its
     statistics normalise all three. The split is seeded.
 
