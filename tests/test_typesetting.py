@@ -12,7 +12,6 @@ from calib_utils.records import describe_protocol, load_grid, load_record
 from tools.finishing.typesetting import (
     PROVENANCE,
     as_fold,
-    fold,
     hold_sign,
     is_dropdown,
     keep_units,
@@ -20,6 +19,7 @@ from tools.finishing.typesetting import (
     mark_numeric,
     set_minus,
 )
+from tools.sources.questions import tagged
 
 SPACE = "\N{NO-BREAK SPACE}"
 TABLE = """
@@ -162,7 +162,7 @@ def test_a_dropdown_becomes_a_fold_named_by_its_title() -> None:
     box = next(tree.findall(is_dropdown))
     box["ids"].append("ex-1")
     as_fold(box)
-    inside = next(tree.findall(fold))
+    inside = next(tree.findall(tagged))
     assert inside["ids"] == ["ex-1"]
     assert "dropdown" not in inside["classes"]
     assert [child.astext() for child in inside] == ["A hint", "Look."]
@@ -174,7 +174,7 @@ def test_a_link_in_the_title_of_a_fold_goes_inside() -> None:
         ".. admonition:: To `Two <http://x.org>`_\n   :class: dropdown\n\n   Look.\n"
     )
     as_fold(next(tree.findall(is_dropdown)))
-    title, back, _ = next(tree.findall(fold)).children
+    title, back, _ = next(tree.findall(tagged)).children
     assert title.astext() == "To Two"
     assert not list(title.findall(nodes.reference))
     assert back.astext() == "Back to Two"

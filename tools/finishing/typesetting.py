@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 
 from tools.finishing.pages import replaced
 from tools.sources.no_break import UNITS, with_numbers_kept, with_units_kept
+from tools.sources.questions import tagged, tagged_text
 
 EMPTY_HEAD = re.compile(r"<th([^>]*)>(?:<p></p>)?</th>")
 SIGNS = (
@@ -36,14 +37,6 @@ CODE = (
     *(nodes.FixedTextElement, nodes.literal, nodes.math, nodes.math_block, nodes.raw),
     addnodes.desc_signature,
 )
-
-
-class fold(nodes.Element):
-    """What a reader opens: HTML's own, which needs no script."""
-
-
-class fold_title(nodes.TextElement):
-    """What is to be seen of a fold before it is opened."""
 
 
 def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
@@ -183,7 +176,7 @@ def is_dropdown(node: nodes.Node) -> bool:
 
 
 def as_fold(box: nodes.Element) -> None:
-    """Put a fold in the place of an admonition that a script would fold.
+    """Put a fold of HTML's own in the place of an admonition that a script would fold.
 
     What opens it cannot be a link as well: links of its title go inside.
     """
@@ -195,26 +188,10 @@ def as_fold(box: nodes.Element) -> None:
     if links:
         rest.insert(0, nodes.paragraph("", "", nodes.Text("Back to "), *links))
     classes = dict.fromkeys([*box["classes"], "admonition", "fold"])
-    inside = fold("", ids=box["ids"], classes=[name for name in classes if name != "dropdown"])
-    inside += fold_title("", "", *title.children)
-    inside += rest
+    del classes["dropdown"]
+    named = tagged_text("", "", *title.children, tag="summary", classes=["admonition-title"])
+    inside = tagged("", named, *rest, tag="details", ids=box["ids"], classes=[*classes])
     box.parent.replace(box, inside)
-
-
-def visit_fold(self: Any, node: fold) -> None:
-    self.body.append(self.starttag(node, "details"))
-
-
-def depart_fold(self: Any, node: fold) -> None:
-    self.body.append("</details>\n")
-
-
-def visit_fold_title(self: Any, node: fold_title) -> None:
-    self.body.append(self.starttag(node, "summary", "", CLASS="admonition-title"))
-
-
-def depart_fold_title(self: Any, node: fold_title) -> None:
-    self.body.append("</summary>\n")
 
 
 def for_screen_readers(
@@ -234,8 +211,6 @@ def for_screen_readers(
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.add_node(fold, html=(visit_fold, depart_fold))
-    app.add_node(fold_title, html=(visit_fold_title, depart_fold_title))
     # After what other extensions do to a finished tree.
     app.connect("doctree-resolved", set_page, priority=900)
     app.connect("html-page-context", for_screen_readers)
