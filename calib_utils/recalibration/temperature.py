@@ -123,9 +123,9 @@ class TemperatureScaling(MulticlassRecalibrator):
 
 
 class EnsembleTemperatureScaling(MulticlassRecalibrator):
-    r"""A weighted mean of tempered, original and uniform probabilities.
+    """A weighted mean of tempered, original and uniform probabilities.
 
-    :math:`w_1 \text{softmax}(z / T) + w_2 \text{softmax}(z) + w_3 / K`, with weights of 0 or more
+    :math:`w_1` softmax(z / T) + :math:`w_2` softmax(z) + :math:`w_3 / K`, with weights of 0 or more
     that sum to one; K counts what is not masked. T is that of `TemperatureScaling`; given T, the
     weights minimise the NLL, which is convex in them. The order of the classes, and so the
     accuracy, stay as they were. A class without samples needs no special answer.
