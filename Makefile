@@ -76,12 +76,13 @@ test-versions: ## Test the module with the newest packages, or the oldest (RESOL
 	build/versions/bin/python -m pytest -n 2 --noconftest calib_utils \
 	  $$(grep -LE '(from|import) (benchmarks|book|classroom|tests|tools)\b' tests/test_*.py)
 
-lint: $(INSTALLED) ## Check style and types
+lint: $(INSTALLED) ## Check style, types, and who imports whom
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/codespell
 	$(BIN)/python -m tools.sources.lint
 	$(BIN)/python -m mypy
+	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/zizmor --offline --quiet .
 
 format: $(INSTALLED) ## Format all code, that of the chapters too, and correct what ruff can

@@ -21,10 +21,9 @@ from calib_utils.records.npz import write_npz
 from classroom import ClassroomError
 from classroom.goals import ASSIGNMENTS, Goals, load, read_goals
 from classroom.secret import generator, make_secret
-from tools.running.notebooks import write_if_changed
 from tools.sources.atomic import write_text
 from tools.sources.book import Book
-from tools.sources.chapter_notebook import notebook_metadata
+from tools.sources.chapter_notebook import notebook_metadata, write_if_changed
 from tools.sources.flatten import Flattener
 
 HELPER = ASSIGNMENTS / "helper.py"

@@ -427,7 +427,7 @@ class TestLoadCifar100:
 
     def test_uses_the_cache_of_the_user_when_no_folder_is_named(self, tiny, tmp_path, monkeypatch):
         monkeypatch.delenv("CALIB_DATA_DIR")
-        monkeypatch.setattr("pooch.os_cache", lambda project: tmp_path / "cache" / project)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
         assert len(load_cifar100("train")) == 2
         assert (tmp_path / "cache" / "calib_utils" / "cifar-100-python" / "train").exists()
 
@@ -467,11 +467,11 @@ class TestLoadCifar100:
 
 
 def test_tqdm_is_first_imported_where_its_warning_is_silenced():
-    """In a notebook without ipywidgets it warns as it is imported, and pooch imports it."""
+    """In a notebook without ipywidgets it warns as it is imported, and torchvision imports it."""
     code = (
         "import sys, calib_utils.training\n"
         # torchvision takes longer to import than PyTorch does, and few need it.
-        "sys.exit(', '.join({'pooch', 'torchvision'} & set(sys.modules)))"
+        "sys.exit(', '.join({'torchvision'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr.strip() == ""

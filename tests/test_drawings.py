@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 
 from calib_utils import plots
 from tools.finishing.drawings import COLOURS, draw, drawing
-from tools.running.kernel import DRAWING
+from tools.sources.drawing import DRAWING
 from tools.sources.myst import MystError
 
 

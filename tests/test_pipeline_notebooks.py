@@ -15,9 +15,8 @@ import pytest
 from tiny_book import HEAD, ONE, REPOSITORY, write_tiny_book
 
 from calib_utils import __version__
-from tools.running.notebooks import write_if_changed
 from tools.sources.book import Book
-from tools.sources.chapter_notebook import page_notebook
+from tools.sources.chapter_notebook import page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
 from tools.sources.directives import DIRECTIVES
 from tools.sources.errors import ExecutionError
@@ -405,11 +404,11 @@ def test_the_install_cell_says_what_is_missing(
     assert capsys.readouterr().out == ""
     there = importlib.util.find_spec
     monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == "pooch" else there(name)
+        importlib.util, "find_spec", lambda name: None if name == "safetensors" else there(name)
     )
     exec(python, {})
     said = capsys.readouterr().out
-    assert said == f"pooch is missing. How to install it: {URL}#readme\n"
+    assert said == f"safetensors is missing. How to install it: {URL}#readme\n"
 
 
 def test_the_profiles_are_a_choice_in_colab(

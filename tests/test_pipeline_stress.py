@@ -427,47 +427,19 @@ def test_a_folder_that_cannot_be_written_is_told_in_a_sentence(built: TinyBook) 
     assert "Traceback" not in said
 
 
-# Runs a command where there is no network at all, and where no other process can be reached.
-ALONE = ("unshare", "-rn")
+# Run a command where there is no network: the first with a way to itself, the second without.
+ALONE = ("bwrap", "--dev-bind", "/", "/", "--unshare-user", "--unshare-net")
+CUT_OFF = ("unshare", "-rn")
 
 
-def can_be_alone() -> bool:
+def works(program: str, *options: str) -> bool:
     return (
-        shutil.which(ALONE[0]) is not None
-        and subprocess.run([*ALONE, "true"], capture_output=True, check=False).returncode == 0
+        shutil.which(program) is not None
+        and subprocess.run([program, *options, "true"], capture_output=True).returncode == 0
     )
 
 
-needs_to_be_alone = pytest.mark.skipif(
-    not can_be_alone(), reason="this machine gives no network of one's own: no `unshare -rn`"
-)
-
-
-def in_a_network_of_its_own(*command: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*ALONE, *command],
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
-@needs_to_be_alone
-def test_without_any_network_a_kernel_is_reached() -> None:
-    code = (
-        "import socket\n"
-        "from tools.running.runner import require_loopback\n"
-        "require_loopback()\n"
-        "server = socket.create_server(('127.0.0.1', 0))\n"
-        "socket.create_connection(server.getsockname()).close()"
-    )
-    done = in_a_network_of_its_own(sys.executable, "-c", code)
-    assert done.returncode == 0, done.stderr
-
-
-@needs_to_be_alone
-@pytest.mark.skipif(not shutil.which("setpriv"), reason="no setpriv")
+@pytest.mark.skipif(not works(*CUT_OFF), reason="no `unshare -rn` on this machine")
 def test_a_machine_that_cannot_reach_itself_says_so() -> None:
     code = (
         "from tools.sources.errors import plainly\n"
@@ -475,8 +447,13 @@ def test_a_machine_that_cannot_reach_itself_says_so() -> None:
         "with plainly():\n"
         "    require_loopback()"
     )
-    without_rights = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"]
-    done = in_a_network_of_its_own(*without_rights, sys.executable, "-c", code)
+    done = subprocess.run(
+        [*CUT_OFF, sys.executable, "-c", code],
+        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert done.returncode == 1
     assert done.stderr == ""
     assert done.stdout == (
@@ -491,7 +468,7 @@ def built_anew(built: TinyBook, tmp_path_factory: pytest.TempPathFactory) -> Tin
     copied = copy.copy(built)
     copied.root = tmp_path_factory.mktemp("again") / "elsewhere"
     shutil.copytree(built.root, copied.root, ignore=shutil.ignore_patterns("build"))
-    steps = copied.steps(within=ALONE if can_be_alone() else ())
+    steps = copied.steps(within=ALONE if works(*ALONE) else ())
     assert {"make notebooks", "run 02-two (cpu)", "build the site"} <= steps
     return copied
 
@@ -507,7 +484,7 @@ def test_two_builds_are_the_same_bytes(built: TinyBook, built_anew: TinyBook) ->
     assert [name for name in first if first[name] != second[name]] == []
 
 
-@needs_to_be_alone
+@pytest.mark.skipif(not works(*ALONE), reason="no bubblewrap on this machine")
 def test_without_any_network_the_book_is_built(built_anew: TinyBook) -> None:
     """From the first step to the last, by a fixture that is alone wherever that can be."""
     assert "0.667" in built_anew.read("build/html/notebooks/02-two.html")

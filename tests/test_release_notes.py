@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from calib_utils import __version__
-from tools.finishing.release import notes
+from tools.sources.release_notes import notes
 
 ROOT = Path(__file__).parents[1]
 CHANGELOG = "# Changed\n\n## 0.2.0\n\nMore.\n\n- One.\n\n## 0.1.0\n\nThe first.\n"
@@ -44,6 +44,6 @@ def test_a_workflow_names_modules_that_exist(name: str) -> None:
     text = (ROOT / f".github/workflows/{name}.yml").read_text("utf-8")
     steps = [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
     assert all("uses" in step or "run" in step for step in steps)
-    for module in ["tools.running.try_colab", "tools.finishing.release"]:
+    for module in ["tools.running.try_colab", "tools.sources.release_notes"]:
         if module in text:
             assert (ROOT / f"{module.replace('.', '/')}.py").exists()

@@ -29,6 +29,11 @@ def test_a_section_is_what_stands_below_its_heading() -> None:
     ]
 
 
+def test_a_line_that_is_broken_ends_no_section() -> None:
+    page = PAGE.replace("<p>No more.</p>", "<p>No<br />\nmore.</p>")
+    assert sections(page) == sections(PAGE)
+
+
 def test_a_term_is_found_in_both_languages() -> None:
     assert sections(TERMS)[1:] == [
         ["term-bin", "bin · 구간", "A range."],

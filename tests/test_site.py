@@ -149,9 +149,10 @@ def test_a_colab_button_only_with_an_address(chapter: str) -> None:
 @pytest.mark.parametrize("name", [f"{page}.html" for page in BOOK.pages])
 def test_a_page_says_of_itself_what_it_is_about(name: str) -> None:
     """In whole sentences, its own; with a picture where the site has an address."""
-    said = re.findall(r'<meta name="description" content="([^"]*)">', page(name).text)
+    said = re.findall(r'<meta name="description" content="([^"]*)" />', page(name).text)
     assert len(said) == 1
     assert said[0].endswith((".", "?", "!"))
+    assert not said[0].endswith("...")
     assert 'property="og:site_name" content="Calibration of Neural Networks"' in page(name).text
     assert ('property="og:image"' in page(name).text) is bool(BOOK.website)
     assert "rocket" not in page(name).prose or BOOK.website

@@ -33,11 +33,11 @@ PYTHON = [
 ]
 # Code, formulas, roles, addresses: what is not prose in a line of text.
 NO_PROSE = re.compile(
-    r"\$\$.*?\$\$|\$[^$]*\$|``.*?``|`[^`]*`|\w+://\S+|\(#?[\w./-]+\)=?", re.DOTALL
+    r"\$\$.*?\$\$|\$[^$]*\$|``.*?``|(?::math:)?`[^`]*`|\w+://\S+|\(#?[\w./-]+\)=?", re.DOTALL
 )
 # The settings of a notebook; in a docstring examples, names of arguments, and titles of papers.
 HEAD = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-NO_DOC = re.compile(r'^ *(?:>>>|\.\.\.).*$|^ *\w+:|"[^"]*"', re.MULTILINE)
+NO_DOC = re.compile(r'^ *(?:>>>|\.\.\.|\.\. math::).*$|^ *\w+:|"[^"]*"', re.MULTILINE)
 WORD = re.compile(r"[A-Za-z]+(?:'[a-z]+)?")
 
 

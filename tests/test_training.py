@@ -722,7 +722,7 @@ class TestCommandLine:
 
 
 def test_in_a_notebook_without_widgets_nothing_warns():
-    """There tqdm writes to stderr when it is first imported, and pooch brings it along."""
+    """There tqdm writes to stderr when it is first imported, and torchvision brings it along."""
     code = (
         "import sys, types\n"
         "sys.modules['IPython'] = types.SimpleNamespace(get_ipython=object)\n"

@@ -12,16 +12,14 @@ from calib_utils.records import describe_protocol, load_grid, load_record
 from tools.finishing.typesetting import (
     PROVENANCE,
     as_fold,
-    fold,
-    free_formula,
     hold_sign,
     is_dropdown,
     keep_units,
     link_terms,
     mark_numeric,
-    name_preprint,
-    set_formula,
+    set_minus,
 )
+from tools.sources.questions import tagged
 
 SPACE = "\N{NO-BREAK SPACE}"
 TABLE = """
@@ -164,7 +162,7 @@ def test_a_dropdown_becomes_a_fold_named_by_its_title() -> None:
     box = next(tree.findall(is_dropdown))
     box["ids"].append("ex-1")
     as_fold(box)
-    inside = next(tree.findall(fold))
+    inside = next(tree.findall(tagged))
     assert inside["ids"] == ["ex-1"]
     assert "dropdown" not in inside["classes"]
     assert [child.astext() for child in inside] == ["A hint", "Look."]
@@ -176,76 +174,19 @@ def test_a_link_in_the_title_of_a_fold_goes_inside() -> None:
         ".. admonition:: To `Two <http://x.org>`_\n   :class: dropdown\n\n   Look.\n"
     )
     as_fold(next(tree.findall(is_dropdown)))
-    title, back, _ = next(tree.findall(fold)).children
+    title, back, _ = next(tree.findall(tagged)).children
     assert title.astext() == "To Two"
     assert not list(title.findall(nodes.reference))
     assert back.astext() == "Back to Two"
     assert next(back.findall(nodes.reference))["refuri"] == "http://x.org"
 
 
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("from 0 to K - 1.", "from 0 to K_M_1."),
-        ("edge m + 1", "edge m_+_1"),
-        ("the mean of (c - y)^2", "the mean of (c_M_y)S"),
-        ("50,000 x\n32,000, 3x3, b >= 0", "50,000_X_32,000, 3_X_3, b G 0"),
-        (
-            "-100, -.5 or 1e-4 to -inf, -log(p), not 2-3",
-            "M100, M.5 or 1eM4 to Minf, Mlog(p), not 2-3",
-        ),
-        ("``K - 1`` and n_bins, x is a logit", "K - 1 and nIbins, x is a logit"),
-    ],
-)
-def test_a_formula_of_a_docstring_has_signs_of_mathematics(said: str, shown: str) -> None:
-    doctree = publish_doctree(said)
+def test_a_docstring_has_true_minus_signs() -> None:
+    doctree = publish_doctree(
+        "From 0 to K - 1, (1\n- p), -100, -.5 or 1e-4 to -inf, -log(p); not 2-3, ``K - 1``"
+    )
     for text in list(doctree.findall(nodes.Text)):
-        set_formula(text)
-    signs = {"_": SPACE, "M": "\N{MINUS SIGN}", "S": "\N{SUPERSCRIPT TWO}"}
-    signs |= {"X": "\N{MULTIPLICATION SIGN}", "G": "\N{GREATER-THAN OR EQUAL TO}", "I": "_"}
-    assert doctree.astext() == "".join(signs.get(sign, sign) for sign in shown)
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("p_k and w_ij", "p[k] and w[ij]"),
-        ("s_1^2 / n_1", "s[1]\N{SUPERSCRIPT TWO} / n[1]"),
-        ("from N^(1/3) to 2^24", "from N{1/3} to 2{24}"),
-        ("with lambda = 2, in Beta(alpha, alpha_b)", "with \u03bb = 2, in Beta(alpha, \u03b1[b])"),
-        ("min_count, n_bins, name_0 and _j", "min_count, n_bins, name_0 and _j"),
-    ],
-)
-def test_an_index_of_a_docstring_stands_low_and_a_power_high(said: str, shown: str) -> None:
-    doctree = publish_doctree(said)
-    for text in list(doctree.findall(nodes.Text)):
-        set_formula(text)
-    assert as_typed(doctree) == shown
-
-
-def test_a_formula_that_stands_alone_is_a_paragraph() -> None:
-    doctree = publish_doctree("It is::\n\n    - sum_{i != j} c * w_ij^2,\n      (1 - p)^gamma\n")
-    free_formula(next(doctree.findall(nodes.literal_block)))
-    for text in list(doctree.findall(nodes.Text)):
-        set_formula(text)
-    assert doctree[1]["classes"] == ["formula"]
-    minus, dot, unequal = "\N{MINUS SIGN}", "\N{DOT OPERATOR}", "\N{NOT EQUAL TO}"
-    first = f"{minus} \N{N-ARY SUMMATION}[i {unequal} j] c {dot} w[ij]\N{SUPERSCRIPT TWO}, "
-    assert as_typed(doctree[1]) == first + f"(1{SPACE}{minus}{SPACE}p){{\u03b3}}"
-
-
-def as_typed(tree: nodes.Element) -> str:
-    """Its text, with [what stands low] and {what stands high}."""
-    for marks, kind in (("[]", nodes.subscript), ("{}", nodes.superscript)):
-        for node in list(tree.findall(kind)):
-            node.parent.replace(node, nodes.Text(f"{marks[0]}{node.astext()}{marks[1]}"))
-    return tree.astext()
-
-
-def test_a_preprint_is_named_once_and_by_its_number() -> None:
-    address = "https://arxiv.org/abs/2501.00001"
-    link = nodes.reference("", address, refuri=address)
-    said = nodes.paragraph("", "Title. arXiv:2501.00001, 2025. URL: ", link, nodes.Text("."))
-    name_preprint(nodes.citation("", nodes.label("", "1"), said))
-    assert said.astext() == "Title. 2025. arXiv:2501.00001."
-    assert link["refuri"] == address
+        set_minus(text)
+    minus = "\N{MINUS SIGN}"
+    said = "From 0 to K_M_1, (1_M_p), M100, M.5 or 1eM4 to Minf, Mlog(p); not 2-3, K - 1"
+    assert doctree.astext() == said.replace("_", SPACE).replace("M", minus)

@@ -17,7 +17,7 @@ from calib_utils.metrics import calibration_error_floor, expected_calibration_er
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.recalibration import MatrixScaling, TemperatureScaling
 from calib_utils.records import load_record
-from tools.running.kernel import DRAWING
+from tools.sources.drawing import DRAWING
 
 NETWORK = "resnet34-cifar100"
 

@@ -14,10 +14,10 @@ from scipy.special import softmax
 from calib_utils.metrics import reliability_bins, top_label
 from calib_utils.plots.diagrams import draw_bins
 from calib_utils.records import load_record
-from tools.finishing.social import SIZE
 
-# A small figure, enlarged: its lines are as thick as words of this size ask for.
-DPI = 250
+# The size is that of _config.yml. A small figure, enlarged: its lines are as thick as words of
+# this size ask for.
+SIZE, DPI = (1200, 630), 250
 WORDS = "A network says how sure it is.\nHow often is it right?"
 
 
@@ -27,7 +27,9 @@ def main(target: Path) -> None:
     full = bins.counts >= 100
     # What the text for those who cannot see the picture says.
     if not (bins.accuracy[full] < bins.confidence[full]).all():
-        raise SystemExit("social.py: not all bars end below the diagonal any more: mend ALT")
+        raise SystemExit(
+            "_config.yml: not all bars end below the diagonal any more: mend ogp_image_alt"
+        )
 
     fig = plt.figure(figsize=(SIZE[0] / DPI, SIZE[1] / DPI), dpi=DPI, facecolor="white")
     fig.text(0.06, 0.66, "Calibration\nof neural\nnetworks", size=20, weight="bold", va="center")

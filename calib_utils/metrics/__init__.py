@@ -23,7 +23,7 @@ are no number of samples, though: what speaks of chance (intervals, floor, test)
 how many there are of equal weight, was checked without weights only, and takes none.
 
 Probabilities and logits may lie in a file, as ``np.load(path, mmap_mode="r")``: they are read in
-blocks of rows, and no copy of them is made. An ECE of 50,000 x 32,000 in float16 takes some twenty
+blocks of rows, and no copy of them is made. An ECE of 50,000 by 32,000 in float16 takes some twenty
 seconds on one core, and a few megabytes.
 """
 

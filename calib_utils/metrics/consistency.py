@@ -119,12 +119,18 @@ def calibration_test(
     draws: int = 1000,
     seed: int = 0,
 ) -> CalibrationTest:
-    """Test whether predictions are calibrated: by their ECE, and by Spiegelhalter's z.
+    r"""Test whether predictions are calibrated: by their ECE, and by Spiegelhalter's z.
 
     The ECE is compared with those of drawn answers, as in `calibration_error_floor`: it finds
     gaps of any kind that the bins can show. z needs no bins: it compares the Brier score of the
-    confidences with its mean for a calibrated network, sum (y - c)(1 - 2c) over the root of
-    sum c (1 - c)(1 - 2c)^2; too high in one place and too low in another may cancel.
+    confidences with its mean for a calibrated network:
+
+    .. math::
+
+        z = \sum_i (y_i - c_i) (1 - 2 c_i)
+        \, \Big/ \, \Big( \sum_i c_i (1 - c_i) (1 - 2 c_i)^2 \Big)^{1/2}
+
+    Too high in one place and too low in another may cancel.
 
     Args:
         probs: (N, K): the confidence in the predicted class is tested; or (N,) for the positive

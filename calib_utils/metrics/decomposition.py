@@ -38,10 +38,10 @@ def brier_decomposition(
 ) -> BrierDecomposition:
     """The Brier score in three parts: how false, how telling, and how hard the task is.
 
-    The score is the mean of (confidence - correct)^2. The recalibrated forecasts are the
-    rising function of the confidence that has the lowest score on these same samples: the
-    isotonic regression. So no bins need to be chosen, and each part is at least 0; but even
-    calibrated forecasts get a little miscalibration from a finite sample.
+    The score is the mean of :math:`(c - y)^2`, confidence less correctness. The recalibrated
+    forecasts are the rising function of the confidence that has the lowest score on these same
+    samples: the isotonic regression. So no bins need to be chosen, and each part is at least 0; but
+    even calibrated forecasts get a little miscalibration from a finite sample.
 
     A strictly rising function of the confidences changes the miscalibration only. For
     (N, K) temperature scaling is none: it may change the order of two predictions.

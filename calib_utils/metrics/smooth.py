@@ -88,22 +88,24 @@ def smooth_calibration_error(
     probs: Any,
     labels: Any = None,
 ) -> float:
-    """SmoothECE: the mean residual, smoothed over neighbouring confidences.
+    r"""SmoothECE: the mean residual, smoothed over neighbouring confidences.
 
-    The residuals, correctness less confidence, are spread by a Gaussian of width sigma that
-    is reflected at 0 and 1, so that none is lost. The error at this width is the area
-    between the smoothed residuals and zero::
+    The residuals, correctness less confidence, are spread by a Gaussian of width :math:`\sigma`
+    that is reflected at 0 and 1, so that none is lost. The error at this width is the area between
+    the smoothed residuals and zero:
 
-        smECE(sigma) = integral over t from 0 to 1 of |sum_i K_sigma(t, c_i) (y_i - c_i)| / n
+    .. math::
 
-    It never grows with sigma. SmoothECE is the one width that equals its own error: gaps of
-    opposite sign cancel if they lie nearer to each other than about the error itself. There
-    are no bins to choose, and a small change of the confidences makes a small change of the
-    error.
+        \text{smECE}(\sigma)
+        = \frac{1}{n} \int_0^1 \Big| \sum_i K_\sigma(t, c_i) (y_i - c_i) \Big| \, dt
+
+    It never grows with :math:`\sigma`. SmoothECE is the one width that equals its own error: gaps
+    of opposite sign cancel if they lie nearer to each other than about the error itself. There are
+    no bins to choose, and a small change of the confidences makes a small change of the error.
 
     The residuals are moved to a grid, and smoothed by a fast Fourier transform. That changes
-    a result r by at most 4e-6 + 6e-12 / r^2, which is 1e-5 for r = 0.001. A result below
-    0.0003 says no more than that SmoothECE is below 0.0004.
+    a result r by at most :math:`4 \cdot 10^{-6} + 6 \cdot 10^{-12} / r^2`, which is 1e-5 for r =
+    0.001. A result below 0.0003 says no more than that SmoothECE is below 0.0004.
 
     Args:
         probs: (N, K), or (N,) for the positive class.

@@ -14,7 +14,7 @@ For two classes and one logit or score for each sample, shape (N,): `HistogramBi
 `TemperatureScaling` again. `OneVersusRest` brings them to K classes.
 
 Logits of many gigabytes may stay in a file, as ``np.load(path, mmap_mode="r")``. The fits of
-`TemperatureScaling` and `EnsembleTemperatureScaling` read it in blocks and make no copy: 50,000 x
+`TemperatureScaling` and `EnsembleTemperatureScaling` read it in blocks and make no copy: 50,000 by
 32,000 in float16 took 21 and 40 seconds on one core, and less than 50 MB. ``predict_proba`` answers
 row by row, so predict such logits in parts, ``predict_proba(logits[start:stop])``, and give each to
 ``calib_utils.metrics.CalibrationError``, or write it to a file of its own.

@@ -15,20 +15,23 @@ _PRIOR_SAMPLES = 2.0  # N' of the paper: how many samples the prior of all bins 
 
 
 class BayesianBinningIntoQuantiles(BinaryRecalibrator):
-    """BBQ: the mean of many histogram binnings, each weighted by how probable it is.
+    r"""BBQ: the mean of many histogram binnings, each weighted by how probable it is.
 
-    There is one model for each number of bins B from floor(N^(1/3) / 10) to
-    ceil(10 N^(1/3)), at least 1 and at most ceil(N / 5), with equally many samples in each
-    bin; equal scores share one. Edges lie half-way between samples. In bin b, with N_b
-    samples of which m_b are positive, the prior of the probability is
-    Beta(alpha_b, beta_b), with alpha_b = 2 p_b / B, beta_b = 2 (1 - p_b) / B and p_b the
-    middle of the bin. A model's weight is its marginal likelihood, from a uniform prior::
+    There is one model for each number of bins B from :math:`\lfloor N^{1/3} / 10 \rfloor` to
+    :math:`\lceil 10 N^{1/3} \rceil`, at least 1 and at most :math:`\lceil N / 5 \rceil`, with
+    equally many samples in each bin; equal scores share one. Edges lie half-way between samples.
+    In bin b, with :math:`N_b` samples of which :math:`m_b` are positive, the prior of the
+    probability is :math:`\text{Beta}(\alpha_b, \beta_b)`, with :math:`\alpha_b = 2 p_b / B`,
+    :math:`\beta_b = 2 (1 - p_b) / B` and :math:`p_b` the middle of the bin. A model's weight is
+    its marginal likelihood, from a uniform prior:
 
-        prod_b Gamma(2/B) / Gamma(N_b + 2/B)
-               * Gamma(m_b + alpha_b) / Gamma(alpha_b)
-               * Gamma(N_b - m_b + beta_b) / Gamma(beta_b),
+    .. math::
 
-    and it gives (m_b + alpha_b) / (N_b + 2/B), which is never quite 0 or 1. The weighted mean
+        \prod_b \frac{\Gamma(2/B)}{\Gamma(N_b + 2/B)}
+        \frac{\Gamma(m_b + \alpha_b)}{\Gamma(\alpha_b)}
+        \frac{\Gamma(N_b - m_b + \beta_b)}{\Gamma(\beta_b)},
+
+    and it gives :math:`(m_b + \alpha_b) / (N_b + 2/B)`, never quite 0 or 1. The weighted mean
     of step functions is one step function, so prediction is one search. It may break the
     order of samples. With a class that has no sample it stays close to 0 or 1.
 

@@ -24,13 +24,10 @@ class PlattScaling(BinaryRecalibrator):
     The order of samples stays if a > 0, as it is wherever the logits are better than chance;
     nothing forces it.
 
-    Platt's targets are not 0 and 1 but, for n_0 negative and n_1 positive samples::
-
-        1 / (n_0 + 2)   and   (n_1 + 1) / (n_1 + 2)
-
-    which keeps the fit away from certainty. They are also taken, with a warning, where the
-    labels themselves have no finite optimum: if a class has no sample, or if a threshold
-    separates the classes.
+    Platt's targets are not 0 and 1 but, for :math:`n_0` negative and :math:`n_1` positive
+    samples, :math:`1 / (n_0 + 2)` and :math:`(n_1 + 1) / (n_1 + 2)`, which keeps the fit away from
+    certainty. They are also taken, with a warning, where the labels themselves have no finite
+    optimum: if a class has no sample, or if a threshold separates the classes.
 
     Args:
         smooth_targets: whether to fit Platt's targets in place of the labels.
@@ -97,8 +94,8 @@ class PlattScaling(BinaryRecalibrator):
 class BetaCalibration(BinaryRecalibrator):
     """Logistic regression on both log-probabilities: sigmoid(a log s - b log(1 - s) + c).
 
-    s is the score and a, b >= 0, so the order of samples stays. a = b = 1, c = 0 is the
-    identity, which Platt scaling of scores does not contain. Platt's targets replace the
+    s is the score, and neither a nor b is below 0, so the order of samples stays. a = b = 1, c = 0
+    is the identity, which Platt scaling of scores does not contain. Platt's targets replace the
     labels where these have no finite optimum, with a warning, as in `PlattScaling`.
 
     Args:

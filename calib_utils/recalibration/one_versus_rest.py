@@ -19,8 +19,8 @@ __all__ = ["OneVersusRest"]
 class OneVersusRest(MulticlassRecalibrator):
     """One binary recalibrator for each class, against all others; rows are then normalised.
 
-    Class k's recalibrator sees the softmax probability p_k if its ``inputs`` is "probs", or
-    the log-odds of p_k, in full precision, if that is "logits".
+    Class k's recalibrator sees the softmax probability :math:`p_k` if its ``inputs`` is "probs",
+    or the log-odds of :math:`p_k`, in full precision, if that is "logits".
 
     The classes do not know of each other, so the predicted class may change. Binning makes
     many probabilities equal: of tied maxima the first class counts as predicted, as

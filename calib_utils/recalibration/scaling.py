@@ -88,18 +88,21 @@ class _FullMatrix(MulticlassRecalibrator):
 
 
 class MatrixScaling(_FullMatrix):
-    """A full affine map of the logits: softmax(W z + b).
+    r"""A full affine map of the logits: softmax(W z + b).
 
     z are the logits less their mean over the classes. W is (K, K), so there are K (K + 1)
     parameters. Plain, as in Guo et al., it needs far more samples than that; with 100 classes
     and 5,000 samples it learns the validation set by heart. With ``regularization`` c it
-    minimises::
+    minimises:
 
-        NLL + c K / n * ((K - 1) * sum_{i != j} (T w_ij)^2 + sum_j b_j^2),
+    .. math::
+
+        \text{NLL} + \frac{c K}{n}
+        \Big( (K - 1) \sum_{i \ne j} (T w_{ij})^2 + \sum_j b_j^2 \Big),
 
     where T is the temperature of `TemperatureScaling`, so that the scale of the logits does
     not matter, and W starts at I / T. This is the off-diagonal and intercept regularisation
-    (ODIR) of Kull et al. with lambda = c (K (K - 1))^2 / n and mu = c K^2 / n.
+    (ODIR) of Kull et al. with :math:`\lambda = c (K (K - 1))^2 / n` and :math:`\mu = c K^2 / n`.
 
     A class without samples keeps its row of I / T and b = 0, while the mean change of the
     other rows is 0; otherwise its probability would fall to 0.
@@ -153,15 +156,18 @@ class MatrixScaling(_FullMatrix):
 
 
 class DirichletCalibration(_FullMatrix):
-    """A full affine map of the log-probabilities: softmax(W log p + b), p = softmax(z).
+    r"""A full affine map of the log-probabilities: softmax(W log p + b), p = softmax(z).
 
     If the uncalibrated p of each class follow Dirichlet distributions, this is the calibrated
-    map. The fit starts at W = I / T and b = 0, and minimises::
+    map. The fit starts at W = I / T and b = 0, and minimises:
 
-        NLL + c K / n * ((K - 1) * sum_{i != j} w_ij^2 + sum_j b_j^2),
+    .. math::
+
+        \text{NLL} + \frac{c K}{n}
+        \Big( (K - 1) \sum_{i \ne j} w_{ij}^2 + \sum_j b_j^2 \Big),
 
     the off-diagonal and intercept regularisation (ODIR) of the paper with
-    lambda = c (K (K - 1))^2 / n and mu = c K^2 / n. The paper finds lambda and mu by
+    :math:`\lambda = c (K (K - 1))^2 / n` and :math:`\mu = c K^2 / n`. The paper finds both by
     cross-validation; here c is fixed.
 
     A class without samples is handled as in `MatrixScaling`.
@@ -201,12 +207,15 @@ class DirichletCalibration(_FullMatrix):
 
 
 class StructuredMatrixScaling(_FullMatrix):
-    """Temperature scaling, then a full affine map that a ridge holds near the identity.
+    r"""Temperature scaling, then a full affine map that a ridge holds near the identity.
 
     With x = log softmax(z / T), the probabilities are softmax(W x + b). Given T, the fit
-    minimises::
+    minimises:
 
-        NLL + c K / n * ((K - 1) * sum_{i != j} w_ij^2 + sum_i (w_ii - 1)^2 + sum_j b_j^2).
+    .. math::
+
+        \text{NLL} + \frac{c K}{n}
+        \Big( (K - 1) \sum_{i \ne j} w_{ij}^2 + \sum_i (w_{ii} - 1)^2 + \sum_j b_j^2 \Big).
 
     Each part of the map is held the more tightly the more parameters it has, and all the less
     the more samples there are: from temperature scaling with few, to matrix scaling with many.

@@ -121,17 +121,17 @@ class TemperatureScaling(MulticlassRecalibrator):
 class EnsembleTemperatureScaling(MulticlassRecalibrator):
     """A weighted mean of tempered, original and uniform probabilities.
 
-    w_1 softmax(z / T) + w_2 softmax(z) + w_3 / K, with weights of 0 or more that sum to one; K
-    counts what is not masked. T is that of `TemperatureScaling`; given T, the weights minimise
-    the NLL, which is convex in them. The order of the classes, and so the accuracy, stay as
-    they were. A class without samples needs no special answer.
+    :math:`w_1` softmax(z / T) + :math:`w_2` softmax(z) + :math:`w_3 / K`, with weights of 0 or more
+    that sum to one; K counts what is not masked. T is that of `TemperatureScaling`; given T, the
+    weights minimise the NLL, which is convex in them. The order of the classes, and so the
+    accuracy, stay as they were. A class without samples needs no special answer.
 
     Args:
         inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         temperature_: the temperature T.
-        weights_: float64, shape (3,): w_1, w_2, w_3.
+        weights_: float64, shape (3,): :math:`w_1, w_2, w_3`.
 
     Source: Zhang, Kailkhura, Han 2020, "Mix-n-Match: Ensemble and Compositional Methods for
     Uncertainty Calibration in Deep Learning", section 3.2.

@@ -65,9 +65,9 @@ def compare(
     """Compare the mean of a metric on the test images in two groups of runs.
 
     One interval and one p value join both sources of chance. The squared standard error is the
-    sum of two: Welch's for seeds, s_1^2 / n_1 + s_2^2 / n_2 from the spread s of the n runs of
-    each group, and that for images: sets of images are drawn with replacement, the same for all
-    runs, and the difference is computed on each. Student's t has Satterthwaite's degrees of
+    sum of two: Welch's for seeds, :math:`s_1^2 / n_1 + s_2^2 / n_2` from the spread s of the n
+    runs of each group, and that for images: sets of images are drawn with replacement, the same for
+    all runs, and the difference is computed on each. Student's t has Satterthwaite's degrees of
     freedom; the images, so many of them, take none away.
 
     How luckily the images fall for one run alone is in both: it moves runs of a group apart, and

@@ -42,7 +42,7 @@ def compare_forecasts(
     the difference over sets of test images that are drawn with replacement. That for seeds is the
     jackknife's: each network is left out once, of both forecasts, and the variance is (n - 1) / n
     times the sum of the squares of what this changes, for n networks with n - 1 degrees of
-    freedom. For a mean of single networks this is s^2 / n; for the average of their
+    freedom. For a mean of single networks this is :math:`s^2 / n`; for the average of their
     probabilities no simpler rule is known, and the jackknife's variance is rather too large. Only
     where a few networks differ wildly in their NLL is the interval too short.
 

@@ -17,7 +17,7 @@ if find_spec("torch") is None:
         sys.exit(f"error: {_said}")
     raise ModuleNotFoundError(_said, name="torch")
 
-import calib_utils.training.progress  # noqa: F401  before pooch, which brings tqdm with a warning
+import calib_utils.training.progress  # noqa: F401  before torchvision, which brings tqdm with a warning
 from calib_utils.records import DIGITS_RECIPE, Recipe
 from calib_utils.training.corruptions import CORRUPTIONS, corrupt
 from calib_utils.training.data import (

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from platformdirs import user_cache_dir
 
 from calib_utils.training.downloads import download
 
@@ -163,10 +164,9 @@ def load_cifar100(split: str) -> ImageSet:
     """
     if split not in ("train", "test"):
         raise ValueError(f"split: expected 'train' or 'test', found {split!r}")
-    import pooch  # not above: see `calib_utils.training.progress`
     from torchvision.datasets import CIFAR100  # takes longer to import than PyTorch
 
-    folder = Path(os.environ.get("CALIB_DATA_DIR") or pooch.os_cache("calib_utils"))
+    folder = Path(os.environ.get("CALIB_DATA_DIR") or user_cache_dir("calib_utils"))
     # CIFAR's files are pickles. torchvision reads them only if their checksums are the known ones.
     try:
         dataset = CIFAR100(folder, train=split == "train")
@@ -179,7 +179,7 @@ def load_cifar100(split: str) -> ImageSet:
 def load_digits() -> tuple[ImageSet, ImageSet, ImageSet]:
     """The 1,797 handwritten digits that scikit-learn brings along, as small colour images.
 
-    Each of the 8x8 grey pixels becomes a square of 4x4, so that the networks for CIFAR-100
+    Each of the 8 by 8 grey pixels becomes a square of 4 by 4, so that the networks for CIFAR-100
     take them. The training part is small, so that a network can learn it by heart; its
     statistics normalise all three. The split is seeded.
 

@@ -63,7 +63,7 @@ def train(
         model: takes images (n, 3, H, W), gives logits (n, K).
         data: the training images.
         recipe: see `calib_utils.records.Recipe`.
-        seed: of the order of the images, the crops and the flips; from 0 to 2^32 - 1.
+        seed: of the order of the images, the crops and the flips; from 0 to :math:`2^{32} - 1`.
         device: where to train; the GPU if there is one, by default.
         checkpoint: a file that is rewritten after each epoch. If it is there already, the
             run goes on from it, or ends at once if it was complete. With and without early

@@ -45,8 +45,8 @@ def mixup(
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Mix each image of a batch with another one of it, and their targets in the same ratio.
 
-    Each image becomes r x_i + (1 - r) x_j, its target r y_i + (1 - r) y_j: j is drawn by a
-    permutation of the batch, and one r for the whole batch from a Beta(alpha, alpha).
+    Each image becomes :math:`r x_i + (1 - r) x_j`, its target :math:`r y_i + (1 - r) y_j`: j is
+    drawn by a permutation of the batch, and one r for the whole batch from a Beta(alpha, alpha).
 
     Args:
         images: float, shape (n, ...).
@@ -84,11 +84,13 @@ def mixup(
 
 
 def focal_loss(logits: torch.Tensor, targets: torch.Tensor, gamma: float) -> torch.Tensor:
-    """Cross-entropy in which what the network is sure of counts less.
+    r"""Cross-entropy in which what the network is sure of counts less.
 
-    With probabilities p and targets q it is the mean over the batch of::
+    With probabilities p and targets q it is the mean over the batch of
 
-        - sum_k q_k (1 - p_k)^gamma log p_k
+    .. math::
+
+        -\sum_k q_k (1 - p_k)^\gamma \log p_k,
 
     which is cross-entropy for a ``gamma`` of 0.
 

@@ -18,7 +18,7 @@ __all__ = ["build_model", "cifar_resnet", "convnet", "lenet5", "resnet34"]
 def resnet34(n_classes: int = 100) -> nn.Module:
     """ResNet-34 as torchvision has it, untrained, with ``n_classes`` outputs.
 
-    Its stem (a 7x7 convolution of stride 2, then max pooling) was made for images of
+    Its stem (a 7 by 7 convolution of stride 2, then max pooling) was made for images of
     224 pixels: a 32-pixel image is down to 8 pixels before the first block. Where it has
     become one or two pixels, the convolutions are computed in a way that is quicker on a CPU.
 
@@ -104,7 +104,7 @@ def cifar_resnet(
 
 
 def convnet(batch_norm: bool = True, n_classes: int = 100) -> nn.Module:
-    """A plain network of six layers: five 3x3 convolutions and a linear layer.
+    """A plain network of six layers: five 3 by 3 convolutions and a linear layer.
 
     Max pooling halves the image after the second and the fourth convolution. As in the residual
     networks, the linear layer sees the mean of the pixels.

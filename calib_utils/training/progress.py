@@ -1,7 +1,7 @@
 """What a training says while it runs: its bars, and the warnings of what it is built on.
 
 A notebook without ipywidgets gets bars of text, and tqdm warns of it as it is imported. That is
-silenced here, so what imports tqdm itself, such as pooch, must come later.
+silenced here, so what imports tqdm itself, such as torchvision, must come later.
 
 Bars cannot be seen where nobody looks at the kernel, as when the book is built. If the variable
 ``CALIB_PROGRESS_FILE`` names a file, they are kept there instead, as one line of text.

@@ -17,7 +17,8 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
-from tools.sources.myst import MystError
+from tools.finishing.pages import pages_of
+from tools.sources.errors import MystError
 from tools.sources.no_break import with_units_kept
 
 IMAGE = re.compile(r'<img\b(?=[^>]*?\bsrc="(?P<path>[^"]+\.svg)")[^>]*>')
@@ -55,7 +56,7 @@ POINT, CLOSE = 4 / 3, 0.1
 def draw(site: Path) -> None:
     """Rewrite the pages of a built site: their SVG pictures are drawings inside them."""
     pictures: set[Path] = set()
-    for page in sorted(site.rglob("*.html")):
+    for page in pages_of(site):
         names = (f"d{k}" for k in itertools.count(1))
 
         def drawn(found: re.Match[str], folder: Path = page.parent, names: Any = names) -> str:
@@ -64,8 +65,7 @@ def draw(site: Path) -> None:
             alt = ALT.search(found[0])
             return drawing(picture.read_text("utf-8"), alt["alt"] if alt else "", next(names))
 
-        if "_static" not in page.parts:
-            page.write_text(IMAGE.sub(drawn, page.read_text("utf-8")), "utf-8")
+        page.write_text(IMAGE.sub(drawn, page.read_text("utf-8")), "utf-8")
     for picture in pictures:
         picture.unlink()
 

@@ -6,7 +6,7 @@ import html
 import re
 from pathlib import Path
 
-from tools.finishing.feed import FEED
+from tools.finishing.pages import pages_of, replaced
 from tools.sources.book import Book
 
 HIDDEN = ".pst-js-only { display: none !important; }"
@@ -25,22 +25,21 @@ MENU = '<noscript><a class="menu-link" href="#pst-primary-sidebar">Menu</a></nos
 NAMED = re.compile(
     r'(<button class="[^"]*\bsearch-button-field\b[^"]*") title="Search" aria-label="Search"'
 )
-TITLE = re.compile(r"<h1>")
 
 
-def framed(text: str, chapter: str = "", feed: str = "") -> str:
+def framed(text: str, where: object, chapter: str = "", feed: str = "") -> str:
     """The page, with its chapter's name, such as `Chapter 2`, for the style sheet to show.
 
-    `feed` is the address of the feed of changes, if there is one.
+    `feed` is the address of the feed of releases, if there is one.
     """
-    text = text.replace(HIDDEN, f"{HIDDEN}\n      {WITHOUT_SCRIPTS}", 1)
-    text = text.replace(START, START + MENU, 1)
-    text = NAMED.sub(r"\1", text)
+    text = replaced(text, HIDDEN, f"{HIDDEN}\n      {WITHOUT_SCRIPTS}", where)
+    text = replaced(text, START, START + MENU, where)
+    text = replaced(text, NAMED, lambda found: found[1], where)
     if feed:
         link = f'<link rel="alternate" type="application/atom+xml" href="{feed}">'
-        text = text.replace("</head>", f"{link}\n</head>", 1)
+        text = replaced(text, "</head>", f"{link}\n</head>", where)
     if chapter:
-        text = TITLE.sub(f'<h1 data-chapter="{html.escape(chapter)}">', text)
+        text = replaced(text, "<h1>", f'<h1 data-chapter="{html.escape(chapter)}">', where)
     return text
 
 
@@ -48,9 +47,8 @@ def frame(site: Path, book: Book) -> None:
     """Rewrite the pages of a built site."""
     chapters = {site / f"{page}.html": number for page, number in book.pages.items()}
     name = book.config["sphinx"]["config"]["numfig_format"]["section"]
-    feed = f"{book.website}{FEED}" if (site / FEED).exists() else ""
-    for path in site.rglob("*.html"):
-        if "_static" not in path.parts:
-            number = chapters.get(path)
-            chapter = name % number if number else ""
-            path.write_text(framed(path.read_text("utf-8"), chapter, feed), "utf-8")
+    feed = f"{book.repository}/releases.atom" if book.repository else ""
+    for path in pages_of(site):
+        number = chapters.get(path)
+        chapter = name % number if number else ""
+        path.write_text(framed(path.read_text("utf-8"), path, chapter, feed), "utf-8")

@@ -18,6 +18,8 @@ from typing import Any
 
 import numpy as np
 
+from tools.finishing.pages import replaced
+
 # As in play.js: the width of a panel in its own units. As in course.css, in rem: the width of a
 # panel that is alone on a wide page, and the heights of what is no drawing.
 WIDTH = 340
@@ -217,7 +219,7 @@ def placed(body: str, plays: dict[str, Json]) -> str:
         narrow, wide = reserved(one)
         style = escape(f"--narrow:{narrow};--wide:{wide}")
         caption = f'<span class="caption-text play-caption">{escape(one["caption"])}</span>'
-        end = found["end"].replace(CAPTION, caption + CAPTION, 1)
+        end = replaced(found["end"], CAPTION, caption + CAPTION, found["name"])
         return (
             f'{found["begin"]}\n<div class="play-stage" style="{style}">{found["picture"]}</div>\n'
             f'{end}\n<script type="application/json" data-play="{found["name"]}">'

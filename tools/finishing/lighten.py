@@ -12,10 +12,13 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
+from tools.finishing.pages import pages_of, replaced
 from tools.finishing.stylesheet import one_sheet
 
-LINK = re.compile(r'[ \t]*<link\b(?=[^>]*\brel="(?P<rel>stylesheet|preload)")[^>]*>\n?')
-HREF = re.compile(r'\bhref="(?P<path>[^"?#]+)')
+PRELOAD = re.compile(r'[ \t]*<link\b(?=[^>]*\brel="preload")[^>]*>\n?')
+SHEET = re.compile(
+    r'[ \t]*<link\b(?=[^>]*\brel="stylesheet")[^>]*\bhref="(?P<path>[^"?#]+)[^>]*>\n?'
+)
 SCRIPT = re.compile(r'[ \t]*<script\b[^>]*?\bsrc="(?P<path>[^"?#]+)[^"]*"[^>]*></script>\n?')
 IMPORT = re.compile(r"@import\s*(?:url\()?[\"'](?P<path>[^\"']+)[\"']\)?\s*;")
 ICON = re.compile(
@@ -40,18 +43,14 @@ STYLE, CODE = "_static/book.css", "_static/book.js"
 
 def lighten(site: Path) -> None:
     """Rewrite the site in its folder."""
-    # Among the static files are templates of the theme, which nobody opens.
-    found = (path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts)
-    pages = {path: path.read_text("utf-8") for path in found}
+    pages = {path: path.read_text("utf-8") for path in pages_of(site)}
     icons = icon_paths((site / "_static/scripts/fontawesome.js").read_text("utf-8"))
     pages = {path: PLAIN_CODE.sub(r"\1", with_icons(text, icons)) for path, text in pages.items()}
     sheets: dict[str, str] = {}
     scripts: dict[str, str] = {}
     for path, text in pages.items():
-        for link in LINK.finditer(text):
-            target = HREF.search(link[0])
-            if link["rel"] == "stylesheet" and target:
-                sheets |= _sheets(site, _in_site(site, path, target["path"]))
+        for sheet in SHEET.finditer(text):
+            sheets |= _sheets(site, _in_site(site, path, sheet["path"]))
         for script in SCRIPT.finditer(text):
             name = _in_site(site, path, script["path"])
             if Path(name).name not in (*NOT_NEEDED, *SEARCH, OPTIONS):
@@ -61,7 +60,7 @@ def lighten(site: Path) -> None:
     (site / CODE).write_text("".join(f";\n{text}\n" for text in scripts.values()), "utf-8")
     options = (site / "_static" / OPTIONS).read_text("utf-8")
     for path, text in pages.items():
-        path.write_text(with_one_sheet_and_script(text, options), "utf-8")
+        path.write_text(with_one_sheet_and_script(text, options, path), "utf-8")
     _delete_unused(site, pages)
 
 
@@ -88,23 +87,25 @@ def with_icons(text: str, icons: dict[str, tuple[str, str, str]]) -> str:
     return ICON.sub(drawn, text)
 
 
-def with_one_sheet_and_script(text: str, options: str) -> str:
+def with_one_sheet_and_script(text: str, options: str, where: object) -> str:
     """The page, asking for the joint files only; the one that searches, for its own as well."""
-    if not (first := next((m for m in LINK.finditer(text) if m["rel"] == "stylesheet"), None)):
-        return text
-    target = HREF.search(first[0])
-    root = target["path"].partition("_static/")[0] if target else ""
+    roots: list[str] = []
+
+    def sheet(found: re.Match[str]) -> str:
+        roots.append(found["path"].partition("_static/")[0])
+        return f'<link rel="stylesheet" href="{roots[0]}{STYLE}">\n' * (len(roots) == 1)
 
     def script(found: re.Match[str]) -> str:
         name = Path(found["path"]).name
         if name == OPTIONS:
             return f"<script>{' '.join(options.split())}</script>\n"
-        return found[0] if name in SEARCH else ""
+        return found[0] * (name in SEARCH)
 
-    head, rest = text[: first.start()], text[first.end() :]
-    rest = SCRIPT.sub(script, LINK.sub("", rest))
-    rest = rest.replace("</head>", f'<script defer src="{root}{CODE}"></script>\n</head>', 1)
-    return f'{LINK.sub("", head)}<link rel="stylesheet" href="{root}{STYLE}">\n{rest}'
+    text = replaced(PRELOAD.sub("", text), SHEET, sheet, where)
+    text = replaced(text, SCRIPT, script, where)
+    return replaced(
+        text, "</head>", f'<script defer src="{roots[0]}{CODE}"></script>\n</head>', where
+    )
 
 
 def _in_site(site: Path, page: Path, target: str) -> str:

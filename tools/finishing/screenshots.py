@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.finishing.browser import PHONE, browser, served
+from tools.finishing.pages import pages_of
 from tools.finishing.publish import SITE
 
 LOOKS: dict[str, dict[str, Any]] = {
@@ -32,8 +33,7 @@ LOAD = """async () => {
 
 def pages(site: Path, names: list[str]) -> list[Path]:
     """The built pages whose names are given, or all."""
-    found = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
-    return [path for path in found if path.stem in names or not names]
+    return [path for path in pages_of(site) if path.stem in names or not names]
 
 
 def name_of(page: Path, site: Path) -> str:
@@ -70,10 +70,8 @@ def main(site: Path = SITE) -> None:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     with browser() as started, served(site) as address:
         for page in found:
-            # index.html is a way to the first page.
-            if page.name != "index.html":
-                for look in arguments.look or LOOKS:
-                    take(page, site, address, arguments.folder, look, started)
+            for look in arguments.look or LOOKS:
+                take(page, site, address, arguments.folder, look, started)
     print(f"The pictures of {len(found)} pages are in {arguments.folder}")
 
 

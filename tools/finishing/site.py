@@ -21,7 +21,6 @@ import yaml
 from nbformat import NotebookNode
 
 from tools.finishing.drawings import draw
-from tools.finishing.feed import write_feed
 from tools.finishing.frame import frame
 from tools.finishing.lighten import lighten
 from tools.finishing.publish import BUILD, NEW
@@ -36,6 +35,8 @@ from tools.sources.generated import parts
 from tools.sources.myst import MystError
 
 CHANGELOG = "CHANGELOG.md"
+# The settings of the picture that is shown beside a link, whose address is absolute.
+PICTURE = ("ogp_image", "ogp_image_alt", "ogp_custom_meta_tags")
 NOISE = re.compile(r"\x1b\[[0-9;]*m")
 FAULT = re.compile(
     r"^(?:OS|Permission|FileExists|NotADirectory)Error: \[Errno (\d+)\]", re.MULTILINE
@@ -47,14 +48,16 @@ def site_config(book: Book) -> dict[str, Any]:
     config = book.config
     options = config["sphinx"]["config"]
     if book.website is None:
-        # No button to a notebook that is nowhere, no map of a site without address.
+        # No button to a notebook that is nowhere; of a site without address no map, no picture.
         del config["launch_buttons"]
         config["sphinx"]["extra_extensions"].remove("sphinx_sitemap")
-        del options["sitemap_url_scheme"], options["sitemap_show_lastmod"]
+        for name in ("sitemap_url_scheme", "sitemap_show_lastmod", *PICTURE):
+            del options[name]
         options["notfound_urls_prefix"] = "/"
     else:
         config["html"] |= {"baseurl": book.website, "use_repository_button": True}
         config["repository"]["url"] = book.repository
+        options["ogp_site_url"] = book.website
         options["notfound_urls_prefix"] = urlsplit(book.website).path
     options["notfound_context"] = not_found(book, options["notfound_urls_prefix"])
     return config
@@ -149,7 +152,6 @@ def finish(site: Path, book: Book) -> None:
     """Make what Sphinx wrote ready to be read."""
     write_front_page(site, book)
     write_search(site, book)
-    write_feed(site, book, Path(CHANGELOG))
     frame(site, book)
     draw(site)
     lighten(site)

@@ -20,6 +20,11 @@ from sphinx.environment import BuildEnvironment
 from sphinxcontrib import katex
 
 from tools.finishing.interactive import placed, plays_in
+from tools.finishing.pages import replaced
+from tools.sources.errors import MystError
+
+# What sphinxext-opengraph has cut within a sentence; 1. begins an item, and ends none.
+CUT = re.compile(r'(description" content="[^"]*(?<!\d)[.?!]) [^"]*\.\.\."')
 
 
 def _with_address(app: Sphinx, config: Config) -> None:
@@ -32,17 +37,32 @@ def _without_obsolete_roles(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """Screen readers no longer know the roles that docutils gives to a bibliography."""
-    if "body" in context:
-        body = context["body"].replace(' role="doc-biblioentry"', "")
-        context["body"] = body.replace('role="list" class="citation-list"', 'class="citation-list"')
+    if doctree and any(doctree.findall(nodes.citation)):
+        body = replaced(context["body"], ' role="doc-biblioentry"', "", page)
+        context["body"] = replaced(
+            body, ' role="list" class="citation-list"', ' class="citation-list"', page
+        )
+
+
+def _in_whole_sentences(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """What a page says of itself where others link to it ends with a sentence."""
+    context["metatags"] = CUT.sub(r'\1"', context.get("metatags", ""))
 
 
 def _with_plays(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """Figures that a reader can play with, beside the figures of their names."""
-    if "body" in context:
-        context["body"] = placed(context["body"], plays_in(Path(app.srcdir) / "book/play"))
+    if not doctree:
+        return
+    plays = plays_in(Path(app.srcdir) / "book/play")
+    context["body"] = placed(context["body"], plays)
+    for figure in doctree.findall(nodes.figure):
+        for name in plays.keys() & figure["ids"]:
+            if f'data-play="{name}"' not in context["body"]:
+                raise MystError(f"{page}: the play for {name} finds no place: see `FIGURE`")
 
 
 def _is_documented_elsewhere(
@@ -113,6 +133,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ]
     app.connect("config-inited", _with_address)
     app.connect("html-page-context", _without_obsolete_roles)
+    app.connect("html-page-context", _in_whole_sentences)
     app.connect("html-page-context", _with_plays)
     app.connect("autodoc-skip-member", _is_documented_elsewhere)
     app.connect("autodoc-process-signature", _readable)

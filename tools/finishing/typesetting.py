@@ -5,15 +5,17 @@ A Sphinx extension. It works on the tree of a page, once every reference in it i
 
 from __future__ import annotations
 
-import html
 import re
 from typing import Any
 
 from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
+from tools.finishing.pages import replaced
 from tools.sources.no_break import UNITS, with_numbers_kept, with_units_kept
+from tools.sources.questions import tagged, tagged_text
 
 EMPTY_HEAD = re.compile(r"<th([^>]*)>(?:<p></p>)?</th>")
 SIGNS = (
@@ -24,20 +26,7 @@ WORDS = rf"to|inf|nan|below|above|points?|{UNITS}"
 POWER = r"(?<=\d)e[+\-]\d+"
 NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]?\s{SIGNS}]|{WORDS}|{POWER})+", re.IGNORECASE)
 HYPHEN = re.compile(r"(?:(?<![\w.\-])|(?<=\de))-(?=\.?\d|inf\b|log\b)")
-# In docstrings, which are read in an editor, too, and hold ASCII.
-OPERATOR = re.compile(r"(?<=[\w)\]])\s([-+])\s(?=[\w(\[])|(?<=\d)\s?(x)\s?(?=\d)")
-SQUARE = re.compile(r"\^2(?![\d.])")
-NAMED_SIGN = re.compile(
-    r"(?<![A-Za-z])(?:lambda|mu|sigma)(?![A-Za-z])|\b(?:alpha|beta)(?=_\w\b)|(?<=\^)gamma\b"
-)
-NAMED_SIGN_ALONE = re.compile(NAMED_SIGN.pattern + r"|(?<![A-Za-z])(?:sum|prod|Gamma)(?![A-Za-z])")
-SIGN_ALONE = {"!=": "\N{NOT EQUAL TO}", "*": "\N{DOT OPERATOR}", "-": "\N{MINUS SIGN}"}
-INDEX = r"[A-Za-z\d\u03b1-\u03c9]"
-RAISED_OR_LOWERED = re.compile(
-    rf"(?:(?<=\b\w)|(?<=[\u2211\u220f]))_(?P<low>{INDEX}{{1,2}}|{{[^}}]*}})(?!{INDEX}|_)"
-    rf"|(?<=[\w)])\^(?P<high>\d+|{INDEX}|\([^()]*\))(?!{INDEX})"
-)
-ARXIV = re.compile(r"https://arxiv\.org/abs/(.+)")
+SPACED = re.compile(r"(?<=[\w)\]])\s-\s(?=[\w(\[])")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # Code in a line, in signs, that no line should break.
 SHORT = 24
@@ -50,25 +39,12 @@ CODE = (
 )
 
 
-class fold(nodes.Element):
-    """What a reader opens: HTML's own, which needs no script."""
-
-
-class fold_title(nodes.TextElement):
-    """What is to be seen of a fold before it is opened."""
-
-
 def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for text in list(doctree.findall(nodes.Text)):
         keep_units(text)
     if page.startswith("book/api/"):
-        for described in doctree.findall(addnodes.desc_content):
-            for block in list(described.findall(nodes.literal_block)):
-                free_formula(block)  # the examples are doctest blocks
         for text in list(doctree.findall(nodes.Text)):
-            set_formula(text)
-    for paper in doctree.findall(nodes.citation):
-        name_preprint(paper)
+            set_minus(text)
     for formula in doctree.findall(nodes.math):
         hold_sign(formula)
     for code in doctree.findall(nodes.literal):
@@ -107,53 +83,12 @@ def is_code(node: nodes.Node) -> bool:
     return above is not None
 
 
-def free_formula(block: nodes.literal_block) -> None:
-    """A formula that stands alone in a docstring: a paragraph, so that a phone may break it."""
-    said = " ".join(block.astext().split())
-    said = NAMED_SIGN_ALONE.sub(with_entity, said)
-    said = re.sub(r"(?:^-|!=|\*)(?= )", lambda found: SIGN_ALONE[found[0]], said)
-    block.parent.replace(block, nodes.paragraph("", "", nodes.Text(said), classes=["formula"]))
-
-
-def set_formula(text: nodes.Text) -> None:
-    """K - 1 in a docstring with a true minus and in one line, c^2 and p_k as in mathematics."""
-    if is_code(text):
-        return
-    said = SQUARE.sub("\N{SUPERSCRIPT TWO}", OPERATOR.sub(with_sign, str(text)))
-    said = said.replace(">=", "\N{GREATER-THAN OR EQUAL TO}")
-    said = HYPHEN.sub("\N{MINUS SIGN}", said)
-    said = NAMED_SIGN.sub(with_entity, said)
-    parts: list[nodes.Node] = []
-    end = 0
-    for found in RAISED_OR_LOWERED.finditer(said):
-        node = nodes.subscript if found["low"] else nodes.superscript
-        inside = (found["low"] or found["high"]).strip("{}()")
-        parts += [nodes.Text(said[end : found.start()]), node("", inside)]
-        end = found.end()
-    if said != text or parts:
-        text.parent.replace(text, [*parts, nodes.Text(said[end:])])
-
-
-def with_entity(found: re.Match[str]) -> str:
-    """The Greek letter, or the sign, that HTML calls by this name."""
-    return html.unescape(f"&{found[0]};")
-
-
-def with_sign(found: re.Match[str]) -> str:
-    sign = {"-": "\N{MINUS SIGN}", "+": "+", "x": "\N{MULTIPLICATION SIGN}"}[found[1] or found[2]]
-    return f"\N{NO-BREAK SPACE}{sign}\N{NO-BREAK SPACE}"
-
-
-def name_preprint(paper: nodes.citation) -> None:
-    """The address of a preprint as its number, once: a phone would cut the whole address."""
-    for link in paper.findall(nodes.reference):
-        found = ARXIV.fullmatch(link.get("refuri", ""))
-        if found and link.astext() == link["refuri"]:
-            name = f"arXiv:{found[1]}"
-            link[:] = [nodes.Text(name)]
-            for text in [node for node in link.parent if isinstance(node, nodes.Text)]:
-                said = text.replace(f"{name}, ", "").replace("URL: ", "")
-                link.parent.replace(text, nodes.Text(said))
+def set_minus(text: nodes.Text) -> None:
+    """-1 and K - 1 of a docstring, which is ASCII, with a true minus and in one line."""
+    said = HYPHEN.sub("\N{MINUS SIGN}", text)
+    said = SPACED.sub("\N{NO-BREAK SPACE}\N{MINUS SIGN}\N{NO-BREAK SPACE}", said)
+    if said != text and not is_code(text):
+        text.parent.replace(text, nodes.Text(said))
 
 
 def hold_sign(formula: nodes.math) -> None:
@@ -241,7 +176,7 @@ def is_dropdown(node: nodes.Node) -> bool:
 
 
 def as_fold(box: nodes.Element) -> None:
-    """Put a fold in the place of an admonition that a script would fold.
+    """Put a fold of HTML's own in the place of an admonition that a script would fold.
 
     What opens it cannot be a link as well: links of its title go inside.
     """
@@ -253,40 +188,29 @@ def as_fold(box: nodes.Element) -> None:
     if links:
         rest.insert(0, nodes.paragraph("", "", nodes.Text("Back to "), *links))
     classes = dict.fromkeys([*box["classes"], "admonition", "fold"])
-    inside = fold("", ids=box["ids"], classes=[name for name in classes if name != "dropdown"])
-    inside += fold_title("", "", *title.children)
-    inside += rest
+    del classes["dropdown"]
+    named = tagged_text("", "", *title.children, tag="summary", classes=["admonition-title"])
+    inside = tagged("", named, *rest, tag="details", ids=box["ids"], classes=[*classes])
     box.parent.replace(box, inside)
-
-
-def visit_fold(self: Any, node: fold) -> None:
-    self.body.append(self.starttag(node, "details"))
-
-
-def depart_fold(self: Any, node: fold) -> None:
-    self.body.append("</details>\n")
-
-
-def visit_fold_title(self: Any, node: fold_title) -> None:
-    self.body.append(self.starttag(node, "summary", "", CLASS="admonition-title"))
-
-
-def depart_fold_title(self: Any, node: fold_title) -> None:
-    self.body.append("</summary>\n")
 
 
 def for_screen_readers(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """A fold of code is called what it shows, which MyST-NB hides; an empty cell heads nothing."""
-    if "body" in context:
-        body = context["body"].replace(' aria-label="Toggle hidden content"', "")
-        context["body"] = EMPTY_HEAD.sub(r"<td\1></td>", body)
+    if not doctree:
+        return
+    if any(doctree.findall(HideCodeCellNode)):
+        label = ' aria-label="Toggle hidden content"'
+        context["body"] = replaced(context["body"], label, "", page)
+    heads = [cell for head in doctree.findall(nodes.thead) for cell in head.findall(nodes.entry)]
+    if not all(cell.astext().strip() for cell in heads):
+        context["body"] = replaced(
+            context["body"], EMPTY_HEAD, lambda found: f"<td{found[1]}></td>", page
+        )
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    app.add_node(fold, html=(visit_fold, depart_fold))
-    app.add_node(fold_title, html=(visit_fold_title, depart_fold_title))
     # After what other extensions do to a finished tree.
     app.connect("doctree-resolved", set_page, priority=900)
     app.connect("html-page-context", for_screen_readers)

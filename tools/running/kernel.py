@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
-from typing import Any
+
+from tools.sources.drawing import DRAWING
 
 SECONDS_BETWEEN_SIGNS = 15
 # A kernel gets the numbers of ports that are free, and opens them a second later. If another
@@ -25,19 +26,6 @@ KEPT = re.compile(
     r"(CALIB|CUDA|NVIDIA)_\w+|\w+_PROXY|SSL_CERT_\w+|\w+_CA_BUNDLE",
     re.IGNORECASE,
 )
-# Of a drawing: its names, else random; text as text, on nothing; letters that are 9 px high on a
-# phone when the drawing, 4.8 inches wide or less, is as wide as the phone.
-DRAWING: Any = {
-    "svg.hashsalt": "course",
-    "svg.fonttype": "none",
-    "font.size": 11,
-    "axes.titlesize": "medium",
-    "figure.titlesize": "medium",
-    "figure.facecolor": "none",
-    "axes.facecolor": "none",
-    "legend.facecolor": "white",
-    "savefig.pad_inches": 0.04,
-}
 
 
 def plain_environment() -> dict[str, str]:

@@ -19,9 +19,8 @@ from nbformat import NotebookNode
 
 from tools.running.limits import require_limits
 from tools.running.lock import take_lock
-from tools.sources.atomic import write_text
 from tools.sources.book import Book
-from tools.sources.chapter_notebook import chosen, numbered, page_notebook
+from tools.sources.chapter_notebook import chosen, numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
 from tools.sources.errors import ExecutionError
 from tools.sources.locations import place
@@ -30,14 +29,6 @@ from tools.sources.myst import MystError, naming
 
 def read_stored(path: Path) -> NotebookNode | None:
     return nbformat.read(path, as_version=4) if path.exists() else None
-
-
-def write_if_changed(notebook: NotebookNode, path: Path) -> bool:
-    text = nbformat.writes(notebook) + "\n"
-    if path.exists() and path.read_text("utf-8") == text:
-        return False
-    write_text(path, text)
-    return True
 
 
 def make(book: Book, page: str, execute: bool) -> None:

@@ -7,13 +7,11 @@ written, at once or not at all, as each step ends.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
 import signal
 import socket
-import struct
 import sys
 import time
 import warnings
@@ -87,22 +85,15 @@ def forget_damaged_state() -> None:
 
 
 def require_loopback() -> None:
-    """Raise MystError where this machine cannot speak with itself, as Jupyter does with a kernel.
-
-    In a network of its own, as `unshare -rn` makes one, the way is there and switched off.
-    """
-    with suppress(OSError), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
-        try:
+    """Raise MystError where this machine cannot speak with itself, as with a notebook's kernel."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
             way.connect((LOOPBACK, 9))
-        except OSError:
-            switched_on = struct.pack("16sH14x", b"lo", 1)
-            fcntl.ioctl(way, 0x8914, switched_on)  # SIOCSIFFLAGS, IFF_UP
-            way.connect((LOOPBACK, 9))
-        return
-    raise MystError(
-        f"This machine cannot reach itself at {LOOPBACK}, where a notebook speaks with its "
-        "kernel: switch its loopback interface on (`ip link set lo up`)."
-    )
+    except OSError:
+        raise MystError(
+            f"This machine cannot reach itself at {LOOPBACK}, where a notebook speaks with its "
+            "kernel: switch its loopback interface on (`ip link set lo up`)."
+        ) from None
 
 
 def stop(why: str, code: int) -> NoReturn:

@@ -262,4 +262,6 @@ def _authors(entry: Any) -> str:
 def _address(entry: Any) -> str:
     if "doi" in entry.fields:
         return f"https://doi.org/{quote(entry.fields['doi'])}"
+    if "eprint" in entry.fields:
+        return f"https://arxiv.org/abs/{entry.fields['eprint']}"
     return entry.fields.get("url", "")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jupytext
+import nbformat
 from nbformat import NotebookNode
 
+from tools.sources.atomic import write_text
 from tools.sources.book import Book, figure_of, table_of
 from tools.sources.myst import Directive, MystError, parse
 
@@ -109,3 +112,12 @@ def _check(cell: NotebookNode) -> None:
         raise MystError(f"cell `{first}`: a table needs a name and a caption")
     if table and MARKUP & set(table["caption"]):
         raise MystError(f"cell `{first}`: the caption of a table is plain text, with no markup")
+
+
+def write_if_changed(notebook: NotebookNode, path: Path) -> bool:
+    """Write a notebook, unless the file holds it already; say whether it was written."""
+    text = nbformat.writes(notebook) + "\n"
+    if path.exists() and path.read_text("utf-8") == text:
+        return False
+    write_text(path, text)
+    return True

@@ -42,7 +42,7 @@ import sys
 
 if "google.colab" in sys.modules:
     %pip install -q "calibration-course[training,audit] @ {wheel}"
-for name in ["calib_utils", "pooch", "safetensors", "torch", "torchvision"]:
+for name in ["calib_utils", "platformdirs", "safetensors", "torch", "torchvision"]:
     if importlib.util.find_spec(name) is None:
         print(f"{{name}} is missing. How to install it: {repository}#readme")"""
 )

@@ -1,4 +1,4 @@
-"""What a release says: `python -m tools.finishing.release v0.1.0` prints that part of CHANGELOG.md.
+"""What a release says: `python -m tools.sources.release_notes v0.1.0` prints it of CHANGELOG.md.
 
 It fails unless the tag is the version of the module, and the changelog has a part on it.
 """

@@ -1,0 +1,70 @@
+"""What is put into the built pages finds its place there, or the build stops."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tiny_book import write_tiny_book
+
+from tools.finishing.frame import HIDDEN, START, frame, framed
+from tools.finishing.lighten import with_one_sheet_and_script
+from tools.finishing.pages import pages_of, replaced
+from tools.finishing.search import write_search
+from tools.sources.book import Book
+from tools.sources.errors import MystError
+
+# As no theme of ours makes it.
+OTHER = "<html><head><title>T</title></head><body><h1>One</h1></body></html>"
+OURS = (
+    f"<html><head><style>{HIDDEN}</style></head><body>{START}</div>"
+    '<button class="btn search-button-field" title="Search" aria-label="Search"></button>'
+    "<h1>One</h1></body></html>"
+)
+
+
+def test_what_is_replaced_is_there() -> None:
+    assert replaced("a b a", "a", r"\1", "x.html") == r"\1 b \1"
+    assert replaced("a1", re.compile(r"a(\d)"), lambda found: found[1], "x.html") == "1"
+    with pytest.raises(MystError, match=r"^x\.html does not contain a\.b:"):
+        replaced("a b", "a.b", "", "x.html")
+    with pytest.raises(MystError, match=r"^x\.html does not contain a\\d:"):
+        replaced("a b", re.compile(r"a\d"), "", "x.html")
+
+
+def test_a_page_of_another_theme_stops_the_build(tmp_path: Path) -> None:
+    book = Book(write_tiny_book(tmp_path / "book"))
+    for path in ("search.html", *(f"{page}.html" for page in book.pages)):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text(OTHER, "utf-8")
+    (tmp_path / "_static").mkdir()
+    with pytest.raises(MystError, match=r"html does not contain \.pst-js-only"):
+        frame(tmp_path, book)
+    with pytest.raises(MystError, match="has no section"):
+        write_search(tmp_path, book)
+    article = '<article class="bd-article"><section id="a"><h1>A</h1></section></article>'
+    for page in book.pages:
+        (tmp_path / f"{page}.html").write_text(article, "utf-8")
+    with pytest.raises(MystError, match=r"search\.html .*bd-search-container"):
+        write_search(tmp_path, book)
+    with pytest.raises(MystError, match=r"one\.html .*stylesheet"):
+        with_one_sheet_and_script(OTHER, "", "one.html")
+
+
+def test_a_page_has_its_chapter_and_the_feed_of_releases() -> None:
+    feed = "https://github.com/someone/course/releases.atom"
+    page = framed(OURS, "one.html", "Chapter 2", feed)
+    assert '<h1 data-chapter="Chapter 2">One</h1>' in page
+    assert f'<link rel="alternate" type="application/atom+xml" href="{feed}">' in page
+    assert "atom" not in framed(OURS, "one.html")
+
+
+def test_pages_are_those_that_a_reader_opens(tmp_path: Path) -> None:
+    for name in ("index.html", "a/index.html", "_static/t.html", "b.html"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("", "utf-8")
+    assert [path.relative_to(tmp_path).as_posix() for path in pages_of(tmp_path)] == [
+        "a/index.html",
+        "b.html",
+    ]
