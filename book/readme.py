@@ -22,8 +22,8 @@ from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
 from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
-from tools.running.kernel import DRAWING
 from tools.sources.atomic import write_text
+from tools.sources.drawing import DRAWING
 
 FRAMES = 16
 # In seconds: at each end, and from a frame to the next.

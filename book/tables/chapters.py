@@ -36,9 +36,9 @@ from calib_utils.recalibration import (
 from calib_utils.records import by_level, load_grid, load_record
 from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
-from tools.running.kernel import DRAWING
 from tools.sources.atomic import write_text
 from tools.sources.book import Book
+from tools.sources.drawing import DRAWING
 from tools.sources.errors import MystError
 from tools.sources.reading_time import reading_time
 
