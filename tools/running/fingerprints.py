@@ -38,7 +38,7 @@ AGAIN = "If the change is wanted: `make notebooks`, and read the diff."
 def of_figures(notebook: NotebookNode) -> dict[str, Print]:
     """The fingerprint of each figure of a page that has been run, by its name.
 
-    Of a network that was trained here, each processor makes another one: then its words alone.
+    Of one that differs between machines (a training, times) its words alone.
     """
     found = {}
     for cell in notebook.cells:
@@ -46,7 +46,7 @@ def of_figures(notebook: NotebookNode) -> dict[str, Print]:
         for output in cell.get("outputs", []) if name else ():
             if svg := output.get("data", {}).get("image/svg+xml"):
                 found[name] = of_drawing(svg)
-                if "trained" in cell.metadata.get("tags", []):
+                if "varies" in cell.metadata.get("tags", []):
                     words = [text for text in found[name]["texts"] if not NUMBER.search(text)]
                     found[name] = {"texts": words, "paths": []}
     return found

@@ -14,7 +14,7 @@ from tools.sources.book import Book, figure_of, table_of
 from tools.sources.myst import Directive, MystError, parse
 
 TAGS = (
-    {"parameters", "trained"}
+    {"parameters", "varies"}
     | {f"hide-{part}" for part in ("input", "output", "cell")}
     | {f"remove-{part}" for part in ("input", "output", "cell")}
 )
