@@ -389,7 +389,7 @@ def test_the_install_cell_comes_with_the_repositorys_address(book: Book, publish
     # The release of the notebook's own version, not what main has become meanwhile.
     release = f"{URL}/releases/download/v{__version__}"
     wheel = f"{release}/{PROJECT.replace('-', '_')}-{__version__}-py3-none-any.whl"
-    assert f'%pip install -q "{PROJECT}[training] @ {wheel}"' in install
+    assert f'%pip install -q "{PROJECT}[training,audit] @ {wheel}"' in install
     without = colab_notebook(book, "notebooks/01-one")
     assert "colab" not in nbformat.writes(without)
     assert len(without.cells) == len(with_address.cells) - 1

@@ -39,11 +39,15 @@ def test_every_place_says_the_same_version() -> None:
     assert citation["version"] == __version__
 
 
-@pytest.mark.parametrize("name", ["book", "colab", "release"])
+@pytest.mark.parametrize("name", ["book", "colab", "links", "release", "test"])
 def test_a_workflow_names_modules_that_exist(name: str) -> None:
     text = (ROOT / f".github/workflows/{name}.yml").read_text("utf-8")
-    steps = [step for job in yaml.safe_load(text)["jobs"].values() for step in job["steps"]]
+    jobs = yaml.safe_load(text)["jobs"].values()
+    # A job has steps, or is another workflow that is there.
+    steps = [step for job in jobs for step in job.get("steps", [job])]
     assert all("uses" in step or "run" in step for step in steps)
+    called = [step["uses"] for step in steps if step.get("uses", "").startswith("./")]
+    assert all((ROOT / name).exists() for name in called)
     for module in ["tools.running.try_colab", "tools.sources.release_notes"]:
         if module in text:
             assert (ROOT / f"{module.replace('.', '/')}.py").exists()

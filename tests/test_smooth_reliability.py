@@ -6,6 +6,7 @@ from scipy.integrate import trapezoid
 from scipy.stats import norm
 
 from calib_utils.metrics import smooth_calibration_error, smooth_reliability
+from calib_utils.predictions import as_predictions
 
 
 def written_out(confidences, correct, places, sigma, weights):
@@ -29,7 +30,8 @@ def forecasts(n, low, high, seed=0):
 def test_is_a_kernel_regression_with_mirror_images(low, high, weighted):
     confidences, labels = forecasts(300, low, high)
     weights = np.random.default_rng(1).exponential(size=300) if weighted else np.ones(300)
-    curve = smooth_reliability(confidences, labels, sample_weight=weights if weighted else None)
+    given = as_predictions(confidences, labels, sample_weight=weights if weighted else None)
+    curve = smooth_reliability(given)
     every = slice(None, None, 64)
     accuracy, density = written_out(
         confidences, labels, curve.confidence[every], curve.width, weights
@@ -37,8 +39,7 @@ def test_is_a_kernel_regression_with_mirror_images(low, high, weighted):
     seen = density > 1e-5
     assert curve.accuracy[every][seen] == pytest.approx(accuracy[seen], abs=1e-4)
     assert curve.density[every] == pytest.approx(density, abs=1e-5 * density.max())
-    given = {"sample_weight": weights} if weighted else {}
-    assert curve.error == smooth_calibration_error(confidences, labels, **given) == curve.width
+    assert curve.error == smooth_calibration_error(given) == curve.width
 
 
 def test_the_density_has_an_area_of_one():
