@@ -405,7 +405,7 @@ def test_the_confidence_in_answers(tmp_path: Path) -> None:
     data = {"confidence": SCORE, "correct": LABEL}
     found = report(data, cross_fit=0)
     assert found.measures.accuracy == LABEL.mean()
-    assert "are right" in found.verdict.sentence
+    assert "is right in" in found.verdict.sentence
     assert "at one half" not in found.text()
     assert pair(data, data | {"confidence": SCORE**2}, {}).right == (0, 0, 1.0)
     with pytest.raises(ValueError, match=r"the same labels.*other answers need a column for each"):

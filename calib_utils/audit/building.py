@@ -53,7 +53,10 @@ def report(
     Columns that are not named are guessed: ``label`` beside ``score`` (the probability of the
     positive class), ``logit`` (its log-odds), ``prob_…`` or ``logit_…`` (a column for each
     class); or ``confidence`` and ``correct``. Of several classes the confidence in the predicted
-    class is judged. A file is read in blocks, and all rows are counted; the slope, the
+    class is judged. The verdict is about the error in bins of equal width or of equal mass,
+    whichever is larger: gaps that cancel within a bin are in neither, so it is a lower bound.
+
+    A file is read in blocks, and all rows are counted; bins of equal mass, the slope, the
     decomposition of the Brier score, the cost and the repairs use a million of them at most,
     chosen by lot.
 
@@ -139,7 +142,6 @@ def report(
             fit_totals.add(rows)
         fit_rows = fit_totals.rows
     measures = measure(totals, seed, columns.of_answers)
-    verdict = judge_error(measures, totals.bins, tolerance, columns.of_answers)
     repairs = None
     if cross_fit or fit_rows is not None:
         repairs = try_repairs(
@@ -150,6 +152,7 @@ def report(
             n_bins=n_bins,
             seed=seed,
         )
+    verdict = judge_error(measures, totals.binnings, tolerance, columns.of_answers, repairs)
     of_classes = {columns.classes[k]: bins for k, bins in totals.classes.items()}
     groups = {
         name: {value: bins for (each, value), bins in totals.groups.items() if each == name}
@@ -219,8 +222,8 @@ def _what_was_read(reader: RowsReader, totals: Totals) -> list[str]:
         )
     if not totals.complete:
         lines.append(
-            f"all rows were counted; slope, decomposition, cost and repairs use "
-            f"{len(totals.rows.labels):,} of them, chosen by lot"
+            f"all rows were counted; bins of equal mass, slope, decomposition, cost and repairs "
+            f"use {len(totals.rows.labels):,} of them, chosen by lot"
         )
     return lines
 

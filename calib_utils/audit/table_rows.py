@@ -59,9 +59,10 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
             f"more than {percent(m.floor.high)}",
         ),
         (
-            "calibration error",
+            "binned calibration error",
             f"{points(m.error[0])} to {percent(m.error[1])}",
-            "95 % interval of what the ECE estimates: the verdict is about this",
+            "95 % interval, of the larger in bins of equal width and of equal mass: a lower bound "
+            "of the true error, and what the verdict is about",
         ),
         (
             "debiased error (root mean square)",
