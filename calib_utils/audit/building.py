@@ -11,7 +11,8 @@ import numpy as np
 from calib_utils import __version__
 from calib_utils._numbers import check_count, check_n_bins
 from calib_utils.audit.bin_sums import Totals
-from calib_utils.audit.columns import Columns, choose_columns
+from calib_utils.audit.class_columns import columns_of
+from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import cost_curve
 from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.measures import measure
@@ -52,7 +53,8 @@ def report(
 
     Columns that are not named are guessed: ``label`` beside ``score`` (the probability of the
     positive class), ``logit`` (its log-odds), ``prob_…`` or ``logit_…`` (a column for each
-    class); or ``confidence`` and ``correct``. Of several classes the confidence in the predicted
+    class), or columns that are called as the labels are; ``confidence``, or any one score, beside
+    ``correct`` (whether the answer is right). Of several classes the confidence in the predicted
     class is judged. The verdict is about the error in bins of equal width or of equal mass,
     whichever is larger: gaps that cancel within a bin are in neither, so it is a lower bound.
 
@@ -118,7 +120,7 @@ def report(
         "group": tuple(map(str, [group] if isinstance(group, (str, int)) else group)),
     }
     source = open_source(frame)
-    columns = choose_columns(source.columns, **named)  # type: ignore[arg-type]
+    columns = columns_of(source, **named)
     _check_prices(columns, prices)
     reader = RowsReader(source, columns, drop, rescale)
     totals = Totals(n_bins, seed)
@@ -134,7 +136,7 @@ def report(
                 "fit: expected other rows than those of the report, found the same file; without "
                 "others leave it to --cross-fit"
             )
-        same = choose_columns(other.columns, **named | {"group": (), "time": None})  # type: ignore[arg-type]
+        same = columns_of(other, **named | {"group": (), "time": None})
         if (same.kind, same.classes) != (columns.kind, columns.classes):
             raise ValueError(f"fit: expected {columns.kind} as in {source.name}, found {same.kind}")
         fit_totals = Totals(n_bins, seed)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from calib_utils.audit.bin_sums import Totals, briers, confidences_of, losses
-from calib_utils.audit.columns import Columns, choose_columns
+from calib_utils.audit.class_columns import columns_of
+from calib_utils.audit.columns import Columns
 from calib_utils.audit.formatting import number, points
 from calib_utils.audit.measures import LEVEL, larger_error
 from calib_utils.audit.reading import open_source
@@ -132,7 +133,7 @@ def _totals(
     data: Any, named: Mapping[str, Any], drop: bool, rescale: bool, n_bins: int, seed: int
 ) -> tuple[Columns, Totals]:
     source = open_source(data)
-    columns = choose_columns(source.columns, **named)
+    columns = columns_of(source, **named)
     reader, totals = RowsReader(source, columns, drop, rescale), Totals(n_bins, seed)
     for rows in reader.blocks():
         totals.add(rows)
