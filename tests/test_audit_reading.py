@@ -369,8 +369,24 @@ def test_what_cannot_be_asked_for(named: dict, message: str) -> None:
 
 def test_repairs_are_not_judged_on_their_own_rows(tmp_path: Path) -> None:
     path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
-    with pytest.raises(ValueError, match=r"fit: expected other rows.*the same file"):
-        report(path, fit=path)
+    data = {"score": SCORE, "label": LABEL}
+    turned = {name: values[::-1].copy() for name, values in data.items()}
+    frame = importlib.import_module("pyarrow").table(data)
+    for first, second in (
+        (path, path),
+        (data, data),
+        (frame, frame),
+        (data, frame),
+        (data, turned),
+    ):
+        with pytest.raises(ValueError, match=r"fit: expected other rows.*found the same in"):
+            report(first, fit=second)
+    others = data | {"score": np.append(SCORE[:-1], SCORE[-1] / 2)}  # one of them is another
+    assert report(data, fit=others).measures.n == len(SCORE)
+    logits = np.random.default_rng(0).normal(size=(200, 3))
+    named = {"logits": logits, "label": np.arange(200) % 3}
+    with pytest.raises(ValueError, match="fit: expected other rows"):
+        report(named, fit=named | {"logits": logits + 1})  # logits up to a constant
 
 
 @pytest.mark.parametrize("count", [-5, None, "many"])

@@ -135,6 +135,18 @@ class Totals:
                 self._increase(self.times, value, found)
         self._keep(rows)
 
+    def equals(self, other: Totals) -> bool:
+        """Whether both have counted the same rows, in whatever order: rounding aside, other rows
+        have other sums.
+        """
+        return all(
+            np.allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+            for mine, theirs in (
+                (self.cells.array, other.cells.array),
+                (self.losses, other.losses),
+            )
+        )
+
     def _by_value(
         self, values: np.ndarray, confidences: np.ndarray, correct: np.ndarray, index: np.ndarray
     ) -> Iterator[tuple[str, np.ndarray]]:

@@ -131,17 +131,17 @@ def report(
     fit_rows = None
     if fit is not None:
         other = open_source(fit)
-        if source.sha256 is not None and other.sha256 == source.sha256:
-            raise ValueError(
-                "fit: expected other rows than those of the report, found the same file; without "
-                "others leave it to --cross-fit"
-            )
         same = columns_of(other, **named | {"group": (), "time": None})
         if (same.kind, same.classes) != (columns.kind, columns.classes):
             raise ValueError(f"fit: expected {columns.kind} as in {source.name}, found {same.kind}")
         fit_totals = Totals(n_bins, seed)
         for rows in _of_equal_weight(RowsReader(other, same, drop, rescale), seed):
             fit_totals.add(rows)
+        if fit_totals.equals(totals):
+            raise ValueError(
+                "fit: expected other rows than those of the report, found the same in "
+                f"{other.name}; without others leave it to --cross-fit"
+            )
         fit_rows = fit_totals.rows
     measures = measure(totals, seed, columns.of_answers)
     repairs = None
