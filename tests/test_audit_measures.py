@@ -221,6 +221,19 @@ class TestVerdict:
             found.verdict.sentence.replace("\N{NO-BREAK SPACE}", " ")
         )
 
+    def test_classes_within_and_the_whole_beyond_is_explained(self) -> None:
+        """Four classes of one temperature: each has its share, and no confidence is right."""
+        rng = np.random.default_rng(0)
+        logits = rng.normal(size=(20_000, 4))
+        chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        label = (chances.cumsum(axis=1) < rng.random((20_000, 1))).sum(axis=1)
+        for scale, explained in ((3, True), (1, False)):
+            found = report({"logits": scale * logits, "label": label}, cross_fit=0)
+            assert {part.outcome for part in found.classes} == {"within"}
+            assert (found.verdict.outcome == "beyond") is explained
+            assert ("too high and too low cancel" in found.text()) is explained
+            assert ("too high and too low cancel" in found.html()) is explained
+
     def test_gaps_that_cancel_on_average_are_told(self) -> None:
         score = np.repeat([0.3, 0.7], 2_000)
         label = np.concatenate([np.arange(2_000) < 1_000, np.arange(2_000) < 1_000])

@@ -490,6 +490,26 @@ def test_a_file_with_semicolons_and_decimal_commas(tmp_path: Path) -> None:
         report(path)
 
 
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (1.0002, "found 1.0002 in row 1; that is more than rounding adds"),
+        (2, "found 2 in row 1; that is more than rounding adds"),
+        (2.01, "if these are percent"),
+        (100, "if these are percent"),
+        (100.01, "call columns of log-odds or logits logit"),
+        (-1e-9, "call columns of log-odds or logits logit"),
+    ],
+)
+def test_what_a_number_above_one_may_be(score: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        rows_of({"score": [score, 0.5], "label": [0, 1]})
+
+
+def test_rounding_of_a_softmax_is_no_error() -> None:
+    assert rows_of({"score": [1.00009, 0.5], "label": [0, 1]}).probs.tolist() == [1, 0.5]
+
+
 def test_any_score_beside_correct_is_a_confidence() -> None:
     """Of language models nothing else is known; and truth values are no labels of a class."""
     known = report({"confidence": SCORE, "correct": LABEL}, cross_fit=0)
