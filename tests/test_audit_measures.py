@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -47,7 +48,16 @@ class TestMeasures:
         assert found.ece == pytest.approx(
             metrics.expected_calibration_error(score, label, 10), abs=1e-12
         )
-        assert found.error == metrics.calibration_error_interval(score, label, 10)
+        # Of the larger of two errors: it lies above both lower ends, if both hold.
+        ends = [
+            [
+                metrics.calibration_error_interval(score, label, 10, level=level, strategy=bins)
+                for bins in ("uniform", "quantile")
+            ]
+            for level in (0.975, 0.95)
+        ]
+        low, high = np.max(ends[0], axis=0)[0], np.max(ends[1], axis=0)[1]
+        assert found.error == pytest.approx((low, high), abs=1e-12)
         assert found.debiased_interval == metrics.debiased_calibration_error_interval(
             score, label, 10
         )
@@ -120,9 +130,8 @@ class TestMeasures:
         )
         assert ms.brier == pytest.approx(metrics.brier_score(probs, label))
         assert ms.accuracy == pytest.approx(metrics.accuracy(probs, label))
-        assert ms.error == pytest.approx(metrics.calibration_error_interval(probs, label))
         assert found.verdict.exit_code == 1
-        assert "are right" in found.verdict.sentence
+        assert "is right in" in found.verdict.sentence
         for k, part in enumerate(found.classes):
             assert part.gap == pytest.approx((label == k).mean() - probs[:, k].mean())
 
@@ -137,7 +146,8 @@ class TestVerdict:
     def test_each_outcome(self) -> None:
         within = of(*drawn(40_000, 0)).verdict
         assert (within.outcome, within.exit_code) == ("within", 0)
-        assert within.sentence.startswith("On 40,000 rows the model predicts 33.")
+        assert within.sentence.startswith("Trustworthy, as far as these rows show: it says 33.")
+        assert "On 40,000 rows its binned error, a lower bound of the true one" in within.sentence
         beyond = of(*drawn(4_000, 0, 1, -1)).verdict
         assert (beyond.outcome, beyond.exit_code) == ("beyond", 1)
         undecided = of(*drawn(400, 0)).verdict
@@ -149,7 +159,9 @@ class TestVerdict:
         low, high = of(score, label).measures.error
         for tolerance, outcome in (
             (low * 0.99, "beyond"),
+            (low * 1.05, "undecided"),
             ((low + high) / 2, "undecided"),
+            (high * 0.99, "undecided"),
             (high * 1.01, "within"),
         ):
             assert of(score, label, tolerance=tolerance).verdict.outcome == outcome
@@ -170,7 +182,7 @@ class TestVerdict:
         for seed in range(9):
             score, label = drawn(600, seed, 1, shift)
             bins = BinSums(tally(score, label == 1, (score * 15).astype(int), 15))
-            asked.append(rows_needed(bins, tolerance) or 10**9)
+            asked.append(rows_needed([bins], tolerance) or 10**9)
         needed = int(np.median(asked))
         assert 1_000 < needed < 20_000
         decided = []
@@ -190,6 +202,71 @@ class TestVerdict:
         found = of(score, label).verdict
         assert found.outcome == "within"
         assert "Give a smaller one" in found.sentence
+
+    def test_it_says_what_to_do_before_any_measure(self) -> None:
+        """Of 1,000 answers that were given with 0.7, 530 are right."""
+        data = {"confidence": np.full(1_000, 0.7), "correct": np.arange(1_000) < 530}
+        found = report(data)
+        sentence = found.verdict.sentence
+        assert re.match(
+            r"Not trustworthy as it is: it says 70.0\s% on average and is right in 53.0\s%, "
+            r"overconfident by 17.0 points\. [A-Z][a-z]+ [a-z]+ brings its ECE from 17.0\s% to 0",
+            sentence,
+        )
+        assert found.text().startswith(sentence)
+        found = report(data | {"confidence": np.full(1_000, 0.4)})
+        assert "underconfident by 13.0 points" in found.verdict.sentence
+        found = of(np.full(1_000, 0.7), np.arange(1_000) < 530)
+        assert "it says 70.0 % on average and 53.0 % happen, too high by 17.0 points" in (
+            found.verdict.sentence.replace("\N{NO-BREAK SPACE}", " ")
+        )
+
+    def test_classes_within_and_the_whole_beyond_is_explained(self) -> None:
+        """Four classes of one temperature: each has its share, and no confidence is right."""
+        rng = np.random.default_rng(0)
+        logits = rng.normal(size=(20_000, 4))
+        chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+        label = (chances.cumsum(axis=1) < rng.random((20_000, 1))).sum(axis=1)
+        for scale, explained in ((3, True), (1, False)):
+            found = report({"logits": scale * logits, "label": label}, cross_fit=0)
+            assert {part.outcome for part in found.classes} == {"within"}
+            assert (found.verdict.outcome == "beyond") is explained
+            assert ("too high and too low cancel" in found.text()) is explained
+            assert ("too high and too low cancel" in found.html()) is explained
+
+    def test_gaps_that_cancel_on_average_are_told(self) -> None:
+        score = np.repeat([0.3, 0.7], 2_000)
+        label = np.concatenate([np.arange(2_000) < 1_000, np.arange(2_000) < 1_000])
+        sentence = of(score, label).verdict.sentence
+        assert "right on average, but too high in some places and too low in others" in sentence
+
+    @pytest.mark.parametrize("n", [2_000, 20_000])
+    def test_gaps_that_cancel_in_a_bin_of_equal_width(self, n: int) -> None:
+        """83 % of the answers in the last bin, where those of half are right 2.4 points less often,
+        and those of the other half more often: the true error is 2 points.
+        """
+        held, alone = 0, 0
+        for seed in range(20):
+            rng = np.random.default_rng(seed)
+            last = rng.random(n) < 0.83
+            c = np.where(last, rng.uniform(0.935, 0.975, n), rng.uniform(0.4, 0.9, n))
+            chance = c + np.where(last, np.where(c < 0.955, -0.0241, 0.0241), 0)
+            data = {"confidence": c, "correct": rng.random(n) < chance}
+            low, high = report(data, cross_fit=0).measures.error
+            held += low <= 0.02 <= high
+            alone += metrics.calibration_error_interval(c, data["correct"].astype(int))[1] > 0.02
+        assert held >= 18
+        if n == 20_000:
+            assert alone == 0
+
+    def test_scores_in_one_bin_that_rank_the_wrong_way_round(self) -> None:
+        rng = np.random.default_rng(0)
+        score = rng.uniform(0, 0.02, 50_000)
+        label = (rng.random(50_000) < 0.02 - score).astype(int)  # the true error is 1 point
+        found = of(score, label)
+        assert found.measures.error[0] < 0.01 < found.measures.error[1]
+        assert of(score, label, tolerance=0.005).verdict.outcome == "beyond"
+        assert found.verdict.sentence.startswith("Within a tolerance that is too large")
 
     @pytest.mark.parametrize("value", [0, 1, -1, 2])
     def test_a_tolerance_that_is_none(self, value: float) -> None:
@@ -216,7 +293,9 @@ class TestStreams:
         monkeypatch.setattr(bin_sums, "_KEPT_ROWS", 2_000)
         parts = report(path, group="site", cross_fit=0)
         assert "use 2,000 of them, chosen by lot" in parts.read[-1]
-        assert parts.measures.error == pytest.approx(whole.measures.error)
+        np.testing.assert_allclose(parts.bins.array, whole.bins.array)
+        low, high = parts.measures.error  # bins of equal mass are of the rows that were kept
+        assert low <= whole.measures.error[1] <= high
         assert parts.measures.z == pytest.approx(whole.measures.z)
         assert parts.measures.nll == pytest.approx(whole.measures.nll)
         assert parts.measures.floor == pytest.approx(whole.measures.floor, rel=0.05)

@@ -61,6 +61,7 @@ class TestGuess:
             ("label,logit_0,logit_1,logit_2", "logits", "label"),
             ("correct,confidence", "confidence", "correct"),
             ("labels,prob", "score", "labels"),
+            ("correct,score", "confidence", "correct"),
         ],
     )
     def test_from_the_names(self, head: str, kind: str, label: str) -> None:
@@ -89,6 +90,8 @@ class TestGuess:
     def test_numbers_that_share_digits(self) -> None:
         head = ["label", "p_10", "p_11", "p_12"]
         assert choose_columns(head, score="p_*").classes == ("10", "11", "12")
+        head = ["label", "p_cat", "p_cow"]
+        assert choose_columns(head, score="p_*").classes == ("cat", "cow")
 
     @pytest.mark.parametrize(
         ("head", "named", "message"),
@@ -99,6 +102,12 @@ class TestGuess:
             ("label,prob_a", {}, "two columns prob_… or more, found 'prob_a' alone"),
             ("score,label,date", {"time": "date:Q"}, "time: expected a unit"),
             ("label,prob_a,prob_b", {"classes": ["x"]}, "classes: expected 2 names"),
+            (
+                "label,prob_cat,prob_dog",
+                {"classes": ["dog", "cat"]},
+                "classes: expected the order of the columns, 'cat', 'dog', found 'dog' for 'prob_c",
+            ),
+            ("label,prob_a,prob_b,prob_c", {"classes": ["x", "c", "y"]}, "found 'c' for 'prob_b'"),
             ("label,prob_a,prob_b", {"positive": "c"}, "positive: expected one of 'a', 'b'"),
             ("label,score", {"classes": ["a", "b"]}, "classes: expected columns of several"),
         ],
@@ -360,8 +369,24 @@ def test_what_cannot_be_asked_for(named: dict, message: str) -> None:
 
 def test_repairs_are_not_judged_on_their_own_rows(tmp_path: Path) -> None:
     path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
-    with pytest.raises(ValueError, match=r"fit: expected other rows.*the same file"):
-        report(path, fit=path)
+    data = {"score": SCORE, "label": LABEL}
+    turned = {name: values[::-1].copy() for name, values in data.items()}
+    frame = importlib.import_module("pyarrow").table(data)
+    for first, second in (
+        (path, path),
+        (data, data),
+        (frame, frame),
+        (data, frame),
+        (data, turned),
+    ):
+        with pytest.raises(ValueError, match=r"fit: expected other rows.*found the same in"):
+            report(first, fit=second)
+    others = data | {"score": np.append(SCORE[:-1], SCORE[-1] / 2)}  # one of them is another
+    assert report(data, fit=others).measures.n == len(SCORE)
+    logits = np.random.default_rng(0).normal(size=(200, 3))
+    named = {"logits": logits, "label": np.arange(200) % 3}
+    with pytest.raises(ValueError, match="fit: expected other rows"):
+        report(named, fit=named | {"logits": logits + 1})  # logits up to a constant
 
 
 @pytest.mark.parametrize("count", [-5, None, "many"])
@@ -405,11 +430,96 @@ def test_the_confidence_in_answers(tmp_path: Path) -> None:
     data = {"confidence": SCORE, "correct": LABEL}
     found = report(data, cross_fit=0)
     assert found.measures.accuracy == LABEL.mean()
-    assert "are right" in found.verdict.sentence
+    assert "is right in" in found.verdict.sentence
     assert "at one half" not in found.text()
     assert pair(data, data | {"confidence": SCORE**2}, {}).right == (0, 0, 1.0)
     with pytest.raises(ValueError, match=r"the same labels.*other answers need a column for each"):
         pair(data, data | {"correct": 1 - LABEL}, {})
+
+
+class TestColumnsCalledAsTheLabels:
+    """As ``DataFrame(predict_proba(x), columns=clf.classes_)`` has them."""
+
+    @staticmethod
+    def frame(names: list, seed: int = 0) -> dict[str, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        probs = rng.dirichlet(np.ones(len(names)), 300)
+        k = (probs.cumsum(axis=1) < rng.random((300, 1))).sum(axis=1)
+        return dict(zip(map(str, names), probs.T, strict=True)) | {"label": np.array(names)[k]}
+
+    @pytest.mark.parametrize("names", [["cat", "cow", "dog"], [3, 5, 8], ["no", "yes"]])
+    def test_give_the_report_of_named_ones(self, names: list, tmp_path: Path) -> None:
+        data = self.frame(names)
+        usual = {f"prob_{key}" if key != "label" else key: data[key] for key in data}
+        expected = report(usual, cross_fit=0)
+        path = tmp_path / "a.csv"
+        keys = [*data, "age", "half"]  # the others are not of the model
+        more = data | {"age": np.arange(300), "half": np.full(300, 0.5)}
+        csv(path, ",".join(["", *keys]), range(300), *more.values())
+        for source in (data, path):
+            found = report(source, cross_fit=0)
+            assert found.measures == expected.measures
+            assert found.columns.classes == tuple(map(str, names))
+            assert f"order of the columns: {', '.join(map(str, names))}" in "".join(found.read)
+        assert any("(guessed)" in line for line in found.read)
+
+    def test_a_class_that_the_first_rows_lack(self) -> None:
+        data = self.frame(["a", "b", "c"])
+        data["label"] = np.where(data["label"] == "c", "a", data["label"])
+        assert report(data, cross_fit=0).columns.classes == ("a", "b", "c")
+
+    def test_classes_that_contradict_them(self) -> None:
+        with pytest.raises(ValueError, match="classes: expected the order of the columns"):
+            report(self.frame(["a", "b"]), classes=["b", "a"])
+
+    def test_labels_without_a_column(self) -> None:
+        data = self.frame(["a", "b"])
+        with pytest.raises(ValueError, match="one for each label, called as it is; found 'a'"):
+            report(data | {"label": np.array(["a", "z"] * 150)})
+
+
+def test_a_file_with_semicolons_and_decimal_commas(tmp_path: Path) -> None:
+    text = "score;label;site\n0,25;1;1,5 m\n1e-05;0;b\n,5;1;c\n1;0;d\n7,5E-1;1;e\n"
+    path = tmp_path / "a.csv"
+    path.write_text(text, "utf-8")
+    rows = rows_of(path, group=["site"])
+    assert rows.probs.tolist() == [0.25, 1e-5, 0.5, 1, 0.75]
+    assert rows.groups["site"].tolist() == ["1,5 m", "b", "c", "d", "e"]
+    path.write_text("score;label\n0,25;1\n0.5;0\n", "utf-8")
+    with pytest.raises(ValueError, match=r"found '0,25' in row 1; write numbers with a point"):
+        report(path)
+
+
+@pytest.mark.parametrize(
+    ("score", "message"),
+    [
+        (1.0002, "found 1.0002 in row 1; that is more than rounding adds"),
+        (2, "found 2 in row 1; that is more than rounding adds"),
+        (2.01, "if these are percent"),
+        (100, "if these are percent"),
+        (100.01, "call columns of log-odds or logits logit"),
+        (-1e-9, "call columns of log-odds or logits logit"),
+    ],
+)
+def test_what_a_number_above_one_may_be(score: float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        rows_of({"score": [score, 0.5], "label": [0, 1]})
+
+
+def test_rounding_of_a_softmax_is_no_error() -> None:
+    assert rows_of({"score": [1.00009, 0.5], "label": [0, 1]}).probs.tolist() == [1, 0.5]
+
+
+def test_any_score_beside_correct_is_a_confidence() -> None:
+    """Of language models nothing else is known; and truth values are no labels of a class."""
+    known = report({"confidence": SCORE, "correct": LABEL}, cross_fit=0)
+    for data, named in (
+        ({"score": SCORE, "correct": LABEL == 1}, {}),
+        ({"p": SCORE, "Correct": LABEL == 1}, {"score": "p", "label": "Correct"}),
+    ):
+        found = report(data, cross_fit=0, **named)
+        assert found.measures == known.measures
+        assert found.verdict == known.verdict
 
 
 def test_classes_in_another_order() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import sklearn.datasets
 from scipy.special import expit, logit
+from scipy.stats import norm
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
@@ -57,6 +58,11 @@ class TestRepairs:
             losses[held] = -np.log(np.where(LABEL[held] == 1, p, 1 - p))
         (mine,) = (repair for repair in found.found if repair.name == "PlattScaling")
         assert mine.nll == pytest.approx(losses.mean())
+        # Four were tried, so that each interval fails in one of eighty.
+        gain = losses + np.log(np.where(LABEL == 1, SCORE, 1 - SCORE))
+        half = norm.ppf(1 - 0.05 / 4 / 2) * gain.std(ddof=1) / 3_000**0.5
+        assert len(found.found) == 4
+        assert mine.interval == pytest.approx((gain.mean() - half, gain.mean() + half), rel=2e-3)
 
     def test_fitted_on_other_rows(self) -> None:
         """On our records: the repair of the course's network, in its own way."""

@@ -94,6 +94,24 @@ def test_bins_with_few_samples_are_pale(overconfident):
     np.testing.assert_array_equal(np.less(alphas, 1), expected[drawn.bins.counts > 0])
 
 
+def test_a_bin_of_just_min_count_samples_is_not_pale():
+    probs = np.repeat([0.25, 0.75], [20, 19])
+    drawn = plots.reliability_diagram(probs, np.zeros(39, int), n_bins=2, min_count=20)
+    assert drawn.few.tolist() == [False, True]
+
+
+def test_the_numbers_on_the_strip_are_the_counts_over_their_bins():
+    probs = np.repeat([0.125, 0.375, 0.625], [9_999, 10_000, 3])
+    drawn = plots.reliability_diagram(probs, np.zeros(20_002, int), n_bins=4)
+    shown = [(text.get_text(), *text.get_position()) for text in drawn.counts_ax.texts]
+    assert shown == [
+        ("9999", 0.125, 9_999),
+        ("10k", 0.375, 10_000),
+        ("3", 0.625, 3),
+        ("0", 0.875, 0),
+    ]
+
+
 @pytest.mark.parametrize("min_count", [0, 10_000])
 def test_a_legend_explains_the_bars_though_all_are_pale_or_none(overconfident, min_count):
     drawn = plots.reliability_diagram(*overconfident, min_count=min_count)

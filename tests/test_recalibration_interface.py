@@ -250,6 +250,36 @@ def test_damaged_files_are_a_clear_error(tmp_path):
         load(tmp_path / "absent.npz")
 
 
+@pytest.mark.parametrize("name", ["array0.npy", "facts.npy", "stranger.npy"])
+def test_a_small_file_that_would_fill_the_memory_is_not_unpacked(name, tmp_path):
+    import tracemalloc
+
+    path = tmp_path / "bomb.npz"
+    recalibration.VectorScaling().fit(*multiclass(100, 3)).save(path)
+    with zipfile.ZipFile(path) as file:
+        members = {each: file.read(each) for each in file.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as file:
+        for each, content in members.items():
+            if each != name:
+                file.writestr(each, content)
+        with file.open(name, "w") as stream:
+            for _ in range(300):
+                stream.write(bytes(1 << 20))
+    assert path.stat().st_size < 4e6
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"bomb\.npz holds no recalibrator.*unpacks to 31\d,\d+,"):
+        load(path)
+    assert tracemalloc.get_traced_memory()[1] < 4e6
+    tracemalloc.stop()
+
+
+def test_a_number_of_classes_that_would_fill_the_memory_is_not_believed(tmp_path):
+    TemperatureScaling().fit(*multiclass(100, 3)).save(tmp_path / "many.npz")
+    rewritten(tmp_path / "many.npz", n_classes_=10**10)
+    with pytest.raises(ValueError, match="another number of classes"):
+        load(tmp_path / "many.npz")
+
+
 def rewritten(path, **changes):
     """Save the file again with other numbers, as nobody should."""
     arrays, facts = read_npz(path)

@@ -55,7 +55,7 @@ def main(target: Path) -> None:
     # What the chapter says about the picture.
     if (
         outcomes != ["undecided", "undecided", "beyond", "undecided"]
-        or np.round(ends[:3]).tolist() != [[0, 10], [1, 9], [3, 7]]
+        or np.round(ends[:3]).tolist() != [[0, 13], [1, 9], [3, 7]]
         or np.round(ends[3], 1).tolist() != [0, 2.5]
     ):
         raise SystemExit(f"your-own-model.md is no longer true: {outcomes=}, {ends=}")
@@ -68,7 +68,7 @@ def main(target: Path) -> None:
         ax.annotate(outcomes[place], (high, place), (8, 0), textcoords="offset points", va="center")
     ax.axvline(100 * TOLERANCE, ls="--", color="black")
     ax.set_yticks(range(len(names)), names)
-    ax.set(xlabel="Calibration error (points)", xlim=(-0.3, 14), ylim=(3.6, -0.6))
+    ax.set(xlabel="Calibration error (points)", xlim=(-0.3, 16), ylim=(3.6, -0.6))
     target.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(target, metadata={"Date": None})
 

@@ -134,8 +134,9 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m calib_utils.audit",
         description="Is a model calibrated? A report on its predictions beside what happened: CSV, "
         "Parquet or NPZ. Columns are guessed, and named in the output: label with score, logit, "
-        "prob_... or logit_...; or confidence with correct. 'compare A B' sets two models beside "
-        "each other, 'apply CALIBRATOR FILE' repairs a file; both have a --help of their own.",
+        "prob_..., logit_... or columns called as the labels are; or confidence with correct. "
+        "'compare A B' sets two models beside each other, 'apply CALIBRATOR FILE' repairs a file; "
+        "both have a --help of their own.",
         epilog="Exit status: 0 the calibration error is within the tolerance, 1 it is beyond, "
         "2 bad input, 3 too few rows to tell.",
     )

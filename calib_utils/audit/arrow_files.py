@@ -57,11 +57,23 @@ def csv_source(path: Path) -> Source:
                 for name, length in zip(names, map(compute.binary_length, batch), strict=True):
                     if len(length) and compute.max(length).as_py() > _LONGEST:
                         raise ValueError(f"{path}: {name}: found a cell {_TOO_LONG}")
-                yield {name: _from_arrow(batch.column(name)) for name in names}
+                read_cells = _with_points if delimiter == ";" else lambda cells: cells
+                yield {name: _from_arrow(read_cells(batch.column(name))) for name in names}
         except pa.ArrowInvalid as error:
             raise ValueError(f"{path}: {_explained(str(error), refused)}") from error
 
     return Source(str(path), head, None, blocks)
+
+
+def _with_points(cells: Any) -> Any:
+    """Numbers with a decimal comma, as they stand between semicolons, with a point."""
+    import pyarrow.compute as compute
+
+    if compute.any(compute.match_substring(cells, ".")).as_py():
+        return cells  # there a comma is something else
+    return compute.replace_substring_regex(
+        cells, pattern=r"^\s*([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)\s*$", replacement=r"\1.\2"
+    )
 
 
 def _read_head(path: Path) -> tuple[list[str], str, bool]:

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from calib_utils.audit.rows import Rows
-from calib_utils.metrics.bins import uniform_index
+from calib_utils.metrics.bins import edges_and_index, uniform_index
 
 __all__ = ["BinSums", "Totals", "log_odds_cells"]
 
@@ -135,6 +135,18 @@ class Totals:
                 self._increase(self.times, value, found)
         self._keep(rows)
 
+    def equals(self, other: Totals) -> bool:
+        """Whether both have counted the same rows, in whatever order: rounding aside, other rows
+        have other sums.
+        """
+        return all(
+            np.allclose(mine, theirs, rtol=1e-9, atol=1e-9)
+            for mine, theirs in (
+                (self.cells.array, other.cells.array),
+                (self.losses, other.losses),
+            )
+        )
+
     def _by_value(
         self, values: np.ndarray, confidences: np.ndarray, correct: np.ndarray, index: np.ndarray
     ) -> Iterator[tuple[str, np.ndarray]]:
@@ -173,6 +185,17 @@ class Totals:
             lots = np.concatenate([lots for lots, _ in self._parts])
             self._parts = [(lots, Rows.join([rows for _, rows in self._parts]))]
         return self._parts[0][1]
+
+    @property
+    def binnings(self) -> list[BinSums]:
+        """In bins of equal width, all rows; and in bins of equal mass, those that were kept.
+
+        Gaps that cancel in a bin are not seen. Of equal width one bin may hold nearly all rows, of
+        equal mass all that is rare.
+        """
+        confidences, correct = confidences_of(self.rows)
+        _, index = edges_and_index(confidences, self.n_bins, "quantile", "float64")
+        return [self.bins, BinSums(tally(confidences, correct, index, self.n_bins))]
 
 
 def confidences_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:

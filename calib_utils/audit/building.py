@@ -11,7 +11,8 @@ import numpy as np
 from calib_utils import __version__
 from calib_utils._numbers import check_count, check_n_bins
 from calib_utils.audit.bin_sums import Totals
-from calib_utils.audit.columns import Columns, choose_columns
+from calib_utils.audit.class_columns import columns_of
+from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import cost_curve
 from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.measures import measure
@@ -52,8 +53,12 @@ def report(
 
     Columns that are not named are guessed: ``label`` beside ``score`` (the probability of the
     positive class), ``logit`` (its log-odds), ``prob_…`` or ``logit_…`` (a column for each
-    class); or ``confidence`` and ``correct``. Of several classes the confidence in the predicted
-    class is judged. A file is read in blocks, and all rows are counted; the slope, the
+    class), or columns that are called as the labels are; ``confidence``, or any one score, beside
+    ``correct`` (whether the answer is right). Of several classes the confidence in the predicted
+    class is judged. The verdict is about the error in bins of equal width or of equal mass,
+    whichever is larger: gaps that cancel within a bin are in neither, so it is a lower bound.
+
+    A file is read in blocks, and all rows are counted; bins of equal mass, the slope, the
     decomposition of the Brier score, the cost and the repairs use a million of them at most,
     chosen by lot.
 
@@ -115,7 +120,7 @@ def report(
         "group": tuple(map(str, [group] if isinstance(group, (str, int)) else group)),
     }
     source = open_source(frame)
-    columns = choose_columns(source.columns, **named)  # type: ignore[arg-type]
+    columns = columns_of(source, **named)
     _check_prices(columns, prices)
     reader = RowsReader(source, columns, drop, rescale)
     totals = Totals(n_bins, seed)
@@ -126,20 +131,19 @@ def report(
     fit_rows = None
     if fit is not None:
         other = open_source(fit)
-        if source.sha256 is not None and other.sha256 == source.sha256:
-            raise ValueError(
-                "fit: expected other rows than those of the report, found the same file; without "
-                "others leave it to --cross-fit"
-            )
-        same = choose_columns(other.columns, **named | {"group": (), "time": None})  # type: ignore[arg-type]
+        same = columns_of(other, **named | {"group": (), "time": None})
         if (same.kind, same.classes) != (columns.kind, columns.classes):
             raise ValueError(f"fit: expected {columns.kind} as in {source.name}, found {same.kind}")
         fit_totals = Totals(n_bins, seed)
         for rows in _of_equal_weight(RowsReader(other, same, drop, rescale), seed):
             fit_totals.add(rows)
+        if fit_totals.equals(totals):
+            raise ValueError(
+                "fit: expected other rows than those of the report, found the same in "
+                f"{other.name}; without others leave it to --cross-fit"
+            )
         fit_rows = fit_totals.rows
     measures = measure(totals, seed, columns.of_answers)
-    verdict = judge_error(measures, totals.bins, tolerance, columns.of_answers)
     repairs = None
     if cross_fit or fit_rows is not None:
         repairs = try_repairs(
@@ -150,6 +154,7 @@ def report(
             n_bins=n_bins,
             seed=seed,
         )
+    verdict = judge_error(measures, totals.binnings, tolerance, columns.of_answers, repairs)
     of_classes = {columns.classes[k]: bins for k, bins in totals.classes.items()}
     groups = {
         name: {value: bins for (each, value), bins in totals.groups.items() if each == name}
@@ -219,8 +224,8 @@ def _what_was_read(reader: RowsReader, totals: Totals) -> list[str]:
         )
     if not totals.complete:
         lines.append(
-            f"all rows were counted; slope, decomposition, cost and repairs use "
-            f"{len(totals.rows.labels):,} of them, chosen by lot"
+            f"all rows were counted; bins of equal mass, slope, decomposition, cost and repairs "
+            f"use {len(totals.rows.labels):,} of them, chosen by lot"
         )
     return lines
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-__all__ = ["Columns", "choose_columns", "choose_scores"]
+__all__ = ["Columns", "choose_columns", "choose_scores", "guess_label", "guess_scores"]
 
 _PROBS, _LOGITS = "prob_", "logit_"
 UNITS = {"Y": "year", "M": "month", "W": "week", "D": "day", "h": "hour"}
@@ -70,6 +70,11 @@ class Columns:
         if self.positive is not None:
             label += f", positive where {self.positive!r}"
         lines = [f"{self.label!r}: {label}", f"{shown}: {what}"]
+        if self.classes:
+            more = ", …" if len(self.classes) > 8 else ""
+            lines.append(
+                f"classes, in the order of the columns: {', '.join(self.classes[:8])}{more}"
+            )
         lines += [f"{self.weight!r}: the weight"] if self.weight else []
         lines += [f"{group!r}: a group" for group in self.groups]
         lines += [f"{self.time!r}: the time, by {UNITS[self.unit]}"] if self.time else []
@@ -89,13 +94,14 @@ def choose_columns(
     group: Sequence[str] = (),
     time: str | None = None,
     classes: Sequence[str] = (),
+    by_label: Sequence[str] = (),
 ) -> Columns:
     """Which columns to read.
 
     Args:
         head: the names there are.
-        label: the column of labels; guessed, without upper and lower case: "label", or "correct"
-            beside "confidence".
+        label: the column of labels; guessed, without upper and lower case: "label" or "correct".
+            Beside "correct" one score is the confidence that the answer is right.
         score: the column of scores; or a pattern such as "p_*" for a column a class, which are
             logits if it begins with "logit". Guessed: "score", "logit", "confidence", "prob_*" or
             "logit_*".
@@ -105,16 +111,17 @@ def choose_columns(
         group: columns whose values part the rows.
         time: a column of dates, and after a colon the unit: "date:D" (also h, W, M, Y).
         classes: the names of the classes in the order of the columns.
+        by_label: columns that are called as the labels are, taken if nothing else is guessed.
 
     Raises:
-        ValueError: if a column is not there, or cannot be guessed.
+        ValueError: if a column is not there, or cannot be guessed; or if ``classes`` says that a
+            column is of another class than its name does.
     """
-    low = _lower(head)
     guessed: list[str] = []
-    scores, kind = choose_scores(head, score)
+    scores, kind = choose_scores(head, score, by_label)
     guessed += scores if score is None else []
     if label is None:
-        label = low.get("correct") if kind == "confidence" else low.get("label", low.get("labels"))
+        label = _lower(head).get("correct") if kind == "confidence" else guess_label(head)
         if label is None:
             wanted = "correct" if kind == "confidence" else "label"
             raise ValueError(
@@ -122,17 +129,26 @@ def choose_columns(
                 "say which holds what happened with --label"
             )
         guessed.append(label)
+    if kind == "score" and label.lower() == "correct":
+        kind = "confidence"
     if label in scores:
         raise ValueError(f"label, score: expected two columns, found {label!r} for both")
     names: tuple[str, ...] = ()
     if len(scores) > 1:
-        names = tuple(classes) or tuple(_suffixes(scores))
+        called = list(scores) if scores == list(by_label) else _suffixes(scores)
+        names = tuple(classes) or tuple(called)
         if len(names) != len(scores):
             raise ValueError(
                 f"classes: expected {len(scores)} names, one for each column, found {len(names)}"
             )
         if len(set(names)) < len(names):
             raise ValueError(f"classes: expected different names, found {', '.join(names)}")
+        for column, name, own in zip(scores, names, called, strict=True):
+            if name != own and name in called:
+                raise ValueError(
+                    f"classes: expected the order of the columns, {_some(called)}, found {name!r} "
+                    f"for {column!r}; leave classes out, or give them in that order"
+                )
     elif classes:
         raise ValueError(f"classes: expected columns of several classes, found only {scores[0]!r}")
     if names and positive is not None:
@@ -164,14 +180,22 @@ def choose_columns(
     )
 
 
-def choose_scores(head: Sequence[str], score: str | None = None) -> tuple[list[str], str]:
+def choose_scores(
+    head: Sequence[str], score: str | None = None, by_label: Sequence[str] = ()
+) -> tuple[list[str], str]:
     """The columns of the predictions, and what they hold: a ``kind`` of `Columns`.
 
     Raises:
         ValueError: if they are not there, or cannot be guessed.
     """
     if score is None:
-        scores = _guess_scores(head, _lower(head))
+        scores = guess_scores(head) or list(by_label)
+        if not scores:
+            raise ValueError(
+                "score: expected a column 'score', 'logit' or 'confidence', columns 'prob_…' or "
+                f"'logit_…', or one for each label, called as it is; found {_some(head)}; say "
+                "which holds the prediction with --score"
+            )
     else:
         scores = [name for name in head if fnmatchcase(name, score)] or [_there(score, head)]
     return scores, _kind(scores)
@@ -181,7 +205,19 @@ def _lower(head: Sequence[str]) -> dict[str, str]:
     return {name.lower(): name for name in reversed(head)}
 
 
-def _guess_scores(head: Sequence[str], low: dict[str, str]) -> list[str]:
+def guess_label(head: Sequence[str]) -> str | None:
+    """The column of labels, if its name tells."""
+    low = _lower(head)
+    return next((low[name] for name in ("label", "labels", "correct") if name in low), None)
+
+
+def guess_scores(head: Sequence[str]) -> list[str]:
+    """The columns of the predictions, if their names tell; else none.
+
+    Raises:
+        ValueError: if there is only one of several.
+    """
+    low = _lower(head)
     for name in ("score", "confidence", "logit", "logits", "prob", "probs"):
         if name in low:
             return [low[name]]
@@ -194,10 +230,7 @@ def _guess_scores(head: Sequence[str], low: dict[str, str]) -> list[str]:
                 f"score: expected two columns {prefix}… or more, found {found[0]!r} alone; for one "
                 f"probability of a positive class give --score {found[0]}"
             )
-    raise ValueError(
-        f"score: expected a column 'score', 'logit' or 'confidence', or columns 'prob_…' or "
-        f"'logit_…', found {_some(head)}; say which holds the prediction with --score"
-    )
+    return []
 
 
 def _kind(scores: Sequence[str]) -> str:
@@ -217,6 +250,10 @@ def _suffixes(scores: Sequence[str]) -> list[str]:
     while shared and scores[0][shared - 1].isdigit():
         shared -= 1  # of p_10 and p_11 it is "p_"
     names = [name[shared:] for name in scores]
+    if not all(name.isdigit() for name in names):
+        while shared and scores[0][shared - 1].isalnum():
+            shared -= 1  # of p_cat and p_cow, too
+        names = [name[shared:] for name in scores]
     return names if all(names) else list(scores)
 
 

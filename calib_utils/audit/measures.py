@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -31,7 +32,7 @@ from calib_utils.metrics.bins import mean_excess
 from calib_utils.metrics.intervals import error_ends, root_square_ends
 from calib_utils.recalibration import PlattScaling
 
-__all__ = ["Line", "Measures", "calibration_line", "measure"]
+__all__ = ["Line", "Measures", "calibration_line", "larger_error", "measure"]
 
 LEVEL = 0.95
 _DRAWS = 2_000
@@ -66,7 +67,8 @@ class Measures:
         z: Spiegelhalter's.
         line: None where too few rows are right, or wrong.
         ece, floor: the calibration error as it shows, and that of a calibrated model.
-        error: the interval of the calibration error.
+        error: the interval of the binned calibration error, of equal width or of equal mass: of
+            the larger. It is a lower bound: gaps that cancel in a bin are not in it.
         debiased, debiased_interval: the root mean square of the gaps, without their noise.
         nll, brier, accuracy: means over the rows.
         decomposition: of the Brier score of the confidence.
@@ -115,13 +117,27 @@ def measure(totals: Totals, seed: int, of_answers: bool) -> Measures:
         calibration_line(confidences, correct),
         ece_of(bins),
         _floor(totals, confidences, seed),
-        error_ends(bins.of_intervals, LEVEL, seed),
+        larger_error(totals.binnings, seed),
         max(debiased_square(bins), 0.0) ** 0.5,
         root_square_ends(bins.of_intervals, LEVEL, seed),
         float(nll),
         float(brier),
         bins.happened if of_answers else float(right),
         brier_decomposition(confidences, correct.astype(np.int64)),
+    )
+
+
+def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
+    """The interval of the largest of the errors in several binnings of the same rows.
+
+    It lies above all lower ends if each of them holds, so each may fail less often (Bonferroni);
+    and below the largest of the upper ends, if the one of its own binning holds.
+    """
+    sums = [bins.of_intervals for bins in binnings]
+    strict = 1 - (1 - LEVEL) / len(sums)
+    return (
+        max(error_ends(each, strict, seed)[0] for each in sums),
+        max(error_ends(each, LEVEL, seed)[1] for each in sums),
     )
 
 

@@ -63,6 +63,7 @@ def as_page(report: Findings) -> str:
             (title, table_rows.part_rows(parts), max(0, len(parts) - table_rows.MOST_PARTS))
             for title, parts in table_rows.titled_parts(report)
         ],
+        "class_note": table_rows.class_note(report) if report.classes else "",
         "spans": table_rows.span_rows(report.times),
         "times": Markup(times_picture(report.times)) if report.times else "",
         "costs": table_rows.cost_lines(report),

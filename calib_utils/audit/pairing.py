@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from calib_utils.audit.bin_sums import Totals, briers, confidences_of, losses
-from calib_utils.audit.columns import Columns, choose_columns
+from calib_utils.audit.class_columns import columns_of
+from calib_utils.audit.columns import Columns
 from calib_utils.audit.formatting import number, points
-from calib_utils.audit.measures import LEVEL
+from calib_utils.audit.measures import LEVEL, larger_error
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import Rows, RowsReader
-from calib_utils.metrics.intervals import error_ends
 from calib_utils.report.pairs import Difference, McNemar, mcnemar, paired_difference
 
 __all__ = ["Pair", "pair"]
@@ -28,7 +28,7 @@ class Pair:
         n: rows.
         nll, brier: of the second less the first.
         right: which answers only one of the two has right.
-        errors: the interval of the calibration error of each.
+        errors: the interval of the binned calibration error of each, as in a report.
     """
 
     n: int
@@ -59,7 +59,7 @@ class Pair:
             )
         for which, (low, high) in zip(("first", "second"), self.errors, strict=True):
             lines.append(
-                f"  calibration error of the {which}: {points(low)} to {points(high)} points"
+                f"  binned calibration error of the {which}: {points(low)} to {points(high)} points"
             )
         lines.append(
             f"  right is only the first on {self.right.only_first:,} rows, only the second on "
@@ -125,7 +125,7 @@ def pair(
         )
     nll, brier = (paired_difference(loss(rows[0]), loss(rows[1])) for loss in (losses, briers))
     answers = [_right(each, kind) for each, kind in zip(rows, kinds, strict=True)]
-    ends = [error_ends(each.bins.of_intervals, LEVEL, seed) for each in (one, two)]
+    ends = [larger_error(each.binnings, seed) for each in (one, two)]
     return Pair(len(rows[0].labels), nll, brier, mcnemar(*answers), (ends[0], ends[1]))
 
 
@@ -133,7 +133,7 @@ def _totals(
     data: Any, named: Mapping[str, Any], drop: bool, rescale: bool, n_bins: int, seed: int
 ) -> tuple[Columns, Totals]:
     source = open_source(data)
-    columns = choose_columns(source.columns, **named)
+    columns = columns_of(source, **named)
     reader, totals = RowsReader(source, columns, drop, rescale), Totals(n_bins, seed)
     for rows in reader.blocks():
         totals.add(rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from calib_utils.audit.findings import Findings
 from calib_utils.audit.table_rows import (
     MOST_PARTS,
+    class_note,
     cost_lines,
     measure_rows,
     part_rows,
@@ -33,6 +34,7 @@ def as_text(report: Findings) -> str:
             )
         if len(parts) > MOST_PARTS:
             lines.append(f"  and {len(parts) - MOST_PARTS:,} more")
+    lines += [f"  {class_note(report)}"] if report.classes and class_note(report) else []
     if report.times:
         lines += ["", f"By {report.columns.time!r}"]
         for name, n, _, expected, happened, z, state in span_rows(report.times):

@@ -256,6 +256,8 @@ def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> n
     where = f"{names[k]}: expected 0 to 1, found {scores[row, k]:g} in row {places[row]:,}"
     if scores.min() < 0 or scores.max() > 100:
         raise ValueError(f"{where}; call columns of log-odds or logits logit or logit_…")
-    if scores.max() > 1 + _ROUNDED:
+    if scores.max() > 2:
         raise ValueError(f"{where}; if these are percent, divide all by 100 first")
+    if scores.max() > 1 + _ROUNDED:
+        raise ValueError(f"{where}; that is more than rounding adds, so no probability")
     return np.minimum(scores, 1)

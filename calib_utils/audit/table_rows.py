@@ -10,6 +10,7 @@ from calib_utils.audit.subgroups import Part
 from calib_utils.audit.times import Span
 
 __all__ = [
+    "class_note",
     "cost_lines",
     "measure_rows",
     "part_rows",
@@ -59,9 +60,10 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
             f"more than {percent(m.floor.high)}",
         ),
         (
-            "calibration error",
+            "binned calibration error",
             f"{points(m.error[0])} to {percent(m.error[1])}",
-            "95 % interval of what the ECE estimates: the verdict is about this",
+            "95 % interval, of the larger in bins of equal width and of equal mass: a lower bound "
+            "of the true error, and what the verdict is about",
         ),
         (
             "debiased error (root mean square)",
@@ -85,6 +87,17 @@ def titled_parts(report: Findings) -> list[tuple[str, list[Part]]]:
     parts = [("Classes", report.classes)]
     parts += [(f"Groups of {name!r}", found) for name, found in report.groups.items()]
     return [(title, found) for title, found in parts if found]
+
+
+def class_note(report: Findings) -> str:
+    """Why all classes can be within the tolerance while the whole is beyond it."""
+    if report.verdict.outcome != "beyond" or any(c.outcome != "within" for c in report.classes):
+        return ""
+    return (
+        "Each class is within the tolerance while the whole is beyond it: a class is judged by the "
+        "mean of its probability over all rows, where too high and too low cancel; the whole is "
+        "judged by the confidence in the predicted class, bin by bin."
+    )
 
 
 def part_rows(parts: Sequence[Part]) -> list[tuple[str, ...]]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.stats import norm
 
-from calib_utils.audit.bin_sums import COUNT, PROMISED, RIGHT, SPREAD, SQUARES, BinSums
+from calib_utils.audit.bin_sums import COUNT, PROMISED, RIGHT, SQUARES, BinSums
 from calib_utils.audit.formatting import percent, points
-from calib_utils.audit.measures import LEVEL, Measures, debiased_square
-from calib_utils.metrics.intervals import error_ends
+from calib_utils.audit.measures import Measures, debiased_square, larger_error
+from calib_utils.audit.repairs import Repairs
 
 __all__ = ["Verdict", "judge_error", "rows_needed"]
 
@@ -21,7 +23,7 @@ _MOST_TIMES = 1_000.0  # as many rows as there are, beyond which nobody will wai
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the interval of the calibration error says of the tolerance.
+    """What the interval of the binned calibration error says of the tolerance.
 
     Attributes:
         outcome: "within" if the interval ends at the tolerance or below it, "beyond" if it begins
@@ -43,19 +45,33 @@ class Verdict:
         return _EXIT[self.outcome]
 
 
-def judge_error(measures: Measures, bins: BinSums, tolerance: float, of_answers: bool) -> Verdict:
-    """The verdict on a model."""
+def judge_error(
+    measures: Measures,
+    binnings: Sequence[BinSums],
+    tolerance: float,
+    of_answers: bool,
+    repairs: Repairs | None = None,
+) -> Verdict:
+    """The verdict on a model: what to do about it, and then what that rests on."""
     outcome = outcome_of(measures.error, tolerance)
-    needed = rows_needed(bins, tolerance) if outcome == UNDECIDED else None
+    needed = rows_needed(binnings, tolerance) if outcome == UNDECIDED else None
     low, high = measures.error
-    what = "are right" if of_answers else "happen"
-    rows = "row" if measures.n == 1 else "rows"
-    sentence = (
-        f"On {measures.n:,} {rows} the model predicts {percent(measures.predicted)}, "
-        f"{percent(measures.happened)} {what}; its calibration error lies between "
-        f"{points(low)} and {points(high)} points"
-    )
+    opening = {
+        WITHIN: "Trustworthy, as far as these rows show",
+        BEYOND: "Not trustworthy as it is",
+        UNDECIDED: "Too few rows to tell",
+    }[outcome]
+    rarest = min(measures.happened, 1 - measures.happened)
+    if outcome == WITHIN and rarest < tolerance:
+        opening = "Within a tolerance that is too large to say much"
+    sentence = f"{opening}: {_on_average(measures, outcome, of_answers)}."
+    if outcome != WITHIN and repairs is not None:
+        sentence += f" {_remedy(repairs)}"
     asked = f"the tolerance of {points(tolerance)} points"
+    sentence += (
+        f" On {measures.n:,} {'row' if measures.n == 1 else 'rows'} its binned error, a lower "
+        f"bound of the true one, lies between {points(low)} and {points(high)} points"
+    )
     if outcome == WITHIN:
         sentence += f", within {asked}."
     elif outcome == BEYOND:
@@ -67,13 +83,39 @@ def judge_error(measures: Measures, bins: BinSums, tolerance: float, of_answers:
         )
     else:
         sentence += f". That does not decide on {asked}: it would take about {needed:,} rows."
-    rarest = min(measures.happened, 1 - measures.happened)
     if outcome == WITHIN and rarest < tolerance:
         sentence += (
-            f" But the tolerance is large beside {percent(rarest)}: a model that always says the "
+            f" The tolerance is large beside {percent(rarest)}: a model that always says the "
             "same would be within it. Give a smaller one."
         )
     return Verdict(outcome, tolerance, needed, sentence)
+
+
+def _on_average(measures: Measures, outcome: str, of_answers: bool) -> str:
+    said, happened = percent(measures.predicted), percent(measures.happened)
+    text = f"it says {said} on average and "
+    text += f"is right in {happened}" if of_answers else f"{happened} happen"
+    gap = measures.predicted - measures.happened
+    low, high = measures.ratio_interval
+    if low <= 1 <= high:
+        text += ", right on average"
+    else:
+        above, below = ("over", "under") if of_answers else ("too high", "too low")
+        lean = (above if gap > 0 else below) + ("confident" if of_answers else "")
+        text += f", {lean} by {points(abs(gap))} points"
+    if outcome == BEYOND and abs(gap) < measures.error[0]:
+        text += ", but too high in some places and too low in others"
+    return text
+
+
+def _remedy(repairs: Repairs) -> str:
+    if repairs.best is None:
+        return "No repair that was tried helps."
+    first = repairs.found[0]
+    name = re.sub("(?<=[a-z])(?=[A-Z])", " ", first.name).capitalize()
+    if first.ece < repairs.ece:
+        return f"{name} brings its ECE from {percent(repairs.ece)} to {percent(first.ece)}."
+    return f"{name} lowers its NLL, but leaves its ECE at {percent(first.ece)}."
 
 
 def outcome_of(interval: tuple[float, float], tolerance: float) -> str:
@@ -82,7 +124,7 @@ def outcome_of(interval: tuple[float, float], tolerance: float) -> str:
     return WITHIN if high <= tolerance else BEYOND if low > tolerance else UNDECIDED
 
 
-def rows_needed(bins: BinSums, tolerance: float) -> int | None:
+def rows_needed(binnings: Sequence[BinSums], tolerance: float) -> int | None:
     """About how many rows would decide, if the model's gaps are what these rows make likely.
 
     The gaps of the bins, less what chance adds to their squares, are taken for the truth; with
@@ -93,13 +135,14 @@ def rows_needed(bins: BinSums, tolerance: float) -> int | None:
     times = 1.0
     while times < _MOST_TIMES:
         times *= 2**0.25
-        if outcome_of(error_ends(_with_more(bins, times), LEVEL, 0), tolerance) != UNDECIDED:
-            digits = 2 - len(str(int(times * bins.n)))
-            return int(round(times * bins.n, min(digits, 0)))
+        more = [_with_more(bins, times) for bins in binnings]
+        if outcome_of(larger_error(more, 0), tolerance) != UNDECIDED:
+            n = times * binnings[0].n
+            return int(round(n, min(2 - len(str(int(n))), 0)))
     return None
 
 
-def _with_more(bins: BinSums, times: float) -> np.ndarray:
+def _with_more(bins: BinSums, times: float) -> BinSums:
     """The sums that so many times as many rows would usually have."""
     array = bins.array[:, bins.array[COUNT] > 0]
     counts = array[COUNT]
@@ -118,4 +161,4 @@ def _with_more(bins: BinSums, times: float) -> np.ndarray:
     more = array * times
     more[RIGHT] = more[PROMISED] - shown * more[COUNT]
     more[SQUARES] = (within + shown**2) * more[COUNT]
-    return np.asarray(more[: SPREAD + 1])
+    return BinSums(more)

@@ -1,0 +1,61 @@
+"""Columns that are called as the labels are, as scikit-learn's ``classes_`` name them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from calib_utils.audit.column_types import is_missing, is_number, texts_of
+from calib_utils.audit.columns import Columns, choose_columns, guess_label, guess_scores
+from calib_utils.audit.source import Source
+
+__all__ = ["columns_of"]
+
+_ROUNDED = 1e-2  # how far rows may sum from 1 and still be meant as probabilities
+
+
+def columns_of(source: Source, **named: Any) -> Columns:
+    """`choose_columns` of a source, whose rows are looked at where names alone do not tell.
+
+    Raises:
+        ValueError: if a column is not there, or cannot be guessed.
+    """
+    head = source.columns
+    label = named.get("label") or guess_label(head)
+    called: list[str] = []
+    if named.get("score") is None and not guess_scores(head) and label in head:
+        time = (named.get("time") or "").rpartition(":")
+        others = {label, named.get("weight"), *named.get("group", ()), *time}
+        called = _called_as_labels(source, label, [name for name in head if name not in others])
+    return choose_columns(head, by_label=called, **named)
+
+
+def _called_as_labels(source: Source, label: str, candidates: Sequence[str]) -> list[str]:
+    """The columns of probabilities, if each label of the first rows has one; a rare label may not
+    be among them, and its column is.
+    """
+    block = next(iter(source.blocks([label, *candidates])), None)
+    if block is None:
+        return []
+    labels = set(texts_of(block[label][~is_missing(block[label])]))
+    if not labels or not labels <= set(candidates):
+        return []
+    likely = [name for name in candidates if name in labels or _holds_probabilities(block[name])]
+    sums = sum(_numbers(block[name]) for name in likely)
+    if len(likely) > 1 and np.nanmedian(np.abs(sums - 1)) <= _ROUNDED:
+        return likely
+    return [name for name in likely if name in labels]
+
+
+def _holds_probabilities(values: np.ndarray) -> bool:
+    numbers = _numbers(values[~is_missing(values)])
+    return bool(((numbers >= 0) & (numbers <= 1)).all())
+
+
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """NaN where a cell says none."""
+    if values.dtype.kind in "biuf":
+        return values.astype(np.float64)
+    return np.array([float(v) if is_number(v) else np.nan for v in values], np.float64)
