@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
+from calib_utils._arrays import row_blocks
 from calib_utils._numbers import check_number
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
@@ -15,6 +18,7 @@ _MAX_STEPS = 500  # far more than are ever needed
 _SURE = 1e-11  # gain in NLL by a Newton step below which it needs no check
 _ENOUGH = 1e-22
 _LAST = 1e-13  # where steps gain less and less, the one after this gains nothing
+_BLOCK = 16 * 1024  # rows, of which a few numbers each stay in a core's cache
 _FIRST_ROWS = 1_000  # of each class: enough to bring the first guess within a few per cent
 
 
@@ -67,7 +71,9 @@ class PlattScaling(BinaryRecalibrator):
             )
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
-        z = self._as_logits(logits)
+        z = np.empty(len(logits))
+        for rows, block in row_blocks(logits):
+            z[rows] = self._as_logits(block)
         middle = _checked_middle(z)
         target, problems = _targets(z, labels, bool(self.smooth_targets), weights)
         coefficients, left = _logistic_regression(z[None], np.array([middle]), target, weights)
@@ -122,12 +128,15 @@ class BetaCalibration(BinaryRecalibrator):
     c_: float
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
-        positive, negative = self._log_parts(logits)
-        z = positive - negative
+        features = np.empty((2, len(logits)))
+        for rows, block in row_blocks(logits):
+            positive, negative = self._log_parts(block)
+            features[:, rows] = positive, -negative
+        z = features[0] + features[1]
         middle = _checked_middle(z)
         middles = -np.logaddexp(0, [-middle, middle]) * [1, -1]
-        features = np.stack([positive, -negative])
         target, problems = _targets(z, labels, False, weights)
+        del z
         best, left = _logistic_regression(features, middles, target, weights)
         if not (left < _SURE and best[:2].min() >= 0):
             best = _best_on_bounds(best, features, middles, target, weights)
@@ -158,15 +167,17 @@ class BetaCalibration(BinaryRecalibrator):
 def _targets(
     z: np.ndarray, labels: np.ndarray, smooth: bool, weights: np.ndarray | None
 ) -> tuple[np.ndarray, list[str]]:
-    """What to fit in place of labels 0 and 1: themselves, or Platt's targets; and if so, why."""
+    """What to fit in place of labels: whether they are 1, or Platt's targets; and if so, why."""
     of_class, problems = labels == 1, []
     if not smooth:
-        positive, negative = z[of_class], z[~of_class]
-        if len(positive) and len(negative):
-            constant = z.min() == z.max()
-            apart = positive.min() >= negative.max() or positive.max() <= negative.min()
-            if constant or not apart:
-                return of_class.astype(np.float64), []
+        if 0 < np.count_nonzero(of_class) < len(z):
+            (low, high), (other_low, other_high) = (
+                (z.min(where=rows, initial=np.inf), z.max(where=rows, initial=-np.inf))
+                for rows in (of_class, ~of_class)
+            )
+            constant = min(low, other_low) == max(high, other_high)
+            if constant or not (low >= other_high or high <= other_low):
+                return of_class, []
             problem = "a threshold separates the classes"
         else:
             problem = "a class has no sample"
@@ -179,7 +190,8 @@ def _checked_middle(z: np.ndarray) -> float:
     """The median of log-odds, which are refused where their fit is beyond float64."""
     middle = float(np.median(z))
     with np.errstate(over="ignore"):
-        distance = np.abs(z - middle)
+        distance = z - middle
+    np.abs(distance, out=distance)
     largest = distance.max()
     if largest == 0:
         return middle
@@ -260,18 +272,22 @@ def _logistic_regression(
         (J + 1,), the slopes and the intercept; and what the last step has gained of NLL, infinite
         or NaN if that was no end.
     """
-    size = np.abs(features - middles[:, None]).max(axis=1)
+    size = np.maximum(features.max(axis=1) - middles, middles - features.min(axis=1))
     used = np.flatnonzero(size > 0)
-    x = (features[used] - middles[used, None]) / size[used, None]
+
+    def scaled(rows: slice | np.ndarray) -> np.ndarray:
+        return (features[:, rows][used] - middles[used, None]) / size[used, None]
+
     share = None if weights is None else weights / weights.sum()
     mean = target.mean() if share is None else share @ target
     best, left = np.append(np.zeros(len(used)), np.log(mean / (1 - mean))), 0.0
     if len(used):
         rows, counts = _first_rows(target, share)
         if 2 * len(rows) < len(target):
-            first, left = _newton(x[:, rows], target[rows], counts, best, 20)
+            some = scaled(rows)
+            first, left = _newton(lambda r: some[:, r], target[rows], counts, best, 20)
             best = first if left < _SURE else best
-        best, left = _newton(x, target, share, best, _MAX_STEPS)
+        best, left = _newton(scaled, target, share, best, _MAX_STEPS)
     result = np.zeros(len(features) + 1)
     result[used] = best[:-1] / size[used]
     result[-1] = best[-1] - result[:-1] @ middles
@@ -284,7 +300,7 @@ def _first_rows(target: np.ndarray, share: np.ndarray | None) -> tuple[np.ndarra
     for of_class in (target > 0.5, target <= 0.5):
         all_rows = np.flatnonzero(of_class)
         step = max(1, len(all_rows) // _FIRST_ROWS)
-        rows.append(all_rows[::step])
+        rows.append(all_rows[::step].copy())
         counts.append(np.full(len(rows[-1]), float(step)))
     some, share_of = np.concatenate(rows), np.concatenate(counts)
     if share is not None:
@@ -293,57 +309,65 @@ def _first_rows(target: np.ndarray, share: np.ndarray | None) -> tuple[np.ndarra
 
 
 def _newton(
-    x: np.ndarray, target: np.ndarray, share: np.ndarray | None, best: np.ndarray, max_steps: int
+    x: Callable[[slice], np.ndarray],
+    target: np.ndarray,
+    share: np.ndarray | None,
+    best: np.ndarray,
+    max_steps: int,
 ) -> tuple[np.ndarray, float]:
     """Newton's method, which takes any scale of each feature, and any outlier of it.
 
-    One that is 10^9 times as far away as the others costs forty steps.
+    One that is 10^9 times as far away as the others costs forty steps. The features of a block of
+    rows are what ``x`` returns, so that no more of them need be held.
     """
-    n, before = len(target), np.inf
+    n, before, j = len(target), np.inf, len(best) - 1
+    blocks = [slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
+
+    def nll(at: np.ndarray) -> float:
+        total = 0.0
+        for rows in blocks:
+            margins = at[:j] @ x(rows) + at[j]
+            losses = np.logaddexp(0, margins) - target[rows] * margins
+            total += float(losses.sum() / n if share is None else share[rows] @ losses)
+        return total
+
     for _ in range(max_steps):
-        margins = best[:-1] @ x + best[-1]
-        minor = np.exp(-np.abs(margins))
-        major = 1 / (1 + minor)
-        minor *= major
-        errors = np.where(margins < 0, minor, major)
-        errors -= target
-        minor *= major  # p (1 - p)
-        if share is not None:
-            errors *= share
-            minor *= share
-        gradient = np.append(x @ errors, errors.sum())
-        weighted = x * minor
-        hessian = np.empty((len(best), len(best)))
-        hessian[:-1, :-1] = weighted @ x.T
-        hessian[:-1, -1] = hessian[-1, :-1] = weighted.sum(axis=1)
-        hessian[-1, -1] = minor.sum()
+        gradient, hessian = np.zeros(j + 1), np.zeros((j + 1, j + 1))
+        for rows in blocks:
+            features = x(rows)
+            margins = best[:j] @ features + best[j]
+            minor = np.exp(-np.abs(margins))
+            major = 1 / (1 + minor)
+            minor *= major
+            errors = np.where(margins < 0, minor, major)
+            errors -= target[rows]
+            minor *= major  # p (1 - p)
+            if share is not None:
+                errors *= share[rows]
+                minor *= share[rows]
+            gradient += np.append(features @ errors, errors.sum())
+            weighted = features * minor
+            hessian[:j, :j] += weighted @ features.T
+            hessian[:j, j] += weighted.sum(axis=1)
+            hessian[j, j] += minor.sum()
+        hessian[j, :j] = hessian[:j, j]
         if share is None:
             gradient /= n
             hessian /= n
         root = np.sqrt(hessian.diagonal()) + np.finfo(float).tiny
-        scaled = hessian / np.outer(root, root) + 1e-14 * np.eye(len(best))
+        scaled = hessian / np.outer(root, root) + 1e-14 * np.eye(j + 1)
         step = np.linalg.solve(scaled, gradient / root) / root
         gain = float(gradient @ step)
         if not np.isfinite(gain):
             return best, np.inf
         if gain > _SURE:  # else the step is right, and too short to be seen in the NLL
-            change = step[:-1] @ x + step[-1]
-            if np.abs(change).max() > 1:  # else the NLL falls, by more than a quarter of the gain
-                lowest = _mean(_losses(margins, target), share)
-                while gain > _SURE:
-                    if _mean(_losses(margins - change, target), share) < lowest - gain / 1e4:
-                        break
-                    step, change, gain = step / 2, change / 2, gain / 2
+            change = max(np.abs(step[:j] @ x(rows) + step[j]).max() for rows in blocks)
+            if change > 1:  # else the NLL falls, by more than a quarter of the gain
+                lowest = nll(best)
+                while gain > _SURE and not nll(best - step) < lowest - gain / 1e4:
+                    step, gain = step / 2, gain / 2
         best = best - step
         if gain < _ENOUGH or (gain < _LAST and gain < before**1.5):
             return best, gain
         before = gain
     return best, gain
-
-
-def _losses(margins: np.ndarray, target: np.ndarray) -> np.ndarray:
-    return np.logaddexp(0, margins) - target * margins
-
-
-def _mean(losses: np.ndarray, share: np.ndarray | None) -> float:
-    return float(losses.mean() if share is None else share @ losses)
