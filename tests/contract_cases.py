@@ -96,6 +96,7 @@ OF_PREDICTIONS = {
         "calibration_test": of(metrics.calibration_test, draws=50),
         "classwise_calibration_error": of(metrics.classwise_calibration_error),
         "confidence_auroc": of(metrics.confidence_auroc),
+        "cox_line": of(metrics.cox_line),
         "debiased_calibration_error": of(metrics.debiased_calibration_error),
         "debiased_calibration_error_interval": of(metrics.debiased_calibration_error_interval),
         "expected_calibration_error": of(metrics.expected_calibration_error),
@@ -152,7 +153,7 @@ RESULT, CONSTANT = "holds what a function returns", "a constant"
 FILES, RUNS = "reads or writes files", "takes runs, not predictions"
 EXCUSED = {
     "metrics": {
-        RESULT: "BrierDecomposition CalibrationFloor CalibrationTest ReliabilityBins "
+        RESULT: "BrierDecomposition CalibrationFloor CalibrationTest CoxLine ReliabilityBins "
         "SmoothReliability SpiegelhalterTest",
     },
     "decisions": {

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from scipy.stats import kstest
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from calib_utils.metrics import (
     adaptive_calibration_error,
     classwise_calibration_error,
     confidence_auroc,
+    cox_line,
     ks_calibration_error,
     observed_to_expected,
     spiegelhalter_test,
@@ -49,6 +51,24 @@ def test_the_ks_error_by_its_definition(weights):
     assert found == pytest.approx(np.abs(gaps).max(), abs=1e-12)
     of_rows = ks_calibration_error(PROBS, LABELS)
     assert of_rows == ks_calibration_error(as_predictions(confidence=TOP, correct=RIGHT))
+
+
+def test_the_line_is_scikit_learns():
+    """Without a penalty; its interval is the spread of lines drawn anew."""
+    probs = np.clip(POSITIVE, 0.01, 0.99)
+    z = np.log(probs / (1 - probs))[:, None]
+    line = cox_line(probs, BINARY)
+    peer = LogisticRegression(C=np.inf, tol=1e-10).fit(z, BINARY)
+    assert line.slope == pytest.approx(peer.coef_[0, 0], rel=1e-6)
+    assert line.intercept == pytest.approx(peer.intercept_[0], abs=1e-6)
+    drawn = RNG.random((300, 600)) < peer.predict_proba(z)[:, 1]
+    slopes = [cox_line(probs, labels.astype(int)).slope for labels in drawn]
+    assert np.diff(line.slope_interval)[0] / 3.92 == pytest.approx(np.std(slopes), rel=0.15)
+    for labels, why in ((probs > 0.5, "threshold"), (probs < 2, "no sample")):
+        with pytest.raises(ValueError, match=f"^probs: no line .*{why}"):
+            cox_line(probs, labels.astype(int))
+    with pytest.raises(ValueError, match="all are equal"):
+        cox_line([0.3, 0.3], [0, 1])
 
 
 def test_the_ratio_and_z_by_their_definitions():

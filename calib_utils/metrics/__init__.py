@@ -58,8 +58,10 @@ from calib_utils.metrics.smooth import (
     smooth_reliability,
 )
 from calib_utils.metrics.without_bins import (
+    CoxLine,
     SpiegelhalterTest,
     confidence_auroc,
+    cox_line,
     ks_calibration_error,
     observed_to_expected,
     spiegelhalter_test,
@@ -73,6 +75,7 @@ __all__ = [
     "CalibrationError",
     "CalibrationFloor",
     "CalibrationTest",
+    "CoxLine",
     "ReliabilityBins",
     "SmoothReliability",
     "SpiegelhalterTest",
@@ -85,6 +88,7 @@ __all__ = [
     "calibration_test",
     "classwise_calibration_error",
     "confidence_auroc",
+    "cox_line",
     "debiased_calibration_error",
     "debiased_calibration_error_interval",
     "expected_calibration_error",

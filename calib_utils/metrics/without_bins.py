@@ -6,16 +6,89 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils.metrics.confidences import weighted_predictions
+from calib_utils._masks import log_of_probs
+from calib_utils.metrics.confidences import confidence_and_correct, weighted_predictions
+from calib_utils.metrics.logistic_fit import (
+    checked_middle,
+    logistic_regression,
+    require_optimum,
+    targets,
+)
 from calib_utils.predictions import Predictions, taken, unweighted
 
 __all__ = [
+    "CoxLine",
     "SpiegelhalterTest",
     "confidence_auroc",
+    "cox_line",
     "ks_calibration_error",
     "observed_to_expected",
     "spiegelhalter_test",
 ]
+
+
+class CoxLine(NamedTuple):
+    """A straight line between log-odds: logit(chance) = intercept + slope * logit(predicted).
+
+    A calibrated model has slope 1 and intercept 0; a slope below 1 means predictions that are too
+    far from one half.
+
+    Attributes:
+        slope: of highest likelihood.
+        intercept: of highest likelihood.
+        slope_interval: of 95 %.
+        intercept_interval: of 95 %.
+
+    Example:
+        >>> line = CoxLine(0.8, 0.1, (0.6, 1.0), (-0.1, 0.3))
+        >>> line.slope
+        0.8
+    """
+
+    slope: float
+    intercept: float
+    slope_interval: tuple[float, float]
+    intercept_interval: tuple[float, float]
+
+
+def cox_line(probs: Any, labels: Any = None) -> CoxLine:
+    """Cox's slope and intercept: the logistic regression of what happened on the log-odds.
+
+    The intervals are Wald's, from the information at the optimum.
+
+    Args:
+        probs: (N, K), of which the confidence in the predicted class counts, and whether that is
+            right; or (N,), of the positive class.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+
+    Raises:
+        ValueError: for bad input, among it weights; or if no line is best: all confidences are
+            equal, or a threshold separates what happened from what did not.
+
+    Source: Cox 1958, "Two further applications of a model for binary regression".
+
+    Example:
+        >>> line = cox_line([0.2] * 5 + [0.8] * 5, [0, 0, 0, 1, 1] * 2)
+        >>> round(line.slope, 2) + 0
+        0.0
+    """
+    from scipy.special import expit
+
+    confidences, correct = confidence_and_correct(unweighted(taken(probs, labels)))
+    z = log_of_probs(confidences).astype(np.float64)
+    target, problems = targets(z, correct.astype(np.int64), False, None)
+    if problems or np.ptp(z) == 0:
+        why = "all are equal" if np.ptp(z) == 0 else problems[0].partition(",")[0]
+        raise ValueError(f"probs: no line between log-odds is best, as {why}; take more samples")
+    found, left = logistic_regression(z[None], np.array([checked_middle(z)]), target, None)
+    require_optimum(left)
+    slope, intercept = found.tolist()
+    chances = expit(intercept + slope * z)
+    weights = chances * (1 - chances)
+    design = np.stack([z, np.ones_like(z)])
+    half = 1.959964 * np.sqrt(np.diag(np.linalg.inv((design * weights) @ design.T)))
+    ends = np.stack([found - half, found + half], axis=1).tolist()
+    return CoxLine(slope, intercept, (ends[0][0], ends[0][1]), (ends[1][0], ends[1][1]))
 
 
 class SpiegelhalterTest(NamedTuple):
