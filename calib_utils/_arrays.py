@@ -90,7 +90,7 @@ def like(result: np.ndarray, template: Any, cast: bool = False) -> Any:
     """
     if not is_tensor(template):
         return result.astype(np.asarray(template).dtype, copy=False) if cast else result
-    tensor = sys.modules["torch"].from_numpy(np.ascontiguousarray(result))
+    tensor = sys.modules["torch"].from_numpy(np.asarray(result, order="C"))
     if cast:
         tensor = tensor.to(template.dtype)
     elif template.device.type == "mps" and result.dtype == np.float64:

@@ -88,21 +88,27 @@ OF_PREDICTIONS = {
     "metrics": {
         "CalibrationError": streamed,
         "accuracy": of(metrics.accuracy),
+        "adaptive_calibration_error": of(metrics.adaptive_calibration_error),
         "brier_decomposition": of(metrics.brier_decomposition),
         "brier_score": of(metrics.brier_score),
         "calibration_error_floor": unlabelled(metrics.calibration_error_floor),
         "calibration_error_interval": of(metrics.calibration_error_interval),
         "calibration_test": of(metrics.calibration_test, draws=50),
         "classwise_calibration_error": of(metrics.classwise_calibration_error),
+        "confidence_auroc": of(metrics.confidence_auroc),
+        "cox_line": of(metrics.cox_line),
         "debiased_calibration_error": of(metrics.debiased_calibration_error),
         "debiased_calibration_error_interval": of(metrics.debiased_calibration_error_interval),
         "expected_calibration_error": of(metrics.expected_calibration_error),
+        "ks_calibration_error": of(metrics.ks_calibration_error),
         "labels_first": scored,
         "maximum_calibration_error": of(metrics.maximum_calibration_error, n_bins=5),
         "negative_log_likelihood": of(metrics.negative_log_likelihood),
+        "observed_to_expected": of(metrics.observed_to_expected),
         "reliability_bins": of_arrays(metrics.reliability_bins),
         "smooth_calibration_error": of(metrics.smooth_calibration_error),
         "smooth_reliability": of(metrics.smooth_reliability),
+        "spiegelhalter_test": of(metrics.spiegelhalter_test),
         "top_label": of(metrics.top_label),
     },
     "decisions": {
@@ -128,6 +134,7 @@ UNLABELLED = {"calibration_error_floor", "adjust_priors", "estimate_priors"}
 # A weight counts the row more often in all others that take weights.
 NO_REPEATS = {
     "debiased_calibration_error": "two rows are less noise than one of weight two",
+    "adaptive_calibration_error": "its bins of equal mass have other edges",
     "calibration_map": "its bins of equal mass have other edges",
     "top_label": "it gives numbers for each row, and leaves the weights alone",
     "adjust_priors": "it gives numbers for each row, and leaves the weights alone",
@@ -146,8 +153,8 @@ RESULT, CONSTANT = "holds what a function returns", "a constant"
 FILES, RUNS = "reads or writes files", "takes runs, not predictions"
 EXCUSED = {
     "metrics": {
-        RESULT: "BrierDecomposition CalibrationFloor CalibrationTest ReliabilityBins "
-        "SmoothReliability",
+        RESULT: "BrierDecomposition CalibrationFloor CalibrationTest CoxLine ReliabilityBins "
+        "SmoothReliability SpiegelhalterTest",
     },
     "decisions": {
         RESULT: "RiskCoverage SetCoverage",

@@ -1,11 +1,14 @@
 """Conformal sets: by the definition, by what they promise, and beside MAPIE (group `peers`)."""
 
+from hashlib import blake2b
+
 import numpy as np
 import pytest
 import torch
-from scipy.stats import beta, betabinom
+from scipy.stats import beta, betabinom, kstest
 
 from calib_utils.decisions import ConformalSets, set_coverage
+from calib_utils.decisions.conformal import _shares
 
 
 def samples(n, n_classes=5, seed=0, power=1.0):
@@ -35,11 +38,51 @@ def test_the_adaptive_sets_by_the_definition():
     probs, labels = samples(200)
     sets = ConformalSets(0.7, adaptive=True, seed=3).fit(probs, labels)
     held = sets.predict(probs)
-    shares = np.random.default_rng([3, 1]).random(200)
-    for row, kept, share in zip(probs, held, shares, strict=True):
+    for row, kept in zip(probs, held, strict=True):
+        digest = blake2b(b"3" + row.tobytes(), digest_size=8).digest()
+        share = (int.from_bytes(digest, "little") >> 11) / 2**53
         for k, p in enumerate(row):
             before = row[row > p].sum()
             assert kept[k] == (before + (1 - share) * p <= sets.threshold_)
+
+
+def test_adaptive_shares_are_even_and_differ_by_seed():
+    probs, _ = samples(20_000)
+    one, other = _shares(probs, 0), _shares(probs, 1)
+    assert kstest(one, "uniform").pvalue > 0.01
+    assert kstest(other, "uniform").pvalue > 0.01
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.03
+    # A single bit of one probability makes another share, whatever the others are.
+    near = probs.copy()
+    near[:, 0] = np.nextafter(near[:, 0], 1)
+    assert abs(np.corrcoef(one, _shares(near, 0))[0, 1]) < 0.03
+    np.testing.assert_array_equal(_shares(np.zeros((1, 5)), 0), _shares(-np.zeros((1, 5)), 0))
+
+
+@pytest.mark.parametrize("adaptive", [False, True])
+def test_a_batch_is_no_matter(adaptive):
+    """The sets, and so the coverage, are those of all rows at once."""
+    probs, labels = samples(4_200)
+    sets = ConformalSets(0.9, adaptive=adaptive).fit(probs[:1_000], labels[:1_000])
+    new = probs[1_000:]
+    whole = sets.predict(new)
+    for size in (1, 32):
+        parts = [sets.predict(new[first : first + size]) for first in range(0, len(new), size)]
+        np.testing.assert_array_equal(np.concatenate(parts), whole)
+    assert abs(set_coverage(whole, labels[1_000:]).share - 0.9) < 0.03
+    # Batches of 32 vary as those of 32 independent samples do, and no more.
+    held = whole[np.arange(len(new)), labels[1_000:]].reshape(-1, 32).mean(axis=1)
+    assert held.std() < 1.2 * np.sqrt(0.9 * 0.1 / 32)
+
+
+def test_what_changed_since_the_fit_is_refused():
+    probs, labels = samples(50)
+    for name, value in (("coverage", 0.5), ("adaptive", True), ("seed", 1)):
+        sets = ConformalSets(0.8).fit(probs, labels)
+        setattr(sets, name, value)
+        with pytest.raises(RuntimeError, match=f"{name}={value}|{value}, .* changed since"):
+            sets.predict(probs)
+        sets.fit(probs, labels).predict(probs)
 
 
 @pytest.mark.parametrize("adaptive", [False, True])
@@ -123,6 +166,7 @@ PROBS, LABELS = samples(20)
         ("probs", lambda: ConformalSets().fit(PROBS[:, 0], LABELS)),
         ("labels", lambda: ConformalSets().fit(PROBS, LABELS[:3])),
         ("fit", lambda: ConformalSets().predict(PROBS)),
+        ("probs", lambda: ConformalSets().fit(PROBS, LABELS).predict(samples(9, 4)[0])),
         ("sets", lambda: set_coverage(PROBS, LABELS)),
         ("sets", lambda: set_coverage(PROBS[:, 0] > 0.5, LABELS)),
         ("labels", lambda: set_coverage(PROBS > 0.5, LABELS + 5)),

@@ -4,11 +4,16 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
-from calib_utils import metrics
+from calib_utils import decisions, metrics
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import (
+    BayesianBinningIntoQuantiles,
+    BetaCalibration,
     EnsembleTemperatureScaling,
+    IsotonicRegression,
+    PlattScaling,
     TemperatureScaling,
     VectorScaling,
 )
@@ -98,3 +103,34 @@ def test_predictions_in_chunks_are_predictions(stored):
     assert whole.dtype == np.float16
     expected = metrics.expected_calibration_error(whole, labels)
     assert float(metric.compute()) == pytest.approx(expected, rel=1e-12)
+
+
+MANY = 400_000
+SOME = np.random.default_rng(0).random(MANY)
+RIGHT = (np.random.default_rng(1).random(MANY) < SOME**1.3).astype(np.int64)
+OF_MANY_ROWS = {
+    "curve of risk": lambda: decisions.risk_coverage(SOME, RIGHT),
+    "threshold": lambda: decisions.selection_threshold(SOME, RIGHT, risk=0.2),
+    "decomposition": lambda: metrics.brier_decomposition(SOME, RIGHT),
+    "Platt": lambda: PlattScaling(inputs="probs").fit(SOME, RIGHT),
+    "beta": lambda: BetaCalibration(inputs="probs").fit(SOME, RIGHT),
+    "isotonic": lambda: IsotonicRegression(inputs="probs").fit(SOME, RIGHT),
+    "BBQ": lambda: BayesianBinningIntoQuantiles(inputs="probs").fit(SOME, RIGHT),
+}
+
+
+@pytest.mark.parametrize("name", OF_MANY_ROWS)
+def test_many_rows_take_four_times_their_memory(name):
+    """Of which the curve, that is returned, is half."""
+    _, peak = peak_of(OF_MANY_ROWS[name])
+    assert peak < 4.3 * (SOME.nbytes + RIGHT.nbytes)
+
+
+def test_a_fit_in_blocks_is_the_one_of_scikit_learn():
+    """There are 25 blocks, with weights and without."""
+    log_odds = np.log(SOME / (1 - SOME))[:, None]
+    for weights in (None, 0.5 + RIGHT * SOME):
+        theirs = LogisticRegression(C=np.inf, tol=1e-10).fit(log_odds, RIGHT, weights)
+        platt = PlattScaling().fit(log_odds[:, 0], RIGHT, weights)
+        assert platt.slope_ == pytest.approx(theirs.coef_[0, 0], rel=1e-6)
+        assert platt.intercept_ == pytest.approx(theirs.intercept_[0], rel=1e-6)

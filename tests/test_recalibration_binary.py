@@ -170,7 +170,7 @@ def test_a_beta_fit_whose_free_slopes_are_infinite_ends_on_their_bound():
 
 @pytest.mark.parametrize("make", [PlattScaling, BetaCalibration])
 def test_a_fit_that_does_not_reach_its_optimum_is_refused(make, monkeypatch):
-    monkeypatch.setattr("calib_utils.recalibration.logistic._MAX_STEPS", 1)
+    monkeypatch.setattr("calib_utils.metrics.logistic_fit._MAX_STEPS", 1)
     with pytest.raises(ValueError, match="did not reach its optimum in 1 steps"):
         make().fit(*binary(500))
 
@@ -185,7 +185,7 @@ def test_the_fit_of_a_rare_class_begins_near_its_optimum(make, weighted, monkeyp
     assert 10 < labels.sum() < 50
     weights = rng.uniform(0.5, 2, 50_000) if weighted else None
     fitted = make().fit(z, labels, sample_weight=weights)
-    monkeypatch.setattr("calib_utils.recalibration.logistic._MAX_STEPS", 5)
+    monkeypatch.setattr("calib_utils.metrics.logistic_fit._MAX_STEPS", 5)
     again = make().fit(z, labels, sample_weight=weights)
     np.testing.assert_array_equal(again.predict_proba(z), fitted.predict_proba(z))
 

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
 from scipy.stats import binomtest
 
 from calib_utils.audit.bin_sums import (
@@ -25,35 +22,20 @@ from calib_utils.audit.bin_sums import (
 from calib_utils.metrics import (
     BrierDecomposition,
     CalibrationFloor,
+    CoxLine,
     brier_decomposition,
     calibration_error_floor,
+    cox_line,
 )
 from calib_utils.metrics.bins import mean_excess
 from calib_utils.metrics.intervals import error_ends, root_square_ends
-from calib_utils.recalibration import PlattScaling
+from calib_utils.predictions import as_predictions
 
-__all__ = ["Line", "Measures", "calibration_line", "larger_error", "measure"]
+__all__ = ["Measures", "calibration_line", "larger_error", "measure"]
 
 LEVEL = 0.95
 _DRAWS = 2_000
 _FEWEST = 20  # rows that are right, and rows that are not, for a line
-
-
-class Line(NamedTuple):
-    """A straight line between log-odds: logit(chance) = intercept + slope * logit(predicted).
-
-    A calibrated model has slope 1 and intercept 0; a slope below 1 means predictions that are too
-    far from one half.
-
-    Attributes:
-        slope, intercept: of highest likelihood.
-        slope_interval, intercept_interval: of 95 %.
-    """
-
-    slope: float
-    intercept: float
-    slope_interval: tuple[float, float]
-    intercept_interval: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -80,7 +62,7 @@ class Measures:
     ratio: float
     ratio_interval: tuple[float, float]
     z: float
-    line: Line | None
+    line: CoxLine | None
     ece: float
     floor: CalibrationFloor
     error: tuple[float, float]
@@ -167,30 +149,11 @@ def _floor(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationFlo
     return CalibrationFloor(float(errors.mean()), float(np.quantile(errors, 0.95)))
 
 
-def calibration_line(confidences: np.ndarray, correct: np.ndarray) -> Line | None:
-    """The logistic regression of what happened on the log-odds that were predicted.
-
-    The intervals are Wald's, from the information at the optimum.
-
-    Source: Cox 1958, "Two further applications of a model for binary regression".
-    """
-    if min(correct.sum(), (~correct).sum()) < _FEWEST or np.ptp(confidences) == 0:
+def calibration_line(confidences: np.ndarray, correct: np.ndarray) -> CoxLine | None:
+    """None where too few are right, or wrong, or there is no optimum."""
+    if min(correct.sum(), (~correct).sum()) < _FEWEST:
         return None
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        try:
-            platt = PlattScaling(inputs="probs").fit(confidences, correct.astype(np.int64))
-        except UserWarning:
-            return None  # a threshold parts what is right from what is not
-    z = platt._as_logits(confidences)
-    chances = expit(platt.intercept_ + platt.slope_ * z)
-    weights = chances * (1 - chances)
-    design = np.stack([z, np.ones_like(z)])
-    variances = np.diag(np.linalg.inv((design * weights) @ design.T))
-    half = 1.959964 * np.sqrt(variances)
-    return Line(
-        platt.slope_,
-        platt.intercept_,
-        (platt.slope_ - half[0], platt.slope_ + half[0]),
-        (platt.intercept_ - half[1], platt.intercept_ + half[1]),
-    )
+    try:
+        return cox_line(as_predictions(confidence=confidences, correct=correct))
+    except ValueError:
+        return None  # a threshold parts what is right from what is not, or all are equally sure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,13 +22,15 @@ class ConformalSets:
     Split conformal prediction: each labelled sample of a set held out gets the score of its true
     class, low if the model expected it. A new sample's set holds every class whose score is not
     above the quantile of those scores. If held-out and new samples come in random order from the
-    same source, the chance that a set holds the true class is at least ``coverage``, and at most
-    1 / (N + 1) more; whatever the model, calibrated or not. That is the mean over all samples, and
-    says nothing of a class or of the hard samples alone.
+    same source, the chance that a set holds the true class is at least ``coverage``, whatever the
+    model, calibrated or not; and at most 1 / (N + 1) more, if no two scores are equal. That is the
+    mean over all samples, and says nothing of a class or of the hard samples alone.
 
     The plain score is 1 less the probability of the class: the smallest sets on average. The
     adaptive score is the sum of the probabilities above that of the class, and a random share of
     its own: sets grow where the model is unsure, and coverage is more even. A set may be empty.
+    The share is drawn from the seed and the numbers of the row. So a row has the same set alone as
+    in any batch, and equal rows have equal sets.
 
     Args:
         coverage: how often the sets are to hold the true class, above 0 and below 1.
@@ -37,6 +40,8 @@ class ConformalSets:
     Attributes:
         threshold_: the highest score of a class in a set, after `fit`; infinite if so few samples
             cannot promise so much, and every set then holds all classes.
+        n_classes_: how many classes the held-out samples had.
+        fitted_as_: the arguments of the fit, as text.
 
     Source: Sadinle, Lei, Wasserman 2019, "Least ambiguous set-valued classifiers with bounded
     error levels", for the plain score; Romano, Sesia, Candès 2020, "Classification with valid and
@@ -55,9 +60,14 @@ class ConformalSets:
     """
 
     threshold_: float
+    n_classes_: int
+    fitted_as_: str
 
     def __init__(self, coverage: float = 0.9, *, adaptive: bool = False, seed: int = 0) -> None:
         self.coverage, self.adaptive, self.seed = coverage, adaptive, seed
+
+    def __repr__(self) -> str:
+        return f"ConformalSets({self.coverage!r}, adaptive={self.adaptive!r}, seed={self.seed!r})"
 
     def fit(self, probs: Any, labels: Any = None) -> ConformalSets:
         """Find the threshold of the scores.
@@ -76,25 +86,27 @@ class ConformalSets:
         """
         check_share(self.coverage, "coverage", 0.9)
         predictions = unweighted(taken(probs, labels, columns=True))
-        scores = self._scores(predictions, 0)
+        scores = self._scores(predictions)
         own = np.sort(scores[np.arange(len(scores)), predictions.labels])
         # The new sample is as likely to have any of the N + 1 places among the scores. A product
         # such as 10 * 0.7 is a whole number but for rounding.
         place = int(np.ceil((len(own) + 1) * self.coverage - 1e-9))
         self.threshold_ = float(own[place - 1]) if place <= len(own) else np.inf
+        self.n_classes_, self.fitted_as_ = scores.shape[1], repr(self)
         return self
 
     def predict(self, probs: Any) -> Any:
         """Which classes are in the set of each sample.
 
         Args:
-            probs: (N, K), of other samples.
+            probs: (N, K), of other samples, with as many classes as in `fit`.
 
         Returns:
             Booleans, (N, K), of the kind of array that ``probs`` is.
 
         Raises:
             ValueError: for bad input, or before `fit`.
+            RuntimeError: if an argument was changed since `fit`.
 
         Example:
             >>> sets = ConformalSets(coverage=0.7)
@@ -104,20 +116,43 @@ class ConformalSets:
         """
         if not hasattr(self, "threshold_"):
             raise ValueError("fit: expected to be called before predict; give it held-out samples")
+        if self.fitted_as_ != repr(self):
+            raise RuntimeError(
+                f"{self!r} was fitted as {self.fitted_as_}, and changed since; call fit again"
+            )
         predictions = taken(probs, labelled=False, columns=True)
-        return like(self._scores(predictions, 1) <= self.threshold_, predictions.scores)
+        if predictions.array.shape[1] != self.n_classes_:
+            raise ValueError(
+                f"probs: expected {self.n_classes_} classes, as in fit, found "
+                f"{predictions.array.shape[1]}; use probabilities of the same network"
+            )
+        return like(self._scores(predictions) <= self.threshold_, predictions.scores)
 
-    def _scores(self, predictions: Predictions, stream: int) -> np.ndarray:
+    def _scores(self, predictions: Predictions) -> np.ndarray:
         """The score of each class, (N, K): low for a class that the model expects."""
         array = probs_of(predictions).astype(np.float64)
         if not self.adaptive:
             return 1 - array
         order = np.argsort(-array, axis=1, kind="stable")
         ordered = np.take_along_axis(array, order, 1)
-        share = np.random.default_rng([check_seed(self.seed), stream]).random((len(array), 1))
+        share = _shares(array, check_seed(self.seed))[:, None]
         scores = np.empty_like(array)
         np.put_along_axis(scores, order, ordered.cumsum(axis=1) - share * ordered, 1)
         return scores
+
+
+def _shares(rows: np.ndarray, seed: int) -> np.ndarray:
+    """Numbers from 0 to 1 as if drawn by lot, (N,), each of which its row and the seed tell.
+
+    With them a score depends on nothing but the row and its class, which the promise asks for.
+    """
+    salted = blake2b(str(seed).encode(), digest_size=8)
+    words = bytearray()
+    for row in np.ascontiguousarray(rows + 0.0, "<f8"):  # without -0
+        digest = salted.copy()
+        digest.update(row)
+        words += digest.digest()
+    return (np.frombuffer(words, "<u8") >> 11) * 2.0**-53
 
 
 class SetCoverage(NamedTuple):

@@ -69,29 +69,39 @@ def risk_coverage(confidences: Any, correct: Any = None) -> RiskCoverage:
         (0.0625, 0.25)
     """
     sure, right = _answers(confidences, correct)
-    n, wrong = len(sure), 1.0 - right
-    # Places in falling order, and where each run of equal confidences begins and ends.
-    values, group, counts = np.unique(-sure, return_inverse=True, return_counts=True)
-    ends = np.cumsum(counts)
-    errors = np.bincount(group, wrong)
+    n = len(sure)
+    order, ends = _falling_runs(sure)
+    wrong = ~right[order]
+    counts = np.diff(ends, prepend=0)
+    rates = np.diff(_up_to(wrong, ends), prepend=0.0)
+    rates /= counts
     # A sample at place j is among the first k for all k >= j: it counts 1/j + ... + 1/n.
-    later = np.append(np.cumsum((1 / np.arange(1, n + 1))[::-1])[::-1], 0.0)
-    sums = np.append(0.0, np.cumsum(later[:-1]))
-    starts = ends - counts
-    weights = (sums[ends] - sums[starts]) / counts
-    area = float(errors @ weights / n)
+    later = np.append(1 / np.arange(1, n + 1), 0.0)
+    np.cumsum(later[::-1], out=later[::-1])
+    weights, after = later[ends - counts], later[ends]
+    del later
+    # The mean of it in a run from place s + 1 to e: 1 + later[s] - e (later[s] - later[e]) / m.
+    lost = weights - after
+    weights += 1
+    weights -= ends / counts * lost
     # A sample counts by its own weight, and takes weight from the errors of those below it.
-    rates = errors / counts
-    taken = rates * (later[starts] - later[ends])
-    below = np.append(np.cumsum(taken[::-1])[::-1], 0.0)[1:]
-    parts = (wrong - rates[group]) * weights[group] + (rates * later[ends] - below)[group]
-    return RiskCoverage(
-        thresholds=-values,
-        coverage=ends / n,
-        risk=np.cumsum(errors) / ends,
-        area=area,
-        parts=parts + (area - parts.mean()),
-    )
+    after -= weights
+    after *= rates
+    lost *= rates
+    rates *= counts
+    area = float(rates @ weights / n)
+    del rates
+    after[:-1] -= np.cumsum(lost[:0:-1], out=lost[:0:-1])[::-1]
+    del lost
+    parts = np.empty(n)
+    parts[order] = np.repeat(after, counts)
+    del after
+    parts[order[wrong]] += np.repeat(weights, counts)[wrong]
+    del weights, counts
+    parts += area - parts.mean()
+    risk = _up_to(wrong, ends)
+    risk /= ends
+    return RiskCoverage(sure[order[ends - 1]], ends / n, risk, area, parts)
 
 
 def selection_threshold(
@@ -129,25 +139,36 @@ def selection_threshold(
         0.65
     """
     sure, right = _answers(confidences, correct)
-    wrong = ~right
     check_share(risk, "risk", 0.1)
     check_share(level, "level", 0.95)
-    values, group = np.unique(-sure, return_inverse=True)
-    ends = np.cumsum(np.bincount(group))
-    errors = np.cumsum(np.bincount(group, wrong))
-    trials = max(1, int(np.ceil(np.log2(len(values) + 1))))
+    order, ends = _falling_runs(sure)
+    errors = _up_to(~right[order], ends)
+    trials = max(1, int(np.ceil(np.log2(len(ends) + 1))))
     slip = (1 - level) / trials
     # All below `low` are answered in any case; from `high` on none is.
-    found, low, high = np.inf, 0, len(values)
+    found, low, high = np.inf, 0, len(ends)
     while low < high:
         middle = (low + high) // 2
         k, m = errors[middle], ends[middle]
         bound = 1.0 if k == m else float(beta.ppf(1 - slip, k + 1, m - k))
         if bound <= risk:
-            found, low = -float(values[middle]), middle + 1
+            found, low = float(sure[order[m - 1]]), middle + 1
         else:
             high = middle
     return found
+
+
+def _falling_runs(sure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The order of falling confidence; and where in it each run of equal ones ends."""
+    order = np.argsort(sure)[::-1]
+    falling = sure[order]
+    ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, len(sure))
+    return order, ends
+
+
+def _up_to(wrong: np.ndarray, ends: np.ndarray) -> np.ndarray:
+    """How many of the first are wrong, up to each of the ends."""
+    return np.cumsum(wrong, dtype=np.float64)[ends - 1]
 
 
 def _answers(confidences: Any, correct: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -32,6 +32,7 @@ from typing import TYPE_CHECKING, Any
 
 from calib_utils.metrics.bins import ReliabilityBins, reliability_bins
 from calib_utils.metrics.calibration import (
+    adaptive_calibration_error,
     classwise_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
@@ -56,6 +57,15 @@ from calib_utils.metrics.smooth import (
     smooth_calibration_error,
     smooth_reliability,
 )
+from calib_utils.metrics.without_bins import (
+    CoxLine,
+    SpiegelhalterTest,
+    confidence_auroc,
+    cox_line,
+    ks_calibration_error,
+    observed_to_expected,
+    spiegelhalter_test,
+)
 
 if TYPE_CHECKING:
     from calib_utils.metrics.streaming import CalibrationError
@@ -65,24 +75,32 @@ __all__ = [
     "CalibrationError",
     "CalibrationFloor",
     "CalibrationTest",
+    "CoxLine",
     "ReliabilityBins",
     "SmoothReliability",
+    "SpiegelhalterTest",
     "accuracy",
+    "adaptive_calibration_error",
     "brier_decomposition",
     "brier_score",
     "calibration_error_floor",
     "calibration_error_interval",
     "calibration_test",
     "classwise_calibration_error",
+    "confidence_auroc",
+    "cox_line",
     "debiased_calibration_error",
     "debiased_calibration_error_interval",
     "expected_calibration_error",
+    "ks_calibration_error",
     "labels_first",
     "maximum_calibration_error",
     "negative_log_likelihood",
+    "observed_to_expected",
     "reliability_bins",
     "smooth_calibration_error",
     "smooth_reliability",
+    "spiegelhalter_test",
     "top_label",
 ]
 

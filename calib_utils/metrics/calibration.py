@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from calib_utils.metrics.bins import (
     uniform_index,
 )
 from calib_utils.metrics.confidences import drop_weightless, weighted_predictions
-from calib_utils.predictions import blocks_of, probs_of, taken
+from calib_utils.predictions import Predictions, blocks_of, probs_of, taken
 
 __all__ = [
+    "adaptive_calibration_error",
     "classwise_calibration_error",
     "expected_calibration_error",
     "maximum_calibration_error",
@@ -126,33 +128,21 @@ def classwise_calibration_error(
         >>> round(classwise_calibration_error(probs, labels), 4)
         0.1333
     """
-    predictions = taken(probs, labels)
+    predictions = _with_classes(probs, labels)
     dtype, n_bins = dtype_name(predictions.scores), check_n_bins(n_bins)
-    if predictions.kind == "confidence":
-        raise ValueError(
-            "probs: expected those of all classes, found confidences; each class has an error of "
-            "its own only where its probability is known"
-        )
     labels, weights = predictions.labels, predictions.sample_weight
     total = len(predictions) if weights is None else weights.sum()
     binary = predictions.kind == "binary"
-    if binary or strategy != "uniform":
-        array = probs_of(predictions)
-        if binary:
-            positive = np.minimum(array, 1)
-            array = np.stack([rounded(1 - positive, dtype), positive], axis=1)
+    if strategy == "quantile":
+        of_classes = _bins_of_classes(predictions, n_bins)
+        return float(np.mean([expected_gap(bins) for bins in of_classes]))
     if strategy != "uniform":
-        errors = []
-        for k, column in enumerate(array.T):
-            values, correct, held = drop_weightless(column, labels == k, weights)
-            bins = bin_predictions(values, correct, n_bins, strategy, dtype, held)
-            errors.append(expected_gap(bins))
-        return float(np.mean(errors))
+        raise ValueError(f"strategy: expected 'uniform' or 'quantile', found {strategy!r}")
     # For each class and bin: the sum of probabilities, less the number of labels.
     n_classes = 2 if binary else predictions.scores.shape[1]
     gaps = np.zeros(n_classes * n_bins)
     first_bins = n_bins * np.arange(n_classes)
-    for rows, block in row_blocks(array) if binary else blocks_of(predictions):
+    for rows, block in row_blocks(_columns(predictions)) if binary else blocks_of(predictions):
         cells = uniform_index(block, n_bins, dtype) + first_bins
         of_labels = cells[np.arange(len(block)), labels[rows]]
         here = None if weights is None else weights[rows]
@@ -160,6 +150,69 @@ def classwise_calibration_error(
         gaps += np.bincount(cells.ravel(), masses.ravel(), minlength=gaps.size)
         gaps -= np.bincount(of_labels, here, minlength=gaps.size)
     return float(mean_excess(gaps, total * n_classes))
+
+
+def adaptive_calibration_error(probs: Any, labels: Any = None, n_bins: int = 15) -> float:
+    """ACE: the class-wise error in bins of equal mass, each of which counts alike.
+
+    Equal probabilities share a bin, so there may be fewer bins than asked for, and unequal ones:
+    those that hold anything count alike. Elsewhere it is `classwise_calibration_error` with
+    ``strategy="quantile"``, but for the odd samples of bins that cannot be quite equal.
+
+    Args:
+        probs: (N, K), or (N,) for the positive class: then as its form of two columns.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        n_bins: how many bins each class has, M.
+
+    Returns:
+        0 to 1. It is small where classes are many, as most probabilities are then near 0.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Nixon et al. 2019, "Measuring calibration in deep learning", section 4.2.
+
+    Example:
+        >>> probs = [[0.6, 0.3, 0.1]] * 10
+        >>> labels = [0] * 4 + [1] * 3 + [2] * 3
+        >>> round(adaptive_calibration_error(probs, labels), 4)
+        0.1333
+    """
+    gaps = [
+        float(np.nanmean(np.abs(bins.confidence - bins.accuracy)))
+        for bins in _bins_of_classes(_with_classes(probs, labels), check_n_bins(n_bins))
+    ]
+    return float(np.mean(gaps))
+
+
+def _with_classes(probs: Any, labels: Any) -> Predictions:
+    """Predictions in which the probability of each class is known."""
+    predictions = taken(probs, labels)
+    if predictions.kind == "confidence":
+        raise ValueError(
+            "probs: expected those of all classes, found confidences; each class has an error of "
+            "its own only where its probability is known"
+        )
+    return predictions
+
+
+def _columns(predictions: Predictions) -> np.ndarray:
+    """Checked probabilities with a column for each class."""
+    array = probs_of(predictions)
+    if predictions.kind != "binary":
+        return array
+    positive = np.minimum(array, 1)
+    return np.stack([rounded(1 - positive, dtype_name(predictions.scores)), positive], axis=1)
+
+
+def _bins_of_classes(predictions: Predictions, n_bins: int) -> Iterator[ReliabilityBins]:
+    """For each class bins of equal mass of its probability."""
+    dtype = dtype_name(predictions.scores)
+    for k, column in enumerate(_columns(predictions).T):
+        values, correct, held = drop_weightless(
+            column, predictions.labels == k, predictions.sample_weight
+        )
+        yield bin_predictions(values, correct, n_bins, "quantile", dtype, held)
 
 
 def _bins(probs: Any, labels: Any, n_bins: int, strategy: str) -> ReliabilityBins:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils.metrics.confidences import weighted_predictions
+from calib_utils.metrics.monotone import isotonic_steps
 from calib_utils.predictions import taken
 
 __all__ = ["BrierDecomposition", "brier_decomposition"]
@@ -70,21 +71,21 @@ def brier_decomposition(
     from Dimitriadis, Gneiting, Jordan 2021, "Stable reliability diagrams for probabilistic
     classifiers" (CORP).
     """
-    from sklearn.isotonic import isotonic_regression
-
     confidences, correct, weights = weighted_predictions(taken(probs, labels))
-    weights = np.ones(len(correct)) if weights is None else weights
-    # Equal confidences must get one value: each counts as the mean of its samples.
-    _, place = np.unique(confidences, return_inverse=True)
-    masses = np.bincount(place, weights)
-    rates = np.bincount(place, weights * correct) / masses
-    recalibrated = isotonic_regression(rates, sample_weight=masses)[place]
-    score = _mean_square(confidences.astype(np.float64) - correct, weights)
-    best = _mean_square(recalibrated - correct, weights)
-    flat = _mean_square(weights @ correct / weights.sum() - correct, weights)
+    steps = isotonic_steps(confidences, correct, weights)
+    total = float(steps.masses.sum())
+    best = _spread(steps.positives, steps.masses)
+    flat = _spread(steps.positives.sum(), total)
+    distance = np.subtract(confidences, correct, dtype=np.float64)
+    distance *= distance
+    distance *= 1 if weights is None else weights
+    score = float(distance.sum())
     # Neither difference is negative but by rounding.
-    return BrierDecomposition(max(score - best, 0.0), max(flat - best, 0.0), flat)
+    return BrierDecomposition(
+        max(score - best, 0.0) / total, max(flat - best, 0.0) / total, flat / total
+    )
 
 
-def _mean_square(distance: np.ndarray, weights: np.ndarray) -> float:
-    return float(np.vdot(weights * distance, distance) / weights.sum())
+def _spread(positives: np.ndarray, masses: np.ndarray | float) -> float:
+    """The sum of squared distances of outcomes from their mean, that of each step."""
+    return float((positives * (1 - positives / masses)).sum())

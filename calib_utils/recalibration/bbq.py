@@ -11,6 +11,7 @@ __all__ = ["BayesianBinningIntoQuantiles"]
 
 _RANGE = 10  # C of the paper: the numbers of bins reach from N^(1/3) / C to C N^(1/3)
 _MOST_SAMPLES = 1e8  # for these there are some ten million bins
+_LEAST_BINS = 50_000  # that are worth a step of their own
 _PRIOR_SAMPLES = 2.0  # N' of the paper: how many samples the prior of all bins is worth
 
 
@@ -64,56 +65,54 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         from scipy.special import gammaln
 
-        scores = self._as_scores(logits).astype(np.float64)
+        scores = self._as_scores(logits).astype(np.float64, copy=False)
         order = np.argsort(scores, kind="stable")
         scores, labels = scores[order], labels[order]
-        weights = np.ones(len(order)) if weights is None else weights[order]
-        totals = np.concatenate([[0.0], np.cumsum(weights)])
-        positives = np.concatenate([[0.0], np.cumsum(weights * labels)])
-        n = totals[-1]
+        if weights is None:
+            totals = np.arange(len(order) + 1)
+            positives = np.append(0, np.cumsum(labels))
+        else:
+            weights = weights[order]
+            totals = np.append(0.0, np.cumsum(weights))
+            positives = np.append(0.0, np.cumsum(weights * labels))
+        del order, labels
+        n = float(totals[-1])
         if n > _MOST_SAMPLES:
             raise ValueError(
                 f"sample_weight: expected a sum of at most {_MOST_SAMPLES:g}, as weights count "
                 f"samples here, found {n:.3g}; divide them by their mean"
             )
-        cuts = _cuts(scores)
-
         root = np.cbrt(n)
         lowest = max(1, int(root / _RANGE))
         highest = max(lowest, min(int(np.ceil(n / 5)), int(np.ceil(_RANGE * root))))
         sizes = np.arange(lowest, highest + 1)
-        # All bins of all models, one after the other: where they end in the sorted samples.
-        model = np.repeat(np.arange(len(sizes)), sizes)
-        place = np.arange(len(model)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
-        # The last sample of a bin, and all that equal it.
-        last = np.searchsorted(totals[1:], np.maximum(place * n // sizes[model], 1))
-        ends = np.searchsorted(scores, scores[np.minimum(last, len(scores) - 1)], side="right")
-        fresh = np.append(True, (model[1:] != model[:-1]) | (ends[1:] != ends[:-1]))
-        model, ends = model[fresh], ends[fresh]
-        first = np.append(True, model[1:] != model[:-1])
-        starts = np.where(first, 0, np.roll(ends, 1))
-        n_bins = np.bincount(model)
-
-        total = totals[ends] - totals[starts]
-        positive = positives[ends] - positives[starts]
-        middle = np.clip((cuts[starts] + cuts[ends]) / 2, 1e-12, 1 - 1e-12)
-        prior = _PRIOR_SAMPLES / n_bins[model]
-        alpha, beta = prior * middle, prior * (1 - middle)
-        evidence = gammaln(prior) - gammaln(total + prior)
-        evidence += gammaln(positive + alpha) - gammaln(alpha)
-        evidence += gammaln(total - positive + beta) - gammaln(beta)
-        log_weights = np.bincount(model, evidence)
-        of_models = np.exp(log_weights - log_weights.max())
-        of_models /= of_models.sum()
-
-        # The weighted mean changes by this much where a bin of one model starts and ends.
-        value = of_models[model] * (positive + alpha) / (total + prior)
-        change = np.bincount(starts, value, minlength=len(cuts))
-        change -= np.bincount(ends, value, minlength=len(cuts))
-        steps = np.unique(starts)
-        self.n_bins_, self.weights_ = n_bins, of_models
-        self.thresholds_ = cuts[steps[1:]]
-        self.probabilities_ = np.clip(np.cumsum(change[steps]), 0, 1)
+        # Some models at a time. The weighted mean changes where a bin of one starts and ends.
+        change, step = np.zeros(len(totals)), np.zeros(len(totals), bool)
+        n_bins, log_weights, largest = [], [], -np.inf
+        group = np.cumsum(sizes) // max(_LEAST_BINS, len(scores) // 20)
+        for some in np.split(sizes, np.flatnonzero(np.diff(group)) + 1):
+            model, starts, ends = _bins(some, scores, totals)
+            n_bins.append(np.bincount(model))
+            total = totals[ends] - totals[starts]
+            positive = positives[ends] - positives[starts]
+            middle = np.clip((_cuts(scores, starts) + _cuts(scores, ends)) / 2, 1e-12, 1 - 1e-12)
+            prior = _PRIOR_SAMPLES / n_bins[-1][model]
+            alpha, beta = prior * middle, prior * (1 - middle)
+            evidence = gammaln(prior) - gammaln(total + prior)
+            evidence += gammaln(positive + alpha) - gammaln(alpha)
+            evidence += gammaln(total - positive + beta) - gammaln(beta)
+            log_weights.append(np.bincount(model, evidence))
+            before, largest = largest, max(largest, log_weights[-1].max())
+            change *= np.exp(before - largest)
+            value = np.exp(log_weights[-1] - largest)[model] * (positive + alpha) / (total + prior)
+            np.add.at(change, starts, value)
+            np.subtract.at(change, ends, value)
+            step[starts] = True
+        of_models = np.exp(np.concatenate(log_weights) - largest)
+        steps = np.flatnonzero(step)
+        self.n_bins_, self.weights_ = np.concatenate(n_bins), of_models / of_models.sum()
+        self.thresholds_ = _cuts(scores, steps[1:])
+        self.probabilities_ = np.clip(np.cumsum(change[steps]) / of_models.sum(), 0, 1)
         return []
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
@@ -129,8 +128,32 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
         return len(self.probabilities_)
 
 
-def _cuts(scores: np.ndarray) -> np.ndarray:
-    """Edges before, between and after the sorted scores: (N + 1,), from 0 to 1."""
-    between = (scores[:-1] + scores[1:]) / 2
-    between = np.where(between < scores[1:], between, scores[:-1])  # where rounding went up
-    return np.concatenate([[0.0], between, [1.0]])
+def _bins(
+    sizes: np.ndarray, scores: np.ndarray, totals: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All bins of some models: which model has each, and where in the samples it starts and ends.
+
+    Args:
+        sizes: how many bins each model is to have.
+        scores: (N,), sorted.
+        totals: (N + 1,), the weight of the samples before each place.
+    """
+    n = totals[-1]
+    model = np.repeat(np.arange(len(sizes)), sizes)
+    place = np.arange(len(model)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
+    # The last sample of a bin, and all that equal it.
+    last = np.searchsorted(totals[1:], np.maximum(place * n // sizes[model], 1))
+    ends = np.searchsorted(scores, scores[np.minimum(last, len(scores) - 1)], side="right")
+    fresh = np.append(True, (model[1:] != model[:-1]) | (ends[1:] != ends[:-1]))
+    model, ends = model[fresh], ends[fresh]
+    first = np.append(True, model[1:] != model[:-1])
+    return model, np.where(first, 0, np.roll(ends, 1)), ends
+
+
+def _cuts(scores: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Edges before, between and after the sorted scores, at some of the places 0 to N."""
+    below = scores[np.maximum(places - 1, 0)]
+    above = scores[np.minimum(places, len(scores) - 1)]
+    between = (below + above) / 2
+    between = np.where(between < above, between, below)  # where rounding went up
+    return np.where(places == 0, 0.0, np.where(places == len(scores), 1.0, between))

@@ -14,6 +14,7 @@ import numpy as np
 from calib_utils._checks import check_logits
 from calib_utils._numbers import check_n_bins
 from calib_utils.metrics.bins import bin_predictions, right_closed_index, uniform_index
+from calib_utils.metrics.monotone import isotonic_steps
 from calib_utils.predictions import Predictions, probs_of
 from calib_utils.recalibration._learned import check_array, check_steps
 from calib_utils.recalibration.base import Recalibrator
@@ -167,18 +168,13 @@ class IsotonicRegression(BinaryRecalibrator):
     probabilities_: np.ndarray
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
-        from sklearn.isotonic import isotonic_regression
-
         # Only the order of the inputs matters, so any size of them does.
-        values, place, counts = np.unique(logits, return_inverse=True, return_counts=True)
-        positives = np.bincount(place, labels if weights is None else labels * weights)
-        if weights is not None:
-            counts = np.bincount(place, weights)
-        fitted = isotonic_regression(positives / counts, sample_weight=counts, y_min=0, y_max=1)
-        inside = np.append(False, (fitted[1:-1] == fitted[:-2]) & (fitted[1:-1] == fitted[2:]))
-        kept = ~np.append(inside, False)[: len(fitted)]
-        self.thresholds_ = values[kept].astype(np.float64)
-        self.probabilities_ = np.asarray(fitted[kept], dtype=np.float64)
+        steps = isotonic_steps(logits, labels == 1, weights)
+        fitted = np.minimum(steps.positives / steps.masses, 1)
+        both = np.stack([steps.first < steps.last, np.ones(len(fitted), bool)], axis=1).ravel()
+        ends = np.stack([steps.first, steps.last], axis=1).ravel()
+        self.thresholds_ = ends[both].astype(np.float64)
+        self.probabilities_ = np.repeat(fitted, 2)[both]
         return []
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
+from calib_utils._arrays import row_blocks
 from calib_utils._numbers import check_number
+from calib_utils.metrics.logistic_fit import (
+    SURE,
+    checked_middle,
+    logistic_regression,
+    require_optimum,
+    targets,
+)
 from calib_utils.recalibration.binary import BinaryRecalibrator
 
 __all__ = ["BetaCalibration", "PlattScaling"]
-
-_SIZES = (1e-290, 1e290)  # of differences between logits, so that weights are numbers
-_OUTLYING = 1e20  # times the usual distance: farther away, Newton's method loses its way
-_MAX_STEPS = 500  # far more than are ever needed
-_SURE = 1e-11  # gain in NLL by a Newton step below which it needs no check
-_ENOUGH = 1e-22
-_LAST = 1e-13  # where steps gain less and less, the one after this gains nothing
-_FIRST_ROWS = 1_000  # of each class: enough to bring the first guess within a few per cent
 
 
 class PlattScaling(BinaryRecalibrator):
@@ -67,11 +67,13 @@ class PlattScaling(BinaryRecalibrator):
             )
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
-        z = self._as_logits(logits)
-        middle = _checked_middle(z)
-        target, problems = _targets(z, labels, bool(self.smooth_targets), weights)
-        coefficients, left = _logistic_regression(z[None], np.array([middle]), target, weights)
-        _require_optimum(left)
+        z = np.empty(len(logits))
+        for rows, block in row_blocks(logits):
+            z[rows] = self._as_logits(block)
+        middle = checked_middle(z)
+        target, problems = targets(z, labels, bool(self.smooth_targets), weights)
+        coefficients, left = logistic_regression(z[None], np.array([middle]), target, weights)
+        require_optimum(left)
         self.slope_, self.intercept_ = coefficients.tolist()
         return problems
 
@@ -122,14 +124,17 @@ class BetaCalibration(BinaryRecalibrator):
     c_: float
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
-        positive, negative = self._log_parts(logits)
-        z = positive - negative
-        middle = _checked_middle(z)
+        features = np.empty((2, len(logits)))
+        for rows, block in row_blocks(logits):
+            positive, negative = self._log_parts(block)
+            features[:, rows] = positive, -negative
+        z = features[0] + features[1]
+        middle = checked_middle(z)
         middles = -np.logaddexp(0, [-middle, middle]) * [1, -1]
-        features = np.stack([positive, -negative])
-        target, problems = _targets(z, labels, False, weights)
-        best, left = _logistic_regression(features, middles, target, weights)
-        if not (left < _SURE and best[:2].min() >= 0):
+        target, problems = targets(z, labels, False, weights)
+        del z
+        best, left = logistic_regression(features, middles, target, weights)
+        if not (left < SURE and best[:2].min() >= 0):
             best = _best_on_bounds(best, features, middles, target, weights)
         self.a_, self.b_, self.c_ = best.tolist()
         return problems
@@ -155,50 +160,6 @@ class BetaCalibration(BinaryRecalibrator):
         return 3
 
 
-def _targets(
-    z: np.ndarray, labels: np.ndarray, smooth: bool, weights: np.ndarray | None
-) -> tuple[np.ndarray, list[str]]:
-    """What to fit in place of labels 0 and 1: themselves, or Platt's targets; and if so, why."""
-    of_class, problems = labels == 1, []
-    if not smooth:
-        positive, negative = z[of_class], z[~of_class]
-        if len(positive) and len(negative):
-            constant = z.min() == z.max()
-            apart = positive.min() >= negative.max() or positive.max() <= negative.min()
-            if constant or not apart:
-                return of_class.astype(np.float64), []
-            problem = "a threshold separates the classes"
-        else:
-            problem = "a class has no sample"
-        problems.append(f"{problem}, so the fit takes Platt's smooth targets")
-    n = np.bincount(labels, weights, minlength=2)
-    return np.where(of_class, (n[1] + 1) / (n[1] + 2), 1 / (n[0] + 2)), problems
-
-
-def _checked_middle(z: np.ndarray) -> float:
-    """The median of log-odds, which are refused where their fit is beyond float64."""
-    middle = float(np.median(z))
-    with np.errstate(over="ignore"):
-        distance = np.abs(z - middle)
-    largest = distance.max()
-    if largest == 0:
-        return middle
-    if not _SIZES[0] < largest < _SIZES[1]:
-        raise ValueError(
-            f"logits: expected differences of {_SIZES[0]:g} to {_SIZES[1]:g} between samples, "
-            f"found {largest:.3g}; multiply the logits by a constant"
-        )
-    if 2 * np.count_nonzero(distance < largest / _OUTLYING) < len(z):
-        return middle  # so is their median
-    usual = np.median(distance) or distance.min(where=distance > 0, initial=np.inf)
-    if largest > _OUTLYING * usual:
-        raise ValueError(
-            f"logits: found some {largest:.3g} from the median, {_OUTLYING:g} times as far as "
-            "others; leave them out, as their class is certain"
-        )
-    return middle
-
-
 def _best_on_bounds(
     free: np.ndarray,
     features: np.ndarray,
@@ -220,10 +181,10 @@ def _best_on_bounds(
     x = (features - middles[:, None]) / np.maximum(np.abs(features).max(axis=1), 1e-290)[:, None]
     best, least = np.zeros(3), np.inf
     for used in (first, first[::-1], [0.0, 0.0]):
-        fit, left = _logistic_regression(features * np.c_[used], middles * used, target, weights)
+        fit, left = logistic_regression(features * np.c_[used], middles * used, target, weights)
         if fit[:2].min() < 0:
             continue
-        _require_optimum(left)
+        require_optimum(left)
         margins = fit[:2] @ features + fit[2]
         slopes = x @ (share * (np.exp(-np.logaddexp(0, -margins)) - target))
         to_gain = max(0.0, -slopes.min(where=fit[:2] == 0, initial=0.0))
@@ -231,119 +192,5 @@ def _best_on_bounds(
             best, least = fit, to_gain
         if least == 0:
             break
-    _require_optimum(least**2)
+    require_optimum(least**2)
     return best
-
-
-def _require_optimum(left: float) -> None:
-    if not left < _SURE:
-        raise ValueError(
-            f"logits: the fit did not reach its optimum in {_MAX_STEPS} steps; leave out outliers "
-            "among the logits"
-        )
-
-
-def _logistic_regression(
-    features: np.ndarray, middles: np.ndarray, target: np.ndarray, weights: np.ndarray | None
-) -> tuple[np.ndarray, float]:
-    """Slopes and intercept of the best sigmoid(slopes @ features + intercept).
-
-    A constant feature gets slope 0.
-
-    Args:
-        features: (J, N).
-        middles: (J,), a usual value of each.
-        target: (N,), 0 to 1.
-        weights: (N,), or None.
-
-    Returns:
-        (J + 1,), the slopes and the intercept; and what the last step has gained of NLL, infinite
-        or NaN if that was no end.
-    """
-    size = np.abs(features - middles[:, None]).max(axis=1)
-    used = np.flatnonzero(size > 0)
-    x = (features[used] - middles[used, None]) / size[used, None]
-    share = None if weights is None else weights / weights.sum()
-    mean = target.mean() if share is None else share @ target
-    best, left = np.append(np.zeros(len(used)), np.log(mean / (1 - mean))), 0.0
-    if len(used):
-        rows, counts = _first_rows(target, share)
-        if 2 * len(rows) < len(target):
-            first, left = _newton(x[:, rows], target[rows], counts, best, 20)
-            best = first if left < _SURE else best
-        best, left = _newton(x, target, share, best, _MAX_STEPS)
-    result = np.zeros(len(features) + 1)
-    result[used] = best[:-1] / size[used]
-    result[-1] = best[-1] - result[:-1] @ middles
-    return result, left
-
-
-def _first_rows(target: np.ndarray, share: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Some rows of each class, so that there are enough of a rare one; and the share of each."""
-    rows, counts = [], []
-    for of_class in (target > 0.5, target <= 0.5):
-        all_rows = np.flatnonzero(of_class)
-        step = max(1, len(all_rows) // _FIRST_ROWS)
-        rows.append(all_rows[::step])
-        counts.append(np.full(len(rows[-1]), float(step)))
-    some, share_of = np.concatenate(rows), np.concatenate(counts)
-    if share is not None:
-        share_of *= share[some]
-    return some, share_of / max(share_of.sum(), 1e-290)
-
-
-def _newton(
-    x: np.ndarray, target: np.ndarray, share: np.ndarray | None, best: np.ndarray, max_steps: int
-) -> tuple[np.ndarray, float]:
-    """Newton's method, which takes any scale of each feature, and any outlier of it.
-
-    One that is 10^9 times as far away as the others costs forty steps.
-    """
-    n, before = len(target), np.inf
-    for _ in range(max_steps):
-        margins = best[:-1] @ x + best[-1]
-        minor = np.exp(-np.abs(margins))
-        major = 1 / (1 + minor)
-        minor *= major
-        errors = np.where(margins < 0, minor, major)
-        errors -= target
-        minor *= major  # p (1 - p)
-        if share is not None:
-            errors *= share
-            minor *= share
-        gradient = np.append(x @ errors, errors.sum())
-        weighted = x * minor
-        hessian = np.empty((len(best), len(best)))
-        hessian[:-1, :-1] = weighted @ x.T
-        hessian[:-1, -1] = hessian[-1, :-1] = weighted.sum(axis=1)
-        hessian[-1, -1] = minor.sum()
-        if share is None:
-            gradient /= n
-            hessian /= n
-        root = np.sqrt(hessian.diagonal()) + np.finfo(float).tiny
-        scaled = hessian / np.outer(root, root) + 1e-14 * np.eye(len(best))
-        step = np.linalg.solve(scaled, gradient / root) / root
-        gain = float(gradient @ step)
-        if not np.isfinite(gain):
-            return best, np.inf
-        if gain > _SURE:  # else the step is right, and too short to be seen in the NLL
-            change = step[:-1] @ x + step[-1]
-            if np.abs(change).max() > 1:  # else the NLL falls, by more than a quarter of the gain
-                lowest = _mean(_losses(margins, target), share)
-                while gain > _SURE:
-                    if _mean(_losses(margins - change, target), share) < lowest - gain / 1e4:
-                        break
-                    step, change, gain = step / 2, change / 2, gain / 2
-        best = best - step
-        if gain < _ENOUGH or (gain < _LAST and gain < before**1.5):
-            return best, gain
-        before = gain
-    return best, gain
-
-
-def _losses(margins: np.ndarray, target: np.ndarray) -> np.ndarray:
-    return np.logaddexp(0, margins) - target * margins
-
-
-def _mean(losses: np.ndarray, share: np.ndarray | None) -> float:
-    return float(losses.mean() if share is None else share @ losses)

@@ -1,0 +1,252 @@
+"""What medicine, meteorology and others ask of predictions, without bins."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calib_utils._masks import log_of_probs
+from calib_utils.metrics.confidences import confidence_and_correct, weighted_predictions
+from calib_utils.metrics.logistic_fit import (
+    checked_middle,
+    logistic_regression,
+    require_optimum,
+    targets,
+)
+from calib_utils.predictions import Predictions, taken, unweighted
+
+__all__ = [
+    "CoxLine",
+    "SpiegelhalterTest",
+    "confidence_auroc",
+    "cox_line",
+    "ks_calibration_error",
+    "observed_to_expected",
+    "spiegelhalter_test",
+]
+
+
+class CoxLine(NamedTuple):
+    """A straight line between log-odds: logit(chance) = intercept + slope * logit(predicted).
+
+    A calibrated model has slope 1 and intercept 0; a slope below 1 means predictions that are too
+    far from one half.
+
+    Attributes:
+        slope: of highest likelihood.
+        intercept: of highest likelihood.
+        slope_interval: of 95 %.
+        intercept_interval: of 95 %.
+
+    Example:
+        >>> line = CoxLine(0.8, 0.1, (0.6, 1.0), (-0.1, 0.3))
+        >>> line.slope
+        0.8
+    """
+
+    slope: float
+    intercept: float
+    slope_interval: tuple[float, float]
+    intercept_interval: tuple[float, float]
+
+
+def cox_line(probs: Any, labels: Any = None) -> CoxLine:
+    """Cox's slope and intercept: the logistic regression of what happened on the log-odds.
+
+    The intervals are Wald's, from the information at the optimum.
+
+    Args:
+        probs: (N, K), of which the confidence in the predicted class counts, and whether that is
+            right; or (N,), of the positive class.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+
+    Raises:
+        ValueError: for bad input, among it weights; or if no line is best: all confidences are
+            equal, or a threshold separates what happened from what did not.
+
+    Source: Cox 1958, "Two further applications of a model for binary regression".
+
+    Example:
+        >>> line = cox_line([0.2] * 5 + [0.8] * 5, [0, 0, 0, 1, 1] * 2)
+        >>> round(line.slope, 2) + 0
+        0.0
+    """
+    from scipy.special import expit
+
+    confidences, correct = confidence_and_correct(unweighted(taken(probs, labels)))
+    z = log_of_probs(confidences).astype(np.float64)
+    target, problems = targets(z, correct.astype(np.int64), False, None)
+    if problems or np.ptp(z) == 0:
+        why = "all are equal" if np.ptp(z) == 0 else problems[0].partition(",")[0]
+        raise ValueError(f"probs: no line between log-odds is best, as {why}; take more samples")
+    found, left = logistic_regression(z[None], np.array([checked_middle(z)]), target, None)
+    require_optimum(left)
+    slope, intercept = found.tolist()
+    chances = expit(intercept + slope * z)
+    weights = chances * (1 - chances)
+    design = np.stack([z, np.ones_like(z)])
+    half = 1.959964 * np.sqrt(np.diag(np.linalg.inv((design * weights) @ design.T)))
+    ends = np.stack([found - half, found + half], axis=1).tolist()
+    return CoxLine(slope, intercept, (ends[0][0], ends[0][1]), (ends[1][0], ends[1][1]))
+
+
+class SpiegelhalterTest(NamedTuple):
+    """What `spiegelhalter_test` found.
+
+    Attributes:
+        z: standard normal for calibrated predictions, where they are many; above 0 where the Brier
+            score is higher than was promised. NaN if all confidences are 0, 1/2 or 1.
+        p_value: two-sided.
+
+    Example:
+        >>> SpiegelhalterTest(z=1.96, p_value=0.05).z
+        1.96
+    """
+
+    z: float
+    p_value: float
+
+
+def spiegelhalter_test(probs: Any, labels: Any = None) -> SpiegelhalterTest:
+    r"""Whether the Brier score of the confidence is what calibrated predictions would have.
+
+    .. math::
+
+        z = \frac{\sum_i (1 - 2 c_i)(y_i - c_i)}{\sqrt{\sum_i (1 - 2 c_i)^2 c_i (1 - c_i)}}
+
+    It is one number for all predictions: errors of opposite sign may cancel in it.
+
+    Args:
+        probs: (N, K), of which the confidence c in the predicted class counts; or (N,), of the
+            positive class.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+
+    Raises:
+        ValueError: for bad input, among it weights.
+
+    Source: Spiegelhalter 1986, "Probabilistic prediction in patient management and clinical
+    trials".
+
+    Example:
+        >>> found = spiegelhalter_test([0.8] * 10, [1] * 6 + [0] * 4)
+        >>> round(found.z, 2), round(found.p_value, 2)
+        (1.58, 0.11)
+    """
+    from scipy.special import erfc
+
+    confidences, correct, _ = _pairs(unweighted(taken(probs, labels)))
+    lean = 1 - 2 * confidences
+    spread = float((lean**2 * confidences * (1 - confidences)).sum()) ** 0.5
+    z = float(lean @ (correct - confidences)) / spread if spread > 0 else float("nan")
+    return SpiegelhalterTest(z, float(erfc(abs(z) / 2**0.5)))
+
+
+def observed_to_expected(probs: Any, labels: Any = None) -> float:
+    """O/E: how often it happened, over how often it was promised.
+
+    Args:
+        probs: (N, K), of which the confidence in the predicted class counts, and whether that is
+            right; or (N,), of the positive class.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+
+    Returns:
+        0 or more; below 1 where more is promised than happens.
+
+    Raises:
+        ValueError: for bad input, or if nothing is expected: all probabilities are 0.
+
+    Source: Van Calster et al. 2016, "A calibration hierarchy for risk models was defined: from
+    utopia to empirical data", whose first level, calibration in the large, it looks at.
+
+    Example:
+        >>> round(observed_to_expected([0.8] * 10, [1] * 6 + [0] * 4), 4)
+        0.75
+    """
+    confidences, correct, weights = _pairs(taken(probs, labels))
+    expected = float(weights @ confidences)
+    if expected == 0:
+        raise ValueError("probs: expected some above 0, found none, so that no ratio is known")
+    return float(weights @ correct) / expected
+
+
+def ks_calibration_error(probs: Any, labels: Any = None) -> float:
+    """KS: the largest distance between what was promised and what happened, summed in order.
+
+    Of all confidences up to some c, it is how much more, or less, was promised than happened, as a
+    part of all predictions, for the c where that is most. There are no bins to choose.
+
+    Args:
+        probs: (N, K), of which the confidence in the predicted class counts; or (N,), of the
+            positive class.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+
+    Returns:
+        0 to 1.
+
+    Raises:
+        ValueError: for bad input.
+
+    Source: Gupta et al. 2021, "Calibration of neural networks using splines". Equal confidences,
+    of which they say nothing, come in together.
+
+    Example:
+        >>> round(ks_calibration_error([0.8] * 10, [1] * 6 + [0] * 4), 4)
+        0.2
+    """
+    confidences, correct, weights = _pairs(taken(probs, labels))
+    order, ends = _rising_runs(confidences)
+    gaps = np.cumsum((weights * (correct - confidences))[order])[ends - 1]
+    return float(np.abs(gaps).max() / weights.sum())
+
+
+def confidence_auroc(probs: Any, labels: Any = None) -> float:
+    """AUROC of the confidence: how often a right answer is surer than a wrong one.
+
+    It is about the order alone, and says nothing of calibration: any rising function of the
+    confidences has the same. Of equal confidences half count.
+
+    Args:
+        probs: (N, K), of which the confidence in the predicted class counts, and whether that is
+            right; or (N,), of the positive class: the usual AUROC.
+        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+
+    Returns:
+        0 to 1; an order by chance has one half.
+
+    Raises:
+        ValueError: for bad input, or if all are right, or none.
+
+    Source: Hanley and McNeil 1982, "The meaning and use of the area under a receiver operating
+    characteristic (ROC) curve".
+
+    Example:
+        >>> confidence_auroc([0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1])
+        0.6666666666666666
+    """
+    confidences, correct, weights = _pairs(taken(probs, labels))
+    order, ends = _rising_runs(confidences)
+    # Up to each run, the weight of what is right and wrong.
+    right = np.cumsum((weights * correct)[order])[ends - 1]
+    wrong = np.cumsum((weights * ~correct)[order])[ends - 1]
+    if not (right[-1] > 0 and wrong[-1] > 0):
+        raise ValueError(
+            "labels: expected some right and some wrong, found one kind alone; there is no order "
+            "to judge"
+        )
+    below = wrong - np.diff(wrong, prepend=0.0) / 2
+    return float(np.diff(right, prepend=0.0) @ below / (right[-1] * wrong[-1]))
+
+
+def _pairs(predictions: Predictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Confidences in float64 up to 1, whether they are right, and weights."""
+    confidences, correct, weights = weighted_predictions(predictions)
+    weights = np.ones(len(correct)) if weights is None else weights
+    return np.minimum(confidences.astype(np.float64), 1), correct, weights
+
+
+def _rising_runs(confidences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The order of rising confidence; and where in it each run of equal ones ends."""
+    order = np.argsort(confidences)
+    rising = confidences[order]
+    return order, np.append(np.flatnonzero(rising[1:] != rising[:-1]) + 1, len(order))
