@@ -178,6 +178,7 @@ def calibration_line(confidences: np.ndarray, correct: np.ndarray) -> Line | Non
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
+        warnings.filterwarnings("ignore", "logits: .* are exactly")
         try:
             platt = PlattScaling(inputs="probs").fit(confidences, correct.astype(np.int64))
         except UserWarning:

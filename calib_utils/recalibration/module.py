@@ -71,6 +71,7 @@ class CalibratedModule(nn.Module):
         names: tuple[str, ...] = ()
         if type(recalibrator) in _ARITHMETIC:
             self._log_probs, names = _ARITHMETIC[type(recalibrator)]
+            names += ("zero_",) if recalibrator.inputs == "probs" else ()
         for name in names:
             value = torch.as_tensor(getattr(recalibrator, name), dtype=torch.float64)
             self.register_buffer(name, value.clone())
@@ -104,7 +105,7 @@ class CalibratedModule(nn.Module):
             wide = logits.to(torch.promote_types(precision, torch.float32))
             binary = isinstance(self.recalibrator, BinaryRecalibrator)  # which does so itself
             if self.recalibrator.inputs == "probs" and not binary:
-                positive, negative = _log_of_probs(wide, logits.dtype)
+                positive, negative = _log_of_probs(wide, buffers["zero_"], logits.dtype)
                 wide = positive - negative if wide.ndim == 1 else positive
             result = self._log_probs(wide, buffers, self.recalibrator, logits.dtype)
         return result.reshape(outputs.shape).to(outputs.dtype)
@@ -174,13 +175,13 @@ def _affine(z: Tensor, of: dict[str, Tensor], method: Any, __: torch.dtype) -> T
 
 
 def _platt(z: Tensor, of: dict[str, Tensor], method: Any, kind: torch.dtype) -> Tensor:
-    positive, negative = _log_parts(z, method, kind)
+    positive, negative = _log_parts(z, of, method, kind)
     logits = z if method.inputs == "logits" else positive - negative
     return of["slope_"] * logits + of["intercept_"]
 
 
 def _beta(z: Tensor, of: dict[str, Tensor], method: Any, kind: torch.dtype) -> Tensor:
-    positive, negative = _log_parts(z, method, kind)
+    positive, negative = _log_parts(z, of, method, kind)
     return of["a_"] * positive - of["b_"] * negative + of["c_"]
 
 
@@ -198,19 +199,21 @@ def _mean(z: Tensor, possible: Tensor) -> Tensor:
     return total / possible.sum(dim=1, keepdim=True)
 
 
-def _log_parts(values: Tensor, method: Any, kind: torch.dtype) -> tuple[Tensor, Tensor]:
+def _log_parts(
+    values: Tensor, of: dict[str, Tensor], method: Any, kind: torch.dtype
+) -> tuple[Tensor, Tensor]:
     """As `BinaryRecalibrator._log_parts` of what came in type ``kind``."""
     if method.inputs == "logits":
         return nn.functional.logsigmoid(values), nn.functional.logsigmoid(-values)
-    return _log_of_probs(values, kind)
+    return _log_of_probs(values, of["zero_"], kind)
 
 
-def _log_of_probs(probs: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Log p and log(1 - p) of what came in type ``kind``, without infinities."""
+def _log_of_probs(probs: Tensor, zero: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Log p and log(1 - p) of what came in type ``kind``, as `calib_utils._masks` has them."""
     double = kind == torch.float64 and probs.dtype == torch.float64
-    least = torch.finfo(torch.float64 if double else torch.float32).eps / 2
-    probs = probs.clamp(least, 1 - least)
-    return probs.log(), torch.log1p(-probs)
+    limits = torch.finfo(torch.float64 if double else torch.float32)
+    positive = probs.maximum(zero.clamp(min=limits.tiny * limits.eps)).log()
+    return positive, torch.log1p(-probs.minimum(1 - zero.clamp(min=limits.eps / 2)))
 
 
 _Arithmetic = Callable[[Tensor, dict[str, Tensor], Any, torch.dtype], Tensor]
