@@ -32,6 +32,8 @@ __all__ = [
 FAR = 5_000.0
 HUGE = 1e250
 _LOOK = 1_000  # rows that are looked at first
+_MANY = 20  # log-odds that all lie from 0 to 1 by no chance
+_ROUNDING = 0.1  # of the sum of a row that was rounded to two digits
 _MOST = 1e-3  # that a zero counts as, where the smallest other probability says little
 
 
@@ -167,17 +169,25 @@ def zero_of(probs: np.ndarray) -> tuple[float, list[str]]:
 
 
 def look_like_probs(logits: np.ndarray) -> list[str]:
-    """A warning, if all rows are of 0 or more and sum to one."""
-    if logits.ndim == 1 or not _sum_to_one(logits[:_LOOK]):
+    """A warning, if all rows are of 0 to 1 and sum to one, or all of many log-odds are 0 to 1."""
+    if logits.ndim == 1 and len(logits) < _MANY:
         return []
-    if not all(_sum_to_one(block) for _, block in row_blocks(logits)):
+    if not (_like_probs(logits[:_LOOK]) and all(_like_probs(x) for _, x in row_blocks(logits))):
         return []
+    if logits.ndim == 1:
+        return [
+            "logits: all are from 0 to 1, as probabilities are; give the log-odds, or say "
+            "inputs='probs'"
+        ]
     return [
         "logits: all rows are of 0 or more and sum to one, as probabilities are; give the logits, "
         "or say inputs='probs'"
     ]
 
 
-def _sum_to_one(rows: np.ndarray) -> bool:
-    # A few ulps of half precision; and -inf is below 0.
-    return bool(rows.min() >= 0 and np.abs(rows.sum(axis=1, dtype=np.float32) - 1).max() <= 1e-3)
+def _like_probs(rows: np.ndarray) -> bool:
+    if not (rows.min() >= 0 and rows.max() <= 1.001):  # -inf is below 0
+        return False
+    if rows.ndim == 1:
+        return True
+    return bool(np.abs(rows.sum(axis=1, dtype=np.float32) - 1).max() <= _ROUNDING)

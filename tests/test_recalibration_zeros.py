@@ -1,14 +1,18 @@
-"""What fits make of probabilities of exactly 0 or 1, and of those that were rounded."""
+"""What fits make of exact zeros and ones, of rounding, and of one thing taken for another."""
 
 import warnings
 
 import numpy as np
 import pytest
 import torch
-from recalibration_cases import binary, multiclass
+from recalibration_cases import ALL_MULTICLASS, binary, multiclass
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from calib_utils.metrics import negative_log_likelihood
 from calib_utils.predictions import as_predictions
@@ -168,3 +172,62 @@ def test_a_forest_s_zeros_are_less_than_one_tree():
     found = negative_log_likelihood(model.predict_proba(X[1_000:]), y[1_000:])
     alone = forest.fit(X[:1_000], y[:1_000]).predict_proba(X[1_000:])
     assert found < negative_log_likelihood(alone, y[1_000:])
+
+
+# ---------------------------------------------------------------- one thing taken for another
+
+
+@pytest.mark.parametrize("make", [PlattScaling, TemperatureScaling, BetaCalibration])
+def test_scores_taken_for_log_odds_are_doubted(make):
+    z, labels = binary()
+    with pytest.warns(UserWarning, match="all are from 0 to 1, .* inputs='probs'"):
+        make().fit(expit(z), labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        make().fit(z, labels).predict_proba([0.4])
+
+
+def test_rounded_rows_taken_for_logits_are_doubted():
+    logits, labels = multiclass()
+    with pytest.warns(UserWarning, match="sum to one, as probabilities are"):
+        TemperatureScaling().fit(softmax(logits, axis=1).round(2), labels)
+
+
+def test_a_module_over_a_softmax_is_doubted_once():
+    logits = torch.tensor(multiclass()[0])
+    model = CalibratedModule(torch.nn.Softmax(dim=1), TemperatureScaling(2.0))
+    with pytest.warns(UserWarning, match="as probabilities are"):
+        model(logits)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(logits)
+        CalibratedModule(torch.nn.Identity(), TemperatureScaling(2.0))(logits)
+
+
+@pytest.mark.parametrize("name", ["temperature", "vector", "one-versus-rest isotonic"])
+def test_a_module_takes_the_last_axis_for_the_classes(name):
+    logits, labels = multiclass(600, 5)
+    method = ALL_MULTICLASS[name]().fit(logits, labels)
+    model = CalibratedModule(torch.nn.Identity(), method)
+    found = model.predict_proba(torch.tensor(logits).reshape(20, 3, 10, 5))
+    expected = method.predict_proba(logits)
+    np.testing.assert_allclose(found.reshape(600, 5), expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"found torch\.int64"):
+        model(torch.tensor([[3, 2, 1, 0, 0]]))
+
+
+def test_decision_values_of_pairs_are_refused():
+    X, y = load_iris(return_X_y=True)
+    for svm in (SVC(decision_function_shape="ovo"), make_pipeline(StandardScaler(), SVC())):
+        svm.set_params(**{k: "ovo" for k in svm.get_params() if k.endswith("function_shape")})
+        with pytest.raises(ValueError, match=r"estimator: .*'ovo'.* set it to 'ovr'"):
+            CalibratedClassifier(svm).fit(X, y)
+    assert CalibratedClassifier(SVC()).fit(X, y).score(X, y) > 0.9
+
+
+def test_a_state_without_the_map_says_so():
+    logits, labels = multiclass()
+    steps = OneVersusRest(HistogramBinning()).fit(logits, labels)
+    model = CalibratedModule(torch.nn.Identity(), steps)
+    with pytest.warns(UserWarning, match="OneVersusRest learned is in no state_dict"):
+        model.load_state_dict(model.state_dict())

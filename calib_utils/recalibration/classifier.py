@@ -43,8 +43,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         classes_: the classes, shape (K,), as ``y`` names them.
 
     Raises:
-        ValueError: from `fit`, if ``recalibrator`` is none of this package's, or ``y`` has one
-            class only.
+        ValueError: from `fit`, if ``recalibrator`` is none of this package's, ``y`` has one class
+            only, or the classifier has decision values of pairs of classes.
 
     Example:
         >>> from sklearn.datasets import make_classification
@@ -96,6 +96,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         method = _method(recalibrator, self.estimator)
+        if method == "decision_function" and len(self.classes_) > 2:
+            _refuse_pairs(self.estimator)
         outputs = cross_val_predict(
             self.estimator,
             X,
@@ -152,6 +154,16 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.pairwise = inner.input_tags.pairwise
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
+
+
+def _refuse_pairs(estimator: Any) -> None:
+    """Raise a ValueError for decision values of pairs of classes, of three as many as classes."""
+    for name, value in estimator.get_params().items():
+        if name.endswith("decision_function_shape") and value == "ovo":
+            raise ValueError(
+                f"estimator: expected a decision value for each class, found {name}='ovo', which "
+                "has one for each pair of classes; set it to 'ovr'"
+            )
 
 
 def _method(recalibrator: Recalibrator, estimator: Any) -> str:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from calib_utils._masks import FAR
+from calib_utils._arrays import to_numpy
+from calib_utils._masks import FAR, look_like_probs
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
@@ -40,7 +42,8 @@ class CalibratedModule(nn.Module):
     not in ``state_dict``, and raise an error where they are traced.
 
     Args:
-        network: gives logits of shape (N, K); or (N,) or (N, 1) for a binary recalibrator.
+        network: gives logits of shape (N, K), or of any shape (..., K), such as (batch, token,
+            vocabulary), with the classes last; or (N,) or (N, 1) for a binary recalibrator.
         recalibrator: fitted, or of fixed temperature; it is copied.
 
     Attributes:
@@ -67,6 +70,7 @@ class CalibratedModule(nn.Module):
         recalibrator._require_fitted()
         self.network = network
         self.recalibrator = copy.deepcopy(recalibrator)
+        self._looked = False
         self._log_probs: _Arithmetic | None = None
         names: tuple[str, ...] = ()
         if type(recalibrator) in _ARITHMETIC:
@@ -78,7 +82,7 @@ class CalibratedModule(nn.Module):
 
     @torch.no_grad()
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Calibrated log-probabilities (N, K), or log-odds of the network's shape.
+        """Calibrated log-probabilities (..., K), or log-odds of the network's shape.
 
         Args:
             args: go to the network, as do ``kwargs``.
@@ -87,10 +91,24 @@ class CalibratedModule(nn.Module):
         Returns:
             A tensor of the type and on the device of the network's logits; -inf where a
             probability is 0.
+
+        Raises:
+            ValueError: for logits of another number of classes, or that are integers.
+
+        Warns:
+            UserWarning: if the first logits look like probabilities.
         """
         outputs: Tensor = self.network(*args, **kwargs)
+        if not outputs.is_floating_point():
+            raise ValueError(
+                f"network: expected logits of floating-point numbers, found {outputs.dtype}; the "
+                "answer would be rounded to that type"
+            )
         column = outputs.ndim == 2 and outputs.shape[1] == 1
         logits = outputs[:, 0] if column else outputs
+        if outputs.ndim > 2:
+            logits = outputs.flatten(0, -2)
+        self._look_once(logits)
         if self._log_probs is None:
             _require_eager(self.recalibrator)
             if logits.ndim == 1:  # rounded to half precision, a probability near 1 would be lost
@@ -113,11 +131,26 @@ class CalibratedModule(nn.Module):
     def predict_proba(self, *args: Any, **kwargs: Any) -> Tensor:
         """Calibrated probabilities, in the type of the network's logits."""
         result = self(*args, **kwargs)
-        binary = result.ndim == 1 or result.shape[1] == 1
-        return result.sigmoid() if binary else result.softmax(dim=1)
+        binary = result.ndim == 1 or (result.ndim == 2 and result.shape[1] == 1)
+        return result.sigmoid() if binary else result.softmax(dim=-1)
+
+    def _look_once(self, logits: Tensor) -> None:
+        """A look at every batch would wait for the device."""
+        if self._looked or _traced():
+            return
+        self._looked = True
+        if self.recalibrator.inputs == "logits" and logits.numel():
+            for doubt in look_like_probs(to_numpy(logits, "logits")):
+                warnings.warn(doubt, stacklevel=3)
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *args: Any) -> None:
         """Check what is loaded, and give it to the recalibrator, too."""
+        if self._log_probs is None:
+            warnings.warn(
+                f"recalibrator: what {type(self.recalibrator).__name__} learned is in no "
+                "state_dict, and stays as it is; load it with recalibration.load",
+                stacklevel=4,
+            )
         updated = copy.copy(self.recalibrator)
         for name, _ in self.named_buffers(recurse=False):
             if prefix + name in state:
@@ -131,9 +164,13 @@ class CalibratedModule(nn.Module):
         self.recalibrator = updated
 
 
-def _require_eager(recalibrator: Recalibrator) -> None:
+def _traced() -> bool:
     traced = torch.jit.is_tracing() or torch.compiler.is_compiling()
-    if traced or torch.onnx.is_in_onnx_export():
+    return bool(traced or torch.onnx.is_in_onnx_export())
+
+
+def _require_eager(recalibrator: Recalibrator) -> None:
+    if _traced():
         names = ", ".join(kind.__name__ for kind in _ARITHMETIC)
         raise RuntimeError(
             f"{type(recalibrator).__name__} cannot be traced, exported or compiled, as it is no "
