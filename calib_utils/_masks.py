@@ -122,8 +122,8 @@ def log_parts(probs: np.ndarray, zero: float = 0.0) -> tuple[np.ndarray, np.ndar
     An exact 1 is ``zero`` away from 1, but at least as far as the next number of its type.
     """
     below = 1 - max(zero, float(np.finfo(probs.dtype).epsneg))
-    positive = np.log(np.maximum(probs.astype(np.float64), max(zero, smallest(probs))))
-    return positive, np.log1p(-np.minimum(probs.astype(np.float64), below))
+    inside = np.clip(probs.astype(np.float64), max(zero, smallest(probs)), below)
+    return np.log(inside), np.log1p(-inside)
 
 
 def smallest(array: np.ndarray) -> float:

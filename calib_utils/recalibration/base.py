@@ -120,7 +120,7 @@ class Recalibrator(Estimator, ABC):
             if not kept.all():
                 array, labels, weights = array[kept], labels[kept], weights[kept]
             weights = None if (weights == 1).all() else weights
-        problems += look_like_probs(array) + absent_classes(labels, n_classes)
+        problems += self._doubts(array) + absent_classes(labels, n_classes)
         problems += self._fit(array, labels, weights)
         self._say_fitted(array.shape)
         for problem in problems:
@@ -147,7 +147,7 @@ class Recalibrator(Estimator, ABC):
             UserWarning: if the logits look like probabilities.
         """
         array, logits = self._checked_to_predict(logits)
-        for doubt in look_like_probs(array):
+        for doubt in self._doubts(array):
             warnings.warn(doubt, stacklevel=2)
         result, dtype = _empty(array, logits)
         for rows, block in row_blocks(array):
@@ -269,6 +269,9 @@ class Recalibrator(Estimator, ABC):
 
     def _check_arguments(self) -> None:
         check_inputs(self.inputs)
+
+    def _doubts(self, array: np.ndarray) -> list[str]:
+        return look_like_probs(array) if self.inputs == "logits" else []
 
     def _zeros_matter(self) -> bool:
         """Whether what is learned depends on what a probability of exactly 0 counts as."""

@@ -249,8 +249,10 @@ def _log_of_probs(probs: Tensor, zero: Tensor, kind: torch.dtype) -> tuple[Tenso
     """Log p and log(1 - p) of what came in type ``kind``, as `calib_utils._masks` has them."""
     double = kind == torch.float64 and probs.dtype == torch.float64
     limits = torch.finfo(torch.float64 if double else torch.float32)
-    positive = probs.maximum(zero.clamp(min=limits.tiny * limits.eps)).log()
-    return positive, torch.log1p(-probs.minimum(1 - zero.clamp(min=limits.eps / 2)))
+    probs = probs.maximum(zero.clamp(min=limits.tiny * limits.eps))
+    if probs.ndim == 1:
+        probs = probs.minimum(1 - zero.clamp(min=limits.eps / 2))
+    return probs.log(), torch.log1p(-probs)
 
 
 _Arithmetic = Callable[[Tensor, dict[str, Tensor], Any, torch.dtype], Tensor]
