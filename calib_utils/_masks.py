@@ -23,12 +23,18 @@ __all__ = [
     "check_maskable_logits",
     "find_masks",
     "log_of_probs",
+    "log_parts",
     "look_like_probs",
+    "smallest",
+    "zero_of",
 ]
 
 FAR = 5_000.0
 HUGE = 1e250
 _LOOK = 1_000  # rows that are looked at first
+_MANY = 20  # log-odds that all lie from 0 to 1 by no chance
+_ROUNDING = 0.1  # of the sum of a row that was rounded to two digits
+_MOST = 1e-3  # that a zero counts as, where the smallest other probability says little
 
 
 def check_maskable_logits(logits: Any, far: float = FAR, name: str = "logits") -> np.ndarray:
@@ -98,31 +104,90 @@ def find_masks(logits: np.ndarray) -> np.ndarray | None:
     return masked if masked.any() else None
 
 
-def log_of_probs(probs: np.ndarray) -> np.ndarray:
+def log_of_probs(probs: np.ndarray, zero: float = 0.0) -> np.ndarray:
     """Logits whose softmax, or sigmoid, is ``probs``, float32 or float64, without infinities.
 
-    Forests give probabilities of exactly 0 to what then happens. That is no mask: it counts as
-    the distance from 1 to the next number below.
+    Forests, rounding and underflow give probabilities of exactly 0 to what then happens. That is
+    no mask: it counts as ``zero``, or as the smallest number of its type if that is larger.
     """
-    least = np.finfo(probs.dtype).epsneg
     if probs.ndim == 2:
-        return np.log(np.maximum(probs, least))
-    probs = np.clip(probs, least, 1 - least)
-    return np.log(probs) - np.log1p(-probs)
+        return np.log(np.maximum(probs, max(zero, smallest(probs))))
+    positive, negative = log_parts(probs, zero)
+    return positive - negative
+
+
+def log_parts(probs: np.ndarray, zero: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Log p and log(1 - p) of (N,), float64, without infinities.
+
+    An exact 1 is ``zero`` away from 1, but at least as far as the next number of its type.
+    """
+    below = 1 - max(zero, float(np.finfo(probs.dtype).epsneg))
+    inside = np.clip(probs.astype(np.float64), max(zero, smallest(probs)), below)
+    return np.log(inside), np.log1p(-inside)
+
+
+def smallest(array: np.ndarray) -> float:
+    """The smallest number above 0 of the type of ``array``."""
+    return float(np.finfo(array.dtype).smallest_subnormal)
+
+
+def zero_of(probs: np.ndarray) -> tuple[float, list[str]]:
+    """What an exact 0 of a validation set counts as, and a warning if a fit depends on that.
+
+    Rounding and averages of few trees leave 0 of all that is below a step, which shows as the
+    smallest of the other probabilities. Down there probabilities are spread evenly on the scale of
+    their logarithms, more or less, so a tenth of the step stands for them. Of (N,), 1 is an end as
+    0 is.
+
+    Args:
+        probs: (N, K) or (N,), checked.
+
+    Returns:
+        The number, 0 if there is no exact 0, nor 1 of (N,); and the warning, if there is one.
+    """
+    zeros, ones, step = 0, 0, 1.0
+    for _, block in row_blocks(probs):
+        zeros += int(np.count_nonzero(block <= 0))
+        step = min(step, float(block.min(where=block > 0, initial=1.0)))
+        if block.ndim == 1:
+            rest = 1 - block.astype(np.float64)
+            ones += int(np.count_nonzero(rest <= 0))
+            step = min(step, float(rest.min(where=rest > 0, initial=1.0)))
+    if not zeros + ones:
+        return 0.0, []
+    zero = min(step / 10, _MOST)
+    if not ones and zero < np.finfo(probs.dtype).tiny:
+        return zero, []  # what such a type cannot hold is too small to matter
+    ends = {"0": zeros, "1": ones}
+    found = " or ".join(end for end, count in ends.items() if count)
+    least = max(zero, float(np.finfo(probs.dtype).epsneg)) if ones else zero
+    return zero, [
+        f"logits: {100 * (zeros + ones) / probs.size:.2g} % of the probabilities are exactly "
+        f"{found}, and count as {least:.1g} from there, as the nearest others are {step:.1g} away; "
+        "what is learned depends on that: give logits, or probabilities with more digits"
+    ]
 
 
 def look_like_probs(logits: np.ndarray) -> list[str]:
-    """A warning, if all rows are of 0 or more and sum to one."""
-    if logits.ndim == 1 or not _sum_to_one(logits[:_LOOK]):
+    """A warning, if all rows are of 0 to 1 and sum to one, or all of many log-odds are 0 to 1."""
+    if logits.ndim == 1 and len(logits) < _MANY:
         return []
-    if not all(_sum_to_one(block) for _, block in row_blocks(logits)):
+    if not (_like_probs(logits[:_LOOK]) and all(_like_probs(x) for _, x in row_blocks(logits))):
         return []
+    if logits.ndim == 1:
+        return [
+            "logits: all are from 0 to 1, as probabilities are; give the log-odds, or say "
+            "inputs='probs'"
+        ]
     return [
         "logits: all rows are of 0 or more and sum to one, as probabilities are; give the logits, "
         "or say inputs='probs'"
     ]
 
 
-def _sum_to_one(rows: np.ndarray) -> bool:
-    # A few ulps of half precision; and -inf is below 0.
-    return bool(rows.min() >= 0 and np.abs(rows.sum(axis=1, dtype=np.float32) - 1).max() <= 1e-3)
+def _like_probs(rows: np.ndarray) -> bool:
+    if not (rows.min() >= 0 and rows.max() <= 1.001):  # -inf is below 0
+        return False
+    if rows.ndim == 1:
+        return True
+    return bool(np.abs(rows.sum(axis=1, dtype=np.float32) - 1).max() <= _ROUNDING)

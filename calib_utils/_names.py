@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +10,41 @@ import numpy as np
 
 from calib_utils._arrays import is_tensor, to_numpy
 
-__all__ = ["class_indices"]
+__all__ = ["check_frames", "class_indices"]
+
+
+def check_frames(scores: Any, labels: Any, classes: Any = None) -> None:
+    """Hold the names that pandas' frames and series carry against each other.
+
+    Raises:
+        ValueError: if the columns of ``scores`` are the ``classes`` in another order.
+
+    Warns:
+        UserWarning: if the index of ``labels`` is that of ``scores`` in another order.
+    """
+    columns = _listed(scores, "columns")
+    if columns is not None and isinstance(classes, (list, tuple, np.ndarray)):
+        names, texts = [str(x) for x in classes], [str(x) for x in columns]
+        if names != texts and sorted(names) == sorted(texts):
+            raise ValueError(
+                f"classes: expected the order of the columns, {_some(columns)}, found "
+                f"{_some(list(classes))}; give probs[classes], or classes=list(probs.columns)"
+            )
+    of_scores, of_labels = _listed(scores, "index"), _listed(labels, "index")
+    if of_scores is None or of_labels is None or len(of_scores) != len(of_labels):
+        return
+    if of_scores != of_labels and set(of_scores) == set(of_labels):
+        warnings.warn(
+            "labels: their index has the rows of the predictions in another order, and rows are "
+            "compared by their place; give labels.loc[probs.index], if they belong by the index",
+            stacklevel=4,
+        )
+
+
+def _listed(frame: Any, name: str) -> list[Any] | None:
+    """What a pandas object has of that name; a list has a method called index."""
+    found: Any = getattr(frame, name, None)
+    return [*found] if hasattr(frame, "iloc") and found is not None else None
 
 
 def class_indices(
@@ -42,6 +77,11 @@ def class_indices(
                 "class may be missing, give classes=[negative, positive]"
             )
         return indices
+    if isinstance(classes, (set, frozenset)):
+        raise ValueError(
+            "classes: expected a list, in the order of the columns, found a set, which has no "
+            "order; give list(model.classes_)"
+        )
     names = np.asarray(classes).tolist() if not isinstance(classes, (list, tuple)) else [*classes]
     expected = max(columns, 2)
     if len(names) != expected or len(set(names)) != expected:

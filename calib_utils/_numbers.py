@@ -22,16 +22,14 @@ def check_n_bins(n_bins: Any) -> int:
     return check_count(n_bins, "n_bins", "15 is usual")
 
 
-def check_count(value: Any, name: str, advice: str) -> int:
+def check_count(value: Any, name: str, advice: str, most: int = _MOST) -> int:
     """A number of bins, draws or steps as an int.
 
     Raises:
-        ValueError: unless it is an integer from 1 to a million.
+        ValueError: unless it is an integer from 1 to ``most``, a million by default.
     """
-    if not _is_whole(value) or not 1 <= value <= _MOST:
-        raise ValueError(
-            f"{name}: expected an integer from 1 to {_MOST}, found {value!r}; {advice}"
-        )
+    if not _is_whole(value) or not 1 <= value <= most:
+        raise ValueError(f"{name}: expected an integer from 1 to {most}, found {value!r}; {advice}")
     return int(value)
 
 

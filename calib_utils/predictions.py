@@ -42,7 +42,7 @@ from calib_utils._checks import (
     float_scores,
     tolerance,
 )
-from calib_utils._names import class_indices
+from calib_utils._names import check_frames, class_indices
 
 __all__ = ["Predictions", "as_predictions"]
 
@@ -135,6 +135,7 @@ def as_predictions(
             f"probs: expected exactly one of probs, logits and confidence, found {given}"
         )
     (name,) = given
+    check_frames(named[name], correct if labels is None else labels, classes)
     if rescale and name != "probs":
         raise ValueError(f"rescale: expected with probs only, found {name}; leave it out")
     scores = _rescaled(probs) if rescale else named[name]
@@ -205,6 +206,7 @@ def taken(
             "for two"
         )
     if given is None:
+        check_frames(probs, labels)
         given = _predictions(probs, array, labels, sample_weight, inputs)
     if labelled and given.labels is None:
         raise ValueError(f"labels: expected one for each of {len(given)} samples, found none")

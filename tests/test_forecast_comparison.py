@@ -178,3 +178,8 @@ def of_probs(members, probs, labels):
     made = {"losses": losses, "confidences": confidences.astype(np.float16), "correct": correct}
     made |= {"nll": float(losses.mean()), "ece": mean_excess(bins[2] - bins[1], N), "bins": bins}
     return Forecast(**vars(forecast("ordinary", members, "after")) | made)
+
+
+def test_one_draw_shows_no_spread(made):
+    with pytest.raises(ValueError, match="repeats: expected at least 100, found 1"):
+        compare_forecasts(made, "single-at-T", "average-of-scaled", "nll", repeats=1)

@@ -138,6 +138,10 @@ class TestCorrectedDifference:
         with pytest.raises(ValueError, match="differences: expected shape"):
             corrected_difference([1], n_train=5, n_test=5)
 
+    def test_as_many_images_as_imagenet_has(self):
+        found = corrected_difference([1, 2], n_train=1_281_167, n_test=50_000)
+        assert found.standard_error == pytest.approx((0.5 * (0.5 + 50_000 / 1_281_167)) ** 0.5)
+
 
 class TestDifference:
     def test_interval_of_level_one_less_p_ends_at_zero(self):

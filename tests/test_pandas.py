@@ -131,3 +131,20 @@ def test_a_report_of_a_frame(kind):
     gaps = frame.assign(score=frame["score"].where(frame["score"] > 0.1))
     with pytest.raises(ValueError, match=r"score: "):
         report.report(gaps, positive="dog")
+
+
+def test_names_that_frames_carry_are_held_against_each_other():
+    rows = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]
+    frame = pd.DataFrame(rows, columns=["cat", "dog"])
+    with pytest.raises(ValueError, match=r"classes: expected a list, .* found a set"):
+        as_predictions(rows, ["cat", "dog", "cat"], classes={"cat", "dog"})
+    with pytest.raises(
+        ValueError, match=r"classes: expected the order of the columns, 'cat', 'dog'"
+    ):
+        as_predictions(frame, ["cat", "dog", "cat"], classes=["dog", "cat"])
+    named = as_predictions(frame, ["cat", "dog", "cat"], classes=["cat", "dog"])
+    assert named.labels.tolist() == [0, 1, 0]
+    shuffled = pd.Series([0, 1, 0], index=[2, 1, 0])
+    for call in (as_predictions, metrics.expected_calibration_error):
+        with pytest.warns(UserWarning, match=r"labels: their index has the rows .* another order"):
+            call(frame, shuffled)

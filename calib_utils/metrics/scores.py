@@ -9,7 +9,7 @@ import numpy as np
 
 from calib_utils._arrays import row_blocks
 from calib_utils._checks import check_inputs, check_logits
-from calib_utils._masks import HUGE, check_maskable_logits, log_of_probs, look_like_probs
+from calib_utils._masks import HUGE, check_maskable_logits, log_of_probs, look_like_probs, smallest
 from calib_utils._numbers import check_number
 from calib_utils.metrics.confidences import confidence_and_correct
 from calib_utils.predictions import Predictions, blocks_of, probs_of, taken
@@ -58,8 +58,9 @@ def negative_log_likelihood(probs: Any, labels: Any = None, *, inputs: str = "pr
     """The mean of -log of the probability of the label.
 
     It is best computed from logits, in float64: in probabilities of float32 a confident mistake
-    has been rounded to zero, and its logarithm is lost. A probability of zero counts as the
-    distance from 1 to the next number below in its type, 6e-8 in float32 and 1e-16 in float64.
+    may have been rounded to zero, and its logarithm is lost. A probability of exactly 0 counts as
+    the smallest number of its type, 1e-45 in float32 and 5e-324 in float64; of (N,), one of
+    exactly 1 as the next number below it.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
@@ -91,7 +92,8 @@ def negative_log_likelihood(probs: Any, labels: Any = None, *, inputs: str = "pr
         blocks = row_blocks(array)
     else:
         checked = blocks_of(predictions, name)
-        blocks = ((rows, log_of_probs(block)) for rows, block in checked)
+        zero = smallest(predictions.array)
+        blocks = ((rows, log_of_probs(block, zero)) for rows, block in checked)
     total = 0.0
     for rows, block in blocks:
         if block.ndim == 1:

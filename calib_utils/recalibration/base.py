@@ -13,10 +13,10 @@ import numpy as np
 from calib_utils import __version__
 from calib_utils._arrays import dtype_name, like, row_blocks, widen
 from calib_utils._checks import check_inputs
-from calib_utils._masks import check_label_masks, look_like_probs
+from calib_utils._masks import check_label_masks, look_like_probs, zero_of
 from calib_utils._numbers import check_number
 from calib_utils.metrics.bins import rounded
-from calib_utils.predictions import Predictions, taken
+from calib_utils.predictions import Predictions, probs_of, taken
 from calib_utils.recalibration._samples import (
     absent_classes,
     keep_class,
@@ -51,6 +51,8 @@ class Recalibrator(Estimator, ABC):
         date_: of the fit, such as "2026-11-20".
         version_: of ``calib_utils``.
         fitted_as_: the arguments of the fit, as text.
+        zero_: with ``inputs="probs"``, what a probability of exactly 0 counts as; 0 for the
+            smallest number of its type, where the validation set has none.
 
     Example:
         >>> from calib_utils.recalibration import TemperatureScaling, VectorScaling
@@ -69,6 +71,7 @@ class Recalibrator(Estimator, ABC):
     date_: str
     version_: str
     fitted_as_: str
+    zero_: float = 0.0
 
     # Whether the predicted class is the one of the logits, whatever was learned.
     _keeps_class: ClassVar[bool] = False
@@ -100,11 +103,15 @@ class Recalibrator(Estimator, ABC):
             ValueError: for bad input.
 
         Warns:
-            UserWarning: if a class has no sample, if the logits look like probabilities, or if
-                there is no optimum; the class's docstring says what is done.
+            UserWarning: if a class has no sample, if the logits look like probabilities, if
+                probabilities are exactly 0 or 1, or if there is no optimum; the class's docstring
+                says what is done.
         """
         self._check_arguments()
         given = self._taken(logits, labels, sample_weight)
+        problems: list[str] = []
+        if self._zeros_matter():
+            self.zero_, problems = zero_of(probs_of(given, self._name))
         array, labels, weights = self._checked(given), given.labels, given.sample_weight
         check_label_masks(array, labels)
         n_classes = n_classes_of(array.shape)
@@ -113,7 +120,7 @@ class Recalibrator(Estimator, ABC):
             if not kept.all():
                 array, labels, weights = array[kept], labels[kept], weights[kept]
             weights = None if (weights == 1).all() else weights
-        problems = look_like_probs(array) + absent_classes(labels, n_classes)
+        problems += self._doubts(array) + absent_classes(labels, n_classes)
         problems += self._fit(array, labels, weights)
         self._say_fitted(array.shape)
         for problem in problems:
@@ -140,7 +147,7 @@ class Recalibrator(Estimator, ABC):
             UserWarning: if the logits look like probabilities.
         """
         array, logits = self._checked_to_predict(logits)
-        for doubt in look_like_probs(array):
+        for doubt in self._doubts(array):
             warnings.warn(doubt, stacklevel=2)
         result, dtype = _empty(array, logits)
         for rows, block in row_blocks(array):
@@ -249,6 +256,7 @@ class Recalibrator(Estimator, ABC):
             check_number(self.n_samples_, "n_samples_", 1)
             if self.shape_ not in self._shapes:
                 raise ValueError(f"shape_: expected one of {self._shapes}, found {self.shape_!r}")
+        check_number(self.zero_, "zero_", 0)
         self._check_learned()
 
     @abstractmethod
@@ -261,6 +269,13 @@ class Recalibrator(Estimator, ABC):
 
     def _check_arguments(self) -> None:
         check_inputs(self.inputs)
+
+    def _doubts(self, array: np.ndarray) -> list[str]:
+        return look_like_probs(array) if self.inputs == "logits" else []
+
+    def _zeros_matter(self) -> bool:
+        """Whether what is learned depends on what a probability of exactly 0 counts as."""
+        return self.inputs == "probs"
 
     def _taken(self, *given: Any, labelled: bool = True) -> Predictions:
         return taken(*given, labelled=labelled, inputs=self.inputs, name=self._name)

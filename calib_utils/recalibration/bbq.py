@@ -115,6 +115,9 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
         self.probabilities_ = np.clip(np.cumsum(change[steps]) / of_models.sum(), 0, 1)
         return []
 
+    def _zeros_matter(self) -> bool:
+        return False
+
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         scores = self._as_scores(logits)
         return self.probabilities_[np.searchsorted(self.thresholds_, scores, side="left")]

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from calib_utils._checks import check_logits
+from calib_utils._masks import log_parts
 from calib_utils._numbers import check_n_bins
 from calib_utils.metrics.bins import bin_predictions, right_closed_index, uniform_index
 from calib_utils.metrics.monotone import isotonic_steps
@@ -42,15 +43,12 @@ class BinaryRecalibrator(Recalibrator):
     def _log_parts(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of the scores s, log s and log(1 - s).
 
-        A score closer to 0 or 1 than the number next to 1 in its type counts as that close, so
-        that both are finite, and neither end weighs more than the other.
+        Both are finite: `calib_utils._masks` says what a score of exactly 0 or 1 counts as.
         """
         if self.inputs == "logits":
             values = values.astype(np.float64)
             return -np.logaddexp(0, -values), -np.logaddexp(0, values)
-        least = np.finfo(values.dtype).epsneg
-        values = np.clip(values, least, 1 - least).astype(np.float64)
-        return np.log(values), np.log1p(-values)
+        return log_parts(values, self.zero_)
 
     def _as_logits(self, values: np.ndarray) -> np.ndarray:
         if self.inputs == "logits":
@@ -118,6 +116,9 @@ class HistogramBinning(BinaryRecalibrator):
         self.probabilities_ = np.where(self.counts_ > 0, bins.accuracy, middles)
         return []
 
+    def _zeros_matter(self) -> bool:
+        return False
+
     def _index(self, scores: np.ndarray) -> np.ndarray:
         """The bin of each score."""
         if self.strategy == "uniform":
@@ -176,6 +177,9 @@ class IsotonicRegression(BinaryRecalibrator):
         self.thresholds_ = ends[both].astype(np.float64)
         self.probabilities_ = np.repeat(fitted, 2)[both]
         return []
+
+    def _zeros_matter(self) -> bool:
+        return False
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         return np.interp(logits, self.thresholds_, self.probabilities_)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -10,6 +11,8 @@ from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from calib_utils._checks import check_probs
+from calib_utils._masks import log_of_probs, zero_of
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.temperature import TemperatureScaling
@@ -35,11 +38,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     Attributes:
         estimator_: the classifier, fitted on all samples.
         recalibrator_: the recalibrator, fitted on the predictions of samples left out.
+        zero_: what a probability of exactly 0 counts as where its logarithm is taken; 0 for the
+            smallest number of its type.
         classes_: the classes, shape (K,), as ``y`` names them.
 
     Raises:
-        ValueError: from `fit`, if ``recalibrator`` is none of this package's, or ``y`` has one
-            class only.
+        ValueError: from `fit`, if ``recalibrator`` is none of this package's, ``y`` has one class
+            only, or the classifier has decision values of pairs of classes.
 
     Example:
         >>> from sklearn.datasets import make_classification
@@ -70,6 +75,10 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Returns:
             Itself.
+
+        Warns:
+            UserWarning: if probabilities are exactly 0, as those of forests are, and what that
+                counts as decides what is learned; or as the recalibrator does.
         """
         recalibrator = TemperatureScaling() if self.recalibrator is None else self.recalibrator
         if not isinstance(recalibrator, Recalibrator):
@@ -87,6 +96,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
         weights = {} if sample_weight is None else {"sample_weight": sample_weight}
         method = _method(recalibrator, self.estimator)
+        if method == "decision_function" and len(self.classes_) > 2:
+            _refuse_pairs(self.estimator)
         outputs = cross_val_predict(
             self.estimator,
             X,
@@ -96,8 +107,13 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             groups=groups,
             params=weights,
         )
+        self.zero_ = 0.0
+        if method == "predict_proba" and recalibrator.inputs == "logits":
+            self.zero_, problems = zero_of(check_probs(outputs, "predict_proba"))
+            for problem in problems:
+                warnings.warn(problem, stacklevel=2)
         self.recalibrator_ = clone(recalibrator)
-        self.recalibrator_.fit(_inputs(recalibrator, method, outputs), labels, **weights)
+        self.recalibrator_.fit(self._inputs(method, outputs), labels, **weights)
         self.estimator_ = clone(self.estimator).fit(X, labels, **weights)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
@@ -108,7 +124,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Calibrated probabilities, shape (N, K), in the order of ``classes_``."""
         check_is_fitted(self)
         method = _method(self.recalibrator_, self.estimator_)
-        outputs = _inputs(self.recalibrator_, method, getattr(self.estimator_, method)(X))
+        outputs = self._inputs(method, getattr(self.estimator_, method)(X))
         probs = np.asarray(self.recalibrator_.predict_proba(outputs))
         return np.stack([1 - probs, probs], axis=1) if probs.ndim == 1 else probs
 
@@ -116,6 +132,18 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """The most probable class of each sample, shape (N,)."""
         probs = self.predict_proba(X)
         return self.classes_[probs.argmax(axis=1)]
+
+    def _inputs(self, method: str, outputs: np.ndarray) -> np.ndarray:
+        """What the classifier answered, as the recalibrator takes it."""
+        recalibrator = self.recalibrator_
+        binary = isinstance(recalibrator, BinaryRecalibrator)
+        if method == "predict_proba" and recalibrator.inputs == "logits":
+            outputs = log_of_probs(check_probs(outputs, "predict_proba"), self.zero_)
+            if binary and outputs.shape[1] == 2:
+                return outputs[:, 1] - outputs[:, 0]
+        if binary:
+            return outputs[:, 1] if outputs.ndim == 2 and outputs.shape[1] == 2 else outputs
+        return np.stack([np.zeros_like(outputs), outputs], axis=1) if outputs.ndim == 1 else outputs
 
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import get_tags  # since 1.6, and only from then on is this called
@@ -128,18 +156,17 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
+def _refuse_pairs(estimator: Any) -> None:
+    """Raise a ValueError for decision values of pairs of classes, of three as many as classes."""
+    for name, value in estimator.get_params().items():
+        if name.endswith("decision_function_shape") and value == "ovo":
+            raise ValueError(
+                f"estimator: expected a decision value for each class, found {name}='ovo', which "
+                "has one for each pair of classes; set it to 'ovr'"
+            )
+
+
 def _method(recalibrator: Recalibrator, estimator: Any) -> str:
     """What the classifier is asked for."""
     logits = recalibrator.inputs == "logits" and hasattr(estimator, "decision_function")
     return "decision_function" if logits else "predict_proba"
-
-
-def _inputs(recalibrator: Recalibrator, method: str, outputs: np.ndarray) -> np.ndarray:
-    """What the classifier answered, as the recalibrator takes it."""
-    if method == "predict_proba" and recalibrator.inputs == "logits":
-        outputs = np.log(np.maximum(outputs, np.finfo(outputs.dtype).epsneg))
-        if isinstance(recalibrator, BinaryRecalibrator) and outputs.shape[1] == 2:
-            return outputs[:, 1] - outputs[:, 0]
-    if isinstance(recalibrator, BinaryRecalibrator):
-        return outputs[:, 1] if outputs.ndim == 2 and outputs.shape[1] == 2 else outputs
-    return np.stack([np.zeros_like(outputs), outputs], axis=1) if outputs.ndim == 1 else outputs

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from calib_utils._masks import FAR
+from calib_utils._arrays import to_numpy
+from calib_utils._masks import FAR, look_like_probs
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
@@ -40,7 +42,8 @@ class CalibratedModule(nn.Module):
     not in ``state_dict``, and raise an error where they are traced.
 
     Args:
-        network: gives logits of shape (N, K); or (N,) or (N, 1) for a binary recalibrator.
+        network: gives logits of shape (N, K), or of any shape (..., K), such as (batch, token,
+            vocabulary), with the classes last; or (N,) or (N, 1) for a binary recalibrator.
         recalibrator: fitted, or of fixed temperature; it is copied.
 
     Attributes:
@@ -67,17 +70,19 @@ class CalibratedModule(nn.Module):
         recalibrator._require_fitted()
         self.network = network
         self.recalibrator = copy.deepcopy(recalibrator)
+        self._looked = False
         self._log_probs: _Arithmetic | None = None
         names: tuple[str, ...] = ()
         if type(recalibrator) in _ARITHMETIC:
             self._log_probs, names = _ARITHMETIC[type(recalibrator)]
+            names += ("zero_",) if recalibrator.inputs == "probs" else ()
         for name in names:
             value = torch.as_tensor(getattr(recalibrator, name), dtype=torch.float64)
             self.register_buffer(name, value.clone())
 
     @torch.no_grad()
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Calibrated log-probabilities (N, K), or log-odds of the network's shape.
+        """Calibrated log-probabilities (..., K), or log-odds of the network's shape.
 
         Args:
             args: go to the network, as do ``kwargs``.
@@ -86,10 +91,24 @@ class CalibratedModule(nn.Module):
         Returns:
             A tensor of the type and on the device of the network's logits; -inf where a
             probability is 0.
+
+        Raises:
+            ValueError: for logits of another number of classes, or that are integers.
+
+        Warns:
+            UserWarning: if the first logits look like probabilities.
         """
         outputs: Tensor = self.network(*args, **kwargs)
+        if not outputs.is_floating_point():
+            raise ValueError(
+                f"network: expected logits of floating-point numbers, found {outputs.dtype}; the "
+                "answer would be rounded to that type"
+            )
         column = outputs.ndim == 2 and outputs.shape[1] == 1
         logits = outputs[:, 0] if column else outputs
+        if outputs.ndim > 2:
+            logits = outputs.flatten(0, -2)
+        self._look_once(logits)
         if self._log_probs is None:
             _require_eager(self.recalibrator)
             if logits.ndim == 1:  # rounded to half precision, a probability near 1 would be lost
@@ -104,7 +123,7 @@ class CalibratedModule(nn.Module):
             wide = logits.to(torch.promote_types(precision, torch.float32))
             binary = isinstance(self.recalibrator, BinaryRecalibrator)  # which does so itself
             if self.recalibrator.inputs == "probs" and not binary:
-                positive, negative = _log_of_probs(wide, logits.dtype)
+                positive, negative = _log_of_probs(wide, buffers["zero_"], logits.dtype)
                 wide = positive - negative if wide.ndim == 1 else positive
             result = self._log_probs(wide, buffers, self.recalibrator, logits.dtype)
         return result.reshape(outputs.shape).to(outputs.dtype)
@@ -112,11 +131,26 @@ class CalibratedModule(nn.Module):
     def predict_proba(self, *args: Any, **kwargs: Any) -> Tensor:
         """Calibrated probabilities, in the type of the network's logits."""
         result = self(*args, **kwargs)
-        binary = result.ndim == 1 or result.shape[1] == 1
-        return result.sigmoid() if binary else result.softmax(dim=1)
+        binary = result.ndim == 1 or (result.ndim == 2 and result.shape[1] == 1)
+        return result.sigmoid() if binary else result.softmax(dim=-1)
+
+    def _look_once(self, logits: Tensor) -> None:
+        """A look at every batch would wait for the device."""
+        if self._looked or _traced():
+            return
+        self._looked = True
+        if self.recalibrator.inputs == "logits" and logits.numel():
+            for doubt in look_like_probs(to_numpy(logits, "logits")):
+                warnings.warn(doubt, stacklevel=3)
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *args: Any) -> None:
         """Check what is loaded, and give it to the recalibrator, too."""
+        if self._log_probs is None:
+            warnings.warn(
+                f"recalibrator: what {type(self.recalibrator).__name__} learned is in no "
+                "state_dict, and stays as it is; load it with recalibration.load",
+                stacklevel=4,
+            )
         updated = copy.copy(self.recalibrator)
         for name, _ in self.named_buffers(recurse=False):
             if prefix + name in state:
@@ -130,9 +164,13 @@ class CalibratedModule(nn.Module):
         self.recalibrator = updated
 
 
-def _require_eager(recalibrator: Recalibrator) -> None:
+def _traced() -> bool:
     traced = torch.jit.is_tracing() or torch.compiler.is_compiling()
-    if traced or torch.onnx.is_in_onnx_export():
+    return bool(traced or torch.onnx.is_in_onnx_export())
+
+
+def _require_eager(recalibrator: Recalibrator) -> None:
+    if _traced():
         names = ", ".join(kind.__name__ for kind in _ARITHMETIC)
         raise RuntimeError(
             f"{type(recalibrator).__name__} cannot be traced, exported or compiled, as it is no "
@@ -174,13 +212,13 @@ def _affine(z: Tensor, of: dict[str, Tensor], method: Any, __: torch.dtype) -> T
 
 
 def _platt(z: Tensor, of: dict[str, Tensor], method: Any, kind: torch.dtype) -> Tensor:
-    positive, negative = _log_parts(z, method, kind)
+    positive, negative = _log_parts(z, of, method, kind)
     logits = z if method.inputs == "logits" else positive - negative
     return of["slope_"] * logits + of["intercept_"]
 
 
 def _beta(z: Tensor, of: dict[str, Tensor], method: Any, kind: torch.dtype) -> Tensor:
-    positive, negative = _log_parts(z, method, kind)
+    positive, negative = _log_parts(z, of, method, kind)
     return of["a_"] * positive - of["b_"] * negative + of["c_"]
 
 
@@ -198,18 +236,22 @@ def _mean(z: Tensor, possible: Tensor) -> Tensor:
     return total / possible.sum(dim=1, keepdim=True)
 
 
-def _log_parts(values: Tensor, method: Any, kind: torch.dtype) -> tuple[Tensor, Tensor]:
+def _log_parts(
+    values: Tensor, of: dict[str, Tensor], method: Any, kind: torch.dtype
+) -> tuple[Tensor, Tensor]:
     """As `BinaryRecalibrator._log_parts` of what came in type ``kind``."""
     if method.inputs == "logits":
         return nn.functional.logsigmoid(values), nn.functional.logsigmoid(-values)
-    return _log_of_probs(values, kind)
+    return _log_of_probs(values, of["zero_"], kind)
 
 
-def _log_of_probs(probs: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Log p and log(1 - p) of what came in type ``kind``, without infinities."""
+def _log_of_probs(probs: Tensor, zero: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Log p and log(1 - p) of what came in type ``kind``, as `calib_utils._masks` has them."""
     double = kind == torch.float64 and probs.dtype == torch.float64
-    least = torch.finfo(torch.float64 if double else torch.float32).eps / 2
-    probs = probs.clamp(least, 1 - least)
+    limits = torch.finfo(torch.float64 if double else torch.float32)
+    probs = probs.maximum(zero.clamp(min=limits.tiny * limits.eps))
+    if probs.ndim == 1:
+        probs = probs.minimum(1 - zero.clamp(min=limits.eps / 2))
     return probs.log(), torch.log1p(-probs)
 
 

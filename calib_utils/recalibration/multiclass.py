@@ -21,4 +21,4 @@ class MulticlassRecalibrator(Recalibrator):
     def _check_values(self, predictions: Predictions) -> np.ndarray:
         if self.inputs == "logits":
             return check_maskable_logits(predictions.array, self._far)
-        return log_of_probs(probs_of(predictions, self._name))
+        return log_of_probs(probs_of(predictions, self._name), self.zero_)

@@ -8,7 +8,7 @@ from collections import Counter
 import numpy as np
 
 from calib_utils._arrays import row_blocks, softmax
-from calib_utils._masks import find_masks
+from calib_utils._masks import find_masks, zero_of
 from calib_utils.recalibration._learned import check_array
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
@@ -83,12 +83,18 @@ class OneVersusRest(MulticlassRecalibrator):
             used = slice(None) if masked is None else ~masked[:, k]
             of_class = (labels[used] == k).astype(np.int64)
             of_rows = None if weights is None else weights[used]
+            if self.base._zeros_matter():
+                calibrator.zero_, _ = zero_of(inputs[k][used])
             problems.update(calibrator._fit(inputs[k][used], of_class, of_rows))
             calibrator._say_fitted(of_class.shape)
             self.calibrators_.append(calibrator)
         return [
             f"{text} (for {times} of {len(counts)} classes)" for text, times in problems.items()
         ]
+
+    def _zeros_matter(self) -> bool:
+        inner = self.base.inputs == "logits" or self.base._zeros_matter()
+        return inner and super()._zeros_matter()
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
         original = softmax(logits)

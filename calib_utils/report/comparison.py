@@ -54,6 +54,15 @@ class RunDifference(Difference):
     of_images: float
 
 
+def check_repeats(repeats: int) -> None:
+    """Raise a ValueError unless so many draws say how much chance there is."""
+    if check_count(repeats, "repeats", "1000 is usual") < _FEWEST_DRAWS:
+        raise ValueError(
+            f"repeats: expected at least {_FEWEST_DRAWS}, found {repeats}; fewer draws do not "
+            "show a spread"
+        )
+
+
 def compare(
     first: Iterable[ExperimentRecord],
     second: Iterable[ExperimentRecord],
@@ -110,11 +119,7 @@ def compare(
     """
     if metric not in METRICS:
         raise ValueError(f"metric: expected one of {', '.join(METRICS)}, found {metric!r}")
-    if check_count(repeats, "repeats", "1000 is usual") < _FEWEST_DRAWS:
-        raise ValueError(
-            f"repeats: expected at least {_FEWEST_DRAWS}, found {repeats}; fewer draws do not "
-            "show a spread"
-        )
+    check_repeats(repeats)
     groups = _checked_group(first, "first"), _checked_group(second, "second")
     _check_together([*groups[0], *groups[1]])
     values = [np.array([getattr(record, metric) for record in runs]) for runs in groups]

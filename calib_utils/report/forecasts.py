@@ -8,11 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from calib_utils._checks import check_several
-from calib_utils._numbers import check_count
 from calib_utils.metrics.bins import uniform_index
 from calib_utils.metrics.resampling import resampled_gaps
 from calib_utils.records import Forecast
-from calib_utils.report.comparison import RunDifference
+from calib_utils.report.comparison import RunDifference, check_repeats
 
 __all__ = ["compare_forecasts"]
 
@@ -53,7 +52,7 @@ def compare_forecasts(
             the kinds of damage. Of what is not an average of networks it is the mean over them.
         second: another one.
         metric: "error", "nll" or "ece".
-        repeats: how many sets of test images are drawn.
+        repeats: how many sets of test images are drawn, at least 100.
         seed: of the draws.
 
     Raises:
@@ -69,7 +68,7 @@ def compare_forecasts(
     """
     if metric not in _METRICS:
         raise ValueError(f"metric: expected one of {', '.join(_METRICS)}, found {metric!r}")
-    check_count(repeats, "repeats", "1000 is usual")
+    check_repeats(repeats)
     forecasts = check_several(forecasts, "forecasts", Forecast, "what load_forecasts reads")
     sides = [_Side(forecasts, name, what) for name, what in ((first, "first"), (second, "second"))]
     groups = {side.group: side.seeds for side in sides}

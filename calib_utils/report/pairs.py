@@ -168,7 +168,7 @@ def corrected_difference(differences: Any, n_train: int, n_test: int) -> Differe
         (0.01, 0.0035, 4)
     """
     sizes = [
-        check_count(size, name, "give the number of samples")
+        check_count(size, name, "give the number of samples", most=2**63 - 1)
         for name, size in (("n_train", n_train), ("n_test", n_test))
     ]
     array = _numbers(differences, "differences")
