@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calib_utils import decisions, metrics, report
+from calib_utils import audit, decisions, metrics, report
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import PlattScaling, TemperatureScaling, VectorScaling
 
@@ -125,12 +125,12 @@ def test_a_report_of_a_frame(kind):
     labels = NAMES[BINARY]
     frame = pd.DataFrame({"label": labels, "score": PROBS[:, 0]}, index=INDEX)
     frame = frame.astype({"label": kind, "score": "Float64"})
-    found = report.report(frame, positive="dog")
-    expected = report.report({"label": labels, "score": PROBS[:, 0]}, positive="dog")
+    found = audit.report(frame, positive="dog")
+    expected = audit.report({"label": labels, "score": PROBS[:, 0]}, positive="dog")
     np.testing.assert_array_equal(found.bins.array, expected.bins.array)
     gaps = frame.assign(score=frame["score"].where(frame["score"] > 0.1))
     with pytest.raises(ValueError, match=r"score: "):
-        report.report(gaps, positive="dog")
+        audit.report(gaps, positive="dog")
 
 
 def test_names_that_frames_carry_are_held_against_each_other():
