@@ -29,7 +29,9 @@ WITHOUT = {
     "calibration_error_floor",
     "calibration_error_interval",
     "calibration_test",
+    "cox_line",
     "debiased_calibration_error_interval",
+    "spiegelhalter_test",
     "top_label",
 }
 
