@@ -23,7 +23,7 @@ help: ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html (PROFILE=cpu or gpu)
-	@$(BIN)/python -m tools.running.locked
+	@$(BIN)/python -m tools.running.packages
 	@PROFILE=$(PROFILE) $(BIN)/python -m doit
 	@echo "The book is in build/html: open build/html/index.html"
 
@@ -42,7 +42,7 @@ test: ## Run every test: the code, the notebooks, the built site
 # Torch on one thread, since two tests run at a time.
 test-code test-site test-versions: export OMP_NUM_THREADS := 1
 test-code: $(INSTALLED) ## Run all tests but those of the built site
-	@$(BIN)/python -m tools.running.locked
+	@$(BIN)/python -m tools.running.packages
 	$(PYTEST) --dist loadfile --no-loadscope-reorder $(SITE_TESTS:%=--ignore=%) \
 	  --passed-before=build/.passed.json
 

@@ -23,7 +23,7 @@ from calib_utils.records import load_record
 from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
 from tools.sources.atomic import write_text
-from tools.sources.drawing import DRAWING
+from tools.sources.plot_settings import DRAWING
 
 FRAMES = 16
 # In seconds: at each end, and from a frame to the next.

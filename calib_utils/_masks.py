@@ -19,6 +19,9 @@ from calib_utils._checks import check_logits, float_scores
 __all__ = [
     "FAR",
     "HUGE",
+    "LIKE_PROBS",
+    "MANY",
+    "ROUNDING",
     "check_label_masks",
     "check_maskable_logits",
     "find_masks",
@@ -32,8 +35,8 @@ __all__ = [
 FAR = 5_000.0
 HUGE = 1e250
 _LOOK = 1_000  # rows that are looked at first
-_MANY = 20  # log-odds that all lie from 0 to 1 by no chance
-_ROUNDING = 0.1  # of the sum of a row that was rounded to two digits
+MANY = 20  # log-odds that all lie from 0 to 1 by no chance
+ROUNDING = 0.1  # of the sum of a row that was rounded to two digits
 _MOST = 1e-3  # that a zero counts as, where the smallest other probability says little
 
 
@@ -168,21 +171,22 @@ def zero_of(probs: np.ndarray) -> tuple[float, list[str]]:
     ]
 
 
+# What to say of log-odds (N,), and of logits (N, K).
+LIKE_PROBS = {
+    1: "logits: all are from 0 to 1, as probabilities are; give the log-odds, or say "
+    "inputs='probs'",
+    2: "logits: all rows are of 0 or more and sum to one, as probabilities are; give the logits, "
+    "or say inputs='probs'",
+}
+
+
 def look_like_probs(logits: np.ndarray) -> list[str]:
     """A warning, if all rows are of 0 to 1 and sum to one, or all of many log-odds are 0 to 1."""
-    if logits.ndim == 1 and len(logits) < _MANY:
+    if logits.ndim == 1 and len(logits) < MANY:
         return []
     if not (_like_probs(logits[:_LOOK]) and all(_like_probs(x) for _, x in row_blocks(logits))):
         return []
-    if logits.ndim == 1:
-        return [
-            "logits: all are from 0 to 1, as probabilities are; give the log-odds, or say "
-            "inputs='probs'"
-        ]
-    return [
-        "logits: all rows are of 0 or more and sum to one, as probabilities are; give the logits, "
-        "or say inputs='probs'"
-    ]
+    return [LIKE_PROBS[logits.ndim]]
 
 
 def _like_probs(rows: np.ndarray) -> bool:
@@ -190,4 +194,4 @@ def _like_probs(rows: np.ndarray) -> bool:
         return False
     if rows.ndim == 1:
         return True
-    return bool(np.abs(rows.sum(axis=1, dtype=np.float32) - 1).max() <= _ROUNDING)
+    return bool(np.abs(rows.sum(axis=1, dtype=np.float32) - 1).max() <= ROUNDING)

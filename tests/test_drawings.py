@@ -15,8 +15,8 @@ import matplotlib.pyplot as plt
 
 from calib_utils import plots
 from tools.finishing.drawings import COLOURS, draw, drawing
-from tools.sources.drawing import DRAWING
 from tools.sources.myst import MystError
+from tools.sources.plot_settings import DRAWING
 
 
 def svg_of(fig) -> str:

@@ -18,7 +18,7 @@ from calib_utils.plots import diagrams, factor_panels, factors, reliability_diag
 from calib_utils.records import load_grid, load_record
 from tools.running import fingerprints
 from tools.running.fingerprints import differences, of_drawing, of_figures, of_text, store, stored
-from tools.sources.drawing import DRAWING
+from tools.sources.plot_settings import DRAWING
 
 TEST = load_record("lenet5-cifar100", "test")
 

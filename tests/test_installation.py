@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.running import locked
+from tools.running import packages
 from tools.sources.errors import MystError
 
 ROOT = Path(__file__).parents[1]
@@ -29,9 +29,9 @@ torch==2.15.0 \\
 
 def test_packages_other_than_those_of_the_lock_are_named() -> None:
     right = {"numpy": "2.4.0", "sphinx-thing": "1.0", "torch": "2.15.0+cpu", "own": "3"}
-    assert locked.differences(LOCK, right) == []
+    assert packages.differences(LOCK, right) == []
     wrong = {"numpy": "2.3.9", "old": "1.0", "torch": "2.15.0"}
-    assert locked.differences(LOCK, wrong) == [
+    assert packages.differences(LOCK, wrong) == [
         "numpy is 2.3.9 instead of 2.4.0",
         "Sphinx-Thing is missing",
     ]
@@ -39,16 +39,16 @@ def test_packages_other_than_those_of_the_lock_are_named() -> None:
 
 def test_a_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    monkeypatch.setattr(locked, "installed", dict)
+    monkeypatch.setattr(packages, "installed", dict)
     with pytest.raises(
         MystError, match=r"and \d+ more\. `rm .venv/.installed`, and the next `make`"
     ):
-        locked.require_locked()
+        packages.require_locked()
 
 
 def test_packages_are_those_of_the_lock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
-    locked.require_locked()
+    packages.require_locked()
 
 
 # In the place of Python: makes an environment of scripts, slowly, and says so.

@@ -14,7 +14,7 @@ import numpy as np
 from calib_utils.metrics import calibration_error_floor
 from calib_utils.plots import factor_plot
 from calib_utils.records import load_grid
-from tools.sources.drawing import DRAWING
+from tools.sources.plot_settings import DRAWING
 
 GRIDS = ("depth", "width", "batch-norm", "weight-decay")
 

@@ -17,7 +17,7 @@ from calib_utils.metrics import calibration_error_floor, expected_calibration_er
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.recalibration import MatrixScaling, TemperatureScaling
 from calib_utils.records import load_record
-from tools.sources.drawing import DRAWING
+from tools.sources.plot_settings import DRAWING
 
 NETWORK = "resnet34-cifar100"
 

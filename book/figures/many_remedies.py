@@ -15,7 +15,7 @@ from scipy.stats import spearmanr
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.records import by_level, load_grid
 from calib_utils.records.names import level_name
-from tools.sources.drawing import DRAWING
+from tools.sources.plot_settings import DRAWING
 
 
 def ways() -> list[tuple[float, float, float, str]]:

@@ -18,7 +18,7 @@ from scipy.special import softmax
 from calib_utils.plots import BLUE, ORANGE
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
-from tools.sources.drawing import DRAWING
+from tools.sources.plot_settings import DRAWING
 
 NETWORK = "resnet34-cifar100"
 

@@ -18,7 +18,7 @@ from sklearn.model_selection import cross_val_predict
 from calib_utils.audit import report
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.recalibration import TemperatureScaling
-from tools.sources.drawing import DRAWING
+from tools.sources.plot_settings import DRAWING
 
 TOLERANCE = 0.02
 # Colour and mark of each outcome.

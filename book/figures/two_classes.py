@@ -16,7 +16,7 @@ from scipy.special import expit
 
 from book.play.maps import sets
 from calib_utils.plots import BLUE, ORANGE
-from tools.sources.drawing import DRAWING
+from tools.sources.plot_settings import DRAWING
 
 COLUMNS = 20
 

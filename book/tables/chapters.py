@@ -38,8 +38,8 @@ from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
 from tools.sources.atomic import write_text
 from tools.sources.book import Book
-from tools.sources.drawing import DRAWING
 from tools.sources.errors import MystError
+from tools.sources.plot_settings import DRAWING
 from tools.sources.reading_time import reading_time
 
 NETWORK = "resnet34-cifar100"

@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from calib_utils._arrays import to_numpy
-from calib_utils._masks import FAR, look_like_probs
+from calib_utils._masks import FAR, LIKE_PROBS, MANY, ROUNDING
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
@@ -139,9 +138,8 @@ class CalibratedModule(nn.Module):
         if self._looked or _traced():
             return
         self._looked = True
-        if self.recalibrator.inputs == "logits" and logits.numel():
-            for doubt in look_like_probs(to_numpy(logits, "logits")):
-                warnings.warn(doubt, stacklevel=3)
+        if self.recalibrator.inputs == "logits" and _like_probs(logits):
+            warnings.warn(LIKE_PROBS[logits.ndim], stacklevel=3)
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *args: Any) -> None:
         """Check what is loaded, and give it to the recalibrator, too."""
@@ -162,6 +160,19 @@ class CalibratedModule(nn.Module):
             updated.fitted_as_ = repr(updated)
         super()._load_from_state_dict(state, prefix, *args)
         self.recalibrator = updated
+
+
+def _like_probs(logits: Tensor) -> bool:
+    """As `look_like_probs` finds of arrays, on the device where the logits are."""
+    if not logits.numel() or (logits.ndim == 1 and len(logits) < MANY):
+        return False
+    within = (logits.min() >= 0) & (logits.max() <= 1.001)
+    if logits.ndim == 2:
+        within = within & ((logits.float().sum(dim=1) - 1).abs().max() <= ROUNDING)
+    try:
+        return bool(within)
+    except RuntimeError:  # of tensors without numbers, as tracers make them
+        return False
 
 
 def _traced() -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 
-from tools.sources.drawing import DRAWING
+from tools.sources.plot_settings import DRAWING
 
 SECONDS_BETWEEN_SIGNS = 15
 # A kernel gets the numbers of ports that are free, and opens them a second later. If another

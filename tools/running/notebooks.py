@@ -17,8 +17,8 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
+from tools.running.build_lock import take_lock
 from tools.running.limits import require_limits
-from tools.running.lock import take_lock
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import chosen, numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text

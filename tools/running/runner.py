@@ -32,9 +32,9 @@ from doit.exceptions import TaskFailed
 from doit.globals import Globals
 from doit.reporter import ConsoleReporter
 
+from tools.running.build_lock import take_lock
 from tools.running.kernel import plain_environment
 from tools.running.limits import require_limits
-from tools.running.lock import take_lock
 from tools.sources.errors import MystError, explained, tell
 from tools.sources.opened import OPENED
 

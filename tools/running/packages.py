@@ -1,4 +1,4 @@
-"""Is what is installed what requirements.lock says? `python -m tools.running.locked`."""
+"""Is what is installed what requirements.lock says? `python -m tools.running.packages`."""
 
 from __future__ import annotations
 
