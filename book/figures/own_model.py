@@ -68,7 +68,7 @@ def main(target: Path) -> None:
         ax.annotate(outcomes[place], (high, place), (8, 0), textcoords="offset points", va="center")
     ax.axvline(100 * TOLERANCE, ls="--", color="black")
     ax.set_yticks(range(len(names)), names)
-    ax.set(xlabel="Calibration error (points)", xlim=(-0.3, 16), ylim=(3.6, -0.6))
+    ax.set(xlabel="Calibration error (points)", xlim=(-0.3, 17.5), ylim=(3.6, -0.6))
     target.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(target, metadata={"Date": None})
 
