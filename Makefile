@@ -8,7 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 # Files of tests that passed before are left out while nothing that they depend on has changed.
-PYTEST := $(BIN)/python -m pytest -p tests.passed_before -n 2
+# Those marked as thorough are left to CI, or to THOROUGH=1.
+PYTEST := $(BIN)/python -m pytest -p tests.passed_before -n 2 $(if $(THOROUGH),,-m "not thorough")
 # What needs the built book.
 SITE_TESTS := tests/test_site.py tests/test_site_play.py tests/test_site_questions.py
 
@@ -34,7 +35,7 @@ dist: $(INSTALLED) ## Make wheel and sdist in build/dist
 	$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir build/dist
 
 # The site is tested once it is built.
-test: ## Run every test: the code, the notebooks, the built site
+test: ## Test the code, the notebooks and the built site (THOROUGH=1 for the stress tests too)
 	@$(MAKE) --no-print-directory test-code
 	@$(MAKE) --no-print-directory book
 	@$(MAKE) --no-print-directory test-site
@@ -44,10 +45,10 @@ test-code test-site test-versions: export OMP_NUM_THREADS := 1
 test-code: $(INSTALLED) ## Run all tests but those of the built site
 	@$(BIN)/python -m tools.running.packages
 	$(PYTEST) --dist loadfile --no-loadscope-reorder $(SITE_TESTS:%=--ignore=%) \
-	  --passed-before=build/.passed.json
+	  --passed-before=build/.passed$(THOROUGH).json
 
 test-site: $(INSTALLED) ## Test the built site
-	$(PYTEST) $(SITE_TESTS) --passed-before=build/.passed-site.json
+	$(PYTEST) $(SITE_TESTS) --passed-before=build/.passed-site$(THOROUGH).json
 
 # From the wheel, with Colab's Python and versions: some 5 GB, and as long as the chapters take.
 test-colab: $(INSTALLED) ## Run every notebook as Colab would (CHAPTER=ece-and-mce for one)

@@ -81,6 +81,7 @@ class PassedBefore:
         root = f"{self.root}{os.sep}"
         return os.path.relpath(absolute, root) if f"{absolute}{os.sep}".startswith(root) else ""
 
+    @pytest.hookimpl(trylast=True)  # when others have left out theirs
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:

@@ -115,11 +115,12 @@ def test_code_fits_the_page(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_no_cell_leans_on_one_that_readers_in_colab_do_not_have(page: str) -> None:
+@pytest.mark.parametrize("tags", [{"remove-cell"}, FOLDING], ids=["in Colab", "unfolded"])
+def test_no_cell_leans_on_one_that_readers_do_not_have(page: str, tags: set[str]) -> None:
     stored: dict[bool, set[str]] = {True: set(), False: set()}
     loaded: set[str] = set()
     for cell in code_cells(page):
-        removed = "remove-cell" in cell.metadata.get("tags", [])
+        removed = bool(tags & set(cell.metadata.get("tags", [])))
         for node in ast.walk(ast.parse(cell.source)):
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 loaded |= set() if removed else {node.id}
@@ -134,6 +135,7 @@ def test_no_cell_leans_on_one_that_readers_in_colab_do_not_have(page: str) -> No
     assert loaded & (stored[True] - stored[False]) == set()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", PAGES)
 def test_what_is_shown_runs(page: str, tmp_path: Path) -> None:
     """Who copies all cells that are not folded into a new session sees no error.

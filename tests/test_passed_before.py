@@ -44,7 +44,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / "tests/passed_before.py", root / "tests")
     shutil.copytree(ROOT / "tools", root / "tools", ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
-    run(root)
+    run(root, "-n", "1", "--dist", "loadfile")  # the others in one process, which starts sooner
     return root
 
 
@@ -56,8 +56,8 @@ def run(root: Path, *arguments: str) -> set[str]:
 
 
 def ended(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "pytest", "-p", "tests.passed_before", "-v", "-n", "1"]
-    command += ["--dist", "loadfile", "--passed-before=build/passed.json", *arguments]
+    command = [sys.executable, "-m", "pytest", "-p", "tests.passed_before", "-rA"]
+    command += ["--passed-before=build/passed.json", *arguments]
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
 
 

@@ -77,6 +77,7 @@ if "ipykernel_launcher" in sys.orig_argv:
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("ends", "code"), [(2, 0), (3, 1)])
 def test_a_kernel_that_ends_at_its_start_is_started_again(
     tmp_path: Path, ends: int, code: int

@@ -15,7 +15,6 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from importlib.util import cache_from_source
 from pathlib import Path
 
 import psutil
@@ -25,6 +24,8 @@ from tiny_book import REPOSITORY, TinyBook, write_tiny_book
 from tools.finishing.site import fail, site_config
 from tools.sources.book import Book
 from tools.sources.errors import MystError, plainly
+
+pytestmark = pytest.mark.thorough
 
 
 @pytest.fixture(scope="module")
@@ -74,74 +75,6 @@ def test_a_run_that_was_ended_publishes_no_old_number(built: TinyBook, how: sign
     page = built.read("build/html/notebooks/02-two.html")
     assert "0.667" in page
     assert "0.333" not in page
-
-
-# A chapter that reads a file while the test has changed it.
-SLOW = """from pathlib import Path
-from time import sleep
-
-import calib_utils.used
-
-Path("../build/begun").touch()
-while not Path("../build/go").exists():
-    sleep(0.01)
-print(Path(calib_utils.used.__file__).read_text("utf-8"))
-Path("../build/read").touch()
-while not Path("../build/end").exists():
-    sleep(0.01)"""
-
-
-def wait_for(path: Path) -> None:
-    while not path.exists():
-        time.sleep(0.01)
-
-
-def test_a_file_that_changes_while_a_step_reads_it_is_not_published(built: TinyBook) -> None:
-    """Changed and put back, as by `git checkout other && git checkout main`, or an undo."""
-    build, used = built.root / "build", "calib_utils/used.py"
-    marks = {name: build / name for name in ("begun", "go", "read", "end")}
-    stored = built.read("notebooks/02-two.ipynb")
-    with (
-        built.edited("notebooks/02-two.md", 'print(f"{2 / 3:.3f}")', SLOW),
-        built.edited(used, "", "ECE = 2.12"),
-    ):
-        for name in ("go", "end"):
-            marks[name].touch()
-        built.tool("tools.running.notebooks", "--execute", "02-two")
-        for mark in marks.values():
-            mark.unlink()
-        run = subprocess.Popen(
-            [sys.executable, "-m", "doit"],
-            cwd=built.root,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
-        wait_for(marks["begun"])
-        with built.edited(used, "2.12", "3.17"):
-            marks["go"].touch()
-            wait_for(marks["read"])
-        marks["end"].touch()
-        said = run.communicate()[0]
-        assert run.returncode == 1
-        sentence = (
-            "calib_utils/used.py changed while `run 02-two (cpu)` ran: run `make book` again."
-        )
-        assert sentence in said
-        assert "Traceback" not in said
-        assert not Path(cache_from_source(built.root / used)).exists()
-        assert not (build / "html/notebooks/02-two.html").exists() or (
-            "3.17" not in built.read("build/html/notebooks/02-two.html")
-        )
-        assert "run 02-two (cpu)" in built.steps()
-        page = built.read("build/html/notebooks/02-two.html")
-        assert "2.12" in page
-        assert "3.17" not in page
-        # Touched, or put back, between two runs, a file has not changed.
-        (built.root / used).touch()
-        assert built.steps() == set()
-    (built.root / "notebooks/02-two.ipynb").write_text(stored, "utf-8")
-    assert built.doit()[0] == 0
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

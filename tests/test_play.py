@@ -105,6 +105,7 @@ def run(code: str, folder: Path, claims: str) -> subprocess.CompletedProcess[str
     )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("page", EDITS)
 def test_no_edit_stops_a_reader(page: str, tmp_path: Path) -> None:
     done = run(script(f"notebooks/{page}", EDITS[page]), tmp_path, claims="")

@@ -34,6 +34,17 @@ VOID = {"img", "link", "meta", "br", "hr", "input", "source", "wbr"}
 DRAWING = re.compile(r'<svg class="drawing".*?</svg>', re.DOTALL)
 
 
+def in_a_browser(names: list[str]) -> list[Any]:
+    """All pages; of the solutions, and of the pages on the module, all but one are thorough."""
+    firsts = {next(name for name in PAGES if kind in name) for kind in ("/solutions/", "/api/")}
+    alike = [name for name in names if re.search("/(solutions|api)/", name)]
+    thorough = {*alike} - firsts
+    return [
+        pytest.param(name, marks=pytest.mark.thorough) if name in thorough else name
+        for name in names
+    ]
+
+
 class Page(HTMLParser):
     """What the checks need of a page: anchors, links, pictures, resources, and visible prose."""
 
@@ -162,7 +173,7 @@ def test_a_page_says_of_itself_what_it_is_about(name: str) -> None:
 BUDGET = {"without figures": 200_000, "with figures": 350_000, "requests": 20}
 
 
-@pytest.mark.parametrize("name", [f"{chapter}.html" for chapter in BOOK.chapters])
+@pytest.mark.parametrize("name", in_a_browser([f"{page}.html" for page in BOOK.chapters]))
 def test_a_chapter_comes_over_a_slow_line(name: str, browser: Any, address: str) -> None:
     tab = browser.new_page(viewport=PHONE)
     answers: list[Any] = []
@@ -341,7 +352,7 @@ def test_a_print_is_the_same_from_dark_as_from_light(browser: Any, address: str)
     assert found[0][0][1] == "rgb(255, 255, 255)"
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if name != "index.html"])
+@pytest.mark.parametrize("name", in_a_browser([name for name in PAGES if name != "index.html"]))
 def test_what_is_too_wide_for_a_phone_says_that_it_scrolls(
     name: str, browser: Any, address: str
 ) -> None:
@@ -589,7 +600,7 @@ def test_the_root_goes_on_to_the_first_page(scripts: bool, browser: Any, address
         assert watched.outside(start) == []
 
 
-@pytest.mark.parametrize("name", WALKED)
+@pytest.mark.parametrize("name", in_a_browser(WALKED))
 def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     """No error in the console, no request that leaves the site, nothing that axe-core objects to.
 
@@ -631,7 +642,7 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     assert watched.outside(address) == []
 
 
-@pytest.mark.parametrize("name", [name for name in WALKED if name != "404.html"])
+@pytest.mark.parametrize("name", in_a_browser([name for name in WALKED if name != "404.html"]))
 def test_a_page_in_a_folder_with_and_without_scripts(name: str, browser: Any) -> None:
     """As who has only the files sees it; a page for addresses that do not exist needs a server."""
     start = SITE.as_uri()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -50,7 +51,8 @@ def opened(browser: Any, address: str, figure: str, **options: Any) -> tuple[Any
 class Knobs:
     """The controls of a figure, moved by keys alone from one setting to any other."""
 
-    def __init__(self, figure: Any) -> None:
+    def __init__(self, figure: Any, stops: Sequence[tuple[int, ...]] = ()) -> None:
+        self.last = [max(column) for column in zip(*stops, strict=True)]
         self.knobs = figure.locator(
             ".play-controls input, .play-controls select, .play-controls > div > button:first-child"
         )
@@ -65,9 +67,12 @@ class Knobs:
 
     def go(self, setting: tuple[int, ...]) -> None:
         for k, stop in enumerate(setting):
-            if stop < self.now[k]:  # only to begin again
-                assert stop == 0
-                self.knobs.nth(k).press("Enter" if self.steps[k] == "Enter" else "Home")
+            if stop < self.now[k]:  # to begin again
+                presses = ["Home"]
+                if self.steps[k] == "Enter":
+                    presses = ["Enter"] * (self.last[k] + 1 - self.now[k])
+                for key in presses:
+                    self.knobs.nth(k).press(key)
                 self.now[k] = 0
             while self.now[k] < stop:
                 self.knobs.nth(k).press(self.steps[k])
@@ -79,15 +84,19 @@ def anew(figure: str) -> list[tuple[tuple[int, ...], list[str], ReliabilityBins 
     return list(ANEW[figure]())
 
 
+# All of their numbers are in test_play_figures, too.
+@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.thorough)])
 @pytest.mark.parametrize("figure", ANEW)
 @pytest.mark.filterwarnings("ignore")  # some methods say that ten samples are few
 def test_every_stop_shows_what_calib_utils_computes(
-    figure: str, browser: Any, address: str
+    figure: str, step: int, browser: Any, address: str
 ) -> None:
     tab, drawn, errors = opened(browser, address, figure)
-    knobs, play = Knobs(drawn), drawn.locator(".play")
+    stops = [*anew(figure)]
+    knobs = Knobs(drawn, [setting for setting, _, _ in stops])
+    play = drawn.locator(".play")
     seen = set()
-    for setting, numbers, bins in anew(figure):
+    for setting, numbers, bins in stops[::step]:
         knobs.go(setting)
         state = play.evaluate(STATE)
         assert state["numbers"] == numbers, setting
@@ -109,12 +118,12 @@ def test_every_stop_shows_what_calib_utils_computes(
         np.testing.assert_allclose(strip, strip.max() * counts / counts.max(), atol=ROUNDING)
         assert strip.max() <= STRIP
     tab.context.close()
-    assert len(seen) > 0.2 * len(anew(figure))  # the dots move
+    assert len(seen) > 0.2 * len(stops[::step])  # the dots move
     assert errors == []
 
 
 @pytest.mark.parametrize("figure", ANEW)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.thorough), "dark"])
 def test_a_moved_figure_has_nothing_that_axe_objects_to(
     figure: str, scheme: str, browser: Any, address: str
 ) -> None:

@@ -20,6 +20,7 @@ KINDS = {
 }
 
 
+@pytest.mark.thorough
 def test_a_class_of_two_hundred(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,8 @@ from classroom.feedback import write_feedback
 from classroom.grade import grade_class
 from classroom.results import read_json
 
+pytestmark = pytest.mark.thorough
+
 ATTACKS = sorted(attacks("", 0, "", ""))
 FIXED = HONEST | DAMAGED | CRASHES
 
