@@ -136,17 +136,19 @@ FIGURE = (
 )
 
 
-def test_a_play_stands_behind_its_figure_and_no_word_of_it_ends_the_script() -> None:
+def test_a_play_stands_after_its_figure_and_no_word_of_it_ends_the_script() -> None:
     other = FIGURE.format("b")
     page = play.placed(f"<p>1</p>{other}{FIGURE.format('a')}<p>2</p>", {"fig-a": small()})
     before, _, rest = page.partition('<figure class="align-default" id="fig-a">')
     assert before == f"<p>1</p>{other}"
     picture, _, rest = rest.partition("</figure>")
-    assert '<img src="a.svg"/></div>' in picture
-    assert '&amp; see.</span><span class="caption-text">A</span>' in picture
+    assert f'<figure class="align-default" id="fig-a">{picture}</figure>' == FIGURE.format("a")
+    tried, _, rest = rest.partition("</figure>")
+    assert tried.startswith('\n<figure class="play-figure" id="try-a">')
+    assert "&amp; see.</span>" in tried
     text, end, after = rest.partition("</script>")
     assert (end, after) == ("</script>", "<p>2</p>")
-    begin = '\n<script type="application/json" data-play="fig-a">'
+    begin = '\n<script type="application/json" data-play="try-a">'
     assert text.startswith(begin)
     data = json.loads(text.removeprefix(begin))
     assert data["numbers"][0]["of"][0] == "</script>&"

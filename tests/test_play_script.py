@@ -20,6 +20,7 @@ ASSETS = Path(__file__).parents[1] / "book/assets"
 GROUND, INK, QUIET = "rgb(255, 255, 255)", "rgb(1, 2, 3)", "rgb(90, 90, 90)"
 BLUE, ORANGE = "rgb(0, 114, 178)", "rgb(194, 78, 0)"
 COLOURS = {"background": GROUND, "text-base": INK, "text-muted": QUIET, "surface": GROUND}
+PAGE = "http://play.invalid/"
 # In units of a panel: where its axes end.
 LEFT, RIGHT, DIAGRAM_TOP, LINES_TOP, HEIGHT = 40, 328, 76, 26, 330
 BOTTOM = HEIGHT - 38
@@ -68,10 +69,12 @@ def tab(browser: Any) -> Iterator[Any]:
     tab = browser.new_page(viewport={"width": 900, "height": 900})
     errors: list[str] = []
     tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.set_content(
+    page = (
         f'<!DOCTYPE html><html data-theme="light"><style>html {{ {colours} }} {style}</style>'
         f"<body>{play.placed(FIGURE.format('a'), {'fig-a': one})}<script>{script}</script></body>"
     )
+    tab.route(PAGE, lambda route: route.fulfill(body=page, content_type="text/html; charset=utf-8"))
+    tab.goto(PAGE)
     assert errors == []  # else each test would wait for what was never drawn
     yield tab
     tab.close()
@@ -251,3 +254,50 @@ def test_a_button_goes_round(tab: Any) -> None:
         seen.append(value.text_content())
         button.click()
     assert seen == ["x", "y", "z", "x"]
+
+
+def test_a_pale_line_shows_how_it_was_at_the_start(tab: Any) -> None:
+    """The accuracies of the first frame, as soon as another one is shown; none before."""
+    assert panel(tab, 0).locator(".play-ghost").count() == 0
+    ends = "all => all.map(one => ['x1', 'x2', 'y1', 'y2'].map(k => +one.getAttribute(k)))"
+    in_legend, *ghosts = panel(tab, 0, stop=3).locator("line.play-ghost").evaluate_all(ends)
+    assert in_legend[2:] == [9, 9]
+    counts, right, _ = np.array(BINS, dtype=float)
+    full = counts > 0
+    edges = LEFT + (RIGHT - LEFT) * np.linspace(0, 1, len(counts) + 1)
+    heights = BOTTOM - (BOTTOM - DIAGRAM_TOP) * right[full] / counts[full]
+    expected = np.stack([edges[:-1][full], edges[1:][full], heights, heights], axis=1)
+    np.testing.assert_allclose(ghosts, expected, atol=0.02)
+
+
+def test_a_state_is_an_address(tab: Any) -> None:
+    """Which a control writes, and a link, a reload or Back restores, as far as it is known."""
+
+    def shown() -> tuple[str, str]:
+        return tab.locator("dd").text_content(), tab.locator("button + output").text_content()
+
+    tab.goto(PAGE)
+    assert tab.url == PAGE
+    panel(tab, 0, stop=2)
+    tab.get_by_role("button", name="Again").click()
+    assert tab.url == f"{PAGE}#try-a?knob=3&again=y"
+    tab.reload()
+    assert shown() == ("c", "y")
+    assert tab.locator("input").input_value() == "2"
+    tab.evaluate("location.hash = '#try-a?knob=2&again=never&other=1'")
+    tab.wait_for_function("document.querySelector('dd').textContent == 'b'")
+    assert shown() == ("b", "x")
+    tab.go_back()
+    tab.wait_for_function("document.querySelector('dd').textContent == 'c'")
+    assert shown() == ("c", "y")
+    tab.evaluate("location.hash = '#elsewhere?knob=1'")
+    assert shown() == ("c", "y")
+
+
+def test_a_link_to_a_state_is_copied_or_stands_in_the_address_bar(tab: Any) -> None:
+    tab.goto(PAGE)
+    panel(tab, 0, stop=1)
+    button = tab.get_by_role("button", name="link")
+    button.click()  # this page may not use the clipboard
+    tab.wait_for_function("document.querySelector('.play-link').textContent.includes('bar')")
+    assert tab.url == f"{PAGE}#try-a?knob=2&again=x"

@@ -13,6 +13,7 @@ from test_site import BOOK, KNOWN_OF_THE_THEME, SITE
 
 from calib_utils.metrics import ReliabilityBins
 from tools.finishing.browser import PHONE
+from tools.finishing.interactive import tried
 
 PAGES = {figure: f"{BOOK.labels[figure].page}.html" for figure in ANEW}
 # In units of the drawing; below and above the bars of a diagram, and the height of its strip.
@@ -38,14 +39,14 @@ TOO_FULL = """play => [...play.querySelectorAll(".play-numbers > div")].filter(
 
 
 def opened(browser: Any, address: str, figure: str, **options: Any) -> tuple[Any, Any, list[str]]:
-    """The page, the figure in it, and what the console says of errors."""
+    """The page, what is tried after the figure, and what the console says of errors."""
     errors: list[str] = []
     context = browser.new_context(reduced_motion="reduce", **options)
     tab = context.new_page()
     tab.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
     tab.on("pageerror", lambda error: errors.append(str(error)))
     tab.goto(address + PAGES[figure], wait_until="load")
-    return tab, tab.locator(f"#{figure}"), errors
+    return tab, tab.locator(f"#{tried(figure)}"), errors
 
 
 class Knobs:
@@ -134,7 +135,7 @@ def test_a_moved_figure_has_nothing_that_axe_objects_to(
     Knobs(drawn)
     found = Axe().run(
         tab,
-        context=f"#{figure}",
+        context=f"#{tried(figure)}",
         options={
             "resultTypes": ["violations"],
             "preload": False,
@@ -200,26 +201,33 @@ def test_the_place_of_a_figure_is_reserved(figure: str, browser: Any, address: s
     tab.context.close()
 
 
-PICTURE, PLAY = ("svg.drawing", ".caption-text:not(.play-caption)"), (".play", ".play-caption")
-
-
-def shown(tab: Any, figure: str) -> set[str]:
-    """Which of picture and play are seen, and whose caption."""
-    drawn = tab.locator(f"#{figure}")
-    return {one for one in (*PICTURE, *PLAY) if drawn.locator(one).first.is_visible()}
+def seen(tab: Any, figure: str) -> tuple[bool, bool]:
+    """Whether the picture that the text describes is seen, and what is tried after it."""
+    picture = tab.locator(f"#{figure}")
+    whole = all(
+        picture.locator(part).first.is_visible() for part in ("svg.drawing", ".caption-text")
+    )
+    return whole, tab.locator(f"#{tried(figure)}").is_visible()
 
 
 @pytest.mark.parametrize("figure", ANEW)
-def test_print_and_a_page_without_scripts_show_the_picture(
+def test_a_play_comes_after_the_picture_and_never_in_its_place(
     figure: str, browser: Any, address: str
 ) -> None:
-    tab, _, errors = opened(browser, address, figure)
-    assert shown(tab, figure) == {*PLAY}
+    """In each state of it; print and a page without scripts show the picture alone."""
+    tab, drawn, errors = opened(browser, address, figure)
+    for knob in drawn.locator("input").all():
+        assert seen(tab, figure) == (True, True)
+        knob.press("End")
+    after = "([a, b]) => document.getElementById(a).compareDocumentPosition("
+    after += "document.getElementById(b)) == Node.DOCUMENT_POSITION_FOLLOWING"
+    assert tab.evaluate(after, [figure, tried(figure)])
+    assert seen(tab, figure) == (True, True)
     tab.emulate_media(media="print")
-    assert shown(tab, figure) == {*PICTURE}
+    assert seen(tab, figure) == (True, False)
     tab.context.close()
     tab, _, _ = opened(browser, address, figure, java_script_enabled=False)
-    assert shown(tab, figure) == {*PICTURE}
+    assert seen(tab, figure) == (True, False)
     tab.context.close()
     assert errors == []
 
@@ -231,7 +239,7 @@ def test_the_data_is_in_the_pages_alone() -> None:
 def test_figures_work_without_a_server(browser: Any) -> None:
     tab, drawn, errors = opened(browser, f"file://{SITE}/", "fig-overview")
     before = drawn.locator("dd").all_text_contents()
-    drawn.locator("button").last.press("Enter")
+    drawn.locator(".play-controls button").last.press("Enter")
     assert drawn.locator("dd").all_text_contents() != before
     tab.context.close()
     assert errors == []

@@ -1,5 +1,5 @@
-/* Draws the figures that a reader can play with. Each has all its frames beside it, computed by
-   calib_utils: this picks one, and computes nothing. Without it the chapter's picture stays. */
+/* Draws what a reader can try after a figure. Each play has all its frames beside it, computed by
+   calib_utils: this picks one, and computes nothing. A pale line shows how it was at the start. */
 (() => {
   "use strict";
   const WIDTH = 340, LEFT = 40, RIGHT = 328;
@@ -37,7 +37,8 @@
   const share = { low: 0, high: 1, ticks: [0, 0.2, 0.4, 0.6, 0.8, 1].map((at) => [at, String(at)]) };
 
   /* Bars of accuracy, hatched up or down to the confidence; above them how many answers they have. */
-  const bins = (panel, pick, hatch) => {
+  const bins = (panel, pick, hatch, state, start) => {
+    const begun = pick(panel.frames, start), changed = begun !== pick(panel.frames);
     const [counts, right, sums, edges] = pick(panel.frames);
     const bottom = panel.height - 38, top = 76, foot = 64, most = panel.top || Math.max(...counts), rise = 40 / most;
     const [across, up, drawn] = axes({ ...share, label: panel.x }, share, top, bottom);
@@ -63,6 +64,14 @@
         svg("g", { class: count < panel.few ? "play-few" : "" }, box(x, accuracy, width, bottom - accuracy, "play-bar"), gap),
       );
     });
+    if (changed) {
+      const [counts, right, , edges] = begun;
+      drawn.push(line(290, 9, 304, 9, "play-ghost"), text(309, 13, "start"));
+      counts.forEach((count, m) => {
+        const [from, to] = edges ? [edges[m], edges[m + 1]] : [m / counts.length, (m + 1) / counts.length];
+        if (count) drawn.push(line(across(from), up(right[m] / count), across(to), up(right[m] / count), "play-ghost"));
+      });
+    }
     drawn.push(line(LEFT, bottom, RIGHT, top, "play-halo"), line(LEFT, bottom, RIGHT, top, "play-diagonal"));
     return drawn;
   };
@@ -72,7 +81,7 @@
   const ruler = document.createElement("canvas").getContext("2d");
   ruler.font = `12px ${getComputedStyle(document.body).fontFamily}`;
 
-  const lines = (panel, pick, hatch, state) => {
+  const lines = (panel, pick, hatch, state, start) => {
     const top = 26, bottom = panel.height - (panel.x.label ? 38 : 22);
     const [across, up, drawn] = axes(panel.x, panel.y, top, bottom);
     drawn.push(text(LEFT, 13, panel.title, "play-head"));
@@ -83,7 +92,11 @@
       const places = pick(x), points = pick(y).map((value, i) => [across(places[i]), up(value)]);
       const sign = ([x, y], kind = "") =>
         svg("path", { d: SIGNS[dots[0]] || SIGNS.o, transform: `translate(${x} ${y})`, class: `play-sign play-${style} ${kind}` });
-      const joined = !dots || dots[1];
+      const joined = !dots || dots[1], begun = pick(y, start);
+      if (joined && begun !== pick(y)) {
+        const before = begun.map((value, i) => [across(pick(x, start)[i]), up(value)]);
+        drawn.push(svg("path", { d: "M" + before.filter(([, y]) => y >= top).join("L"), class: "play-line play-ghost" }));
+      }
       if (joined) drawn.push(svg("path", { d: "M" + points.filter(([, y]) => y >= top).join("L"), class: `play-line play-${style}` }));
       if (dots) drawn.push(...points.map((point) => sign(point)));
       if (moves) {
@@ -104,9 +117,9 @@
 
   document.querySelectorAll("script[data-play]").forEach((script, nth) => {
     const { title, alt, controls, numbers, panels } = JSON.parse(script.textContent);
-    const stage = document.getElementById(script.dataset.play).querySelector(".play-stage");
-    const state = controls.map(({ start }) => start);
-    const pick = ({ by, of }) => of[by.reduce((i, c) => i * controls[c].stops.length + state[c], 0)];
+    const figure = document.getElementById(script.dataset.play), stage = figure.querySelector(".play-stage");
+    const start = controls.map(({ start }) => start), state = [...start];
+    const pick = ({ by, of }, at = state) => of[by.reduce((i, c) => i * controls[c].stops.length + at[c], 0)];
     const pictures = panels.map(({ height }) => svg("svg", { viewBox: `0 0 ${WIDTH} ${height}` }));
     const values = numbers.map(() => html("dd"));
     const said = html("dl", { class: "play-numbers" },
@@ -117,7 +130,7 @@
       const words = numbers.map((number) => pick(number));
       words.forEach((word, i) => (values[i].textContent = word));
       panels.forEach((panel, i) =>
-        pictures[i].replaceChildren(...(panel.kind === "bins" ? bins : lines)(panel, pick, `play-${nth}-${i}`, state)));
+        pictures[i].replaceChildren(...(panel.kind === "bins" ? bins : lines)(panel, pick, `play-${nth}-${i}`, state, start)));
       const all = numbers.map(({ label }, i) => `${label} ${words[i]}`).join(", ");
       shown.forEach((show) => show(all));
     };
@@ -127,22 +140,42 @@
       draw();
     };
 
+    /* A state is an address, such as #try-temperature?t=1.6, which a link, a reload and Back restore. */
+    const names = controls.map(({ label }) => label.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-"));
+    const address = () => `#${figure.id}?` + new URLSearchParams(names.map((name, c) => [name, controls[c].stops[state[c]]]));
+    const keep = () => history.replaceState(null, "", address());
+    const restore = () => {
+      const [id, query] = location.hash.slice(1).split("?");
+      if (id !== figure.id || query === undefined) return;
+      const asked = new URLSearchParams(query);
+      controls.forEach(({ stops }, c) => (state[c] = stops.includes(asked.get(names[c])) ? stops.indexOf(asked.get(names[c])) : start[c]));
+      draw();
+      figure.scrollIntoView();
+    };
+    const copy = html("button", { type: "button", class: "play-link" }, "Copy a link to this state");
+    copy.onclick = async () => {
+      keep();
+      const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
+      copy.textContent = copied ? "The link is copied" : "The link is in the address bar";
+    };
+
     const knobs = controls.map(({ kind, label, stops, marks = [] }, c) => {
       const id = `play-${nth}-control-${c}`, value = html("output", { for: id, class: "play-value" });
       if (kind === "choice") {
         const select = html("select", { id, class: "play-choice" }, ...stops.map((stop) => html("option", {}, stop)));
-        select.selectedIndex = state[c];
-        select.onchange = () => go(c, select.selectedIndex, "polite");
+        select.onchange = () => (go(c, select.selectedIndex, "polite"), keep());
+        shown.push(() => (select.selectedIndex = state[c]));
         return html("div", {}, html("label", { for: id, class: "play-label" }, label), select);
       }
       if (kind === "again") {
         const button = html("button", { type: "button", id }, label);
-        button.onclick = () => go(c, (state[c] + 1) % stops.length, "polite");
+        button.onclick = () => (go(c, (state[c] + 1) % stops.length, "polite"), keep());
         shown.push(() => (value.textContent = stops[state[c]]));
         return html("div", {}, button, value);
       }
       const last = stops.length - 1, input = html("input", { type: "range", id, min: 0, max: last, step: 1, value: state[c] });
       input.oninput = () => go(c, +input.value, "off");
+      input.onchange = keep;
       shown.push((all) => {
         value.textContent = stops[state[c]];
         input.value = state[c];
@@ -154,16 +187,17 @@
           ...marks.map(([stop]) => html("span", { style: `--play-at:${stop / last}` }))),
         ...marks.map(([stop, words]) => {
           const button = html("button", { type: "button" }, words);
-          button.onclick = () => go(c, stop, "polite");
+          button.onclick = () => (go(c, stop, "polite"), keep());
           return button;
         }));
     });
 
     draw();
     stage.append(html("div", { class: "play", role: "group", "aria-label": title },
-      html("p", {}, title),
+      html("p", {}, html("span", {}, "Try it"), title),
       html("div", { class: "play-controls" }, ...knobs), said,
-      html("div", { class: "play-panels", role: "img", "aria-label": alt }, ...pictures)));
-    stage.classList.add("play-on");
+      html("div", { class: "play-panels", role: "img", "aria-label": alt }, ...pictures), copy));
+    addEventListener("hashchange", restore);
+    restore();
   });
 })();

@@ -2,7 +2,8 @@
 
 A script `book/play/NAME.py` lets `calib_utils` compute every frame that a figure can show: the
 numbers as they are printed, the bins, the curves. `book/assets/play.js` picks a frame and draws it;
-it computes nothing. Print, and a browser without scripts, show the picture of the chapter.
+it computes nothing. The play comes after the chapter's picture, which the text describes: print,
+and a browser without scripts, show the picture alone.
 
 What changes is a `table`: a list with an entry for each setting of some of the controls.
 """
@@ -18,13 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from tools.finishing.pages import replaced
-
 # As in play.js: the width of a panel in its own units. As in course.css, in rem: the width of a
 # panel that is alone on a wide page, and the heights of what is no drawing.
 WIDTH = 340
 ALONE = 26
-TITLE, NUMBERS, BUTTONS = 2.7, 3.6, 2.4
+TITLE, NUMBERS, BUTTONS, LINK = 2.7, 3.6, 2.4, 2.4
 CONTROL = {"range": 3.4, "choice": 2.4, "again": 2.4}
 FEW = 100  # a bar of fewer answers is mostly chance
 WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
@@ -158,7 +157,7 @@ def play(
     numbers: Sequence[Json],
     panels: Sequence[Json],
 ) -> Json:
-    """A figure to play with, for the figures of these names; its caption takes that of theirs.
+    """What a reader can try after the figures of these names, with a caption of its own.
 
     Raises:
         ValueError: A table has not one entry for each setting of its controls.
@@ -206,7 +205,7 @@ def plays_in(folder: Path) -> dict[str, Json]:
 
 
 def placed(body: str, plays: dict[str, Json]) -> str:
-    """A page's text with each play behind its figure, whose picture keeps the place for it."""
+    """A page's text with each play after its figure."""
 
     def put(found: re.Match[str]) -> str:
         one = plays.get(found["name"])
@@ -218,25 +217,25 @@ def placed(body: str, plays: dict[str, Json]) -> str:
             text = text.replace(sign, f"\\u{ord(sign):04x}")
         narrow, wide = reserved(one)
         style = escape(f"--narrow:{narrow};--wide:{wide}")
-        caption = f'<span class="caption-text play-caption">{escape(one["caption"])}</span>'
-        end = replaced(found["end"], CAPTION, caption + CAPTION, found["name"])
         return (
-            f'{found["begin"]}\n<div class="play-stage" style="{style}">{found["picture"]}</div>\n'
-            f'{end}\n<script type="application/json" data-play="{found["name"]}">'
+            f'{found[0]}\n<figure class="play-figure" id="{tried(found["name"])}">'
+            f'<div class="play-stage" style="{style}"></div>'
+            f'<figcaption><span class="caption-text">{escape(one["caption"])}</span></figcaption>'
+            f'</figure>\n<script type="application/json" data-play="{tried(found["name"])}">'
             f"{text}</script>"
         )
 
     return FIGURE.sub(put, body)
 
 
+def tried(figure: str) -> str:
+    """The name of the play after a figure."""
+    return figure.replace("fig-", "try-", 1)
+
+
 FIGURE = re.compile(
-    r'(?P<begin><figure\b[^>]*\bid="(?P<name>fig-[a-z0-9-]+)"[^>]*>)\s*'
-    r"(?P<picture>.*?)\s*(?P<end><figcaption>.*?</figure>)",
-    re.DOTALL,
+    r'<figure\b[^>]*\bid="(?P<name>fig-[a-z0-9-]+)"[^>]*>.*?<figcaption>.*?</figure>', re.DOTALL
 )
-
-
-CAPTION = '<span class="caption-text">'
 
 
 def reserved(one: Json) -> tuple[str, str]:
@@ -246,10 +245,9 @@ def reserved(one: Json) -> tuple[str, str]:
     pairs = [max(controls[k : k + 2]) for k in range(0, len(controls), 2)]
     rows = -(-len(one["numbers"]) // 2)
     # On a phone there is a gap below the numbers.
-    narrow = (
-        f"calc({100 * sum(heights):.1f}cqw + {TITLE + sum(controls) + NUMBERS * rows + 0.5:.1f}rem)"
-    )
-    wide = TITLE + sum(pairs) + NUMBERS
+    lines = TITLE + sum(controls) + NUMBERS * rows + LINK + 0.5
+    narrow = f"calc({100 * sum(heights):.1f}cqw + {lines:.1f}rem)"
+    wide = TITLE + sum(pairs) + NUMBERS + LINK
     if len(heights) == 1:
         return narrow, f"{ALONE * heights[0] + wide:.1f}rem"
     return narrow, f"calc({50 * max(heights[0], sum(heights[1:])):.1f}cqw + {wide:.1f}rem)"

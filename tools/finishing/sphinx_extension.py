@@ -19,7 +19,7 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinxcontrib import katex
 
-from tools.finishing.interactive import placed, plays_in
+from tools.finishing.interactive import placed, plays_in, tried
 from tools.finishing.pages import replaced
 from tools.sources.errors import MystError
 
@@ -54,14 +54,14 @@ def _in_whole_sentences(
 def _with_plays(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Figures that a reader can play with, beside the figures of their names."""
+    """What a reader can try, after the figures of their names."""
     if not doctree:
         return
     plays = plays_in(Path(app.srcdir) / "book/play")
     context["body"] = placed(context["body"], plays)
     for figure in doctree.findall(nodes.figure):
         for name in plays.keys() & figure["ids"]:
-            if f'data-play="{name}"' not in context["body"]:
+            if f'data-play="{tried(name)}"' not in context["body"]:
                 raise MystError(f"{page}: the play for {name} finds no place: see `FIGURE`")
 
 
