@@ -1,123 +1,108 @@
-"""The expected calibration error from batches, in memory that does not grow with them."""
+"""Calibration errors from batches, in memory that does not grow with them."""
 
 from __future__ import annotations
 
-from typing import Any
+import math
+import warnings
+from dataclasses import replace
+from typing import Any, Self
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name, is_tensor, like, to_numpy
-from calib_utils._checks import check_labels
-from calib_utils._numbers import check_n_bins
+from calib_utils._arrays import dtype_name, is_tensor, like, softmax, to_numpy
+from calib_utils._checks import check_inputs, check_labels
+from calib_utils._masks import HUGE, check_maskable_logits, look_like_probs
+from calib_utils._numbers import check_count, check_n_bins
 from calib_utils.metrics.bins import (
     ReliabilityBins,
     expected_gap,
+    maximum_gap,
     means,
+    root_mean_square_gap,
     sums,
     uniform_edges,
     uniform_index,
 )
+from calib_utils.metrics.calibration import class_sums, classwise_gap, with_classes
 from calib_utils.metrics.confidences import confidence_and_correct
 from calib_utils.predictions import Predictions, taken
 
-__all__ = ["CalibrationError"]
+__all__ = ["CalibrationError", "ClasswiseCalibrationError"]
+
+_NORMS = {"l1": expected_gap, "l2": root_mean_square_gap, "max": maximum_gap}
 
 
-class CalibrationError:
-    """The expected calibration error of predictions that come in batches.
-
-    It equals `expected_calibration_error` of all batches at once, however they are cut.
-
-    Where torchmetrics is installed, it is one of its metrics: it can be called for the error of a
-    batch, moves with ``to``, joins processes by itself, and stands in a ``MetricCollection``; what
-    it computes is then a tensor, NaN where there were no predictions. Its sums stay in float64,
-    which Apple's GPUs do not have: there leave it on the CPU, to which batches may come from any
-    device.
-
-    Example:
-        >>> metric = CalibrationError()
-        >>> metric.update([[0.9, 0.1], [0.6, 0.4]], [0, 1])
-        >>> metric.update([[0.2, 0.8]], [1])
-        >>> round(float(metric.compute()), 3)
-        0.3
-
-    There are no bins of equal mass: their edges are known only once all predictions are.
-
-    To share the work among processes without torchmetrics, give each its own object and ``merge``
-    them, or add up their `sums`, for example with
-    ``torch.distributed.all_reduce(torch.from_numpy(m.sums))``.
-
-    Args:
-        n_bins: how many bins of equal width, M.
-        ignore_index: rows whose label is this number, such as -100, are left out unread.
-
-    Attributes:
-        sums: all that it remembers, float64, shape (3, M): for each bin how many predictions
-            it holds, how many of them are correct, and their summed confidence; where there
-            are weights, their sums take the place of numbers.
-        columns: how many columns the predictions have, 1 for (N,), and 0 before there are any.
-
-    Raises:
-        ValueError: if ``n_bins`` is not an integer from 1 to a million.
-    """
+class Stream:
+    """What metrics of batches share: sums of bins, to which batches and processes are added."""
 
     sums: Any
     columns: Any
 
-    def __init__(self, n_bins: int = 15, *, ignore_index: int | None = None):
+    def __init__(self, shape: tuple[int, ...], inputs: str, ignore_index: int | None):
+        check_inputs(inputs)
+        self.inputs = inputs
         self.ignore_index = ignore_index
-        self.sums = np.zeros((3, check_n_bins(n_bins)))
+        self._begin(shape)
+
+    def _begin(self, shape: tuple[int, ...]) -> None:
+        self.sums = np.zeros(shape)
         self.columns = np.zeros((), np.int64)
 
     @property
     def n_bins(self) -> int:
         """How many bins there are."""
-        return int(self.sums.shape[1])
+        return int(self.sums.shape[-1])
 
     def update(self, probs: Any, labels: Any = None) -> None:
         """Add a batch, which may be empty. One that raises an error leaves everything as it was.
 
         Args:
-            probs: (N, K), or (N,) for the positive class, as for `expected_calibration_error`;
-                the same K in all batches.
-            labels: (N,), integers; none where ``probs`` are ``Predictions``, whose weights count
-                beside those of all batches, 1 by default.
+            probs: (N, K), or (N,) for the positive class, with the same K in all batches; or
+                (N, K, ...), as in segmentation, where each place is a sample; or their logits,
+                where ``inputs`` says so.
+            labels: (N,), integers, and (N, ...) beside (N, K, ...); none where ``probs`` are
+                ``Predictions``, whose weights count beside those of all batches, 1 by default.
 
         Raises:
             ValueError: for bad input.
+
+        Warns:
+            UserWarning: if the logits look like probabilities.
         """
+        name = "probs" if self.inputs == "probs" else "probs (inputs='logits')"
         if not isinstance(probs, Predictions):
-            probs = _with_rows(probs)
+            probs, labels = _in_rows(_with_rows(probs, name), labels, name)
             if self.ignore_index is not None:
                 probs, labels = self._without_ignored(probs, labels)
             if len(probs.shape) and probs.shape[0] == 0:
                 check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
                 return
-        predictions = taken(probs, labels)
-        confidences, correct = confidence_and_correct(predictions)
-        columns = predictions.array[:1].size
+        given = taken(probs, labels, inputs=self.inputs, name=name)
+        if self.ignore_index is not None:
+            kept = given.labels != self.ignore_index
+            weights = 1.0 if given.sample_weight is None else given.sample_weight
+            given = given if kept.all() else replace(given, sample_weight=kept * weights)
+        columns = given.array[:1].size
         self._check_columns(columns, "probs")
-        index = uniform_index(confidences, self.n_bins, dtype_name(predictions.scores))
-        weights = predictions.sample_weight
-        if isinstance(probs, Predictions) and self.ignore_index is not None:
-            kept = predictions.labels != self.ignore_index
-            index, confidences, correct = index[kept], confidences[kept], correct[kept]
-            weights = None if weights is None else weights[kept]
-        self._add(sums(index, confidences, correct, self.n_bins, weights), columns)
+        self._add(self._sums_of(_of_logits(given, name)), columns)
 
-    def merge(self, other: CalibrationError) -> None:
+    def _sums_of(self, predictions: Predictions) -> np.ndarray:
+        raise NotImplementedError
+
+    def merge(self, other: Self) -> None:
         """Add all that ``other`` has seen.
 
         Raises:
             ValueError: if ``other`` is no such metric, has another number of bins, or saw
                 predictions of another number of columns.
         """
-        if not isinstance(other, CalibrationError):
-            raise ValueError(f"other: expected a CalibrationError, found {other!r}")
-        if other.n_bins != self.n_bins:
+        if not isinstance(other, Stream) or other.sums.ndim != self.sums.ndim:
+            raise ValueError(f"other: expected a {type(self).__name__}, found {other!r}")
+        if other.sums.shape != self.sums.shape:
+            mine, theirs = (" x ".join(map(str, one.sums.shape[1:])) for one in (self, other))
             raise ValueError(
-                f"other: expected {self.n_bins} bins, found {other.n_bins}; "
-                "give all processes the same n_bins"
+                f"other: expected {mine} bins, found {theirs}; give all processes the same n_bins, "
+                "and n_classes where there are any"
             )
         columns = int(other.columns)
         if columns:
@@ -126,23 +111,20 @@ class CalibrationError:
 
     def reset(self) -> None:
         """Forget all batches."""
-        self.sums = np.zeros_like(self.sums)
-        self.columns = np.zeros((), np.int64)
-
-    def bins(self) -> ReliabilityBins:
-        """What each bin holds so far, as NumPy arrays; ``counts`` as integers if they are whole."""
-        bin_sums = to_numpy(self.sums, "sums")
-        return means(uniform_edges(self.n_bins), bin_sums, not (bin_sums[0] % 1).any())
+        self._begin(self.sums.shape)
 
     def compute(self) -> Any:
-        """The expected calibration error so far, 0 to 1.
+        """The error so far, 0 to 1.
 
         Raises:
             ValueError: if there were no predictions yet.
         """
         if not self.sums[0].any():
             raise ValueError("probs: expected predictions, found none; call update first")
-        return expected_gap(self.bins())
+        return self._error()
+
+    def _error(self) -> float:
+        raise NotImplementedError
 
     def _check_columns(self, columns: int, name: str) -> None:
         if self.columns not in (0, columns):
@@ -161,18 +143,183 @@ class CalibrationError:
         if array.ndim != 1 or array.shape != probs.shape[:1]:
             raise ValueError(
                 f"labels: expected shape (N,), one for each of probs {tuple(probs.shape)}, found "
-                f"{array.shape}; flatten (batch, token) with logits.flatten(0, 1), labels.flatten()"
+                f"{array.shape}; give one label for each sample"
             )
         rows = np.flatnonzero(array != self.ignore_index)
         return _rows(probs, rows), _rows(labels, rows)
 
 
-def _with_rows(probs: Any) -> Any:
-    """Probabilities of which some rows can be taken: a plain tensor where it is, or an array."""
+class CalibrationError(Stream):
+    """The calibration error of predictions that come in batches.
+
+    It equals `expected_calibration_error` of all batches at once, however they are cut, and with
+    ``norm="max"`` `maximum_calibration_error`.
+
+    Where torchmetrics is installed, it is one of its metrics: it can be called for the error of a
+    batch, moves with ``to``, joins processes by itself, draws its values with ``plot``, and stands
+    in a ``MetricCollection``; what it computes is then a tensor, NaN where there were no
+    predictions. Its sums stay in float64, which Apple's GPUs do not have: there leave it on the
+    CPU, to which batches may come from any device. Arguments mean what they mean there, but for
+    logits: torchmetrics takes a batch for logits if one of its numbers lies outside 0 to 1, and
+    here ``inputs`` says it once for all batches.
+
+    Example:
+        >>> metric = CalibrationError()
+        >>> metric.update([[0.9, 0.1], [0.6, 0.4]], [0, 1])
+        >>> metric.update([[0.2, 0.8]], [1])
+        >>> round(float(metric.compute()), 3)
+        0.3
+
+    There are no bins of equal mass: their edges are known only once all predictions are.
+
+    To share the work among processes without torchmetrics, give each its own object and ``merge``
+    them, or add up their `sums`, for example with
+    ``torch.distributed.all_reduce(torch.from_numpy(m.sums))``.
+
+    Args:
+        n_bins: how many bins of equal width, M.
+        norm: what is made of the gaps of the bins: "l1" for their mean (the ECE), "l2" for the
+            root of their mean square, where each bin weighs what it holds; or "max" for the widest
+            (the MCE).
+        inputs: "probs", or "logits" for logits in their place, whose softmax or sigmoid is taken in
+            float64; -inf masks a class.
+        ignore_index: rows whose label is this number, such as -100, are left out unread.
+
+    Attributes:
+        sums: all that it remembers, float64, shape (3, M): for each bin how many predictions
+            it holds, how many of them are correct, and their summed confidence; where there
+            are weights, their sums take the place of numbers.
+        columns: how many columns the predictions have, 1 for (N,), and 0 before there are any.
+
+    Raises:
+        ValueError: if ``n_bins`` is not an integer from 1 to a million, or ``norm`` or ``inputs``
+            is not known.
+    """
+
+    def __init__(
+        self,
+        n_bins: int = 15,
+        norm: str = "l1",
+        *,
+        inputs: str = "probs",
+        ignore_index: int | None = None,
+    ):
+        if norm not in _NORMS:
+            raise ValueError(f"norm: expected 'l1', 'l2' or 'max', found {norm!r}")
+        self.norm = norm
+        super().__init__((3, check_n_bins(n_bins)), inputs, ignore_index)
+
+    def bins(self) -> ReliabilityBins:
+        """What each bin holds so far, as NumPy arrays; ``counts`` as integers if they are whole."""
+        bin_sums = to_numpy(self.sums, "sums")
+        return means(uniform_edges(self.n_bins), bin_sums, not (bin_sums[0] % 1).any())
+
+    def _error(self) -> float:
+        return _NORMS[self.norm](self.bins())
+
+    def _sums_of(self, predictions: Predictions) -> np.ndarray:
+        confidences, correct = confidence_and_correct(predictions)
+        index = uniform_index(confidences, self.n_bins, dtype_name(predictions.scores))
+        return sums(index, confidences, correct, self.n_bins, predictions.sample_weight)
+
+
+class ClasswiseCalibrationError(Stream):
+    """The class-wise calibration error of predictions that come in batches.
+
+    It equals `classwise_calibration_error` of all batches at once, however they are cut. All else
+    is as of `CalibrationError`.
+
+    Example:
+        >>> metric = ClasswiseCalibrationError(3)
+        >>> metric.update([[0.6, 0.3, 0.1]] * 4, [0] * 4)
+        >>> metric.update([[0.6, 0.3, 0.1]] * 6, [1] * 3 + [2] * 3)
+        >>> round(float(metric.compute()), 4)
+        0.1333
+
+    Args:
+        n_classes: how many classes there are, K; 2 for probabilities (N,), too.
+        n_bins: how many bins of equal width each class has, M.
+        inputs: "probs" or "logits", as of `CalibrationError`.
+        ignore_index: rows whose label is this number, such as -100, are left out unread.
+
+    Attributes:
+        sums: all that it remembers, float64, shape (3, K, M): for each class and bin how many
+            samples it holds, how many of them are of the class, and its summed probability; where
+            there are weights, their sums take the place of numbers.
+        columns: how many columns the predictions have, 1 for (N,), and 0 before there are any.
+
+    Raises:
+        ValueError: if ``n_classes`` is not an integer from 2, ``n_bins`` not one from 1, to a
+            million, or ``inputs`` is not known.
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        n_bins: int = 15,
+        *,
+        inputs: str = "probs",
+        ignore_index: int | None = None,
+    ):
+        if check_count(n_classes, "n_classes", "give the number of columns") == 1:
+            raise ValueError("n_classes: expected at least 2, found 1; give 2 for shape (N,)")
+        super().__init__((3, n_classes, check_n_bins(n_bins)), inputs, ignore_index)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return int(self.sums.shape[1])
+
+    def _error(self) -> float:
+        return classwise_gap(to_numpy(self.sums, "sums"))
+
+    def _sums_of(self, predictions: Predictions) -> np.ndarray:
+        return class_sums(with_classes(predictions), self.n_bins)
+
+    def _check_columns(self, columns: int, name: str) -> None:
+        if max(columns, 2) != self.n_classes:
+            found = "(N,)" if columns == 1 else f"(N, {columns})"
+            raise ValueError(
+                f"{name}: expected shape (N, {self.n_classes}), as n_classes says, found {found}"
+            )
+        super()._check_columns(columns, name)
+
+
+def _with_rows(probs: Any, name: str) -> Any:
+    """Scores of which some rows can be taken: a plain tensor where it is, or an array."""
     plain = is_tensor(probs) and str(probs.layout) == "torch.strided" and not probs.is_nested
-    return probs if plain else to_numpy(probs, "probs")
+    return probs if plain else to_numpy(probs, name)
+
+
+def _in_rows(probs: Any, labels: Any, name: str) -> tuple[Any, Any]:
+    """Of (N, K, ...) and (N, ...) a row, and a label, for each place."""
+    shape = tuple(probs.shape)
+    if len(shape) < 3:
+        return probs, labels
+    of_places = to_numpy(labels, "labels")
+    if of_places.shape != (shape[0], *shape[2:]):
+        raise ValueError(
+            f"{name}: found {shape} with labels {of_places.shape}; give (N, K, ...) with labels "
+            "(N, ...), and flatten others: (batch, token, class) with flatten(0, 1) and "
+            "labels.flatten(), those of the positive class with flatten() as the labels"
+        )
+    by_place = probs.reshape(*shape[:2], math.prod(shape[2:])).swapaxes(1, 2)
+    return by_place.reshape(of_places.size, shape[1]), of_places.ravel()
 
 
 def _rows(x: Any, rows: np.ndarray) -> Any:
     """These rows, on the device on which they are."""
     return x[like(rows, x)] if is_tensor(x) else np.asarray(x)[rows]
+
+
+def _of_logits(given: Predictions, name: str) -> Predictions:
+    """Predictions of probabilities, in float64 where they came as logits."""
+    if given.inputs == "probs":
+        return given
+    from scipy.special import expit
+
+    logits = check_maskable_logits(given.array, HUGE, name)
+    for doubt in look_like_probs(logits):
+        warnings.warn(doubt, stacklevel=3)
+    probs = softmax(logits) if logits.ndim == 2 else expit(logits.astype(np.float64))
+    return replace(given, scores=probs, array=probs, inputs="probs", _checked=True)
