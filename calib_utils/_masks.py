@@ -138,13 +138,13 @@ def smallest(array: np.ndarray) -> float:
 def zero_of(probs: np.ndarray) -> tuple[float, list[str]]:
     """What an exact 0 of a validation set counts as, and a warning if a fit depends on that.
 
-    Rounding to a step s, and averages of few trees, leave 0 of all that is below s/2, and nothing
-    says what it was. By convention, probabilities down there are spread evenly on the scale of
-    their logarithms, as densely as in the lowest step, from s/2 to 3s/2. Where zeros are d times as
-    many as the probabilities in that step, they then reach from s/2 down to exp(-L) s/2, with
-    L = d log 3, and each counts as their mean, (1 - exp(-L)) s / (2 L), which leaves the sums of
-    the rows as they were. The step shows as the smallest of the other probabilities. Of
-    (N,), 1 is an end as 0 is.
+    Rounding to a step s turns everything below s/2 into 0, and so do averages of few trees. The
+    data cannot tell what those probabilities were, so we need a convention: below s/2 they are
+    spread evenly by their logarithms, as densely as in the lowest step, from s/2 to 3s/2. If there
+    are d zeros for each probability in that step, they reach from s/2 down to exp(-L) s/2, where
+    L = d log 3, and each zero counts as their mean, (1 - exp(-L)) s / (2 L), because that keeps the
+    mass that they take from the other classes. The step is the smallest of the other probabilities.
+    For (N,), the distance to 1 is treated like the distance to 0.
 
     Args:
         probs: (N, K) or (N,), checked.

@@ -11,24 +11,25 @@ from calib_utils.predictions import taken
 
 __all__ = ["integrated_calibration_index"]
 
-_SPAN = 0.75  # of the predictions: what is near, as in Austin and Steyerberg
-_MOST_PLACES = 100  # where the regression is solved; between them it is interpolated
+_SPAN = 0.75  # of the samples are near, as in Austin and Steyerberg
+_MOST_PLACES = 100  # at which the regression is solved; in between it is interpolated
 
 
 def integrated_calibration_index(probs: Any, labels: Any = None) -> float:
-    r"""ICI: the mean distance between probabilities and a smooth curve of what happened.
+    r"""ICI: the mean distance between predicted probabilities and a smooth calibration curve.
 
     .. math::
 
         \text{ICI} = \frac{1}{n} \sum_i \lvert \hat{y}(c_i) - c_i \rvert
 
-    The curve is a local regression (loess): at each confidence a parabola, fitted by least squares
-    to the nearest three quarters of the predictions, of which the nearer count more (tricube
-    weights). So it may leave 0 to 1 a little, and gaps narrower than that are smoothed away: a
-    network of which most confidences lie close to 1 is judged by few parabolas. Where more than 100
-    values are unlike, it is solved at 100 of them, and interpolated by cubics between.
+    The curve is a local regression (loess) of the outcomes on the probabilities. At each of them a
+    parabola is fitted by least squares to the nearest three quarters of the samples, with tricube
+    weights that fall with the distance. The curve is therefore blind to gaps that are narrower than
+    this window, and it can leave the range from 0 to 1 slightly. If there are more than 100
+    distinct probabilities, the regression is solved at 100 of them, and interpolated by cubics in
+    between.
 
-    Even calibrated predictions get more than 0 from a finite sample.
+    Like the ECE, the ICI of calibrated predictions is above 0 in a finite sample.
 
     Args:
         probs: (N, K), of which the confidence in the predicted class counts; or (N,), of the
@@ -52,7 +53,7 @@ def integrated_calibration_index(probs: Any, labels: Any = None) -> float:
     from scipy.interpolate import PchipInterpolator
 
     confidences, correct, weights = float_pairs(taken(probs, labels))
-    # Equal confidences share a place, and what is known of them is how much and how often.
+    # Equal confidences share a place, with their summed weight and their accuracy.
     places, where = np.unique(confidences, return_inverse=True)
     masses = np.bincount(where, weights)
     rates = np.bincount(where, weights * correct) / masses
@@ -68,7 +69,7 @@ def integrated_calibration_index(probs: Any, labels: Any = None) -> float:
 def _loess(x: np.ndarray, y: np.ndarray, masses: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """The local regression of y on the rising x, at the chosen ones."""
     summed = np.cumsum(masses)
-    # A window that begins at i holds enough if it goes on to ends[i]; the last cannot begin later.
+    # A window that starts at i holds enough samples once it reaches ends[i].
     enough = _SPAN * summed[-1] * (1 - 1e-12)
     ends = np.searchsorted(summed, summed - masses + enough)
     starts = np.flatnonzero(ends < len(x))
@@ -76,7 +77,7 @@ def _loess(x: np.ndarray, y: np.ndarray, masses: np.ndarray, chosen: np.ndarray)
     found = np.empty(len(chosen))
     for place, at in enumerate(x[chosen]):
         width = np.maximum(at - left, right - at).min()
-        if width <= 0:  # most are equal, and here
+        if width <= 0:  # three quarters of all samples have this value
             found[place] = y[chosen[place]]
             continue
         near = slice(*np.searchsorted(x, [at - width, at + width]))  # at the ends a weight is 0

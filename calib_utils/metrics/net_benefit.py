@@ -1,4 +1,4 @@
-"""The decision curve: what acting on probabilities is worth, at any price of acting in vain."""
+"""The decision curve: what acting on probabilities is worth, at any cost of a false positive."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class DecisionCurve(NamedTuple):
     """What `decision_curve` found.
 
     Attributes:
-        thresholds: (M,), from which probability on one acts, above 0 and below 1.
-        net_benefit: (M,), of acting from there on; at most the share of positives.
-        treat_all: (M,), of acting in all cases. Acting in none has a net benefit of 0.
+        thresholds: (M,), the lowest probabilities that are acted on, above 0 and below 1.
+        net_benefit: (M,), of acting on the model; at most the share of positives.
+        treat_all: (M,), of acting on all samples. Acting on none has a net benefit of 0.
 
     Example:
         >>> curve = decision_curve([0.1, 0.3, 0.6, 0.9], [0, 1, 0, 1], thresholds=[0.25, 0.75])
@@ -34,11 +34,11 @@ class DecisionCurve(NamedTuple):
 
 
 def decision_curve(probs: Any, labels: Any = None, thresholds: Any = None) -> DecisionCurve:
-    r"""The net benefit of acting where the probability is at least a threshold t.
+    r"""The net benefit of acting on every sample whose probability is at least a threshold t.
 
-    Whoever acts from a chance of t on, and on no lower one, holds t to be the chance at which gain
-    and harm are even: to act in vain costs t / (1 - t) of what it gains to act where it is needed.
-    Measured in cases in which it was needed, acting on the model is worth
+    The threshold says how the two outcomes of acting compare: acting on a negative costs
+    t / (1 - t) times what acting on a positive gains. In units of true positives, acting on the
+    model is worth
 
     .. math::
 
@@ -46,14 +46,15 @@ def decision_curve(probs: Any, labels: Any = None, thresholds: Any = None) -> De
         = \frac{\text{true positives}}{n}
         - \frac{\text{false positives}}{n} \cdot \frac{t}{1 - t}
 
-    A model is of use at t if that is more than 0, which is what not acting is worth, and more than
-    acting in all cases. Calibrated probabilities never fall below either, but for chance; others
-    may. It depends on how frequent the positives are, here and where the model is used.
+    A model is useful at t if its net benefit is higher than that of acting on no sample, which is
+    0, and that of acting on all samples. On average, calibrated probabilities never do worse than
+    either, whereas miscalibrated ones can. Net benefit depends on how frequent the positives are,
+    so the samples should come from where the model will be used.
 
     Args:
         probs: (N,), of the positive class, as in the source; or (N, K), of which the confidence in
-            the predicted class counts: then to act is to rely on the prediction, and in vain where
-            that is wrong.
+            the predicted class counts: acting then means relying on the prediction, which gains
+            where it is correct and costs where it is wrong.
         labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
         thresholds: (M,), above 0 and below 1; 0.01, 0.02, ..., 0.99 by default.
 
@@ -65,7 +66,7 @@ def decision_curve(probs: Any, labels: Any = None, thresholds: Any = None) -> De
 
     Example:
         >>> curve = decision_curve([0.8] * 10, [1] * 6 + [0] * 4, thresholds=[0.5, 0.75])
-        >>> curve.net_benefit.round(4).tolist()  # six needed it; four did not, at 1 and at 3 each
+        >>> curve.net_benefit.round(4).tolist()  # six positives, less four negatives at 1 or 3
         [0.2, -0.6]
     """
     places = np.arange(1, 100) / 100 if thresholds is None else to_numpy(thresholds, "thresholds")
@@ -77,7 +78,7 @@ def decision_curve(probs: Any, labels: Any = None, thresholds: Any = None) -> De
     predictions = taken(probs, labels)
     confidences, correct, weights = float_pairs(predictions)
     order = np.argsort(confidences)
-    # From here on one acts. What 0.7 is in float32 is not below 0.7.
+    # The first sample to act on. 0.7 in float32 is slightly below 0.7, and counts as 0.7.
     first = np.searchsorted(confidences[order], rounded(places, dtype_name(predictions.scores)))
     odds = places / (1 - places)
     total = weights.sum()

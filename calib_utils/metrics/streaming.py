@@ -33,7 +33,7 @@ _NORMS = {"l1": expected_gap, "l2": root_mean_square_gap, "max": maximum_gap}
 
 
 class Stream:
-    """What metrics of batches share: sums of bins, to which batches and processes are added."""
+    """What the metrics of batches share: sums over bins, which batches and processes add to."""
 
     sums: Any
     columns: Any
@@ -58,9 +58,9 @@ class Stream:
 
         Args:
             probs: (N, K), or (N,) for the positive class, with the same K in all batches; or
-                (N, K, ...), as in segmentation, where each place is a sample; or their logits,
-                where ``inputs`` says so.
-            labels: (N,), integers, and (N, ...) beside (N, K, ...); none where ``probs`` are
+                (N, K, ...), as in segmentation, where each pixel is a sample. Logits of the same
+                shapes if ``inputs`` is "logits".
+            labels: (N,), integers, or (N, ...) to go with (N, K, ...); none where ``probs`` are
                 ``Predictions``, whose weights count beside those of all batches, 1 by default.
 
         Raises:
@@ -152,16 +152,16 @@ class Stream:
 class CalibrationError(Stream):
     """The calibration error of predictions that come in batches.
 
-    It equals `expected_calibration_error` of all batches at once, however they are cut, and with
-    ``norm="max"`` `maximum_calibration_error`.
+    However the batches are cut, it equals `expected_calibration_error` of all predictions at once,
+    or `maximum_calibration_error` with ``norm="max"``.
 
     Where torchmetrics is installed, it is one of its metrics: it can be called for the error of a
     batch, moves with ``to``, joins processes by itself, draws its values with ``plot``, and stands
     in a ``MetricCollection``; what it computes is then a tensor, NaN where there were no
     predictions. Its sums stay in float64, which Apple's GPUs do not have: there leave it on the
-    CPU, to which batches may come from any device. Arguments mean what they mean there, but for
-    logits: torchmetrics takes a batch for logits if one of its numbers lies outside 0 to 1, and
-    here ``inputs`` says it once for all batches.
+    CPU, to which batches may come from any device. Its arguments mean the same as in torchmetrics,
+    with one difference: torchmetrics treats a batch as logits if any value lies outside 0 to 1,
+    whereas here ``inputs`` says so once for all batches.
 
     Example:
         >>> metric = CalibrationError()
@@ -178,10 +178,10 @@ class CalibrationError(Stream):
 
     Args:
         n_bins: how many bins of equal width, M.
-        norm: what is made of the gaps of the bins: "l1" for their mean (the ECE), "l2" for the
-            root of their mean square, where each bin weighs what it holds; or "max" for the widest
-            (the MCE).
-        inputs: "probs", or "logits" for logits in their place, whose softmax or sigmoid is taken in
+        norm: how the gaps of the bins are combined: "l1" is their mean (the ECE) and "l2" the root
+            of their mean square (RMSCE), both weighted by the predictions in each bin, and "max" is
+            the largest gap (the MCE).
+        inputs: "probs", or "logits" if batches are logits, whose softmax or sigmoid is computed in
             float64; -inf masks a class.
         ignore_index: rows whose label is this number, such as -100, are left out unread.
 
@@ -226,8 +226,8 @@ class CalibrationError(Stream):
 class ClasswiseCalibrationError(Stream):
     """The class-wise calibration error of predictions that come in batches.
 
-    It equals `classwise_calibration_error` of all batches at once, however they are cut. All else
-    is as of `CalibrationError`.
+    However the batches are cut, it equals `classwise_calibration_error` of all predictions at once.
+    It can be used in all the ways in which `CalibrationError` can.
 
     Example:
         >>> metric = ClasswiseCalibrationError(3)
@@ -300,8 +300,8 @@ def _in_rows(probs: Any, labels: Any, name: str) -> tuple[Any, Any]:
     if of_places.shape != (shape[0], *shape[2:]):
         raise ValueError(
             f"{name}: found {shape} with labels {of_places.shape}; give (N, K, ...) with labels "
-            "(N, ...), and flatten others: (batch, token, class) with flatten(0, 1) and "
-            "labels.flatten(), those of the positive class with flatten() as the labels"
+            "(N, ...), and flatten anything else: (batch, token, class) with flatten(0, 1), "
+            "probabilities of the positive class with flatten(), and labels with flatten()"
         )
     by_place = probs.reshape(*shape[:2], math.prod(shape[2:])).swapaxes(1, 2)
     return by_place.reshape(of_places.size, shape[1]), of_places.ravel()

@@ -13,7 +13,7 @@ __all__ = ["CalibrationError", "ClasswiseCalibrationError"]
 
 
 class _Torchmetric(streaming.Stream, Metric):
-    """What `torchmetrics.Metric` does in its own way."""
+    """States, reset, compute and plot as `torchmetrics.Metric` has them."""
 
     is_differentiable = False
     higher_is_better = False
@@ -35,14 +35,14 @@ class _Torchmetric(streaming.Stream, Metric):
         return torch.tensor(error, dtype=torch.float64, device=self.sums.device)
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Draw what it computed.
+        """Plot one value or several, as other metrics of torchmetrics do.
 
         Args:
-            val: what ``compute`` or a call returned, or several such; the error so far by default.
+            val: the result of ``compute`` or of a call, or a list; ``compute()`` by default.
             ax: where to draw; new axes by default.
 
         Returns:
-            The figure, None on axes that were given, and the axes.
+            The figure (None if ``ax`` is given) and the axes.
         """
         return self._plot(val, ax)
 

@@ -15,20 +15,20 @@ __all__ = ["ReliabilityDisplay"]
 
 
 class ReliabilityDisplay:
-    """A `reliability_diagram` as the displays of scikit-learn are used.
+    """A `reliability_diagram` that is used like the displays of scikit-learn.
 
-    Make it with `from_predictions` or `from_estimator`, which draw it; `plot` draws it again, such
-    as on other axes. Other than ``sklearn.calibration.CalibrationDisplay`` it takes more than two
-    classes, of which the confidence in the predicted one counts, and shows beside the ECE what
-    calibrated networks would get.
+    Create and draw it with `from_predictions` or `from_estimator`, and draw it again with `plot`,
+    for example on other axes. Unlike ``sklearn.calibration.CalibrationDisplay``, it also takes more
+    than two classes, where it shows the confidence in the predicted class, and it gives the ECE
+    next to the ECE that a calibrated network would score.
 
     Args:
         predictions: what `calib_utils.predictions.as_predictions` returns.
         name: a title for the diagram; none by default.
-        settings: of `reliability_diagram`, such as ``n_bins`` and ``strategy``.
+        settings: arguments of `reliability_diagram`, such as ``n_bins`` and ``strategy``.
 
     Attributes:
-        diagram_: what was drawn last: bins, ECE and floor; None before `plot`.
+        diagram_: the diagram drawn last, with its bins, its ECE and the ECE if calibrated.
         ax_: its axes.
         figure_: its figure.
 
@@ -52,7 +52,7 @@ class ReliabilityDisplay:
 
         Args:
             ax: where to draw; new axes by default.
-            name: a title in the place of its own.
+            name: a title to use instead of its own.
 
         Returns:
             Itself.
@@ -80,7 +80,7 @@ class ReliabilityDisplay:
         ax: Axes | None = None,
         **settings: Any,
     ) -> Self:
-        """Draw what was predicted.
+        """Draw the diagram of predicted probabilities.
 
         Args:
             y_true: (N,), labels: integers from 0 to K - 1, or names.
@@ -116,15 +116,16 @@ class ReliabilityDisplay:
         ax: Axes | None = None,
         **settings: Any,
     ) -> Self:
-        """Draw what a fitted classifier predicts.
+        """Draw the diagram of a fitted classifier.
 
-        Of two classes it shows the probability of the positive one, as scikit-learn's display does.
+        With two classes it shows the probability of the positive one, as scikit-learn's display
+        does.
 
         Args:
             estimator: a fitted classifier of scikit-learn, with ``predict_proba``.
             X: (N, ...), features.
-            y: (N,), labels, as the classifier calls them.
-            pos_label: of two classes, the positive one; the second by default.
+            y: (N,), labels, with the classifier's names for the classes.
+            pos_label: which of two classes is positive; the second by default.
             name: a title for the diagram; the name of the classifier's class by default.
             ax: where to draw; new axes by default.
             settings: of `reliability_diagram`, such as ``n_bins`` and ``strategy``.

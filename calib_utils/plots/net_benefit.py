@@ -38,16 +38,16 @@ def decision_curve_plot(
     name: str = "Model",
     ax: Axes | None = None,
 ) -> DecisionCurvePlot:
-    """The net benefit of acting on probabilities, beside that of acting in all cases and in none.
+    """The net benefit of acting on probabilities, on all samples, and on none.
 
-    The model is of use at the thresholds at which its line is the highest.
+    The model is useful at those thresholds at which its line is the highest.
 
     Args:
         probs: (N,), of the positive class; or (N, K), as for `calib_utils.metrics.decision_curve`.
         labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
         thresholds: (M,), rising, above 0 and below 1; 0.01, 0.02, ..., 0.99 by default.
         name: what the legend calls the model.
-        ax: where to draw, beside what is drawn there; new axes by default.
+        ax: where to draw; new axes by default.
 
     Raises:
         ValueError: for bad input.
@@ -65,7 +65,7 @@ def decision_curve_plot(
     ax.plot(curve.thresholds, curve.net_benefit, color=BLUE, label=name)
     ax.plot(curve.thresholds, curve.treat_all, "--", color=ORANGE, label="All")
     ax.axhline(0, color=GREY, linestyle=":", label="None")
-    # The line of all falls without end.
+    # The line of acting on all samples falls without limit.
     most = max(curve.net_benefit.max(), curve.treat_all.max(), 0.01)
     ax.set(xlabel="Threshold probability", ylabel="Net benefit", ylim=(-0.25 * most, 1.1 * most))
     ax.legend(fontsize="small")
