@@ -8,11 +8,12 @@ import torch
 from torchmetrics import Metric
 
 from calib_utils.metrics import streaming
+from calib_utils.metrics.batches import Stream
 
 __all__ = ["CalibrationError", "ClasswiseCalibrationError"]
 
 
-class _Torchmetric(streaming.Stream, Metric):
+class _Torchmetric(Stream, Metric):
     """States, reset, compute and plot as `torchmetrics.Metric` has them."""
 
     is_differentiable = False
