@@ -154,7 +154,7 @@ for first in (500, 0):
         for rank in (0, 1)
     ]
     try:
-        found = [run.communicate(timeout=90) for run in runs]
+        found = [run.communicate(timeout=300) for run in runs]
     finally:
         for run in runs:
             run.kill()
