@@ -243,9 +243,11 @@ def float_scores(x: Any, name: str) -> np.ndarray:
             f"found {array.shape}; flatten it with {name.split()[0]}[:, 0]"
         )
     if array.ndim not in (1, 2) or array.size == 0:
+        maps = f": of (N, K, ...) np.moveaxis({name.split()[0]}, 1, -1).reshape(-1, K), with labels"
         raise ValueError(
             f"{name}: expected a non-empty array of shape (N, K), or (N,) for two classes, "
             f"found {array.shape}; give one row for each sample"
+            + (f"{maps}.ravel()" if array.ndim > 2 else "")
         )
     _require_floats(array, x, name)
     return array

@@ -9,6 +9,7 @@ at their word, as they may be on any scale: T goes with it, and a finite mask st
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -137,10 +138,13 @@ def smallest(array: np.ndarray) -> float:
 def zero_of(probs: np.ndarray) -> tuple[float, list[str]]:
     """What an exact 0 of a validation set counts as, and a warning if a fit depends on that.
 
-    Rounding and averages of few trees leave 0 of all that is below a step, which shows as the
-    smallest of the other probabilities. Down there probabilities are spread evenly on the scale of
-    their logarithms, more or less, so a tenth of the step stands for them. Of (N,), 1 is an end as
-    0 is.
+    Rounding to a step s turns everything below s/2 into 0, and so do averages of few trees. The
+    data cannot tell what those probabilities were, so we need a convention: below s/2 they are
+    spread evenly by their logarithms, as densely as in the lowest step, from s/2 to 3s/2. If there
+    are d zeros for each probability in that step, they reach from s/2 down to exp(-L) s/2, where
+    L = d log 3, and each zero counts as their mean, (1 - exp(-L)) s / (2 L), because that keeps the
+    mass that they take from the other classes. The step is the smallest of the other probabilities.
+    For (N,), the distance to 1 is treated like the distance to 0.
 
     Args:
         probs: (N, K) or (N,), checked.
@@ -149,26 +153,36 @@ def zero_of(probs: np.ndarray) -> tuple[float, list[str]]:
         The number, 0 if there is no exact 0, nor 1 of (N,); and the warning, if there is one.
     """
     zeros, ones, step = 0, 0, 1.0
-    for _, block in row_blocks(probs):
-        zeros += int(np.count_nonzero(block <= 0))
-        step = min(step, float(block.min(where=block > 0, initial=1.0)))
-        if block.ndim == 1:
-            rest = 1 - block.astype(np.float64)
-            ones += int(np.count_nonzero(rest <= 0))
-            step = min(step, float(rest.min(where=rest > 0, initial=1.0)))
+    for from_zero, from_one in _from_ends(probs):
+        zeros += int(np.count_nonzero(from_zero <= 0))
+        ones += int(np.count_nonzero(from_one <= 0))
+        for distance in (from_zero, from_one):
+            step = min(step, float(distance.min(where=distance > 0, initial=1.0)))
     if not zeros + ones:
         return 0.0, []
-    zero = min(step / 10, _MOST)
+    nearest = sum(
+        int(np.count_nonzero((distance > 0) & (distance < 1.5 * step)))
+        for ends in _from_ends(probs)
+        for distance in ends
+    )
+    depth = np.log(3) * (zeros + ones) / max(nearest, 1)
+    zero = min(float(-np.expm1(-depth) / depth) * step / 2, _MOST)
     if not ones and zero < np.finfo(probs.dtype).tiny:
         return zero, []  # what such a type cannot hold is too small to matter
-    ends = {"0": zeros, "1": ones}
-    found = " or ".join(end for end, count in ends.items() if count)
+    counts = {"0": zeros, "1": ones}
+    found = " or ".join(end for end, count in counts.items() if count)
     least = max(zero, float(np.finfo(probs.dtype).epsneg)) if ones else zero
     return zero, [
         f"logits: {100 * (zeros + ones) / probs.size:.2g} % of the probabilities are exactly "
         f"{found}, and count as {least:.1g} from there, as the nearest others are {step:.1g} away; "
         "what is learned depends on that: give logits, or probabilities with more digits"
     ]
+
+
+def _from_ends(probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Blocks of distances from 0, and of (N,) from 1."""
+    for _, block in row_blocks(probs):
+        yield block, 1 - block.astype(np.float64) if block.ndim == 1 else np.ones(0)
 
 
 # What to say of log-odds (N,), and of logits (N, K).

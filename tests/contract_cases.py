@@ -57,6 +57,14 @@ def streamed(*given):
     return numbers(metric.compute())
 
 
+def streamed_by_class(probs, *labels):
+    rows = probs.array if isinstance(probs, Predictions) else probs
+    binary = not isinstance(rows, float) and len(rows) > 0 and np.ndim(rows[0]) == 0
+    metric = metrics.ClasswiseCalibrationError(2 if binary else 4)
+    metric.update(probs, *labels)
+    return numbers(metric.compute())
+
+
 def scored(probs, *labels):
     """A scorer takes arrays alone."""
     if isinstance(probs, Predictions):
@@ -83,10 +91,19 @@ def mapped(*given):
     return plots.calibration_map(warm, *given)
 
 
+def displayed(probs, *labels):
+    """It takes arrays in scikit-learn's order, or what `reliability_diagram` takes."""
+    if isinstance(probs, Predictions):
+        return drawn(lambda *given: plots.ReliabilityDisplay(*given).plot().diagram_, *BINS)(probs)
+    show = plots.ReliabilityDisplay.from_predictions
+    return drawn(lambda *given: show(*given).diagram_, *BINS)(*labels, probs)
+
+
 BINS = ("bins", "ece", "floor")
 OF_PREDICTIONS = {
     "metrics": {
         "CalibrationError": streamed,
+        "ClasswiseCalibrationError": streamed_by_class,
         "accuracy": of(metrics.accuracy),
         "adaptive_calibration_error": of(metrics.adaptive_calibration_error),
         "brier_decomposition": of(metrics.brier_decomposition),
@@ -99,7 +116,9 @@ OF_PREDICTIONS = {
         "cox_line": of(metrics.cox_line),
         "debiased_calibration_error": of(metrics.debiased_calibration_error),
         "debiased_calibration_error_interval": of(metrics.debiased_calibration_error_interval),
+        "decision_curve": of(metrics.decision_curve),
         "expected_calibration_error": of(metrics.expected_calibration_error),
+        "integrated_calibration_index": of(metrics.integrated_calibration_index),
         "ks_calibration_error": of(metrics.ks_calibration_error),
         "labels_first": scored,
         "maximum_calibration_error": of(metrics.maximum_calibration_error, n_bins=5),
@@ -123,6 +142,8 @@ OF_PREDICTIONS = {
         "confidence_histogram": drawn(
             plots.confidence_histogram, "share", "mean_confidence", "accuracy"
         ),
+        "ReliabilityDisplay": displayed,
+        "decision_curve_plot": drawn(plots.decision_curve_plot, "curve"),
         "reliability_diagram": drawn(plots.reliability_diagram, *BINS),
         "reliability_diagrams": drawn(several, *BINS),
         "smooth_reliability_diagram": drawn(plots.smooth_reliability_diagram, "curve", "seen"),
@@ -153,7 +174,8 @@ RESULT, CONSTANT = "holds what a function returns", "a constant"
 FILES, RUNS = "reads or writes files", "takes runs, not predictions"
 EXCUSED = {
     "metrics": {
-        RESULT: "BrierDecomposition CalibrationFloor CalibrationTest CoxLine ReliabilityBins "
+        RESULT: "BrierDecomposition CalibrationFloor CalibrationTest CoxLine DecisionCurve "
+        "ReliabilityBins "
         "SmoothReliability SpiegelhalterTest",
     },
     "decisions": {
@@ -161,7 +183,8 @@ EXCUSED = {
         "takes sets, from ConformalSets": "set_coverage",
     },
     "plots": {
-        RESULT: "AnswerBars CalibrationMap ConfidenceHistogram FactorPlot GeneralizationPlot "
+        RESULT: "AnswerBars CalibrationMap ConfidenceHistogram DecisionCurvePlot FactorPlot "
+        "GeneralizationPlot "
         "ReliabilityDiagram SmoothReliabilityDiagram TemperatureCurve",
         CONSTANT: "BLUE GREY ORANGE",
         RUNS: "factor_panels factor_plot generalization_plot history_panels verdict_plot",

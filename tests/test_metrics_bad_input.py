@@ -1,5 +1,7 @@
 """Bad input gets an error that names it and says what to do. It never gets a number."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -27,6 +29,15 @@ BINNED = [
 def test_labels_in_torch():
     with pytest.raises(ValueError, match=r"^labels: expected integers, found float32; .*long\(\)"):
         metrics.brier_score(torch.from_numpy(PROBS), torch.from_numpy(LABELS).float())
+
+
+def test_maps_are_told_how_to_become_rows():
+    maps = PROBS.reshape(10, 20, 15, 4).transpose(0, 3, 1, 2)
+    with pytest.raises(ValueError, match=r"found \(10, 4, 20, 15\); give one row .*labels") as said:
+        metrics.brier_score(maps, LABELS.reshape(10, 20, 15))
+    (advice,) = re.findall(r"np\.moveaxis\(.*K\)", str(said.value))
+    rows = eval(advice, {"np": np, "probs": maps, "K": 4})
+    np.testing.assert_array_equal(rows, PROBS)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])

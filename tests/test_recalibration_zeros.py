@@ -92,6 +92,13 @@ def test_the_likelihood_has_a_floor_at_exact_zeros_alone(dtype):
     assert negative_log_likelihood(probs[:, 0], [0, 0]) < 40  # next to 1 there are fewer numbers
 
 
+def mean_below(step, probs):
+    """The mean of values that go on below half a step as densely, by logarithm, as in the step."""
+    in_step = np.count_nonzero((probs > step / 2) & (probs < 1.5 * step))
+    depth = np.count_nonzero(probs == 0) / (in_step / np.log(3))
+    return np.exp(np.linspace(np.log(step / 2) - depth, np.log(step / 2), 200_001)).mean()
+
+
 @pytest.mark.parametrize(("digits", "within"), [(4, 0.01), (3, 0.05)])
 @pytest.mark.parametrize("name", ["resnet34-cifar100", "lenet5-cifar100"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -103,8 +110,24 @@ def test_rounded_probabilities_of_networks(name, digits, within, dtype):
         scaling = TemperatureScaling(inputs="probs").fit(
             as_predictions(probs, record.labels, rescale=True)
         )
-    assert scaling.zero_ == pytest.approx(10.0 ** -(digits + 1), rel=0.05)
+    assert scaling.zero_ == pytest.approx(mean_below(10.0**-digits, probs), rel=0.05)
     assert scaling.temperature_ == pytest.approx(fitted(record.logits, record.labels), rel=within)
+
+
+@pytest.mark.parametrize(("digits", "within"), [(4, 0.1), (3, 0.15)])
+@pytest.mark.parametrize("seed", range(2))
+def test_rounded_probabilities_of_features_with_long_tails(digits, within, seed):
+    """Four in five are 0. A tenth of the step, which suits our networks, is too much here."""
+    rng = np.random.default_rng(seed)
+    calibrated = rng.standard_t(4, (2_000, 16)) @ rng.normal(0, 0.7, (16, 100))
+    labels = (calibrated + rng.gumbel(size=calibrated.shape)).argmax(axis=1)
+    probs = softmax(2 * calibrated, axis=1).round(digits)
+    with pytest.warns(UserWarning, match="are exactly 0"):
+        found = fitted(as_predictions(probs, labels, rescale=True), inputs="probs")
+    tenth = fitted(np.log(np.maximum(probs, 10.0 ** -(digits + 1))), labels)
+    expected = fitted(2 * calibrated, labels)
+    assert found == pytest.approx(expected, rel=within)
+    assert expected - found < 0.6 * (expected - tenth)
 
 
 def test_rounded_scores_are_alike_at_both_ends():
@@ -112,7 +135,7 @@ def test_rounded_scores_are_alike_at_both_ends():
     scores = expit(z).round(3)
     assert (scores == 0).any()
     assert (scores == 1).any()
-    with pytest.warns(UserWarning, match=r"exactly 0 or 1, and count as 0.0001 from there"):
+    with pytest.warns(UserWarning, match=r"exactly 0 or 1, and count as 0.0004 from there"):
         one = PlattScaling(inputs="probs").fit(scores, labels)
     with pytest.warns(UserWarning, match="exactly 0 or 1"):
         other = PlattScaling(inputs="probs").fit(1 - scores, 1 - labels)

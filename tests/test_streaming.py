@@ -1,4 +1,4 @@
-"""The calibration error from batches equals that of all predictions at once."""
+"""Calibration errors from batches equal those of all predictions at once."""
 
 import importlib.util
 import pickle
@@ -8,10 +8,19 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit, softmax
 
 from calib_utils import metrics
-from calib_utils.metrics import expected_calibration_error, reliability_bins
-from calib_utils.metrics.streaming import CalibrationError  # the one without torchmetrics
+from calib_utils.metrics import (
+    classwise_calibration_error,
+    expected_calibration_error,
+    maximum_calibration_error,
+    reliability_bins,
+)
+from calib_utils.metrics.streaming import (  # those without torchmetrics
+    CalibrationError,
+    ClasswiseCalibrationError,
+)
 from calib_utils.predictions import as_predictions
 
 RNG = np.random.default_rng(0)
@@ -19,26 +28,135 @@ PROBS = RNG.dirichlet(np.ones(5), 2000).astype(np.float32)
 LABELS = RNG.integers(5, size=2000)
 
 
-def of_batches(probs, labels, cuts, n_bins=15):
-    metric = CalibrationError(n_bins)
+def of_batches(probs, labels, cuts, metric=None):
+    metric = CalibrationError() if metric is None else metric
     for start, stop in zip([0, *cuts], [*cuts, len(labels)], strict=True):
         if start < stop:
             metric.update(probs[start:stop], labels[start:stop])
     return metric
 
 
-@settings(deadline=None, max_examples=60)
+def root_mean_square_error(probs, labels, n_bins):
+    bins = reliability_bins(*metrics.top_label(probs, labels), n_bins)
+    held = bins.counts > 0
+    gaps = (bins.confidence - bins.accuracy)[held]
+    return np.average(gaps**2, weights=bins.counts[held]) ** 0.5
+
+
+# Each makes a metric, beside the number of all predictions at once.
+STREAMS = {
+    "ECE": (CalibrationError, expected_calibration_error),
+    "RMSCE": (lambda n_bins: CalibrationError(n_bins, "l2"), root_mean_square_error),
+    "MCE": (lambda n_bins: CalibrationError(n_bins, "max"), maximum_calibration_error),
+    "class-wise": (
+        lambda n_bins: ClasswiseCalibrationError(5, n_bins),
+        classwise_calibration_error,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@settings(deadline=None, max_examples=25)
 @given(st.lists(st.integers(0, 2000), max_size=12).map(sorted), st.sampled_from([1, 5, 15, 49]))
-def test_it_does_not_matter_how_batches_are_cut(cuts, n_bins):
-    whole = expected_calibration_error(PROBS, LABELS, n_bins)
-    metric = of_batches(PROBS, LABELS, cuts, n_bins)
-    assert metric.compute() == pytest.approx(whole, abs=1e-14)
-    first, second = CalibrationError(n_bins), CalibrationError(n_bins)
+def test_it_does_not_matter_how_batches_are_cut(name, cuts, n_bins):
+    make, of_all = STREAMS[name]
+    whole = of_all(PROBS, LABELS, n_bins)
+    metric = of_batches(PROBS, LABELS, cuts, make(n_bins))
+    assert metric.compute() == pytest.approx(whole, abs=1e-13)
+    first, second = make(n_bins), make(n_bins)
     middle = cuts[0] if cuts and 0 < cuts[0] < 2000 else 1000
     first.update(PROBS[:middle], LABELS[:middle])
     second.update(PROBS[middle:], LABELS[middle:])
     first.merge(second)
-    assert first.compute() == pytest.approx(whole, abs=1e-14)
+    assert first.compute() == pytest.approx(whole, abs=1e-13)
+    first.reset()
+    first.update(PROBS[:middle], LABELS[:middle])
+    assert first.compute() == pytest.approx(of_all(PROBS[:middle], LABELS[:middle], n_bins))
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_weights_count_beside_those_of_all_batches(name):
+    make, of_all = STREAMS[name]
+    times = np.random.default_rng(1).integers(0, 4, 2000)
+    metric, often = make(15), np.repeat(np.arange(2000), times)
+    for rows in (slice(700), slice(700, None)):
+        metric.update(as_predictions(PROBS[rows], LABELS[rows], sample_weight=times[rows]))
+    expected = of_all(PROBS[often], LABELS[often], 15)
+    assert metric.compute() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("make_array", [np.asarray, torch.as_tensor])
+@pytest.mark.parametrize("name", STREAMS)
+def test_logits_and_maps_are_the_rows_of_their_probabilities(name, make_array):
+    """(N, K, ...) as of segmentation; and a place that counts for nothing."""
+    _, of_all = STREAMS[name]
+    rng = np.random.default_rng(2)
+    maps, labels = rng.normal(0, 2, (4, 5, 6, 7)), rng.integers(5, size=(4, 6, 7))
+    maps[0, 1, 2, 3], labels[0, 2, 3] = -np.inf, 0  # a masked class
+    rows = np.array([softmax(maps[n, :, i, j]) for n, i, j in np.ndindex(4, 6, 7)])
+    expected = of_all(rows, labels.ravel(), 15)
+    given = {"inputs": "logits", "ignore_index": -100}
+    if name == "class-wise":
+        metric = ClasswiseCalibrationError(5, **given)
+    else:
+        metric = CalibrationError(15, {"ECE": "l1", "RMSCE": "l2", "MCE": "max"}[name], **given)
+    metric.update(make_array(maps), make_array(labels))
+    assert metric.compute() == pytest.approx(expected, rel=1e-9)
+    maps[1:3, :, 0], labels[1:3, 0] = np.nan, -100
+    metric.reset()
+    metric.update(make_array(maps), make_array(labels))
+    kept = labels.ravel() != -100
+    assert metric.compute() == pytest.approx(of_all(rows[kept], labels.ravel()[kept], 15), rel=1e-9)
+    metric.update(make_array(maps[:0]), make_array(labels[:0]))
+    with pytest.raises(ValueError, match=r"^probs .*found \(4, 5, 6, 7\) with labels \(6, 7, 4\)"):
+        metric.update(make_array(maps), make_array(labels.transpose(1, 2, 0)))
+
+
+def test_log_odds_are_those_of_the_positive_class():
+    z = np.random.default_rng(3).normal(0, 2, 2000)
+    metric = CalibrationError(inputs="logits")
+    metric.update(z[:900], LABELS[:900] % 2)
+    metric.update(as_predictions(logits=z[900:], labels=LABELS[900:] % 2))
+    assert metric.compute() == pytest.approx(expected_calibration_error(expit(z), LABELS % 2))
+    per_class = ClasswiseCalibrationError(2)
+    per_class.update(expit(z), LABELS % 2)
+    expected = classwise_calibration_error(expit(z), LABELS % 2)
+    assert per_class.compute() == pytest.approx(expected, rel=1e-12)
+
+
+def test_inputs_are_what_they_were_said_to_be():
+    with pytest.warns(UserWarning, match="sum to one, as probabilities are; give the logits"):
+        CalibrationError(inputs="logits").update(PROBS, LABELS)
+    with pytest.raises(ValueError, match=r"^probs: expected values from 0 to 1, found .*softmax"):
+        CalibrationError().update(np.log(PROBS), LABELS)
+    with pytest.raises(
+        ValueError, match=r"^probs \(inputs='logits'\): expected logits, found Pred"
+    ):
+        CalibrationError(inputs="logits").update(as_predictions(PROBS, LABELS))
+    with pytest.raises(ValueError, match=r"^inputs: expected 'probs' or 'logits', found 'scores'"):
+        CalibrationError(inputs="scores")
+    with pytest.raises(ValueError, match=r"^norm: expected 'l1', 'l2' or 'max', found 'l3'"):
+        CalibrationError(15, "l3")
+
+
+def test_classes_are_as_many_as_was_said():
+    metric = ClasswiseCalibrationError(3)
+    for probs, found in ((PROBS, r"\(N, 5\)"), (PROBS[:, 0], r"\(N,\)")):
+        with pytest.raises(ValueError, match=rf"^probs: expected shape \(N, 3\), .*found {found}"):
+            metric.update(probs, LABELS % 2)
+    with pytest.raises(ValueError, match=r"^probs: expected those of all classes"):
+        ClasswiseCalibrationError(2).update(as_predictions(confidence=[0.7], correct=[1]))
+    two = ClasswiseCalibrationError(2)
+    two.update(PROBS[:, 0], LABELS % 2)
+    with pytest.raises(ValueError, match=r"^probs: expected shape \(N,\), .*found \(N, 2\)"):
+        two.update([[0.4, 0.6]], [1])
+    with pytest.raises(ValueError, match=r"^other: expected 3 x 15 bins, found 2 x 15; give all"):
+        metric.merge(two)
+    with pytest.raises(ValueError, match=r"^other: expected a ClasswiseCalibrationError, found"):
+        metric.merge(CalibrationError())
+    for bad in (1, 0, 2.5, None):
+        with pytest.raises(ValueError, match=f"^n_classes: expected .*found {bad}"):
+            ClasswiseCalibrationError(bad)
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
@@ -154,7 +272,7 @@ def test_empty_batches_and_ignored_labels_change_nothing(make):
     assert float(metric.compute()) == pytest.approx(whole, rel=1e-12)
     with pytest.raises(ValueError, match="labels: expected 0 to 4, found -100"):
         CalibrationError().update(make(probs), make(labels))
-    with pytest.raises(ValueError, match=r"labels: expected shape \(N,\), .*flatten"):
+    with pytest.raises(ValueError, match=r"^probs: found \(1, 2000, 5\) with .*flatten"):
         metric.update(make(PROBS[None]), make(LABELS[None]))
 
 
@@ -181,7 +299,10 @@ def test_a_class_is_ignored_in_predictions_too():
     assert float(metric.compute()) == float(plain.compute())
 
 
-def test_without_torchmetrics_it_is_the_one_of_numpy():
+@pytest.mark.parametrize("of_numpy", [CalibrationError, ClasswiseCalibrationError])
+def test_without_torchmetrics_it_is_the_one_of_numpy(of_numpy):
     plain = importlib.util.find_spec("torchmetrics") is None
-    assert (metrics.CalibrationError is CalibrationError) == plain
-    assert issubclass(metrics.CalibrationError, CalibrationError)
+    given = getattr(metrics, of_numpy.__name__)
+    assert (given is of_numpy) == plain
+    assert issubclass(given, of_numpy)
+    assert of_numpy.__doc__ == given.__doc__

@@ -5,12 +5,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 
 import calib_utils
-from calib_utils.metrics import CalibrationError, expected_calibration_error
+from calib_utils.metrics import (
+    CalibrationError,
+    ClasswiseCalibrationError,
+    classwise_calibration_error,
+    expected_calibration_error,
+    maximum_calibration_error,
+)
 
 torchmetrics = pytest.importorskip("torchmetrics")
 RNG = np.random.default_rng(0)
@@ -39,6 +46,44 @@ def test_it_is_a_metric_that_agrees_with_torchmetrics_own():
     assert metric.compute().item() == pytest.approx(
         expected_calibration_error(PROBS, LABELS, n_bins=10), rel=1e-12
     )
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "max"])
+@pytest.mark.parametrize("inputs", ["probs", "logits"])
+def test_norms_logits_and_maps_are_those_of_torchmetrics(norm, inputs):
+    rng = torch.Generator().manual_seed(0)
+    maps = torch.randn((8, 5, 6, 7), generator=rng, dtype=torch.float64)
+    maps = maps.softmax(1) if inputs == "probs" else 2 * maps
+    labels = torch.randint(6, (8, 6, 7), generator=rng) - 1
+    ours = CalibrationError(10, norm, inputs=inputs, ignore_index=-1)
+    theirs = torchmetrics.classification.MulticlassCalibrationError(5, 10, norm, ignore_index=-1)
+    for rows in torch.arange(8).split(3):
+        of_batch = ours(maps[rows], labels[rows])
+        assert of_batch.item() == pytest.approx(theirs(maps[rows], labels[rows]).item(), abs=1e-6)
+    assert ours.compute().item() == pytest.approx(theirs.compute().item(), abs=1e-6)
+    logits = torch.logit(PROBS[:, 0])
+    binary = torchmetrics.classification.BinaryCalibrationError(10, norm)
+    positive = CalibrationError(10, norm, inputs="logits")
+    expected = binary(logits, (LABELS == 0).long()).item()
+    assert positive(logits, (LABELS == 0).long()).item() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("make", [CalibrationError, lambda: ClasswiseCalibrationError(5)])
+def test_it_draws_its_values_as_others_do(make):
+    metric = make()
+    values = [metric(PROBS[rows], LABELS[rows]) for rows in torch.arange(2000).split(500)]
+    fig, ax = metric.plot()
+    assert ax.lines[0].get_ydata() == [metric.compute()]
+    assert ax.get_ylim()[0] <= 0  # the best value is in sight
+    figure, own = plt.subplots()
+    assert metric.plot(values, ax=own)[1] is own
+    np.testing.assert_array_equal(own.lines[0].get_ydata(), torch.stack(values))
+    assert own.get_ylabel() == type(metric).__name__
+    both = torchmetrics.MetricCollection({"one": make()})
+    both.update(PROBS, LABELS)
+    drawn = both.plot(together=True)[0]
+    for each in (fig, figure, drawn):
+        plt.close(each)
 
 
 def test_an_empty_last_batch_and_ignored_labels():
@@ -77,12 +122,11 @@ def test_it_stands_in_a_collection_and_is_copied_stored_and_moved():
     assert other.compute().item() == pytest.approx(WHOLE, rel=1e-12)
 
 
-@pytest.mark.parametrize("first", [500, 0])
-def test_processes_share_it(tmp_path, first):
+def test_processes_share_it(tmp_path):
     """Also with one that has no rows: what they gather has one shape in all."""
     program = f"""
 import sys, datetime, numpy as np, torch
-from calib_utils.metrics import CalibrationError
+from calib_utils.metrics import CalibrationError, ClasswiseCalibrationError
 rank = int(sys.argv[1])
 torch.distributed.init_process_group(
     "gloo", init_method="file://{tmp_path}/meet", rank=rank, world_size=2,
@@ -90,12 +134,13 @@ torch.distributed.init_process_group(
 )
 rng = np.random.default_rng(0)
 probs, labels = rng.dirichlet(np.ones(5), 2000), rng.integers(5, size=2000)
-metric = CalibrationError()
-if rank:
-    metric.update(probs[{first}:], labels[{first}:])
-elif {first}:
-    metric.update(probs[:{first}], labels[:{first}])
-print(repr(metric.compute().item()))
+for first in (500, 0):
+    for metric in (CalibrationError(), CalibrationError(norm="max"), ClasswiseCalibrationError(5)):
+        if rank:
+            metric.update(probs[first:], labels[first:])
+        elif first:
+            metric.update(probs[:first], labels[:first])
+        print(repr(metric.compute().item()))
 """
     root = Path(calib_utils.__file__).parents[1]
     runs = [
@@ -109,10 +154,15 @@ print(repr(metric.compute().item()))
         for rank in (0, 1)
     ]
     try:
-        found = [run.communicate(timeout=90) for run in runs]
+        found = [run.communicate(timeout=300) for run in runs]
     finally:
         for run in runs:
             run.kill()
     for run, (out, errors) in zip(runs, found, strict=True):
         assert run.returncode == 0, errors
-        assert float(out) == pytest.approx(WHOLE, rel=1e-12)
+        widest, of_classes = (
+            of_all(PROBS, LABELS)
+            for of_all in (maximum_calibration_error, classwise_calibration_error)
+        )
+        expected = pytest.approx(2 * [WHOLE, widest, of_classes], rel=1e-12)
+        assert [float(line) for line in out.split()] == expected

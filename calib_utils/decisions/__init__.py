@@ -4,7 +4,8 @@
 `ConformalSets` names several classes for a sample, so that the true one is among them as often as
 was promised, and `set_coverage` says how often it was. `adjust_priors` carries probabilities to a
 place where the classes are more or less frequent, and `estimate_priors` finds out how frequent
-they are there, without labels.
+they are there, without labels. The net benefit of acting on
+probabilities is in `calib_utils.metrics.decision_curve`.
 
 What is fitted here, a threshold or a temperature before it, needs samples that the model was not
 trained on, and that do not test it afterwards. ``probs``, ``confidences`` and ``correct`` are those

@@ -50,6 +50,8 @@ from calib_utils.metrics.intervals import (
     calibration_error_interval,
     debiased_calibration_error_interval,
 )
+from calib_utils.metrics.loess import integrated_calibration_index
+from calib_utils.metrics.net_benefit import DecisionCurve, decision_curve
 from calib_utils.metrics.scorers import labels_first
 from calib_utils.metrics.scores import accuracy, brier_score, negative_log_likelihood
 from calib_utils.metrics.smooth import (
@@ -68,14 +70,16 @@ from calib_utils.metrics.without_bins import (
 )
 
 if TYPE_CHECKING:
-    from calib_utils.metrics.streaming import CalibrationError
+    from calib_utils.metrics.streaming import CalibrationError, ClasswiseCalibrationError
 
 __all__ = [
     "BrierDecomposition",
     "CalibrationError",
     "CalibrationFloor",
     "CalibrationTest",
+    "ClasswiseCalibrationError",
     "CoxLine",
+    "DecisionCurve",
     "ReliabilityBins",
     "SmoothReliability",
     "SpiegelhalterTest",
@@ -91,7 +95,9 @@ __all__ = [
     "cox_line",
     "debiased_calibration_error",
     "debiased_calibration_error_interval",
+    "decision_curve",
     "expected_calibration_error",
+    "integrated_calibration_index",
     "ks_calibration_error",
     "labels_first",
     "maximum_calibration_error",
@@ -106,11 +112,11 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # Only this name asks for torch, and only where torchmetrics is installed.
-    if name != "CalibrationError":
+    # Only these names ask for torch, and only where torchmetrics is installed.
+    if name not in ("CalibrationError", "ClasswiseCalibrationError"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     where = "streaming" if importlib.util.find_spec("torchmetrics") is None else "torchmetric"
-    return importlib.import_module(f"{__name__}.{where}").CalibrationError
+    return getattr(importlib.import_module(f"{__name__}.{where}"), name)
 
 
 def __dir__() -> list[str]:

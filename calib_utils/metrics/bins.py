@@ -211,6 +211,12 @@ def expected_gap(bins: ReliabilityBins) -> float:
     return float(mean_excess(excess, bins.counts.sum()))
 
 
+def root_mean_square_gap(bins: ReliabilityBins) -> float:
+    """The root of the mean squared gap: each bin weighs what it holds."""
+    gaps = np.nan_to_num(bins.confidence - bins.accuracy)
+    return float(np.sqrt(bins.counts @ gaps**2 / bins.counts.sum()))
+
+
 def maximum_gap(bins: ReliabilityBins) -> float:
     """The widest gap between accuracy and confidence of all bins that hold anything."""
     return float(np.nanmax(np.abs(bins.accuracy - bins.confidence)))

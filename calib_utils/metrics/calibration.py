@@ -128,28 +128,39 @@ def classwise_calibration_error(
         >>> round(classwise_calibration_error(probs, labels), 4)
         0.1333
     """
-    predictions = _with_classes(probs, labels)
-    dtype, n_bins = dtype_name(predictions.scores), check_n_bins(n_bins)
-    labels, weights = predictions.labels, predictions.sample_weight
-    total = len(predictions) if weights is None else weights.sum()
-    binary = predictions.kind == "binary"
+    predictions, n_bins = with_classes(taken(probs, labels)), check_n_bins(n_bins)
     if strategy == "quantile":
         of_classes = _bins_of_classes(predictions, n_bins)
         return float(np.mean([expected_gap(bins) for bins in of_classes]))
     if strategy != "uniform":
         raise ValueError(f"strategy: expected 'uniform' or 'quantile', found {strategy!r}")
-    # For each class and bin: the sum of probabilities, less the number of labels.
+    return classwise_gap(class_sums(predictions, n_bins))
+
+
+def class_sums(predictions: Predictions, n_bins: int) -> np.ndarray:
+    """Counts, labels and summed probability of each class and bin: float64, (3, K, M)."""
+    labels, weights = predictions.labels, predictions.sample_weight
+    dtype, binary = dtype_name(predictions.scores), predictions.kind == "binary"
     n_classes = 2 if binary else predictions.scores.shape[1]
-    gaps = np.zeros(n_classes * n_bins)
-    first_bins = n_bins * np.arange(n_classes)
+    found = np.zeros((3, n_classes * n_bins))
+    size, first_bins = found.shape[1], n_bins * np.arange(n_classes)
     for rows, block in row_blocks(_columns(predictions)) if binary else blocks_of(predictions):
         cells = uniform_index(block, n_bins, dtype) + first_bins
         of_labels = cells[np.arange(len(block)), labels[rows]]
         here = None if weights is None else weights[rows]
-        masses = block if here is None else here[:, None] * block
-        gaps += np.bincount(cells.ravel(), masses.ravel(), minlength=gaps.size)
-        gaps -= np.bincount(of_labels, here, minlength=gaps.size)
-    return float(mean_excess(gaps, total * n_classes))
+        each = None if here is None else np.repeat(here, n_classes)
+        masses = block.ravel() if each is None else each * block.ravel()
+        cells = cells.ravel()
+        found[0] += np.bincount(cells, each, minlength=size)
+        found[1] += np.bincount(of_labels, here, minlength=size)
+        found[2] += np.bincount(cells, masses, minlength=size)
+    return found.reshape(3, n_classes, n_bins)
+
+
+def classwise_gap(of_classes: np.ndarray) -> float:
+    """The calibration error of each class, averaged, from `class_sums`."""
+    counts, happened, expected = of_classes
+    return float(mean_excess(expected - happened, counts[0].sum()).mean())
 
 
 def adaptive_calibration_error(probs: Any, labels: Any = None, n_bins: int = 15) -> float:
@@ -180,14 +191,13 @@ def adaptive_calibration_error(probs: Any, labels: Any = None, n_bins: int = 15)
     """
     gaps = [
         float(np.nanmean(np.abs(bins.confidence - bins.accuracy)))
-        for bins in _bins_of_classes(_with_classes(probs, labels), check_n_bins(n_bins))
+        for bins in _bins_of_classes(with_classes(taken(probs, labels)), check_n_bins(n_bins))
     ]
     return float(np.mean(gaps))
 
 
-def _with_classes(probs: Any, labels: Any) -> Predictions:
-    """Predictions in which the probability of each class is known."""
-    predictions = taken(probs, labels)
+def with_classes(predictions: Predictions) -> Predictions:
+    """The same predictions, if the probability of each class is known."""
     if predictions.kind == "confidence":
         raise ValueError(
             "probs: expected those of all classes, found confidences; each class has an error of "

@@ -68,6 +68,13 @@ def weighted_predictions(
     return drop_weightless(*confidence_and_correct(predictions), predictions.sample_weight)
 
 
+def float_pairs(predictions: Predictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Confidences in float64 up to 1, whether they are right, and weights, above 0."""
+    confidences, correct, weights = weighted_predictions(predictions)
+    weights = np.ones(len(correct)) if weights is None else weights
+    return np.minimum(confidences.astype(np.float64), 1), correct, weights
+
+
 def drop_weightless(
     confidences: np.ndarray, correct: np.ndarray, weights: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:

@@ -1,38 +1,44 @@
-"""The expected calibration error from batches, in memory that does not grow with them."""
+"""Calibration errors from batches, in memory that does not grow with them."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from calib_utils._arrays import dtype_name, is_tensor, like, to_numpy
-from calib_utils._checks import check_labels
-from calib_utils._numbers import check_n_bins
+from calib_utils._arrays import dtype_name, to_numpy
+from calib_utils._numbers import check_count, check_n_bins
+from calib_utils.metrics.batches import Stream
 from calib_utils.metrics.bins import (
     ReliabilityBins,
     expected_gap,
+    maximum_gap,
     means,
+    root_mean_square_gap,
     sums,
     uniform_edges,
     uniform_index,
 )
+from calib_utils.metrics.calibration import class_sums, classwise_gap, with_classes
 from calib_utils.metrics.confidences import confidence_and_correct
-from calib_utils.predictions import Predictions, taken
+from calib_utils.predictions import Predictions
 
-__all__ = ["CalibrationError"]
+__all__ = ["CalibrationError", "ClasswiseCalibrationError"]
+
+_NORMS = {"l1": expected_gap, "l2": root_mean_square_gap, "max": maximum_gap}
 
 
-class CalibrationError:
-    """The expected calibration error of predictions that come in batches.
+class CalibrationError(Stream):
+    """The calibration error of predictions that come in batches.
 
-    It equals `expected_calibration_error` of all batches at once, however they are cut.
+    However the batches are cut, it equals `expected_calibration_error` of all predictions at once,
+    or `maximum_calibration_error` with ``norm="max"``.
 
     Where torchmetrics is installed, it is one of its metrics: it can be called for the error of a
-    batch, moves with ``to``, joins processes by itself, and stands in a ``MetricCollection``; what
-    it computes is then a tensor, NaN where there were no predictions. Its sums stay in float64,
-    which Apple's GPUs do not have: there leave it on the CPU, to which batches may come from any
-    device.
+    batch, moves with ``to``, joins processes by itself, draws its values with ``plot``, and stands
+    in a ``MetricCollection``; what it computes is then a tensor, NaN where there were no
+    predictions. Its sums stay in float64, which Apple's GPUs do not have: there leave it on the
+    CPU, to which batches may come from any device. Its arguments mean the same as in torchmetrics,
+    with one difference: torchmetrics treats a batch as logits if any value lies outside 0 to 1,
+    whereas here ``inputs`` says so once for all batches.
 
     Example:
         >>> metric = CalibrationError()
@@ -49,6 +55,11 @@ class CalibrationError:
 
     Args:
         n_bins: how many bins of equal width, M.
+        norm: how the gaps of the bins are combined: "l1" is their mean (the ECE) and "l2" the root
+            of their mean square (RMSCE), both weighted by the predictions in each bin, and "max" is
+            the largest gap (the MCE).
+        inputs: "probs", or "logits" if batches are logits, whose softmax or sigmoid is computed in
+            float64; -inf masks a class.
         ignore_index: rows whose label is this number, such as -100, are left out unread.
 
     Attributes:
@@ -58,121 +69,94 @@ class CalibrationError:
         columns: how many columns the predictions have, 1 for (N,), and 0 before there are any.
 
     Raises:
-        ValueError: if ``n_bins`` is not an integer from 1 to a million.
+        ValueError: if ``n_bins`` is not an integer from 1 to a million, or ``norm`` or ``inputs``
+            is not known.
     """
 
-    sums: Any
-    columns: Any
-
-    def __init__(self, n_bins: int = 15, *, ignore_index: int | None = None):
-        self.ignore_index = ignore_index
-        self.sums = np.zeros((3, check_n_bins(n_bins)))
-        self.columns = np.zeros((), np.int64)
-
-    @property
-    def n_bins(self) -> int:
-        """How many bins there are."""
-        return int(self.sums.shape[1])
-
-    def update(self, probs: Any, labels: Any = None) -> None:
-        """Add a batch, which may be empty. One that raises an error leaves everything as it was.
-
-        Args:
-            probs: (N, K), or (N,) for the positive class, as for `expected_calibration_error`;
-                the same K in all batches.
-            labels: (N,), integers; none where ``probs`` are ``Predictions``, whose weights count
-                beside those of all batches, 1 by default.
-
-        Raises:
-            ValueError: for bad input.
-        """
-        if not isinstance(probs, Predictions):
-            probs = _with_rows(probs)
-            if self.ignore_index is not None:
-                probs, labels = self._without_ignored(probs, labels)
-            if len(probs.shape) and probs.shape[0] == 0:
-                check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
-                return
-        predictions = taken(probs, labels)
-        confidences, correct = confidence_and_correct(predictions)
-        columns = predictions.array[:1].size
-        self._check_columns(columns, "probs")
-        index = uniform_index(confidences, self.n_bins, dtype_name(predictions.scores))
-        weights = predictions.sample_weight
-        if isinstance(probs, Predictions) and self.ignore_index is not None:
-            kept = predictions.labels != self.ignore_index
-            index, confidences, correct = index[kept], confidences[kept], correct[kept]
-            weights = None if weights is None else weights[kept]
-        self._add(sums(index, confidences, correct, self.n_bins, weights), columns)
-
-    def merge(self, other: CalibrationError) -> None:
-        """Add all that ``other`` has seen.
-
-        Raises:
-            ValueError: if ``other`` is no such metric, has another number of bins, or saw
-                predictions of another number of columns.
-        """
-        if not isinstance(other, CalibrationError):
-            raise ValueError(f"other: expected a CalibrationError, found {other!r}")
-        if other.n_bins != self.n_bins:
-            raise ValueError(
-                f"other: expected {self.n_bins} bins, found {other.n_bins}; "
-                "give all processes the same n_bins"
-            )
-        columns = int(other.columns)
-        if columns:
-            self._check_columns(columns, "other")
-            self._add(to_numpy(other.sums, "other"), columns)
-
-    def reset(self) -> None:
-        """Forget all batches."""
-        self.sums = np.zeros_like(self.sums)
-        self.columns = np.zeros((), np.int64)
+    def __init__(
+        self,
+        n_bins: int = 15,
+        norm: str = "l1",
+        *,
+        inputs: str = "probs",
+        ignore_index: int | None = None,
+    ):
+        if norm not in _NORMS:
+            raise ValueError(f"norm: expected 'l1', 'l2' or 'max', found {norm!r}")
+        self.norm = norm
+        super().__init__((3, check_n_bins(n_bins)), inputs, ignore_index)
 
     def bins(self) -> ReliabilityBins:
         """What each bin holds so far, as NumPy arrays; ``counts`` as integers if they are whole."""
         bin_sums = to_numpy(self.sums, "sums")
         return means(uniform_edges(self.n_bins), bin_sums, not (bin_sums[0] % 1).any())
 
-    def compute(self) -> Any:
-        """The expected calibration error so far, 0 to 1.
+    def _error(self) -> float:
+        return _NORMS[self.norm](self.bins())
 
-        Raises:
-            ValueError: if there were no predictions yet.
-        """
-        if not self.sums[0].any():
-            raise ValueError("probs: expected predictions, found none; call update first")
-        return expected_gap(self.bins())
+    def _sums_of(self, predictions: Predictions) -> np.ndarray:
+        confidences, correct = confidence_and_correct(predictions)
+        index = uniform_index(confidences, self.n_bins, dtype_name(predictions.scores))
+        return sums(index, confidences, correct, self.n_bins, predictions.sample_weight)
+
+
+class ClasswiseCalibrationError(Stream):
+    """The class-wise calibration error of predictions that come in batches.
+
+    However the batches are cut, it equals `classwise_calibration_error` of all predictions at once.
+    It can be used in all the ways in which `CalibrationError` can.
+
+    Example:
+        >>> metric = ClasswiseCalibrationError(3)
+        >>> metric.update([[0.6, 0.3, 0.1]] * 4, [0] * 4)
+        >>> metric.update([[0.6, 0.3, 0.1]] * 6, [1] * 3 + [2] * 3)
+        >>> round(float(metric.compute()), 4)
+        0.1333
+
+    Args:
+        n_classes: how many classes there are, K; 2 for probabilities (N,), too.
+        n_bins: how many bins of equal width each class has, M.
+        inputs: "probs" or "logits", as of `CalibrationError`.
+        ignore_index: rows whose label is this number, such as -100, are left out unread.
+
+    Attributes:
+        sums: all that it remembers, float64, shape (3, K, M): for each class and bin how many
+            samples it holds, how many of them are of the class, and its summed probability; where
+            there are weights, their sums take the place of numbers.
+        columns: how many columns the predictions have, 1 for (N,), and 0 before there are any.
+
+    Raises:
+        ValueError: if ``n_classes`` is not an integer from 2, ``n_bins`` not one from 1, to a
+            million, or ``inputs`` is not known.
+    """
+
+    def __init__(
+        self,
+        n_classes: int,
+        n_bins: int = 15,
+        *,
+        inputs: str = "probs",
+        ignore_index: int | None = None,
+    ):
+        if check_count(n_classes, "n_classes", "give the number of columns") == 1:
+            raise ValueError("n_classes: expected at least 2, found 1; give 2 for shape (N,)")
+        super().__init__((3, n_classes, check_n_bins(n_bins)), inputs, ignore_index)
+
+    @property
+    def n_classes(self) -> int:
+        """How many classes there are."""
+        return int(self.sums.shape[1])
+
+    def _error(self) -> float:
+        return classwise_gap(to_numpy(self.sums, "sums"))
+
+    def _sums_of(self, predictions: Predictions) -> np.ndarray:
+        return class_sums(with_classes(predictions), self.n_bins)
 
     def _check_columns(self, columns: int, name: str) -> None:
-        if self.columns not in (0, columns):
-            shapes = ["(N,)" if k == 1 else f"(N, {k})" for k in (int(self.columns), columns)]
+        if max(columns, 2) != self.n_classes:
+            found = "(N,)" if columns == 1 else f"(N, {columns})"
             raise ValueError(
-                f"{name}: expected shape {shapes[0]}, as in the batches before, found {shapes[1]}; "
-                "these are different questions, so give each a metric of its own"
+                f"{name}: expected shape (N, {self.n_classes}), as n_classes says, found {found}"
             )
-
-    def _add(self, bin_sums: np.ndarray, columns: int) -> None:
-        self.sums = self.sums + like(bin_sums, self.sums)
-        self.columns = like(np.array(columns), self.columns)
-
-    def _without_ignored(self, probs: Any, labels: Any) -> tuple[Any, Any]:
-        array = to_numpy(labels, "labels")
-        if array.ndim != 1 or array.shape != probs.shape[:1]:
-            raise ValueError(
-                f"labels: expected shape (N,), one for each of probs {tuple(probs.shape)}, found "
-                f"{array.shape}; flatten (batch, token) with logits.flatten(0, 1), labels.flatten()"
-            )
-        rows = np.flatnonzero(array != self.ignore_index)
-        return _rows(probs, rows), _rows(labels, rows)
-
-
-def _with_rows(probs: Any) -> Any:
-    """Probabilities of which some rows can be taken: a plain tensor where it is, or an array."""
-    plain = is_tensor(probs) and str(probs.layout) == "torch.strided" and not probs.is_nested
-    return probs if plain else to_numpy(probs, "probs")
-
-
-def _rows(x: Any, rows: np.ndarray) -> Any:
-    """These rows, on the device on which they are."""
-    return x[like(rows, x)] if is_tensor(x) else np.asarray(x)[rows]
+        super()._check_columns(columns, name)

@@ -1,41 +1,88 @@
-"""The streaming metric as one of torchmetrics."""
+"""The streaming metrics as those of torchmetrics."""
 
 from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import torch
 from torchmetrics import Metric
 
-from calib_utils._numbers import check_n_bins
 from calib_utils.metrics import streaming
+from calib_utils.metrics.batches import Stream
 
-__all__ = ["CalibrationError"]
+__all__ = ["CalibrationError", "ClasswiseCalibrationError"]
 
 
-class CalibrationError(streaming.CalibrationError, Metric):
-    """`calib_utils.metrics.CalibrationError` where torchmetrics is installed."""
-
-    __doc__ = streaming.CalibrationError.__doc__
+class _Torchmetric(Stream, Metric):
+    """States, reset, compute and plot as `torchmetrics.Metric` has them."""
 
     is_differentiable = False
     higher_is_better = False
     full_state_update = True  # a batch is checked against those before
+    plot_lower_bound = 0.0
+    plot_upper_bound = 1.0
 
-    def __init__(self, n_bins: int = 15, *, ignore_index: int | None = None, **settings: Any):
-        Metric.__init__(self, **settings)
-        self.ignore_index = ignore_index
-        sums = torch.zeros((3, check_n_bins(n_bins)), dtype=torch.float64)
-        self.add_state("sums", default=sums, dist_reduce_fx="sum")
-        self.add_state("columns", default=torch.tensor(0), dist_reduce_fx="max")
+    def _begin(self, shape: tuple[int, ...]) -> None:
+        self.add_state("sums", torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
+        self.add_state("columns", torch.tensor(0), dist_reduce_fx="max")
 
     def reset(self) -> None:
         """Forget all batches."""
         Metric.reset(self)
 
     def compute(self) -> torch.Tensor:
-        """The expected calibration error so far, 0 to 1, float64; NaN without predictions."""
-        seen = bool(self.sums[0].any())
-        error = streaming.CalibrationError.compute(self) if seen else np.nan
+        """The error so far, 0 to 1, float64; NaN without predictions."""
+        error = super().compute() if self.sums[0].any() else float("nan")
         return torch.tensor(error, dtype=torch.float64, device=self.sums.device)
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Plot one value or several, as other metrics of torchmetrics do.
+
+        Args:
+            val: the result of ``compute`` or of a call, or a list; ``compute()`` by default.
+            ax: where to draw; new axes by default.
+
+        Returns:
+            The figure (None if ``ax`` is given) and the axes.
+        """
+        return self._plot(val, ax)
+
+
+class CalibrationError(_Torchmetric, streaming.CalibrationError):
+    """`calib_utils.metrics.CalibrationError` where torchmetrics is installed."""
+
+    __doc__ = streaming.CalibrationError.__doc__
+
+    def __init__(
+        self,
+        n_bins: int = 15,
+        norm: str = "l1",
+        *,
+        inputs: str = "probs",
+        ignore_index: int | None = None,
+        **settings: Any,
+    ):
+        Metric.__init__(self, **settings)
+        streaming.CalibrationError.__init__(
+            self, n_bins, norm, inputs=inputs, ignore_index=ignore_index
+        )
+
+
+class ClasswiseCalibrationError(_Torchmetric, streaming.ClasswiseCalibrationError):
+    """`calib_utils.metrics.ClasswiseCalibrationError` where torchmetrics is installed."""
+
+    __doc__ = streaming.ClasswiseCalibrationError.__doc__
+
+    def __init__(
+        self,
+        n_classes: int,
+        n_bins: int = 15,
+        *,
+        inputs: str = "probs",
+        ignore_index: int | None = None,
+        **settings: Any,
+    ):
+        Metric.__init__(self, **settings)
+        streaming.ClasswiseCalibrationError.__init__(
+            self, n_classes, n_bins, inputs=inputs, ignore_index=ignore_index
+        )

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils._masks import log_of_probs
-from calib_utils.metrics.confidences import confidence_and_correct, weighted_predictions
+from calib_utils.metrics.confidences import confidence_and_correct, float_pairs
 from calib_utils.metrics.logistic_fit import (
     checked_middle,
     logistic_regression,
     require_optimum,
     targets,
 )
-from calib_utils.predictions import Predictions, taken, unweighted
+from calib_utils.predictions import taken, unweighted
 
 __all__ = [
     "CoxLine",
@@ -135,7 +135,7 @@ def spiegelhalter_test(probs: Any, labels: Any = None) -> SpiegelhalterTest:
     """
     from scipy.special import erfc
 
-    confidences, correct, _ = _pairs(unweighted(taken(probs, labels)))
+    confidences, correct, _ = float_pairs(unweighted(taken(probs, labels)))
     lean = 1 - 2 * confidences
     spread = float((lean**2 * confidences * (1 - confidences)).sum()) ** 0.5
     z = float(lean @ (correct - confidences)) / spread if spread > 0 else float("nan")
@@ -163,7 +163,7 @@ def observed_to_expected(probs: Any, labels: Any = None) -> float:
         >>> round(observed_to_expected([0.8] * 10, [1] * 6 + [0] * 4), 4)
         0.75
     """
-    confidences, correct, weights = _pairs(taken(probs, labels))
+    confidences, correct, weights = float_pairs(taken(probs, labels))
     expected = float(weights @ confidences)
     if expected == 0:
         raise ValueError("probs: expected some above 0, found none, so that no ratio is known")
@@ -194,7 +194,7 @@ def ks_calibration_error(probs: Any, labels: Any = None) -> float:
         >>> round(ks_calibration_error([0.8] * 10, [1] * 6 + [0] * 4), 4)
         0.2
     """
-    confidences, correct, weights = _pairs(taken(probs, labels))
+    confidences, correct, weights = float_pairs(taken(probs, labels))
     order, ends = _rising_runs(confidences)
     gaps = np.cumsum((weights * (correct - confidences))[order])[ends - 1]
     return float(np.abs(gaps).max() / weights.sum())
@@ -224,7 +224,7 @@ def confidence_auroc(probs: Any, labels: Any = None) -> float:
         >>> confidence_auroc([0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1])
         0.6666666666666666
     """
-    confidences, correct, weights = _pairs(taken(probs, labels))
+    confidences, correct, weights = float_pairs(taken(probs, labels))
     order, ends = _rising_runs(confidences)
     # Up to each run, the weight of what is right and wrong.
     right = np.cumsum((weights * correct)[order])[ends - 1]
@@ -236,13 +236,6 @@ def confidence_auroc(probs: Any, labels: Any = None) -> float:
         )
     below = wrong - np.diff(wrong, prepend=0.0) / 2
     return float(np.diff(right, prepend=0.0) @ below / (right[-1] * wrong[-1]))
-
-
-def _pairs(predictions: Predictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Confidences in float64 up to 1, whether they are right, and weights."""
-    confidences, correct, weights = weighted_predictions(predictions)
-    weights = np.ones(len(correct)) if weights is None else weights
-    return np.minimum(confidences.astype(np.float64), 1), correct, weights
 
 
 def _rising_runs(confidences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

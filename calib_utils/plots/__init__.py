@@ -11,11 +11,13 @@ from calib_utils.plots.diagrams import (
     ReliabilityDiagram,
     reliability_diagram,
 )
+from calib_utils.plots.display import ReliabilityDisplay
 from calib_utils.plots.factors import FactorPlot, factor_panels, factor_plot
 from calib_utils.plots.generalization import GeneralizationPlot, generalization_plot
 from calib_utils.plots.histograms import ConfidenceHistogram, confidence_histogram
 from calib_utils.plots.histories import history_panels
 from calib_utils.plots.maps import CalibrationMap, calibration_map
+from calib_utils.plots.net_benefit import DecisionCurvePlot, decision_curve_plot
 from calib_utils.plots.side_by_side import reliability_diagrams
 from calib_utils.plots.smooth import SmoothReliabilityDiagram, smooth_reliability_diagram
 from calib_utils.plots.temperatures import TemperatureCurve, temperature_curve
@@ -28,14 +30,17 @@ __all__ = [
     "AnswerBars",
     "CalibrationMap",
     "ConfidenceHistogram",
+    "DecisionCurvePlot",
     "FactorPlot",
     "GeneralizationPlot",
     "ReliabilityDiagram",
+    "ReliabilityDisplay",
     "SmoothReliabilityDiagram",
     "TemperatureCurve",
     "answer_bars",
     "calibration_map",
     "confidence_histogram",
+    "decision_curve_plot",
     "factor_panels",
     "factor_plot",
     "generalization_plot",

@@ -51,8 +51,10 @@ class Recalibrator(Estimator, ABC):
         date_: of the fit, such as "2026-11-20".
         version_: of ``calib_utils``.
         fitted_as_: the arguments of the fit, as text.
-        zero_: with ``inputs="probs"``, what a probability of exactly 0 counts as; 0 for the
-            smallest number of its type, where the validation set has none.
+        zero_: with ``inputs="probs"``, what a probability of exactly 0 counts as. By convention
+            that is the mean of probabilities that continue below half the smallest other one as
+            densely, by their logarithms, as around it, and at most 0.001. It is 0, for the smallest
+            number of the type, if the validation set has no zeros.
 
     Example:
         >>> from calib_utils.recalibration import TemperatureScaling, VectorScaling
