@@ -217,7 +217,7 @@ def test_data_sets_that_scikit_learn_ships(name: str, expected: int, tmp_path: P
         csv.writer(stream).writerows([["label", *names], *np.column_stack([y, probs]).tolist()])
     status = main([str(file), "--json", str(numbers), "--save-calibrator", str(saved)])
     found = json.loads(numbers.read_text("utf-8"))
-    of_label = np.maximum(probs[np.arange(len(y)), y], np.finfo(float).epsneg)
+    of_label = np.maximum(probs[np.arange(len(y)), y], np.finfo(float).smallest_subnormal)
     assert found["measures"]["nll"] == pytest.approx(-np.log(of_label).mean())
     assert found["measures"]["accuracy"] == pytest.approx(accuracy_score(y, probs.argmax(axis=1)))
     assert status == expected

@@ -81,7 +81,8 @@ class CalibrationError:
             probs: (N, K), or (N,) for the positive class, as for `expected_calibration_error`;
                 the same K in all batches.
             labels: (N,), integers; none where ``probs`` are ``Predictions``, whose weights count
-                beside those of all batches, 1 by default.
+                beside those of all batches, 1 by default. A sample of weight 0 adds nothing, so
+                all of them may be 0.
 
         Raises:
             ValueError: for bad input.
@@ -93,7 +94,7 @@ class CalibrationError:
             if len(probs.shape) and probs.shape[0] == 0:
                 check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
                 return
-        predictions = taken(probs, labels)
+        predictions = taken(probs, labels, padding=True)
         confidences, correct = confidence_and_correct(predictions)
         columns = predictions.array[:1].size
         self._check_columns(columns, "probs")
