@@ -240,7 +240,7 @@ BAD = {
     ),
     "ragged": ("score,label\n0.5,1\n0.2\n", "expected 2 cells as in the head, found 1"),
     "infinite": ("score,label\ninf,1\n", "expected finite numbers"),
-    "words": ("score,label\n0.5,yes\n0.2,no\n", "label: expected 0 or 1, found .*--positive"),
+    "words": ("score,label\n0.5,spam\n0.2,ham\n", "label: expected 0 or 1, found .*--positive"),
     "half labels": ("score,label\n0.5,0.5\n", "label: expected 0 or 1, found '0.5'"),
     "sums": ("prob_a,prob_b,label\n.5,.4,a\n", "sum to 1, found 0.9 in row 1.*--rescale"),
     "class": ("prob_a,prob_b,label\n.5,.5,c\n", r"label: expected a class \(a, b\), found 'c'"),
@@ -540,7 +540,7 @@ def test_classes_in_another_order() -> None:
         ("score,y\n0.5,1\n", {}, [], "with label=...", "with --label ..."),
         ("score,label\n,1\n", {}, [], "with drop=True", "with --drop"),
         ("prob_a,label\n0.5,1\n", {}, [], "give score='prob_a'", "give --score 'prob_a'"),
-        ("score,label\n0.5,yes\n", {}, [], "with positive=...", "with --positive ..."),
+        ("score,label\n0.5,spam\n", {}, [], "with positive=...", "with --positive ..."),
         ("prob_a,prob_b,label\n0.5,0.5,c\n", {}, [], "with classes=...", "with --classes ..."),
         ("prob_a,prob_b,label\n0.4,0.5,a\n", {}, [], "with rescale=True", "with --rescale"),
         ("score,label\n0.5,1\n", {"baseline": "b"}, ["--baseline", "b"], "time=...", "--time ..."),
@@ -760,6 +760,7 @@ class TestWhatIsAskedFor:
             [0.0, 1.0],
             np.array([0, 1.0], object),
             ["False", " TRUE "],
+            ["no", "Yes"],
         ):
             rows = rows_of({"score": [0.5, 0.5], "label": labels})
             assert rows.labels.tolist() == [0, 1]

@@ -137,6 +137,18 @@ def test_rows_that_need_no_rescaling_are_left_alone(recwarn):
     assert not recwarn.list
 
 
+def test_ten_percent_is_the_most_that_rounding_is_taken_for():
+    labels = np.zeros(2, int)
+    for total in (0.901, 1.099):
+        probs = np.array([[0.5, 0.5], [total - 0.4, 0.4]])
+        with pytest.warns(UserWarning, match="1 of 2 rows did not sum to one, by up to 0.099"):
+            as_predictions(probs, labels, rescale=True)
+    for total in (0.899, 1.101):
+        probs = np.array([[0.5, 0.5], [total - 0.4, 0.4]])
+        with pytest.raises(ValueError, match=f"within 0.1, found {total} in row 1"):
+            as_predictions(probs, labels, rescale=True)
+
+
 def test_only_percents_are_called_so():
     for probs, advice in (
         (100 * PROBS, "divide percents by 100"),

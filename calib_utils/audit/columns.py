@@ -23,7 +23,7 @@ class Columns:
         kind: "score" (the probability of the positive class), "logit" (its log-odds), "probs",
             "logits" or "confidence".
         classes: the names of the classes, of "probs" and "logits".
-        positive: the label that counts as positive; None for 1 and true.
+        positive: the label that counts as positive; None for 1, true and yes.
         weight, groups, time, unit: further columns, and the unit in which time is counted.
     """
 

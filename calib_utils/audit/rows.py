@@ -22,7 +22,7 @@ from calib_utils.audit.source import Source
 
 __all__ = ["Rows", "RowsReader", "probabilities"]
 
-_LABELS = {"0": 0, "1": 1, "false": 0, "true": 1}
+_LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 _SHOWN = 1_000  # labels of a block that are looked at, to say which there are
 _ROUNDED = 1e-4  # how far a row may sum from one, as for the metrics
 
