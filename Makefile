@@ -94,7 +94,7 @@ format: $(INSTALLED) ## Format all code, that of the chapters too, and correct w
 lock: $(INSTALLED) ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \
 	  --no-emit-index-url --no-header pyproject.toml \
-	  --extra audit --extra classroom --extra training --group book --group test --output-file requirements.lock
+	  --extra audit --extra classroom --extra plots --extra training --group book --group test --output-file requirements.lock
 
 clean: ## Remove all that was built, but not the environment
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis

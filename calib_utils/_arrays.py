@@ -65,9 +65,22 @@ def to_numpy(x: Any, name: str, advice: str = "convert them first") -> np.ndarra
         raise ValueError(f"{name}: found rows of unequal length; make them equally long") from error
     except (RuntimeError, TypeError) as error:  # such as from a list of tensors on a GPU
         raise ValueError(f"{name}: found {type(x).__name__}, {error}; give an array") from error
+    if array.dtype == object and hasattr(x, "iloc"):
+        array = _of_nullable(x, array, name)
     if array.dtype.kind not in "biuf":
-        raise ValueError(f"{name}: expected real numbers, found {array.dtype}; {advice}")
+        found = type(x).__name__ if array.ndim == 0 else array.dtype
+        raise ValueError(f"{name}: expected real numbers, found {found}; {advice}")
     return array
+
+
+def _of_nullable(x: Any, array: np.ndarray, name: str) -> np.ndarray:
+    """The numbers of what pandas holds in types that can be missing, such as Float32."""
+    types = [getattr(each, "numpy_dtype", each) for each in np.ravel(np.array(x.dtypes, object))]
+    if not all(isinstance(each, np.dtype) and each.kind in "biuf" for each in types):
+        return array
+    if np.asarray(x.isna()).any():
+        raise ValueError(f"{name}: found values that are missing; leave such samples out")
+    return np.asarray(x.to_numpy(np.result_type(*types)))
 
 
 def dtype_name(x: Any) -> str:

@@ -95,10 +95,15 @@ def check_logits(logits: Any, name: str = "logits") -> np.ndarray:
     for rows, block in row_blocks(array):
         if not (np.isfinite(block.min()) and np.isfinite(block.max())):
             where = np.argwhere(~np.isfinite(block))[0]
+            value = block[tuple(where)]
+            advice = "remove such rows"
+            if block.ndim == 2:
+                advice += ", or give a masked class a large negative logit such as -1e4"
+            elif np.isinf(value):
+                advice += ", or give probabilities (inputs='probs'), of which 0 and 1 are taken"
             raise ValueError(
-                f"{name}: expected finite values, found {block[tuple(where)]} at "
-                f"{_place(where, rows.start)}; remove such rows, or give a masked class a "
-                "large negative logit such as -1e4"
+                f"{name}: expected finite values, found {value} at {_place(where, rows.start)}; "
+                f"{advice}"
             )
     return widen(array)
 
@@ -124,9 +129,12 @@ def check_labels(labels: Any, n: int, n_classes: int) -> np.ndarray:
             "give as many labels as predictions"
         )
     if array.dtype.kind not in "iu":
+        advice = "convert class indices with labels.astype(int), or labels.long() in torch; "
+        missing = np.isnan(array) if array.dtype.kind == "f" else np.zeros(0, bool)
+        if missing.any():
+            advice = f"leave out samples without a label, as at index {missing.argmax()}; "
         raise ValueError(
-            f"labels: expected integers, found {dtype_name(labels)}; "
-            "convert class indices with labels.astype(int), or labels.long() in torch; " + _NAMED
+            f"labels: expected integers, found {dtype_name(labels)}; " + advice + _NAMED
         )
     bad = (array < 0) | (array >= n_classes)
     if bad.any():
@@ -188,7 +196,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
     """Importance weights as a float64 array of shape (n,).
 
     Raises:
-        ValueError: unless they are n finite numbers of 0 or more, not all of them 0.
+        ValueError: unless they are n finite numbers of 0 or more, whose sum is finite.
     """
     array = to_numpy(sample_weight, "sample_weight").astype(np.float64)
     if array.shape != (n,):
@@ -205,10 +213,10 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
         )
     with np.errstate(over="ignore"):
         total = array.sum()
-    if not 0 < total < np.inf:
+    if total == np.inf:
         raise ValueError(
-            f"sample_weight: expected a positive, finite sum, found {total}; "
-            "weights say how much samples count beside each other, so divide them by their largest"
+            f"sample_weight: expected a finite sum, found {total}; weights say how much samples "
+            "count beside each other, so divide them by their largest"
         )
     return array
 

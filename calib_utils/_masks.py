@@ -22,10 +22,10 @@ __all__ = [
     "HUGE",
     "LIKE_PROBS",
     "MANY",
-    "ROUNDING",
     "check_label_masks",
     "check_maskable_logits",
     "find_masks",
+    "like_probs",
     "log_of_probs",
     "log_parts",
     "look_like_probs",
@@ -37,7 +37,8 @@ FAR = 5_000.0
 HUGE = 1e250
 _LOOK = 1_000  # rows that are looked at first
 MANY = 20  # log-odds that all lie from 0 to 1 by no chance
-ROUNDING = 0.1  # of the sum of a row that was rounded to two digits
+_ROUNDING = 0.1  # of the sum of a row that was rounded to two digits
+_ONE = 1.001  # the largest probability, as rounding in half precision leaves it
 _MOST = 1e-3  # that a zero counts as, where the smallest other probability says little
 
 
@@ -198,14 +199,16 @@ def look_like_probs(logits: np.ndarray) -> list[str]:
     """A warning, if all rows are of 0 to 1 and sum to one, or all of many log-odds are 0 to 1."""
     if logits.ndim == 1 and len(logits) < MANY:
         return []
-    if not (_like_probs(logits[:_LOOK]) and all(_like_probs(x) for _, x in row_blocks(logits))):
+    if not (like_probs(logits[:_LOOK]) and all(like_probs(x) for _, x in row_blocks(logits))):
         return []
     return [LIKE_PROBS[logits.ndim]]
 
 
-def _like_probs(rows: np.ndarray) -> bool:
-    if not (rows.min() >= 0 and rows.max() <= 1.001):  # -inf is below 0
-        return False
-    if rows.ndim == 1:
-        return True
-    return bool(np.abs(rows.sum(axis=1, dtype=np.float32) - 1).max() <= ROUNDING)
+def like_probs(rows: Any) -> Any:
+    """Whether values (N,), or rows (N, K), of an array or a tensor can be probabilities.
+
+    Returns:
+        A boolean; of a tensor one on its device.
+    """
+    within = (rows.min() >= 0) & (rows.max() <= _ONE)  # -inf is below 0
+    return within if rows.ndim == 1 else within & (abs(rows.sum(1) - 1).max() <= _ROUNDING)

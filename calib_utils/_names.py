@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from calib_utils._arrays import is_tensor, to_numpy
+from calib_utils._checks import check_several
 
 __all__ = ["check_frames", "class_indices"]
 
@@ -82,7 +83,8 @@ def class_indices(
             "classes: expected a list, in the order of the columns, found a set, which has no "
             "order; give list(model.classes_)"
         )
-    names = np.asarray(classes).tolist() if not isinstance(classes, (list, tuple)) else [*classes]
+    of_array = hasattr(classes, "__array__")
+    names = np.asarray(classes).tolist() if of_array else check_several(classes, "classes")
     expected = max(columns, 2)
     if len(names) != expected or len(set(names)) != expected:
         raise ValueError(
@@ -109,8 +111,9 @@ def _names(labels: Any) -> np.ndarray:
         ValueError: for another shape, masked or missing labels, or such as are no names.
     """
     parts = labels if isinstance(labels, (list, tuple)) else [labels]
-    if is_tensor(parts[0] if len(parts) else None) or any(map(np.ma.isMaskedArray, parts)):
-        array = to_numpy(labels, "labels")  # which refuses what is masked
+    masked = any(map(np.ma.isMaskedArray, parts))
+    if masked or isinstance(labels, Iterator) or is_tensor(parts[0] if len(parts) else None):
+        array = to_numpy(labels, "labels")  # which refuses what is masked, or read only once
     else:
         try:
             array = np.asarray(labels)

@@ -168,6 +168,7 @@ def taken(
     *,
     labelled: bool = True,
     columns: bool = False,
+    padding: bool = False,
     inputs: str = "probs",
     name: str = "probs",
 ) -> Predictions:
@@ -179,12 +180,13 @@ def taken(
         sample_weight: of an array.
         labelled: whether there must be labels.
         columns: whether there must be a column for each class.
+        padding: whether all weights may be 0, as of a batch that is filled up.
         inputs: "probs" or "logits", which the function takes.
         name: what it calls ``probs``.
 
     Raises:
         ValueError: for an array of another shape or type, bad labels or weights, none where there
-            must be some, or predictions of other inputs.
+            must be some, weights that are all 0, or predictions of other inputs.
     """
     given = probs if isinstance(probs, Predictions) else None
     if given is not None:
@@ -210,6 +212,12 @@ def taken(
         given = _predictions(probs, array, labels, sample_weight, inputs)
     if labelled and given.labels is None:
         raise ValueError(f"labels: expected one for each of {len(given)} samples, found none")
+    if not padding and given.sample_weight is not None and not given.sample_weight.any():
+        raise ValueError(
+            f"sample_weight: expected a weight above 0, found only 0 for {len(given)} samples; "
+            "leave out a batch of padding, or give it to a CalibrationError, to which it adds "
+            "nothing"
+        )
     return given
 
 
@@ -281,9 +289,11 @@ def _rescaled(probs: Any) -> Any:
     off = np.abs(sums - 1)
     if not off.max() <= _MOST_ROUNDING:  # NaN, too
         row = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
+        percent = np.abs(sums / 100 - 1).max() <= _MOST_ROUNDING
+        advice = "divide percents by 100" if percent else "apply a softmax to logits"
         raise ValueError(
             f"probs: expected rows that sum to one but for rounding, within {_MOST_ROUNDING:g}, "
-            f"found {sums[row]:.6g} in row {row}; apply a softmax to logits, divide percents by 100"
+            f"found {sums[row]:.6g} in row {row}; {advice}"
         )
     # A little less than the checks allow: they add up in another order.
     mended = np.flatnonzero(off > 0.99 * tolerance(probs))

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 
 from calib_utils import metrics
 from calib_utils.audit import Report, bin_sums, report
@@ -383,6 +383,17 @@ class TestParts:
         with pytest.raises(ValueError, match="at most 1,000 values"):
             report({"score": score, "label": label, "id": np.arange(1_500)}, group="id")
 
+    def test_the_interval_of_a_part_written_out(self) -> None:
+        """With two more rows, which spread as those of a calibrated model."""
+        array = np.zeros((7, 2))
+        array[:5, 0] = 30, 10, 18, 8, 7
+        array[:5, 1] = 20, 10, 12, 4, 4
+        (found,) = judge_parts({"a": BinSums(array)}, 0.02)
+        within = (12 - 50 * 0.2**2 + 2 * 11 / 50) / (50 - 1 + 2)
+        half = t.ppf(0.975, 49) * (within / 50) ** 0.5
+        assert found.gap == pytest.approx(-0.2)
+        assert found.interval == pytest.approx((-0.2 - half, -0.2 + half))
+
 
 class TestTimes:
     @staticmethod
@@ -427,6 +438,15 @@ class TestTimes:
             z.append(control({"a": new}, base.array[:3])[0].z)
         assert abs(np.mean(z)) < 0.3
         assert 0.8 < np.std(z) < 1.2
+
+    def test_z_against_a_few_rows_written_out(self) -> None:
+        """Two calibrated rows are added to the eight of the baseline."""
+        new, old = np.zeros((7, 1)), np.array([[8.0], [2], [4]])
+        new[:3, 0] = 100, 50, 60
+        (found,) = control({"a": BinSums(new)}, old)
+        assert found.expected == pytest.approx(0.6 + (2 - 4) / 10)
+        variance = 100 * 0.4 * 0.6 + 100**2 * 0.4 * 0.6 / 10
+        assert found.z == pytest.approx((50 - 40) / variance**0.5)
 
     def test_a_baseline_that_is_none(self, tmp_path: Path) -> None:
         (tmp_path / "base.json").write_text("{}")

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import calib_utils
+from calib_utils import metrics
 from calib_utils.audit import report
 from calib_utils.audit.__main__ import main
 from calib_utils.audit.atomic_files import write_text
@@ -96,8 +97,8 @@ class TestGuess:
     @pytest.mark.parametrize(
         ("head", "named", "message"),
         [
-            ("a,b", {}, "score: expected a column 'score'.*found 'a', 'b'.*--score"),
-            ("score,y", {}, "label: expected a column 'label', found 'score', 'y'.*--label"),
+            ("a,b", {}, "score: expected a column 'score'.*found 'a', 'b'.*score="),
+            ("score,y", {}, "label: expected a column 'label', found 'score', 'y'.*label="),
             ("score,label", {"score": "scor"}, "scor: there is no such column.*mean 'score'"),
             ("label,prob_a", {}, "two columns prob_… or more, found 'prob_a' alone"),
             ("score,label,date", {"time": "date:Q"}, "time: expected a unit"),
@@ -233,10 +234,13 @@ BAD = {
     "logits": ("score,label\n-3.2,1\n", "found -3.2 in row 1; call columns of log-odds"),
     "decimal comma": ('score,label\n"0,5",1\n', "write numbers with a point"),
     "missing label": ("score,label\n0.5,1\n0.2,\n", "label: .* found none in row 2.*--drop"),
-    "missing score": ("score,label\nNA,1\n0.2,\n", "(score|label): .* found none in row.*--drop"),
+    "missing score": (
+        "score,label\nNA,1\n0.2,\n",
+        "(score|label): .* found none in row.*--drop",
+    ),
     "ragged": ("score,label\n0.5,1\n0.2\n", "expected 2 cells as in the head, found 1"),
     "infinite": ("score,label\ninf,1\n", "expected finite numbers"),
-    "words": ("score,label\n0.5,yes\n0.2,no\n", "label: expected 0 or 1, found .*--positive"),
+    "words": ("score,label\n0.5,spam\n0.2,ham\n", "label: expected 0 or 1, found .*--positive"),
     "half labels": ("score,label\n0.5,0.5\n", "label: expected 0 or 1, found '0.5'"),
     "sums": ("prob_a,prob_b,label\n.5,.4,a\n", "sum to 1, found 0.9 in row 1.*--rescale"),
     "class": ("prob_a,prob_b,label\n.5,.5,c\n", r"label: expected a class \(a, b\), found 'c'"),
@@ -359,7 +363,7 @@ def test_a_positive_label_may_be_rare(tmp_path: Path) -> None:
         ({"prices": (1, 2, 3)}, "prices: expected two numbers"),
         ({"classes": "ab"}, "classes: expected a list"),
         ({"group": 3}, "3: there is no such column"),
-        ({"baseline": "base.json"}, "baseline: expected --time"),
+        ({"baseline": "base.json"}, "baseline: expected with time="),
     ],
 )
 def test_what_cannot_be_asked_for(named: dict, message: str) -> None:
@@ -529,6 +533,104 @@ def test_classes_in_another_order() -> None:
         pair(one, other, {})
 
 
+@pytest.mark.parametrize(
+    ("text", "given", "options", "python", "command"),
+    [
+        ("p,label\n0.5,1\n", {}, [], "with score=...", "with --score ..."),
+        ("score,y\n0.5,1\n", {}, [], "with label=...", "with --label ..."),
+        ("score,label\n,1\n", {}, [], "with drop=True", "with --drop"),
+        ("prob_a,label\n0.5,1\n", {}, [], "give score='prob_a'", "give --score 'prob_a'"),
+        ("score,label\n0.5,spam\n", {}, [], "with positive=...", "with --positive ..."),
+        ("prob_a,prob_b,label\n0.5,0.5,c\n", {}, [], "with classes=...", "with --classes ..."),
+        ("prob_a,prob_b,label\n0.4,0.5,a\n", {}, [], "with rescale=True", "with --rescale"),
+        ("score,label\n0.5,1\n", {"baseline": "b"}, ["--baseline", "b"], "time=...", "--time ..."),
+        ("score,label\n'drop=True',1\n", {}, [], "'drop=True", "'drop=True"),
+    ],
+)
+def test_advice_is_spelled_as_one_asks(
+    text: str,
+    given: dict[str, str],
+    options: list[str],
+    python: str,
+    command: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ValueError, match=re.escape(python)) as found:
+        report(path, **given)  # type: ignore[arg-type]
+    assert "--" not in str(found.value)
+    assert main([str(path), *options]) == 2
+    err = capsys.readouterr().err
+    assert command in err
+    assert python == command or python not in err
+
+
+def test_logits_that_look_like_probabilities_are_doubted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
+) -> None:
+    doubt = r"score: the values of '{}' are taken for logits, .* look like probabilities"
+    data: Any
+    for data in (
+        {"logit": SCORE, "label": LABEL},
+        {"logit": SCORE, "label": LABEL, "w": SCORE + 0.1},
+        {"logits": PROBS.round(2), "label": CLASS},
+    ):
+        name = "logit" if "logit" in data else "logit_0"
+        weight = {"weight": "w"} if "w" in data else {}
+        with pytest.warns(UserWarning, match=doubt.format(name)):
+            found = report(data, cross_fit=0, **weight)  # type: ignore[arg-type]
+        assert any(re.match(doubt.format(name), line) for line in found.read)
+    path = csv(tmp_path / "a.csv", "logit,label", SCORE, LABEL)
+    main([str(path), "--cross-fit", "0"])
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert "look like probabilities" in out
+    recwarn.clear()
+    last = np.append(SCORE[:-1], 1.01)
+    few = {"logit": SCORE[:19], "label": LABEL[:19]}
+    for data in ({"logit": last, "label": LABEL}, {"score": SCORE, "label": LABEL}, few):
+        assert not any("look like" in line for line in report(data, cross_fit=0).read)
+    assert not recwarn.list
+
+
+def test_the_nll_is_that_of_the_metric(tmp_path: Path) -> None:
+    """Zeros and ones among them, which have one floor everywhere."""
+    score = np.r_[0, 1, 0, 1, 1e-30, SCORE]
+    label = np.r_[0, 1, 1, 0, 1, LABEL]
+    found = report({"score": score, "label": label}, cross_fit=0)
+    assert found.measures.nll == pytest.approx(metrics.negative_log_likelihood(score, label))
+    probs = np.vstack([[0, 0.5, 0.5], [1, 0, 0], PROBS])
+    classes = np.r_[0, 2, CLASS]
+    found = report({"probs": probs, "label": classes}, cross_fit=0)
+    expected = -np.log(np.maximum(probs[np.arange(302), classes], 5e-324)).mean()
+    assert found.measures.nll == pytest.approx(expected)
+    assert expected == pytest.approx(metrics.negative_log_likelihood(probs, classes))
+
+
+def test_infinite_log_odds_are_told_what_to_do() -> None:
+    for value in (np.inf, -np.inf):
+        with pytest.raises(ValueError, match=r"logit: .* or give probabilities, of which 0 and 1"):
+            report({"logit": np.append(SCORE, value), "label": np.append(LABEL, 1)})
+
+
+def test_what_can_be_read_only_once_is_no_column() -> None:
+    for column in ((p for p in SCORE), dict.fromkeys(SCORE).keys()):
+        kind = type(column).__name__
+        with pytest.raises(ValueError, match=f"^score: expected an array, found {kind}"):
+            report({"score": column, "label": LABEL})
+
+
+def test_no_error_of_the_report_names_an_option() -> None:
+    """They are raised in Python; the command line spells them anew."""
+    files = [*Path(calib_utils.__file__).parent.glob("audit/*.py")]
+    assert len(files) > 20
+    for path in files:
+        found = re.findall(r"[\w,;] --[a-z]+", path.read_text("utf-8"))
+        assert path.name == "__main__.py" or not found, (path, found)
+
+
 EVIL = "a\x1b[2Jb\u202ec\u2066\x9bd\r\ne"
 
 
@@ -658,6 +760,7 @@ class TestWhatIsAskedFor:
             [0.0, 1.0],
             np.array([0, 1.0], object),
             ["False", " TRUE "],
+            ["no", "Yes"],
         ):
             rows = rows_of({"score": [0.5, 0.5], "label": labels})
             assert rows.labels.tolist() == [0, 1]

@@ -140,6 +140,35 @@ class TestApply:
         np.testing.assert_allclose(found, expected, rtol=1e-6)
         assert Path(f"{file}.csv").read_text("utf-8").startswith("prob_0,prob_1,prob_2\n")
 
+    def test_columns_called_as_the_classes(self, tmp_path: Path) -> None:
+        """As scikit-learn's ``classes_`` name them, and without labels."""
+        rng = np.random.default_rng(0)
+        probs = rng.dirichlet([1, 1, 1], 2_000)
+        bent = probs**2 / (probs**2).sum(axis=1, keepdims=True)
+        label = np.array(["cat", "dog", "owl"])[
+            (probs.cumsum(axis=1) < rng.random((2_000, 1))).sum(axis=1)
+        ]
+        columns = dict(zip(["cat", "dog", "owl"], bent.T, strict=True))
+        file = written(tmp_path / "a.csv", name=np.arange(2_000), **columns, label=label)
+        saved = tmp_path / "cal.npz"
+        assert main([file, "--save-calibrator", str(saved)]) == 1
+        new = written(tmp_path / "new.csv", name=["x", "y"], age=[0.5, 61], **{
+            name: column[:2] for name, column in columns.items()
+        })  # fmt: skip
+        out = tmp_path / "out.csv"
+        assert main(["apply", str(saved), new, "--output", str(out)]) == 0
+        with out.open(encoding="utf-8", newline="") as stream:
+            rows = list(csv.DictReader(stream))
+        assert list(rows[0]) == ["name", "age", "cat", "dog", "owl"]
+        assert [row["age"] for row in rows] == ["0.5", "61.0"]
+        found = [[float(row[name]) for name in columns] for row in rows]
+        np.testing.assert_allclose(found, load(saved).predict_proba(bent[:2]), rtol=1e-12)
+        # Of another number of classes, or no probabilities: nothing is guessed.
+        two = written(tmp_path / "two.csv", cat=[0.5, 0.2], dog=[0.5, 0.8])
+        three = written(tmp_path / "three.csv", cat=[0.5], dog=[0.5], owl=[0.5])
+        for path in (two, three):
+            assert main(["apply", str(saved), path]) == 2
+
     def test_nothing_is_left_of_what_failed(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -217,7 +246,7 @@ def test_data_sets_that_scikit_learn_ships(name: str, expected: int, tmp_path: P
         csv.writer(stream).writerows([["label", *names], *np.column_stack([y, probs]).tolist()])
     status = main([str(file), "--json", str(numbers), "--save-calibrator", str(saved)])
     found = json.loads(numbers.read_text("utf-8"))
-    of_label = np.maximum(probs[np.arange(len(y)), y], np.finfo(float).epsneg)
+    of_label = np.maximum(probs[np.arange(len(y)), y], np.finfo(float).smallest_subnormal)
     assert found["measures"]["nll"] == pytest.approx(-np.log(of_label).mean())
     assert found["measures"]["accuracy"] == pytest.approx(accuracy_score(y, probs.argmax(axis=1)))
     assert status == expected

@@ -57,6 +57,17 @@ def test_drawn_errors_have_the_distribution_of_plain_draws(n, some_normal):
     assert ks_2samp(drawn, plain).pvalue > 0.01
 
 
+@pytest.mark.parametrize(("n", "normal"), [(1_600, False), (1_604, True)])
+def test_sums_are_drawn_exactly_up_to_a_variance_of_400(n, normal):
+    """Of exact ones all are whole numbers."""
+    chances = np.full(n, 0.5)
+    drawn = consistency._drawn_sums(chances, 500, np.random.default_rng(0))
+    ends = consistency._sum_quantiles(chances, (0.025, 0.975))
+    for numbers in (drawn, ends):
+        assert (numbers == np.round(numbers)).all() != normal
+    assert np.ptp(ends) == pytest.approx(2 * 1.96 * np.sqrt(n / 4), abs=1.5)
+
+
 def test_floor_of_large_bins_is_normal():
     # One bin of 10,000 at one half: the ECE is a folded normal with this deviation.
     deviation = 0.5 / math.sqrt(10_000)

@@ -9,9 +9,11 @@ import importlib
 import inspect
 import pkgutil
 import re
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pytest
 
 import calib_utils
@@ -47,6 +49,18 @@ def test_a_public_name_has_an_example(package: ModuleType, documented: Any) -> N
     assert any(example.want for example in found)
     if documented.__name__ not in NOT_RUN:
         assert not all(doctest.SKIP in example.options for example in found)
+
+
+def test_the_steps_on_a_page_run_one_after_the_other() -> None:
+    page = Path(__file__).parents[1] / "book/api/predictions.md"
+    text = re.sub("^```.*$", "", page.read_text("utf-8"), flags=re.MULTILINE)
+    steps = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    assert len(steps.examples) > 20
+    options = doctest.ELLIPSIS | doctest.REPORT_NDIFF
+    said: list[str] = []
+    found = doctest.DocTestRunner(optionflags=options).run(steps, out=said.append)
+    plt.close("all")
+    assert found.failed == 0, "".join(said)
 
 
 @pytest.mark.parametrize(("package", "documented"), PUBLIC)

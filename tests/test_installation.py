@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -91,6 +92,12 @@ def test_two_first_calls_take_turns(tmp_path: Path) -> None:
     assert [process.returncode for process in both] == [0, 0], said
     assert (tmp_path / "made").read_text("utf-8") == "venv\n"
     assert (tmp_path / ".venv/.installed").exists()
+
+
+def test_the_readme_says_how_large_the_records_are() -> None:
+    stored = (ROOT / "calib_utils/records/stored").rglob("*.npz")
+    (said,) = re.findall(r"(\d+) MB of\s+records", (ROOT / "README.md").read_text("utf-8"))
+    assert int(said) == pytest.approx(sum(path.stat().st_size for path in stored) / 1e6, rel=0.1)
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no clone: what is committed is not known")

@@ -9,6 +9,27 @@ import torch
 from interval_cases import FEW, binary, held, noise_of_bins
 
 from calib_utils.metrics import calibration_error_interval, expected_calibration_error, intervals
+from calib_utils.predictions import as_predictions
+
+
+def test_the_noise_of_a_bin_with_the_samples_that_are_added():
+    """To the first deviation two calibrated ones, to the second four, two of them all wrong."""
+    confidences = np.array([0.6, 0.7, 0.8, 0.9, 0.2, 0.3])
+    correct = np.array([1, 0, 1, 1, 0, 1])
+    given = as_predictions(confidence=confidences, correct=correct)
+    of_bins = intervals.bin_sums(given, 2, "uniform")
+    share, excess, measured, cautious = intervals._noise(of_bins)
+    for m, inside in enumerate((confidences < 0.5, confidences > 0.5)):
+        gaps, n = (confidences - correct)[inside], inside.sum()
+        mean, around = gaps.mean(), ((gaps - gaps.mean()) ** 2).sum()
+        spread = (confidences * (1 - confidences))[inside].mean()
+        assert (share[m], excess[m]) == pytest.approx((n / 6, gaps.sum() / 6))
+        for found, within in (
+            (measured, (around + 2 * spread) / (n - 1 + 2)),
+            (cautious, (around + 2) / (n + 4)),
+        ):
+            variance = n / 6 * (within + mean**2 * (1 - n / 6)) / 6
+            assert found[m] == pytest.approx(variance**0.5)
 
 
 def written_out(probs, labels, n_bins, level, seed):

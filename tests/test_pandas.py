@@ -55,6 +55,28 @@ def test_rows_count_by_position(use, labels):
     np.testing.assert_allclose(found, expected, rtol=1e-6)  # columns lie otherwise in memory
 
 
+@pytest.mark.parametrize("kind", ["Float64", "Float32", "float32[pyarrow]", "mixed"])
+@pytest.mark.parametrize("use", USES)
+def test_numbers_that_could_be_missing(use, kind):
+    types = kind if kind != "mixed" else {"cat": "Float64", "dog": "float64", "owl": "float32"}
+    if "pyarrow" in kind:
+        pytest.importorskip("pyarrow")
+    frame = FRAME.astype(types)
+    expected = np.float32(PROBS) if "32" in kind else PROBS.astype(np.float64)
+    found = USES[use](frame, SERIES.astype("Int64"))
+    np.testing.assert_allclose(found, USES[use](expected, LABELS), rtol=1e-6)
+    assert as_predictions(frame).array.dtype == expected.dtype
+    if kind != "mixed":
+        gaps = frame.where(FRAME > 0.1)
+        with pytest.raises(
+            ValueError, match=r"^(probs|logits).*: (found values that are missing|.*nan)"
+        ):
+            USES[use](gaps, LABELS)
+    missing = SERIES.astype("Int64").where(SERIES > 0)
+    with pytest.raises(ValueError, match=r"^labels: .*(missing|leave out samples without a label)"):
+        USES[use](frame, missing)
+
+
 @pytest.mark.parametrize("labels", TEXTS)
 @pytest.mark.parametrize("use", USES)
 def test_labels_by_name(use, labels):

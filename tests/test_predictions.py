@@ -43,6 +43,7 @@ def test_labels_may_be_names():
     for labels in (np.array(NAMES)[LABELS], np.array(NAMES, object)[LABELS].tolist()):
         same(as_predictions(PROBS, labels, classes=NAMES), LABELS)
     same(as_predictions(PROBS, LABELS, classes=[2, 1, 0]), 2 - LABELS)
+    same(as_predictions(PROBS, LABELS, classes=(2 - k for k in range(3))), 2 - LABELS)
     for labels, positive in ((Y.astype(bool), True), (np.array(["no", "yes"])[Y], "yes")):
         same(as_predictions(P, labels, positive=positive), Y)
         same(as_predictions(logits=Z, labels=labels, positive=positive), Y)
@@ -136,6 +137,28 @@ def test_rows_that_need_no_rescaling_are_left_alone(recwarn):
     assert not recwarn.list
 
 
+def test_ten_percent_is_the_most_that_rounding_is_taken_for():
+    labels = np.zeros(2, int)
+    for total in (0.901, 1.099):
+        probs = np.array([[0.5, 0.5], [total - 0.4, 0.4]])
+        with pytest.warns(UserWarning, match="1 of 2 rows did not sum to one, by up to 0.099"):
+            as_predictions(probs, labels, rescale=True)
+    for total in (0.899, 1.101):
+        probs = np.array([[0.5, 0.5], [total - 0.4, 0.4]])
+        with pytest.raises(ValueError, match=f"within 0.1, found {total} in row 1"):
+            as_predictions(probs, labels, rescale=True)
+
+
+def test_only_percents_are_called_so():
+    for probs, advice in (
+        (100 * PROBS, "divide percents by 100"),
+        (1.2 * PROBS, "apply a softmax"),
+    ):
+        with pytest.raises(ValueError, match=f"{advice}[^;]*$") as found:
+            as_predictions(probs, LABELS, rescale=True)
+        assert ("percent" in str(found.value)) == (probs.max() > 2)
+
+
 @pytest.mark.parametrize("probs", [100 * PROBS, LOGITS, 0 * PROBS, np.full((400, 3), np.nan)])
 def test_what_was_not_rounded_is_not_rescaled(probs):
     with pytest.raises(ValueError, match=r"^probs: expected rows that sum to one but for rounding"):
@@ -180,7 +203,15 @@ def test_kinds_are_told():
         ({"confidence": P, "correct": LABELS}, "correct: expected True or False"),
         ({"confidence": P, "correct": Y[1:]}, r"correct: expected shape \(400,\)"),
         ({"probs": P, "labels": Y, "sample_weight": -P}, "sample_weight: expected finite"),
-        ({"probs": as_predictions(P)}, "probs: expected real numbers, found object"),
+        ({"probs": as_predictions(P)}, "probs: expected real numbers, found Predictions"),
+        ({"probs": PROBS, "labels": iter(LABELS)}, "labels: found .*iterator, .* only once"),
+        (
+            {"probs": PROBS, "labels": (NAMES[k] for k in LABELS), "classes": NAMES},
+            "labels: found generator, which can be read only once",
+        ),
+        ({"probs": map(list, PROBS), "labels": LABELS}, "probs: found map, .* only once"),
+        ({"probs": PROBS, "labels": dict.fromkeys(LABELS).keys()}, ".*found dict_keys; where they"),
+        ({"probs": PROBS, "labels": LABELS, "classes": "cat"}, "classes: expected several in a"),
     ],
 )
 def test_what_does_not_go_together(arguments, message):
@@ -288,8 +319,11 @@ def test_the_nll_of_probabilities_is_that_of_scikit_learn():
     assert negative_log_likelihood(P, Y) == pytest.approx(
         negative_log_likelihood(Z, Y, inputs="logits"), rel=1e-12
     )
-    with pytest.warns(UserWarning, match="sum to one, as probabilities are"):
-        negative_log_likelihood(PROBS, LABELS, inputs="logits")
+    for metric in (negative_log_likelihood, metrics.accuracy):
+        for probs, labels in ((PROBS, LABELS), (PROBS.round(2), LABELS), (P, Y), (P.round(2), Y)):
+            with pytest.warns(UserWarning, match="as probabilities are") as caught:
+                metric(probs, labels, inputs="logits")
+            assert caught[0].filename == __file__
     with pytest.raises(ValueError, match="inputs: expected 'probs' or 'logits'"):
         negative_log_likelihood(P, Y, inputs="scores")
     with pytest.raises(ValueError, match=r"^probs \(inputs='probs'\): expected values from 0 to 1"):

@@ -1,6 +1,7 @@
 """A recalibrator behind a network: numbers, kinds of numbers, state, and tracing."""
 
 import copy
+import warnings
 
 import numpy as np
 import pytest
@@ -91,6 +92,27 @@ def test_module_for_two_classes(squeeze):
     torch.testing.assert_close(outputs.flatten(), fitted.slope_ * z + fitted.intercept_)
     probs = CalibratedModule(net, fitted).predict_proba(inputs)
     torch.testing.assert_close(probs.flatten(), fitted.predict_proba(z))
+
+
+@pytest.mark.parametrize("digits", [2, 7])
+@pytest.mark.parametrize("shape", [(300, 4), (2, 150, 4), (300,), (300, 1)])
+def test_a_module_behind_a_softmax_says_so_once(shape, digits):
+    torch.manual_seed(0)
+    binary = len(shape) == 1 or shape[-1] == 1
+    z = torch.randn(shape)
+    probs = (z.sigmoid() if binary else z.softmax(dim=-1)).round(decimals=digits)
+    recalibrator = PlattScaling() if binary else TemperatureScaling(2.0)
+    if binary:
+        recalibrator.fit(z.flatten(), (z.flatten() + torch.randn(300) > 0).long())
+    model = CalibratedModule(torch.nn.Identity(), recalibrator)
+    if binary:
+        model(probs[:3])  # too few to tell
+    with pytest.warns(UserWarning, match="as probabilities are"):
+        model(probs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(probs)
+        CalibratedModule(torch.nn.Identity(), recalibrator)(z)
 
 
 # ---------------------------------------------------------------- numbers

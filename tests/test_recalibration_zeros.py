@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from calib_utils.metrics import negative_log_likelihood
+from calib_utils.metrics import accuracy, negative_log_likelihood
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import (
     BetaCalibration,
@@ -254,3 +254,16 @@ def test_a_state_without_the_map_says_so():
     model = CalibratedModule(torch.nn.Identity(), steps)
     with pytest.warns(UserWarning, match="OneVersusRest learned is in no state_dict"):
         model.load_state_dict(model.state_dict())
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_infinite_log_odds_lead_to_probabilities(value):
+    z, y = np.append(np.linspace(-2, 2, 40), value), np.arange(41) % 2
+    advice = r"; remove such rows" + ("$" if np.isnan(value) else r", or .*\(inputs='probs'\)")
+    for use in (PlattScaling().fit, lambda z, y: accuracy(z, y, inputs="logits")):
+        with pytest.raises(ValueError, match=f"found {value} at row 40{advice}"):
+            use(z, y)
+    if np.isinf(value):
+        with pytest.warns(UserWarning, match="are exactly"):
+            fitted = PlattScaling(inputs="probs").fit(1 / (1 + np.exp(-z)), y)
+        assert np.isfinite([fitted.slope_, fitted.intercept_]).all()

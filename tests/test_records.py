@@ -222,6 +222,17 @@ def test_logits_that_are_no_real_numbers_are_a_clear_error(tmp_path, kind):
         load_record("lenet5-toy", "test", tmp_path)
 
 
+def test_facts_may_be_numbers_of_numpy(tmp_path):
+    recipe = {"epochs": np.int64(3), "learning_rate": np.float32(0.1), "mirror": np.bool_(True)}
+    record = make_record(seed=np.int64(4), test_accuracy=np.float32(0.25), recipe=recipe)
+    path = save_record(record, tmp_path)
+    _, facts = read_npz(path)
+    assert (facts["seed"], facts["test_accuracy"]) == (4, 0.25)
+    assert facts["recipe"] == {"epochs": 3, "learning_rate": float(np.float32(0.1)), "mirror": True}
+    with pytest.raises(ValueError, match=r"^facts: expected texts, numbers, .*found ndarray"):
+        save_record(make_record(recipe={"rates": np.ones(2)}), tmp_path)
+
+
 @pytest.mark.parametrize("labels", [np.zeros(39, int), np.full(40, 7), np.full(40, -1)])
 def test_labels_that_are_not_of_the_logits_are_a_clear_error(tmp_path, labels):
     path = save_record(make_record(), tmp_path)

@@ -190,7 +190,6 @@ BAD_WEIGHTS = {
     "negative": (np.where(np.arange(N) == 7, -1.0, 1.0), "found -1.0 at index 7; .*weight 0"),
     "NaN": (np.where(np.arange(N) == 7, np.nan, 1.0), "found nan at index 7"),
     "infinite": (np.where(np.arange(N) == 7, np.inf, 1.0), "found inf at index 7"),
-    "all zero": (np.zeros(N), "expected a positive, finite sum, found 0.0"),
     "too large": (np.full(N, 1e308), "found inf; .*divide them by their largest"),
     "text": (["one"] * N, "expected real numbers, found <U3"),
 }
@@ -202,6 +201,28 @@ def test_bad_weights(bad):
     for use in (weighted, TemperatureScaling(inputs="probs").fit):
         with pytest.raises(ValueError, match=f"^sample_weight: .*{message}"):
             use(PROBS, LABELS, weights)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_padding_alone_has_no_error(name):
+    given, message = weighted(PROBS, LABELS, np.zeros(N)), "found only 0 for 1500 samples; leave"
+    if name == "CalibrationError":
+        metric = metrics.CalibrationError()
+        metric.update(given)
+        message = "^probs: expected predictions, found none"
+        with pytest.raises(ValueError, match=message):
+            metrics.streaming.CalibrationError.compute(metric)
+        return
+    with pytest.raises(ValueError, match=f"^sample_weight: expected a weight above 0, {message}"):
+        ALL[name](given)
+
+
+def test_padding_alone_fits_nothing_and_can_be_predicted():
+    given = weighted(PROBS, LABELS, np.zeros(N))
+    fitted = TemperatureScaling(inputs="probs").fit(PROBS, LABELS)
+    with pytest.raises(ValueError, match=r"^sample_weight: expected a weight above 0"):
+        TemperatureScaling(inputs="probs").fit(given)
+    np.testing.assert_array_equal(fitted.predict_proba(given), fitted.predict_proba(PROBS))
 
 
 def test_a_row_of_weight_zero_is_checked_all_the_same():

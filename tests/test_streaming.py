@@ -169,6 +169,17 @@ def test_batches_of_any_type(dtype):
     assert of_batches(positive, binary, [1, 700]).compute() == pytest.approx(whole, abs=1e-14)
 
 
+def test_a_batch_of_padding_adds_nothing():
+    padding = as_predictions(PROBS[:64], LABELS[:64], sample_weight=np.zeros(64))
+    for kind in (CalibrationError, metrics.CalibrationError):
+        alone, padded = kind(), kind()
+        for metric in (alone, padded):
+            metric.update(PROBS, LABELS)
+        padded.update(padding)
+        assert float(padded.compute()) == float(alone.compute())
+        np.testing.assert_array_equal(padded.sums, alone.sums)
+
+
 def test_bins_are_those_of_all_predictions():
     ours = of_batches(PROBS, LABELS, [100, 101, 1999]).bins()
     theirs = reliability_bins(*metrics.top_label(PROBS, LABELS))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shlex
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -35,18 +37,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = {"compare": _compare, "apply": _apply}
     command = commands.get(given[0]) if given else None
     try:
-        status = _report(given) if command is None else command(given[1:])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # what they say stands in the report
+            status = _report(given) if command is None else command(given[1:])
         sys.stdout.flush()
         return status
     except BrokenPipeError:  # as `| head` leaves
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _UNREAD
     except (ValueError, OSError, ModuleNotFoundError, MemoryError) as error:
-        print(f"error: {printable(str(error)) or type(error).__name__}", file=sys.stderr)
+        print(
+            f"error: {as_options(printable(str(error))) or type(error).__name__}", file=sys.stderr
+        )
         return _BAD_INPUT
     except KeyboardInterrupt:
         print("\nStopped.", file=sys.stderr)
         return _STOPPED
+
+
+def as_options(message: str) -> str:
+    """What an error says of arguments in Python, said of options: ``drop=True`` is ``--drop``.
+
+    In quotation marks such words are somebody's data.
+    """
+    names = "|".join(vars(parser().parse_args(["file"])))
+
+    def option(found: re.Match[str]) -> str:
+        return "--" + found[1].replace("_", "-") + ("" if found[2] else " ")
+
+    return re.sub(rf"(?<![\w'\"])({names})=(True)?", option, message)
 
 
 def _report(given: Sequence[str]) -> int:
@@ -62,7 +81,7 @@ def _report(given: Sequence[str]) -> int:
         tolerance=args.tolerance,
         baseline=args.baseline,
         prices=None if args.prices is None else tuple(args.prices),
-        n_bins=args.bins,
+        n_bins=args.n_bins,
         drop=args.drop,
         rescale=args.rescale,
         seed=args.seed,
@@ -154,7 +173,7 @@ def parser() -> argparse.ArgumentParser:
     add("--tolerance", type=float, default=0.02, help="of the calibration error (default: 0.02)")
     add("--baseline", type=Path, metavar="JSON", help="of an earlier report, for --time")
     add("--prices", type=float, nargs=2, metavar=("FALSE_ALARM", "MISS"), help="of wrong decisions")
-    add("--bins", type=int, default=15, help="of equal width (default: 15)")
+    add("--n-bins", type=int, default=15, help="of equal width (default: 15)")
     add("--seed", type=int, default=0, help="of all that is drawn (default: 0)")
     add("--html", type=Path, metavar="FILE", help="write a page")
     add("--json", type=Path, metavar="FILE", help="write the numbers")

@@ -10,8 +10,8 @@ from typing import TextIO
 import numpy as np
 
 from calib_utils.audit.atomic_files import replacing
+from calib_utils.audit.class_columns import scores_of
 from calib_utils.audit.column_types import numbers_of
-from calib_utils.audit.columns import choose_scores
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import probabilities
 from calib_utils.recalibration import load
@@ -56,7 +56,7 @@ def _write(
 ) -> int:
     recalibrator = load(calibrator)
     source = open_source(data)
-    scores, kind = choose_scores(source.columns, score)
+    scores, kind = scores_of(source, score, vars(recalibrator).get("n_classes_"))
     new_names = {name: name for name in source.columns}
     if kind in ("logit", "logits"):
         new_names |= {name: _as_prob(name) for name in scores}

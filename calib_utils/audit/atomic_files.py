@@ -1,12 +1,13 @@
-"""Files that are written at once or not at all."""
+"""Text files that are written at once or not at all, and devices."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
+
+from calib_utils import _files
 
 __all__ = ["replacing", "write_text"]
 
@@ -23,14 +24,8 @@ def replacing(path: Path) -> Iterator[TextIO]:
         with path.open("w", encoding="utf-8", newline="") as file:
             yield file
         return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    with _files.replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        yield file
 
 
 def write_text(path: Path, text: str) -> None:

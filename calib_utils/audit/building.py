@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -26,6 +27,11 @@ from calib_utils.audit.times import control
 from calib_utils.audit.verdict import judge_error
 
 __all__ = ["report"]
+
+_DOUBT = (
+    "score: the values of {} are taken for logits, as it is called, and look like probabilities; "
+    "if they are, give it another name"
+)
 
 
 def report(
@@ -92,6 +98,9 @@ def report(
         ModuleNotFoundError: if a package is missing that reads the file.
         ValueError: for bad input.
 
+    Warns:
+        UserWarning: if columns that are called logits hold what looks like probabilities.
+
     Example:
         >>> import numpy as np
         >>> rng = np.random.default_rng(0)
@@ -110,7 +119,9 @@ def report(
     if not isinstance(seed, (int, np.integer)) or seed < 0:
         raise ValueError(f"seed: expected a whole number of 0 or more, found {seed!r}")
     if baseline is not None and time is None:
-        raise ValueError("baseline: expected --time, too: it is days that are compared with it")
+        raise ValueError(
+            "baseline: expected with time=..., as it is days that are compared with it"
+        )
     if isinstance(classes, str):
         raise ValueError(f"classes: expected a list of names, found {classes!r}")
     given = {"label": label, "score": score, "positive": positive, "weight": weight, "time": time}
@@ -140,9 +151,11 @@ def report(
         if fit_totals.equals(totals):
             raise ValueError(
                 "fit: expected other rows than those of the report, found the same in "
-                f"{other.name}; without others leave it to --cross-fit"
+                f"{other.name}; without others leave it to cross_fit=..."
             )
         fit_rows = fit_totals.rows
+    if reader.doubtful:
+        warnings.warn(_DOUBT.format(repr(columns.scores[0])), stacklevel=2)
     measures = measure(totals, seed, columns.of_answers)
     repairs = None
     if cross_fit or fit_rows is not None:
@@ -189,7 +202,7 @@ def _check_prices(columns: Columns, prices: Any) -> None:
     if not columns.binary:
         raise ValueError(
             "prices: expected one score in a row, found several classes; look at one of them "
-            f"with --positive, such as {columns.classes[0]}"
+            f"with positive={columns.classes[0]!r}"
         )
 
 
@@ -222,6 +235,8 @@ def _what_was_read(reader: RowsReader, totals: Totals) -> list[str]:
             f"{reader.impossible:,} rows gave a probability of 0 to what happened; it counts as "
             "the smallest number next to 0, and the NLL is infinite without that"
         )
+    if reader.doubtful:
+        lines.append(_DOUBT.format(repr(reader.columns.scores[0])))
     if not totals.complete:
         lines.append(
             f"all rows were counted; bins of equal mass, slope, decomposition, cost and repairs "

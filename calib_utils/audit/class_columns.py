@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 
 from calib_utils.audit.column_types import is_missing, is_number, texts_of
-from calib_utils.audit.columns import Columns, choose_columns, guess_label, guess_scores
-from calib_utils.audit.source import Source
+from calib_utils.audit.columns import (
+    Columns,
+    choose_columns,
+    choose_scores,
+    guess_label,
+    guess_scores,
+)
+from calib_utils.audit.source import Block, Source
 
-__all__ = ["columns_of"]
+__all__ = ["columns_of", "scores_of"]
 
 _ROUNDED = 1e-2  # how far rows may sum from 1 and still be meant as probabilities
 
@@ -32,6 +38,25 @@ def columns_of(source: Source, **named: Any) -> Columns:
     return choose_columns(head, by_label=called, **named)
 
 
+def scores_of(source: Source, score: str | None, n_classes: int | None) -> tuple[list[str], str]:
+    """`choose_scores` of a source that need not have labels.
+
+    Columns that no prefix tells are those of the classes if their rows sum to one, and if they are
+    as many as ``n_classes``, if that is known.
+
+    Raises:
+        ValueError: if a column is not there, or cannot be guessed.
+    """
+    head, called = source.columns, list[str]()
+    if score is None and not guess_scores(head):
+        others = [name for name in head if name != guess_label(head)]
+        block = next(iter(source.blocks(others)), {})
+        likely = [name for name, values in block.items() if _holds_probabilities(values)]
+        if len(likely) > 1 and n_classes in (None, len(likely)) and _sum_to_one(block, likely):
+            called = likely
+    return choose_scores(head, score, called)
+
+
 def _called_as_labels(source: Source, label: str, candidates: Sequence[str]) -> list[str]:
     """The columns of probabilities, if each label of the first rows has one; a rare label may not
     be among them, and its column is.
@@ -43,10 +68,14 @@ def _called_as_labels(source: Source, label: str, candidates: Sequence[str]) -> 
     if not labels or not labels <= set(candidates):
         return []
     likely = [name for name in candidates if name in labels or _holds_probabilities(block[name])]
-    sums = sum(_numbers(block[name]) for name in likely)
-    if len(likely) > 1 and np.nanmedian(np.abs(sums - 1)) <= _ROUNDED:
+    if len(likely) > 1 and _sum_to_one(block, likely):
         return likely
     return [name for name in likely if name in labels]
+
+
+def _sum_to_one(block: Block, names: Sequence[str]) -> bool:
+    sums = sum(_numbers(block[name]) for name in names)
+    return bool(np.nanmedian(np.abs(sums - 1)) <= _ROUNDED)
 
 
 def _holds_probabilities(values: np.ndarray) -> bool:

@@ -63,9 +63,10 @@ def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
     bad = ~np.isfinite(numbers)
     if bad.any():
         row = int(bad.argmax())
+        bounded = ", or give probabilities, of which 0 and 1 are taken"
         raise ValueError(
             f"{name}: expected finite numbers, found {numbers[row]} in row {places[row]:,}; "
-            "leave such rows out"
+            f"leave such rows out{bounded if np.isinf(numbers[row]) else ''}"
         )
     return numbers
 

@@ -23,7 +23,7 @@ class Columns:
         kind: "score" (the probability of the positive class), "logit" (its log-odds), "probs",
             "logits" or "confidence".
         classes: the names of the classes, of "probs" and "logits".
-        positive: the label that counts as positive; None for 1 and true.
+        positive: the label that counts as positive; None for 1, true and yes.
         weight, groups, time, unit: further columns, and the unit in which time is counted.
     """
 
@@ -126,7 +126,7 @@ def choose_columns(
             wanted = "correct" if kind == "confidence" else "label"
             raise ValueError(
                 f"label: expected a column {wanted!r}, found {_some(head)}; "
-                "say which holds what happened with --label"
+                "say which holds what happened with label=..."
             )
         guessed.append(label)
     if kind == "score" and label.lower() == "correct":
@@ -194,7 +194,7 @@ def choose_scores(
             raise ValueError(
                 "score: expected a column 'score', 'logit' or 'confidence', columns 'prob_…' or "
                 f"'logit_…', or one for each label, called as it is; found {_some(head)}; say "
-                "which holds the prediction with --score"
+                "which holds the prediction with score=..."
             )
     else:
         scores = [name for name in head if fnmatchcase(name, score)] or [_there(score, head)]
@@ -228,7 +228,7 @@ def guess_scores(head: Sequence[str]) -> list[str]:
         if found:
             raise ValueError(
                 f"score: expected two columns {prefix}… or more, found {found[0]!r} alone; for one "
-                f"probability of a positive class give --score {found[0]}"
+                f"probability of a positive class give score={found[0]!r}"
             )
     return []
 

@@ -61,7 +61,7 @@ def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
                 raise ValueError("counts that cannot be")
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                f"{path}: expected the JSON of an earlier report, which --json writes, found "
+                f"{path}: expected the JSON of an earlier report, as json=... writes it, found "
                 "something else"
             ) from error
     if found.shape != (3, n_bins):

@@ -115,12 +115,9 @@ def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
     It lies above all lower ends if each of them holds, so each may fail less often (Bonferroni);
     and below the largest of the upper ends, if the one of its own binning holds.
     """
-    sums = [bins.of_intervals for bins in binnings]
-    strict = 1 - (1 - LEVEL) / len(sums)
-    return (
-        max(error_ends(each, strict, seed)[0] for each in sums),
-        max(error_ends(each, LEVEL, seed)[1] for each in sums),
-    )
+    strict = 1 - (1 - LEVEL) / len(binnings)
+    ends = [error_ends(bins.of_intervals, (strict, LEVEL), seed) for bins in binnings]
+    return max(low for low, _ in ends), max(high for _, high in ends)
 
 
 def ece_of(bins: BinSums) -> float:

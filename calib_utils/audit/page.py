@@ -32,7 +32,7 @@ def as_page(report: Findings) -> str:
         from markupsafe import Markup
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"the page needs Jinja2, {EXTRA}; text and --json do not"
+            f"the page needs Jinja2, {EXTRA}; text and JSON do not"
         ) from error
     text = files("calib_utils.audit").joinpath("page.html").read_text("utf-8")
     template = Environment(

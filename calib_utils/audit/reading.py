@@ -97,6 +97,8 @@ def _arrays(given: Mapping[str, Any]) -> Source:
             arrays[key] = np.asarray(column)
         except (ValueError, TypeError, RuntimeError) as error:
             raise ValueError(f"{key}: expected an array, found {type(column).__name__}") from error
+        if arrays[key].shape == () and arrays[key].dtype == object:  # such as a generator
+            raise ValueError(f"{key}: expected an array, found {type(column).__name__}")
 
     def read(wanted: Sequence[str], n: int, step: int) -> Iterator[Block]:
         for start in range(0, n, step):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calib_utils._masks import log_of_probs
 from calib_utils.audit.bin_sums import losses
 from calib_utils.audit.rows import Rows
 from calib_utils.metrics import expected_calibration_error
@@ -28,7 +29,6 @@ __all__ = ["Repair", "Repairs", "inputs_of", "recalibrated", "try_repairs"]
 
 _FEWEST = 100  # rows, below which nothing is fitted
 _MOST_CLASSES = 30  # of methods that look at pairs of classes
-_LEAST = np.finfo(np.float64).epsneg
 
 
 @dataclass(frozen=True)
@@ -100,9 +100,7 @@ def inputs_of(rows: Rows, recalibrator: Recalibrator) -> np.ndarray:
 def recalibrated(rows: Rows, recalibrator: Recalibrator) -> Rows:
     """The rows with repaired predictions."""
     probs = np.asarray(recalibrator.predict_proba(inputs_of(rows, recalibrator)), np.float64)
-    inside = np.clip(probs, _LEAST, 1 - _LEAST)
-    logs = np.log(inside) - np.log1p(-inside) if probs.ndim == 1 else np.log(inside)
-    return rows._replace(probs=probs, log_probs=logs)
+    return rows._replace(probs=probs, log_probs=log_of_probs(probs))
 
 
 def try_repairs(

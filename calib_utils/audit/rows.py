@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils._arrays import log_softmax
+from calib_utils._masks import MANY, like_probs, log_of_probs
 from calib_utils.audit.column_types import (
     is_missing,
     numbers_of,
@@ -21,7 +22,7 @@ from calib_utils.audit.source import Source
 
 __all__ = ["Rows", "RowsReader", "probabilities"]
 
-_LABELS = {"0": 0, "1": 1, "false": 0, "true": 1}
+_LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 _SHOWN = 1_000  # labels of a block that are looked at, to say which there are
 _ROUNDED = 1e-4  # how far a row may sum from one, as for the metrics
 
@@ -81,6 +82,7 @@ class RowsReader:
         read: how many rows there were.
         dropped, rescaled: how many of them were left out, or divided.
         impossible: how many had a probability of 0 for what happened.
+        doubtful: whether all logits, or log-odds, look like probabilities.
         seen: with a positive label, some labels that there are, the positive one among them if it
             is there.
     """
@@ -93,6 +95,7 @@ class RowsReader:
     dropped: int = field(default=0, init=False)
     rescaled: int = field(default=0, init=False)
     impossible: int = field(default=0, init=False)
+    doubtful: bool = field(default=False, init=False)
     seen: set[str] = field(default_factory=set, init=False)
 
     def blocks(self) -> Iterator[Rows]:
@@ -102,6 +105,7 @@ class RowsReader:
             ValueError: for rows that are not as they should be, or if there are none.
         """
         self.read = self.dropped = self.rescaled = self.impossible = 0
+        self.doubtful = self.columns.kind in ("logit", "logits")
         for raw in self.source.blocks(self.columns.names):
             block = self._checked(raw)
             if len(block.labels):
@@ -109,6 +113,7 @@ class RowsReader:
         if self.read == self.dropped:
             left = f"; all {self.dropped:,} were dropped" if self.dropped else ""
             raise ValueError(f"{self.source.name}: there are no rows{left}")
+        self.doubtful = self.doubtful and self.read - self.dropped >= MANY
         self._check_positive()
 
     def _check_positive(self) -> None:
@@ -140,6 +145,8 @@ class RowsReader:
             scores, columns.kind, columns.scores, places, self.rescale
         )
         self.rescaled += rescaled
+        if self.doubtful and len(scores):
+            self.doubtful = bool(like_probs(scores if probs.ndim == 2 else scores[:, 0]))
         of_label = probs[np.arange(len(probs)), labels] if probs.ndim == 2 else probs
         if probs.ndim == 1:
             of_label = np.where(labels == 1, probs, 1 - probs)
@@ -164,7 +171,7 @@ class RowsReader:
                 raise ValueError(
                     f"{name}: expected a value in each row, found none in row "
                     f"{places[missing.argmax()]:,}{others}; fill them, or leave such rows out "
-                    "with --drop"
+                    "with drop=True"
                 )
             gone |= missing
         return gone
@@ -191,12 +198,12 @@ class RowsReader:
             if columns.kind == "confidence":
                 advice += "give 1 where the answer is right"
             elif columns.binary:
-                advice += "say which label is the positive one with --positive"
+                advice += "say which label is the positive one with positive=..."
             else:
                 shown = ", ".join(columns.classes[:6]) + (", …" if len(columns.classes) > 6 else "")
                 advice = (
                     f"a class ({shown}), found {odd!r} in row {row:,}; name the classes in the "
-                    "order of the columns with --classes"
+                    "order of the columns with classes=..."
                 )
             raise ValueError(f"{columns.label}: expected {advice}")
         return np.array(numbers, np.int64)[inverse.ravel()]
@@ -220,7 +227,6 @@ def probabilities(
     Raises:
         ValueError: for what is no probability.
     """
-    least = np.finfo(np.float64).epsneg
     if kind == "logits":
         return np.exp(log_softmax(scores)), scores, 0
     if kind == "logit":
@@ -230,8 +236,7 @@ def probabilities(
     scores = _in_range(scores, names, places)
     if len(names) == 1:
         probs = scores[:, 0]
-        inside = np.clip(probs, least, 1 - least)
-        return probs, np.log(inside) - np.log1p(-inside), 0
+        return probs, log_of_probs(probs), 0
     sums = scores.sum(axis=1)
     off = np.abs(sums - 1) > _ROUNDED
     rescaled = 0
@@ -242,9 +247,9 @@ def probabilities(
         raise ValueError(
             f"{names[0]} to {names[-1]}: expected probabilities that sum to 1, found "
             f"{sums[row]:.6g} in row {places[row]:,}, and {off.sum() - 1:,} more; columns of "
-            "logits are called logit_…; rounded rows are divided by their sum with --rescale"
+            "logits are called logit_…; rounded rows are divided by their sum with rescale=True"
         )
-    return scores, np.log(np.maximum(scores, least)), rescaled
+    return scores, log_of_probs(scores), rescaled
 
 
 def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> np.ndarray:

@@ -47,6 +47,7 @@ class Stream:
                 shapes if ``inputs`` is "logits".
             labels: (N,), integers, or (N, ...) to go with (N, K, ...); none where ``probs`` are
                 ``Predictions``, whose weights count beside those of all batches, 1 by default.
+                A sample of weight 0 adds nothing, so all of them may be 0.
 
         Raises:
             ValueError: for bad input.
@@ -62,7 +63,7 @@ class Stream:
             if len(probs.shape) and probs.shape[0] == 0:
                 check_labels(np.asarray(to_numpy(labels, "labels"), np.int64), 0, 1)
                 return
-        given = taken(probs, labels, inputs=self.inputs, name=name)
+        given = taken(probs, labels, inputs=self.inputs, name=name, padding=True)
         if self.ignore_index is not None:
             kept = given.labels != self.ignore_index
             weights = 1.0 if given.sample_weight is None else given.sample_weight

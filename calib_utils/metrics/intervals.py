@@ -86,19 +86,22 @@ def calibration_error_interval(
         (0.0, True)
     """
     predictions = unweighted(taken(probs, labels))
-    return error_ends(bin_sums(predictions, n_bins, strategy), level, seed)
+    return error_ends(bin_sums(predictions, n_bins, strategy), (level, level), seed)
 
 
-def error_ends(of_bins: np.ndarray, level: float, seed: int) -> tuple[float, float]:
-    """`calibration_error_interval` of samples whose `bin_sums` are known."""
-    tail = _tail(level)
+def error_ends(of_bins: np.ndarray, levels: tuple[float, float], seed: int) -> tuple[float, float]:
+    """`calibration_error_interval` of samples whose `bin_sums` are known.
+
+    Each end is that of the interval of its own level.
+    """
+    tail_below, tail_above = map(_tail, levels)
     _, excess, measured, cautious = _noise(of_bins)
     ece = float(mean_excess(excess, 1))
     noise = generator(seed).standard_normal((_DRAWS, len(excess)))
-    low = ece - np.quantile(_too_high(excess, cautious, noise), 1 - tail + _SLIP)
+    low = ece - np.quantile(_too_high(excess, cautious, noise), 1 - tail_below + _SLIP)
     # Where bins are many, the noise lifts the ECE: too large a guess of it, and the end is too
     # low. Where they are few, too small a guess makes it so.
-    high = max(_highest(ece, deviation, noise, tail) for deviation in (measured, cautious))
+    high = max(_highest(ece, deviation, noise, tail_above) for deviation in (measured, cautious))
     return max(0.0, float(low)), high
 
 

@@ -35,7 +35,7 @@ def isotonic_steps(values: np.ndarray, hits: np.ndarray, weights: np.ndarray | N
         hits: (N,), booleans.
         weights: (N,), above 0; None for 1.
     """
-    from sklearn.isotonic import isotonic_regression
+    from scipy.optimize import isotonic_regression
 
     order = np.argsort(values)
     values, hits = values[order], hits[order]
@@ -47,7 +47,7 @@ def isotonic_steps(values: np.ndarray, hits: np.ndarray, weights: np.ndarray | N
     del masses
     starts = starts[np.append(True, positives[1:] > positives[:-1])]
     masses, positives = _sums(hits, weights, starts)
-    fitted = isotonic_regression(positives / masses, sample_weight=masses)
+    fitted = isotonic_regression(positives / masses, weights=masses).x
     kept = np.flatnonzero(np.append(True, fitted[1:] > fitted[:-1]))
     starts = starts[kept]
     return Steps(

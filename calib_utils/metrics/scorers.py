@@ -65,7 +65,8 @@ class _LabelsFirst:
         if classes is None and positive is None:
             names = np.asarray(labels)
             with contextlib.suppress(TypeError):  # no order, so no alphabetical one
-                classes = np.unique(names) if names.dtype.kind in "bUSTO" else None
+                named = names.dtype.kind in "bUSTO" and names.ndim == 1
+                classes = np.unique(names) if named else None
         predictions = as_predictions(
             probs,
             labels,

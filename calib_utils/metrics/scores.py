@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils._arrays import row_blocks
-from calib_utils._checks import check_inputs, check_logits
+from calib_utils._checks import check_inputs
 from calib_utils._masks import HUGE, check_maskable_logits, log_of_probs, look_like_probs, smallest
 from calib_utils._numbers import check_number
 from calib_utils.metrics.confidences import confidence_and_correct
@@ -86,10 +86,7 @@ def negative_log_likelihood(probs: Any, labels: Any = None, *, inputs: str = "pr
     predictions, name = _of_either(probs, labels, inputs)
     labels, weights = predictions.labels, _weights(predictions)
     if predictions.inputs == "logits":
-        array = check_maskable_logits(predictions.array, HUGE, name)
-        for doubt in look_like_probs(array):
-            warnings.warn(doubt, stacklevel=2)
-        blocks = row_blocks(array)
+        blocks = row_blocks(_checked_logits(predictions, name))
     else:
         checked = blocks_of(predictions, name)
         zero = smallest(predictions.array)
@@ -126,6 +123,9 @@ def accuracy(
         ValueError: for bad input, such as log-odds in the place of probabilities, or a threshold
             where none is compared with it.
 
+    Warns:
+        UserWarning: if the logits look like probabilities.
+
     Example:
         >>> accuracy([[0.9, 0.1], [0.4, 0.6]], labels=[0, 0])
         0.5
@@ -143,13 +143,12 @@ def accuracy(
             f"for {predictions!r}; leave it out"
         )
     check_number(threshold, "threshold", advice="; try 0.5")
+    if from_logits:
+        checked = _checked_logits(predictions, name)
     if binary:
-        values = (
-            check_logits(predictions.array, name) if from_logits else probs_of(predictions, name)
-        )
+        values = checked if from_logits else probs_of(predictions, name)
         correct = (values > threshold) == (labels == 1)
     elif from_logits:
-        checked = check_maskable_logits(predictions.array, HUGE, name)
         predicted = np.concatenate([block.argmax(axis=1) for _, block in row_blocks(checked)])
         correct = predicted == labels
     else:
@@ -164,6 +163,13 @@ def _of_either(probs: Any, labels: Any, inputs: str) -> tuple[Predictions, str]:
         inputs = probs.inputs
     name = f"probs (inputs={inputs!r})"
     return taken(probs, labels, inputs=inputs, name=name), name
+
+
+def _checked_logits(predictions: Predictions, name: str) -> np.ndarray:
+    array = check_maskable_logits(predictions.array, HUGE, name)
+    for doubt in look_like_probs(array):
+        warnings.warn(doubt, stacklevel=3)
+    return array
 
 
 def _weights(predictions: Predictions) -> np.ndarray:

@@ -3,6 +3,15 @@
 The colours are told apart by colour-blind readers, and the gaps are hatched for print.
 """
 
+try:
+    import matplotlib  # noqa: F401  each module needs it
+except ModuleNotFoundError as error:
+    raise ModuleNotFoundError(
+        "plots need matplotlib, which is not installed: "
+        "in a copy of the repository, pip install '.[plots]'",
+        name="matplotlib",
+    ) from error
+
 from calib_utils.plots.answers import AnswerBars, answer_bars
 from calib_utils.plots.diagrams import (
     BLUE,

@@ -64,15 +64,15 @@ __all__ = [
     "VectorScaling",
     "load",
 ]
-try:
-    _has_torch = importlib.util.find_spec("torch") is not None
-except ModuleNotFoundError:
-    _has_torch = False
-if not _has_torch:  # so that "import *" works without it
-    __all__.remove("CalibratedModule")
-
 # What needs scikit-learn or torch as soon as it is imported.
 _LATER = {"CalibratedClassifier": "classifier", "CalibratedModule": "module"}
+for _name, _package in (("CalibratedClassifier", "sklearn"), ("CalibratedModule", "torch")):
+    try:
+        _found = importlib.util.find_spec(_package) is not None
+    except ModuleNotFoundError:
+        _found = False
+    if not _found:  # so that "import *" works without it
+        __all__.remove(_name)
 
 
 def __dir__() -> list[str]:

@@ -280,7 +280,8 @@ class Recalibrator(Estimator, ABC):
         return self.inputs == "probs"
 
     def _taken(self, *given: Any, labelled: bool = True) -> Predictions:
-        return taken(*given, labelled=labelled, inputs=self.inputs, name=self._name)
+        padding, inputs = not labelled, self.inputs
+        return taken(*given, labelled=labelled, padding=padding, inputs=inputs, name=self._name)
 
     @property
     def _name(self) -> str:

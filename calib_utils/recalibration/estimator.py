@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 from typing import Any, ClassVar, Self
@@ -74,13 +75,16 @@ class Estimator:
 
 @functools.cache
 def _not_fitted_error() -> type[Exception]:
-    from sklearn.exceptions import NotFittedError
+    kinds: tuple[type[Exception], ...] = (RuntimeError,)
+    with contextlib.suppress(ModuleNotFoundError):
+        from sklearn.exceptions import NotFittedError
 
-    return type("NotFittedError", (NotFittedError, RuntimeError), {"__module__": __name__})
+        kinds = (NotFittedError, RuntimeError)
+    return type("NotFittedError", kinds, {"__module__": __name__})
 
 
 def not_fitted(message: str) -> Exception:
-    """A RuntimeError that is scikit-learn's ``NotFittedError``, too."""
+    """A RuntimeError that is scikit-learn's ``NotFittedError``, too, where that is installed."""
     return _not_fitted_error()(message)
 
 

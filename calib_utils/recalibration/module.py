@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from calib_utils._masks import FAR, LIKE_PROBS, MANY, ROUNDING
+from calib_utils._masks import FAR, LIKE_PROBS, MANY, like_probs
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
@@ -135,7 +135,8 @@ class CalibratedModule(nn.Module):
 
     def _look_once(self, logits: Tensor) -> None:
         """A look at every batch would wait for the device."""
-        if self._looked or _traced():
+        few = not logits.numel() or (logits.ndim == 1 and len(logits) < MANY)
+        if self._looked or few or _traced():
             return
         self._looked = True
         if self.recalibrator.inputs == "logits" and _like_probs(logits):
@@ -164,13 +165,8 @@ class CalibratedModule(nn.Module):
 
 def _like_probs(logits: Tensor) -> bool:
     """As `look_like_probs` finds of arrays, on the device where the logits are."""
-    if not logits.numel() or (logits.ndim == 1 and len(logits) < MANY):
-        return False
-    within = (logits.min() >= 0) & (logits.max() <= 1.001)
-    if logits.ndim == 2:
-        within = within & ((logits.float().sum(dim=1) - 1).abs().max() <= ROUNDING)
     try:
-        return bool(within)
+        return bool(like_probs(logits))
     except RuntimeError:  # of tensors without numbers, as tracers make them
         return False
 

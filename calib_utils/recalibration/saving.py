@@ -55,6 +55,4 @@ def _encode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return {"array": name}
     if isinstance(value, list):
         return [_encode(item, arrays) for item in value]
-    if isinstance(value, np.generic):
-        return value.item()
     return value  # None, a text, or a number, whose bits Python's JSON keeps

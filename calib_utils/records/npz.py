@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import tokenize
 import zipfile
 import zlib
@@ -15,23 +14,33 @@ from typing import Any
 
 import numpy as np
 
+from calib_utils._files import replacing
+
 __all__ = ["explain_damage", "read_npz", "write_npz"]
 
 _ADVICE = "install the module again, or restore the file from the repository"
 
 
 def write_npz(path: Path, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:
-    """Write ``arrays``, and ``facts`` as JSON, replacing an older file."""
+    """Write ``arrays``, and ``facts`` as JSON, replacing an older file.
+
+    Raises:
+        ValueError: if a fact is nothing that JSON has, nor a number of NumPy's.
+    """
     content = io.BytesIO()
-    entries: dict[str, Any] = arrays | {"facts": np.array(json.dumps(facts))}
+    text = json.dumps(facts, default=_plain)
+    entries: dict[str, Any] = arrays | {"facts": np.array(text)}
     np.savez_compressed(content, **entries)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
+    with replacing(path) as part:
         part.write_bytes(content.getbuffer())
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+
+
+def _plain(fact: Any) -> Any:
+    if isinstance(fact, np.generic):
+        return fact.item()
+    raise ValueError(
+        f"facts: expected texts, numbers, lists and dictionaries, found {type(fact).__name__}"
+    )
 
 
 def read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -23,6 +22,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import nn
 
+from calib_utils._files import replacing
 from calib_utils.records import Recipe
 from calib_utils.records.recipe import completed_recipe
 
@@ -58,17 +58,12 @@ def save_checkpoint(
         momentum = optimizer.state[parameter].get("momentum_buffer")
         if momentum is not None:  # there is none without momentum
             tensors[f"momentum/{number}"] = momentum.contiguous()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Its own for each process: one that was left behind by a killed parent may write as well.
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    text = json.dumps(facts)
     try:
-        text = json.dumps(facts)
-        save_file(tensors, part, {"facts": text, "sha256": _checksum(tensors, text)})
-        os.replace(part, path)
+        with replacing(path) as part:
+            save_file(tensors, part, {"facts": text, "sha256": _checksum(tensors, text)})
     except SafetensorError as error:
         raise OSError(f"checkpoint: {path} cannot be written ({error})") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def load_checkpoint(

@@ -23,6 +23,8 @@ with warnings.catch_warnings():
     from tqdm import tqdm as tqdm_of_text
     from tqdm.auto import tqdm
 
+from calib_utils._files import replacing
+
 __all__ = ["plain_warnings", "progress_bars"]
 
 
@@ -61,9 +63,8 @@ class _BarInFile(tqdm_of_text):
 
     def _write(self) -> None:
         path = Path(os.environ["CALIB_PROGRESS_FILE"])
-        part = path.with_name(f"{path.name}.part")
-        part.write_text("; ".join(map(str, self.under_way)), "utf-8")
-        part.replace(path)
+        with replacing(path) as part:
+            part.write_text("; ".join(map(str, self.under_way)), "utf-8")
 
 
 @contextmanager

@@ -351,7 +351,27 @@ def test_an_exception_is_an_answer_only_where_one_is_expected() -> None:
     error = Outcome(
         raised=Raised("ValueError"), failure={"kind": "exception", "type": "ValueError"}
     )
-    assert mark([(check, error)], 2)["points"] == 0
+    marked = mark([(check, error)], 2)
+    assert marked["points"] == 0
+    assert [row["failure"] for row in marked["checks"]] == [error.failure]
+
+
+def test_who_raises_always_earns_nothing() -> None:
+    """Where all checks that were passed expect an exception, one answer passes them."""
+    checks = [Check("q", str(n), "f", (n,), raises(ValueError)) for n in range(2)]
+    checks.append(Check("q", "2", "f", (2,), equal(4)))
+    error = Outcome(
+        raised=Raised("ValueError", ("Exception", "BaseException", "object")),
+        failure={"kind": "exception", "type": "ValueError"},
+    )
+
+    def earned(*outcomes: Outcome) -> float:
+        return mark(list(zip(checks, outcomes, strict=False)), 3)["points"]
+
+    assert guessable(checks[:2])
+    assert not guessable(checks)
+    assert earned(error, error) == earned(error, error, error) == 0
+    assert earned(error, error, Outcome(4)) == 3
 
 
 @pytest.mark.parametrize(
