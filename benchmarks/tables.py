@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
-from calib_utils.report import Markdown, table
+from calib_utils.report import Markdown, paired_difference, table
 
 RESULTS = Path("benchmarks/results")
 OURS = "calib_utils"
@@ -173,16 +173,15 @@ def read_accuracies(script: list[float], ours: list[float]) -> str:
     """How far the mean accuracies are apart, and whether chance between seeds explains it."""
     if len(ours) < 2:
         return "One seed does not tell whether their test accuracies differ."
-    from scipy.stats import ttest_ind
-
-    points = 100 * (mean(ours) - mean(script))
-    error = 100 * (stdev(ours) ** 2 / len(ours) + stdev(script) ** 2 / len(script)) ** 0.5
-    p = ttest_ind(ours, script, equal_var=False).pvalue
-    verdict = "is more than chance between seeds explains" if p < 0.05 else "may be chance"
+    found = paired_difference(script, ours)  # a seed gives both the same first weights
+    points, error = 100 * found.mean, 100 * found.standard_error
+    verdict = (
+        "is more than chance between seeds explains" if found.p_value < 0.05 else "may be chance"
+    )
     return (
         f"The mean test accuracy of {OURS} is {'higher' if points >= 0 else 'lower'} by "
-        f"{abs(points):.2f} ± {error:.2f} points (± the standard error). With "
-        f"{len(ours)} seeds, that {verdict} (Welch's t-test, p = {p:.2g})."
+        f"{abs(points):.2f} ± {error:.2f} points (± the standard error of the paired difference). "
+        f"With {len(ours)} seeds, that {verdict} (Student's t-test, p = {found.p_value:.2g})."
     )
 
 

@@ -213,8 +213,8 @@ class TestCompare:
         assert usual > 1.1 * (1 - level)
 
     def test_joined_p_value_of_a_clear_difference(self):
-        found = RunDifference(2.0, 0.1, float("inf"), of_seeds=0.0, of_images=0.1)
-        assert found.p_value == pytest.approx(2 * norm.sf(20))
+        found = RunDifference(1.0, 0.1, float("inf"), of_seeds=0.0, of_images=0.1)
+        assert found.p_value == pytest.approx(2 * norm.sf(10))
         assert RunDifference(1e3, 0.1, 2, of_seeds=0.0, of_images=0.1).p_value == 0
         assert RunDifference(0.0, 0.1, 2, of_seeds=0.1, of_images=0.0).p_value == 1
 
@@ -368,10 +368,10 @@ class TestJudge:
             ]
         )
         ece = "\N{MINUS SIGN}18.4 to +20.8 | 1.000 | undecided |"
-        nll = "\N{MINUS SIGN}0.70 to \N{MINUS SIGN}0.30 | below 0.001 | holds |"
+        nll = "\N{MINUS SIGN}0.700 to \N{MINUS SIGN}0.300 | below 0.001 | holds |"
         assert shown._repr_markdown_().splitlines()[2:] == [
             f"| a: 1 to 2 | ECE | higher | +1.2 points | {ece}",
-            f"| a: 1 to 2 | NLL | lower | \N{MINUS SIGN}0.50 | {nll}",
+            f"| a: 1 to 2 | NLL | lower | \N{MINUS SIGN}0.500 | {nll}",
             "| a: 1 to 2 | ECE | lower | +2.0 points | unknown | unknown | undecided |",
         ]
         assert repr(shown) == shown._repr_markdown_()

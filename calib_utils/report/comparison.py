@@ -25,7 +25,7 @@ __all__ = ["RunDifference", "compare"]
 
 _FEWEST_DRAWS = 100
 _ROUNDING = 1e-6  # of a stored number: confidences are float32
-_LEAST = -600.0  # the logarithm of the least p value that is told from 0
+_LEAST = -100.0  # the logarithm of the least p value that is told from 0
 # What a record must have for each image, besides its first confidences.
 _PER_IMAGE = {
     "nll": "losses",
