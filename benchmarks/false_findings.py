@@ -104,7 +104,7 @@ def rejections(
     found: dict[str, list[bool]] = {}
     for _ in range(sets):
         groups = two_groups(seeds, spread, alike, n, rng, worse)
-        paired = compare(*groups, metric, repeats=REPEATS)
+        paired = compare(groups[0], groups[1], metric, repeats=REPEATS)
         values = [np.array([getattr(run, metric) for run in runs]) for runs in groups]
         parts = [(float(x.var(ddof=1)) / seeds, seeds - 1) for x in values]
         share = (paired.of_seeds / paired.standard_error) ** 4

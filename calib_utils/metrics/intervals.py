@@ -52,9 +52,9 @@ def calibration_error_interval(
 
     Upper end: the largest error such that an ECE as low as the one seen has a chance of
     (1 - level) / 2, if the error is spread over the bins in proportion to their noise (a choice,
-    since nobody knows how it is spread); an ECE lower than the 16 % point of a calibrated network's counts as that
-    point. Lower end: the ECE less the noise that may be in it; the noise counts as such,
-    without the absolute value, in the bins whose gap is clear.
+    since nobody knows how it is spread); an ECE lower than the 16 % point of a calibrated
+    network's counts as that point. Lower end: the ECE less the noise that may be in it; the noise
+    counts as such, without the absolute value, in the bins whose gap is clear.
 
     It takes no weights: that the interval holds the error was measured for samples that count
     alike.

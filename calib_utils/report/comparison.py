@@ -186,14 +186,17 @@ def _seeds(runs: Sequence[ExperimentRecord]) -> list[int]:
     return [run.seed for run in runs]
 
 
-def _in_pairs(*groups: list[ExperimentRecord]) -> list[list[ExperimentRecord]]:
+def _in_pairs(
+    first: list[ExperimentRecord], second: list[ExperimentRecord]
+) -> tuple[list[ExperimentRecord], list[ExperimentRecord]]:
     """The runs whose seed both groups have, in one order; all runs if they have none in common."""
-    if not (shared := set(_seeds(groups[0])) & set(_seeds(groups[1]))):
-        return list(groups)
-    return [
-        sorted((run for run in runs if run.seed in shared), key=lambda run: run.seed)
-        for runs in groups
-    ]
+    if not (shared := set(_seeds(first)) & set(_seeds(second))):
+        return first, second
+
+    def chosen(runs: list[ExperimentRecord]) -> list[ExperimentRecord]:
+        return sorted((run for run in runs if run.seed in shared), key=lambda run: run.seed)
+
+    return chosen(first), chosen(second)
 
 
 def _spread_over_images(
