@@ -368,7 +368,7 @@ class TestJudge:
             ]
         )
         ece = "\N{MINUS SIGN}18.4 to +20.8 | 1.000 | undecided |"
-        nll = "\N{MINUS SIGN}0.700 to \N{MINUS SIGN}0.300 | below 0.001 | holds |"
+        nll = "\N{MINUS SIGN}0.696 to \N{MINUS SIGN}0.304 | below 0.001 | holds |"
         assert shown._repr_markdown_().splitlines()[2:] == [
             f"| a: 1 to 2 | ECE | higher | +1.2 points | {ece}",
             f"| a: 1 to 2 | NLL | lower | \N{MINUS SIGN}0.500 | {nll}",
