@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import mean, median, stdev
 from typing import Any
 
-from calib_utils.report import Markdown, table
+from calib_utils.report import Markdown, paired_difference, table
 
 RESULTS = Path("benchmarks/results")
 OURS = "calib_utils"
@@ -173,16 +173,15 @@ def read_accuracies(script: list[float], ours: list[float]) -> str:
     """How far the mean accuracies are apart, and whether chance between seeds explains it."""
     if len(ours) < 2:
         return "One seed does not tell whether their test accuracies differ."
-    from scipy.stats import ttest_ind
-
-    points = 100 * (mean(ours) - mean(script))
-    error = 100 * (stdev(ours) ** 2 / len(ours) + stdev(script) ** 2 / len(script)) ** 0.5
-    p = ttest_ind(ours, script, equal_var=False).pvalue
-    verdict = "is more than chance between seeds explains" if p < 0.05 else "may be chance"
+    found = paired_difference(script, ours)  # a seed gives both the same first weights
+    points, error = 100 * found.mean, 100 * found.standard_error
+    verdict = (
+        "is more than chance between seeds explains" if found.p_value < 0.05 else "may be chance"
+    )
     return (
         f"The mean test accuracy of {OURS} is {'higher' if points >= 0 else 'lower'} by "
-        f"{abs(points):.2f} ± {error:.2f} points (± the standard error). With "
-        f"{len(ours)} seeds, that {verdict} (Welch's t-test, p = {p:.2g})."
+        f"{abs(points):.2f} ± {error:.2f} points (± the standard error of the paired difference). "
+        f"With {len(ours)} seeds, that {verdict} (Student's t-test, p = {found.p_value:.2g})."
     )
 
 
@@ -392,35 +391,48 @@ def coverage_cell(row: dict) -> str:
 
 
 def false_findings(results: dict[str, Any]) -> str:
-    """How often each way to compare finds what is not there, by seeds and their spread."""
+    """How often each way to compare finds what is not there, and what is."""
     rows = results["rows"]
     names = list(rows[0]["rates"])
-    parts = [
-        machine(results, results["date"]),
-        f"{results['sets']:,} pairs of groups a row (seed {results['seed']}), "
-        f"{results['images']:,} test images, {results['repeats']:,} drawn sets of them.",
-        captioned(
-            "false findings",
-            "How often each way to compare finds a difference where there is none.",
-            table(
-                ["metric", "deviation by seed, points", "seeds", *names],
-                (
-                    [
-                        {"ece": "ECE"}.get(row["metric"], row["metric"]),
-                        f"{100 * row['spread']:g}",
-                        row["seeds"],
-                        *(f"{100 * row['rates'][name]:.1f}\N{NO-BREAK SPACE}%" for name in names),
-                    ]
-                    for row in rows
-                ),
-                numbers=len(names),
+
+    def rates(which: str) -> Markdown:
+        return table(
+            ["metric", "alike", "deviation by seed, points", "seeds", *names],
+            (
+                [
+                    {"ece": "ECE"}.get(row["metric"], row["metric"]),
+                    f"{100 * row['alike']:g}\N{NO-BREAK SPACE}%",
+                    f"{100 * row['spread']:g}",
+                    row["seeds"],
+                    *(f"{100 * row[which][name]:.1f}\N{NO-BREAK SPACE}%" for name in names),
+                ]
+                for row in rows
             ),
-        ),
-    ]
+            numbers=len(names),
+        )
+
     most = {name: max(row["rates"][name] for row in rows) for name in names}
     read = (f"{name} {100 * found:.1f}\N{NO-BREAK SPACE}%" for name, found in most.items())
-    parts.append(f"The most that each finds in any row: {', '.join(read)}.")
-    return "\n\n".join(parts)
+    return "\n\n".join(
+        [
+            machine(results, results["date"]),
+            f"{results['sets']:,} pairs of groups a row (seed {results['seed']}), "
+            f"{results['images']:,} test images, {results['repeats']:,} drawn sets of them.",
+            captioned(
+                "false findings",
+                "How often each way to compare finds a difference where there is none, by how much "
+                "the two runs of a seed are alike.",
+                rates("rates"),
+            ),
+            f"The most that each finds in any row: {', '.join(read)}.",
+            captioned(
+                "true findings",
+                "How often each finds a second group that is right less often by "
+                f"{100 * results['worse']:g} points, and as sure as if it were not.",
+                rates("of_worse"),
+            ),
+        ]
+    )
 
 
 def pages(results: dict[str, Any]) -> str:
@@ -485,9 +497,13 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         "Comparing groups of runs",
         "How often is a difference found where there is none? Two groups of networks of one "
         "quality are made up, which differ by their seeds and in what photographs are hard for "
-        f"them; a p value below 0.05 should come once in twenty. {OURS} is `compare`, which joins "
-        "both sources of chance. Beside it stand Welch's test of the seeds alone, the "
-        "bootstrap of the test images alone, and the rule that each of the two must find it.",
+        "them, and the two runs of a seed may be alike; a p value below 0.05 should come once in "
+        f"twenty at most. {OURS} is `compare`, which pairs the runs by their seed and joins both "
+        "sources of chance. Beside it are the same without the pairs; the pairs with one standard "
+        "error for both sources and Satterthwaite's degrees of freedom, which finds too much "
+        "where seeds are few; the t test of the pairs alone, without other images; and the "
+        "bootstrap of the test images alone. A way that finds too much in the first table has no "
+        "claim to what it finds in the second.",
         false_findings,
     ),
     "recalibration": (

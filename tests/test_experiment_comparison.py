@@ -8,7 +8,7 @@ import pytest
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-from scipy.stats import t, ttest_ind
+from scipy.stats import norm, t, ttest_ind, ttest_rel
 
 from calib_utils.experiments import (
     ExperimentRecord,
@@ -28,6 +28,7 @@ from calib_utils.plots import (
 )
 from calib_utils.report import (
     Difference,
+    RunDifference,
     Verdict,
     Verdicts,
     compare,
@@ -92,19 +93,39 @@ class TestCompare:
         assert back.standard_error == pytest.approx(there.standard_error)
         assert back.freedom == pytest.approx(there.freedom)
 
-    def test_part_of_seeds_is_welchs(self, calibrated, overconfident):
+    def test_part_of_seeds_is_the_t_test_of_pairs(self, calibrated, overconfident):
         """With the metric that no image speaks of, nothing else is left."""
+        losses = np.array([[1.0, 1.2, 1.3], [1.5, 1.8, 2.1]])
+        groups = [
+            [dataclasses.replace(r, nll=loss) for r, loss in zip(runs, part, strict=True)]
+            for runs, part in ((calibrated, losses[0]), (overconfident, losses[1]))
+        ]
+        found = compare(groups[0], groups[1][::-1], "nll")  # in whatever order
+        paired = ttest_rel(losses[1], losses[0])
+        assert found.p_value == pytest.approx(paired.pvalue)
+        assert found.interval() == pytest.approx(tuple(paired.confidence_interval()))
+        assert found.of_seeds == found.standard_error
+        assert np.isnan(found.of_images)
+
+    def test_runs_without_a_partner_are_left_out(self, calibrated, overconfident):
+        found = compare(calibrated, overconfident[1:], "error", repeats=100)
+        assert found == compare(calibrated[1:], overconfident[1:], "error", repeats=100)
+        assert found.mean == pytest.approx(
+            np.mean([r.error for r in overconfident[1:]])
+            - np.mean([r.error for r in calibrated[1:]])
+        )
+
+    def test_without_a_common_seed_it_is_welchs(self, calibrated):
         losses = [1.0, 1.2, 1.3, 1.5, 2.1]
+        others = [record(56, seed, 0.1) for seed in (7, 8)]
         first, second = (
             [dataclasses.replace(r, nll=loss) for r, loss in zip(runs, part, strict=True)]
-            for runs, part in ((calibrated, losses[:3]), (overconfident[:2], losses[3:]))
+            for runs, part in ((calibrated, losses[:3]), (others, losses[3:]))
         )
         found = compare(first, second, "nll")
         welch = ttest_ind(losses[3:], losses[:3], equal_var=False)
         assert found.p_value == pytest.approx(welch.pvalue)
         assert found.interval() == pytest.approx(tuple(welch.confidence_interval()))
-        assert found.of_seeds == found.standard_error
-        assert np.isnan(found.of_images)
 
     @pytest.mark.parametrize("metric", ["nll", "nll_scaled", "ece_scaled"])
     def test_newer_records_have_a_part_of_images_for_all_metrics(
@@ -162,16 +183,40 @@ class TestCompare:
         assert found.of_images == pytest.approx(np.std(differences, ddof=1))
 
     def test_both_parts_are_joined(self, calibrated, overconfident):
-        a, b = ([r.ece for r in runs] for runs in (calibrated, overconfident[:2]))
-        va, vb = np.var(a, ddof=1) / 3, np.var(b, ddof=1) / 2
-        found = compare(calibrated, overconfident[:2], repeats=100)
-        assert found.of_seeds == pytest.approx((va + vb) ** 0.5)
-        total = va + vb + found.of_images**2
-        freedom = total**2 / (va**2 / 2 + vb**2 / 1)
-        half = t.ppf(0.975, freedom) * total**0.5
-        middle = np.mean(b) - np.mean(a)
-        assert found.interval() == pytest.approx((middle - half, middle + half))
-        assert found.p_value == pytest.approx(2 * t.sf(abs(middle) / total**0.5, freedom))
+        """The squares of the half-widths that each part would give are added."""
+        eces = [[r.ece for r in runs] for runs in (calibrated, overconfident)]
+        found = compare(calibrated, overconfident, repeats=100)
+        assert found.of_seeds == pytest.approx(np.std(np.diff(eces, axis=0), ddof=1) / 3**0.5)
+        half = np.hypot(t.ppf(0.975, 2) * found.of_seeds, 1.959964 * found.of_images)
+        assert found.interval() == pytest.approx((found.mean - half, found.mean + half))
+        ends = found.interval(1 - found.p_value)
+        assert min(map(abs, ends)) == pytest.approx(0, abs=1e-9)
+
+    @pytest.mark.parametrize("level", [0.95, 0.998])
+    @pytest.mark.parametrize("seeds", [2, 3, 5])
+    def test_the_joint_interval_is_never_too_short(self, level, seeds):
+        """However the variance is shared. With Satterthwaite's degrees of freedom it is."""
+        alone = [
+            RunDifference(0.0, 1.0, seeds - 1, of_seeds=a, of_images=b).interval(level)[1]
+            for a, b in ((1.0, 0.0), (0.0, 1.0))
+        ]
+        rng, missed = np.random.default_rng(seeds), []
+        for of_seeds in (0.1, 1.0, 4.0, 10.0):
+            off = np.abs(rng.normal(0, np.sqrt(of_seeds + 1), 200_000))
+            found = of_seeds * rng.chisquare(seeds - 1, 200_000) / (seeds - 1)
+            ours = np.mean(off > np.hypot(alone[0] * np.sqrt(found), alone[1]))
+            freedom = (seeds - 1) * ((found + 1) / found) ** 2
+            usual = np.mean(2 * t.sf(off / np.sqrt(found + 1), freedom) < 1 - level)
+            missed.append((ours, usual))
+        ours, usual = np.max(missed, axis=0)
+        assert ours <= 1 - level
+        assert usual > 1.1 * (1 - level)
+
+    def test_joined_p_value_of_a_clear_difference(self):
+        found = RunDifference(1.0, 0.1, float("inf"), of_seeds=0.0, of_images=0.1)
+        assert found.p_value == pytest.approx(2 * norm.sf(10))
+        assert RunDifference(1e3, 0.1, 2, of_seeds=0.0, of_images=0.1).p_value == 0
+        assert RunDifference(0.0, 0.1, 2, of_seeds=0.1, of_images=0.0).p_value == 1
 
     def test_seeds_that_disagree(self, calibrated):
         others = [record(8, seed, excess) for seed, excess in enumerate((0.0, 0.01, 0.15), 3)]
@@ -323,10 +368,10 @@ class TestJudge:
             ]
         )
         ece = "\N{MINUS SIGN}18.4 to +20.8 | 1.000 | undecided |"
-        nll = "\N{MINUS SIGN}0.70 to \N{MINUS SIGN}0.30 | below 0.001 | holds |"
+        nll = "\N{MINUS SIGN}0.696 to \N{MINUS SIGN}0.304 | below 0.001 | holds |"
         assert shown._repr_markdown_().splitlines()[2:] == [
             f"| a: 1 to 2 | ECE | higher | +1.2 points | {ece}",
-            f"| a: 1 to 2 | NLL | lower | \N{MINUS SIGN}0.50 | {nll}",
+            f"| a: 1 to 2 | NLL | lower | \N{MINUS SIGN}0.500 | {nll}",
             "| a: 1 to 2 | ECE | lower | +2.0 points | unknown | unknown | undecided |",
         ]
         assert repr(shown) == shown._repr_markdown_()

@@ -63,20 +63,25 @@ def of(made, networks, size, severity=0, scaled="after"):
     ]
 
 
-def test_of_single_networks_the_jackknife_is_welch(made):
-    first, second = of(made, "ordinary", 1), of(made, "smoothed", 1)
+def test_of_single_networks_the_jackknife_is_the_t_test_of_pairs(made):
+    """Of the seeds that both have: there are five ordinary networks, and three smoothed ones."""
+    first, second = of(made, "ordinary", 1)[:3], of(made, "smoothed", 1)
+    assert [x.members for x in first] == [x.members for x in second]
     found = compare_forecasts(made, "single-at-T", "smoothed-at-T", "nll")
-    nlls = [np.array([x.nll for x in group]) for group in (first, second)]
-    assert found.mean == pytest.approx(nlls[1].mean() - nlls[0].mean())
-    parts = [x.var(ddof=1) / len(x) for x in nlls]
-    assert found.of_seeds == pytest.approx(sum(parts) ** 0.5)
+    apart = np.array([y.nll - x.nll for x, y in zip(first, second, strict=True)])
+    assert found.mean == pytest.approx(apart.mean())
+    assert found.of_seeds == pytest.approx(apart.std(ddof=1) / 3**0.5)
     losses = [np.mean([x.losses for x in group], axis=0) for group in (first, second)]
     of_images = np.std(losses[1] - losses[0], ddof=1) / N**0.5
     assert found.of_images == pytest.approx(of_images, rel=0.1)
-    variance = sum(parts) + found.of_images**2
-    assert found.standard_error == pytest.approx(variance**0.5)
-    lost = sum(part**2 / (len(x) - 1) for part, x in zip(parts, nlls, strict=True))
-    assert found.freedom == pytest.approx(variance**2 / lost)
+    assert found.standard_error == pytest.approx(np.hypot(found.of_seeds, found.of_images))
+    assert found.freedom == pytest.approx(2)
+
+
+def test_one_seed_in_common(made):
+    alone = [x for x in made if x.networks != "smoothed" or x.members == (0,)]
+    with pytest.raises(ValueError, match=r"second: expected at least two seeds .* found \[0\]"):
+        compare_forecasts(alone, "single-at-T", "smoothed-at-T", "nll")
 
 
 @pytest.mark.parametrize("metric", ["nll", "error", "ece"])

@@ -135,12 +135,12 @@ TRAINING = {
     "cuda": measured(
         "A card",
         script=([[900, 90, 90], [90, 90, 80]], [0.500, 0.504]),
-        ours=([[400, 9, 9], [9, 9, 9]], [0.520, 0.524]),
+        ours=([[400, 9, 9], [9, 9, 9]], [0.520, 0.526]),
     ),
     "cpu": measured(
         "A processor, 2 threads",
         script=([[90, 90, 90], [90, 90, 90]], [0.20, 0.24]),
-        ours=([[36, 36, 36], [36, 36, 36]], [0.19, 0.23]),
+        ours=([[36, 36, 36], [36, 36, 36]], [0.19, 0.24]),
     ),
 }
 
@@ -205,18 +205,21 @@ def test_uncertainty(tmp_path):
 
 def test_false_findings(tmp_path):
     rates = {"calib_utils": 0.052, "other seeds only": 0.171}
-    rows = [
-        {"metric": "ece", "spread": 0.02, "seeds": 3, "rates": rates},
-        {"metric": "error", "spread": 0.0, "seeds": 5, "rates": rates | {"calib_utils": 0.016}},
-    ]
+    of_worse = {"calib_utils": 0.4, "other seeds only": 0.5}
+    one = {"metric": "ece", "alike": 0.9, "spread": 0.02, "seeds": 3, "rates": rates}
+    other = {"metric": "error", "alike": 0.0, "spread": 0.0, "seeds": 5, "rates": rates}
+    other["rates"] = rates | {"calib_utils": 0.016}
+    rows = [row | {"of_worse": of_worse} for row in (one, other)]
     made = {"sets": 1_000, "images": 500, "repeats": 100, "seed": 4, "date": "2001-02-03"}
     machine = {"cpu": "A processor", "threads": 1, "versions": {"numpy": "9.9"}}
-    text = page(tmp_path, false_findings={**made, **machine, "rows": rows})
+    text = page(tmp_path, false_findings={**made, **machine, "worse": 0.04, "rows": rows})
     text = text.replace("\N{NO-BREAK SPACE}", " ")
     assert "1,000 pairs of groups a row (seed 4), 500 test images, 100 drawn sets" in text
-    assert "| ECE | 2 | 3 | 5.2 % | 17.1 % |" in text
-    assert "| error | 0 | 5 | 1.6 % | 17.1 % |" in text
-    assert "in any row: calib_utils 5.2 %, other seeds only 17.1 %." in text
+    none, some = text.split("in any row: calib_utils 5.2 %, other seeds only 17.1 %.")
+    assert "| ECE | 90 % | 2 | 3 | 5.2 % | 17.1 % |" in none
+    assert "| error | 0 % | 0 | 5 | 1.6 % | 17.1 % |" in none
+    assert "a second group that is right less often by 4 points" in some
+    assert "| ECE | 90 % | 2 | 3 | 40.0 % | 50.0 % |" in some
 
 
 def test_recalibration(tmp_path):
@@ -242,16 +245,16 @@ def test_training(tmp_path):
     assert "Measured on: A processor, 2 threads, 8 workers. torch 9." in cpu
     assert "2 seeds, 3 epochs each on 45,000 images; the learning rate drops after epochs 1" in cpu
     assert "| the script | 90 | 500 | 1.0 | 22.0 ± 2.8 |" in cpu
-    assert "| calib_utils | 36 | 1,250 | 2.5 | 21.0 ± 2.8 |" in cpu
+    assert "| calib_utils | 36 | 1,250 | 2.5 | 21.5 ± 3.5 |" in cpu
     assert "An epoch of the script takes 2.5 times as long as one of calib_utils." in cpu
-    # Both have a standard deviation of sqrt(8) and two seeds, so the error is sqrt(8 / 2 + 8 / 2);
-    # t is 1 / sqrt(8) with two degrees of freedom, so p is 1 - t / sqrt(2 + t^2) = 0.757.
-    assert "is lower by 1.00 ± 2.83 points (± the standard error)" in cpu
-    assert "With 2 seeds, that may be chance (Welch's t-test, p = 0.76)." in cpu
+    # The differences of the two seeds are -1 and 0 points: their mean has an error of 0.5, and t is
+    # 1 with one degree of freedom.
+    assert "is lower by 0.50 ± 0.50 points (± the standard error of the paired" in cpu
+    assert "With 2 seeds, that may be chance (Student's t-test, p = 0.5)." in cpu
     assert "Measured on: A card, 2 threads, 8 workers. torch 9." in gpu
-    assert "| calib_utils | 9.0 | 5,000 | 10 | 52.2 ± 0.3 |" in gpu  # medians
-    assert "is higher by 2.00 ± 0.28 points" in gpu
-    assert "that is more than chance between seeds explains" in gpu  # t is sqrt(50)
+    assert "| calib_utils | 9.0 | 5,000 | 10 | 52.3 ± 0.4 |" in gpu  # medians
+    assert "is higher by 2.10 ± 0.10 points" in gpu
+    assert "that is more than chance between seeds explains" in gpu  # t is 21
 
 
 def test_training_on_one_device_with_one_seed(tmp_path):

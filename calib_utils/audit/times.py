@@ -47,7 +47,8 @@ def control(times: Mapping[str, BinSums], baseline: np.ndarray | None = None) ->
     So an old, known error alarms on no day, and a new one does. The chance in the baseline itself
     counts, too. Without a baseline the predictions are expected to hold.
 
-    Of spans without any drift, about one in 370 lies beyond the limits.
+    Of spans without any drift, about one in 370 lies beyond the limits if z is normal, which it
+    is only nearly, and the less the fewer rows come true, or do not.
 
     Args:
         times: the sums of each span.

@@ -51,10 +51,10 @@ def calibration_error_interval(
     coverage. It speaks about the choice of the samples, not about another training run.
 
     Upper end: the largest error such that an ECE as low as the one seen has a chance of
-    (1 - level) / 2, if the error is spread over the bins in proportion to their noise, which
-    hides it best; an ECE lower than the 16 % point of a calibrated network's counts as that
-    point. Lower end: the ECE less the noise that may be in it; the noise counts as such,
-    without the absolute value, in the bins whose gap is clear.
+    (1 - level) / 2, if the error is spread over the bins in proportion to their noise (a choice,
+    since nobody knows how it is spread); an ECE lower than the 16 % point of a calibrated
+    network's counts as that point. Lower end: the ECE less the noise that may be in it; the noise
+    counts as such, without the absolute value, in the bins whose gap is clear.
 
     It takes no weights: that the interval holds the error was measured for samples that count
     alike.
@@ -120,8 +120,8 @@ def debiased_calibration_error_interval(
     could be, in the bins of this sample. The interval is a test turned round: it holds the errors
     at which a mean square like the one seen is no surprise, to either side. Gaps are noise
     around their truth, so their mean square is a weighted noncentral chi-square. How the error
-    is spread over the bins is not known; it is taken to be where the noise is widest, which
-    hides it best. A mean square lower than the 16 % point of a calibrated network's counts as
+    is spread over the bins is not known; it is taken to be where the noise is widest, which is
+    a choice as well. A mean square lower than the 16 % point of a calibrated network's counts as
     that point.
 
     Like `calibration_error_interval` it held the error as often as ``level`` says, or about as

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.stats import norm, t
 
 from calib_utils._numbers import check_count
 from calib_utils.metrics.bins import mean_excess, uniform_index
@@ -23,6 +25,7 @@ __all__ = ["RunDifference", "compare"]
 
 _FEWEST_DRAWS = 100
 _ROUNDING = 1e-6  # of a stored number: confidences are float32
+_LEAST = -100.0  # the logarithm of the least p value that is told from 0
 # What a record must have for each image, besides its first confidences.
 _PER_IMAGE = {
     "nll": "losses",
@@ -35,23 +38,53 @@ _PER_IMAGE = {
 class RunDifference(Difference):
     """How much higher a metric is in a second group of runs than in a first one.
 
+    Each source of chance would make an interval by itself. The square of the half-width of the
+    joint one is the sum of the squares of theirs. Such an interval is never too short, however
+    large the one source is beside the other (Banerjee 1960); one standard error for both with
+    Satterthwaite's degrees of freedom would be, most of all at the small p values that a
+    correction for many comparisons asks for.
+
     Attributes:
-        mean: of the second group less that of the first.
+        mean: of the second group less that of the first, over runs in pairs where there are pairs.
         standard_error: of both sources together: the root of the sum of the squares of the two
-            below; NaN if a group has fewer than two runs.
-        freedom: the degrees of freedom of it.
+            below; NaN if there are fewer than two pairs, or two runs in a group.
+        freedom: the degrees of freedom of the part of seeds.
         of_seeds: the part that other seeds have in the standard error; NaN as above.
         of_images: the part of other test images; NaN where the records lack what it takes, and
             the standard error is that of seeds alone.
 
+    Source: Banerjee 1960, "Approximate confidence interval for linear functions of means of k
+    populations when the population variances are not equal".
+
     Example:
-        >>> found = RunDifference(0.05, 0.013, 3.2, of_seeds=0.012, of_images=0.005)
-        >>> found.p_value < 0.05
-        True
+        >>> found = RunDifference(0.05, 0.013, 2, of_seeds=0.012, of_images=0.005)
+        >>> low, high = found.interval()
+        >>> round(low, 4), round(high, 4), found.p_value > 0.05
+        (-0.0026, 0.1026, True)
     """
 
     of_seeds: float
     of_images: float
+
+    def _half_width(self, p: float) -> float:
+        of_images = float(np.nan_to_num(self.of_images))
+        return float(
+            np.hypot(t.isf(p / 2, self.freedom) * self.of_seeds, norm.isf(p / 2) * of_images)
+        )
+
+    @property
+    def p_value(self) -> float:
+        """The chance of a difference as large, either way, if the true one is 0; at most that.
+
+        0 to 1; NaN without a standard error. The interval of level 1 - p ends at 0.
+        """
+        if not self.standard_error > 0 or self.mean == 0:
+            return super().p_value
+
+        def too_wide(log_p: float) -> float:
+            return self._half_width(float(np.exp(log_p))) - abs(self.mean)
+
+        return float(np.exp(brentq(too_wide, _LEAST, 0))) if too_wide(_LEAST) > 0 else 0.0
 
 
 def check_repeats(repeats: int) -> None:
@@ -73,20 +106,24 @@ def compare(
 ) -> RunDifference:
     """Compare the mean of a metric on the test images in two groups of runs.
 
-    One interval and one p value join both sources of chance. The squared standard error is the
-    sum of two: Welch's for seeds, :math:`s_1^2 / n_1 + s_2^2 / n_2` from the spread s of the n
-    runs of each group, and that for images: sets of images are drawn with replacement, the same for
-    all runs, and the difference is computed on each. Student's t has Satterthwaite's degrees of
-    freedom; the images, so many of them, take none away.
+    Runs that share a seed start from the same weights and see the images in the same order; some
+    are even one training, whose weights were taken at another moment. Such runs are compared in
+    pairs, seed by seed, and runs without a partner are left out: what a seed does to both drops
+    out of the difference. Groups that have no seed in common are compared as independent ones.
 
-    How luckily the images fall for one run alone is in both: it moves runs of a group apart, and
-    it moves the difference. So it is counted twice, and the interval is rather too long than too
-    short. Where nothing differs in truth, the p value falls below 0.05 about once in twenty if
-    seeds matter most (with two seeds, 6.5 % were measured), and less often if images do; the page
-    of benchmarks has the counts.
+    One interval and one p value join two sources of chance, as `RunDifference` says. For seeds,
+    the squared standard error is :math:`s^2 / n` with the standard deviation s of the n paired
+    differences, and Student's t has n - 1 degrees of freedom; without pairs both are Welch's. For
+    images, sets of them are drawn with replacement, the same for all runs, the difference is
+    computed on each, and its standard deviation is that of a normal distribution.
+
+    It is assumed that the seeds are independent of each other, and that the paired differences (or
+    the runs of a group) are normal. Nothing is assumed of how alike the two runs of a pair are.
+    The luck of one run with the images is in both parts, so the interval is rather too long than
+    too short; the page of benchmarks counts how often a difference is found where there is none.
 
     A third source of chance, which part of the training images was used, is in neither if it is
-    the same in all runs. And runs with the same seed in both groups count as independent.
+    the same in all runs.
 
     An ECE is compared as it shows on so many images: it is above the true one, most where that
     is small.
@@ -105,39 +142,61 @@ def compare(
             differ in more than their seed; a run stands twice; the runs have not all the same
             test images; or a stored number is not what the answers give.
 
-    Source: Welch 1947, "The generalization of Student's problem"; Satterthwaite 1946, "An
-    approximate distribution of estimates of variance components"; Efron and Tibshirani 1993,
-    "An Introduction to the Bootstrap".
+    Source: Student 1908, "The probable error of a mean"; Welch 1947, "The generalization of
+    Student's problem"; Efron and Tibshirani 1993, "An Introduction to the Bootstrap".
 
     Example:
         >>> from calib_utils.records import by_level, load_grid
         >>> levels = by_level(load_grid("width", "cpu"))
         >>> narrow, wide = levels["cifar_resnet", 2], levels["cifar_resnet", 32]
         >>> difference = compare(narrow, wide, "error", repeats=100)
-        >>> difference.mean < 0, difference.p_value < 0.001
+        >>> difference.mean < 0, difference.p_value < 0.01
         (True, True)
     """
     if metric not in METRICS:
         raise ValueError(f"metric: expected one of {', '.join(METRICS)}, found {metric!r}")
     check_repeats(repeats)
-    groups = _checked_group(first, "first"), _checked_group(second, "second")
+    groups = _in_pairs(_checked_group(first, "first"), _checked_group(second, "second"))
     _check_together([*groups[0], *groups[1]])
     values = [np.array([getattr(record, metric) for record in runs]) for runs in groups]
     mean = float(values[1].mean() - values[0].mean())
     if min(map(len, groups)) < 2:
         nan = float("nan")
         return RunDifference(mean, nan, nan, of_seeds=nan, of_images=nan)
-    parts = [float(x.var(ddof=1)) / len(x) for x in values]
-    of_images = _spread_over_images(*groups, metric, repeats, seed)
-    variance = sum(parts) + float(np.nan_to_num(of_images)) ** 2
-    lost = sum(part**2 / (len(x) - 1) for part, x in zip(parts, values, strict=True))
+    samples = [values[1] - values[0]] if _seeds(groups[0]) == _seeds(groups[1]) else values
+    of_seeds = [(float(x.var(ddof=1)) / len(x), len(x) - 1) for x in samples]
+    return joined(mean, of_seeds, _spread_over_images(*groups, metric, repeats, seed))
+
+
+def joined(mean: float, over_seeds: Sequence[tuple[float, int]], of_images: float) -> RunDifference:
+    """A difference, its variances over seeds with their degrees of freedom, and that of images."""
+    of_seeds = sum(part for part, _ in over_seeds)
+    lost = sum(part**2 / freedom for part, freedom in over_seeds)
+    variance = of_seeds + float(np.nan_to_num(of_images)) ** 2
     return RunDifference(
         mean,
         variance**0.5 if variance > 0 else float("nan"),
-        variance**2 / lost if lost > 0 else float("inf"),
-        of_seeds=sum(parts) ** 0.5,
+        of_seeds**2 / lost if lost > 0 else float("inf"),
+        of_seeds=of_seeds**0.5,
         of_images=of_images,
     )
+
+
+def _seeds(runs: Sequence[ExperimentRecord]) -> list[int]:
+    return [run.seed for run in runs]
+
+
+def _in_pairs(
+    first: list[ExperimentRecord], second: list[ExperimentRecord]
+) -> tuple[list[ExperimentRecord], list[ExperimentRecord]]:
+    """The runs whose seed both groups have, in one order; all runs if they have none in common."""
+    if not (shared := set(_seeds(first)) & set(_seeds(second))):
+        return first, second
+
+    def chosen(runs: list[ExperimentRecord]) -> list[ExperimentRecord]:
+        return sorted((run for run in runs if run.seed in shared), key=lambda run: run.seed)
+
+    return chosen(first), chosen(second)
 
 
 def _spread_over_images(
@@ -182,7 +241,7 @@ def _checked_group(records: Iterable[ExperimentRecord], name: str) -> list[Exper
                 f"{name}: expected runs that differ in their seed only, found {runs[0].name} and "
                 f"{run.name}, which were trained otherwise; by_level puts runs into groups"
             )
-    seeds = [run.seed for run in runs]
+    seeds = _seeds(runs)
     if len(set(seeds)) < len(seeds):
         raise ValueError(
             f"{name}: expected runs with different seeds, found the seeds {seeds}; one seed twice "

@@ -11,7 +11,7 @@ from calib_utils._checks import check_several
 from calib_utils.metrics.bins import uniform_index
 from calib_utils.metrics.resampling import resampled_gaps
 from calib_utils.records import Forecast
-from calib_utils.report.comparison import RunDifference, check_repeats
+from calib_utils.report.comparison import RunDifference, check_repeats, joined
 
 __all__ = ["compare_forecasts"]
 
@@ -35,13 +35,14 @@ def compare_forecasts(
     repeats: int = 1000,
     seed: int = 0,
 ) -> RunDifference:
-    """Compare a metric of two forecasts that the same networks make, or that two groups make.
+    """Compare a metric of two forecasts that the same networks make, or networks of equal seeds.
 
-    As in `compare`, one interval joins two sources of chance. That for images is the spread of
-    the difference over sets of test images that are drawn with replacement. That for seeds is the
-    jackknife's: each network is left out once, of both forecasts, and the variance is (n - 1) / n
-    times the sum of the squares of what this changes, for n networks with n - 1 degrees of
-    freedom. For a mean of single networks this is :math:`s^2 / n`; for the average of their
+    As in `compare`, the seeds that both forecasts have are compared in pairs, others are left out,
+    and one interval joins two sources of chance. That for images is the spread of the difference
+    over sets of test images that are drawn with replacement. That for seeds is the jackknife's:
+    each seed is left out once, of both forecasts, and the variance is (n - 1) / n times the sum
+    of the squares of what this changes, for n seeds with n - 1 degrees of freedom. For a mean of
+    single networks this is :math:`s^2 / n` of the paired differences; for the average of their
     probabilities no simpler rule is known, and the jackknife's variance is rather too large. Only
     where a few networks differ wildly in their NLL is the interval too short.
 
@@ -71,28 +72,24 @@ def compare_forecasts(
     check_repeats(repeats)
     forecasts = check_several(forecasts, "forecasts", Forecast, "what load_forecasts reads")
     sides = [_Side(forecasts, name, what) for name, what in ((first, "first"), (second, "second"))]
-    groups = {side.group: side.seeds for side in sides}
-    parts, lost = [], 0.0
-    for group, seeds in groups.items():
-        changed = [
-            sides[1].mean(metric, group, without) - sides[0].mean(metric, group, without)
-            for without in seeds
-        ]
-        n = len(seeds)
-        parts.append(float(np.var(changed)) * (n - 1) if n > 1 else float("nan"))
-        lost += parts[-1] ** 2 / max(n - 1, 1)
-    of_each = [side.sets(metric) for side in sides]
+    seeds = sorted(set(sides[0].seeds) & set(sides[1].seeds))
+    if len(seeds) < 2:
+        raise ValueError(
+            f"second: expected at least two seeds that both forecasts have, found {seeds}; one "
+            "network does not show how far others lie apart"
+        )
+    of_each = [side.sets(seeds, metric) for side in sides]
     drawn = resampled_gaps(of_each[0] + of_each[1], repeats, seed)
     parted = np.split(drawn, [len(of_each[0])], axis=1)
     of_images = float((parted[1].mean(axis=1) - parted[0].mean(axis=1)).std(ddof=1))
-    variance = sum(parts) + of_images**2
-    return RunDifference(
-        sides[1].mean(metric) - sides[0].mean(metric),
-        variance**0.5,
-        variance**2 / lost if lost > 0 else float("inf"),
-        of_seeds=sum(parts) ** 0.5,
-        of_images=of_images,
-    )
+
+    def difference(seeds: list[int]) -> float:
+        return sides[1].mean(seeds, metric) - sides[0].mean(seeds, metric)
+
+    without_one = [difference([s for s in seeds if s != left]) for left in seeds]
+    freedom = len(seeds) - 1
+    over_seeds = [(float(np.var(without_one)) * freedom, freedom)]
+    return joined(difference(seeds), over_seeds, of_images)
 
 
 class _Side:
@@ -105,7 +102,6 @@ class _Side:
         networks, self.averaged, self.scaled = _NAMED[found["base"]]
         severity = int(found["severity"] or 0)
         self.name, self.what = name, what
-        self.group = "smoothed" if networks == "smoothed" else "ordinary"
         own = [one for one in forecasts if (one.networks, one.severity) == (networks, severity)]
         self.seeds = sorted({seed for one in own for seed in one.members})
         self.corruptions = sorted({one.corruption for one in own})
@@ -113,10 +109,9 @@ class _Side:
         if not own:
             raise ValueError(f"{what}: there is no forecast {name!r} among the forecasts")
 
-    def chosen(self, group: str = "", without: int | None = None) -> list[Forecast]:
-        """The forecasts, of all networks or of all but one of a group."""
-        seeds = tuple(s for s in self.seeds if (self.group, s) != (group, without))
-        members = [seeds] if self.averaged else [(seed,) for seed in seeds]
+    def chosen(self, seeds: Sequence[int]) -> list[Forecast]:
+        """The forecasts of the networks of these seeds."""
+        members = [tuple(seeds)] if self.averaged else [(seed,) for seed in seeds]
         places = [
             (corruption, self.scaled if len(m) > 1 else "after", m)
             for corruption in self.corruptions
@@ -130,14 +125,13 @@ class _Side:
             )
         return [self.by_place[place] for place in places]
 
-    def mean(self, metric: str, group: str = "", without: int | None = None) -> float:
-        """The metric, of all networks or of all but one of a group."""
-        return float(np.mean([getattr(one, metric) for one in self.chosen(group, without)]))
+    def mean(self, seeds: Sequence[int], metric: str) -> float:
+        return float(np.mean([getattr(one, metric) for one in self.chosen(seeds)]))
 
-    def sets(self, metric: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    def sets(self, seeds: Sequence[int], metric: str) -> list[tuple[np.ndarray, np.ndarray]]:
         """What makes the metric a gap of bins; of error and NLL, of one bin."""
         sets = []
-        for one in self.chosen():
+        for one in self.chosen(seeds):
             losses, confidences, correct = one.losses, one.confidences, one.correct
             if losses is None or confidences is None or correct is None:
                 raise ValueError(

@@ -46,8 +46,12 @@ class Difference:
             ValueError: unless the level lies between 0 and 1.
         """
         check_share(level, "level", 0.95)
-        half = float(t.ppf((1 + level) / 2, self.freedom)) * self.standard_error
+        half = self._half_width(1 - level)
         return self.mean - half, self.mean + half
+
+    def _half_width(self, p: float) -> float:
+        """Of the interval of level 1 - p."""
+        return float(t.isf(p / 2, self.freedom)) * self.standard_error
 
     @property
     def p_value(self) -> float:

@@ -90,7 +90,7 @@ class Verdicts(tuple[Verdict, ...]):
         rows = []
         for one in self:
             in_points = one.metric in _POINTS
-            unit, digits = (100, 1) if in_points else (1, 2)
+            unit, digits = (100, 1) if in_points else (1, 3)
             mean, low, high = (
                 signed(unit * x, digits) for x in (one.difference.mean, *one.difference.interval())
             )
