@@ -1,0 +1,269 @@
+"""Every recalibrator on 38 networks that others trained, and on the course's own.
+
+    python -m benchmarks.recalibrators --logits FOLDER      # about ten minutes on one core
+
+writes the records ``calib_utils/records/stored/recalibrated/*.npz``. Without ``--logits`` it
+makes those of the course's own networks alone.
+
+The public networks are those of github.com/chenyaofo/pytorch-cifar-models (BSD-3-Clause), one
+training each, with one recipe as far as its logs say: 200 epochs of SGD, batches of 256, a
+learning rate that falls from 0.1 along a cosine, weight decay 0.0005, crops and mirroring. The
+makers kept the epoch that was best on the images that are our test images. Their logits on these
+10,000 are at github.com/kwekuka/wasscal, commit df4f463, in ``data/pretrained_logits``: pickles of
+(logits, labels), which run code when they are opened, so this script takes ``cifar10.npz`` and
+``cifar100.npz`` instead, with ``labels`` (10000,) and for each key of `FAMILIES` the logits
+(10000, K). That repository has no licence, so the logits are not part of the course, and what is
+computed from them is.
+
+There is no validation set. Each method is fitted on the images of even number and predicts those
+of odd number, and the other way round. The course's networks have a validation set to fit on.
+"""
+
+from __future__ import annotations
+
+import os
+
+os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
+import argparse
+import datetime
+import platform
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calib_utils.metrics import (
+    brier_score,
+    calibration_error_floor,
+    expected_calibration_error,
+)
+from calib_utils.recalibration import (
+    BayesianBinningIntoQuantiles,
+    BetaCalibration,
+    DirichletCalibration,
+    EnsembleTemperatureScaling,
+    HistogramBinning,
+    IsotonicRegression,
+    MatrixScaling,
+    OneVersusRest,
+    PlattScaling,
+    Recalibrator,
+    StructuredMatrixScaling,
+    TemperatureScaling,
+    VectorScaling,
+)
+from calib_utils.records import Recalibrated, list_records, load_record, save_recalibrated
+from calib_utils.report import paired_difference
+from calib_utils.training.devices import processor_name
+
+# Name: (what differs, {network: (name in the file, layers or relative width)}).
+FAMILIES: dict[str, tuple[str, dict[str, tuple[str, float]]]] = {
+    "ResNet": ("layers", {f"ResNet-{n}": (f"resnet{n}", n) for n in (20, 32, 44, 56)}),
+    "VGG": ("layers", {f"VGG-{n}": (f"vgg{n}-bn", n) for n in (11, 13, 16, 19)}),
+    "MobileNetV2": (
+        "width",
+        {
+            f"MobileNetV2 {w}×": (f"mobilenetv2-x{w.replace('.', '-')}", float(w))
+            for w in ("0.5", "0.75", "1.0", "1.4")
+        },
+    ),
+    "ShuffleNetV2": (
+        "width",
+        {
+            f"ShuffleNetV2 {w}×": (f"shufflenetv2-x{w.replace('.', '-')}", float(w))
+            for w in ("0.5", "1.0", "1.5", "2.0")
+        },
+    ),
+    "RepVGG": (
+        "width",
+        {
+            f"RepVGG-{a}": (f"repvgg-{a.lower()}", w)
+            for a, w in (("A0", 0.75), ("A1", 1.0), ("A2", 1.5))
+        },
+    ),
+}
+# Written down when only the accuracies, the ECEs and the temperatures on CIFAR-100 had been seen,
+# and nothing on CIFAR-10. In each family and on both data sets the largest network is compared
+# with the smallest, with the claims of Guo et al. 2017, figure 2: a lower error, a higher ECE.
+# Paired over images; Holm's correction for all twenty.
+PLANNED = [
+    [family, *[list(networks)[end] for end in (0, -1)], metric, claimed]
+    for family, (_, networks) in FAMILIES.items()
+    for metric, claimed in (("error", "lower"), ("ece", "higher"))
+]
+# Also beforehand: the mean NLL of each method over the networks of a data set is compared with
+# that of "temperature", paired over images, with Holm's correction for all methods and both data
+# sets. Methods that gave a true class the probability 0 have no such difference: they are worse.
+METHODS: dict[str, Callable[[], Recalibrator]] = {
+    "none": lambda: TemperatureScaling(temperature=1),
+    "temperature": TemperatureScaling,
+    "ensemble temperature": EnsembleTemperatureScaling,
+    "vector": VectorScaling,
+    "matrix": MatrixScaling,
+    "matrix, ODIR": lambda: MatrixScaling(regularization=1),
+    "Dirichlet": DirichletCalibration,
+    "structured matrix": StructuredMatrixScaling,
+    "histogram": lambda: OneVersusRest(HistogramBinning(15, inputs="probs")),
+    "isotonic": lambda: OneVersusRest(IsotonicRegression("probs")),
+    "BBQ": lambda: OneVersusRest(BayesianBinningIntoQuantiles("probs")),
+    "Platt": lambda: OneVersusRest(PlattScaling()),
+    "beta": lambda: OneVersusRest(BetaCalibration()),
+}
+KEPT = ("none", "temperature")  # of which each image's confidence is stored
+
+
+class Samples(NamedTuple):
+    logits: np.ndarray
+    labels: np.ndarray
+
+
+class Network(NamedTuple):
+    """A network, and for each fit the samples to fit on and those to predict."""
+
+    name: str
+    family: str
+    size: float | None
+    fits: list[tuple[Samples, Samples]]
+
+
+def public(path: Path) -> Iterator[Network]:
+    """The networks of a file of logits, each with its two halves of the images."""
+    with np.load(path, allow_pickle=False) as file:
+        labels = file["labels"].astype(np.int64)
+        for family, (_, networks) in FAMILIES.items():
+            for name, (key, size) in networks.items():
+                logits = file[key].astype(np.float64)
+                halves = [Samples(logits[k::2], labels[k::2]) for k in (0, 1)]
+                yield Network(name, family, size, [(halves[0], halves[1]), (halves[1], halves[0])])
+
+
+def course() -> Iterator[Network]:
+    """The networks that the course has trained and keeps the logits of."""
+    for name, split in list_records():
+        if split == "validation":
+            fit, test = (load_record(name, one) for one in (split, "test"))
+            title = {"resnet34-cifar100": "ResNet-34", "lenet5-cifar100": "LeNet-5"}.get(name, "")
+            title = title or f"ResNet-8, seed {name.rpartition('-')[2]}"
+            samples = [Samples(one.logits.astype(np.float64), one.labels) for one in (fit, test)]
+            yield Network(title, title.partition(",")[0], None, [(samples[0], samples[1])])
+
+
+def recalibrate(network: Network, method: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
+    """What the fits were; of all samples that were predicted, probabilities and labels."""
+    probs, labels, temperatures, warned = [], [], [], False
+    for fit, test in network.fits:
+        recalibrator = METHODS[method]()
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            recalibrator.fit(*fit)
+        warned |= bool(caught)
+        if method == "temperature":
+            temperatures.append(float(recalibrator.temperature_))
+        probs.append(recalibrator.predict_proba(test.logits))
+        labels.append(test.labels)
+    if len(probs) == 2:  # the odd images, then the even ones
+        probs, labels = ([_woven(*both)] for both in (probs, labels))
+    return {"temperatures": tuple(temperatures), "warned": warned}, probs[0], labels[0]
+
+
+def _woven(odd: np.ndarray, even: np.ndarray) -> np.ndarray:
+    """The halves in the order of the images."""
+    return np.stack([even, odd], axis=1).reshape(-1, *odd.shape[1:])
+
+
+def rows_of(network: Network) -> tuple[list[Recalibrated], dict[str, np.ndarray]]:
+    """A row for each method, and the loss on each image."""
+    rows, losses = [], {}
+    for method in METHODS:
+        how, probs, labels = recalibrate(network, method)
+        confidences, correct = probs.max(axis=1), probs.argmax(axis=1) == labels
+        with np.errstate(divide="ignore"):
+            losses[method] = -np.log(probs[np.arange(len(labels)), labels])
+        kept = {"confidences": confidences, "correct": correct} if method in KEPT else {}
+        rows.append(
+            Recalibrated(
+                network=network.name,
+                family=network.family,
+                size=network.size,
+                method=method,
+                accuracy=float(correct.mean()),
+                confidence=float(confidences.mean()),
+                nll=float(losses[method].mean()),
+                nll_error=float("nan"),
+                brier=brier_score(probs, labels),
+                ece=expected_calibration_error(probs, labels),
+                baseline=calibration_error_floor(probs).mean,
+                **how,
+                **kept,
+            )
+        )
+    return [with_error(row, losses) for row in rows], losses
+
+
+def with_error(row: Recalibrated, losses: dict[str, np.ndarray]) -> Recalibrated:
+    """The row with the standard error of its NLL's difference from that at the temperature."""
+    if not np.isfinite(losses[row.method]).all():
+        return row
+    difference = paired_difference(losses["temperature"], losses[row.method])
+    return replace(row, nll_error=difference.standard_error)
+
+
+def mean_row(rows: list[Recalibrated], losses: dict[str, np.ndarray]) -> Recalibrated:
+    """The mean of the rows of one method; its losses are each image's mean over the networks."""
+    names = ("accuracy", "confidence", "nll", "brier", "ece", "baseline")
+    means = {name: float(np.mean([getattr(row, name) for row in rows])) for name in names}
+    row = replace(
+        rows[0],
+        **{"network": "mean", "family": "", "size": None, "temperatures": (), **means},
+        **{"warned": any(row.warned for row in rows), "confidences": None, "correct": None},
+    )
+    return with_error(row, losses)
+
+
+def make(source: str, dataset: str, networks: Iterator[Network], made: dict[str, Any]) -> None:
+    """Write the rows of all networks, and where they share their images those of the mean."""
+    rows: list[Recalibrated] = []
+    losses: list[dict[str, np.ndarray]] = []
+    for network in networks:
+        found, of_each = rows_of(network)
+        rows, losses = [*rows, *found], [*losses, of_each]
+        for row in found:
+            print(
+                f"{row.network:18} {row.method:20} NLL {row.nll:.4f}  ECE {row.ece:.4f}", flush=True
+            )
+    if len({len(of_each["none"]) for of_each in losses}) == 1:
+        mean = {
+            method: np.mean([of_each[method] for of_each in losses], axis=0) for method in METHODS
+        }
+        rows += [mean_row([r for r in rows if r.method == method], mean) for method in METHODS]
+    print(save_recalibrated(rows, source, dataset, made))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--logits", type=Path, help="the folder of cifar10.npz and cifar100.npz")
+    folder = parser.parse_args().logits
+    made = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "hardware": f"{processor_name()}, 1 thread",
+        "versions": {"python": platform.python_version()}
+        | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
+    }
+    make("course", "cifar100", course(), made | {"fits": "on the validation set"})
+    for dataset in ("cifar100", "cifar10") if folder else ():
+        facts = {
+            "networks": "github.com/chenyaofo/pytorch-cifar-models",
+            "logits": "github.com/kwekuka/wasscal, commit df4f463",
+            "fits": "on one half of the test images, for the other",
+            "planned": PLANNED,
+        }
+        make("public", dataset, public(folder / f"{dataset}.npz"), made | facts)
+
+
+if __name__ == "__main__":
+    main()
