@@ -40,8 +40,8 @@ import numpy as np
 from calib_utils.metrics import (
     brier_score,
     calibration_error_floor,
-    expected_calibration_error,
 )
+from calib_utils.metrics.bins import sums, uniform_index
 from calib_utils.recalibration import (
     BayesianBinningIntoQuantiles,
     BetaCalibration,
@@ -68,14 +68,14 @@ FAMILIES: dict[str, tuple[str, dict[str, tuple[str, float]]]] = {
     "MobileNetV2": (
         "width",
         {
-            f"MobileNetV2 {w}×": (f"mobilenetv2-x{w.replace('.', '-')}", float(w))
+            f"MobileNetV2 x{w}": (f"mobilenetv2-x{w.replace('.', '-')}", float(w))
             for w in ("0.5", "0.75", "1.0", "1.4")
         },
     ),
     "ShuffleNetV2": (
         "width",
         {
-            f"ShuffleNetV2 {w}×": (f"shufflenetv2-x{w.replace('.', '-')}", float(w))
+            f"ShuffleNetV2 x{w}": (f"shufflenetv2-x{w.replace('.', '-')}", float(w))
             for w in ("0.5", "1.0", "1.5", "2.0")
         },
     ),
@@ -114,7 +114,7 @@ METHODS: dict[str, Callable[[], Recalibrator]] = {
     "Platt": lambda: OneVersusRest(PlattScaling()),
     "beta": lambda: OneVersusRest(BetaCalibration()),
 }
-KEPT = ("none", "temperature")  # of which each image's confidence is stored
+KEPT = ("none", "temperature")  # of these each image's confidence is stored
 
 
 class Samples(NamedTuple):
@@ -162,7 +162,7 @@ def recalibrate(network: Network, method: str) -> tuple[dict[str, Any], np.ndarr
             warnings.simplefilter("always")
             recalibrator.fit(*fit)
         warned |= bool(caught)
-        if method == "temperature":
+        if isinstance(recalibrator, TemperatureScaling):
             temperatures.append(float(recalibrator.temperature_))
         probs.append(recalibrator.predict_proba(test.logits))
         labels.append(test.labels)
@@ -184,63 +184,44 @@ def rows_of(network: Network) -> tuple[list[Recalibrated], dict[str, np.ndarray]
         confidences, correct = probs.max(axis=1), probs.argmax(axis=1) == labels
         with np.errstate(divide="ignore"):
             losses[method] = -np.log(probs[np.arange(len(labels)), labels])
-        kept = {"confidences": confidences, "correct": correct} if method in KEPT else {}
+        kept = network.size is not None and method in KEPT  # of our own there are the logits
         rows.append(
             Recalibrated(
                 network=network.name,
                 family=network.family,
                 size=network.size,
                 method=method,
-                accuracy=float(correct.mean()),
-                confidence=float(confidences.mean()),
                 nll=float(losses[method].mean()),
-                nll_error=float("nan"),
+                nll_error=0.0,
                 brier=brier_score(probs, labels),
-                ece=expected_calibration_error(probs, labels),
                 baseline=calibration_error_floor(probs).mean,
+                bins=sums(uniform_index(confidences, 15, "float64"), confidences, correct, 15),
+                confidences=confidences if kept else None,
+                correct=correct if kept else None,
                 **how,
-                **kept,
             )
         )
-    return [with_error(row, losses) for row in rows], losses
+    return [replace(row, nll_error=paired_error(losses, row.method)) for row in rows], losses
 
 
-def with_error(row: Recalibrated, losses: dict[str, np.ndarray]) -> Recalibrated:
-    """The row with the standard error of its NLL's difference from that at the temperature."""
-    if not np.isfinite(losses[row.method]).all():
-        return row
-    difference = paired_difference(losses["temperature"], losses[row.method])
-    return replace(row, nll_error=difference.standard_error)
-
-
-def mean_row(rows: list[Recalibrated], losses: dict[str, np.ndarray]) -> Recalibrated:
-    """The mean of the rows of one method; its losses are each image's mean over the networks."""
-    names = ("accuracy", "confidence", "nll", "brier", "ece", "baseline")
-    means = {name: float(np.mean([getattr(row, name) for row in rows])) for name in names}
-    row = replace(
-        rows[0],
-        **{"network": "mean", "family": "", "size": None, "temperatures": (), **means},
-        **{"warned": any(row.warned for row in rows), "confidences": None, "correct": None},
-    )
-    return with_error(row, losses)
+def paired_error(losses: dict[str, np.ndarray], method: str) -> float:
+    """The standard error of the mean difference from the losses at the temperature."""
+    if not np.isfinite(losses[method]).all():
+        return float("nan")
+    return paired_difference(losses["temperature"], losses[method]).standard_error
 
 
 def make(source: str, dataset: str, networks: Iterator[Network], made: dict[str, Any]) -> None:
-    """Write the rows of all networks, and where they share their images those of the mean."""
+    """Write the rows of all networks; where they share their images, the errors of the means."""
     rows: list[Recalibrated] = []
     losses: list[dict[str, np.ndarray]] = []
     for network in networks:
         found, of_each = rows_of(network)
         rows, losses = [*rows, *found], [*losses, of_each]
-        for row in found:
-            print(
-                f"{row.network:18} {row.method:20} NLL {row.nll:.4f}  ECE {row.ece:.4f}", flush=True
-            )
+        print(network.name, *(f"{row.method} {row.nll:.3f}" for row in found), sep=", ", flush=True)
     if len({len(of_each["none"]) for of_each in losses}) == 1:
-        mean = {
-            method: np.mean([of_each[method] for of_each in losses], axis=0) for method in METHODS
-        }
-        rows += [mean_row([r for r in rows if r.method == method], mean) for method in METHODS]
+        mean = {name: np.mean([of_each[name] for of_each in losses], axis=0) for name in METHODS}
+        made = made | {"errors_of_mean": {name: paired_error(mean, name) for name in METHODS}}
     print(save_recalibrated(rows, source, dataset, made))
 
 

@@ -203,7 +203,8 @@ EXCUSED = {
         RESULT: "Experiment ExperimentRecord Forecast PredictionRecord Recalibrated Recipe",
         CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE",
         FILES: "list_experiments list_records load_experiment load_forecasts load_grid "
-        "load_recalibrated load_record save_experiment save_forecasts save_recalibrated save_record",
+        "load_recalibrated load_record save_experiment save_forecasts save_recalibrated "
+        "save_record",
         RUNS: "by_level describe_protocol",
     },
     "report": {

@@ -21,33 +21,33 @@ class Recalibrated:
     """The test predictions of one network, recalibrated by one method, and their scores.
 
     Attributes:
-        network: such as "ResNet-20"; "mean" for the mean over all networks of the file.
+        network: such as "ResNet-20".
         family: such as "ResNet": networks that differ in their size only.
         size: within the family, the number of layers or the width, relative to the standard one;
             None where there is no such family.
         method: such as "temperature", or "none" for the network as it is.
         temperatures: of each fit; none for other methods.
-        accuracy: share of the images whose class is predicted, 0 to 1.
-        confidence: the mean of the largest probabilities, 0 to 1.
         nll: negative log-likelihood, in nats; infinite if a true class got the probability 0.
         nll_error: standard error over images of the difference of the NLL from that of
             "temperature" on the same images; NaN where it cannot be told.
         brier: Brier score over all classes, 0 to 2.
-        ece: expected calibration error with 15 bins, 0 to 1.
         baseline: the mean ECE of a calibrated network with the same confidences.
         warned: whether a fit said that it found no optimum, so that it ended where it was stopped.
+        bins: float64, shape (3, 15): of each bin how many images it holds, how many of them are
+            predicted correctly, and their summed confidence.
         confidences: float16, shape (N,): the largest probability for each test image, kept for
             some methods, else None.
         correct: bool, shape (N,): whether the class with it is the image's; kept as those are.
 
     Example:
-        >>> scores = {"accuracy": 0.7, "confidence": 0.8, "nll": 1.1, "nll_error": 0.0}
-        >>> scores |= {"brier": 0.4, "ece": 0.1, "baseline": 0.01}
+        >>> bins = np.zeros((3, 15))
+        >>> bins[:, 11] = 100, 70, 78
+        >>> scores = {"nll": 1.1, "nll_error": 0.01, "brier": 0.4, "baseline": 0.03}
         >>> one = Recalibrated(
-        ...     network="ResNet-20", family="ResNet", size=20, method="none", **scores
+        ...     network="ResNet-20", family="ResNet", size=20, method="none", bins=bins, **scores
         ... )
-        >>> one.ece, one.baseline
-        (0.1, 0.01)
+        >>> one.accuracy, one.confidence, round(one.ece, 3)
+        (0.7, 0.78, 0.08)
     """
 
     network: str
@@ -55,16 +55,29 @@ class Recalibrated:
     size: float | None
     method: str
     temperatures: tuple[float, ...] = ()
-    accuracy: float
-    confidence: float
     nll: float
     nll_error: float
     brier: float
-    ece: float
     baseline: float
     warned: bool = False
+    bins: np.ndarray
     confidences: np.ndarray | None = None
     correct: np.ndarray | None = None
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the images whose class is predicted, 0 to 1."""
+        return float(self.bins[1].sum() / self.bins[0].sum())
+
+    @property
+    def confidence(self) -> float:
+        """The mean of the largest probabilities, 0 to 1."""
+        return float(self.bins[2].sum() / self.bins[0].sum())
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error with 15 bins, 0 to 1."""
+        return float(np.abs(self.bins[2] - self.bins[1]).sum() / self.bins[0].sum())
 
 
 def save_recalibrated(
@@ -84,7 +97,7 @@ def save_recalibrated(
         folder: where to write; the package's own by default.
 
     Raises:
-        ValueError: if there is no row.
+        ValueError: if there is no row, or if rows keep different numbers of images.
 
     Example:
         >>> save_recalibrated([], "public", "cifar100", {})
@@ -94,10 +107,12 @@ def save_recalibrated(
     if not rows:
         raise ValueError("rows: expected at least one, found none")
     path = recalibrated_path(source, dataset, folder)
-    arrays = {
-        name: np.array([x for row in rows if (x := getattr(row, name)) is not None], kind)
-        for name, kind in _OF_EACH.items()
-    }
+    arrays = {"bins": np.array([row.bins for row in rows], np.float32)}
+    kept = [row for row in rows if row.confidences is not None]
+    if len(images := {np.size(row.confidences) for row in kept}) > 1:
+        raise ValueError(f"rows: expected as many images in each, found {sorted(images)}")
+    for name, kind in _OF_EACH.items():  # a row for each that has them
+        arrays[name] = np.array([getattr(row, name) for row in kept], kind)
     facts = [
         {field.name: getattr(row, field.name) for field in fields(row) if field.name not in arrays}
         | {"of_each": row.confidences is not None}
@@ -135,10 +150,10 @@ def load_recalibrated(
         arrays, facts = read_npz(path)
         of_each = zip(*(arrays[name] for name in _OF_EACH), strict=True)
         rows = []
-        for row in facts["rows"]:
+        for row, bins in zip(facts["rows"], arrays["bins"], strict=True):
             kept = dict(zip(_OF_EACH, next(of_each), strict=True)) if row.pop("of_each") else {}
             row["temperatures"] = tuple(row["temperatures"])
-            rows.append(Recalibrated(**row, **kept))
+            rows.append(Recalibrated(**row, bins=bins.astype(np.float64), **kept))
         return rows, facts["made"]
 
 
