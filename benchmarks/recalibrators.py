@@ -1,9 +1,9 @@
 """Every recalibrator on 38 networks that others trained, and on the course's own.
 
-    python -m benchmarks.recalibrators --logits FOLDER      # about ten minutes on one core
+    python -m benchmarks.recalibrators                              # our own: half a minute
+    python -m benchmarks.recalibrators cifar100.npz cifar10.npz     # public: about ten minutes
 
-writes the records ``calib_utils/records/stored/recalibrated/*.npz``. Without ``--logits`` it
-makes those of the course's own networks alone.
+write the records ``calib_utils/records/stored/recalibrated/*.npz``, on one thread.
 
 The public networks are those of github.com/chenyaofo/pytorch-cifar-models (BSD-3-Clause), one
 training each, with one recipe as far as its logs say: 200 epochs of SGD, batches of 256, a
@@ -227,23 +227,24 @@ def make(source: str, dataset: str, networks: Iterator[Network], made: dict[str,
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--logits", type=Path, help="the folder of cifar10.npz and cifar100.npz")
-    folder = parser.parse_args().logits
+    parser.add_argument("logits", type=Path, nargs="*", help="cifar10.npz, cifar100.npz")
     made = {
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "hardware": f"{processor_name()}, 1 thread",
         "versions": {"python": platform.python_version()}
         | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
     }
-    make("course", "cifar100", course(), made | {"fits": "on the validation set"})
-    for dataset in ("cifar100", "cifar10") if folder else ():
+    paths = parser.parse_args().logits
+    if not paths:
+        make("course", "cifar100", course(), made | {"fits": "on the validation set"})
+    for path in paths:
         facts = {
             "networks": "github.com/chenyaofo/pytorch-cifar-models",
             "logits": "github.com/kwekuka/wasscal, commit df4f463",
             "fits": "on one half of the test images, for the other",
             "planned": PLANNED,
         }
-        make("public", dataset, public(folder / f"{dataset}.npz"), made | facts)
+        make("public", path.stem, public(path), made | facts)
 
 
 if __name__ == "__main__":

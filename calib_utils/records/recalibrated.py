@@ -108,11 +108,11 @@ def save_recalibrated(
         raise ValueError("rows: expected at least one, found none")
     path = recalibrated_path(source, dataset, folder)
     arrays = {"bins": np.array([row.bins for row in rows], np.float32)}
-    kept = [row for row in rows if row.confidences is not None]
-    if len(images := {np.size(row.confidences) for row in kept}) > 1:
-        raise ValueError(f"rows: expected as many images in each, found {sorted(images)}")
     for name, kind in _OF_EACH.items():  # a row for each that has them
-        arrays[name] = np.array([getattr(row, name) for row in kept], kind)
+        kept = [values for row in rows if (values := getattr(row, name)) is not None]
+        if len(images := {len(values) for values in kept}) > 1:
+            raise ValueError(f"rows: expected as many images in each, found {sorted(images)}")
+        arrays[name] = np.array(kept, kind)
     facts = [
         {field.name: getattr(row, field.name) for field in fields(row) if field.name not in arrays}
         | {"of_each": row.confidences is not None}
