@@ -208,6 +208,7 @@ EXCUSED = {
         RUNS: "by_level describe_protocol",
     },
     "report": {
+        "takes two predictions, in test_pairs": "paired_ece_difference",
         RESULT: "ClaimError Difference Markdown McNemar RunDifference Verdict Verdicts",
         RUNS: "compare compare_forecasts judge level_table",
         "takes numbers": "claim corrected_difference holm mcnemar paired_difference signed spread "
