@@ -37,14 +37,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
 
 from calib_utils.metrics import (
     brier_score,
     calibration_error_floor,
+    expected_calibration_error,
     top_label,
 )
 from calib_utils.metrics.bins import sums, uniform_index
+from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import (
     BayesianBinningIntoQuantiles,
     BetaCalibration,
@@ -144,6 +145,7 @@ METHODS: dict[str, Callable[[], Any]] = {
     "beta": lambda: OneVersusRest(BetaCalibration()),
     LATER: BetaOnConfidence,
 }
+TEMPERATURES = np.linspace(0.5, 4, 141)
 KEPT = ("none", "temperature")  # of these each image's confidence is stored
 
 
@@ -206,28 +208,34 @@ def _woven(odd: np.ndarray, even: np.ndarray) -> np.ndarray:
     return np.stack([even, odd], axis=1).reshape(-1, *odd.shape[1:])
 
 
-def two_temperatures(network: Network) -> list[float]:
-    """The best temperature for "is the predicted class right?", and for "if not, which is it?".
+def what_a_temperature_can(network: Network) -> dict[str, float]:
+    """The best temperature for each of two questions, and the lowest ECE that any one leaves.
 
-    Of all samples that are predicted, as this describes the network and predicts nothing.
+    "right" is that for "is the predicted class right?", "which" that for "if not, which is it?".
+    Chosen on all samples that are predicted: this describes the network, and predicts nothing.
     """
     logits = np.concatenate([test.logits for _, test in network.fits])
     labels = np.concatenate([test.labels for _, test in network.fits])
+    logits -= logits.max(axis=1, keepdims=True)
     predicted = logits.argmax(axis=1)
     correct = predicted == labels
 
-    def loss(temperature: float) -> float:
-        confidences = softmax(logits / temperature, axis=1).max(axis=1)
-        right = np.where(correct, confidences, 1 - confidences)
-        return float(-np.log(np.maximum(right, 1e-300)).mean())
+    def confidences(temperature: float) -> np.ndarray:
+        return np.asarray(1 / np.exp(logits / temperature).sum(axis=1))
 
-    is_right = minimize_scalar(loss, bounds=(0.2, 8), method="bounded").x
+    def loss(temperature: float) -> float:
+        sure = confidences(temperature)
+        return float(-np.log(np.maximum(np.where(correct, sure, 1 - sure), 1e-300)).mean())
+
+    right = minimize_scalar(loss, bounds=(TEMPERATURES[0], TEMPERATURES[-1]), method="bounded").x
     others = logits[~correct]
     others[np.arange(len(others)), predicted[~correct]] = -np.inf
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of a class that is always right
         which = TemperatureScaling().fit(others, labels[~correct]).temperature_
-    return [float(is_right), float(which)]
+    answers = [as_predictions(confidence=confidences(t), correct=correct) for t in TEMPERATURES]
+    lowest = min(map(expected_calibration_error, answers))
+    return {"right": float(right), "which": float(which), "lowest_ece": lowest}
 
 
 def rows_of(network: Network) -> tuple[list[Recalibrated], dict[str, np.ndarray]]:
@@ -269,9 +277,9 @@ def make(source: str, dataset: str, networks: Iterator[Network], made: dict[str,
     """Write the rows of all networks; where they share their images, the errors of the means."""
     rows: list[Recalibrated] = []
     losses: list[dict[str, np.ndarray]] = []
-    made = made | {"two_temperatures": {}, "later": LATER}
+    made = made | {"temperatures": {}, "later": LATER}
     for network in networks:
-        made["two_temperatures"][network.name] = two_temperatures(network)
+        made["temperatures"][network.name] = what_a_temperature_can(network)
         found, of_each = rows_of(network)
         rows, losses = [*rows, *found], [*losses, of_each]
         print(network.name, *(f"{row.method} {row.nll:.3f}" for row in found), sep=", ", flush=True)

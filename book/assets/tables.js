@@ -29,9 +29,9 @@
       heads[column].setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
     };
     heads.forEach((head, column) => {
-      const button = make("button", { type: "button", class: "play-sort" }, ...head.childNodes);
+      const button = make("button", { type: "button", class: "play-sort" }, head.textContent.trim());
       button.addEventListener("click", () => sort(column, head.getAttribute("aria-sort") === "ascending" ? -1 : 1));
-      head.append(button);
+      head.replaceChildren(button);
     });
 
     const controls = make("div", { class: "play" });

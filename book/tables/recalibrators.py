@@ -57,7 +57,10 @@ def verdict(found: Difference, adjusted: float) -> str:
     """Better or worse than the temperature, after a correction for all that was compared."""
     if math.isinf(found.mean):
         return "worse"
-    return "undecided" if not adjusted < 0.05 else "worse" if found.mean > 0 else "better"
+    if not adjusted < 0.05:
+        return "undecided"
+    size = ", by less than 0.0001" if abs(found.mean) < 1e-4 else ""
+    return ("worse" if found.mean > 0 else "better") + size
 
 
 def loss(value: float, digits: int = 4) -> str:
@@ -76,34 +79,32 @@ def percent(value: float) -> str:
 
 
 def methods_table(of_sets: dict[str, tuple[list[Recalibrated], dict[str, float]]]) -> Markdown:
-    """A row for each method: ranks over all networks, and the mean scores on each data set."""
-    everything = [one for rows, _ in of_sets.values() for one in by_network(rows)]
-    ranks = {score: mean_ranks(everything, score) for score in ("nll", "brier")}
-    apart_by = {name: mean_differences(*one) for name, one in of_sets.items()}
-    keys = [(name, method) for name, found in apart_by.items() for method in found]
-    finite = [key for key in keys if math.isfinite(apart_by[key[0]][key[1]].mean)]
-    # One without a p value counts as a comparison, too.
-    p = [apart_by[n][m].p_value if (n, m) in finite else math.nan for n, m in keys]
-    adjusted = dict(zip(keys, holm(p), strict=True))
+    """For each data set a row for each method, the lowest mean rank by NLL first."""
+    found = {
+        (name, method): one
+        for name, (rows, errors) in of_sets.items()
+        for method, one in mean_differences(rows, errors).items()
+    }
+    # One that is infinite has no p value, and counts as a comparison.
+    adjusted = dict(zip(found, holm([one.p_value for one in found.values()]), strict=True))
     lines = []
-    for method in sorted(ranks["nll"], key=ranks["nll"].__getitem__):
-        line = [method, *(f"{ranks[score][method]:.1f}" for score in ranks)]
-        for name, (rows, _) in of_sets.items():
-            found = apart_by[name].get(method)
+    for name, (rows, _) in of_sets.items():
+        by_nll, by_brier = (mean_ranks(by_network(rows), score) for score in ("nll", "brier"))
+        for method in sorted(by_nll, key=by_nll.__getitem__):
+            line = [name, method, f"{by_nll[method]:.1f}", f"{by_brier[method]:.1f}"]
+            key = name, method
             line += (
-                ["0", ""]
-                if found is None
-                else [apart(found), verdict(found, adjusted[name, method])]
+                [apart(found[key]), verdict(found[key], adjusted[key])]
+                if key in found
+                else ["0", "the reference"]
             )
-            ours = [row for row in rows if row.method == method]
+            own = [row for row in rows if row.method == method]
             line += [
-                percent(float(np.mean([getattr(r, k) for r in ours]))) for k in ("ece", "baseline")
+                percent(float(np.mean([getattr(r, k) for r in own]))) for k in ("ece", "baseline")
             ]
-        lines.append(line)
-    head = ["method", "rank by NLL", "rank by Brier"]
-    for name in of_sets:
-        head += [f"{name}: NLL less temperature's", "that is", "ECE, %", "if calibrated, %"]
-    return table(head, lines)
+            lines.append(line)
+    head = ["images", "method", "rank by NLL", "rank by Brier", "NLL less temperature's", "that is"]
+    return table([*head, "ECE, %", "if calibrated, %"], lines)
 
 
 def networks_table(of_sets: dict[str, list[Recalibrated]]) -> Markdown:
@@ -137,7 +138,7 @@ def page() -> str:
     parts = [
         captioned(
             "recalibrators",
-            f"Each method on {count} public networks, the best mean rank by NLL first.",
+            f"Each method on {count} public networks: means over those of each data set.",
             methods_table(public),
         ),
         captioned(

@@ -162,8 +162,8 @@ def paired_ece_difference(first: Predictions, second: Predictions, n_bins: int =
 
     An ECE is a mean, too: each sample counts its confidence less correctness, with the sign of
     the mean gap of its bin. So the difference is one of means in pairs. The signs are taken as
-    given, which suits errors well above their baseline; near it the ECE is biased upwards, and no
-    interval around it helps.
+    given, which suits errors well above their baseline; near it the ECE is too high on average,
+    and no interval around it helps.
 
     Args:
         first: as `calib_utils.predictions.as_predictions` makes them, with labels.
@@ -179,10 +179,11 @@ def paired_ece_difference(first: Predictions, second: Predictions, n_bins: int =
     Example:
         >>> from calib_utils.predictions import as_predictions
         >>> correct = [True, True, False, True] * 50
-        >>> sure, unsure = (as_predictions(confidence=[c] * 200, correct=correct) for c in (1, 0.8))
+        >>> sure = as_predictions(confidence=[0.95] * 200, correct=correct)
+        >>> unsure = as_predictions(confidence=[0.8] * 200, correct=correct)
         >>> difference = paired_ece_difference(sure, unsure)
         >>> round(difference.mean, 3), difference.standard_error < 1e-6
-        (-0.2, True)
+        (-0.15, True)
     """
     return paired_difference(*(_parts_of_ece(one, n_bins) for one in (first, second)))
 
