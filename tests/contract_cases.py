@@ -200,13 +200,15 @@ EXCUSED = {
         FILES: "load",
     },
     "records": {
-        RESULT: "Experiment ExperimentRecord Forecast PredictionRecord Recipe",
+        RESULT: "Experiment ExperimentRecord Forecast PredictionRecord Recalibrated Recipe",
         CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE",
-        FILES: "list_experiments list_records load_experiment load_forecasts load_grid load_record "
-        "save_experiment save_forecasts save_record",
+        FILES: "list_experiments list_records load_experiment load_forecasts load_grid "
+        "load_recalibrated load_record save_experiment save_forecasts save_recalibrated "
+        "save_record",
         RUNS: "by_level describe_protocol",
     },
     "report": {
+        "takes two predictions, in test_pairs": "paired_ece_difference",
         RESULT: "ClaimError Difference Markdown McNemar RunDifference Verdict Verdicts",
         RUNS: "compare compare_forecasts judge level_table",
         "takes numbers": "claim corrected_difference holm mcnemar paired_difference signed spread "

@@ -225,7 +225,7 @@ def test_every_function_that_reads_records_is_known() -> None:
 
 def test_the_records_of_chapters_and_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
-    every = len(named_records("load_record, load_grid, load_forecasts"))
+    every = len(named_records("load_record, load_grid, load_forecasts, load_recalibrated"))
     assert every == len(list(Path("calib_utils/records/stored").rglob("*.npz"))) > 100
     for script in [*parts(), *Path("notebooks").rglob("*.md")]:
         found = (

@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from calib_utils.report import Difference, corrected_difference, mcnemar, paired_difference
+from calib_utils.metrics import expected_calibration_error
+from calib_utils.metrics.resampling import resampled_gaps
+from calib_utils.predictions import as_predictions
+from calib_utils.report import (
+    Difference,
+    corrected_difference,
+    mcnemar,
+    paired_difference,
+    paired_ece_difference,
+)
 
 
 def answers(both: int, first: int, second: int, neither: int) -> tuple[list[bool], list[bool]]:
@@ -160,3 +169,63 @@ class TestDifference:
     def test_bad_level(self):
         with pytest.raises(ValueError, match="level: expected a number between 0 and 1, found 95"):
             Difference(0, 1, 3).interval(95)
+
+
+class TestECEsInPairs:
+    """Two overconfident models, whose answers to one sample are right together more often."""
+
+    GAPS = np.array([0.04, 0.10])  # on average; larger where the confidence is lower
+
+    def draw(self, rng, n):
+        """For each model (confidences, correct)."""
+        ease = rng.beta(2, 1, n)
+        luck = rng.random(n)
+        models = []
+        for gap in self.GAPS:
+            confidences = np.clip(ease + rng.normal(0, 0.05, n), 0.01, 0.999)
+            chance = confidences * (1 - gap * 3 * (1 - confidences))
+            models.append((confidences, (0.5 * luck + 0.5 * rng.random(n)) < self.half(chance)))
+        return models
+
+    @staticmethod
+    def half(chance):
+        """The quantile of half the sum of two uniform numbers."""
+        return np.where(chance < 0.5, np.sqrt(chance / 2), 1 - np.sqrt((1 - chance) / 2))
+
+    @staticmethod
+    def predictions(model):
+        return as_predictions(confidence=model[0], correct=model[1])
+
+    def test_the_mean_is_the_difference_and_the_error_that_of_the_bootstrap(self):
+        models = self.draw(np.random.default_rng(0), 5_000)
+        found = paired_ece_difference(*map(self.predictions, models))
+        eces = [expected_calibration_error(self.predictions(model)) for model in models]
+        assert found.mean == pytest.approx(eces[1] - eces[0])
+        sets = [(np.ceil(15 * c).astype(int) - 1, c - y) for c, y in models]
+        drawn = resampled_gaps(sets, 1_000, seed=0)
+        assert found.standard_error == pytest.approx(np.std(drawn[:, 1] - drawn[:, 0]), rel=0.1)
+
+    def test_the_interval_holds_the_difference_of_the_true_errors(self):
+        rng = np.random.default_rng(1)
+        # So many samples that their ECEs are the true ones.
+        large = [
+            expected_calibration_error(self.predictions(model))
+            for model in self.draw(rng, 2_000_000)
+        ]
+        truth, held = large[1] - large[0], 0
+        for _ in range(400):
+            low, high = paired_ece_difference(
+                *map(self.predictions, self.draw(rng, 5_000))
+            ).interval()
+            held += low <= truth <= high
+        assert 0.92 < held / 400 < 0.98
+
+    def test_bad_input(self):
+        good = as_predictions(confidence=[0.9, 0.8], correct=[1, 0])
+        with pytest.raises(ValueError, match="second: expected 2 values"):
+            paired_ece_difference(good, as_predictions(confidence=[0.9] * 3, correct=[1] * 3))
+        with pytest.raises(ValueError, match="n_bins"):
+            paired_ece_difference(good, good, n_bins=0)
+        heavy = as_predictions(confidence=[0.9, 0.8], correct=[1, 0], sample_weight=[1, 2])
+        with pytest.raises(ValueError, match="sample_weight"):
+            paired_ece_difference(good, heavy)

@@ -19,6 +19,11 @@ from calib_utils.records.predictions import (
     load_record,
     save_record,
 )
+from calib_utils.records.recalibrated import (
+    Recalibrated,
+    load_recalibrated,
+    save_recalibrated,
+)
 from calib_utils.records.recipe import DIGITS_RECIPE, Recipe
 from calib_utils.records.superclasses import CIFAR100_SUPERCLASSES
 
@@ -29,6 +34,7 @@ __all__ = [
     "ExperimentRecord",
     "Forecast",
     "PredictionRecord",
+    "Recalibrated",
     "Recipe",
     "by_level",
     "describe_protocol",
@@ -37,8 +43,10 @@ __all__ = [
     "load_experiment",
     "load_forecasts",
     "load_grid",
+    "load_recalibrated",
     "load_record",
     "save_experiment",
     "save_forecasts",
+    "save_recalibrated",
     "save_record",
 ]

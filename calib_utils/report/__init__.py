@@ -10,6 +10,7 @@ from calib_utils.report.pairs import (
     corrected_difference,
     mcnemar,
     paired_difference,
+    paired_ece_difference,
 )
 from calib_utils.report.tables import Markdown, signed, spread, table
 from calib_utils.report.verdicts import Verdict, Verdicts, holm, judge
@@ -31,6 +32,7 @@ __all__ = [
     "level_table",
     "mcnemar",
     "paired_difference",
+    "paired_ece_difference",
     "signed",
     "spread",
     "table",

@@ -19,6 +19,7 @@ LOADERS = {
     "load_experiment": "experiments",
     "load_forecasts": "forecasts",
     "load_grid": "experiments",
+    "load_recalibrated": "recalibrated",
     "load_record": "predictions",
 }
 

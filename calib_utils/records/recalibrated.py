@@ -1,0 +1,162 @@
+"""What each method of recalibration made of many networks, and how it scored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calib_utils.records.npz import explain_damage, read_npz, write_npz
+
+__all__ = ["Recalibrated", "load_recalibrated", "recalibrated_path", "save_recalibrated"]
+
+_FOLDER = Path(__file__).parent / "stored/recalibrated"
+_OF_EACH = {"confidences": np.float16, "correct": np.bool_}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recalibrated:
+    """The test predictions of one network, recalibrated by one method, and their scores.
+
+    Attributes:
+        network: such as "ResNet-20".
+        family: such as "ResNet": networks that differ in their size only.
+        size: within the family, the number of layers or the width, relative to the standard one;
+            None where there is no such family.
+        method: such as "temperature", or "none" for the network as it is.
+        temperatures: of each fit; none for other methods.
+        nll: negative log-likelihood, in nats; infinite if a true class got the probability 0.
+        nll_error: standard error over images of the difference of the NLL from that of
+            "temperature" on the same images; NaN where it cannot be told.
+        brier: Brier score over all classes, 0 to 2.
+        baseline: the mean ECE of a calibrated network with the same confidences.
+        warned: whether a fit said that it found no optimum, so that it ended where it was stopped.
+        bins: float64, shape (3, 15): of each bin how many images it holds, how many of them are
+            predicted correctly, and their summed confidence.
+        confidences: float16, shape (N,): the largest probability for each test image, kept for
+            some methods, else None.
+        correct: bool, shape (N,): whether the class with it is the image's; kept as those are.
+
+    Example:
+        >>> bins = np.zeros((3, 15))
+        >>> bins[:, 11] = 100, 70, 78
+        >>> scores = {"nll": 1.1, "nll_error": 0.01, "brier": 0.4, "baseline": 0.03}
+        >>> one = Recalibrated(
+        ...     network="ResNet-20", family="ResNet", size=20, method="none", bins=bins, **scores
+        ... )
+        >>> one.accuracy, one.confidence, round(one.ece, 3)
+        (0.7, 0.78, 0.08)
+    """
+
+    network: str
+    family: str
+    size: float | None
+    method: str
+    temperatures: tuple[float, ...] = ()
+    nll: float
+    nll_error: float
+    brier: float
+    baseline: float
+    warned: bool = False
+    bins: np.ndarray
+    confidences: np.ndarray | None = None
+    correct: np.ndarray | None = None
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the images whose class is predicted, 0 to 1."""
+        return float(self.bins[1].sum() / self.bins[0].sum())
+
+    @property
+    def confidence(self) -> float:
+        """The mean of the largest probabilities, 0 to 1."""
+        return float(self.bins[2].sum() / self.bins[0].sum())
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error with 15 bins, 0 to 1."""
+        return float(np.abs(self.bins[2] - self.bins[1]).sum() / self.bins[0].sum())
+
+
+def save_recalibrated(
+    rows: list[Recalibrated],
+    source: str,
+    dataset: str,
+    made: dict[str, Any],
+    folder: Path | str | None = None,
+) -> Path:
+    """Write what became of the networks of one source on one data set, replacing an older file.
+
+    Args:
+        rows: at least one.
+        source: such as "public".
+        dataset: such as "cifar100".
+        made: where the predictions are from, and how the rest was computed, as JSON.
+        folder: where to write; the package's own by default.
+
+    Raises:
+        ValueError: if there is no row, or if rows keep different numbers of images.
+
+    Example:
+        >>> save_recalibrated([], "public", "cifar100", {})
+        Traceback (most recent call last):
+        ValueError: rows: expected at least one, found none
+    """
+    if not rows:
+        raise ValueError("rows: expected at least one, found none")
+    path = recalibrated_path(source, dataset, folder)
+    arrays = {"bins": np.array([row.bins for row in rows], np.float32)}
+    for name, kind in _OF_EACH.items():  # a row for each that has them
+        kept = [values for row in rows if (values := getattr(row, name)) is not None]
+        if len(images := {len(values) for values in kept}) > 1:
+            raise ValueError(f"rows: expected as many images in each, found {sorted(images)}")
+        arrays[name] = np.array(kept, kind)
+    facts = [
+        {field.name: getattr(row, field.name) for field in fields(row) if field.name not in arrays}
+        | {"of_each": row.confidences is not None}
+        for row in rows
+    ]
+    write_npz(path, arrays, {"made": made, "rows": facts})
+    return path
+
+
+def load_recalibrated(
+    source: str, dataset: str, folder: Path | str | None = None
+) -> tuple[list[Recalibrated], dict[str, Any]]:
+    """Read what became of the networks of one source on one data set, and how it was made.
+
+    Args:
+        source: "public", 19 networks that others trained at full size, or "course", our own.
+        dataset: "cifar100", or "cifar10" for the public ones.
+        folder: where to look; the package's own by default.
+
+    Raises:
+        ValueError: if there is none, or if its file is damaged.
+
+    Example:
+        >>> rows, made = load_recalibrated("public", "cifar100")
+        >>> [row.network for row in rows if row.method == "none"][:2]
+        ['ResNet-20', 'ResNet-32']
+    """
+    path = recalibrated_path(source, dataset, folder)
+    if not path.exists():
+        known = ", ".join(sorted(one.stem for one in path.parent.glob("*.npz"))) or "none"
+        raise ValueError(
+            f"source: there is nothing of {source!r} on {dataset!r}; there are: {known}"
+        )
+    with explain_damage(f"source: the file of {source!r} on {dataset!r}"):
+        arrays, facts = read_npz(path)
+        of_each = zip(*(arrays[name] for name in _OF_EACH), strict=True)
+        rows = []
+        for row, bins in zip(facts["rows"], arrays["bins"], strict=True):
+            kept = dict(zip(_OF_EACH, next(of_each), strict=True)) if row.pop("of_each") else {}
+            row["temperatures"] = tuple(row["temperatures"])
+            rows.append(Recalibrated(**row, bins=bins.astype(np.float64), **kept))
+        return rows, facts["made"]
+
+
+def recalibrated_path(source: str, dataset: str, folder: Path | str | None) -> Path:
+    """Where it is stored, whether it is there or not."""
+    return Path(folder or _FOLDER) / f"{source}.{dataset}.npz"

@@ -1,0 +1,256 @@
+"""Networks that others trained: what is stored of them, and the page with all recalibrators."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
+from scipy.stats import ttest_rel
+
+from benchmarks import recalibrators
+from book.tables.recalibrators import mean_differences, mean_ranks, networks_table, verdict
+from calib_utils.recalibration import OneVersusRest, PlattScaling, TemperatureScaling
+from calib_utils.records import Recalibrated, load_recalibrated, save_recalibrated
+from calib_utils.report import Difference
+
+ASSETS = Path(__file__).parents[1] / "book/assets"
+STORED = [("public", "cifar100"), ("public", "cifar10"), ("course", "cifar100")]
+# Of CIFAR-100, in %, and the temperature of the even images: computed by others, with other code.
+FIRST_LOOK = {
+    "ResNet-20": (68.8, 79.2, 10.3, 1.43),
+    "VGG-19": (73.9, 93.5, 19.7, 2.17),
+    "MobileNetV2 x0.75": (74.1, 85.1, 11.0, 1.47),
+    "ShuffleNetV2 x2.0": (75.5, 82.9, 7.5, 1.19),
+    "RepVGG-A2": (77.5, 81.8, 5.6, 1.07),
+}
+
+
+def row(network: str, method: str, nll: float, **changes: Any) -> Recalibrated:
+    bins = np.zeros((3, 15))
+    bins[:, 11] = 100, 70, 78
+    fields: dict[str, Any] = {"family": "", "size": None, "brier": nll / 2, "baseline": 0.01}
+    fields |= {"network": network, "method": method, "nll": nll, "nll_error": 0.01, "bins": bins}
+    return Recalibrated(**fields | changes)
+
+
+def test_what_is_stored_comes_back(tmp_path: Path) -> None:
+    kept = {"confidences": np.array([0.5, 1]), "correct": np.array([True, False])}
+    rows = [
+        row("a", "temperature", 1.0, temperatures=(1.5, 1.25), **kept),
+        row("a", "isotonic", float("inf"), nll_error=float("nan"), warned=True),
+    ]
+    save_recalibrated(rows, "our", "digits", {"date": "today"}, tmp_path)
+    found, made = load_recalibrated("our", "digits", tmp_path)
+    assert made == {"date": "today"}
+    assert found[0].temperatures == (1.5, 1.25)
+    assert found[0].correct is not None
+    assert found[0].correct.tolist() == [True, False]
+    assert found[1].confidences is None
+    assert np.isinf(found[1].nll)
+    assert np.isnan(found[1].nll_error)
+    np.testing.assert_array_equal(found[1].bins, rows[1].bins)
+
+
+def test_what_cannot_be_stored_or_read_is_said(tmp_path: Path) -> None:
+    rows = [row("a", name, 1.0, confidences=np.ones(n)) for name, n in (("x", 2), ("y", 3))]
+    with pytest.raises(ValueError, match=r"rows: expected as many images in each, found \[2, 3\]"):
+        save_recalibrated(rows, "our", "digits", {}, tmp_path)
+    save_recalibrated(rows[:1], "our", "digits", {}, tmp_path)
+    with pytest.raises(ValueError, match=r"source: there is nothing of 'your' .*: our\.digits"):
+        load_recalibrated("your", "digits", tmp_path)
+    (tmp_path / "our.digits.npz").write_bytes(b"PK")
+    with pytest.raises(ValueError, match="source: the file of 'our' on 'digits' is damaged"):
+        load_recalibrated("our", "digits", tmp_path)
+
+
+@pytest.mark.parametrize(("source", "dataset"), STORED)
+def test_all_networks_have_all_methods(source: str, dataset: str) -> None:
+    rows, made = load_recalibrated(source, dataset)
+    methods = list(recalibrators.METHODS)
+    assert [one.method for one in rows] == methods * (len(rows) // len(methods))
+    assert len({one.network for one in rows}) == (19 if source == "public" else 7)
+    assert made["versions"]
+    for one in rows:
+        assert one.bins[0].sum() == (2_000 if "seed" in one.network else 10_000)
+        assert 0 < one.accuracy < 1
+        assert 0 <= one.brier <= 2
+
+
+@pytest.mark.parametrize("dataset", ["cifar100", "cifar10"])
+def test_bins_are_those_of_the_stored_confidences(dataset: str) -> None:
+    rows, _ = load_recalibrated("public", dataset)
+    for one in rows:
+        if one.confidences is None or one.correct is None:
+            assert one.method not in ("none", "temperature")
+            continue
+        confidences = one.confidences.astype(float)
+        ece = 0.0
+        for m in range(15):
+            inside = (confidences > m / 15) & (confidences <= (m + 1) / 15)
+            ece += abs(np.sum(confidences[inside] - one.correct[inside])) / 10_000
+        assert one.accuracy == one.correct.mean()
+        assert one.confidence == pytest.approx(confidences.mean(), abs=1e-4)
+        assert one.ece == pytest.approx(ece, abs=1e-3)  # float16 moves some to the next bin
+
+
+def test_the_networks_are_those_that_others_measured() -> None:
+    rows, _ = load_recalibrated("public", "cifar100")
+    of = {(one.network, one.method): one for one in rows}
+    for network, (accuracy, confidence, ece, temperature) in FIRST_LOOK.items():
+        plain = of[network, "none"]
+        found = [100 * x for x in (plain.accuracy, plain.confidence, plain.ece)]
+        assert found == pytest.approx([accuracy, confidence, ece], abs=0.06)
+        assert of[network, "temperature"].temperatures[0] == pytest.approx(temperature, abs=0.006)
+
+
+@pytest.fixture
+def logits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with the logits of one small network, and two methods."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(0, 3, (400, 4))
+    labels = np.array([rng.choice(4, p=p) for p in softmax(z / 1.7, axis=1)])
+    monkeypatch.setattr(recalibrators, "FAMILIES", {"Tiny": ("layers", {"Tiny-2": ("tiny2", 2)})})
+    methods = {
+        "none": lambda: TemperatureScaling(temperature=1),
+        "temperature": TemperatureScaling,
+        "Platt": lambda: OneVersusRest(PlattScaling()),
+    }
+    monkeypatch.setattr(recalibrators, "METHODS", methods)
+    path = tmp_path / "tiny.npz"
+    np.savez(path, labels=labels.astype(np.uint8), tiny2=z.astype(np.float16))
+    return path
+
+
+def test_each_half_is_predicted_by_what_was_fitted_on_the_other(logits: Path) -> None:
+    (network,) = recalibrators.public(logits)
+    rows, losses = recalibrators.rows_of(network)
+    with np.load(logits) as file:
+        z, labels = file["tiny2"].astype(float), file["labels"].astype(int)
+
+    def nll(t: float, k: int) -> float:
+        probs = softmax(z[k::2] / t, axis=1)
+        return -np.log(probs[np.arange(200), labels[k::2]]).mean()
+
+    best = [minimize_scalar(nll, bounds=(0.1, 9), args=(k,), method="bounded").x for k in (0, 1)]
+    by_method = {one.method: one for one in rows}
+    scaled = by_method["temperature"]
+    assert scaled.temperatures == pytest.approx(best, rel=1e-4)
+    probs = softmax(z / np.tile(best[::-1], 200)[:, None], axis=1)  # even rows: fitted on odd ones
+    assert scaled.nll == pytest.approx(-np.log(probs[np.arange(400), labels]).mean(), rel=1e-5)
+    assert scaled.brier == pytest.approx(((probs - np.eye(4)[labels]) ** 2).sum(1).mean(), rel=1e-5)
+    assert scaled.confidences == pytest.approx(probs.max(axis=1), rel=1e-3)
+    assert scaled.correct is not None
+    assert scaled.correct.tolist() == (probs.argmax(axis=1) == labels).tolist()
+    # The paired standard error is that of the paired t test.
+    test = ttest_rel(losses["Platt"], losses["temperature"])
+    found = by_method["Platt"].nll - scaled.nll
+    assert found / by_method["Platt"].nll_error == pytest.approx(test.statistic)
+    assert scaled.nll_error == 0
+
+
+def test_the_error_of_the_mean_is_that_of_the_images_means() -> None:
+    """Networks that share their images are no independent samples of it."""
+    rows, made = load_recalibrated("public", "cifar10")
+    of_mean = made["errors_of_mean"]
+    for method in ("none", "beta"):
+        single = [one.nll_error for one in rows if one.method == method]
+        assert np.mean(single) / 19**0.5 < of_mean[method] <= np.mean(single)
+    assert np.isnan(of_mean["histogram"])
+
+
+def test_ranks_by_hand() -> None:
+    infinite = float("inf")
+    networks = [
+        [row("one", "a", 1.0), row("one", "b", 2.0), row("one", "c", infinite)],
+        [row("two", "a", 3.0), row("two", "b", 1.0), row("two", "c", 1.0)],
+        [row("three", "a", 1.0), row("three", "b", infinite), row("three", "c", infinite)],
+    ]
+    # 1, 3 and 1; 2, 1.5 and 2.5; 3, 1.5 and 2.5.
+    assert mean_ranks(networks, "nll") == pytest.approx({"a": 5 / 3, "b": 2, "c": 7 / 3})
+
+
+def test_differences_and_verdicts() -> None:
+    rows = [row("one", "temperature", 1.0), row("one", "a", 1.2), row("two", "temperature", 2.0)]
+    rows += [row("two", "a", 2.4)]
+    found = mean_differences(rows, {"temperature": 0.0, "a": 0.05})["a"]
+    assert (found.mean, found.standard_error, found.freedom) == pytest.approx((0.3, 0.05, 99))
+    assert verdict(found, 0.01) == "worse"
+    assert verdict(replace(found, mean=-0.3), 0.01) == "better"
+    assert verdict(found, 0.06) == "undecided"
+    assert verdict(Difference(float("inf"), float("nan"), 99), float("nan")) == "worse"
+
+
+def test_without_scripts_the_lowest_nll_of_a_network_comes_first() -> None:
+    rows = [row("n", "temperature", 1.2), row("n", "isotonic", float("inf")), row("n", "beta", 0.9)]
+    lines = str(networks_table({"Digits": rows})).splitlines()[2:]
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert [line[2] for line in cells] == ["beta", "temperature", "isotonic"]
+    assert [line[3] for line in cells] == ["0.9000", "1.2000", "∞"]
+    assert cells[0][4] == "\N{MINUS SIGN}0.300 (\N{MINUS SIGN}0.320 to \N{MINUS SIGN}0.280)"
+    assert [line[4] for line in cells[1:]] == ["0", "∞"]
+    assert cells[0][6:] == ["8.0", "1.0", "70.0"]
+
+
+ROWS = [
+    ("A", "x", "0.10", "\N{MINUS SIGN}0.20 (\N{MINUS SIGN}0.3 to 0)"),
+    ("A", "y", "∞", "∞"),
+    ("B", "x", "9.50", "0.05 (0 to 0.1)"),
+    ("B", "y", "10.0", ""),
+]
+
+
+@pytest.fixture(scope="module")
+def tab(browser: Any) -> Iterator[Any]:
+    heads = "".join(f"<th>{name}</th>" for name in ("data", "method"))
+    heads += "".join(f'<th class="numeric">{name}</th>' for name in ("NLL", "less"))
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in line)}</tr>" for line in ROWS)
+    script = (ASSETS / "tables.js").read_text("utf-8")
+    tab = browser.new_page()
+    tab.set_content(
+        f'<table class="sortable"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
+        f"<table><thead><tr><th>plain</th></tr></thead></table><script>{script}</script>"
+    )
+    yield tab
+    tab.close()
+
+
+def shown(tab: Any) -> list[int]:
+    """Which rows are seen, in their order."""
+    lines = tab.locator("tbody tr:visible").evaluate_all(
+        "all => all.map(row => [...row.cells].map(cell => cell.textContent))"
+    )
+    return [ROWS.index(tuple(line)) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("head", "up", "down"),
+    [
+        ("NLL", [0, 2, 3, 1], [1, 3, 2, 0]),  # as numbers, not as words
+        ("less", [0, 2, 1, 3], [1, 2, 0, 3]),  # no number comes last, both ways
+        ("method", [0, 2, 1, 3], [1, 3, 0, 2]),
+    ],
+)
+def test_a_head_sorts_by_keyboard(head: str, up: list[int], down: list[int], tab: Any) -> None:
+    button = tab.get_by_role("button", name=head)
+    for key, order, said in (("Enter", up, "ascending"), ("Space", down, "descending")):
+        button.press(key)
+        assert shown(tab) == order
+        heads = tab.locator("th[aria-sort]")
+        assert heads.evaluate_all("all => all.map(one => one.ariaSort)") == [said]
+
+
+def test_a_choice_hides_the_other_rows_and_says_how_many_are_left(tab: Any) -> None:
+    tab.get_by_label("data").select_option("B")
+    tab.get_by_label("method").select_option("y")
+    assert shown(tab) == [3]
+    assert tab.locator("[aria-live]").text_content() == "1 of 4 rows"
+    for name in ("data", "method"):
+        tab.get_by_label(name).select_option("all")
+    assert sorted(shown(tab)) == [0, 1, 2, 3]
+    assert tab.locator("select").count() == 2  # none for numbers, none for a plain table
