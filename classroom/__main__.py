@@ -61,6 +61,13 @@ def feedback(arguments: argparse.Namespace) -> None:
     write_feedback(arguments.folder, arguments.name)
 
 
+def mark(arguments: argparse.Namespace) -> None:
+    """Open a page in your browser on which to mark written answers."""
+    from classroom.marking import mark
+
+    mark(arguments.folder, arguments.name)
+
+
 def scores(arguments: argparse.Namespace) -> None:
     """Write the table of all points, those given by hand included."""
     from classroom.scores import write_scores
@@ -111,6 +118,7 @@ def parser() -> argparse.ArgumentParser:
             jobs.add_argument(
                 "students", nargs="*", metavar="STUDENT", help="such as moodle-1234567; or all"
             )
+    command("mark", mark)
     command("feedback", feedback)
     command("scores", scores, assignment=False)
     command("return", give_back)

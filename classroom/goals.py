@@ -63,6 +63,11 @@ class Goals:
     def points(self) -> float:
         return sum(question.points for question in self.questions.values())
 
+    @property
+    def to_read(self) -> list[Question]:
+        """The questions that a teacher reads."""
+        return [question for question in self.questions.values() if question.kind == "read"]
+
 
 def assignment_names() -> list[str]:
     """The assignments that there are, in the order of the chapters that they need."""

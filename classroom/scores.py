@@ -6,12 +6,11 @@ from pathlib import Path
 
 from classroom.goals import assignment_names, read_goals
 from classroom.results import (
+    complete_hand,
     facts,
-    read_hand,
     results,
     total,
     write_csv,
-    write_hand_template,
 )
 
 HEAD = ("student", "name", "assignment", "points", "of", "status", "late")
@@ -29,8 +28,7 @@ def write_scores(folder: Path) -> Path:
     questions: dict[str, None] = {}  # in order, each once
     for name in assignment_names():
         goals = read_goals(name)
-        write_hand_template(folder, name, goals)
-        hand = read_hand(folder, name, goals)
+        hand = complete_hand(folder, name, goals)
         for result in results(folder, name):
             known = facts(folder, name, result["student"])
             points, status = total(result, goals, hand)

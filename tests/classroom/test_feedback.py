@@ -14,6 +14,7 @@ from classroom.feedback import ENDED, NOT_PLAIN, sentence, write_feedback
 from classroom.results import plain_cell, write_json
 from classroom.scores import write_scores
 
+HEAD = "student,question,points,comment,rubric"
 EVIL = "</pre><script>alert('x')</script>"
 FAILURES: list[dict[str, Any] | None] = [
     None,
@@ -80,7 +81,7 @@ def pages(folder: Path) -> dict[str, str]:
 def test_a_page_says_all_that_happened_and_runs_nothing(folder: Path) -> None:
     found = pages(folder)
     assert sorted(found) == ["m-1", "m-2", "m-3", "m-4"]
-    for text in [*found.values(), (folder / "hand/tiny.html").read_text("utf-8")]:
+    for text in found.values():
         assert text.index("default-src 'none'") < text.index("<style>")
         assert "<script" not in text
         assert "</pre>&lt;" not in text
@@ -109,12 +110,14 @@ def test_points_by_hand_join_the_others(folder: Path) -> None:
     assert scores(folder)["m-1"]["status"] == "waiting for hand grades"
     assert "Some answers are not read yet" in pages(folder)["m-1"]
     template = (folder / "hand/tiny.csv").read_text("utf-8-sig")
-    assert template == "student,question,points,comment\nm-1,q4,,\nm-2,q4,,\n"
-    hand(folder, template.replace("m-1,q4,,", f"m-1,q4,2.5,Why? {EVIL}"))
+    assert template == f"{HEAD}\nm-1,q4,,,\nm-2,q4,,,\n"
+    hand(folder, template.replace("m-1,q4,,,", f"m-1,q4,2.5,Why? {EVIL},2 0.5"))
     page = pages(folder)["m-1"]
     assert "5.75 of 10 points" in page
     assert "q4: 2.5 of 4" in page
     assert "Why? &lt;/pre&gt;" in page
+    assert "2 of 3<td>A &lt;reason&gt;." in page
+    assert "0.5 of 1<td>An example." in page
     rows = scores(folder)
     assert (rows["m-1"]["points"], rows["m-1"]["of"], rows["m-1"]["q4"]) == ("5.75", "10", "2.5")
     assert rows["m-1"]["status"] == "graded"
@@ -158,14 +161,26 @@ def test_points_by_hand_without_their_columns_are_refused(folder: Path) -> None:
         write_scores(folder)
 
 
-def test_what_a_teacher_wrote_is_never_overwritten(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hand(folder, "student,question,points,comment\nm-1,q4,1,mine\n")
+def test_a_late_student_gets_a_row_and_what_a_teacher_wrote_stays(folder: Path) -> None:
+    hand(folder, "student,question,points,comment\nm-1,q4,1,mine\nm-1,q2,3,\n")
     pages(folder)
-    assert "tiny.csv has no row yet for m-2: q4\n" in capsys.readouterr().out
+    rows = [HEAD, "m-1,q4,1,mine,", "m-2,q4,,,", "m-1,q2,3,,", ""]
+    assert (folder / "hand/tiny.csv").read_text("utf-8-sig") == "\n".join(rows)
     scores(folder)
-    assert "mine" in (folder / "hand/tiny.csv").read_text("utf-8")
+    assert (folder / "hand/tiny.csv").read_text("utf-8-sig") == "\n".join(rows)
+
+
+def test_a_row_is_added_as_the_spreadsheet_writes_them(folder: Path) -> None:
+    hand(folder, 'student;question;points;comment;rubric\nm-1;q4;1,5;"a; b";1 0,5\n')
+    pages(folder)
+    text = (folder / "hand/tiny.csv").read_text("utf-8-sig")
+    assert text.splitlines()[1:] == ['m-1;q4;1,5;"a; b";1 0,5', "m-2;q4;;;"]
+
+
+@pytest.mark.parametrize("clicked", ["2 1", "1 0.5 0", "1"])
+def test_a_rubric_that_no_longer_fits_its_points_is_dropped(folder: Path, clicked: str) -> None:
+    hand(folder, f"{HEAD}\nm-1,q4,1.5,,{clicked}\n")
+    assert "<td class=points>3<td>A &lt;reason&gt;." in pages(folder)["m-1"]
 
 
 def test_scores_are_safe_in_a_spreadsheet(folder: Path) -> None:

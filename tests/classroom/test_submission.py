@@ -78,9 +78,7 @@ def test_where_nothing_tells_all_new_text_is_the_answer(tmp_path: Path) -> None:
 
 
 def test_pictures_belong_to_the_answer(tmp_path: Path) -> None:
-    attached = text(
-        "![mine](attachment:a%20b.png)", attachments={"a b.png": {"image/png": PNG}}
-    )
+    attached = text("![mine](attachment:a%20b.png)", attachments={"a b.png": {"image/png": PNG}})
     cells = [*RELEASED[:4], code("plt.show()", picture="yes"), attached, *RELEASED[4:]]
     picture = f"data:image/png;base64,{PNG}"
     assert answers(tmp_path, *cells)[0] == f"![Code cell 2]({picture})\n\n![mine]({picture})"
@@ -99,15 +97,19 @@ def test_an_answer_has_its_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert answers(tmp_path, *cells)[0] == f"{picture}\n\n![m](left-out)\n\n12"
 
 
-@pytest.mark.parametrize("bad", ["x)<script>", 3, None, ["a", 1]])
+@pytest.mark.parametrize("bad", ["x)<script>", ["a", ")"], ""])
 def test_what_is_no_picture_is_left_out(tmp_path: Path, bad: Any) -> None:
     strange = code("plt.show()")
-    strange["outputs"] = [{"data": {"image/png": bad}}, {"data": 3}]
+    strange["outputs"] = [{"data": {"image/png": bad}}, {"data": 3}, {}]
     file = tmp_path / "a.ipynb"
     file.write_text(json.dumps({"cells": [strange]}), "utf-8")
-    try:
-        [cell] = read_submission(file).cells
-    except submission.NotGraded as error:
-        assert "damaged" in str(error)
-    else:
-        assert cell.pictures == ()
+    [cell] = read_submission(file).cells
+    assert cell.pictures == ()
+
+
+@pytest.mark.parametrize("bad", [{"data": {"image/png": 3}}, 3, {"data": {"image/png": ["a", 1]}}])
+def test_outputs_that_are_none_make_a_damaged_file(tmp_path: Path, bad: Any) -> None:
+    file = tmp_path / "a.ipynb"
+    file.write_text(json.dumps({"cells": [{**code("1"), "outputs": [bad]}]}), "utf-8")
+    with pytest.raises(submission.NotGraded, match="damaged"):
+        read_submission(file)
