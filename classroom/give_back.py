@@ -6,7 +6,6 @@ worksheet; Canvas takes them in "Re-upload submissions" and as an import into th
 
 from __future__ import annotations
 
-import csv
 import os
 import zipfile
 from collections import defaultdict
@@ -14,12 +13,16 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from classroom import ClassroomError
+from classroom.feedback import write_feedback
 from classroom.goals import Goals, read_goals
 from classroom.results import facts, write_csv
+from classroom.scores import scores_of, write_scores
 
 
 def give_back(folder: Path, name: str) -> list[Path]:
     """Write ``return/NAME-PLATFORM.zip`` and ``.csv`` for each platform of a class.
+
+    The feedback and the scores are made anew first, so nothing old is given back.
 
     Args:
         folder: of the class.
@@ -29,15 +32,17 @@ def give_back(folder: Path, name: str) -> list[Path]:
         The files.
 
     Raises:
-        ClassroomError: if there are no scores or no feedback pages yet.
+        ClassroomError: if nobody handed it in, or the points given by hand hold an error.
     """
     goals, students = read_goals(name), defaultdict(list)
-    for score in _scores(folder, name):
+    for score in scores_of(folder, name):
         found = facts(folder, name, score["student"])
         if found:
             students[found["platform"]].append((score, found))
     if not students:
-        raise ClassroomError(f"{folder}/scores.csv has nobody who handed in {name}: run scores")
+        raise ClassroomError(f"nobody handed in {name} yet: collect it first")
+    write_feedback(folder, name)
+    write_scores(folder)
     files = []
     for platform, rows in sorted(students.items()):
         place = folder / "return" / f"{name}-{platform}"
@@ -51,22 +56,12 @@ def give_back(folder: Path, name: str) -> list[Path]:
 Rows = list[tuple[dict[str, str], dict[str, Any]]]
 
 
-def _scores(folder: Path, name: str) -> list[dict[str, str]]:
-    path = folder / "scores.csv"
-    if not path.exists():
-        raise ClassroomError(f"{path} does not exist: run scores first")
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return [row for row in csv.DictReader(file) if row["assignment"] == name]
-
-
 def _feedback(folder: Path, name: str, rows: Rows, target: Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_suffix(".part")
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for score, found in rows:
             page = folder / "feedback" / name / f"{score['student']}.html"
-            if not page.exists():
-                raise ClassroomError(f"{page} does not exist: run feedback {name} first")
             archive.write(page, returned_name(found))
     os.replace(part, target)
     return target

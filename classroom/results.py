@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import math
@@ -58,15 +59,25 @@ def facts(folder: Path, name: str, student: str) -> dict[str, Any]:
 
 
 def results(folder: Path, name: str) -> list[dict[str, Any]]:
-    """A result for each student who handed something in, also where nothing is graded yet."""
+    """A result for each student who handed something in, also where nothing is graded yet.
+
+    The result of an earlier notebook than the one that was collected is none.
+    """
     collected = folder / "collected" / name
     found = []
     for place in sorted(collected.iterdir()) if collected.is_dir() else []:
         if place.is_dir():
             result = read_json(folder / "graded" / name / f"{place.name}.json")
             unknown = {"student": place.name, "status": "not graded", "reason": "Not graded yet."}
-            found.append(result or unknown)
+            of = result.get("hashes", {}).get("submission")
+            found.append(result if of == submitted(place) else unknown)
     return found
+
+
+def submitted(student: Path) -> str:
+    """The hash of what lies in the folder of a student, "" for nothing that can be graded."""
+    file = student / "submission.ipynb"
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
 def total(

@@ -11,7 +11,7 @@ from tiny_class import hand_in, make_class
 
 from classroom import ClassroomError
 from classroom.feedback import ENDED, NOT_PLAIN, sentence, write_feedback
-from classroom.results import plain_cell, write_json
+from classroom.results import plain_cell, submitted, write_json
 from classroom.scores import write_scores
 
 HEAD = "student,question,points,comment,rubric"
@@ -48,6 +48,7 @@ def give(folder: Path, student: str, points: float = 2.0, **changes: Any) -> Non
     cells = [{**cell, "number": n} for n in range(1, 61)]
     result = {"student": student, "assignment": "tiny", "status": "graded", "reason": ""}
     result |= {"questions": questions, "cells": cells, "seconds": 1.0} | changes
+    result["hashes"] = {"submission": submitted(folder / "collected/tiny" / student)}
     write_json(folder / "graded/tiny" / f"{student}.json", result)
 
 
@@ -104,6 +105,12 @@ def test_what_is_not_graded_is_no_zero(folder: Path) -> None:
     for student in ("m-3", "m-4"):
         assert (rows[student]["points"], rows[student]["status"]) == ("", "not graded")
         assert rows[student]["q1"] == rows[student]["q4"] == ""
+
+
+def test_the_result_of_an_earlier_notebook_is_none(folder: Path) -> None:
+    hand_in(folder, "m-1", b"a later one", name="Ada", late=True)
+    assert scores(folder)["m-1"]["status"] == "not graded"
+    assert "Not graded yet." in pages(folder)["m-1"]
 
 
 def test_points_by_hand_join_the_others(folder: Path) -> None:
