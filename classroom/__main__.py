@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from classroom import ClassroomError
-from classroom.goals import assignment_names
+from classroom.goals import assignment_names, read_goals
 from tools.sources.myst import MystError
 
 Command = Callable[[argparse.Namespace], None]
@@ -22,13 +22,14 @@ def release(arguments: argparse.Namespace) -> None:
     print("Give to the students:", *files, sep="\n  ")
     kept = arguments.folder / "teacher" / arguments.name
     print(f"Keep to yourself: {kept} and {arguments.folder / 'secret'}")
+    print(f"Set as the maximum on your platform: {read_goals(arguments.name).points:g} points")
 
 
 def collect(arguments: argparse.Namespace) -> None:
-    """Take the exports of Moodle or Canvas, folders or zips, and say what became of each file."""
+    """Take the exports of a platform, folders or zips, and say what became of each file."""
     from classroom.collect import collect
 
-    rows = collect(arguments.folder, arguments.name, arguments.exports)
+    rows = collect(arguments.folder, arguments.name, arguments.exports, arguments.plain)
     for row in rows:
         file = PurePosixPath(row.file).name if row.student else row.file
         # What a student named a file must not steer the terminal.
@@ -76,10 +77,11 @@ def scores(arguments: argparse.Namespace) -> None:
 
 
 def give_back(arguments: argparse.Namespace) -> None:
-    """Write the feedback and the grades as the platform takes them."""
+    """Write the feedback and the points as the platform takes them."""
     from classroom.give_back import give_back
 
-    print(*give_back(arguments.folder, arguments.name), sep="\n")
+    files = give_back(arguments.folder, arguments.name, arguments.table, arguments.column)
+    print(*files, sep="\n")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -106,8 +108,12 @@ def parser() -> argparse.ArgumentParser:
     command("release", release).add_argument(
         "--key", metavar="VALUE", help="the secret of the class; drawn at random without"
     )
-    command("collect", collect).add_argument(
+    collects = command("collect", collect)
+    collects.add_argument(
         "exports", nargs="+", type=Path, metavar="EXPORT", help="a folder or zip of the platform"
+    )
+    collects.add_argument(
+        "--plain", action="store_true", help="folders or files are named after the students"
     )
     for name, run in {"grade": grade, "regrade": regrade}.items():
         jobs = command(name, run)
@@ -121,7 +127,13 @@ def parser() -> argparse.ArgumentParser:
     command("mark", mark)
     command("feedback", feedback)
     command("scores", scores, assignment=False)
-    command("return", give_back)
+    returns = command("return", give_back)
+    returns.add_argument(
+        "--table", type=Path, metavar="FILE", help="the platform's own table of points, to fill in"
+    )
+    returns.add_argument(
+        "--column", default="", metavar="NAME", help="its column for the points, if it is not found"
+    )
     return parser
 
 

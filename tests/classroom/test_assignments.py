@@ -112,6 +112,19 @@ def test_without_the_data_file_it_is_said_what_to_do(
     assert "into the folder of this notebook" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "measuring"])
+def test_a_second_download_has_another_name(
+    name: str,
+    tmp_path: Path,
+    places: Callable[[str, bytes], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    [file] = places(name, SECRETS[0]).iterdir()
+    (tmp_path / f"{file.stem} (1).npz").write_bytes(file.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert "example" in run(name, SECRETS[0], solved=False)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_secret_gives_the_same_checks(name: str) -> None:
     first, again, other = (load(name).checks(secret) for secret in (b"x", b"x", b"y"))
