@@ -27,7 +27,7 @@ def release(arguments: argparse.Namespace) -> None:
 
 def collect(arguments: argparse.Namespace) -> None:
     """Take the exports of a platform, folders or zips, and say what became of each file."""
-    from classroom.collect import collect
+    from classroom.collect import collect, matches_of
 
     rows = collect(arguments.folder, arguments.name, arguments.exports, arguments.plain)
     for row in rows:
@@ -38,6 +38,8 @@ def collect(arguments: argparse.Namespace) -> None:
     taken = sum(row.status.startswith("taken") for row in rows)
     table = arguments.folder / "collected" / arguments.name / "collected.csv"
     print(f"{taken} of {len(rows)} files taken; {table} lists them all")
+    for same, people in matches_of(arguments.folder, arguments.name):
+        print(f"The same code, names aside, in {same}: {people}")
 
 
 def grade(arguments: argparse.Namespace) -> None:

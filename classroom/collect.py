@@ -21,9 +21,11 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import jupytext
+from nbformat import NotebookNode
 
 from classroom.exports import Found, files_of
 from classroom.goals import assignment_names, read_goals
+from classroom.matches import PUBLIC, matches
 from classroom.platforms import ROSTER, HandedIn, Roster, owners, read_roster
 from classroom.release import fingerprint, source_of, without_solution
 from classroom.results import plain_cell, read_json, write_csv, write_json
@@ -104,6 +106,21 @@ def collect(folder: Path, name: str, exports: Iterable[Path], plain: bool = Fals
     return rows
 
 
+def matches_of(folder: Path, name: str) -> list[tuple[str, ...]]:
+    """Who handed in the same code as another student or as the public solution.
+
+    All that was ever collected takes part; ``collected/NAME/matches.csv`` has the same rows.
+    """
+    cells = [c.source for c in _answers(name)]
+    handed_in = {PUBLIC: cells}
+    for file in sorted((folder / "collected" / name).glob("*/submission.ipynb")):
+        handed_in[file.parent.name] = [cell.source for cell in read_submission(file).code]
+    rows = matches(handed_in, functions_of(name))
+    head = [("the same, names aside", "who")]
+    write_csv(folder / "collected" / name / "matches.csv", [*head, *rows])
+    return rows
+
+
 def _log(file: Path, rows: list[Row]) -> None:
     """Add to the table what it does not say yet."""
     text = file.read_text("utf-8-sig") if file.is_file() else ""
@@ -158,9 +175,13 @@ def assignment_of(metadata: dict[str, Any], sources: Iterable[str]) -> str | Non
 @cache
 def functions_of(name: str) -> frozenset[str]:
     """The functions that an assignment asks for."""
+    return frozenset().union(*(defined(without_solution(c.source)) for c in _answers(name)))
+
+
+def _answers(name: str) -> list[NotebookNode]:
+    """The cells of an assignment's source that answer with code."""
     cells = jupytext.reads(source_of(name), fmt="md:myst").cells
-    asked = [cell for cell in cells if cell.cell_type == "code" and "question" in cell.metadata]
-    return frozenset().union(*(defined(without_solution(cell.source)) for cell in asked))
+    return [cell for cell in cells if cell.cell_type == "code" and "question" in cell.metadata]
 
 
 def _choose(folder: Path, candidates: list[Candidate]) -> list[Row]:

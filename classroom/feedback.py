@@ -122,7 +122,7 @@ def student_page(goals: Goals, result: dict[str, Any], hand: HandGrades, person:
         row = result["questions"].get(question.name, {})
         given = hand.get((str(result["student"]), question.name))
         body += _question(question, row, points[question.name], given, goals.seconds)
-    body += _cells(result.get("cells", []), goals.seconds)
+    body += _cells(result.get("cells", []), goals)
     return page(title, body)
 
 
@@ -133,21 +133,25 @@ def _question(
     given: HandGrade | None,
     seconds: float,
 ) -> list[str]:
-    earned = "not read yet" if points is None else f"{points:g} of {question.points:g}"
-    body = [f"<h2>{escape(question.name)}: {earned}</h2>", f"<p>{escape(question.goal)}</p>"]
+    earned = "Not read yet" if points is None else f"{points:g} of {question.points:g} points"
+    body = [f"<h2>{escape(question.heading)}</h2>", f"<p><strong>{earned}.</strong> "]
+    body[-1] += f"{escape(question.goal)}</p>"
     if question.kind == "read":
         answer = html_of(row["answer"]) if row.get("answer") else "<p>None.</p>"
         body += ["<p>Your answer:</p>", f"<div class=answer>{answer}</div>"]
         body += _rubric(question, given)
     else:
+        failed = [check for check in row.get("checks", []) if check["failure"]]
         body += ["<table>", "<tr><th>Check<th>Result<th>What happened</tr>"]
         for check in row.get("checks", []):
-            said, hint = sentence(check["failure"], seconds), check["hint"] or question.hint
-            said = f"{escape(said)} {escape(hint)}" if check["failure"] else ""
-            share = check["share"]
+            said, share = sentence(check["failure"], seconds), check["share"]
             passed = "right" if share == 1 else f"{100 * share:.0f}\xa0%" if share else "no"
-            body.append(f"<tr><td>{escape(check['name'])}<td>{passed}<td>{said}</tr>")
+            body.append(f"<tr><td>{escape(check['name'])}<td>{passed}<td>{escape(said)}</tr>")
         body.append("</table>")
+        # Checks that fail for the same cause share one hint.
+        hints = dict.fromkeys(filter(None, (check["hint"] or question.hint for check in failed)))
+        if hints:
+            body += ["<p>Hints:</p>", "<ul>", *(f"<li>{escape(hint)}" for hint in hints), "</ul>"]
     if given is not None and given.comment:
         body.append(f"<p>Comment:</p><pre>{escape(given.comment)}</pre>")
     return body
@@ -178,13 +182,13 @@ def sentence(failure: dict[str, Any] | None, seconds: float) -> str:
             return f"Not written yet{_where(failure)}."
         return f"{what} raised {failure['type']}{_where(failure)}."
     if kind == "wrong":
-        return f"{what} returned {failure['shape']}, and this is not right."
+        return f"{what} returned {failure['what']}, and this is not right."
     if kind == "missing":
         return f"There is no {failure['function']}: no cell defines it, or that cell failed."
     if kind == "guess":
         return (
-            "This was right, but the same answer for everything would be, too. "
-            "It counts once another check of this question is right."
+            "This was right, but your function gave this same answer every time. "
+            "It counts once the function gives different ones."
         )
     words = ENDED if kind == "ended" else NOT_PLAIN
     return f"{what} {words[failure['why']].format(seconds=seconds)}."
@@ -196,16 +200,17 @@ def _where(failure: dict[str, Any]) -> str:
     return f", in code cell {failure['cell']}, line {failure['line']}: {failure['code']}"
 
 
-def _cells(cells: list[dict[str, Any]], seconds: float) -> list[str]:
+def _cells(cells: list[dict[str, Any]], goals: Goals) -> list[str]:
     """What failed when the notebook ran from top to bottom, before any check."""
     if not cells:
         return []
     body = ["<h2>Cells that failed</h2>", "<p>The other cells ran all the same.</p>", "<ul>"]
     for cell in cells[:MOST_CELLS]:
-        question = f" ({escape(cell['question'])})" if cell["question"] else ""
-        said = escape(sentence(cell, seconds))
+        question = goals.questions.get(cell["question"])
+        of = f" ({escape(question.heading)})" if question else ""
+        said = escape(sentence(cell, goals.seconds))
         message = f"<pre>{escape(cell['message'])}</pre>" if cell.get("message") else ""
-        body.append(f"<li>Code cell {cell['number']}{question}. {said}{message}</li>")
+        body.append(f"<li>Code cell {cell['number']}{of}. {said}{message}</li>")
     body.append("</ul>")
     if len(cells) > MOST_CELLS:
         body.append(f"<p>And {len(cells) - MOST_CELLS} more.</p>")

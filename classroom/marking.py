@@ -140,8 +140,8 @@ def marking_page(goals: Goals, graded: dict[str, dict[str, Any]], hand: HandGrad
     left = sum(hand[key].points is None for key in keys)
     body = [f"<p>{len(keys)} answers, {left} of them without points.</p>"]
     for question in goals.to_read:
-        body += [f"<h2>{escape(question.name)}: {question.points:g} points</h2>"]
-        body += [f"<p>{escape(question.goal)}</p>"]
+        body += [f"<h2>{escape(question.heading)}</h2>"]
+        body += [f"<p><strong>{question.points:g} points.</strong> {escape(question.goal)}</p>"]
         for student, result in graded.items():
             answer = str(result["questions"].get(question.name, {}).get("answer") or "")
             body += _answer(question, student, answer, hand[student, question.name])

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,9 @@ from tools.sources.atomic import write_text
 
 HAND = ("student", "question", "points", "comment", "rubric")
 NEEDED = set(HAND) - {"rubric"}
+# What begins a formula, also in full width; QUOTED is what `plain_cell` makes of it.
+FORMULA = re.compile(r"(^|[;\t\r\n]\s*)(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
+QUOTED = re.compile(FORMULA.pattern.replace("(?=", "'(?="))
 WAITING = "waiting for hand grades"
 
 
@@ -107,9 +111,11 @@ def total(
 
 
 def plain_cell(text: Any) -> str:
-    """A cell of a CSV file that no spreadsheet takes for a formula."""
-    cell = "" if text is None else str(text)
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else cell
+    """A cell of a CSV file that no spreadsheet takes for a formula.
+
+    Nor a part of it: where semicolons stand between columns, a cell ends at one.
+    """
+    return FORMULA.sub(r"\1'", "" if text is None else str(text))
 
 
 def write_csv(file: Path, rows: Iterable[Iterable[Any]], delimiter: str = ",") -> None:
@@ -194,7 +200,7 @@ def read_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
         clicked = [_points(part, most, place) or 0.0 for part in (row.get("rubric") or "").split()]
         if len(clicked) != len(rubric) or sum(clicked) != points:
             clicked = []  # the points were changed by hand since
-        comment = str(row["comment"] or "").strip()
+        comment = QUOTED.sub(r"\1", str(row["comment"] or "").strip())
         found[student, question] = HandGrade(points, comment, tuple(clicked))
     return found
 

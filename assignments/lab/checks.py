@@ -17,7 +17,7 @@ from calib_utils.metrics import (
     negative_log_likelihood,
 )
 from calib_utils.recalibration import TemperatureScaling
-from classroom.checks import Check, close
+from classroom.checks import Check, close, partly
 from classroom.secret import drawn_labels, generator
 
 N_DIGITS = 10
@@ -98,10 +98,17 @@ def checks(secret: bytes) -> list[Check]:
     seeds = [int(seed) for seed in rng.integers(1000, 9999, 3)]
 
     def splits(size: int, seed: int) -> Check:
-        def judge(answer: Any) -> bool:
-            parts = parts_of(answer, cut(secret, size), size)
-            return parts is not None and bool((np.diff(parts[0]) < 0).any())  # shuffled
+        first, second = cut(secret, size)
 
+        def of_sizes(*sizes: int) -> Any:
+            def judge(answer: Any) -> bool:
+                parts = parts_of(answer, (sizes[0], sizes[1]), size)
+                return parts is not None and bool((np.diff(parts[0]) < 0).any())  # shuffled
+
+            return judge
+
+        near = [of_sizes(first + a, second + b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
+        judge = partly(of_sizes(first, second), *near)
         return Check("q1", f"{size} images", "split", (size, seed), judge)
 
     def trains(name: str, found: tuple[np.ndarray, ...], seed: int) -> Check:
@@ -132,11 +139,12 @@ def checks(secret: bytes) -> list[Check]:
         def judge(answer: Any) -> bool:
             if not isinstance(answer, dict) or key not in answer:
                 return False
-            found = answer.get("temperature")
-            # What is said of the repair must fit the temperature that is given.
-            used = float(found) if found is not None and is_best(found) else best
+            found: Any = answer.get("temperature")
             if key == "temperature":
                 return is_best(found)
+            # What is said of the repair must fit the temperature that is given, if it repairs.
+            positive = close(0, atol=20)(found) and found > 0 and abs(found - 1) > 0.01
+            used = float(found) if positive else best
             return close(numbers(test, used, n_bins)[key])(answer[key])
 
         return Check("q4", key, "report", (*validation, *test), judge)

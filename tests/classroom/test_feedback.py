@@ -11,7 +11,15 @@ from tiny_class import hand_in, make_class
 
 from classroom import ClassroomError
 from classroom.feedback import ENDED, NOT_PLAIN, sentence, write_feedback
-from classroom.results import plain_cell, submitted, write_json
+from classroom.goals import read_goals
+from classroom.results import (
+    HandGrade,
+    complete_hand,
+    plain_cell,
+    submitted,
+    write_hand,
+    write_json,
+)
 from classroom.scores import write_scores
 
 HEAD = "student,question,points,comment,rubric"
@@ -20,7 +28,7 @@ FAILURES: list[dict[str, Any] | None] = [
     None,
     {"kind": "exception", "type": "ValueError"},
     {"kind": "exception", "type": "KeyError", "cell": 2, "line": 3, "code": f"x = {EVIL}"},
-    {"kind": "wrong", "shape": "an array of shape (3, 2)"},
+    {"kind": "wrong", "what": "an array"},
     {"kind": "missing", "function": "gap"},
     {"kind": "guess"},
     *({"kind": "ended", "why": why} for why in ENDED),
@@ -91,7 +99,11 @@ def test_a_page_says_all_that_happened_and_runs_nothing(folder: Path) -> None:
         assert sentence(failure, seconds=2) in page
     assert "KeyError, in code cell 2, line 3: x = &lt;/pre&gt;" in page
     assert "Subtract the accuracy." in page  # the question's hint
-    assert "50\N{NO-BREAK SPACE}%<td>Your code returned an array of shape (3, 2)" in page
+    assert "50\N{NO-BREAK SPACE}%<td>Your code returned an array, and" in page
+    assert page.count("Subtract the accuracy.") == 1  # one hint for one cause
+    assert "<h2>Question 1: the gap</h2>" in page
+    assert "Code cell 1 (Question 1: the gap)." in page
+    assert "q1" not in page
     assert "Mind it." in page
     assert "And 40 more." in page
 
@@ -121,7 +133,7 @@ def test_points_by_hand_join_the_others(folder: Path) -> None:
     hand(folder, template.replace("m-1,q4,,,", f"m-1,q4,2.5,Why? {EVIL},2 0.5"))
     page = pages(folder)["m-1"]
     assert "5.75 of 10 points" in page
-    assert "q4: 2.5 of 4" in page
+    assert "Question 4: why</h2>\n<p><strong>2.5 of 4 points.</strong>" in page
     assert "Why? &lt;/pre&gt;" in page
     assert "2 of 3<td>A &lt;reason&gt;." in page
     assert "0.5 of 1<td>An example." in page
@@ -136,6 +148,14 @@ def test_a_teacher_has_the_last_word(folder: Path) -> None:
     row = scores(folder)["m-1"]
     assert (row["q2"], row["points"]) == ("3", "9")
     assert "A misprint of ours" in pages(folder)["m-1"]
+
+
+def test_a_comment_comes_back_as_it_was_written(folder: Path) -> None:
+    comment = "- bins; = equal width\n+ the edges;\n\n-1"
+    hand = complete_hand(folder, "tiny", read_goals("tiny"))
+    write_hand(folder, "tiny", hand | {("m-1", "q4"): HandGrade(1.0, comment)})
+    assert "\n- bins" not in (folder / "hand/tiny.csv").read_text("utf-8-sig")
+    assert complete_hand(folder, "tiny", read_goals("tiny"))["m-1", "q4"].comment == comment
 
 
 def test_points_by_hand_may_have_a_decimal_comma(folder: Path) -> None:
@@ -195,6 +215,9 @@ def test_scores_are_safe_in_a_spreadsheet(folder: Path) -> None:
     assert rows["m-1"]["name"] == "'=HYPERLINK(1)"
     assert rows["m-2"]["name"] == "홍길동"
     assert [rows[s]["late"] for s in ("m-1", "m-2", "m-3")] == ["yes", "no", ""]
+    assert [
+        plain_cell(t) for t in ("a;=1", "a; \uff1d1", "\uff0b1", "a\n-1", "a;b-1", "1;-1;@x")
+    ] == [*("a;'=1", "a; '\uff1d1", "'\uff0b1", "a\n'-1", "a;b-1", "1;'-1;'@x")]
     assert [plain_cell(t) for t in ("+1", "-1", "@x", "\tx", "a=1", 3)] == [
         *("'+1", "'-1", "'@x", "'\tx", "a=1", "3")
     ]
