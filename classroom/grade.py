@@ -118,9 +118,9 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
             f"The notebook holds none of the functions of {goals.title!r}: "
             f"{', '.join(assignment.functions)}. Is it the right one?"
         )
-    # The machine may be busy with something else: the processor time of two steps, and a minute.
+    # The machine may be busy with something else: the processor time of four steps, and a minute.
     seconds = math.ceil(goals.seconds)
-    limits = Limits(step_seconds=seconds, wall_seconds=60 + 2 * seconds)
+    limits = Limits(step_seconds=seconds, wall_seconds=60 + 4 * seconds)
     outcomes, cells = run_submission(
         submission, released, checks, assignment.functions, assignment.released, goals.allow, limits
     )

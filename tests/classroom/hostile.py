@@ -113,7 +113,7 @@ HONEST = {
         "&lt;/pre&gt;&lt;script&gt;",
         facts=(("name", "<b>Bobby</b>"),),
     ),
-    "html-in-code": q2("raise KeyError('x') # </pre><script>alert(2)</script>", "&lt;script&gt;"),
+    "html-in-code": before("raise KeyError('x') # </pre><script>", FULL, "&lt;script&gt;"),
 }
 
 DAMAGED = {
@@ -443,7 +443,7 @@ def attacks(folder: str, port: int, secret: str, python: str) -> dict[str, Case]
         "leak": Case(
             answers(q2="def counts(x, n):" + LEAK.replace("\n", "\n    ")), BUT_Q2, "Exception"
         ),
-        "always-raises": after(RAISES, "the same answer for everything"),
+        "always-raises": after(RAISES, "this same answer every time"),
         **{
             f"always-{number}": after(f"gap = counts = stored = lambda *a: {value}", "not right")
             for number, value in enumerate(("None", "0", "float('nan')", "[]", "{}", "True", "a"))

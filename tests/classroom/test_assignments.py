@@ -337,28 +337,67 @@ def test_the_trick_question_has_its_trick(number: int) -> None:
     assert loss[0] > loss[1] + 0.15
 
 
-def test_the_lab_checks_the_students_own_record() -> None:
-    module = load("lab")
-    stored, secret = module.digits(SECRETS[0]), SECRETS[0]
-    n = len(stored["labels"])
-    first, second = module.cut(secret, n)
-    parts = np.split(np.random.default_rng(0).permutation(n), [first, first + second])
-    perfect = {
-        "split": parts,
-        "validation_logits": np.eye(10)[stored["labels"][parts[1]]],
-        "test_logits": np.eye(10)[stored["labels"][parts[2]]],
+LOOKED_UP = """
+def train_and_predict(seen, seen_labels, new_images, seed):
+    rows = [int(np.abs(images - image).sum(axis=1).argmin()) for image in new_images]
+    return 9 * np.eye(10)[labels[rows]]
+"""
+NEAREST = """
+def train_and_predict(seen, seen_labels, new_images, seed):
+    classes = range(int(seen_labels.max()) + 1)
+    means = np.array([seen[seen_labels == k].mean(axis=0) for k in classes])
+    return -((new_images[:, None] - means) ** 2).sum(axis=2)
+"""
+WRITTEN_DOWN = """
+def record():
+    mine = split(len(labels), 1)
+    logits = [9 * np.eye(10)[labels[rows]] for rows in mine[1:]]
+    return {
+        "seed": 1, "split": mine, "validation_logits": logits[0], "test_logits": logits[1],
     }
-    checks = [check for check in module.checks(secret) if check.question == "q3"]
+"""
+NO_SEED = """
+def train_and_predict(seen, seen_labels, new_images, seed, right=train_and_predict):
+    return right(seen, seen_labels, new_images, 1)
+"""
 
-    def given(record: dict[str, Any]) -> list[float]:
-        return [float(check.judge(record)) for check in checks]
 
-    assert given(perfect) == [1, 1, 1]
-    # Logits in another order fit no labels; a part twice is no split.
-    assert given({**perfect, "test_logits": perfect["test_logits"][::-1]})[:2] == [1, 1]
-    assert given({**perfect, "test_logits": perfect["test_logits"][::-1]})[2] < 0.2
-    assert given({**perfect, "split": [parts[0], parts[1], parts[1]]}) == [0, 0, 0]
-    assert given({**perfect, "test_logits": np.full((n, 10), np.nan)}) == [1, 1, 0]
+@pytest.mark.parametrize(
+    ("changed", "q2", "q3"),
+    [
+        ("", 1, 1),
+        (LOOKED_UP, 0, 1 / 3),  # only the split is right
+        (NEAREST, 0, 1 / 3),
+        (WRITTEN_DOWN, 1, 1 / 3),
+        (NO_SEED, 2 / 3, 1),
+    ],
+)
+def test_the_lab_needs_a_network(
+    changed: str,
+    q2: float,
+    q3: float,
+    places: Callable[[str, bytes], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(places("lab", SECRETS[0]))
+    names = run("lab", SECRETS[0], solved=True)
+    exec(changed, names)
+    found = marks("lab", SECRETS[0], names)
+    assert (np.mean(found["q2"]), np.mean(found["q3"])) == pytest.approx((q2, q3))
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_in_the_lab_means_are_no_better_than_guessing(number: int) -> None:
+    module = load("lab")
+    found = module.digits(str(number).encode())
+    patterns = module.blobs(np.random.default_rng(number), 10)
+    digits = [module.part_of(found, rows) for rows in np.split(np.arange(1797), [1200])]
+    for seen, new in (patterns, digits):
+        means = np.array([seen[0][seen[1] == k].mean(axis=0) for k in range(10)])
+        logits = -((new[0][:, None] - means) ** 2).sum(axis=2)
+        assert (logits.argmax(axis=1) == new[1]).mean() < 0.35
+        assert module.trained(seen, new)(logits) == 0
+        assert module.trained(seen, new)(9 * np.eye(10)[new[1]]) == 1
 
 
 def test_after_the_repair_is_judged_by_the_temperature_that_is_given() -> None:

@@ -141,7 +141,7 @@ def test_the_whole_way(
         }
     for platform, table in {
         "moodle": f"식별자,성적,최대\n참여자 101,,{goals.points:g}\n참여자 103,,{goals.points:g}\n",
-        "canvas": f"Who,ID,{goals.title} (9)\n  Points Possible,,{goals.points:g}\nK,5,\nL,6,\n",
+        "canvas": f'Who,ID,"{goals.title} (9)"\n  Points Possible,,{goals.points:g}\nK,5,\nL,6,\n',
     }.items():
         Path("table.csv").write_text(table, "utf-8")
         run("return", name, "--table", "table.csv")
