@@ -49,9 +49,10 @@ def digits(secret: bytes) -> dict[str, np.ndarray]:
     }
 
 
-def half_negative(
-    rng: np.random.Generator, images: np.ndarray, labels: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+Negatives = tuple[np.ndarray, np.ndarray]  # images, whether they are negatives
+
+
+def half_negative(rng: np.random.Generator, images: np.ndarray, labels: np.ndarray) -> Negatives:
     """The images, half of each class as negatives; and which."""
     negative = np.zeros(len(labels), dtype=bool)
     for k in np.unique(labels):

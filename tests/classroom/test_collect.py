@@ -379,7 +379,7 @@ def test_what_goes_back(tmp_path: Path, room: Path) -> None:
     give(room, "moodle-1234567", 7.5)
     give(room, "canvas-5", 4)
     give_back(room, "measuring")
-    give(room, "canvas-5", 10)  # regraded: what was made before is not given back
+    give(room, "canvas-5", 10)  # graded anew: what was made before is not given back
     worksheet = tmp_path / "worksheet.csv"
     worksheet.write_text(WORKSHEET, "utf-8-sig")
     files = {file.name: file for file in give_back(room, "measuring", worksheet)}
