@@ -171,6 +171,7 @@ class Check:
         judge: Gets the decoded answer, says whether it is right or what share of it, 0 to 1.
         weight: How much the check counts within its question, above 0.
         hint: The author's, shown when the check fails. Never a value.
+        misread: The hint where a part is right: then the cause is known.
         own: Makes of the answer further calls of the student's functions, each a name and its
             arguments. The judge then gets a list of their answers, too; ``None`` for one that
             failed, and an empty list where there were none.
@@ -183,6 +184,7 @@ class Check:
     judge: Judge
     weight: float = 1.0
     hint: str = ""
+    misread: str = ""
     own: Callable[[Any], list[tuple[str, tuple[Any, ...]]]] | None = None
 
     def share(self, answer: Any, own: list[Any] | None = None) -> float:

@@ -183,6 +183,8 @@ def sentence(failure: dict[str, Any] | None, seconds: float) -> str:
         return f"{what} raised {failure['type']}{_where(failure)}."
     if kind == "wrong":
         return f"{what} returned {failure['what']}, and this is not right."
+    if kind == "part":
+        return f"{what} returned {failure['what']}, and this is right in part."
     if kind == "missing":
         return f"There is no {failure['function']}: no cell defines it, or that cell failed."
     if kind == "guess":

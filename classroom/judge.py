@@ -52,7 +52,7 @@ def judge(check: Check, outcome: Outcome) -> tuple[float, Failure | None]:
     earned = share(check, answer, outcome.own)
     if earned == 1:
         return earned, None
-    return earned, outcome.failure or {"kind": "wrong", "what": kind(answer)}
+    return earned, outcome.failure or {"kind": "part" if earned else "wrong", "what": kind(answer)}
 
 
 def _said(outcome: Outcome) -> str:
@@ -77,7 +77,12 @@ def mark(pairs: list[tuple[Check, Outcome]], points: float) -> dict[str, Any]:
     total = sum(check.weight for check in checks)
     parts = [c.weight * earned for c, (earned, _) in zip(checks, found, strict=True)]
     rows = [
-        {"name": c.name, "share": round(earned, 4), "hint": c.hint, "failure": failure}
+        {
+            "name": c.name,
+            "share": round(earned, 4),
+            "hint": (c.misread if earned else "") or c.hint,
+            "failure": failure,
+        }
         for c, (earned, failure) in zip(checks, found, strict=True)
     ]
     return {"points": round(points * sum(parts) / total, 2), "of": points, "checks": rows}

@@ -94,9 +94,10 @@ def checks(secret: bytes) -> list[Check]:
         excess = (p - np.eye(p.shape[1])[y]).sum(axis=0)
         return np.asarray(excess / np.sqrt((p * (1 - p)).sum(axis=0)))
 
-    def of_classes(y: np.ndarray) -> Any:
-        expected = gaps(logits, y)
-        return partly(close(expected), close(-expected))
+    def by_class(name: str, y: np.ndarray, weight: float) -> Check:
+        judge = partly(close(gaps(logits, y)), close(-gaps(logits, y)))
+        misread = "The sign is the other way round: what was promised, less what came."
+        return Check("q2", name, "class_gaps", (logits, y), judge, weight, misread=misread)
 
     def told(name: str, kind: str) -> Any:
         return lambda answer: isinstance(answer, dict) and equal(kind)(answer.get(name))
@@ -115,8 +116,8 @@ def checks(secret: bytes) -> list[Check]:
             under("ece", expected_calibration_error(softmax(huge, axis=1), labels, n_bins=n_bins)),
             hint="Subtract the largest logit of each row before you take the exponential.",
         ),
-        Check("q2", "any labels", "class_gaps", (logits, labels), of_classes(labels), 2.0),
-        Check("q2", "a class without labels", "class_gaps", (logits, absent), of_classes(absent)),
+        by_class("any labels", labels, 2.0),
+        by_class("a class without labels", absent, 1.0),
         *(
             Check("q3", f"network {name}", "diagnosis", (), told(name, kind))
             for name, kind in diagnoses(secret).items()

@@ -151,7 +151,8 @@ def checks(secret: bytes) -> list[Check]:
 
         near = [of_sizes(first + a, second + b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
         judge = partly(of_sizes(first, second), *near)
-        return Check("q1", f"{size} images", "split", (size, seed), judge)
+        misread = "A part is one number too long or too short: mind how the text rounds."
+        return Check("q1", f"{size} images", "split", (size, seed), judge, misread=misread)
 
     def trains(name: str, seen: Images, new: Images, seed: int) -> Check:
         arguments = (seen[0], seen[1], new[0], seed)

@@ -20,7 +20,7 @@ CLASS_WEIGHTS = {
 
 OTHER = {"equal": "labels", "labels": "equal"}
 SIGNED_HINTS = {
-    "equal weights": "Which of the two means is subtracted from the other? The sign costs half.",
+    "equal weights": "Compare the mean of the confidences with the share of right answers.",
     "different weights": "Both means are weighted, and the sum of the weights divides them.",
     "no weight at all": "Where the weights sum to 0, the signed gap is nan.",
 }
@@ -28,8 +28,10 @@ CLASS_HINTS = {
     "equal weights": "Sort the rows by the probability of one class, not by the confidence.",
     "different weights": "Within a bin and across bins, rows count with their weights.",
     "probabilities on edges": "An edge belongs to the bin below it, and 0 to the first bin.",
-    "a class that is nobody's label": "Read step 4 again: how does such a class count in the mean?",
+    "a class that is nobody's label": "Such a class has bins and gaps like any other.",
 }
+SIGN = "The sign is the other way round: read again which mean is subtracted from which."
+MEAN = "Each class is right. Read step 4 again: how much does a class count in the mean?"
 NOBODY = "Without a camera that has enough rows, the answer is None."
 
 
@@ -95,7 +97,9 @@ def checks(secret: bytes) -> list[Check]:
         expected = gap(chosen, (confidences, correct, w))
         arguments = (confidences, correct, w)
         judge = partly(close(expected), close(-expected))
-        return Check(question, name, "signed_gap", arguments, judge, share, SIGNED_HINTS[name])
+        return Check(
+            question, name, "signed_gap", arguments, judge, share, SIGNED_HINTS[name], SIGN
+        )
 
     def by_group(name: str, w: np.ndarray, n_groups: int) -> Check:
         answers = (confidences, correct, w)
@@ -118,7 +122,7 @@ def checks(secret: bytes) -> list[Check]:
     def classwise(name: str, p: np.ndarray, y: np.ndarray, w: np.ndarray) -> Check:
         other = chosen | {"class_weights": OTHER[chosen["class_weights"]]}
         judge = partly(close(error(chosen, p, y, w)), close(error(other, p, y, w)))
-        return Check("q3", name, "classwise_error", (p, y, w), judge, hint=CLASS_HINTS[name])
+        return Check("q3", name, "classwise_error", (p, y, w), judge, 1.0, CLASS_HINTS[name], MEAN)
 
     size = chosen["min_size"]
     sizes = rng.permutation([size - 1, size, size + 40, 2 * size])

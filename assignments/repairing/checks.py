@@ -27,6 +27,8 @@ LOSS_HINTS = {
     "large logits": "Never take the logarithm of a probability that was rounded to 0. Subtract the "
     "largest logit of each row, then use log(sum(exp(...))).",
 }
+LOSS = "Nearly: the NLL is the mean over the rows, not their sum, and it is above 0."
+FIT = "This is one over the temperature: the logits are divided by it."
 FIT_HINTS = {
     "one group": "Logits are divided by the temperature: that of a network that is too sure is "
     "above 1.",
@@ -168,12 +170,12 @@ def checks(secret: bytes) -> list[Check]:
         expected = temperatures(z, labels, g, n_groups)
         arguments = (z, labels, g, n_groups)
         judge = partly(close(expected, rtol=0.02), close(1 / expected, rtol=0.02))
-        return Check("q2", name, "fit_temperatures", arguments, judge, hint=FIT_HINTS[name])
+        return Check("q2", name, "fit_temperatures", arguments, judge, 1.0, FIT_HINTS[name], FIT)
 
     def loss(name: str, z: np.ndarray) -> Check:
         mean = nll(z, labels)
         judge = partly(close(mean), close(mean * len(labels)), close(-mean))
-        return Check("q1", name, "nll", (z, labels), judge, hint=LOSS_HINTS[name])
+        return Check("q1", name, "nll", (z, labels), judge, 1.0, LOSS_HINTS[name], LOSS)
 
     def is_sure(answer: Any) -> bool:
         """The confidence is right, whatever the other classes get."""
@@ -202,5 +204,6 @@ def checks(secret: bytes) -> list[Check]:
             "constant_confidence",
             (logits, labels, 7 * logits[:50, ::-1]),
             partly(close(constant(right, logits[:50, ::-1])), is_sure),
+            misread="The confidence is right. The other classes share the rest equally.",
         ),
     ]

@@ -28,7 +28,7 @@ from tiny_class import (
 
 from classroom import ClassroomError, bubblewrap, goals, grade
 from classroom.bubblewrap import Limits
-from classroom.checks import Check, Raised, close, equal, raises
+from classroom.checks import Check, Raised, close, equal, partly, raises
 from classroom.grade import grade_class, read_assignment
 from classroom.inside import MAX_ITEMS, NotPlain, decode, encode
 from classroom.judge import CONSTANTS, guessable, kind, mark
@@ -348,6 +348,14 @@ def test_a_judge_may_give_a_part_but_never_more_than_all() -> None:
         assert mark([(check, Outcome(99))], 2)["points"] == 2 * share
 
 
+def test_what_is_right_in_part_has_its_own_hint() -> None:
+    judge = partly(close(2.5), close(-2.5))
+    check = Check("q", "n", "f", (), judge, hint="Read it.", misread="Mind the sign.")
+    for answer, share, hint in [(2.5, 1, ""), (-2.5, 0.5, "Mind the sign."), (3, 0, "Read it.")]:
+        row = mark([(check, Outcome(answer))], 4)["checks"][0]
+        assert (row["share"], row["hint"] if row["failure"] else "") == (share, hint)
+
+
 def test_an_exception_is_an_answer_only_where_one_is_expected() -> None:
     check = Check("q", "n", "f", (), lambda answer: True)
     error = Outcome(
@@ -424,9 +432,7 @@ def test_a_wall_clock_ends_a_submission_but_not_one_that_computes(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_sandbox()
-    monkeypatch.setattr(
-        grade, "Limits", lambda step_seconds, wall_seconds: Limits(1, wall_seconds=8)
-    )
+    monkeypatch.setattr(grade, "Limits", lambda **_: Limits(step_seconds=1, wall_seconds=20))
     sleeps = [("code", "import time\ntime.sleep(8)")] * 4
     hand_in(folder, "ada", [*sleeps, *answers()])
     loops = [("code", "while True:\n    pass")]
