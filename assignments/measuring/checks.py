@@ -161,7 +161,7 @@ def checks(secret: bytes) -> list[Check]:
         classwise("equal weights", probs, labels, np.ones(400)),
         classwise("different weights", probs, labels, w),
         classwise("probabilities on edges", on_edges, of_edges, np.ones(160)),
-        classwise("a class that is nobody's label", probs, absent, w),
+        classwise("a class that is nobody's label", probs, absent, np.ones(400)),
         worst("a small group that looks bad", np.arange(n), cameras),
         worst("two equal groups", twice, of_twice),
         worst("small groups only", np.arange(size - 1), np.arange(size - 1) % 2),

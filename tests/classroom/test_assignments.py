@@ -215,7 +215,7 @@ def cheaper(name: str, cell: str, old: str, new: str, place: Path) -> dict[str, 
         ("measuring", "q1", "float(sign *", "float(-sign *", {"q1": 6 / 7}),
         # A forgotten argument costs what depends on it: the weights are not all of a question.
         ("measuring", "q1", "surplus / heaviness", "surplus / len(weights)", {"q1": 8 / 7}),
-        ("measuring", "q3", "unmet = weights *", "unmet = 1 *", {"q3": 2}),
+        ("measuring", "q3", "unmet = weights *", "unmet = 1 *", {"q3": 1}),
         ("diagnosing", "q2", "return (likelihoods", "return -(likelihoods", {"q2": 1.5}),
         ("repairing", "q1", ".mean())", ".sum())", {"q1": 1}),
         ("repairing", "q4", "(1 - share) / (n_classes - 1)", "0.0", {"q4": 1}),
