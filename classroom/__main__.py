@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 
 from classroom import ClassroomError
-from classroom.goals import assignment_names
+from classroom.goals import assignment_names, read_goals
 from tools.sources.myst import MystError
 
 Command = Callable[[argparse.Namespace], None]
@@ -22,13 +22,14 @@ def release(arguments: argparse.Namespace) -> None:
     print("Give to the students:", *files, sep="\n  ")
     kept = arguments.folder / "teacher" / arguments.name
     print(f"Keep to yourself: {kept} and {arguments.folder / 'secret'}")
+    print(f"Set as the maximum on your platform: {read_goals(arguments.name).points:g} points")
 
 
 def collect(arguments: argparse.Namespace) -> None:
-    """Take the exports of Moodle or Canvas, folders or zips, and say what became of each file."""
-    from classroom.collect import collect
+    """Take the exports of a platform, folders or zips, and say what became of each file."""
+    from classroom.collect import collect, matches_of
 
-    rows = collect(arguments.folder, arguments.name, arguments.exports)
+    rows = collect(arguments.folder, arguments.name, arguments.exports, arguments.plain)
     for row in rows:
         file = PurePosixPath(row.file).name if row.student else row.file
         # What a student named a file must not steer the terminal.
@@ -37,6 +38,8 @@ def collect(arguments: argparse.Namespace) -> None:
     taken = sum(row.status.startswith("taken") for row in rows)
     table = arguments.folder / "collected" / arguments.name / "collected.csv"
     print(f"{taken} of {len(rows)} files taken; {table} lists them all")
+    for same, people in matches_of(arguments.folder, arguments.name):
+        print(f"The same code, names aside, in {same}: {people}")
 
 
 def grade(arguments: argparse.Namespace) -> None:
@@ -61,6 +64,13 @@ def feedback(arguments: argparse.Namespace) -> None:
     write_feedback(arguments.folder, arguments.name)
 
 
+def mark(arguments: argparse.Namespace) -> None:
+    """Open a page in your browser on which to mark written answers."""
+    from classroom.marking import mark
+
+    mark(arguments.folder, arguments.name)
+
+
 def scores(arguments: argparse.Namespace) -> None:
     """Write the table of all points, those given by hand included."""
     from classroom.scores import write_scores
@@ -69,10 +79,11 @@ def scores(arguments: argparse.Namespace) -> None:
 
 
 def give_back(arguments: argparse.Namespace) -> None:
-    """Write the feedback and the grades as the platform takes them."""
+    """Write the feedback and the points as the platform takes them."""
     from classroom.give_back import give_back
 
-    print(*give_back(arguments.folder, arguments.name), sep="\n")
+    files = give_back(arguments.folder, arguments.name, arguments.table, arguments.column)
+    print(*files, sep="\n")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -99,8 +110,12 @@ def parser() -> argparse.ArgumentParser:
     command("release", release).add_argument(
         "--key", metavar="VALUE", help="the secret of the class; drawn at random without"
     )
-    command("collect", collect).add_argument(
+    collects = command("collect", collect)
+    collects.add_argument(
         "exports", nargs="+", type=Path, metavar="EXPORT", help="a folder or zip of the platform"
+    )
+    collects.add_argument(
+        "--plain", action="store_true", help="folders or files are named after the students"
     )
     for name, run in {"grade": grade, "regrade": regrade}.items():
         jobs = command(name, run)
@@ -111,9 +126,16 @@ def parser() -> argparse.ArgumentParser:
             jobs.add_argument(
                 "students", nargs="*", metavar="STUDENT", help="such as moodle-1234567; or all"
             )
+    command("mark", mark)
     command("feedback", feedback)
     command("scores", scores, assignment=False)
-    command("return", give_back)
+    returns = command("return", give_back)
+    returns.add_argument(
+        "--table", type=Path, metavar="FILE", help="the platform's own table of points, to fill in"
+    )
+    returns.add_argument(
+        "--column", default="", metavar="NAME", help="its column for the points, if it is not found"
+    )
     return parser
 
 

@@ -26,6 +26,8 @@ __all__ = [
     "decode",
     "encode",
     "equal",
+    "follows",
+    "partly",
     "raises",
 ]
 
@@ -67,7 +69,22 @@ def raises(*types: type[BaseException]) -> Raises:
     return Raises(tuple(t.__name__ for t in types))
 
 
-def close(expected: Any, atol: float = 1e-9, rtol: float = 1e-6) -> Callable[[Any], bool]:
+@dataclass(frozen=True)
+class Close:
+    """The judge of numbers; made by `close`."""
+
+    wanted: np.ndarray
+    atol: float
+    rtol: float
+
+    def __call__(self, answer: Any) -> bool:
+        found = np.asarray(answer)
+        if found.dtype.kind not in "iuf" or found.shape != self.wanted.shape:
+            return False
+        return bool(np.allclose(found, self.wanted, self.rtol, self.atol, equal_nan=True))
+
+
+def close(expected: Any, atol: float = 1e-9, rtol: float = 1e-6) -> Close:
     """Judge: a number, or numbers of the same shape, within a tolerance.
 
     Args:
@@ -78,15 +95,42 @@ def close(expected: Any, atol: float = 1e-9, rtol: float = 1e-6) -> Callable[[An
     Returns:
         The judge. Lists and arrays count alike; truth values are no numbers.
     """
-    wanted = np.asarray(expected, dtype=float)
+    return Close(np.asarray(expected, dtype=float), atol, rtol)
 
-    def judge(answer: Any) -> bool:
-        found = np.asarray(answer)
-        if found.dtype.kind not in "iuf" or found.shape != wanted.shape:
+
+Judge = Callable[..., bool | float]
+
+
+def partly(judge: Judge, *others: Judge, share: float = 0.5) -> Judge:
+    """Judge: all for what one judge takes, and a share for what another one takes.
+
+    So one misreading does not cost a whole question.
+    """
+
+    def judged(answer: Any) -> float:
+        return 1.0 if judge(answer) else share * max(float(other(answer)) for other in others)
+
+    return judged
+
+
+def follows(judge: Judge, made_of: Callable[[list[Any]], Any]) -> Judge:
+    """Judge: what one judge takes, or what is right by the student's own earlier answers.
+
+    Args:
+        judge: Of the answer by itself.
+        made_of: What the answer should then be, of the student's own answers (see `Check.own`).
+            They count if they are numbers, and not all the same.
+    """
+
+    def judged(answer: Any, own: list[Any]) -> bool:
+        if judge(answer):
+            return True
+        numbers = all(isinstance(o, int | float) and not isinstance(o, bool) for o in own)
+        if not numbers or len(set(map(repr, own))) < 2:
             return False
-        return bool(np.allclose(found, wanted, rtol=rtol, atol=atol, equal_nan=True))
+        return close(made_of(own))(answer)
 
-    return judge
+    return judged
 
 
 def equal(expected: Any) -> Callable[[Any], bool]:
@@ -127,15 +171,25 @@ class Check:
         judge: Gets the decoded answer, says whether it is right or what share of it, 0 to 1.
         weight: How much the check counts within its question, above 0.
         hint: The author's, shown when the check fails. Never a value.
+        misread: The hint where a part is right: then the cause is known.
+        own: Makes of the answer further calls of the student's functions, each a name and its
+            arguments. The judge then gets a list of their answers, too; ``None`` for one that
+            failed, and an empty list where there were none.
     """
 
     question: str
     name: str
     function: str
     arguments: tuple[Any, ...]
-    judge: Callable[[Any], bool | float]
+    judge: Judge
     weight: float = 1.0
     hint: str = ""
+    misread: str = ""
+    own: Callable[[Any], list[tuple[str, tuple[Any, ...]]]] | None = None
+
+    def share(self, answer: Any, own: list[Any] | None = None) -> float:
+        """What the judge says of an answer; see `own`."""
+        return float(self.judge(answer) if self.own is None else self.judge(answer, own or []))
 
     def __post_init__(self) -> None:
         if not NAME.fullmatch(self.function):

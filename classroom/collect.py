@@ -1,32 +1,39 @@
-"""Collect what students handed in, from the exports of Moodle and Canvas.
+"""Collect what students handed in, from the exports of platforms or from plain folders.
 
-Each file of an export gets a row in ``collected/NAME/collected.csv``: taken, or why not. Each
+Each file of an export gets a row in ``collected/NAME/collected.csv``: taken, or why not. The table
+grows: nothing that was written there once is ever lost. Each
 student gets a folder ``collected/NAME/ID`` with the latest notebook and the facts about it.
 """
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
+from datetime import datetime
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import jupytext
+from nbformat import NotebookNode
 
 from classroom.exports import Found, files_of
 from classroom.goals import assignment_names, read_goals
-from classroom.platforms import HandedIn, read_path
+from classroom.matches import PUBLIC, matches
+from classroom.platforms import ROSTER, HandedIn, Roster, owners, read_roster
 from classroom.release import fingerprint, source_of, without_solution
-from classroom.results import read_json, write_csv, write_json
+from classroom.results import plain_cell, read_json, write_csv, write_json
 from classroom.secret import read_secret
 from classroom.submission import NotGraded, defined, read_submission
 
-HEAD = ("student", "name", "file", "what happened")
+HEAD = ("student", "name", "file", "what happened", "when")
+TAKEN_BEFORE = "taken before"
 TYPED = "Text was typed into the platform's field; a notebook must be handed in as a file."
 
 
@@ -58,13 +65,14 @@ class Candidate:
         return hashlib.sha256(self.found.content).hexdigest()
 
 
-def collect(folder: Path, name: str, exports: Iterable[Path]) -> list[Row]:
+def collect(folder: Path, name: str, exports: Iterable[Path], plain: bool = False) -> list[Row]:
     """Collect an assignment of a class; collecting again takes what is new.
 
     Args:
         folder: of the class.
         name: of the assignment that the exports belong to.
         exports: folders or zips, as the platform gave them.
+        plain: whether they have folders or files that are named after the students.
 
     Returns:
         A row for each file.
@@ -76,24 +84,56 @@ def collect(folder: Path, name: str, exports: Iterable[Path]) -> list[Row]:
     release, rows = fingerprint(read_secret(folder), name), []
     students: dict[str, list[Candidate]] = defaultdict(list)
     for export in exports:
+        roster: Roster = {}
         for found in files_of(export):
-            place = read_path(found.path)
-            if place is None or found.problem.startswith("has a name"):
-                why = found.problem or "has no name that Moodle or Canvas gives"
+            if PurePosixPath(found.path).name == ROSTER and not plain:
+                roster = read_roster(found.content)
+                continue
+            places = owners(found.path, roster, plain)
+            if not places or found.problem.startswith("has a name"):
+                why = found.problem or "has no name that a platform gives"
                 rows.append(Row("", "", found.path, f"not taken: it {why}"))
                 continue
-            candidate = Candidate(found, place)
-            candidate.problem, candidate.notes = examine(candidate, name, release)
-            if candidate.problem:
-                candidate.found = replace(found, content=b"")  # a class of bombs would fill memory
-            students[place.student].append(candidate)
+            for place in places:
+                candidate = Candidate(found, place)
+                candidate.problem, candidate.notes = examine(candidate, name, release)
+                if candidate.problem:  # a class of bombs would fill memory
+                    candidate.found = replace(found, content=b"")
+                students[place.student].append(candidate)
     for student, candidates in sorted(students.items()):
         rows += _choose(folder / "collected" / name / student, candidates)
-    write_csv(
-        folder / "collected" / name / "collected.csv",
-        [HEAD, *((row.student, row.name, row.file, row.status) for row in rows)],
-    )
+    _log(folder / "collected" / name / "collected.csv", rows)
     return rows
+
+
+def matches_of(folder: Path, name: str) -> list[tuple[str, ...]]:
+    """Who handed in the same code as another student or as the public solution.
+
+    All that was ever collected takes part; ``collected/NAME/matches.csv`` has the same rows.
+    """
+    cells = [c.source for c in _answers(name)]
+    handed_in = {PUBLIC: cells}
+    for file in sorted((folder / "collected" / name).glob("*/submission.ipynb")):
+        handed_in[file.parent.name] = [cell.source for cell in read_submission(file).code]
+    rows = matches(handed_in, functions_of(name))
+    head = [("the same, names aside", "who")]
+    write_csv(folder / "collected" / name / "matches.csv", [*head, *rows])
+    return rows
+
+
+def _log(file: Path, rows: list[Row]) -> None:
+    """Add to the table what it does not say yet."""
+    text = file.read_text("utf-8-sig") if file.is_file() else ""
+    table = list(csv.reader(io.StringIO(text, newline="")))[1:]
+    said = {tuple(row[:4]) for row in table}
+    when = datetime.now().isoformat(" ", "seconds")
+    new = [
+        [*cells, when]
+        for row in rows
+        if (cells := tuple(map(plain_cell, astuple(row)))) not in said
+        and row.status != TAKEN_BEFORE
+    ]
+    write_csv(file, [HEAD, *table, *new])
 
 
 def examine(candidate: Candidate, name: str, release: str) -> tuple[str, list[str]]:
@@ -135,9 +175,13 @@ def assignment_of(metadata: dict[str, Any], sources: Iterable[str]) -> str | Non
 @cache
 def functions_of(name: str) -> frozenset[str]:
     """The functions that an assignment asks for."""
+    return frozenset().union(*(defined(without_solution(c.source)) for c in _answers(name)))
+
+
+def _answers(name: str) -> list[NotebookNode]:
+    """The cells of an assignment's source that answer with code."""
     cells = jupytext.reads(source_of(name), fmt="md:myst").cells
-    asked = [cell for cell in cells if cell.cell_type == "code" and "question" in cell.metadata]
-    return frozenset().union(*(defined(without_solution(cell.source)) for cell in asked))
+    return [cell for cell in cells if cell.cell_type == "code" and "question" in cell.metadata]
 
 
 def _choose(folder: Path, candidates: list[Candidate]) -> list[Row]:
@@ -162,7 +206,7 @@ def _take(folder: Path, taken: Candidate, stored: dict[str, Any]) -> str:
     """Store a notebook unless a later one is there; say what was done."""
     earlier = not stored.get("problem") and stored
     if earlier and earlier["hash"] == taken.hash:
-        return "taken before"
+        return TAKEN_BEFORE
     if earlier and earlier["order"] > taken.order:
         return f"not taken: {earlier['file']} was collected before, and is later"
     again = [f"It took the place of {earlier['file']}, collected before."] if earlier else []

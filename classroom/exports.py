@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 
 from classroom import ClassroomError
-from classroom.platforms import is_litter, leads_out
+from classroom.platforms import ROSTER, is_litter, leads_out
 
 MAX_BYTES = 20_000_000  # of one file, unpacked
 MAX_TOTAL = 2_000_000_000  # of one export, unpacked
@@ -38,7 +38,7 @@ class Found:
 
 
 def files_of(export: Path) -> Iterator[Found]:
-    """Every file of a folder or a zip, but what computers leave there.
+    """Every file of a folder or a zip, a `ROSTER` first, but not what computers leave there.
 
     Raises:
         ClassroomError: if it is neither, or is damaged as a whole.
@@ -58,7 +58,7 @@ def files_of(export: Path) -> Iterator[Found]:
 
 
 def _folder(folder: Path) -> Iterator[Found]:
-    for path in sorted(folder.rglob("*")):
+    for path in sorted(folder.rglob("*"), key=lambda path: (path.name != ROSTER, path)):
         name = _decoded(os.fsencode(path.relative_to(folder)))
         if is_litter(name) or (path.is_dir() and not path.is_symlink()):
             continue
@@ -78,7 +78,7 @@ def _members(archive: zipfile.ZipFile) -> Iterator[Found]:
     if len(members) > MAX_FILES:
         raise ClassroomError(f"{archive.filename} has more than {MAX_FILES:,} files")
     total = 0
-    for member in members:
+    for member in sorted(members, key=lambda member: not member.filename.endswith(ROSTER)):
         path = _name(member).replace("\\", "/")
         if is_litter(path):
             continue

@@ -11,16 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from classroom.goals import Goals, Question, read_goals
+from classroom.markdown import html_of
 from classroom.results import (
     WAITING,
     HandGrade,
     HandGrades,
+    complete_hand,
     facts,
-    hand_file,
-    read_hand,
     results,
     total,
-    write_hand_template,
 )
 from tools.sources.atomic import write_text
 
@@ -45,48 +44,51 @@ td, th { border-top: 1px solid #bbb; padding: .3rem .5rem; text-align: left; ver
 pre, code { font-family: ui-monospace, monospace; overflow-wrap: anywhere }
 pre { background: #f2f2f2; padding: .7rem; white-space: pre-wrap }
 .points { white-space: nowrap }
+.answer { border-left: 4px solid #bbb; padding-left: 1rem; overflow-wrap: anywhere }
+.answer img { max-width: 100% }
+.answer .block { margin: 1rem 0 }
+section { border-top: 1px solid #bbb }
+fieldset { border: 0; margin: .5rem 0; padding: 0 }
+fieldset label { border: 1px solid #bbb; border-radius: .3rem; margin-right: .3rem }
+fieldset label { padding: .2rem .5rem }
+fieldset label:has(:checked) { background: #d7e8ff }
+textarea { box-sizing: border-box; display: block; font: inherit; width: 100% }
+button { font: inherit; margin: .5rem 0 1.5rem }
 """
 
 
 def write_feedback(folder: Path, name: str) -> list[Path]:
-    """Write a page for each student who handed in an assignment, and one to read answers from.
+    """Write a page for each student who handed in an assignment.
 
     Raises:
         ClassroomError: There is no such assignment, or the points given by hand hold an error.
     """
     goals = read_goals(name)
-    write_hand_template(folder, name, goals)
-    hand, written = read_hand(folder, name, goals), []
-    found = results(folder, name)
-    for result in found:
+    hand, written = complete_hand(folder, name, goals), []
+    for result in results(folder, name):
         student = str(result["student"])
         person = str(facts(folder, name, student).get("name") or student)
         file = folder / "feedback" / name / f"{student}.html"
         write_text(file, student_page(goals, result, hand, person))
         written.append(file)
     print(f"{len(written)} pages are in {folder / 'feedback' / name}")
-    read = [question.name for question in goals.questions.values() if question.kind == "read"]
-    if read:
-        file = hand_file(folder, name)
-        write_text(file.with_suffix(".html"), answers_page(goals, found))
-        print(f"{file.with_suffix('.html')}: all answers to read; their points go into {file}")
-        graded = [str(result["student"]) for result in found if result["status"] == "graded"]
-        for student in graded:  # who handed in after the table was written
-            if missing := [q for q in read if (student, q) not in hand]:
-                print(f"{file} has no row yet for {student}: {', '.join(missing)}")
+    left = sum(given.points is None for given in hand.values())
+    if left:
+        print(f"{left} answers are left to read: python -m classroom mark {name} --class {folder}")
     return written
 
 
-def page(title: str, body: list[str]) -> str:
+def page(title: str, body: list[str], forms: bool = False) -> str:
     """A whole page; what is in ``body`` is HTML already."""
+    allowed = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+    allowed += f"form-action '{'self' if forms else 'none'}'"
     return "\n".join(
         [
             "<!DOCTYPE html>",
             '<html lang="en">',
             "<head>",
             '<meta charset="utf-8">',
-            '<meta http-equiv="Content-Security-Policy" '
-            "content=\"default-src 'none'; style-src 'unsafe-inline'\">",
+            f'<meta http-equiv="Content-Security-Policy" content="{allowed}">',
             '<meta name="referrer" content="no-referrer">',
             '<meta name="viewport" content="width=device-width">',
             f"<title>{escape(title)}</title>",
@@ -120,7 +122,7 @@ def student_page(goals: Goals, result: dict[str, Any], hand: HandGrades, person:
         row = result["questions"].get(question.name, {})
         given = hand.get((str(result["student"]), question.name))
         body += _question(question, row, points[question.name], given, goals.seconds)
-    body += _cells(result.get("cells", []), goals.seconds)
+    body += _cells(result.get("cells", []), goals)
     return page(title, body)
 
 
@@ -131,28 +133,38 @@ def _question(
     given: HandGrade | None,
     seconds: float,
 ) -> list[str]:
-    earned = "not read yet" if points is None else f"{points:g} of {question.points:g}"
-    body = [f"<h2>{escape(question.name)}: {earned}</h2>", f"<p>{escape(question.goal)}</p>"]
+    earned = "Not read yet" if points is None else f"{points:g} of {question.points:g} points"
+    body = [f"<h2>{escape(question.heading)}</h2>", f"<p><strong>{earned}.</strong> "]
+    body[-1] += f"{escape(question.goal)}</p>"
     if question.kind == "read":
-        body += ["<p>Your answer:</p>", f"<pre>{escape(row.get('answer') or 'None.')}</pre>"]
-        body += _rubric(question)
+        answer = html_of(row["answer"]) if row.get("answer") else "<p>None.</p>"
+        body += ["<p>Your answer:</p>", f"<div class=answer>{answer}</div>"]
+        body += _rubric(question, given)
     else:
+        failed = [check for check in row.get("checks", []) if check["failure"]]
         body += ["<table>", "<tr><th>Check<th>Result<th>What happened</tr>"]
         for check in row.get("checks", []):
-            said, hint = sentence(check["failure"], seconds), check["hint"] or question.hint
-            said = f"{escape(said)} {escape(hint)}" if check["failure"] else ""
-            share = check["share"]
+            said, share = sentence(check["failure"], seconds), check["share"]
             passed = "right" if share == 1 else f"{100 * share:.0f}\xa0%" if share else "no"
-            body.append(f"<tr><td>{escape(check['name'])}<td>{passed}<td>{said}</tr>")
+            body.append(f"<tr><td>{escape(check['name'])}<td>{passed}<td>{escape(said)}</tr>")
         body.append("</table>")
+        # Checks that fail for the same cause share one hint.
+        hints = dict.fromkeys(filter(None, (check["hint"] or question.hint for check in failed)))
+        if hints:
+            body += ["<p>Hints:</p>", "<ul>", *(f"<li>{escape(hint)}" for hint in hints), "</ul>"]
     if given is not None and given.comment:
         body.append(f"<p>Comment:</p><pre>{escape(given.comment)}</pre>")
     return body
 
 
-def _rubric(question: Question) -> list[str]:
-    rows = [f"<tr><td class=points>{p:g}<td>{escape(text)}</tr>" for p, text in question.rubric]
-    return ["<table>", "<tr><th>Points<th>For</tr>", *rows, "</table>"]
+def _rubric(question: Question, given: HandGrade | None) -> list[str]:
+    """The rubric, with the points of each row where they were clicked."""
+    clicked = given.rubric if given else ()
+    rows = ["<table>", "<tr><th>Points<th>For</tr>"]
+    for number, (most, text) in enumerate(question.rubric):
+        points = f"{clicked[number]:g} of {most:g}" if clicked else f"{most:g}"
+        rows.append(f"<tr><td class=points>{points}<td>{escape(text)}</tr>")
+    return [*rows, "</table>"]
 
 
 def sentence(failure: dict[str, Any] | None, seconds: float) -> str:
@@ -170,13 +182,15 @@ def sentence(failure: dict[str, Any] | None, seconds: float) -> str:
             return f"Not written yet{_where(failure)}."
         return f"{what} raised {failure['type']}{_where(failure)}."
     if kind == "wrong":
-        return f"{what} returned {failure['shape']}, and this is not right."
+        return f"{what} returned {failure['what']}, and this is not right."
+    if kind == "part":
+        return f"{what} returned {failure['what']}, and this is right in part."
     if kind == "missing":
         return f"There is no {failure['function']}: no cell defines it, or that cell failed."
     if kind == "guess":
         return (
-            "This was right, but the same answer for everything would be, too. "
-            "It counts once another check of this question is right."
+            "This was right, but your function gave this same answer every time. "
+            "It counts once the function gives different ones."
         )
     words = ENDED if kind == "ended" else NOT_PLAIN
     return f"{what} {words[failure['why']].format(seconds=seconds)}."
@@ -188,32 +202,18 @@ def _where(failure: dict[str, Any]) -> str:
     return f", in code cell {failure['cell']}, line {failure['line']}: {failure['code']}"
 
 
-def _cells(cells: list[dict[str, Any]], seconds: float) -> list[str]:
+def _cells(cells: list[dict[str, Any]], goals: Goals) -> list[str]:
     """What failed when the notebook ran from top to bottom, before any check."""
     if not cells:
         return []
     body = ["<h2>Cells that failed</h2>", "<p>The other cells ran all the same.</p>", "<ul>"]
     for cell in cells[:MOST_CELLS]:
-        question = f" ({escape(cell['question'])})" if cell["question"] else ""
-        said = escape(sentence(cell, seconds))
+        question = goals.questions.get(cell["question"])
+        of = f" ({escape(question.heading)})" if question else ""
+        said = escape(sentence(cell, goals.seconds))
         message = f"<pre>{escape(cell['message'])}</pre>" if cell.get("message") else ""
-        body.append(f"<li>Code cell {cell['number']}{question}. {said}{message}</li>")
+        body.append(f"<li>Code cell {cell['number']}{of}. {said}{message}</li>")
     body.append("</ul>")
     if len(cells) > MOST_CELLS:
         body.append(f"<p>And {len(cells) - MOST_CELLS} more.</p>")
     return body
-
-
-def answers_page(goals: Goals, found: list[dict[str, Any]]) -> str:
-    """All answers that a teacher reads, question by question, without names."""
-    body = []
-    for question in goals.questions.values():
-        if question.kind == "read":
-            body += [f"<h2>{escape(question.name)}: {question.points:g} points</h2>"]
-            body += [f"<p>{escape(question.goal)}</p>", *_rubric(question)]
-            for result in found:
-                if result["status"] == "graded":
-                    answer = result["questions"].get(question.name, {}).get("answer")
-                    body.append(f"<h3>{escape(str(result['student']))}</h3>")
-                    body.append(f"<pre>{escape(answer or 'None.')}</pre>")
-    return page(f"{goals.title}: answers to read", body)

@@ -22,6 +22,7 @@ class Question:
 
     Attributes:
         name: such as "q1".
+        title: as its heading has it.
         kind: "checked" by `checks.py`, or "read" by the teacher.
         points: at most.
         goal: what a student who answers it has learned.
@@ -33,8 +34,14 @@ class Question:
     kind: str
     points: float
     goal: str
+    title: str
     hint: str = ""
     rubric: tuple[tuple[float, str], ...] = ()
+
+    @property
+    def heading(self) -> str:
+        """As students know it: "Question 1: three numbers"."""
+        return f"Question {self.name.removeprefix('q')}: {self.title}"
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,11 @@ class Goals:
     @property
     def points(self) -> float:
         return sum(question.points for question in self.questions.values())
+
+    @property
+    def to_read(self) -> list[Question]:
+        """The questions that a teacher reads."""
+        return [question for question in self.questions.values() if question.kind == "read"]
 
 
 def assignment_names() -> list[str]:
@@ -125,4 +137,4 @@ def _question(assignment: str, name: str, found: dict[str, Any]) -> Question:
         raise ClassroomError(f"{place}: kind {found['kind']!r}; it is one of {', '.join(KINDS)}")
     if found["kind"] == "read" and sum(points for points, _ in rubric) != found["points"]:
         raise ClassroomError(f"{place}: the points of the rubric do not sum to {found['points']}")
-    return Question(name, rubric=rubric, **{k: v for k, v in found.items() if k != "rubric"})
+    return Question(name, **{**found, "rubric": rubric})

@@ -22,7 +22,7 @@ from classroom.bubblewrap import Limits, NotGraded
 from classroom.checks import Check
 from classroom.goals import ASSIGNMENTS, Goals, load, read_goals
 from classroom.judge import guessable, mark
-from classroom.results import read_json, write_json
+from classroom.results import read_json, submitted, write_json
 from classroom.run import run_submission
 from classroom.secret import read_secret
 from classroom.submission import read_submission
@@ -118,9 +118,9 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
             f"The notebook holds none of the functions of {goals.title!r}: "
             f"{', '.join(assignment.functions)}. Is it the right one?"
         )
-    # The machine may be busy with something else: five times the processor time, and a minute.
+    # The machine may be busy with something else: the processor time of four steps, and a minute.
     seconds = math.ceil(goals.seconds)
-    limits = Limits(step_seconds=seconds, wall_seconds=60 + 5 * seconds)
+    limits = Limits(step_seconds=seconds, wall_seconds=60 + 4 * seconds)
     outcomes, cells = run_submission(
         submission, released, checks, assignment.functions, assignment.released, goals.allow, limits
     )
@@ -181,20 +181,15 @@ def grade_student(assignment: Assignment, student: Path, file: Path) -> dict[str
     except Exception as error:  # ours; the batch goes on
         result |= {"status": "not graded", "reason": f"The grader failed: {error!r}"}
     result["seconds"] = round(time.monotonic() - start, 2)
-    result["hashes"] = {**assignment.hashes, "submission": _submitted(student)}
+    result["hashes"] = {**assignment.hashes, "submission": submitted(student)}
     write_json(file, result)
     return result
-
-
-def _submitted(student: Path) -> str:
-    file = student / "submission.ipynb"
-    return _hash(file.read_bytes()) if file.is_file() else ""
 
 
 def _left(assignment: Assignment, student: Path, file: Path) -> bool:
     """Whether there is no result yet of this submission, these checks and this secret."""
     result = read_json(file)
-    hashes = {**assignment.hashes, "submission": _submitted(student)}
+    hashes = {**assignment.hashes, "submission": submitted(student)}
     return result.get("status") != "graded" or result.get("hashes") != hashes
 
 

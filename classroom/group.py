@@ -1,7 +1,7 @@
 """A control group for one sandbox: memory and processes of all its processes together.
 
 Linux has two layouts of control groups, and often neither may be written. Then a group limits
-nothing, and only the limits of each process hold (`classroom.sandbox.Limits`).
+nothing: the limits of each process hold, and the sandbox looks at the memory of all (`memory_of`).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import secrets
 import shlex
 import time
+from collections import defaultdict
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -42,6 +43,22 @@ def places() -> tuple[Path, ...]:
 
 def _writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK)
+
+
+def memory_of(parent: int) -> int:
+    """Bytes that a process and its descendants hold, each shared page once."""
+    children, total = defaultdict(list), 0
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has just ended
+            children[int(file.read_text().rpartition(")")[2].split()[1])].append(file.parent)
+    waiting = [Path("/proc", str(parent))]
+    while waiting:
+        process = waiting.pop()
+        waiting += children[int(process.name)]
+        with suppress(OSError):
+            words = (process / "smaps_rollup").read_text().split()
+            total += 1024 * int(words[words.index("Pss:") + 1])
+    return total
 
 
 class Group:

@@ -7,12 +7,15 @@ Nothing here knows an expected value. Only the standard library and NumPy are im
 """
 
 from __future__ import annotations
+import __future__
 
+import ast
 import builtins
 import json
 import math
 import os
 import random
+import re
 import sys
 import types
 from typing import Any
@@ -23,6 +26,9 @@ MAX_BYTES = 5_000_000  # of one answer, as JSON
 MAX_ITEMS = 200_000  # of one answer: numbers, strings, lists, dictionaries
 MAX_DEPTH = 20
 MESSAGE = 300  # characters of an exception's message
+MAGIC = re.compile(
+    r"(?P<indent>[ \t]*)(?:(?P<name>[\w.]+)[ \t]*=[ \t]*[!%].*|[!%?].*|[\w.]+\?\??[ \t]*)"
+)
 DTYPES = {
     *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
     *("float16", "float32", "float64"),
@@ -134,24 +140,48 @@ def _place(filename: Any, line: Any) -> list[Any] | None:
     return [int(found), line] if found and found.isdecimal() else None
 
 
-def plain_python(source: str, filename: str) -> types.CodeType:
-    """Compile a cell; where it is no Python, without the lines that only Jupyter knows.
+def plain_python(source: str, filename: str) -> ast.Module:
+    """Parse a cell; a line that only Jupyter knows, and that Python stops at, does nothing.
 
     Raises:
-        SyntaxError: It is no Python without them either.
+        SyntaxError: It is no Python without such lines either.
     """
-    try:
-        return compile(source, filename, "exec", dont_inherit=True)
-    except SyntaxError:
-        lines = source.split("\n")
-        first = next((line.strip() for line in lines if line.strip()), "")
-        if first.startswith("%%") and first.split()[0] not in {"%%time", "%%timeit", "%%capture"}:
-            lines = []
-        for number, line in enumerate(lines):
-            code = line.strip()
-            if code.startswith(("%", "!", "?")) or code.endswith("?"):
-                lines[number] = line[: len(line) - len(line.lstrip())] + "pass"
-        return compile("\n".join(lines), filename, "exec", dont_inherit=True)
+    lines = source.split("\n")
+    first = next((line.strip() for line in lines if line.strip()), "")
+    if first.startswith("%%") and first.split()[0] not in {"%%time", "%%timeit", "%%capture"}:
+        lines = []
+    while True:
+        try:
+            return ast.parse("\n".join(lines), filename)
+        except SyntaxError as error:
+            place = (error.lineno or 0) - 1
+            found = MAGIC.fullmatch(lines[place]) if 0 <= place < len(lines) else None
+            if found is None:
+                raise
+            given = found["name"]
+            lines[place] = found["indent"] + (f"{given} = None" if given else "pass")
+
+
+def run_cell(source: str, filename: str, names: dict[str, Any]) -> None:
+    """Run a cell statement by statement: one that fails does not stop the next.
+
+    So an import of what is not here costs no function that stands below it.
+
+    Raises:
+        BaseException: What the first statement that failed has raised.
+    """
+    flags, failed = 0, []
+    for statement in plain_python(source, filename).body:
+        if isinstance(statement, ast.ImportFrom) and statement.module == "__future__":
+            features = [getattr(__future__, alias.name, None) for alias in statement.names]
+            flags |= sum(getattr(feature, "compiler_flag", 0) for feature in features)
+        try:
+            code = compile(ast.Module([statement], []), filename, "exec", flags, dont_inherit=True)
+            exec(code, names)
+        except BaseException as error:
+            failed.append(error)
+    if failed:
+        raise failed[0]
 
 
 class Session:
@@ -167,7 +197,7 @@ class Session:
         """Run a cell, or call a function. Whatever happens is an answer."""
         try:
             if "cell" in request:
-                exec(plain_python(request["source"], f"<cell {request['cell']}>"), self.names)
+                run_cell(request["source"], f"<cell {request['cell']}>", self.names)
                 return {"done": True}
             if request["function"] not in self.names:
                 return {"missing": True}

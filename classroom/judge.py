@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
-from classroom.checks import Check, Raised, Raises
+from classroom.checks import Check, Raised, Raises, encode
 from classroom.run import Failure, Outcome
 
 # What somebody may answer who computes nothing.
@@ -14,12 +15,12 @@ CONSTANTS: tuple[Any, ...] = (
 )
 
 
-def share(check: Check, answer: Any) -> float:
+def share(check: Check, answer: Any, own: tuple[Any, ...] = ()) -> float:
     """What a judge says of an answer, 0 to 1; a judge that an answer upsets says 0."""
     if isinstance(answer, Raised) and not isinstance(check.judge, Raises):
         return 0.0
     try:
-        found = float(check.judge(answer))
+        found = check.share(answer, list(own))
     except Exception:
         return 0.0
     return min(max(found, 0.0), 1.0) if found == found else 0.0
@@ -30,8 +31,8 @@ def guessable(checks: list[Check]) -> bool:
     return any(all(share(check, constant) > 0 for check in checks) for constant in CONSTANTS)
 
 
-def shape(answer: Any) -> str:
-    """What kind of thing an answer is, without its values."""
+def kind(answer: Any) -> str:
+    """What kind of thing an answer is; not how long, since a length could tell the hidden input."""
     if answer is None:
         return "None"
     if isinstance(answer, bool | str):
@@ -39,9 +40,8 @@ def shape(answer: Any) -> str:
     if isinstance(answer, int | float):
         return "a number"
     if isinstance(answer, list | dict):
-        kind = "a list" if isinstance(answer, list) else "a dictionary"
-        return f"{kind} with {len(answer)} entries"
-    return f"an array of shape {answer.shape}"
+        return "a list" if isinstance(answer, list) else "a dictionary"
+    return "an array"
 
 
 def judge(check: Check, outcome: Outcome) -> tuple[float, Failure | None]:
@@ -49,27 +49,40 @@ def judge(check: Check, outcome: Outcome) -> tuple[float, Failure | None]:
     if outcome.raised is None and outcome.failure is not None:
         return 0.0, outcome.failure
     answer = outcome.answer if outcome.raised is None else outcome.raised
-    earned = share(check, answer)
+    earned = share(check, answer, outcome.own)
     if earned == 1:
         return earned, None
-    return earned, outcome.failure or {"kind": "wrong", "shape": shape(answer)}
+    return earned, outcome.failure or {"kind": "part" if earned else "wrong", "what": kind(answer)}
+
+
+def _said(outcome: Outcome) -> str:
+    """What came back, as a text that differs where the answers do."""
+    if outcome.raised is not None:
+        return f"raised {outcome.raised.type_name}"
+    return json.dumps(encode(outcome.answer) if outcome.failure is None else outcome.failure)
 
 
 def mark(pairs: list[tuple[Check, Outcome]], points: float) -> dict[str, Any]:
     """The points of a question, and a row for each of its checks.
 
-    Nobody earns a part of a question with one answer for everything: where all that was passed
-    could be passed so, it does not count.
+    Nobody earns a part of a question with one answer for everything: where the same came back from
+    every call, and somebody who computes nothing could have said it, it does not count.
     """
     found = [judge(check, outcome) for check, outcome in pairs]
     passed = [check for (check, _), (earned, _) in zip(pairs, found, strict=True) if earned > 0]
-    if passed and guessable(passed):
+    constant = len({_said(outcome) for _, outcome in pairs}) == 1
+    if passed and constant and guessable(passed):
         found = [(0.0, {"kind": "guess"} if earned else failure) for earned, failure in found]
     checks = [check for check, _ in pairs]
     total = sum(check.weight for check in checks)
     parts = [c.weight * earned for c, (earned, _) in zip(checks, found, strict=True)]
     rows = [
-        {"name": c.name, "share": round(earned, 4), "hint": c.hint, "failure": failure}
+        {
+            "name": c.name,
+            "share": round(earned, 4),
+            "hint": (c.misread if earned else "") or c.hint,
+            "failure": failure,
+        }
         for c, (earned, failure) in zip(checks, found, strict=True)
     ]
     return {"points": round(points * sum(parts) / total, 2), "of": points, "checks": rows}

@@ -1,17 +1,30 @@
-"""How Moodle and Canvas name what students handed in, read and written.
+"""How platforms name what students handed in, read and written.
 
 Moodle: ``First Last_1234567_assignsubmission_file_/x.ipynb``, without the last ``_`` from 4.1
 on, or without folders; ``…_onlinetext_`` is what was typed into a field. Canvas:
-``lastfirst[_LATE]_USER_SUBMISSION_file[-1].ipynb``, and ``lastfirst_USER_text.html``. Both know
-their own names again when feedback is uploaded.
+``lastfirst[_LATE]_USER_SUBMISSION_file[-1].ipynb``, and ``lastfirst_USER_text.html``; without names
+``[LATE_]anon_a1B2c_SUBMISSION_file.ipynb``. Brightspace:
+``USER-FOLDER - First Last - Nov 21, 2026 630 PM/x.ipynb``. Gradescope: ``submission_123/x.ipynb``,
+and ``submission_metadata.yml`` says whose it is. Moodle, Canvas and Brightspace know their own
+names again when feedback is uploaded. Anywhere else, a folder or a file is named after its student.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import unicodedata
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import PurePosixPath
+
+import yaml
+
+from classroom import ClassroomError
+
+PLATFORMS = ("moodle", "canvas", "brightspace", "gradescope", "plain")
+ROSTER = "submission_metadata.yml"
 
 MOODLE = re.compile(
     r"(?P<prefix>(?P<person>.+?)_(?P<number>[0-9]{1,18})_assignsubmission_(?P<kind>file|onlinetext)_?)"
@@ -23,9 +36,14 @@ CANVAS = re.compile(
 CANVAS_TEXT = re.compile(
     r"(?P<prefix>(?P<person>.+?)(?P<late>_LATE)?_(?P<number>[0-9]{1,18})_)(?P<rest>(?:text|link)\.html)"
 )
+CANVAS_ANONYMOUS = re.compile(
+    r"(?P<prefix>(?P<late>LATE_)?(?P<person>anon)_(?P<number>[0-9A-Za-z]{1,20})_(?P<submission>[0-9]{1,18})_)(?P<rest>.+)"
+)
+BRIGHTSPACE = re.compile(r"(?P<number>[0-9]{1,18})-[0-9]{1,18} - (?P<person>.+) - (?P<date>[^-]+)")
+GRADESCOPE = re.compile(r"submission_[0-9]{1,18}")
 REVISION = re.compile(r"-([0-9]{1,4})$")  # Canvas: the second file of a name is x-1.ipynb
 # Not handed in by anybody: what computers leave in archives and folders.
-LITTER = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini")
+LITTER = ("__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini", ".ipynb_checkpoints")
 
 
 @dataclass(frozen=True)
@@ -33,8 +51,8 @@ class HandedIn:
     """What the path of a file in an export says.
 
     Attributes:
-        platform: "moodle" or "canvas".
-        number: the student's, on the platform.
+        platform: one of `PLATFORMS`.
+        number: the student's, on the platform; elsewhere what a folder or a file is named after.
         person: the student's name, as far as the platform tells it.
         late: whether it came late; None where the path does not tell.
         prefix: the platform's own name, before that of the file; a folder ends with "/".
@@ -56,15 +74,66 @@ class HandedIn:
     @property
     def student(self) -> str:
         """The key of the student: no two platforms share one."""
-        return f"{self.platform}-{self.number}"
+        return f"{self.platform}-{_key(self.number)}"
+
+
+Roster = dict[str, list[tuple[str, str]]]
+
+
+def read_roster(content: bytes) -> Roster:
+    """Who handed in what, from Gradescope's list: number and name of each, by folder.
+
+    Raises:
+        ClassroomError: if it is no such list.
+    """
+    try:
+        return {
+            str(folder): [
+                (str(who.get(":sid") or who[":email"]), str(who[":name"]))
+                for who in entry[":submitters"]
+            ]
+            for folder, entry in yaml.safe_load(content).items()
+        }
+    except (yaml.YAMLError, AttributeError, KeyError, TypeError, ValueError):
+        raise ClassroomError(f"{ROSTER} is not Gradescope's: download the export again") from None
+
+
+def owners(path: str, roster: Roster, plain: bool = False) -> list[HandedIn]:
+    """Whose a file of an export is; nobody's if its name is none that a platform gives.
+
+    Args:
+        path: of the file.
+        roster: Gradescope's.
+        plain: whether folders, or files outside of all folders, are named after their students.
+    """
+    parts = PurePosixPath(unicodedata.normalize("NFC", path)).parts
+    if plain and parts:
+        name = parts[-2] if len(parts) > 1 else PurePosixPath(parts[-1]).stem.split(" - ")[0]
+        prefix = "".join(f"{part}/" for part in parts[:-1])
+        return [HandedIn("plain", name, name, None, prefix, parts[-1], False)]
+    for position, part in enumerate(parts[:-1]):
+        if GRADESCOPE.fullmatch(part):
+            file = "/".join(parts[position + 1 :])
+            return [
+                HandedIn("gradescope", number, name, None, f"{part}/", file, False)
+                for number, name in roster.get(part, ())
+            ]
+    found = read_path(path)
+    return [found] if found else []
+
+
+def _key(name: str) -> str:
+    """A name as that of a folder; two names never give the same."""
+    plain = re.sub(r"[^\w.-]+", "-", name).strip("-.")[:60]
+    return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:6]}"
 
 
 def read_path(path: str) -> HandedIn | None:
-    """Read the path of a file in an export; None if it is neither Moodle's nor Canvas's."""
+    """Read the path of a file in an export of Moodle, Canvas or Brightspace; None if of none."""
     parts = PurePosixPath(unicodedata.normalize("NFC", path)).parts
     for position, part in enumerate(parts):
+        inner = parts[position + 1 :]
         if found := MOODLE.fullmatch(part):
-            inner = parts[position + 1 :]
             if not inner and not found["rest"]:
                 return None
             return HandedIn(
@@ -76,23 +145,41 @@ def read_path(path: str) -> HandedIn | None:
                 "/".join(inner) or found["rest"],
                 found["kind"] == "onlinetext",
             )
+        if inner and (found := BRIGHTSPACE.fullmatch(part)):
+            return HandedIn(
+                "brightspace",
+                found["number"],
+                found["person"],
+                None,
+                f"{part}/",
+                "/".join(inner),
+                False,
+                (_minutes(found["date"]), 0),
+            )
     name = parts[-1] if parts else ""
-    if found := CANVAS.fullmatch(name) or CANVAS_TEXT.fullmatch(name):
-        revision = REVISION.search(PurePosixPath(found["rest"]).stem)
-        return HandedIn(
-            "canvas",
-            found["number"],
-            found["person"],
-            found["late"] is not None,
-            found["prefix"],
-            found["rest"],
-            "submission" not in found.groupdict(),
-            (
-                int(found.groupdict().get("submission") or 0),
-                int(revision[1]) if revision else 0,
-            ),
-        )
+    for pattern in (CANVAS_ANONYMOUS, CANVAS, CANVAS_TEXT):
+        if found := pattern.fullmatch(name):
+            known = found.groupdict()
+            revision = REVISION.search(PurePosixPath(found["rest"]).stem)
+            return HandedIn(
+                "canvas",
+                found["number"],
+                found["person"],
+                found["late"] is not None,
+                found["prefix"],
+                found["rest"],
+                "submission" not in known,
+                (int(known.get("submission") or 0), int(revision[1]) if revision else 0),
+            )
     return None
+
+
+def _minutes(date: str) -> int:
+    """A number that grows with a date of Brightspace's, such as "Nov 21, 2026 630 PM"."""
+    for form in ("%b %d, %Y %I%M %p", "%d %B, %Y %I%M %p", "%B %d, %Y %I%M %p"):
+        with suppress(ValueError):
+            return int(datetime.strptime(date.strip(), form).strftime("%Y%m%d%H%M"))
+    return 0
 
 
 def is_litter(path: str) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,16 +17,27 @@ from classroom import ClassroomError
 from classroom.goals import Goals
 from tools.sources.atomic import write_text
 
-HAND = ("student", "question", "points", "comment")
+HAND = ("student", "question", "points", "comment", "rubric")
+NEEDED = set(HAND) - {"rubric"}
+# What begins a formula, also in full width; QUOTED is what `plain_cell` makes of it.
+FORMULA = re.compile(r"(^|[;\t\r\n]\s*)(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
+QUOTED = re.compile(FORMULA.pattern.replace("(?=", "'(?="))
 WAITING = "waiting for hand grades"
 
 
 @dataclass(frozen=True)
 class HandGrade:
-    """What a teacher wrote about one answer; points are ``None`` until it is read."""
+    """What a teacher wrote about one answer.
 
-    points: float | None
+    Attributes:
+        points: ``None`` until it is read.
+        comment: For the student.
+        rubric: The points of each row of the rubric, where they were clicked.
+    """
+
+    points: float | None = None
     comment: str = ""
+    rubric: tuple[float, ...] = ()
 
 
 HandGrades = dict[tuple[str, str], HandGrade]
@@ -50,15 +63,25 @@ def facts(folder: Path, name: str, student: str) -> dict[str, Any]:
 
 
 def results(folder: Path, name: str) -> list[dict[str, Any]]:
-    """A result for each student who handed something in, also where nothing is graded yet."""
+    """A result for each student who handed something in, also where nothing is graded yet.
+
+    The result of an earlier notebook than the one that was collected is none.
+    """
     collected = folder / "collected" / name
     found = []
     for place in sorted(collected.iterdir()) if collected.is_dir() else []:
         if place.is_dir():
             result = read_json(folder / "graded" / name / f"{place.name}.json")
             unknown = {"student": place.name, "status": "not graded", "reason": "Not graded yet."}
-            found.append(result or unknown)
+            of = result.get("hashes", {}).get("submission")
+            found.append(result if of == submitted(place) else unknown)
     return found
+
+
+def submitted(student: Path) -> str:
+    """The hash of what lies in the folder of a student, "" for nothing that can be graded."""
+    file = student / "submission.ipynb"
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
 
 
 def total(
@@ -88,15 +111,18 @@ def total(
 
 
 def plain_cell(text: Any) -> str:
-    """A cell of a CSV file that no spreadsheet takes for a formula."""
-    cell = "" if text is None else str(text)
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) else cell
+    """A cell of a CSV file that no spreadsheet takes for a formula.
+
+    Nor a part of it: where semicolons stand between columns, a cell ends at one.
+    """
+    return FORMULA.sub(r"\1'", "" if text is None else str(text))
 
 
-def write_csv(file: Path, rows: Iterable[Iterable[Any]]) -> None:
+def write_csv(file: Path, rows: Iterable[Iterable[Any]], delimiter: str = ",") -> None:
     """Write a table; with the mark that tells spreadsheets that it is UTF-8."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([plain_cell(c) for c in row] for row in rows)
+    writer = csv.writer(text, delimiter=delimiter, lineterminator="\n")
+    writer.writerows([plain_cell(cell) for cell in row] for row in rows)
     write_text(file, text.getvalue(), "utf-8-sig")
 
 
@@ -105,13 +131,39 @@ def hand_file(folder: Path, name: str) -> Path:
     return folder / "hand" / f"{name}.csv"
 
 
-def write_hand_template(folder: Path, name: str, goals: Goals) -> None:
-    """Write the table to fill in by hand, unless it is there already."""
+def complete_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
+    """Read the points given by hand; an answer that the table does not have gets a row there.
+
+    Raises:
+        ClassroomError: As `read_hand`.
+    """
+    hand = read_hand(folder, name, goals)
+    graded = [r["student"] for r in results(folder, name) if r["status"] == "graded"]
+    rows = {(s, q.name): HandGrade() for q in goals.to_read for s in graded} | hand
+    if rows.keys() != hand.keys():
+        write_hand(folder, name, rows)
+    return rows
+
+
+def write_hand(folder: Path, name: str, hand: HandGrades) -> None:
+    """Write the points given by hand, with the signs that the table had between its columns."""
     file = hand_file(folder, name)
-    read = [question.name for question in goals.questions.values() if question.kind == "read"]
-    if read and not file.exists():
-        graded = [r["student"] for r in results(folder, name) if r["status"] == "graded"]
-        write_csv(file, [HAND, *((student, q, "", "") for student in graded for q in read)])
+    sign = _delimiter(file.read_text("utf-8-sig")) if file.is_file() else ","
+
+    def number(points: float) -> str:
+        return f"{points:g}".replace(".", "," if sign == ";" else ".")
+
+    rows = [HAND]
+    for (student, question), given in hand.items():
+        points = "" if given.points is None else number(given.points)
+        clicked = " ".join(map(number, given.rubric))
+        rows.append((student, question, points, given.comment, clicked))
+    write_csv(file, rows, sign)
+
+
+def _delimiter(text: str) -> str:
+    """Spreadsheets write semicolons where 1.5 is 1,5."""
+    return ";" if ";" in text.split("\n", 1)[0] else ","
 
 
 def read_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
@@ -129,10 +181,8 @@ def read_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
         text = file.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise ClassroomError(f"{file}: save it as CSV in UTF-8") from None
-    # Spreadsheets write semicolons where 1.5 is 1,5.
-    delimiter = ";" if ";" in text.split("\n", 1)[0] else ","
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-    if missing := set(HAND) - set(reader.fieldnames or ()):
+    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
+    if missing := NEEDED - set(reader.fieldnames or ()):
         raise ClassroomError(f"{file}: the first line must name {', '.join(sorted(missing))}")
     for row in reader:
         place = f"{file}, line {reader.line_num}"
@@ -145,8 +195,13 @@ def read_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
             raise ClassroomError(f"{place}: no question {question!r} in {name}")
         if (student, question) in found:
             raise ClassroomError(f"{place}: {student} has points for {question} above already")
-        points = _points(str(row["points"] or ""), goals.questions[question].points, place)
-        found[student, question] = HandGrade(points, str(row["comment"] or "").strip())
+        most, rubric = goals.questions[question].points, goals.questions[question].rubric
+        points = _points(str(row["points"] or ""), most, place)
+        clicked = [_points(part, most, place) or 0.0 for part in (row.get("rubric") or "").split()]
+        if len(clicked) != len(rubric) or sum(clicked) != points:
+            clicked = []  # the points were changed by hand since
+        comment = QUOTED.sub(r"\1", str(row["comment"] or "").strip())
+        found[student, question] = HandGrade(points, comment, tuple(clicked))
     return found
 
 

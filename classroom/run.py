@@ -7,6 +7,8 @@ one, and a call that ends it costs its own check: so a crash keeps all points ea
 from __future__ import annotations
 
 import builtins
+import re
+import time
 from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +23,7 @@ from classroom.submission import Submission
 # How often a process may end before the rest is given up: in cells, and in calls of a question.
 MOST_CELLS = 3
 MOST_CALLS = 2
+PATH = re.compile(r"(?:/[\w.+-]+)*/(?=[\w.+-])")  # what stands before the name of a file
 SKIPPED = "picture"  # the tag of cells that only draw
 GIVEN = "variant"  # the tag of cells whose values the secret decides
 
@@ -29,11 +32,15 @@ Failure = dict[str, Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gave: an answer, or an exception, or what went wrong."""
+    """What a call gave: an answer, or an exception, or what went wrong.
+
+    ``own`` are the answers to the further calls that `Check.own` asks for.
+    """
 
     answer: Any = None
     raised: Raised | None = None
     failure: Failure | None = None
+    own: tuple[Any, ...] = ()
 
 
 class Runner:
@@ -49,6 +56,7 @@ class Runner:
     ) -> None:
         self.submission = submission
         self.place = (files, allow, limits)
+        self.until = time.monotonic() + limits.wall_seconds
         # Values that are given hold, also where the student's copy of them was changed or lost.
         given = [replace(cell, number=0) for cell in released.code if GIVEN in cell.tags]
         cells = [cell for cell in submission.code if SKIPPED not in cell.tags]
@@ -60,13 +68,13 @@ class Runner:
     def start(self) -> Sandbox:
         """Make a process in which all cells have run, but those that end it."""
         while self.sandbox is None:
-            self.sandbox = Sandbox(*self.place)
+            self.sandbox = Sandbox(*self.place, self.until)
             for cell in self.cells:
                 if cell.number in self.deadly:
                     continue
                 try:
                     request = {"cell": cell.number, "source": cell.source}
-                    answer = self.sandbox.ask(request)
+                    answer = self.ask(self.sandbox, request)
                 except Ended as ended:
                     if cell.number:
                         self.failed[cell.number] = {"kind": "ended", "why": str(ended)}
@@ -77,9 +85,19 @@ class Runner:
                     break
                 if "raised" in answer and cell.number:
                     message = str(answer.get("message") or "")[:MESSAGE]
-                    message = message.encode(errors="replace").decode()
+                    message = PATH.sub("", message.encode(errors="replace").decode())
                     self.failed[cell.number] = self.failure(answer["raised"]) | {"message": message}
         return self.sandbox
+
+    def ask(self, sandbox: Sandbox, request: dict[str, Any]) -> dict[str, Any]:
+        """Ask; a step that used up its processor time has not kept us waiting."""
+        start = time.monotonic()
+        try:
+            return sandbox.ask(request)
+        except Ended as ended:
+            if str(ended) == "time":
+                self.until += time.monotonic() - start
+            raise
 
     def stop(self) -> None:
         """End the process."""
@@ -87,11 +105,22 @@ class Runner:
             self.sandbox.close()
         self.sandbox = None
 
-    def call(self, check: Check) -> Outcome:
-        """Make one call. Nothing of what comes back is trusted to be well formed."""
-        request = {"function": check.function, "arguments": encode(check.arguments)}
+    def check(self, check: Check) -> Outcome:
+        """Make the call of a check, and those that its answer leads to."""
+        outcome = self.call(check.function, check.arguments)
+        if check.own is None or outcome.failure is not None:
+            return outcome
         try:
-            answer = self.start().ask(request)
+            calls = check.own(outcome.answer)
+        except Exception:  # an answer of any shape
+            calls = []
+        return replace(outcome, own=tuple(self.call(*call).answer for call in calls))
+
+    def call(self, function: str, arguments: tuple[Any, ...]) -> Outcome:
+        """Make one call. Nothing of what comes back is trusted to be well formed."""
+        request = {"function": function, "arguments": encode(arguments)}
+        try:
+            answer = self.ask(self.start(), request)
         except Ended as ended:
             self.stop()
             return Outcome(failure={"kind": "ended", "why": str(ended)})
@@ -104,15 +133,17 @@ class Runner:
             except RecursionError:
                 return Outcome(failure={"kind": "not plain", "why": "deep"})
         if "raised" in answer:
-            return Outcome(raised=raised(answer["raised"]), failure=self.failure(answer["raised"]))
+            # Not where: with a line for each value, a line would tell the hidden input.
+            found = raised(answer["raised"])
+            return Outcome(raised=found, failure={"kind": "exception", "type": found.type_name})
         if "missing" in answer:
-            return Outcome(failure={"kind": "missing", "function": check.function})
+            return Outcome(failure={"kind": "missing", "function": function})
         known = answer.get("not_plain") in ("deep", "large")
         why = str(answer["not_plain"]) if known else "type"
         return Outcome(failure={"kind": "not plain", "why": why})
 
     def failure(self, described: Any) -> Failure:
-        """Where an exception was raised: only a line that there is, only a built-in type."""
+        """Where a cell raised an exception: only a line that there is, only a built-in type."""
         found: Failure = {"kind": "exception", "type": raised(described).type_name}
         place = described if isinstance(described, dict) else {}
         cell, line = place.get("cell"), place.get("line")
@@ -167,7 +198,7 @@ def run_submission(
             if ended[check.question] >= MOST_CALLS:
                 outcomes.append(Outcome(failure={"kind": "ended", "why": "before"}))
                 continue
-            outcome = runner.call(check)
+            outcome = runner.check(check)
             outcomes.append(outcome)
             if outcome.failure is not None and outcome.failure["kind"] == "ended":
                 ended[check.question] += 1

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from classroom.bubblewrap import Limits, NotGraded, command
-from classroom.group import Group
+from classroom.group import Group, memory_of
 from classroom.inside import MAX_BYTES
+
+LOOK = 0.25  # seconds between two looks at the memory, where no control group limits it
 
 
 class Ended(Exception):
@@ -34,17 +36,24 @@ class Sandbox:
         files: A folder whose files, except notebooks, the student's code finds where it runs.
         allow: Packages beyond the usual ones.
         limits: What it may use.
+        until: When it must have answered everything, by `time.monotonic`.
 
     Raises:
         NotGraded: It does not start. The message says why.
     """
 
     def __init__(
-        self, files: Path | None = None, allow: tuple[str, ...] = (), limits: Limits | None = None
+        self,
+        files: Path | None = None,
+        allow: tuple[str, ...] = (),
+        limits: Limits | None = None,
+        until: float | None = None,
     ) -> None:
         self.limits = limits or Limits()
+        self.until = until or time.monotonic() + self.limits.wall_seconds
         line = command(files, allow, self.limits)
-        self.group = Group(self.limits.memory + 3 * self.limits.disk, self.limits.processes + 8)
+        self.memory = self.limits.memory + 3 * self.limits.disk
+        self.group = Group(self.memory, self.limits.processes + 8)
         _forget_keys()
         self.process = subprocess.Popen(
             self.group.join(line),
@@ -83,13 +92,21 @@ class Sandbox:
         """
         token = secrets.token_hex(8)
         waiting = json.dumps({**request, "id": token}).encode() + b"\n"
-        deadline, received = time.monotonic() + self.limits.wall_seconds, 0
+        received = 0
         into, out = (stream.fileno() for stream in self.streams[:2])
         with selectors.DefaultSelector() as selector:
             selector.register(out, selectors.EVENT_READ)
             selector.register(into, selectors.EVENT_WRITE)
-            while (left := deadline - time.monotonic()) > 0:
-                for key, _ in selector.select(left):
+            while (left := self.until - time.monotonic()) > 0:
+                ready = selector.select(min(left, LOOK))
+                if (
+                    not ready
+                    and not self.group.folders
+                    and memory_of(self.process.pid) > self.memory
+                ):
+                    self.process.kill()
+                    raise Ended("memory")
+                for key, _ in ready:
                     if key.fd == into:
                         try:
                             waiting = waiting[os.write(into, waiting) :]
@@ -113,9 +130,13 @@ class Sandbox:
                         raise Ended("forged")
         self.process.kill()
         raise NotGraded(
-            f"A step took more than {self.limits.wall_seconds:.0f} s without using them: "
+            f"The notebook took more than {self.limits.wall_seconds:.0f} s without using them: "
             "it waits for something, or this machine is too busy. Grade it again, or look at it."
         )
+
+    def _too_large(self) -> bool:
+        """Whether all processes together hold more than they may, and no control group saw it."""
+        return not self.group.folders and memory_of(self.process.pid) > self.memory
 
     def _ended(self) -> Exception:
         try:

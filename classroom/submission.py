@@ -5,15 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from classroom.bubblewrap import NotGraded
 
 MAX_BYTES = 20_000_000
 MAX_CELLS = 2_000
-MAX_ANSWER = 20_000  # characters of a written answer
+MAX_ANSWER = 20_000  # characters of a written answer, without its pictures
+MAX_PICTURES = 4_000_000  # characters of them
+PICTURE = re.compile(r"data:image/(?:png|jpeg);base64,[A-Za-z0-9+/=]+")
 
 
 @dataclass(frozen=True)
@@ -22,23 +25,28 @@ class Cell:
 
     Attributes:
         number: 1 for the first code cell, and so on; 0 for text.
-        source: What it says.
+        source: What it says; in a text, attached pictures are ``data:`` images.
         question: The question that its metadata names, or "".
         tags: Its tags.
+        pictures: What a code cell drew, as ``data:`` images.
     """
 
     number: int
     source: str
     question: str = ""
     tags: tuple[str, ...] = ()
+    pictures: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Submission:
-    """A notebook: its code cells and its texts, in order."""
+    """A notebook: its cells, in order."""
 
-    code: tuple[Cell, ...]
-    texts: tuple[Cell, ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def code(self) -> tuple[Cell, ...]:
+        return tuple(cell for cell in self.cells if cell.number)
 
     def line(self, number: Any, line: Any) -> str | None:
         """One line of a code cell; ``None`` where there is no such line."""
@@ -66,19 +74,57 @@ class Submission:
         return any(not defined(cell.source).isdisjoint(functions) for cell in self.code)
 
     def written(self, question: str, released: Submission) -> str:
-        """The answer to a question that a teacher reads.
+        """The answer to a question that a teacher reads, as Markdown.
+
+        All that the student added to the question's part of the notebook belongs to it, in
+        whatever cells it stands: texts, and pictures that code drew.
 
         Args:
             question: Its name.
-            released: The notebook as it was handed out. Where no cell names the question any
-                more, the answer is all text that this one does not have.
+            released: The notebook as it was handed out. Where the part of the question has nothing
+                new, the answer is all new text outside the parts of the other questions to read.
         """
-        found = [cell.source for cell in self.texts if cell.question == question]
-        if not found:
-            given = {cell.source.strip() for cell in released.texts}
-            unknown = [cell for cell in self.texts if not cell.question]
-            found = [cell.source for cell in unknown if cell.source.strip() not in given]
-        return "\n\n".join(found)[:MAX_ANSWER]
+        given = {cell.source.strip() for cell in released.cells}
+        read = {cell.question for cell in released.cells if not cell.number} - {""}
+        new = [
+            (part, cell)
+            for part, cell in zip(self._parts(released), self.cells, strict=True)
+            if cell.source.strip() not in given
+        ]
+        own = [cell for part, cell in new if part == question]
+        if all(cell.number for cell in own):
+            own += [cell for part, cell in new if part not in read and not cell.number]
+        pieces = []
+        for cell in own:
+            drawn = [f"![Code cell {cell.number}]({picture})" for picture in cell.pictures]
+            pieces += drawn if cell.number else [cell.source.strip()]
+        return _bounded(pieces)
+
+    def _parts(self, released: Submission) -> list[str]:
+        """The question in whose part each cell stands: from its heading on, or from its cell."""
+        heads, next_question = {}, ""
+        for cell in reversed(released.cells):
+            next_question = cell.question or next_question
+            if not cell.number and cell.source.startswith("#"):
+                heads[cell.source.strip()] = next_question
+        found, part = [], ""
+        for cell in self.cells:
+            part = cell.question or heads.get(cell.source.strip(), part)
+            found.append(part)
+        return found
+
+
+def _bounded(pieces: list[str]) -> str:
+    """Markdown of at most `MAX_ANSWER` characters, and pictures of at most `MAX_PICTURES`."""
+    found, letters, drawn = [], MAX_ANSWER, MAX_PICTURES
+    for piece in filter(None, pieces):
+        bare = PICTURE.sub("", piece)
+        letters, drawn = letters - len(bare), drawn - (len(piece) - len(bare))
+        found.append(piece if drawn >= 0 else PICTURE.sub("left-out", piece))
+        if letters < 0:
+            found[-1] = bare[:letters]
+            break
+    return "\n\n".join(found)
 
 
 def defined(source: str) -> set[str]:
@@ -118,22 +164,42 @@ def read_submission(file: Path) -> Submission:
         raise NotGraded("The notebook has no cells.")
     if len(found) > MAX_CELLS:
         raise NotGraded(f"The notebook has more than {MAX_CELLS} cells.")
-    code = [cell for kind, cell in found if kind == "code"]
-    return Submission(
-        tuple(Cell(k, c.source, c.question, c.tags) for k, c in enumerate(code, start=1)),
-        tuple(cell for kind, cell in found if kind == "markdown"),
-    )
+    count, cells = 0, []
+    for kind, cell in found:
+        count += kind == "code"
+        cells.append(replace(cell, number=count) if kind == "code" else cell)
+    return Submission(tuple(cells))
 
 
 def _cell(cell: dict[str, Any]) -> tuple[str, Cell]:
-    source = cell["source"]
-    text = source if isinstance(source, str) else "".join(source)
     metadata = cell.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     question, tags = metadata.get("question"), metadata.get("tags")
+    source, attached = _text(cell["source"]), cell.get("attachments")
+    for name, kinds in attached.items() if isinstance(attached, dict) else ():
+        for picture in _pictures(kinds):
+            for written in {name, quote(name)}:
+                source = source.replace(f"attachment:{written}", picture)
+    outputs = cell.get("outputs")
+    drawn = [output.get("data") for output in outputs] if isinstance(outputs, list) else []
     return str(cell["cell_type"]), Cell(
         0,
-        text.encode(errors="replace").decode(),  # lone surrogates go nowhere
+        source,
         question if isinstance(question, str) else "",
         tuple(map(str, tags)) if isinstance(tags, list) else (),
+        tuple(picture for kinds in drawn for picture in _pictures(kinds)),
     )
+
+
+def _text(source: Any) -> str:
+    text = source if isinstance(source, str) else "".join(source)
+    return text.encode(errors="replace").decode()  # lone surrogates go nowhere
+
+
+def _pictures(kinds: Any) -> list[str]:
+    """What a notebook stores of one picture, by its kinds, as a ``data:`` image."""
+    for kind in ("image/png", "image/jpeg"):
+        if isinstance(kinds, dict) and kind in kinds:
+            found = f"data:{kind};base64,{''.join(_text(kinds[kind]).split())}"
+            return [found] if PICTURE.fullmatch(found) else []
+    return []

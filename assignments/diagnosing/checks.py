@@ -15,7 +15,7 @@ from scipy.special import softmax
 
 from calib_utils.metrics import accuracy, expected_calibration_error
 from calib_utils.records import load_record
-from classroom.checks import Check, close, equal
+from classroom.checks import Check, close, equal, partly
 from classroom.secret import drawn_labels, generator
 
 SOURCES = ("lenet5-cifar100", "resnet34-cifar100")
@@ -94,6 +94,11 @@ def checks(secret: bytes) -> list[Check]:
         excess = (p - np.eye(p.shape[1])[y]).sum(axis=0)
         return np.asarray(excess / np.sqrt((p * (1 - p)).sum(axis=0)))
 
+    def by_class(name: str, y: np.ndarray, weight: float) -> Check:
+        judge = partly(close(gaps(logits, y)), close(-gaps(logits, y)))
+        misread = "The sign is the other way round: what was promised, less what came."
+        return Check("q2", name, "class_gaps", (logits, y), judge, weight, misread=misread)
+
     def told(name: str, kind: str) -> Any:
         return lambda answer: isinstance(answer, dict) and equal(kind)(answer.get(name))
 
@@ -109,15 +114,10 @@ def checks(secret: bytes) -> list[Check]:
             "summary",
             (huge, labels),
             under("ece", expected_calibration_error(softmax(huge, axis=1), labels, n_bins=n_bins)),
+            hint="Subtract the largest logit of each row before you take the exponential.",
         ),
-        Check("q2", "any labels", "class_gaps", (logits, labels), close(gaps(logits, labels)), 2.0),
-        Check(
-            "q2",
-            "a class without labels",
-            "class_gaps",
-            (logits, absent),
-            close(gaps(logits, absent)),
-        ),
+        by_class("any labels", labels, 2.0),
+        by_class("a class without labels", absent, 1.0),
         *(
             Check("q3", f"network {name}", "diagnosis", (), told(name, kind))
             for name, kind in diagnoses(secret).items()

@@ -17,12 +17,12 @@ from calib_utils.metrics import (
     negative_log_likelihood,
 )
 from calib_utils.recalibration import TemperatureScaling
-from classroom.checks import Check, close
+from classroom.checks import Check, close, partly
 from classroom.secret import drawn_labels, generator
 
 N_DIGITS = 10
 EPOCHS = 400  # of the sample report
-ENOUGH = 0.87  # of the accuracy of the nearest class mean: for all points of a training
+ENOUGH = 0.9  # of the accuracy of who knows which images are negatives: for all points
 
 
 def variant(secret: bytes) -> dict[str, Any]:
@@ -33,16 +33,36 @@ def variant(secret: bytes) -> dict[str, Any]:
 
 @cache
 def digits(secret: bytes) -> dict[str, np.ndarray]:
-    """scikit-learn's digits, (1797, 64) from 0 to 1, in another order and with noise."""
+    """scikit-learn's digits, (1797, 64) from 0 to 1, in another order, half of them as negatives.
+
+    So the mean image of each class is grey, and a rule that compares means fails.
+    """
     rng = generator(secret, "lab", "digits")
     images, labels = load_digits(return_X_y=True)
     order = rng.permutation(len(labels))
-    noisy = images[order] / 16 + rng.normal(0, rng.uniform(0.24, 0.32), images.shape)
-    return {"images": noisy.round(2).astype(np.float32), "labels": labels[order]}
+    images, negative = half_negative(rng, images[order] / 16, labels[order])
+    noisy = images + rng.normal(0, rng.uniform(0.14, 0.2), images.shape)
+    return {
+        "images": noisy.round(2).astype(np.float32),
+        "labels": labels[order],
+        "negative": negative,
+    }
+
+
+Negatives = tuple[np.ndarray, np.ndarray]  # images, whether they are negatives
+
+
+def half_negative(rng: np.random.Generator, images: np.ndarray, labels: np.ndarray) -> Negatives:
+    """The images, half of each class as negatives; and which."""
+    negative = np.zeros(len(labels), dtype=bool)
+    for k in np.unique(labels):
+        rows = rng.permutation(np.flatnonzero(labels == k))
+        negative[rows[: len(rows) // 2]] = True
+    return np.where(negative[:, None], 1 - images, images), negative
 
 
 def data(secret: bytes) -> dict[str, dict[str, np.ndarray]]:
-    return {"digits.npz": digits(secret)}
+    return {"digits.npz": {key: digits(secret)[key] for key in ("images", "labels")}}
 
 
 def cut(secret: bytes, n: int) -> tuple[int, int]:
@@ -63,32 +83,53 @@ def parts_of(answer: Any, sizes: tuple[int, int], n: int) -> list[np.ndarray] | 
     return parts if np.array_equal(np.sort(np.concatenate(parts)), np.arange(n)) else None
 
 
-def blobs(rng: np.random.Generator, n_classes: int) -> tuple[np.ndarray, ...]:
-    """Noisy copies of a few patterns: training images and labels, new ones."""
+Images = tuple[np.ndarray, np.ndarray, np.ndarray]  # images, labels, whether they are negatives
+
+
+def blobs(rng: np.random.Generator, n_classes: int) -> tuple[Images, Images]:
+    """Noisy copies of a few patterns, half of them as negatives: to train on, and new ones."""
     centres = rng.random((n_classes, 64))
-    labels = rng.integers(0, n_classes, 900)
-    images = centres[labels] + rng.normal(0, 0.6, (900, 64))
-    return images[:600], labels[:600], images[600:], labels[600:]
+    parts = []
+    for n in (600, 300):
+        labels = rng.permutation(np.arange(n) % n_classes)
+        images, negative = half_negative(rng, centres[labels], labels)
+        parts.append((images + rng.normal(0, 0.4, images.shape), labels, negative))
+    return parts[0], parts[1]
 
 
-def trained(found: tuple[np.ndarray, ...], new_labels: np.ndarray) -> Any:
-    """Judge of logits: their accuracy beside that of the nearest class mean, above chance."""
-    images, labels, new_images = found
-    n_classes = int(labels.max()) + 1
-    means = np.array([images[labels == k].mean(axis=0) for k in range(n_classes)])
-    nearest = ((new_images[:, None] - means) ** 2).sum(axis=2).argmin(axis=1)
-    goal = ENOUGH * float((nearest == new_labels).mean())
+def part_of(stored: dict[str, np.ndarray], rows: np.ndarray) -> Images:
+    return stored["images"][rows], stored["labels"][rows], stored["negative"][rows]
+
+
+def trained(seen: Images, new: Images) -> Any:
+    """Judge of logits: their accuracy beside that of a rule that knows the negatives.
+
+    The rule is the nearest of two means for each class.
+    """
+    n_classes = int(seen[1].max()) + 1
+    kinds = 2 * seen[1] + seen[2]
+    means = np.array([seen[0][kinds == kind].mean(axis=0) for kind in range(2 * n_classes)])
+    nearest = ((new[0][:, None] - means) ** 2).sum(axis=2).argmin(axis=1) // 2
+    goal = ENOUGH * float((nearest == new[1]).mean())
 
     def judge(answer: Any) -> bool | float:
         logits = np.asarray(answer)
-        if logits.dtype.kind != "f" or logits.shape != (len(new_images), n_classes):
+        if logits.dtype.kind != "f" or logits.shape != (len(new[1]), n_classes):
             return False
         if np.isnan(logits.sum()) or np.isinf(logits).any():
             return False
-        right = float((logits.argmax(axis=1) == new_labels).mean())
-        return float(np.interp(right, [2 / n_classes, goal], [0, 1]))
+        right = float((logits.argmax(axis=1) == new[1]).mean())
+        return float(np.interp(right, [0.5, goal], [0, 1]))
 
     return judge
+
+
+def same(found: Any, wanted: Any) -> bool:
+    """Whether two arrays of logits are the same, as far as a computer repeats itself."""
+    found, wanted = np.asarray(found), np.asarray(wanted)
+    if found.dtype.kind != "f" or wanted.dtype.kind != "f" or found.shape != wanted.shape:
+        return False
+    return bool(np.allclose(found, wanted, rtol=1e-4, atol=1e-6))
 
 
 def checks(secret: bytes) -> list[Check]:
@@ -96,33 +137,75 @@ def checks(secret: bytes) -> list[Check]:
     n = len(stored["labels"])
     rng = generator(secret, "lab", "inputs")
     seeds = [int(seed) for seed in rng.integers(1000, 9999, 3)]
+    renumbered = (np.arange(N_DIGITS) + int(rng.integers(1, N_DIGITS))) % N_DIGITS
 
     def splits(size: int, seed: int) -> Check:
-        def judge(answer: Any) -> bool:
-            parts = parts_of(answer, cut(secret, size), size)
-            return parts is not None and bool((np.diff(parts[0]) < 0).any())  # shuffled
+        first, second = cut(secret, size)
 
-        return Check("q1", f"{size} images", "split", (size, seed), judge)
+        def of_sizes(*sizes: int) -> Any:
+            def judge(answer: Any) -> bool:
+                parts = parts_of(answer, (sizes[0], sizes[1]), size)
+                return parts is not None and bool((np.diff(parts[0]) < 0).any())  # shuffled
 
-    def trains(name: str, found: tuple[np.ndarray, ...], seed: int) -> Check:
-        arguments = (*found[:3], seed)
-        return Check("q2", name, "train_and_predict", arguments, trained(found[:3], found[3]))
+            return judge
+
+        near = [of_sizes(first + a, second + b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
+        judge = partly(of_sizes(first, second), *near)
+        misread = "A part is one number too long or too short: mind how the text rounds."
+        return Check("q1", f"{size} images", "split", (size, seed), judge, misread=misread)
+
+    def trains(name: str, seen: Images, new: Images, seed: int) -> Check:
+        arguments = (seen[0], seen[1], new[0], seed)
+        return Check("q2", name, "train_and_predict", arguments, trained(seen, new))
+
+    patterns = blobs(rng, 10)
+    given = (patterns[0][0], patterns[0][1], patterns[1][0])
+
+    def decides(answer: Any, own: list[Any]) -> bool:
+        right = bool(own) and trained(*patterns)(answer) > 0
+        return right and same(answer, own[0]) and not same(answer, own[1])
+
+    seeded = Check(
+        "q2",
+        "the seed decides, and nothing else",
+        "train_and_predict",
+        (*given, seeds[1]),
+        decides,
+        0.5,
+        own=lambda answer: [("train_and_predict", (*given, seeds[1] + k)) for k in (0, 1)],
+    )
 
     def whole(answer: Any) -> list[np.ndarray] | None:
         if not isinstance(answer, dict):
             return None
         return parts_of(answer.get("split"), cut(secret, n), n)
 
-    def logits_of(answer: Any, key: str, rows: np.ndarray) -> bool | float:
-        found = (stored["images"], stored["labels"], stored["images"][rows])
-        return trained(found, stored["labels"][rows])(answer.get(key))
-
     def part(place: int, key: str) -> Check:
-        def judge(answer: Any) -> bool | float:
-            parts = whole(answer)
-            return False if parts is None else logits_of(answer, key, parts[place])
+        def again(answer: Any) -> list[tuple[str, tuple[Any, ...]]]:
+            """The training of the record, and the same with the classes renumbered."""
+            parts, seed = whole(answer), answer["seed"]
+            if parts is None or type(seed) is not int:
+                return []
+            images, labels, _ = part_of(stored, parts[0])
+            rest = np.concatenate([stored["images"][rows] for rows in parts[1:]])
+            given = (labels, renumbered[labels])
+            return [("train_and_predict", (images, y, rest, seed)) for y in given]
 
-        return Check("q3", f"the {key}", "record", (), judge)
+        def judge(answer: Any, own: list[Any]) -> bool | float:
+            parts = whole(answer)
+            if parts is None or not own or not all(isinstance(o, np.ndarray) for o in own):
+                return False
+            n_first = len(parts[1])
+            mine, *other = [logits[:n_first] if place == 1 else logits[n_first:] for logits in own]
+            if not same(answer.get(key), mine):
+                return False  # the record is not of this training
+            seen, new = part_of(stored, parts[0]), part_of(stored, parts[place])
+            right = float(trained(seen, new)(mine))
+            # Logits that were looked up know nothing of other numbers for the classes.
+            seen, new = ((x, renumbered[y], negative) for x, y, negative in (seen, new))
+            return right if all(trained(seen, new)(logits) > 0 for logits in other) else False
+
+        return Check("q3", f"the {key}", "record", (), judge, own=again)
 
     validation, test = (reported(rng) for _ in range(2))
     best = float(TemperatureScaling().fit(*validation).temperature_)
@@ -132,23 +215,26 @@ def checks(secret: bytes) -> list[Check]:
         def judge(answer: Any) -> bool:
             if not isinstance(answer, dict) or key not in answer:
                 return False
-            found = answer.get("temperature")
-            # What is said of the repair must fit the temperature that is given.
-            used = float(found) if found is not None and is_best(found) else best
+            found: Any = answer.get("temperature")
             if key == "temperature":
                 return is_best(found)
+            # What is said of the repair must fit the temperature that is given, if it repairs.
+            positive = close(0, atol=20)(found) and found > 0 and abs(found - 1) > 0.01
+            used = float(found) if positive else best
             return close(numbers(test, used, n_bins)[key])(answer[key])
 
         return Check("q4", key, "report", (*validation, *test), judge)
 
-    shown = np.arange(0, 1200)
-    rest = np.arange(1200, n)
-    real = tuple(stored[key][rows] for rows in (shown, rest) for key in ("images", "labels"))
+    # In another order of the points, so that nothing can be looked up in the file.
+    points = rng.permutation(64)
+    shuffled = {**stored, "images": stored["images"][:, points]}
+    shown, rest = part_of(shuffled, np.arange(0, 1200)), part_of(shuffled, np.arange(1200, n))
     return [
         splits(997, seeds[0]),
         splits(200, seeds[1]),
-        trains("ten patterns", blobs(rng, 10), seeds[1]),
-        trains("digits", real, seeds[2]),
+        trains("ten patterns", *patterns, seeds[1]),
+        trains("digits", shown, rest, seeds[2]),
+        seeded,
         Check("q3", "the split", "record", (), lambda answer: whole(answer) is not None),
         part(1, "validation_logits"),
         part(2, "test_logits"),

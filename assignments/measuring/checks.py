@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from classroom.checks import Check, close, equal
+from classroom.checks import Check, close, equal, follows, partly
 from classroom.secret import drawn_labels, generator
 
 SIGNS = {
@@ -17,6 +17,22 @@ CLASS_WEIGHTS = {
     "equal": "all classes count the same, also one that is nobody's label",
     "labels": "class $k$ counts with the sum of the weights of the rows whose label is $k$",
 }
+
+OTHER = {"equal": "labels", "labels": "equal"}
+SIGNED_HINTS = {
+    "equal weights": "Compare the mean of the confidences with the share of right answers.",
+    "different weights": "Both means are weighted, and the sum of the weights divides them.",
+    "no weight at all": "Where the weights sum to 0, the signed gap is nan.",
+}
+CLASS_HINTS = {
+    "equal weights": "Sort the rows by the probability of one class, not by the confidence.",
+    "different weights": "Within a bin and across bins, rows count with their weights.",
+    "probabilities on edges": "An edge belongs to the bin below it, and 0 to the first bin.",
+    "a class that is nobody's label": "Such a class has bins and gaps like any other.",
+}
+SIGN = "The sign is the other way round: read again which mean is subtracted from which."
+MEAN = "Each class is right. Read step 4 again: how much does a class count in the mean?"
+NOBODY = "Without a camera that has enough rows, the answer is None."
 
 
 def variant(secret: bytes) -> dict[str, Any]:
@@ -80,13 +96,19 @@ def checks(secret: bytes) -> list[Check]:
     def signed(question: str, name: str, w: np.ndarray, share: float) -> Check:
         expected = gap(chosen, (confidences, correct, w))
         arguments = (confidences, correct, w)
-        return Check(question, name, "signed_gap", arguments, close(expected), share)
+        judge = partly(close(expected), close(-expected))
+        return Check(
+            question, name, "signed_gap", arguments, judge, share, SIGNED_HINTS[name], SIGN
+        )
 
     def by_group(name: str, w: np.ndarray, n_groups: int) -> Check:
         answers = (confidences, correct, w)
         expected = [gap(chosen, answers, groups == g) for g in range(n_groups)]
         arguments = (*answers, groups, n_groups)
-        return Check("q2", name, "signed_gaps", arguments, close(expected))
+        judge = follows(close(expected), lambda own: own)
+        each = [tuple(column[groups == g] for column in answers) for g in range(n_groups)]
+        calls = [("signed_gap", of_it) for of_it in each]
+        return Check("q2", name, "signed_gaps", arguments, judge, own=lambda answer: calls)
 
     probs = rng.dirichlet(np.full(5, 0.5), 400)
     labels = drawn_labels(rng, probs**2 / (probs**2).sum(axis=1, keepdims=True))
@@ -98,7 +120,9 @@ def checks(secret: bytes) -> list[Check]:
     absent = np.minimum(labels, 3)  # class 4 is nobody's label
 
     def classwise(name: str, p: np.ndarray, y: np.ndarray, w: np.ndarray) -> Check:
-        return Check("q3", name, "classwise_error", (p, y, w), close(error(chosen, p, y, w)))
+        other = chosen | {"class_weights": OTHER[chosen["class_weights"]]}
+        judge = partly(close(error(chosen, p, y, w)), close(error(other, p, y, w)))
+        return Check("q3", name, "classwise_error", (p, y, w), judge, 1.0, CLASS_HINTS[name], MEAN)
 
     size = chosen["min_size"]
     sizes = rng.permutation([size - 1, size, size + 40, 2 * size])
@@ -118,10 +142,15 @@ def checks(secret: bytes) -> list[Check]:
             for g in np.unique(groups)
             if (groups == g).sum() >= size
         ]
-        expected = min(found)[1] if found else None
-        judge = equal(None) if expected is None else close(expected)
-        weight = 1.0 if found else 0.5
-        return Check("q4", name, "worst_group", (p, y, w, groups), judge, weight)
+        large = sorted(group for _, group in found)
+        if not found:
+            return Check("q4", name, "worst_group", (p, y, w, groups), equal(None), 0.5, NOBODY)
+        calls = [
+            ("classwise_error", (p[groups == g], y[groups == g], w[groups == g])) for g in large
+        ]
+        judge = follows(close(min(found)[1]), lambda own: large[int(np.argmax(own))])
+        arguments = (p, y, w, groups)
+        return Check("q4", name, "worst_group", arguments, judge, own=lambda answer: calls)
 
     return [
         signed("q1", "equal weights", ones, 1.0),
@@ -132,7 +161,7 @@ def checks(secret: bytes) -> list[Check]:
         classwise("equal weights", probs, labels, np.ones(400)),
         classwise("different weights", probs, labels, w),
         classwise("probabilities on edges", on_edges, of_edges, np.ones(160)),
-        classwise("a class that is nobody's label", probs, absent, w),
+        classwise("a class that is nobody's label", probs, absent, np.ones(400)),
         worst("a small group that looks bad", np.arange(n), cameras),
         worst("two equal groups", twice, of_twice),
         worst("small groups only", np.arange(size - 1), np.arange(size - 1) % 2),

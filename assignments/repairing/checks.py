@@ -15,13 +15,28 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
 from calib_utils.metrics import expected_calibration_error
-from classroom.checks import Check, close
+from classroom.checks import Check, close, partly
 from classroom.secret import drawn_labels, generator
 
 N_CLASSES = 8
 N_FIT, N_NEW = 2000, 2000
 FULL = 0.98  # of what a temperature for each group saves: for all points
 HALF = 0.5  # of the points: for what one temperature for all saves
+LOSS_HINTS = {
+    "logits of usual size": "The NLL is a mean over all rows, of minus the logarithm: above 0.",
+    "large logits": "Never take the logarithm of a probability that was rounded to 0. Subtract the "
+    "largest logit of each row, then use log(sum(exp(...))).",
+}
+LOSS = "Nearly: the NLL is the mean over the rows, not their sum, and it is above 0."
+FIT = "This is one over the temperature: the logits are divided by it."
+FIT_HINTS = {
+    "one group": "Logits are divided by the temperature: that of a network that is too sure is "
+    "above 1.",
+    "two groups, and one without answers": "Each group is fitted by itself, and one without rows "
+    "has nan.",
+    "a network that is not sure enough": "Try temperatures below 1, too, and look more closely "
+    "around the best one.",
+}
 
 
 def variant(secret: bytes) -> dict[str, Any]:
@@ -154,7 +169,21 @@ def checks(secret: bytes) -> list[Check]:
     def fits(name: str, z: np.ndarray, g: np.ndarray, n_groups: int) -> Check:
         expected = temperatures(z, labels, g, n_groups)
         arguments = (z, labels, g, n_groups)
-        return Check("q2", name, "fit_temperatures", arguments, close(expected, rtol=0.02))
+        judge = partly(close(expected, rtol=0.02), close(1 / expected, rtol=0.02))
+        return Check("q2", name, "fit_temperatures", arguments, judge, 1.0, FIT_HINTS[name], FIT)
+
+    def loss(name: str, z: np.ndarray) -> Check:
+        mean = nll(z, labels)
+        judge = partly(close(mean), close(mean * len(labels)), close(-mean))
+        return Check("q1", name, "nll", (z, labels), judge, 1.0, LOSS_HINTS[name], LOSS)
+
+    def is_sure(answer: Any) -> bool:
+        """The confidence is right, whatever the other classes get."""
+        probs = np.asarray(answer)
+        if probs.dtype.kind != "f" or probs.shape != logits[:50].shape:
+            return False
+        rows, answered = np.arange(50), logits[:50, ::-1].argmax(axis=1)
+        return bool(np.allclose(probs[rows, answered], right))
 
     def repairs(name: str, found: dict[str, np.ndarray]) -> Check:
         keys = ("fit_logits", "fit_labels", "fit_groups", "new_logits", "new_groups")
@@ -162,10 +191,8 @@ def checks(secret: bytes) -> list[Check]:
 
     right = float((logits.argmax(axis=1) == labels).mean())
     return [
-        Check("q1", "logits of usual size", "nll", (logits, labels), close(nll(logits, labels))),
-        Check(
-            "q1", "large logits", "nll", (1000 * logits, labels), close(nll(1000 * logits, labels))
-        ),
+        loss("logits of usual size", logits),
+        loss("large logits", 1000 * logits),
         fits("one group", logits, np.zeros(300, dtype=np.int64), 1),
         fits("two groups, and one without answers", logits, groups, 3),
         fits("a network that is not sure enough", timid, 0 * groups, 1),
@@ -176,6 +203,7 @@ def checks(secret: bytes) -> list[Check]:
             "the confidence of the fit, whatever is new",
             "constant_confidence",
             (logits, labels, 7 * logits[:50, ::-1]),
-            close(constant(right, logits[:50, ::-1])),
+            partly(close(constant(right, logits[:50, ::-1])), is_sure),
+            misread="The confidence is right. The other classes share the rest equally.",
         ),
     ]

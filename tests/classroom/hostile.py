@@ -58,14 +58,14 @@ def q2(body: str, said: str, points: dict[str, float] = BUT_Q2) -> Case:
 
 HONEST = {
     "full": Case(answers(), FULL, "6 points so far"),
-    "half": Case(answers(q2=STUBS[1], q3=STUBS[2]), Q1_ONLY, "Not written yet, in code cell 4"),
+    "half": Case(answers(q2=STUBS[1], q3=STUBS[2]), Q1_ONLY, "Not written yet."),
     "part-of-a-question": Case(
         answers(q1=Q1.replace("raise ValueError", "return 0, ")),
         {**FULL, "q1": 1.5},
-        "Your code returned a list with 2 entries, and this is not right. Say so.",
+        "Your code returned a list, and this is not right.",
     ),
-    "stub": Case(answers(*STUBS, why="*Your answer*"), NONE, "Not written yet, in code cell 2"),
-    "wrong-value": q2("return np.zeros(n_bins + 1)", "an array of shape (5,), and this is not"),
+    "stub": Case(answers(*STUBS, why="*Your answer*"), NONE, "Not written yet."),
+    "wrong-value": q2("return np.zeros(n_bins + 1)", "an array, and this is not"),
     "wrong-types": q2("return {'a', 'b'}", "something other than numbers, texts, lists"),
     "wrong-number-of-arguments": Case(
         answers(q2="def counts(x):\n    return 1"), BUT_Q2, "Your code raised TypeError."
@@ -75,9 +75,7 @@ HONEST = {
     "tabs-and-spaces": Case(
         answers(q2="def counts(x, n):\n\ta = 1\n        return a"), BUT_Q2, "TabError"
     ),
-    "bug": q2(
-        "total = 0\nreturn x[len(x)]", "IndexError, in code cell 4, line 3: return x[len(x)]"
-    ),
+    "bug": q2("total = 0\nreturn x[len(x)]", "Your code raised IndexError."),
     "deleted-cells": Case([code("q1", Q1)], Q1_ONLY, "There is no counts"),
     "deleted-examples": Case([code("q1", Q1), code("q2", Q2), code("q3", Q3)], FULL, "6 points"),
     "duplicated-cell": Case([code("q2", STUBS[1]), *answers(), code("q2", Q2)], FULL, "6 points"),
@@ -87,12 +85,17 @@ HONEST = {
     "lost-metadata-syntax-error": Case(
         answers(q2="def counts(x, n_bins):\nreturn 1"),
         BUT_Q2,
-        "Code cell 4 (q2). Your code raised IndentationError",
+        "Code cell 4 (Question 2: bins). Your code raised IndentationError",
         metadata=False,
     ),
     "one-cell": Case([("code", f"{Q1}\n{Q2}\n{Q3}")], FULL, "6 points", metadata=False),
     "given-values-changed": Case([*answers(), ("code", "half = 3")], FULL, "6 points"),
     "magics": before("%matplotlib inline\n!ls\n%pip install x\nnp?", FULL),
+    "magics-beside-code": Case(
+        answers(q2=f"files = !ls\nimport pandas_x as pd\nif files:\n    %cd x\n{Q2}    # why?\n"),
+        FULL,
+        "ModuleNotFoundError",
+    ),
     "cell-magic": before("%%bash\nrm -rf /", FULL),
     "draws": before("import matplotlib.pyplot as plt\nplt.plot([1])\nplt.show()", FULL),
     "missing-package": before("import seaborn_x", FULL, "No module named"),
@@ -110,7 +113,7 @@ HONEST = {
         "&lt;/pre&gt;&lt;script&gt;",
         facts=(("name", "<b>Bobby</b>"),),
     ),
-    "html-in-code": q2("raise KeyError('x') # </pre><script>alert(2)</script>", "&lt;script&gt;"),
+    "html-in-code": before("raise KeyError('x') # </pre><script>", FULL, "&lt;script&gt;"),
 }
 
 DAMAGED = {
@@ -132,7 +135,9 @@ CRASHES = {
         [*answers()[:4], ("code", "import os\nos._exit(0)"), *answers()[4:]], FULL
     ),
     "exit-in-q2": q2("import os\nos._exit(0)", "ended the whole process"),
-    "exit-with-q2": Case(answers(q2="import os\nos._exit(3)"), BUT_Q2, "Code cell 4 (q2)"),
+    "exit-with-q2": Case(
+        answers(q2="import os\nos._exit(3)"), BUT_Q2, "Code cell 4 (Question 2: bins)"
+    ),
     "segfault": q2("import ctypes\nctypes.string_at(0)", "ended the whole process"),
     "endless-cell": before("while True:\n    pass", FULL, "more than 2 seconds"),
     "endless-function": q2("while True:\n    pass", "more than 2 seconds"),
@@ -149,9 +154,7 @@ CRASHES = {
     "huge-text": q2("return 'x' * 10**8", "more than can be read"),
     "huge-number": q2("return 10 ** 10**6", "more than can be read"),
     "nan": q2("return float('nan')", "returned a number, and this is not right"),
-    "not-finite": q2(
-        "return [float('inf'), -float('inf'), np.nan, 1e999]", "a list with 4 entries"
-    ),
+    "not-finite": q2("return [float('inf'), -float('inf'), np.nan, 1e999]", "a list, and this"),
     "prints": before("for _ in range(10):\n    print('x' * 10**6)", FULL),
     "prints-errors": before("import sys\nsys.stderr.write('x' * 10**7)", FULL),
     "long-message": before("raise ValueError('y' * 10**7)", FULL, "yyy"),
@@ -440,7 +443,7 @@ def attacks(folder: str, port: int, secret: str, python: str) -> dict[str, Case]
         "leak": Case(
             answers(q2="def counts(x, n):" + LEAK.replace("\n", "\n    ")), BUT_Q2, "Exception"
         ),
-        "always-raises": after(RAISES, "the same answer for everything"),
+        "always-raises": after(RAISES, "this same answer every time"),
         **{
             f"always-{number}": after(f"gap = counts = stored = lambda *a: {value}", "not right")
             for number, value in enumerate(("None", "0", "float('nan')", "[]", "{}", "True", "a"))

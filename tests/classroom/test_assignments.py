@@ -53,7 +53,9 @@ def marks(name: str, secret: bytes, names: dict[str, Any]) -> dict[str, list[flo
     found: dict[str, list[float]] = {}
     for check in load(name).checks(secret):
         try:
-            share = float(check.judge(names[check.function](*check.arguments)))
+            answer = names[check.function](*check.arguments)
+            calls = check.own(answer) if check.own else []
+            share = check.share(answer, [names[name](*arguments) for name, arguments in calls])
         except NotImplementedError:
             share = 0.0
         assert 0 <= share <= 1
@@ -112,6 +114,19 @@ def test_without_the_data_file_it_is_said_what_to_do(
     assert "into the folder of this notebook" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "measuring"])
+def test_a_second_download_has_another_name(
+    name: str,
+    tmp_path: Path,
+    places: Callable[[str, bytes], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    [file] = places(name, SECRETS[0]).iterdir()
+    (tmp_path / f"{file.stem} (1).npz").write_bytes(file.read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert "example" in run(name, SECRETS[0], solved=False)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_secret_gives_the_same_checks(name: str) -> None:
     first, again, other = (load(name).checks(secret) for secret in (b"x", b"x", b"y"))
@@ -141,7 +156,7 @@ def test_nothing_that_is_no_answer_breaks_a_judge(name: str) -> None:
     for check in load(name).checks(SECRETS[0]):
         for answer in strange:
             try:
-                share = check.judge(answer)
+                share = check.share(answer)
             except ValueError:  # a ragged list: the grader counts it as wrong
                 continue
             assert share in (False, 0.0, True)
@@ -156,7 +171,7 @@ def test_measuring_without_weights_keeps_a_part() -> None:
     checks = [check for check in load("measuring").checks(secret) if check.question == "q1"]
     gaps = [sign * float(c.mean() - r.mean()) for c, r, _ in (check.arguments for check in checks)]
     assert [check.judge(gap) for check, gap in zip(checks, gaps, strict=True)] == [1, 0, 0]
-    assert [check.judge(-gap) for check, gap in zip(checks, gaps, strict=True)] == [0, 0, 0]
+    assert [check.judge(-gap) for check, gap in zip(checks, gaps, strict=True)] == [0.5, 0, 0]
 
 
 @pytest.mark.parametrize("number", range(6))
@@ -173,7 +188,69 @@ def test_measuring_edges_and_classes_matter(number: int) -> None:
     other = {"equal": "labels", "labels": "equal"}[chosen["class_weights"]]
     for check in checks:
         wrong = module.error({**chosen, "class_weights": other}, *check.arguments)
-        assert not check.judge(wrong)
+        assert check.judge(wrong) == 0.5  # of what one misreading costs
+
+
+def cheaper(name: str, cell: str, old: str, new: str, place: Path) -> dict[str, float]:
+    """The points of a reference in which one thing is wrong, by question."""
+    names = run(name, SECRETS[0], solved=True)
+    source = next(
+        c.source
+        for c in notebooks(name, SECRETS[0])[True].cells
+        if c.metadata.get("question") == cell
+    )
+    assert source.count(old) == 1
+    exec(source.replace(old, new), names)
+    found, points = marks(name, SECRETS[0], names), read_goals(name).questions
+    weights: dict[str, list[float]] = {}
+    for check in load(name).checks(SECRETS[0]):
+        weights.setdefault(check.question, []).append(check.weight)
+    return {q: points[q].points * np.average(found[q], weights=weights[q]) for q in found}
+
+
+@pytest.mark.parametrize(
+    ("name", "cell", "old", "new", "lost"),
+    [
+        # One wrong sign costs half of its question, and nothing of those that build on it.
+        ("measuring", "q1", "float(sign *", "float(-sign *", {"q1": 6 / 7}),
+        # A forgotten argument costs what depends on it: the weights are not all of a question.
+        ("measuring", "q1", "surplus / heaviness", "surplus / len(weights)", {"q1": 8 / 7}),
+        ("measuring", "q3", "unmet = weights *", "unmet = 1 *", {"q3": 1}),
+        ("diagnosing", "q2", "return (likelihoods", "return -(likelihoods", {"q2": 1.5}),
+        ("repairing", "q1", ".mean())", ".sum())", {"q1": 1}),
+        ("repairing", "q4", "(1 - share) / (n_classes - 1)", "0.0", {"q4": 1}),
+        ("lab", "q4", "float(tried[np.", "3 * float(tried[np.", {"q4": 2 / 3}),
+    ],
+)  # fmt: skip
+def test_one_mistake_costs_its_own_part_only(
+    name: str,
+    cell: str,
+    old: str,
+    new: str,
+    lost: dict[str, float],
+    places: Callable[[str, bytes], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(places(name, SECRETS[0]))
+    goals = read_goals(name)
+    for question, points in cheaper(name, cell, old, new, Path()).items():
+        of = goals.questions[question].points
+        assert of - points == pytest.approx(lost.get(question, 0)), question
+
+
+def test_a_wrong_sign_is_followed_but_nothing_is_not() -> None:
+    """By an own wrong answer, the next one is right; by one that computes nothing, it is not."""
+    module = load("measuring")
+    check = next(c for c in module.checks(SECRETS[0]) if c.question == "q2")
+    assert check.own is not None
+    truth = check.judge.__closure__ and [
+        module.gap(module.variant(SECRETS[0]), arguments) for _, arguments in check.own(None)
+    ]
+    assert check.share(truth, truth) == 1
+    assert check.share([-gap for gap in truth], [-gap for gap in truth]) == 1
+    assert check.share([-gap for gap in truth], truth) == 0
+    for nothing in ([0.0] * len(truth), [np.nan] * len(truth), [None] * len(truth), []):
+        assert check.share(nothing, nothing) == 0
 
 
 def test_diagnosing_gives_points_a_network() -> None:
@@ -201,9 +278,25 @@ def test_the_networks_show_what_they_have(number: int) -> None:
             assert gap > 8
         else:
             assert gap < 6
+            assert kind != "calibrated" or gap < 3  # as the text says
             assert (ece < 0.035) == (kind == "calibrated")
             assert (excess > 0.04) == (kind == "overconfident")
             assert (excess < -0.04) == (kind == "underconfident")
+
+
+def test_a_class_beyond_three_is_common_where_a_network_is_too_sure() -> None:
+    """The text says "often" of overconfident networks, and "rarely" of calibrated ones."""
+    module, beyond = load("diagnosing"), {kind: [] for kind in ("overconfident", "calibrated")}
+    for number in range(12):
+        for name, kind in module.diagnoses(str(number).encode()).items():
+            if kind in beyond:
+                logits, labels = module.network(str(number).encode(), name)
+                probs = softmax(logits.astype(float), axis=1)
+                spread = np.sqrt((probs * (1 - probs)).sum(axis=0))
+                gaps = (probs.sum(axis=0) - np.bincount(labels, minlength=20)) / spread
+                beyond[kind].append(np.abs(gaps).max() > 3)
+    assert np.mean(beyond["overconfident"]) > 0.3
+    assert np.mean(beyond["calibrated"]) < 0.1
 
 
 def test_repairs_earn_what_they_save() -> None:
@@ -244,28 +337,67 @@ def test_the_trick_question_has_its_trick(number: int) -> None:
     assert loss[0] > loss[1] + 0.15
 
 
-def test_the_lab_checks_the_students_own_record() -> None:
-    module = load("lab")
-    stored, secret = module.digits(SECRETS[0]), SECRETS[0]
-    n = len(stored["labels"])
-    first, second = module.cut(secret, n)
-    parts = np.split(np.random.default_rng(0).permutation(n), [first, first + second])
-    perfect = {
-        "split": parts,
-        "validation_logits": np.eye(10)[stored["labels"][parts[1]]],
-        "test_logits": np.eye(10)[stored["labels"][parts[2]]],
+LOOKED_UP = """
+def train_and_predict(seen, seen_labels, new_images, seed):
+    rows = [int(np.abs(images - image).sum(axis=1).argmin()) for image in new_images]
+    return 9 * np.eye(10)[labels[rows]]
+"""
+NEAREST = """
+def train_and_predict(seen, seen_labels, new_images, seed):
+    classes = range(int(seen_labels.max()) + 1)
+    means = np.array([seen[seen_labels == k].mean(axis=0) for k in classes])
+    return -((new_images[:, None] - means) ** 2).sum(axis=2)
+"""
+WRITTEN_DOWN = """
+def record():
+    mine = split(len(labels), 1)
+    logits = [9 * np.eye(10)[labels[rows]] for rows in mine[1:]]
+    return {
+        "seed": 1, "split": mine, "validation_logits": logits[0], "test_logits": logits[1],
     }
-    checks = [check for check in module.checks(secret) if check.question == "q3"]
+"""
+NO_SEED = """
+def train_and_predict(seen, seen_labels, new_images, seed, right=train_and_predict):
+    return right(seen, seen_labels, new_images, 1)
+"""
 
-    def given(record: dict[str, Any]) -> list[float]:
-        return [float(check.judge(record)) for check in checks]
 
-    assert given(perfect) == [1, 1, 1]
-    # Logits in another order fit no labels; a part twice is no split.
-    assert given({**perfect, "test_logits": perfect["test_logits"][::-1]})[:2] == [1, 1]
-    assert given({**perfect, "test_logits": perfect["test_logits"][::-1]})[2] < 0.2
-    assert given({**perfect, "split": [parts[0], parts[1], parts[1]]}) == [0, 0, 0]
-    assert given({**perfect, "test_logits": np.full((n, 10), np.nan)}) == [1, 1, 0]
+@pytest.mark.parametrize(
+    ("changed", "q2", "q3"),
+    [
+        ("", 1, 1),
+        (LOOKED_UP, 0, 1 / 3),  # only the split is right
+        (NEAREST, 0, 1 / 3),
+        (WRITTEN_DOWN, 1, 1 / 3),
+        (NO_SEED, 2 / 3, 1),
+    ],
+)
+def test_the_lab_needs_a_network(
+    changed: str,
+    q2: float,
+    q3: float,
+    places: Callable[[str, bytes], Path],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(places("lab", SECRETS[0]))
+    names = run("lab", SECRETS[0], solved=True)
+    exec(changed, names)
+    found = marks("lab", SECRETS[0], names)
+    assert (np.mean(found["q2"]), np.mean(found["q3"])) == pytest.approx((q2, q3))
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_in_the_lab_means_are_no_better_than_guessing(number: int) -> None:
+    module = load("lab")
+    found = module.digits(str(number).encode())
+    patterns = module.blobs(np.random.default_rng(number), 10)
+    digits = [module.part_of(found, rows) for rows in np.split(np.arange(1797), [1200])]
+    for seen, new in (patterns, digits):
+        means = np.array([seen[0][seen[1] == k].mean(axis=0) for k in range(10)])
+        logits = -((new[0][:, None] - means) ** 2).sum(axis=2)
+        assert (logits.argmax(axis=1) == new[1]).mean() < 0.35
+        assert module.trained(seen, new)(logits) == 0
+        assert module.trained(seen, new)(9 * np.eye(10)[new[1]]) == 1
 
 
 def test_after_the_repair_is_judged_by_the_temperature_that_is_given() -> None:
@@ -274,7 +406,7 @@ def test_after_the_repair_is_judged_by_the_temperature_that_is_given() -> None:
     validation, test = checks[0].arguments[:2], checks[0].arguments[2:]
     best = float(module.TemperatureScaling().fit(*validation).temperature_)
     n_bins = module.variant(secret)["n_bins"]
-    for factor, expected in [(1, [1] * 6), (1.015, [1] * 6), (1.3, [0, 1, 1, 0, 1, 0])]:
+    for factor, expected in [(1, [1] * 6), (1.015, [1] * 6), (1.3, [0, 1, 1, 1, 1, 1])]:
         answer = module.numbers(test, best * factor, n_bins)
         assert [float(check.judge(answer)) for check in checks] == expected
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import re
 import struct
 import unicodedata
 import zipfile
@@ -16,9 +17,11 @@ from classroom import ClassroomError, collect, exports
 from classroom.__main__ import main
 from classroom.collect import assignment_of, functions_of
 from classroom.give_back import give_back, returned_name
+from classroom.goals import read_goals
 from classroom.platforms import HandedIn, read_path
-from classroom.results import read_json, write_csv
+from classroom.results import read_json, submitted, write_json
 from classroom.secret import make_secret
+from classroom.table import fill
 
 KOREAN = "ece의 사본.ipynb"
 MOODLE = "Jiwoo Kim_1234567_assignsubmission_file_"
@@ -56,6 +59,21 @@ NAMES = [
     canvas("kimjiwoo_11_222_ece-3.ipynb", "kimjiwoo_11_222_", "ece-3.ipynb", False, (222, 3)),
     canvas("kim_11_222_1_2_x.ipynb", "kim_11_222_", "1_2_x.ipynb", False, (222, 0)),
     canvas(f"kim_11_222_{KOREAN}", "kim_11_222_", KOREAN, False, (222, 0)),
+    canvas("anon_a1B2c_222_x.ipynb", "anon_a1B2c_222_", "x.ipynb", False, (222, 0)),
+    (
+        "LATE_anon_77_222_x-1.ipynb",
+        HandedIn("canvas", "77", "anon", True, "LATE_anon_77_222_", "x-1.ipynb", False, (222, 1)),
+    ),
+    *(
+        (
+            f"Export/12-34 - Ada B - {date}/x.ipynb",
+            HandedIn(
+                *("brightspace", "12", "Ada B", None, f"12-34 - Ada B - {date}/", "x.ipynb"),
+                *(False, (202611211830 if "PM" in date else 0, 0)),
+            ),
+        )
+        for date in ("Nov 21, 2026 630 PM", "21 November, 2026 630 PM", "someday")
+    ),
     canvas("kim_11_222_text.html", "kim_11_222_", "text.html", False, (222, 0)),
     (
         "kim_LATE_11_text.html",
@@ -116,6 +134,7 @@ def test_an_export_of_each_platform(tmp_path: Path, room: Path, as_folder: bool)
         f"{MOODLE}/{KOREAN}": good,
         f"__MACOSX/{MOODLE}/._{KOREAN}": b"\0",
         f"{MOODLE}/.DS_Store": b"\0",
+        f"{MOODLE}/.ipynb_checkpoints/ece-checkpoint.ipynb": good,
         "Ada L_7_assignsubmission_file_/report.pdf": b"%PDF-1.7",
         "Ada L_7_assignsubmission_onlinetext_/onlinetext.html": b"<p>see Colab</p>",
         "lee_LATE_5_61_ece.ipynb": good,
@@ -132,7 +151,7 @@ def test_an_export_of_each_platform(tmp_path: Path, room: Path, as_folder: bool)
     assert rows == {
         f"{MOODLE}/{KOREAN}": "taken.",
         "lee_LATE_5_61_ece.ipynb": "taken.",
-        "readme.txt": "not taken: it has no name that Moodle or Canvas gives",
+        "readme.txt": "not taken: it has no name that a platform gives",
         "Ada L_7_assignsubmission_file_/report.pdf": (
             "not taken: The file is a PDF, not a notebook (.ipynb)."
         ),
@@ -333,6 +352,23 @@ def test_no_class_no_assignment(tmp_path: Path, room: Path) -> None:
         collected(tmp_path / "elsewhere", tmp_path)
 
 
+def give(room: Path, student: str, points: float) -> None:
+    """Write a result as grading does."""
+    given = dict.fromkeys(read_goals("measuring").questions, 0.0) | {"q3": points}
+    result = {
+        "student": student,
+        "status": "graded",
+        "questions": {q: {"points": p, "of": 4, "checks": []} for q, p in given.items()},
+        "hashes": {"submission": submitted(room / "collected/measuring" / student)},
+    }
+    write_json(room / "graded/measuring" / f"{student}.json", result)
+
+
+def test_nothing_goes_back_before_somebody_handed_in(room: Path) -> None:
+    with pytest.raises(ClassroomError, match="nobody handed in"):
+        give_back(room, "measuring")
+
+
 def test_what_goes_back(tmp_path: Path, room: Path) -> None:
     names = [
         f"{MOODLE}/{KOREAN}",
@@ -340,47 +376,178 @@ def test_what_goes_back(tmp_path: Path, room: Path) -> None:
         "lee_LATE_5_61_b-1.ipynb",
     ]
     collected(room, zipped(tmp_path / "a.zip", dict.fromkeys(names, notebook())))
-    rows = [
-        ("moodle-1234567", "7.5", "graded"),
-        ("moodle-7", "", "not graded"),
-        ("canvas-5", "10", "graded"),
-    ]
-    head = ["student", "name", "assignment", "points", "of", "status", "late"]
-    lines = [[s, "", "measuring", points, "10", status, ""] for s, points, status in rows]
-    with pytest.raises(ClassroomError, match="run scores"):
-        give_back(room, "measuring")
-    write_csv(room / "scores.csv", [head, *lines, ["canvas-5", "", "lab", "1", "20", "graded", ""]])
-    with pytest.raises(ClassroomError, match="run feedback"):
-        give_back(room, "measuring")
-    for student, _, _ in rows:
-        page = room / "feedback/measuring" / f"{student}.html"
-        page.parent.mkdir(parents=True, exist_ok=True)
-        page.write_text(student)
-    files = {file.name: file for file in give_back(room, "measuring")}
+    give(room, "moodle-1234567", 7.5)
+    give(room, "canvas-5", 4)
+    give_back(room, "measuring")
+    give(room, "canvas-5", 10)  # graded anew: what was made before is not given back
+    worksheet = tmp_path / "worksheet.csv"
+    worksheet.write_text(WORKSHEET, "utf-8-sig")
+    files = {file.name: file for file in give_back(room, "measuring", worksheet)}
     with zipfile.ZipFile(files["measuring-moodle.zip"]) as archive:
-        assert {name: archive.read(name).decode() for name in archive.namelist()} == {
-            f"{MOODLE}/ece의 사본-feedback.html": "moodle-1234567",
-            "Ada L_7_assignsubmission_file_a-feedback.html": "moodle-7",
-        }
+        pages = {name: archive.read(name).decode() for name in archive.namelist()}
+        assert "7.5 of 10 points" in pages.pop(f"{MOODLE}/ece의 사본-feedback.html")
+        assert "Not graded" in pages.pop("Ada L_7_assignsubmission_file_a-feedback.html")
+        assert not pages
         # The platform finds the student in its own name again.
         assert {read_path(name).number for name in archive.namelist()} == {"1234567", "7"}
     with zipfile.ZipFile(files["measuring-canvas.zip"]) as archive:
         assert archive.namelist() == ["lee_LATE_5_61_b-1-feedback.html"]
-    moodle_rows = list(
-        csv.DictReader(files["measuring-moodle.csv"].read_text("utf-8-sig").splitlines())
-    )
-    assert [(row["Identifier"], row["Grade"]) for row in moodle_rows] == [
-        ("Participant 1234567", "7.5"),
-        ("Participant 7", ""),
-    ]
-    canvas_rows = list(
-        csv.reader(files["measuring-canvas.csv"].read_text("utf-8-sig").splitlines())
-    )
-    assert canvas_rows == [
-        ["Student", "ID", "SIS Login ID", "Section", "Measure by group"],
-        ["Points Possible", "", "", "", "10"],
-        ["lee", "5", "", "", "10"],
-    ]
+    # Moodle's own columns, in its language; who has no points yet is left out.
+    head, row, *rest = (room / "return/measuring-points.csv").read_text("utf-8-sig").split("\n")
+    assert head.strip() == WORKSHEET.split("\n")[0]
+    assert row.strip() == '참여자 1234567,"Kim, Jiwoo",7.5,10,-,'
+    assert rest == [""]
+
+
+WORKSHEET = """식별자,성명,성적,최대 성적,마지막 수정 (제출),마지막 수정 (성적)
+참여자 7,Ada L,3,10,-,
+참여자 1234567,"Kim, Jiwoo",,10,-,
+참여자 8,Nobody,,10,-,
+"""
+GRADEBOOK = """Student,ID,SIS Login ID,Section,Measure by group (99),Final
+    Points Possible,,,,10,100
+"Lovelace, Ada",7,ada,1,3,0
+"Kim, Jiwoo",1234567,jiwoo,1,,0
+"""
+BRIGHTSPACE = (
+    "OrgDefinedId,Last Name,First Name,Measure by group Points Grade <Numeric MaxPoints:10>,#\n"
+    "#901,Kim,Jiwoo,,#\n#902,Lovelace,Ada,,#\n"
+)
+SEMICOLONS = "Teilnehmer;Name;Bewertung;Beste Bewertung\nTeilnehmer/in 1234567;J;;10,00\n"
+
+
+def student(number: str, person: str, points: str) -> tuple[dict[str, str], str]:
+    return {"id": f"x-{number}", "number": number, "name": person}, points
+
+
+CLASS = [student("1234567", "Jiwoo Kim", "7.5"), student("7", "Ada Lovelace", "")]
+
+
+def filled(tmp_path: Path, text: str, column: str = "", class_: list = CLASS) -> list[str]:
+    table, target = tmp_path / "table.csv", tmp_path / "filled.csv"
+    table.write_text(text, "utf-8")
+    said = fill(table, target, read_goals("measuring"), class_, column)
+    return [said, *target.read_text("utf-8-sig").splitlines()]
+
+
+def test_tables_of_other_platforms_are_filled_in(tmp_path: Path) -> None:
+    said, *rows = filled(tmp_path, GRADEBOOK)
+    assert rows == [*GRADEBOOK.splitlines()[:2], '"Kim, Jiwoo",1234567,jiwoo,1,7.5,0']
+    assert "1 rows with points; the column is 'Measure by group (99)'" in said
+    assert filled(tmp_path, BRIGHTSPACE)[1:] == [BRIGHTSPACE.split("\n")[0], "#901,Kim,Jiwoo,7.5,#"]
+    said, _, row = filled(tmp_path, SEMICOLONS)
+    assert row == "Teilnehmer/in 1234567;J;7,5;10,00"
+    assert "not in the table: x-7" in said
+
+
+def test_a_column_can_be_named(tmp_path: Path) -> None:
+    text = "Who,Mark,Test\n1234567,,\n"
+    with pytest.raises(ClassroomError, match="--column; there are Who, Mark, Test"):
+        filled(tmp_path, text)
+    with pytest.raises(ClassroomError, match="--column"):
+        filled(tmp_path, text, "Nothing")
+    assert filled(tmp_path, text, "Mark")[2] == "1234567,7.5,"
+
+
+@pytest.mark.parametrize("text", [WORKSHEET, GRADEBOOK, BRIGHTSPACE, SEMICOLONS])
+def test_another_maximum_is_said_and_nothing_written(tmp_path: Path, text: str) -> None:
+    text = text.replace(",10,", ",100,").replace("MaxPoints:10", "MaxPoints:100")
+    with pytest.raises(ClassroomError, match="the maximum is 100 there and 10 here"):
+        filled(tmp_path, text.replace(";10,00", ";100,00"))
+    assert not (tmp_path / "filled.csv").exists()
+
+
+def test_a_table_of_others_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ClassroomError, match="nobody of the class"):
+        filled(
+            tmp_path,
+            GRADEBOOK.replace("7,", "8,").replace("Lovelace", "Smith").replace("Kim", "Lee"),
+        )
+    two = [student("x", "Jiwoo Kim", "1")]  # two students of one name are nobody
+    twice = BRIGHTSPACE + "#903,Kim,Jiwoo,,#\n"
+    with pytest.raises(ClassroomError, match="nobody of the class"):
+        filled(tmp_path, twice, class_=two)
+    with pytest.raises(ClassroomError, match="cannot be read"):
+        fill(tmp_path / "none.csv", tmp_path / "x", read_goals("measuring"), CLASS)
+
+
+def test_an_unknown_platform_is_an_error(tmp_path: Path, room: Path) -> None:
+    collected(room, zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": notebook()}))
+    file = room / "collected/measuring/canvas-5/facts.json"
+    file.write_text(file.read_text().replace('"canvas"', '"blackboard"'))
+    with pytest.raises(ClassroomError, match="canvas-5 is of an unknown platform"):
+        give_back(room, "measuring")
+
+
+def test_plain_folders_and_files_name_their_students(tmp_path: Path, room: Path) -> None:
+    names = ["class/Ada L/a.ipynb", "class/김 지우/b.ipynb", "Bo N - Copy of measuring.ipynb"]
+    export = zipped(tmp_path / "a.zip", dict.fromkeys(names, notebook()))
+    assert set(collected(room, export).values()) == {
+        "not taken: it has no name that a platform gives"
+    }
+    rows = collect.collect(room, "measuring", [export], plain=True)
+    assert [row.status for row in rows] == ["taken."] * 3
+    assert sorted(row.name for row in rows) == ["Ada L", "Bo N", "김 지우"]
+    keys = {row.student for row in rows}
+    assert len(keys) == 3
+    assert all(re.fullmatch(r"plain-[\w-]+-[0-9a-f]{6}", key) for key in keys)
+
+
+def test_two_names_are_two_students() -> None:
+    names = ["a b", "a-b", "a/b", "..", "a_b", "é", "x" * 80, "x" * 81]
+    keys = [HandedIn("plain", name, name, None, "", "", False).student for name in names]
+    assert len(set(keys)) == len(names)
+    assert not [key for key in keys if "/" in key or len(key) > 80]
+
+
+METADATA = """---
+submission_11:
+  :submitters:
+  - :name: Ada L
+    :sid: '901'
+    :email: ada@example.org
+  - :name: Bo N
+    :sid:
+    :email: bo@example.org
+  :created_at: 2026-11-21 18:30:00.000000000 Z
+"""
+
+
+def test_an_export_of_gradescope(tmp_path: Path, room: Path) -> None:
+    root = "assignment_5_export"
+    members = {
+        f"{root}/submission_11/a.ipynb": notebook(),
+        f"{root}/submission_12/a.ipynb": notebook(),
+        f"{root}/submission_metadata.yml": METADATA.encode(),
+    }
+    rows = collect.collect(room, "measuring", [zipped(tmp_path / "a.zip", members)])
+    assert {(row.name, row.status) for row in rows} == {
+        ("Ada L", "taken."),
+        ("Bo N", "taken."),
+        ("", "not taken: it has no name that a platform gives"),
+    }
+    assert facts(room, "gradescope-901")["number"] == "901"
+    for bad in (b"[", b"3", b"submission_11: 3", b"a: !ruby/object:X {}"):
+        members[f"{root}/submission_metadata.yml"] = bad
+        with pytest.raises(ClassroomError, match="is not Gradescope's"):
+            collected(room, zipped(tmp_path / "b.zip", members))
+
+
+def test_the_table_of_files_grows(tmp_path: Path, room: Path) -> None:
+    def files() -> list[tuple[str, str]]:
+        text = (room / "collected/measuring/collected.csv").read_text("utf-8-sig")
+        rows = list(csv.DictReader(text.splitlines()))
+        assert all(row["when"] for row in rows)
+        return [(row["file"], row["what happened"]) for row in rows]
+
+    first = zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": notebook(), "=x.txt": b""})
+    collected(room, first)
+    before = files()
+    assert ("kim_5_61_a.ipynb", "taken.") in before
+    collected(room, first)  # says nothing new
+    assert files() == before
+    collected(room, zipped(tmp_path / "b.zip", {"lee_6_62_a.ipynb": notebook()}))
+    assert files() == [*before, ("lee_6_62_a.ipynb", "taken.")]
 
 
 def test_feedback_keeps_the_platforms_own_name() -> None:

@@ -11,15 +11,24 @@ from tiny_class import hand_in, make_class
 
 from classroom import ClassroomError
 from classroom.feedback import ENDED, NOT_PLAIN, sentence, write_feedback
-from classroom.results import plain_cell, write_json
+from classroom.goals import read_goals
+from classroom.results import (
+    HandGrade,
+    complete_hand,
+    plain_cell,
+    submitted,
+    write_hand,
+    write_json,
+)
 from classroom.scores import write_scores
 
+HEAD = "student,question,points,comment,rubric"
 EVIL = "</pre><script>alert('x')</script>"
 FAILURES: list[dict[str, Any] | None] = [
     None,
     {"kind": "exception", "type": "ValueError"},
     {"kind": "exception", "type": "KeyError", "cell": 2, "line": 3, "code": f"x = {EVIL}"},
-    {"kind": "wrong", "shape": "an array of shape (3, 2)"},
+    {"kind": "wrong", "what": "an array"},
     {"kind": "missing", "function": "gap"},
     {"kind": "guess"},
     *({"kind": "ended", "why": why} for why in ENDED),
@@ -47,6 +56,7 @@ def give(folder: Path, student: str, points: float = 2.0, **changes: Any) -> Non
     cells = [{**cell, "number": n} for n in range(1, 61)]
     result = {"student": student, "assignment": "tiny", "status": "graded", "reason": ""}
     result |= {"questions": questions, "cells": cells, "seconds": 1.0} | changes
+    result["hashes"] = {"submission": submitted(folder / "collected/tiny" / student)}
     write_json(folder / "graded/tiny" / f"{student}.json", result)
 
 
@@ -80,7 +90,7 @@ def pages(folder: Path) -> dict[str, str]:
 def test_a_page_says_all_that_happened_and_runs_nothing(folder: Path) -> None:
     found = pages(folder)
     assert sorted(found) == ["m-1", "m-2", "m-3", "m-4"]
-    for text in [*found.values(), (folder / "hand/tiny.html").read_text("utf-8")]:
+    for text in found.values():
         assert text.index("default-src 'none'") < text.index("<style>")
         assert "<script" not in text
         assert "</pre>&lt;" not in text
@@ -89,7 +99,11 @@ def test_a_page_says_all_that_happened_and_runs_nothing(folder: Path) -> None:
         assert sentence(failure, seconds=2) in page
     assert "KeyError, in code cell 2, line 3: x = &lt;/pre&gt;" in page
     assert "Subtract the accuracy." in page  # the question's hint
-    assert "50\N{NO-BREAK SPACE}%<td>Your code returned an array of shape (3, 2)" in page
+    assert "50\N{NO-BREAK SPACE}%<td>Your code returned an array, and" in page
+    assert page.count("Subtract the accuracy.") == 1  # one hint for one cause
+    assert "<h2>Question 1: the gap</h2>" in page
+    assert "Code cell 1 (Question 1: the gap)." in page
+    assert "q1" not in page
     assert "Mind it." in page
     assert "And 40 more." in page
 
@@ -105,16 +119,24 @@ def test_what_is_not_graded_is_no_zero(folder: Path) -> None:
         assert rows[student]["q1"] == rows[student]["q4"] == ""
 
 
+def test_the_result_of_an_earlier_notebook_is_none(folder: Path) -> None:
+    hand_in(folder, "m-1", b"a later one", name="Ada", late=True)
+    assert scores(folder)["m-1"]["status"] == "not graded"
+    assert "Not graded yet." in pages(folder)["m-1"]
+
+
 def test_points_by_hand_join_the_others(folder: Path) -> None:
     assert scores(folder)["m-1"]["status"] == "waiting for hand grades"
     assert "Some answers are not read yet" in pages(folder)["m-1"]
     template = (folder / "hand/tiny.csv").read_text("utf-8-sig")
-    assert template == "student,question,points,comment\nm-1,q4,,\nm-2,q4,,\n"
-    hand(folder, template.replace("m-1,q4,,", f"m-1,q4,2.5,Why? {EVIL}"))
+    assert template == f"{HEAD}\nm-1,q4,,,\nm-2,q4,,,\n"
+    hand(folder, template.replace("m-1,q4,,,", f"m-1,q4,2.5,Why? {EVIL},2 0.5"))
     page = pages(folder)["m-1"]
     assert "5.75 of 10 points" in page
-    assert "q4: 2.5 of 4" in page
+    assert "Question 4: why</h2>\n<p><strong>2.5 of 4 points.</strong>" in page
     assert "Why? &lt;/pre&gt;" in page
+    assert "2 of 3<td>A &lt;reason&gt;." in page
+    assert "0.5 of 1<td>An example." in page
     rows = scores(folder)
     assert (rows["m-1"]["points"], rows["m-1"]["of"], rows["m-1"]["q4"]) == ("5.75", "10", "2.5")
     assert rows["m-1"]["status"] == "graded"
@@ -126,6 +148,14 @@ def test_a_teacher_has_the_last_word(folder: Path) -> None:
     row = scores(folder)["m-1"]
     assert (row["q2"], row["points"]) == ("3", "9")
     assert "A misprint of ours" in pages(folder)["m-1"]
+
+
+def test_a_comment_comes_back_as_it_was_written(folder: Path) -> None:
+    comment = "- bins; = equal width\n+ the edges;\n\n-1"
+    hand = complete_hand(folder, "tiny", read_goals("tiny"))
+    write_hand(folder, "tiny", hand | {("m-1", "q4"): HandGrade(1.0, comment)})
+    assert "\n- bins" not in (folder / "hand/tiny.csv").read_text("utf-8-sig")
+    assert complete_hand(folder, "tiny", read_goals("tiny"))["m-1", "q4"].comment == comment
 
 
 def test_points_by_hand_may_have_a_decimal_comma(folder: Path) -> None:
@@ -158,14 +188,26 @@ def test_points_by_hand_without_their_columns_are_refused(folder: Path) -> None:
         write_scores(folder)
 
 
-def test_what_a_teacher_wrote_is_never_overwritten(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    hand(folder, "student,question,points,comment\nm-1,q4,1,mine\n")
+def test_a_late_student_gets_a_row_and_what_a_teacher_wrote_stays(folder: Path) -> None:
+    hand(folder, "student,question,points,comment\nm-1,q4,1,mine\nm-1,q2,3,\n")
     pages(folder)
-    assert "tiny.csv has no row yet for m-2: q4\n" in capsys.readouterr().out
+    rows = [HEAD, "m-1,q4,1,mine,", "m-2,q4,,,", "m-1,q2,3,,", ""]
+    assert (folder / "hand/tiny.csv").read_text("utf-8-sig") == "\n".join(rows)
     scores(folder)
-    assert "mine" in (folder / "hand/tiny.csv").read_text("utf-8")
+    assert (folder / "hand/tiny.csv").read_text("utf-8-sig") == "\n".join(rows)
+
+
+def test_a_row_is_added_as_the_spreadsheet_writes_them(folder: Path) -> None:
+    hand(folder, 'student;question;points;comment;rubric\nm-1;q4;1,5;"a; b";1 0,5\n')
+    pages(folder)
+    text = (folder / "hand/tiny.csv").read_text("utf-8-sig")
+    assert text.splitlines()[1:] == ['m-1;q4;1,5;"a; b";1 0,5', "m-2;q4;;;"]
+
+
+@pytest.mark.parametrize("clicked", ["2 1", "1 0.5 0", "1"])
+def test_a_rubric_that_no_longer_fits_its_points_is_dropped(folder: Path, clicked: str) -> None:
+    hand(folder, f"{HEAD}\nm-1,q4,1.5,,{clicked}\n")
+    assert "<td class=points>3<td>A &lt;reason&gt;." in pages(folder)["m-1"]
 
 
 def test_scores_are_safe_in_a_spreadsheet(folder: Path) -> None:
@@ -173,6 +215,9 @@ def test_scores_are_safe_in_a_spreadsheet(folder: Path) -> None:
     assert rows["m-1"]["name"] == "'=HYPERLINK(1)"
     assert rows["m-2"]["name"] == "홍길동"
     assert [rows[s]["late"] for s in ("m-1", "m-2", "m-3")] == ["yes", "no", ""]
+    assert [
+        plain_cell(t) for t in ("a;=1", "a; \uff1d1", "\uff0b1", "a\n-1", "a;b-1", "1;-1;@x")
+    ] == [*("a;'=1", "a; '\uff1d1", "'\uff0b1", "a\n'-1", "a;b-1", "1;'-1;'@x")]
     assert [plain_cell(t) for t in ("+1", "-1", "@x", "\tx", "a=1", 3)] == [
         *("'+1", "'-1", "'@x", "'\tx", "a=1", "3")
     ]

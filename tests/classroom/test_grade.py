@@ -27,10 +27,11 @@ from tiny_class import (
 )
 
 from classroom import ClassroomError, bubblewrap, goals, grade
-from classroom.checks import Check, Raised, close, equal, raises
+from classroom.bubblewrap import Limits
+from classroom.checks import Check, Raised, close, equal, partly, raises
 from classroom.grade import grade_class, read_assignment
 from classroom.inside import MAX_ITEMS, NotPlain, decode, encode
-from classroom.judge import CONSTANTS, guessable, mark, shape
+from classroom.judge import CONSTANTS, guessable, kind, mark
 from classroom.results import read_json
 from classroom.run import Outcome, raised
 from classroom.submission import defined
@@ -337,6 +338,7 @@ def test_one_answer_for_everything_earns_nothing_but_real_ones_keep_all() -> Non
 
     assert earned([False] * 4) == earned([True] * 4) == earned([None] * 4) == 0
     assert earned([False, False, True, False]) == 4
+    assert earned([3, 3, True, 3]) == 1  # a right answer is no guess beside other ones
     assert earned([True, False, True, False]) == 3
 
 
@@ -344,6 +346,14 @@ def test_a_judge_may_give_a_part_but_never_more_than_all() -> None:
     for said, share in ((0.25, 0.25), (7, 1), (-1, 0), (float("nan"), 0)):
         check = Check("q", "n", "f", (), lambda a, said=said: said if a == 99 else 0)
         assert mark([(check, Outcome(99))], 2)["points"] == 2 * share
+
+
+def test_what_is_right_in_part_has_its_own_hint() -> None:
+    judge = partly(close(2.5), close(-2.5))
+    check = Check("q", "n", "f", (), judge, hint="Read it.", misread="Mind the sign.")
+    for answer, share, hint in [(2.5, 1, ""), (-2.5, 0.5, "Mind the sign."), (3, 0, "Read it.")]:
+        row = mark([(check, Outcome(answer))], 4)["checks"][0]
+        assert (row["share"], row["hint"] if row["failure"] else "") == (share, hint)
 
 
 def test_an_exception_is_an_answer_only_where_one_is_expected() -> None:
@@ -381,10 +391,58 @@ def test_only_names_of_built_in_exceptions_come_out(described: Any) -> None:
     assert raised(described) == Raised("Exception")
 
 
-def test_shapes_have_no_values() -> None:
-    found = [shape(v) for v in (3.25, "325", [325], {"325": 1}, True, None, np.full((2, 3), 325))]
-    assert not [text for text in found if "325" in text]
-    assert found[-1] == "an array of shape (2, 3)"
+def test_kinds_tell_no_value_and_no_length() -> None:
+    found = {
+        kind(v) for n in (3, 4) for v in (n, n / 8, "x" * n, [n] * n, {"n" * n: n}, np.ones(n))
+    }
+    assert found == {"a number", "a text", "a list", "a dictionary", "an array"}
+
+
+def test_no_page_tells_a_hidden_input_by_lengths_or_lines(folder: Path) -> None:
+    """Two classes whose inputs differ: a function that tells them apart gives the same rows."""
+    need_sandbox()
+    lines = "\n".join(f"    if x[0] * 40 < {n}: return 1 / 0" for n in range(40))
+    tells = "def gap(c, r):\n    return [0] * int(c[0] * 1000)"
+    found = []
+    for secret in (b"one of the two", b"the other one"):
+        (folder / "secret").write_bytes(secret)
+        hand_in(folder, "ada", answers(q1=tells, q2=f"def counts(x, n):\n{lines}"))
+        [result] = grade_class(folder, "tiny")
+        found.append([result["questions"][q]["checks"] for q in ("q1", "q2")])
+    assert found[0] == found[1]
+    assert found[0][1][0]["failure"] == {"kind": "exception", "type": "ZeroDivisionError"}
+
+
+def test_a_message_shows_no_path(folder: Path) -> None:
+    need_sandbox()
+    for student, cell in {
+        "ada": "open('/home/student/a b/data.csv')",
+        "bo": "open('/packages/numpy/x.py')",
+        "cy": "raise ValueError('1/2 of /tmp/x and http://a.org/b')",
+    }.items():
+        hand_in(folder, student, [("code", cell), *answers()])
+    messages = [found["cells"][0]["message"] for found in grade_class(folder, "tiny")]
+    assert not [
+        text for text in messages if "/home" in text or "/packages" in text or "/tmp" in text
+    ]
+    assert "x.py" in messages[1]
+
+
+def test_a_wall_clock_ends_a_submission_but_not_one_that_computes(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    need_sandbox()
+    monkeypatch.setattr(grade, "Limits", lambda **_: Limits(step_seconds=1, wall_seconds=20))
+    sleeps = [("code", "import time\ntime.sleep(8)")] * 4
+    hand_in(folder, "ada", [*sleeps, *answers()])
+    loops = [("code", "while True:\n    pass")]
+    hand_in(folder, "bo", [*loops, *answers(q2="def counts(x, n):\n    while True: pass")])
+    monkeypatch.setattr(grade, "check_grader", lambda assignment: None)
+    ada, bo = sorted(grade_class(folder, "tiny"), key=lambda found: found["student"])
+    assert ada["status"] == "not graded"
+    assert "more than 20 s" in ada["reason"]
+    assert ada["seconds"] < 60
+    assert points(bo) == {**FULL, "q2": 0.0}
 
 
 def test_what_a_cell_defines() -> None:

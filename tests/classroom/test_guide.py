@@ -57,7 +57,7 @@ def test_the_class_of_three(
     monkeypatch.chdir(tmp_path)
     steps = commands()
     assert [words.split()[0] for words, _ in steps] == [
-        *("release", "collect", "grade", "feedback", "scores", "return", "regrade")
+        *("release", "collect", "grade", "return", "regrade")
     ]
     reference = Path("autumn/teacher/measuring/reference.ipynb")
     zero = "def classwise_error(probs, labels, weights):\n    return 1 / 0\n"
@@ -72,6 +72,10 @@ def test_the_class_of_three(
                     f"Bo N_103_{folder}/report.pdf": b"%PDF-1.7",
                 },
             )
+        if words.startswith("return"):
+            table = "Identifier,Full name,Grade,Maximum Grade\n"
+            table += "".join(f"Participant {n},,,10\n" for n in (101, 102, 103))
+            Path("worksheet.csv").write_text(table, "utf-8")
         assert main(words.split()) == 0, words
         captured = capsys.readouterr()
         said = captured.out + captured.err
@@ -105,7 +109,6 @@ def test_the_whole_way(
     hand_in(Path("canvas.zip"), {"kim_LATE_5_61_a-1.ipynb": full, "lee_6_62_a.ipynb": stub})
     run("collect", name, "moodle.zip", "canvas.zip")
     run("grade", name)
-    run("feedback", name)
     run("scores")
     if to_read:
         with Path("class/scores.csv").open(encoding="utf-8-sig") as file:
@@ -122,11 +125,9 @@ def test_the_whole_way(
             row["points"] = f"{goals.questions[row['question']].points - 1:g}"
             row["comment"] = "<b>Which bin?</b>"
         with hand.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, ["student", "question", "points", "comment"])
+            writer = csv.DictWriter(file, rows[0].keys())
             writer.writeheader()
             writer.writerows(rows)
-        run("feedback", name)
-        run("scores")
     run("return", name)
 
     given = sum(question.points - 1 for question in to_read)
@@ -138,12 +139,26 @@ def test_the_whole_way(
         assert set(archive.namelist()) == {
             *("kim_LATE_5_61_a-1-feedback.html", "lee_6_62_a-feedback.html")
         }
-    with Path(f"class/return/{name}-moodle.csv").open(encoding="utf-8-sig") as file:
-        moodle = {row["Identifier"]: row["Grade"] for row in csv.DictReader(file)}
-    assert moodle == {"Participant 101": f"{checked + given:g}", "Participant 103": ""}
-    with Path(f"class/return/{name}-canvas.csv").open(encoding="utf-8-sig") as file:
-        canvas = {row["ID"]: row[goals.title] for row in csv.DictReader(file)}
-    assert canvas == {"": f"{goals.points:g}", "5": f"{checked + given:g}", "6": f"{given:g}"}
+    for platform, table in {
+        "moodle": f"식별자,성적,최대\n참여자 101,,{goals.points:g}\n참여자 103,,{goals.points:g}\n",
+        "canvas": f'Who,ID,"{goals.title} (9)"\n  Points Possible,,{goals.points:g}\nK,5,\nL,6,\n',
+    }.items():
+        Path("table.csv").write_text(table, "utf-8")
+        run("return", name, "--table", "table.csv")
+        with Path(f"class/return/{name}-points.csv").open(encoding="utf-8-sig") as file:
+            found = [row[:3] for row in csv.reader(file)][1:]
+        full, most = f"{checked + given:g}", f"{goals.points:g}"
+        assert (
+            found
+            == {
+                "moodle": [["참여자 101", full, most]],
+                "canvas": [
+                    ["  Points Possible", "", most],
+                    ["K", "5", full],
+                    ["L", "6", f"{given:g}"],
+                ],
+            }[platform]
+        )
 
 
 def test_errors_are_one_line(

@@ -151,7 +151,7 @@ def test_the_students_notebook(room: Path, name: str) -> None:
     assert "{{" not in text
     assert f"There are {goals.points:g} points" in " ".join(text.split())
     for question in goals.questions.values():
-        assert f"({question.points:g} points)" in text
+        assert f"## {question.heading} ({question.points:g} points)" in text
 
 
 def test_pictures_are_marked_and_nothing_else_draws(room: Path) -> None:

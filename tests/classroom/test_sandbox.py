@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import select
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,9 +17,9 @@ import numpy as np
 import pytest
 from tiny_class import need_sandbox
 
-from classroom import bubblewrap
+from classroom import bubblewrap, group
 from classroom.bubblewrap import Limits, NotGraded, command, environment, packages
-from classroom.group import Group, places
+from classroom.group import Group, memory_of, places
 from classroom.sandbox import Ended, Sandbox, check_sandbox
 
 LIMITS = Limits(step_seconds=2, wall_seconds=600)
@@ -159,6 +160,31 @@ def test_the_memory_of_all_together_ends(sandbox: Sandbox) -> None:
         pytest.skip("NOT TESTED: no control group can be written here")
     with pytest.raises(Ended, match="memory"):
         run(sandbox, TOGETHER)
+
+
+def test_without_a_group_the_memory_of_all_together_ends_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    need_sandbox()
+    monkeypatch.setattr(group, "places", lambda: ())
+    with Sandbox(limits=LIMITS) as sandbox, pytest.raises(Ended, match="memory"):
+        run(sandbox, TOGETHER + "\ntime.sleep(600)")
+
+
+def test_shared_memory_counts_once() -> None:
+    """Children share the pages of their parent until they write to them."""
+    program = (
+        "import os, time\nhoard = b'x' * 10**8\n"
+        "for _ in range(3):\n    if os.fork() == 0:\n        time.sleep(600)\n"
+        "print('ready', flush=True)\ntime.sleep(600)"
+    )
+    line = [sys.executable, "-S", "-c", program]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        found = memory_of(process.pid)
+        os.killpg(process.pid, signal.SIGKILL)
+    assert 10**8 < found < 2 * 10**8
 
 
 def test_a_group_counts_nothing_of_others() -> None:

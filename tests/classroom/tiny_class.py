@@ -22,22 +22,26 @@ minutes = 5
 seconds = 2
 
 [questions.q1]
+title = "the gap"
 kind = "checked"
 points = 2
 goal = "Say how far confidence and accuracy are apart."
 hint = "Subtract the accuracy."
 
 [questions.q2]
+title = "bins"
 kind = "checked"
 points = 3
 goal = "Count what falls into a bin."
 
 [questions.q3]
+title = "a file"
 kind = "checked"
 points = 1
 goal = "Read a file."
 
 [questions.q4]
+title = "why"
 kind = "read"
 points = 4
 goal = "Say why."

@@ -1,0 +1,86 @@
+"""Who handed in the same code: names, comments and layout hide nothing, other code is other."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from classroom import collect
+from classroom.goals import assignment_names
+from classroom.matches import PUBLIC, matches, trees_of
+from classroom.release import source_of
+
+LONG = """
+def error(probs, labels, n_bins):
+    # A comment.
+    confidences = probs.max(axis=1)
+    correct = probs.argmax(axis=1) == labels
+    total = 0.0
+    for m in range(n_bins):
+        inside = (confidences > m / n_bins) & (confidences <= (m + 1) / n_bins)
+        if inside.any():
+            total += inside.mean() * abs(confidences[inside].mean() - correct[inside].mean())
+    return helper(total)
+"""
+RENAMED = re.sub(r"\b(confidences|correct|total|inside|helper|m)\b", r"my_\1", LONG)
+DISGUISED = (
+    RENAMED.replace("    # A comment.\n", '    """My own words."""\n\n')
+    .replace("probs, labels, n_bins):", "p: list, y: list, n: int) -> float:")
+    .replace("probs", "p")
+    .replace("labels", "y")
+    .replace("n_bins", "n")
+)
+OTHER = LONG.replace("abs(", "np.abs(")
+FUNCTIONS = frozenset({"error", "small"})
+
+
+def test_names_comments_and_layout_hide_nothing() -> None:
+    assert DISGUISED != LONG
+    handed_in = {
+        PUBLIC: [LONG],
+        "ada": ["%matplotlib inline", DISGUISED],
+        "bo": [OTHER],
+        "cy": ["def error(", "x = 1", RENAMED],
+    }
+    assert matches(handed_in, FUNCTIONS) == [("error", f"ada, cy, {PUBLIC}")]
+
+
+def test_small_functions_are_the_same_by_chance() -> None:
+    small = "def small(a, b):\n    return a.mean() - b.mean()"
+    assert matches({"ada": [small], "bo": [small]}, FUNCTIONS) == []
+    assert matches({"ada": ["def other(): ..."], "bo": []}, FUNCTIONS) == []
+
+
+def test_the_last_function_of_a_name_counts() -> None:
+    assert trees_of(["error"], [OTHER, LONG]) == trees_of(["error"], [LONG])
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    ["(" * 50_000, "x = " + "-" * 50_000 + "1", "x" + ".a" * 40_000, "a\0b", "[" * 90_000],
+)
+def test_code_that_upsets_a_parser_costs_nobody_else(bomb: str) -> None:
+    handed_in = {"ada": [LONG], "bo": [bomb], "cy": [DISGUISED]}
+    assert matches(handed_in, FUNCTIONS) == [("error", "ada, cy")]
+
+
+@pytest.mark.parametrize("name", assignment_names())
+def test_the_public_solution_is_recognised(name: str, tmp_path: Path) -> None:
+    """Pasted, with other names for its variables: at least half of the functions are found."""
+    cells = [cell.source for cell in collect._answers(name)]
+    words = re.findall(r"^ +(\w+) = ", "\n".join(cells), re.MULTILINE)
+    pasted = ["\n".join(cells)]
+    for word in set(words):
+        pasted = [re.sub(rf"\b{word}\b(?!=)", f"{word}_2", text) for text in pasted]
+    place = tmp_path / "collected" / name / "ada"
+    place.mkdir(parents=True)
+    code = {"cell_type": "code", "metadata": {}, "source": pasted[0], "outputs": []}
+    (place / "submission.ipynb").write_text(json.dumps({"cells": [code]}), "utf-8")
+    [(same, people)] = collect.matches_of(tmp_path, name)
+    assert people == f"ada, {PUBLIC}"
+    assert len(same.split(", ")) >= len(collect.functions_of(name)) / 2
+    assert same in (tmp_path / "collected" / name / "matches.csv").read_text("utf-8-sig")
+    assert source_of(name)

@@ -1,0 +1,115 @@
+"""Written answers: wherever they stand in the notebook, a marker sees them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from classroom import submission
+from classroom.submission import read_submission
+
+PNG = "iVBORw0KGgo="
+
+
+def text(source: str, question: str = "", **more: Any) -> dict[str, Any]:
+    metadata = {"question": question} if question else {}
+    return {"cell_type": "markdown", "metadata": metadata, "source": source, **more}
+
+
+def code(source: str, question: str = "", picture: str = "") -> dict[str, Any]:
+    data = {"image/png": [PNG[:4] + "\n", PNG[4:]], "text/plain": "<Figure>"}
+    outputs = [{"output_type": "display_data", "data": data}] if picture else []
+    return {**text(source, question), "cell_type": "code", "outputs": outputs}
+
+
+HEAD, ASK_1, ASK_2, ASK_3 = (
+    text("# Three networks"),
+    text("## Question 1: three numbers\n\nCompute."),
+    text("## Question 2: the evidence\n\nFor each network."),
+    text("## Question 3: the doubt"),
+)
+EMPTY_2, EMPTY_3 = text("*Write here.*", "q2"), text("*Write here.*", "q3")
+RELEASED = [HEAD, ASK_1, code("raise", "q1"), ASK_2, EMPTY_2, ASK_3, EMPTY_3]
+
+
+def answers(tmp_path: Path, *cells: dict[str, Any]) -> tuple[str, str]:
+    found = []
+    for name, content in (("released", RELEASED), ("handed-in", cells)):
+        file = tmp_path / f"{name}.ipynb"
+        file.write_text(json.dumps({"cells": content}), "utf-8")
+        found.append(read_submission(file))
+    released, handed_in = found
+    return handed_in.written("q2", released), handed_in.written("q3", released)
+
+
+def test_an_untouched_notebook_has_no_answer(tmp_path: Path) -> None:
+    assert answers(tmp_path, *RELEASED) == ("", "")
+
+
+def test_the_answer_in_its_own_cell(tmp_path: Path) -> None:
+    cells = [*RELEASED[:4], text("A is bold.", "q2"), ASK_3, text("One seed.", "q3")]
+    assert answers(tmp_path, *cells) == ("A is bold.", "One seed.")
+
+
+@pytest.mark.parametrize("place", [4, 5])  # above the cell that was meant for it, and below
+def test_an_answer_in_a_cell_of_its_own_is_seen(tmp_path: Path, place: int) -> None:
+    cells = [*RELEASED[:place], text("A is bold."), text("### B\n\nB is timid."), *RELEASED[place:]]
+    assert answers(tmp_path, *cells) == ("A is bold.\n\n### B\n\nB is timid.", "")
+
+
+def test_a_changed_cell_and_a_new_one_both_count(tmp_path: Path) -> None:
+    cells = [*RELEASED[:4], text("See below.", "q2"), text("A is bold."), *RELEASED[5:]]
+    assert answers(tmp_path, *cells) == ("See below.\n\nA is bold.", "")
+
+
+def test_headings_tell_where_metadata_was_lost(tmp_path: Path) -> None:
+    cells = [HEAD, ASK_1, code("1"), ASK_2, text("A is bold."), ASK_3, text("One seed.")]
+    assert answers(tmp_path, *cells) == ("A is bold.", "One seed.")
+
+
+def test_where_nothing_tells_all_new_text_is_the_answer(tmp_path: Path) -> None:
+    assert answers(tmp_path, code("1"), text("A is bold.")) == ("A is bold.", "A is bold.")
+    # Also what stands in the part of a question that a computer grades.
+    cells = [HEAD, ASK_1, text("A is bold."), *RELEASED[2:]]
+    assert answers(tmp_path, *cells) == ("A is bold.", "A is bold.")
+
+
+def test_pictures_belong_to_the_answer(tmp_path: Path) -> None:
+    attached = text("![mine](attachment:a%20b.png)", attachments={"a b.png": {"image/png": PNG}})
+    cells = [*RELEASED[:4], code("plt.show()", picture="yes"), attached, *RELEASED[4:]]
+    picture = f"data:image/png;base64,{PNG}"
+    assert answers(tmp_path, *cells)[0] == f"![Code cell 2]({picture})\n\n![mine]({picture})"
+
+
+def test_a_picture_is_no_answer_where_the_text_stands_elsewhere(tmp_path: Path) -> None:
+    cells = [HEAD, text("A is bold."), *RELEASED[1:4], code("plt.show()", picture="yes"), EMPTY_2]
+    assert answers(tmp_path, *cells)[0].endswith(")\n\nA is bold.")
+
+
+def test_an_answer_has_its_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submission, "MAX_ANSWER", 14)
+    monkeypatch.setattr(submission, "MAX_PICTURES", 50)
+    picture = f"![m](data:image/png;base64,{PNG})"
+    cells = [*RELEASED[:4], text(picture, "q2"), text(picture), text("12345678"), ASK_3, EMPTY_3]
+    assert answers(tmp_path, *cells)[0] == f"{picture}\n\n![m](left-out)\n\n12"
+
+
+@pytest.mark.parametrize("bad", ["x)<script>", ["a", ")"], ""])
+def test_what_is_no_picture_is_left_out(tmp_path: Path, bad: Any) -> None:
+    strange = code("plt.show()")
+    strange["outputs"] = [{"data": {"image/png": bad}}, {"data": 3}, {}]
+    file = tmp_path / "a.ipynb"
+    file.write_text(json.dumps({"cells": [strange]}), "utf-8")
+    [cell] = read_submission(file).cells
+    assert cell.pictures == ()
+
+
+@pytest.mark.parametrize("bad", [{"data": {"image/png": 3}}, 3, {"data": {"image/png": ["a", 1]}}])
+def test_outputs_that_are_none_make_a_damaged_file(tmp_path: Path, bad: Any) -> None:
+    file = tmp_path / "a.ipynb"
+    file.write_text(json.dumps({"cells": [{**code("1"), "outputs": [bad]}]}), "utf-8")
+    with pytest.raises(submission.NotGraded, match="damaged"):
+        read_submission(file)
