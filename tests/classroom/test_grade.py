@@ -428,6 +428,7 @@ def test_a_message_shows_no_path(folder: Path) -> None:
     assert "x.py" in messages[1]
 
 
+@pytest.mark.thorough
 def test_a_wall_clock_ends_a_submission_but_not_one_that_computes(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
