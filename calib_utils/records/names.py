@@ -11,8 +11,9 @@ _NETWORKS = {
     "convnet": "plain network",
     "lenet5": "LeNet-5",
     "resnet34": "ResNet-34",
+    "transformer": "transformer",
 }
-_DATASETS = {"cifar100": "CIFAR-100", "digits": "scikit-learn's digits"}
+_DATASETS = {"cifar100": "CIFAR-100", "digits": "scikit-learn's digits", "shakespeare": "Shakespeare"}
 _FACTORS = {"depth": "layers", "width": "channels", "batch_norm": "batch normalisation"}
 # The numbers of a record that are compared between runs, by the names of its attributes.
 METRICS = {
