@@ -58,7 +58,7 @@ def fine_tune(
     *,
     seed: int = 0,
     device: torch.device | str | None = None,
-) -> dict[str, list[float]]:
+) -> dict[str, Any]:
     r"""Train ``model`` in place to write what is rewarded, by REINFORCE.
 
     At each step it continues prompts from the text. Each continuation y has the score
@@ -80,7 +80,8 @@ def fine_tune(
         device: where to train; the GPU if there is one, by default.
 
     Returns:
-        At each step the mean "reward" and "kl" in nats a character.
+        The mean "reward" and "kl", in nats a character, of each step; and as "sample" the first
+        text of the last one, prompt included.
 
     Source: Williams 1992, "Simple statistical gradient-following algorithms for connectionist
     reinforcement learning"; Ziegler et al. 2019, "Fine-Tuning Language Models from Human
@@ -91,8 +92,9 @@ def fine_tune(
         >>> training, _, _ = load_shakespeare()
         >>> model = build_model("transformer", n_classes=65, width=8, depth=1)
         >>> recipe = Recipe(reward_steps=2, learning_rate=1e-3)
-        >>> [len(values) for values in fine_tune(model, training, recipe, device="cpu").values()]
-        [2, 2]
+        >>> found = fine_tune(model, training, recipe, device="cpu")
+        >>> len(found["reward"]), len(found["kl"]), len(found["sample"])
+        (2, 2, 96)
     """
     place = choose_device(device)
     dtype = arithmetic(place)
@@ -105,7 +107,7 @@ def fine_tune(
     windows = torch.from_numpy(data.windows)[:, :_PROMPT].long()
     drawn = torch.Generator().manual_seed(seed)  # of prompts
     written = torch.Generator(place).manual_seed(seed)  # of characters
-    history: dict[str, list[float]] = {"reward": [], "kl": []}
+    found: dict[str, Any] = {"reward": [], "kl": [], "sample": ""}
     for _ in range(recipe.reward_steps):
         rows = torch.randint(len(windows), (_CONTINUATIONS,), generator=drawn)
         with torch.autocast(place.type, dtype, enabled=dtype == torch.bfloat16):
@@ -122,10 +124,11 @@ def fine_tune(
         optimizer.zero_grad(set_to_none=True)
         loss.backward()
         optimizer.step()
-        history["reward"].append(float(rewards.mean()))
-        history["kl"].append(float(moved.mean()))
+        found["reward"].append(float(rewards.mean()))
+        found["kl"].append(float(moved.mean()))
+        found["sample"] = data.text(texts[0].tolist())
     model.eval()
-    return history
+    return found
 
 
 def _log_probs(model: Any, texts: torch.Tensor) -> torch.Tensor:
