@@ -35,7 +35,8 @@ def estimate(
 ) -> Cost:
     """Time one epoch for each network of ``runs`` on this machine, and multiply.
 
-    Steps towards a reward are not counted. A network whose epoch fails is left out; what is wrong with it, its runs will tell.
+    Steps towards a reward are not counted. A network whose epoch fails is left out; what is wrong
+    with it, its runs will tell.
 
     Args:
         runs: no two of the same training.

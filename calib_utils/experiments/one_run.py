@@ -27,13 +27,12 @@ from calib_utils.records import (
 )
 from calib_utils.records.experiments import experiment_path
 from calib_utils.training.checkpoints import read_facts
-from calib_utils.training.data import ImageSet, load_splits, train_validation_split
+from calib_utils.training.data import load_splits, train_validation_split
 from calib_utils.training.distributed import rank
 from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.networks import build_model
 from calib_utils.training.progress import plain_warnings
 from calib_utils.training.reward import fine_tune
-from calib_utils.training.text import TextSet
 from calib_utils.training.timing import time_epoch
 
 __all__ = [
@@ -68,9 +67,9 @@ def run_experiment(
         device: "cpu" or "cuda".
         progress: whether to show progress bars.
     """
-    before = _before_the_reward(run)
-    checkpoint = checkpoint_path(before, folder)
-    model, history = trained(before, device, progress, checkpoint)
+    shared = _before_the_reward(run)
+    checkpoint = checkpoint_path(shared, folder)
+    model, history = trained(shared, device, progress, checkpoint)
     if run.recipe.reward_steps:
         training, recipe = _training_set(run), run.recipe
         history[-1] |= fine_tune(model, training, recipe, seed=run.seed, device=device)
@@ -196,9 +195,7 @@ def has_record(run: Run, records: Path | str | None = None) -> bool:
 
 
 @cache
-def load_images(
-    dataset: str, training_images: int
-) -> tuple[ImageSet, ImageSet, ImageSet] | tuple[TextSet, TextSet, TextSet]:
+def load_images(dataset: str, training_images: int) -> tuple[Any, Any, Any]:
     """The training images of the experiments, the same in every run; validation; and test.
 
     Raises:
@@ -235,7 +232,7 @@ def trained(
     return model, history
 
 
-def _training_set(run: Run) -> ImageSet | TextSet:
+def _training_set(run: Run) -> Any:
     """What a run is trained on: all training images that its grid has, or its share of them."""
     training, _, _ = load_images(run.dataset, run.training_images)
     return training.subset(slice(round(run.recipe.share * len(training))))

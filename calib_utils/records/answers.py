@@ -92,7 +92,9 @@ def load_answers(model: str, questions: str, prompt: int = 0) -> Answers:
         ("prompt", prompt, (0, 1)),
     ):
         if value not in known:
-            raise ValueError(f"{name}: expected one of {', '.join(map(str, known))}, found {value!r}")
+            raise ValueError(
+                f"{name}: expected one of {', '.join(map(str, known))}, found {value!r}"
+            )
     with explain_damage(f"questions: the file of answers to {questions!r}"):
         arrays, facts = read_npz(_FOLDER / f"{questions}.npz")
         row = facts["models"].index(model)

@@ -100,9 +100,13 @@ def load_checkpoint(
     weights = {kind: _of(kind, tensors) for kind in networks}
     state = {name: x for name, x in tensors.items() if name.partition("/")[0] in _KEPT}
     parameters = {
-        f"{name}/{n}": (x, key) for name, key in _KEPT.items() for n, x in enumerate(model.parameters())
+        f"{name}/{n}": (x, key)
+        for name, key in _KEPT.items()
+        for n, x in enumerate(model.parameters())
     }
-    expected = {name: torch.tensor(0.0) if key == "step" else x for name, (x, key) in parameters.items()}
+    expected = {
+        name: torch.tensor(0.0) if key == "step" else x for name, (x, key) in parameters.items()
+    }
     # Parameters that get no gradient have no momentum, and without momentum none has.
     fits = _kinds(state).items() <= _kinds(expected).items()
     same = all(_kinds(weights[k]) == _kinds(x.state_dict()) for k, x in networks.items())

@@ -13,7 +13,7 @@ import numpy as np
 from platformdirs import user_cache_dir
 
 from calib_utils.training.downloads import download
-from calib_utils.training.text import TextSet, load_shakespeare
+from calib_utils.training.text import load_shakespeare
 
 __all__ = [
     "CIFAR100_MEAN",
@@ -206,11 +206,10 @@ def load_digits() -> tuple[ImageSet, ImageSet, ImageSet]:
     return data.subset(train), data.subset(validation), data.subset(test)
 
 
-def load_splits(
-    dataset: str,
-) -> tuple[ImageSet, ImageSet, ImageSet] | tuple[TextSet, TextSet, TextSet]:
-    """Training, validation and test part of "cifar100" (45,000, 5,000, 10,000), "digits" or
-    "shakespeare".
+def load_splits(dataset: str) -> tuple[Any, Any, Any]:
+    """Training, validation and test part of "cifar100" (45,000, 5,000, 10,000), "digits" or a text.
+
+    "cifar100" and "digits" come as `ImageSet`, "shakespeare" as `TextSet`.
 
     Raises:
         ValueError: if there is no data set of that name.

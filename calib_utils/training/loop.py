@@ -1,10 +1,10 @@
 """Train a network with the course's recipe, so that it can be stopped and resumed.
 
 The images live on the device, and each batch is cropped, flipped and normalised there
-in a few tensor operations; of a text, its windows do. All that is random in an epoch comes from the seed and the
-epoch's number, so a run that was killed ends at the weights of one that was not: bit for
-bit on a CPU with as many threads; on a GPU up to the order in which it adds. Several
-processes, started by torchrun, train one network together: see
+in a few tensor operations; of a text, its windows do. All that is random in an epoch comes
+from the seed and the epoch's number, so a run that was killed ends at the weights of one that
+was not: bit for bit on a CPU with as many threads; on a GPU up to the order in which it adds.
+Several processes, started by torchrun, train one network together: see
 `calib_utils.training.distributed`.
 """
 
@@ -189,7 +189,11 @@ def _place(model: nn.Module, device: torch.device | str | None) -> torch.device:
 
 
 def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
-    common = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay, "fused": True}
+    common: dict[str, Any] = {
+        "lr": recipe.learning_rate,
+        "weight_decay": recipe.weight_decay,
+        "fused": True,
+    }
     if recipe.optimizer == "adamw":
         return torch.optim.AdamW(model.parameters(), betas=(recipe.momentum, 0.999), **common)
     return torch.optim.SGD(model.parameters(), momentum=recipe.momentum, **common)
@@ -203,7 +207,9 @@ def _average(model: nn.Module, recipe: Recipe) -> AveragedModel | None:
     return AveragedModel(model, multi_avg_fn=rule, use_buffers=True)
 
 
-def _validated(model: nn.Module, data: ImageSet | TextSet, device: torch.device) -> dict[str, float]:
+def _validated(
+    model: nn.Module, data: ImageSet | TextSet, device: torch.device
+) -> dict[str, float]:
     logits = predict_logits(model, data, device=device)
     return {
         "validation_error": float((logits.argmax(axis=1) != data.labels).mean()),

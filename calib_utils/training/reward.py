@@ -16,7 +16,6 @@ import torch
 from calib_utils.records import Recipe
 from calib_utils.training.devices import arithmetic, choose_device
 from calib_utils.training.text import TextSet
-from calib_utils.training.transformer import Transformer
 
 __all__ = ["common_words", "fine_tune", "plain_words"]
 
@@ -52,7 +51,7 @@ def plain_words(text: str, words: frozenset[str]) -> float:
 
 
 def fine_tune(
-    model: Transformer,
+    model: Any,
     data: TextSet,
     recipe: Recipe,
     *,
@@ -73,7 +72,7 @@ def fine_tune(
     by as many standard deviations.
 
     Args:
-        model: was trained on the text.
+        model: a `calib_utils.training.transformer` that was trained on the text.
         data: its training windows; prompts are taken from them, and the commonest words.
         recipe: its ``reward_steps``, ``kl_price``, ``learning_rate`` and ``weight_decay``.
         seed: of the prompts and the draws.
