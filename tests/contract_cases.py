@@ -200,11 +200,11 @@ EXCUSED = {
         FILES: "load",
     },
     "records": {
-        RESULT: "Experiment ExperimentRecord Forecast PredictionRecord Recalibrated Recipe",
-        CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE",
-        FILES: "list_experiments list_records load_experiment load_forecasts load_grid "
-        "load_recalibrated load_record save_experiment save_forecasts save_recalibrated "
-        "save_record",
+        RESULT: "Answers Experiment ExperimentRecord Forecast PredictionRecord Recalibrated Recipe",
+        CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE LANGUAGE_MODELS QUESTIONS",
+        FILES: "list_experiments list_records load_answers load_experiment load_forecasts "
+        "load_grid load_recalibrated load_record save_experiment save_forecasts "
+        "save_recalibrated save_record",
         RUNS: "by_level describe_protocol",
     },
     "report": {
@@ -220,9 +220,10 @@ EXCUSED = {
     },
     "training": {
         "trains or prepares networks": "CIFAR100_MEAN CIFAR100_STD CORRUPTIONS DIGITS_RECIPE "
-        "ImageSet Recipe build_model channel_statistics choose_device cifar_resnet convnet corrupt "
-        "duration environment focal_loss label_smoothing lenet5 load_cifar100 load_digits "
-        "load_splits mixup predict_logits resnet34 time_epoch train train_validation_split",
+        "ImageSet Recipe TextSet build_model channel_statistics choose_device cifar_resnet "
+        "common_words convnet corrupt duration environment fine_tune focal_loss label_smoothing "
+        "lenet5 load_cifar100 load_digits load_shakespeare load_splits mixup plain_words "
+        "predict_logits resnet34 time_epoch train train_validation_split transformer",
     },
     "experiments": {
         RUNS: "Comparison ExperimentRecord Run by_level describe_protocol grid_names "

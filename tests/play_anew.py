@@ -6,14 +6,19 @@ has a reliability diagram, its bins.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import softmax
+from scipy.special import expit, logit, softmax
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
 
+import calib_utils
 from calib_utils.metrics import (
     ReliabilityBins,
     accuracy,
@@ -24,8 +29,15 @@ from calib_utils.metrics import (
     reliability_bins,
     top_label,
 )
+from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import load_experiment, load_forecasts, load_grid, load_record
+from calib_utils.records import (
+    LANGUAGE_MODELS,
+    load_experiment,
+    load_forecasts,
+    load_grid,
+    load_record,
+)
 
 Frames = Iterator[tuple[tuple[int, ...], list[str], ReliabilityBins | None]]
 RESNET, LENET = "resnet34-cifar100", "lenet5-cifar100"
@@ -256,6 +268,45 @@ def shift() -> Frames:
         yield (i, severity, k), numbers, reliability_bins(*answers)
 
 
+def chats() -> Frames:
+    """Platt's regression by scikit-learn, on the questions that have no label."""
+    stored = Path(calib_utils.__file__).parent / "records/stored/answers"
+    names = ["arc", "hellaswag", "mmlu", "truthfulqa", "winogrande"]
+    files = {name: np.load(stored / f"{name}.npz") for name in names}
+    models = json.loads(str(files["arc"]["facts"]))["models"]
+
+    def answers(model: str, name: str) -> tuple[np.ndarray, ...]:
+        rows = models.index(model), 0
+        grade = files[name]["grade"][rows]
+        said = files[name]["confidence"][rows][grade < 2].astype(float).clip(1e-6, 1 - 1e-6)
+        order = np.random.default_rng(0).permutation(len(said))
+        return logit(said)[:, None], grade[grade < 2] == 1, order[:200], order[200:]
+
+    def line(model: str, name: str) -> LogisticRegression:
+        z, right, labelled, _ = answers(model, name)
+        found = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+        return found.fit(z[labelled], right[labelled])
+
+    for (i, model), (j, name) in product(enumerate(LANGUAGE_MODELS), enumerate(names)):
+        z, right, _, left = answers(model, name)
+        z, right = z[left], right[left]
+        lines = [line(model, one) for one in (name, "hellaswag")]
+        said = [expit(z)[:, 0], *(one.predict_proba(z)[:, 1] for one in lines)]
+        for k, confidence in enumerate(said):
+            numbers = [
+                percent(right.mean()),
+                percent(confidence.mean()),
+                percent(expected_calibration_error(confidence_only(confidence, right))),
+                percent(calibration_error_floor(confidence_only(confidence, right)).mean),
+                f"{roc_auc_score(right, z[:, 0]):.2f}",
+            ]
+            yield (i, j, k), numbers, reliability_bins(confidence, right)
+
+
+def confidence_only(confidence: np.ndarray, right: np.ndarray) -> Predictions:
+    return as_predictions(confidence=confidence, correct=right)
+
+
 ANEW: dict[str, Callable[[], Frames]] = {
     "fig-overview": lambda: turned("test"),
     "fig-ece-against-temperature": lambda: turned("test"),
@@ -272,4 +323,5 @@ ANEW: dict[str, Callable[[], Frames]] = {
     "fig-weight-decay": lambda: networks("weight-decay"),
     "fig-nll": epochs,
     "fig-damaged": shift,
+    "fig-fourteen-diagrams": chats,
 }

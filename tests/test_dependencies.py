@@ -225,7 +225,8 @@ def test_every_function_that_reads_records_is_known() -> None:
 
 def test_the_records_of_chapters_and_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
-    every = len(named_records("load_record, load_grid, load_forecasts, load_recalibrated"))
+    loaders = "load_record, load_grid, load_forecasts, load_recalibrated, load_answers"
+    every = len(named_records(loaders))
     assert every == len(list(Path("calib_utils/records/stored").rglob("*.npz"))) > 100
     for script in [*parts(), *Path("notebooks").rglob("*.md")]:
         found = (
@@ -241,7 +242,7 @@ def test_the_records_of_chapters_and_scripts(monkeypatch: pytest.MonkeyPatch) ->
     }
 
 
-def test_an_edit_of_the_report_on_a_model_concerns_its_own_chapter_alone(
+def test_an_edit_of_the_report_on_a_model_concerns_the_chapters_that_show_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(REPOSITORY)
@@ -252,7 +253,11 @@ def test_an_edit_of_the_report_on_a_model_concerns_its_own_chapter_alone(
         for path in chapters
         if room & set(files_of_chapter(path.read_text("utf-8")))
     }
-    assert stale == {"notebooks/your-own-model.md", "notebooks/solutions/your-own-model.md"}
+    assert stale == {
+        "notebooks/language-models.md",
+        "notebooks/your-own-model.md",
+        "notebooks/solutions/your-own-model.md",
+    }
     assert {path for path in parts() if room & set(files_of(path))} == {
         Path("book/figures/own_model.py")
     }

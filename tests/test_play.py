@@ -72,6 +72,12 @@ EDITS = {
         ("default_rng(seed=2)", "default_rng(seed=7)"),
         ('one = "ordinary", 1, "after"', 'one = "smoothed", 1, "none"'),
     ],
+    "language-models": [
+        ('load_answers(model, "mmlu").predictions', 'load_answers(model, "arc").predictions'),
+        ("order[:200]", "order[:50]"),
+        ("draws=20, n=200", "draws=2, n=50"),
+        ("risk=0.1", "risk=0.3"),
+    ],
     "resnet34-lab": [
         ('load_record("resnet34-cifar100", "test")', 'load_record("lenet5-cifar100", "test")'),
         ("n_bins = 15", "n_bins = 20"),

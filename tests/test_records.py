@@ -32,6 +32,10 @@ COMPLETE = {
     "ema_decay": 0.0,
     "warmup_epochs": 0,
     "early_stopping": False,
+    "optimizer": "sgd",
+    "share": 1.0,
+    "reward_steps": 0,
+    "kl_price": 0.0,
 }
 
 

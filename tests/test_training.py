@@ -86,6 +86,10 @@ class TestRecipe:
             "ema_decay": 0.0,
             "warmup_epochs": 0,
             "early_stopping": False,
+            "optimizer": "sgd",
+            "share": 1.0,
+            "reward_steps": 0,
+            "kl_price": 0.0,
         }
 
     def test_learning_rate_equals_step_lr(self):
@@ -118,6 +122,12 @@ class TestRecipe:
             ("focal_gamma", -1),
             ("ema_decay", 1),
             ("warmup_epochs", -1),
+            ("optimizer", "adam"),
+            ("share", 0),
+            ("share", 1.5),
+            ("reward_steps", -1),
+            ("kl_price", -0.1),
+            ("kl_price", float("nan")),
         ],
     )
     def test_bad_setting(self, name, value):

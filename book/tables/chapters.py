@@ -33,7 +33,7 @@ from calib_utils.recalibration import (
     TemperatureScaling,
     VectorScaling,
 )
-from calib_utils.records import by_level, load_grid, load_record
+from calib_utils.records import LANGUAGE_MODELS, by_level, load_answers, load_grid, load_record
 from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
 from tools.sources.atomic import write_text
@@ -159,6 +159,15 @@ def an_interval_and_a_tolerance(ax: Axes) -> None:
     ax.set(xlim=(0, 0.1), ylim=(0, 1))
 
 
+def confidence_and_accuracy(ax: Axes) -> None:
+    """Fourteen language models on one set of questions, and the line where the two agree."""
+    found = [load_answers(model, "mmlu").predictions for model in LANGUAGE_MODELS]
+    ax.plot([0.2, 1], [0.2, 1], **DASHED)
+    for one in found:
+        ax.plot(one.array.mean(), one.labels.mean(), "o", color=ORANGE, markersize=5)
+    ax.set(xlim=(0.2, 1), ylim=(0.2, 1))
+
+
 def before_and_after_by_training(ax: Axes) -> None:
     """The NLL of each way to train, the lowest error at the top: as trained, and at T."""
     nlls = np.array([nlls for _, *nlls, _ in ways()])
@@ -243,6 +252,11 @@ CARDS = {
         "it when the photographs change?",
         before_and_after_by_training,
         ["can-you-trust-an-ece", "why-overconfident"],
+    ),
+    "language-models": Card(
+        "When a chat model is 97 % sure, is it right 97 times in a hundred?",
+        confidence_and_accuracy,
+        ["ece-and-mce", "repairing-two-classes"],
     ),
     "your-own-model": Card(
         "Is the model that you use at work calibrated, well enough for its task?",

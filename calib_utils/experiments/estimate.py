@@ -35,7 +35,8 @@ def estimate(
 ) -> Cost:
     """Time one epoch for each network of ``runs`` on this machine, and multiply.
 
-    A network whose epoch fails is left out; what is wrong with it, its runs will tell.
+    Steps towards a reward are not counted. A network whose epoch fails is left out; what is wrong
+    with it, its runs will tell.
 
     Args:
         runs: no two of the same training.
@@ -78,7 +79,7 @@ def _seconds_an_epoch(run: Run, device: str | None) -> float | None:
 
 
 def _costs_the_same(run: Run) -> str:
-    what = [run.network, run.recipe.batch_size, run.dataset, run.training_images]
+    what = [run.network, run.recipe.batch_size, run.dataset, run.training_images, run.recipe.share]
     return json.dumps([*what, run.test_every_epoch, run.validate_every_epoch], sort_keys=True)
 
 

@@ -19,7 +19,7 @@ __all__ = ["Comparison", "Run", "grid_names", "plan_grid", "planned_comparisons"
 _FILE = Path(__file__).with_name("grids.toml")
 _OF_PROTOCOL = {"dataset", "training_images", "recipe"}
 _OF_GRID = {
-    *("networks", "factor", "values", "levels", "seeds", "recipe", "training_images"),
+    *("networks", "factor", "values", "levels", "seeds", "recipe", "dataset", "training_images"),
     *("test_every_epoch", "validate_every_epoch", "logits", "forecasts", "comparisons"),
 }
 # What an entry is, and what is in it.
@@ -131,7 +131,7 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
                 value=value,
                 level=level,
                 seed=seed,
-                dataset=common["dataset"],
+                dataset=entries.get("dataset", common["dataset"]),
                 training_images=entries.get("training_images", common["training_images"]),
                 recipe=_recipe(settings | {k: v for k, v in level.items() if k in of_recipe}),
                 test_every_epoch=entries.get("test_every_epoch", False),

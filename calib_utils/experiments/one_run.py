@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -26,11 +27,12 @@ from calib_utils.records import (
 )
 from calib_utils.records.experiments import experiment_path
 from calib_utils.training.checkpoints import read_facts
-from calib_utils.training.data import ImageSet, load_splits, train_validation_split
+from calib_utils.training.data import load_splits, train_validation_split
 from calib_utils.training.distributed import rank
 from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.networks import build_model
 from calib_utils.training.progress import plain_warnings
+from calib_utils.training.reward import fine_tune
 from calib_utils.training.timing import time_epoch
 
 __all__ = [
@@ -65,8 +67,12 @@ def run_experiment(
         device: "cpu" or "cuda".
         progress: whether to show progress bars.
     """
-    checkpoint = checkpoint_path(run, folder)
-    model, history = trained(run, device, progress, checkpoint)
+    shared = _before_the_reward(run)
+    checkpoint = checkpoint_path(shared, folder)
+    model, history = trained(shared, device, progress, checkpoint)
+    if run.recipe.reward_steps:
+        training, recipe = _training_set(run), run.recipe
+        history[-1] |= fine_tune(model, training, recipe, seed=run.seed, device=device)
     if rank() > 0:
         return
     _, validation, test = load_images(run.dataset, run.training_images)
@@ -140,12 +146,17 @@ def _save_logits(
     )
 
 
+def _before_the_reward(run: Run) -> Run:
+    """The run that trains the network which a reward then changes: it is shared."""
+    return replace(run, recipe=replace(run.recipe, reward_steps=0, kl_price=0.0))
+
+
 def time_run(run: Run, device: str | None = None) -> float:
     """Seconds for one epoch of ``run``, its metrics on the test images included if it has any."""
-    training, validation, _ = load_images(run.dataset, run.training_images)
+    _, validation, _ = load_images(run.dataset, run.training_images)
     return time_epoch(
         _network(run),
-        training,
+        _training_set(run),
         run.recipe,
         device=device,
         validation=validation if run.validate_every_epoch else None,
@@ -184,7 +195,7 @@ def has_record(run: Run, records: Path | str | None = None) -> bool:
 
 
 @cache
-def load_images(dataset: str, training_images: int) -> tuple[ImageSet, ImageSet, ImageSet]:
+def load_images(dataset: str, training_images: int) -> tuple[Any, Any, Any]:
     """The training images of the experiments, the same in every run; validation; and test.
 
     Raises:
@@ -205,11 +216,11 @@ def trained(
     run: Run, device: str | None, progress: bool, checkpoint: Path
 ) -> tuple[nn.Module, list[dict[str, Any]]]:
     """The network of a run and its history; what the checkpoint lacks is trained."""
-    training, validation, _ = load_images(run.dataset, run.training_images)
+    _, validation, _ = load_images(run.dataset, run.training_images)
     model = _network(run)
     history = train(
         model,
-        training,
+        _training_set(run),
         run.recipe,
         seed=run.seed,
         device=device,
@@ -219,6 +230,12 @@ def trained(
         progress=progress,
     )
     return model, history
+
+
+def _training_set(run: Run) -> Any:
+    """What a run is trained on: all training images that its grid has, or its share of them."""
+    training, _, _ = load_images(run.dataset, run.training_images)
+    return training.subset(slice(round(run.recipe.share * len(training))))
 
 
 def _network(run: Run) -> nn.Module:

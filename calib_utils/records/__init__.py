@@ -1,9 +1,11 @@
 """What runs leave behind, and the course computes from: predictions, and experiments.
 
 Records are small files without pickles. `load_record` reads the logits of a network of the
-course, `load_grid` the runs of a controlled experiment.
+course, `load_grid` the runs of a controlled experiment, `load_answers` what chat models answered to
+questions.
 """
 
+from calib_utils.records.answers import LANGUAGE_MODELS, QUESTIONS, Answers, load_answers
 from calib_utils.records.experiments import (
     Experiment,
     ExperimentRecord,
@@ -30,6 +32,9 @@ from calib_utils.records.superclasses import CIFAR100_SUPERCLASSES
 __all__ = [
     "CIFAR100_SUPERCLASSES",
     "DIGITS_RECIPE",
+    "LANGUAGE_MODELS",
+    "QUESTIONS",
+    "Answers",
     "Experiment",
     "ExperimentRecord",
     "Forecast",
@@ -40,6 +45,7 @@ __all__ = [
     "describe_protocol",
     "list_experiments",
     "list_records",
+    "load_answers",
     "load_experiment",
     "load_forecasts",
     "load_grid",

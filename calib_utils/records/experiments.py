@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils._checks import check_confidences, check_correct
-from calib_utils.records.names import dataset_name
+from calib_utils.records.names import training_set_name
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
 from calib_utils.records.recipe import completed_recipe
 from calib_utils.records.schema import fields_from, stored_facts
@@ -152,8 +152,8 @@ class ExperimentRecord(Experiment):
         """One line to stand below a figure, with the run, its data, epochs, hardware and date."""
         seconds = median(entry["seconds"] for entry in self.history)
         return (
-            f"{self.grid}/{self.name}: {self.training_images:,} training images of "
-            f"{dataset_name(self.dataset)}, {len(self.history)} epochs of {seconds:.1f} s; "
+            f"{self.grid}/{self.name}: {training_set_name(self.dataset, self.training_images)}, "
+            f"{len(self.history)} epochs of {seconds:.1f} s; "
             f"{self.hardware}; {self.date}"
         )
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from calib_utils._checks import check_several
 from calib_utils.records.experiments import ExperimentRecord, list_experiments, load_experiment
-from calib_utils.records.names import dataset_name
+from calib_utils.records.names import training_set_name
 
 __all__ = ["by_level", "describe_protocol", "load_grid"]
 
@@ -92,19 +92,20 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
     runs = [record for level in by_level(records).values() for record in level]
     first, recipe, seeds = runs[0], runs[0].recipe, sorted({r.seed for r in runs})
     varied, warmup = _varied(runs), recipe.get("warmup_epochs", 0)
+    drops = " and ".join(map(str, recipe["milestones"]))
     settings = {
         "epochs": f"{recipe['epochs']} epochs",
         "batch_size": f"batches of {recipe['batch_size']}",
         "learning_rate": f"learning rate {recipe['learning_rate']:g}",
         "warmup_epochs": f"a tenth of it up to epoch {warmup}" if warmup else "",
-        "milestones": "divided by ten after epochs " + " and ".join(map(str, recipe["milestones"])),
+        "milestones": f"divided by ten after epochs {drops}" if drops else "",
     }
     common = [text for name, text in settings.items() if text and name not in varied]
     decay = "" if "weight_decay" in varied else f"weight decay {recipe['weight_decay']:g}; "
     return (
         f"{first.grid}: {len(runs)} run{'s' * (len(runs) > 1)}, "
         f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}; "
-        f"{first.training_images:,} training images of {dataset_name(first.dataset)}, "
+        f"{training_set_name(first.dataset, first.training_images)}, "
         f"{', '.join(common)}; {decay}"
         f"{', '.join(sorted({r.hardware for r in runs}))}; "
         f"{', '.join(sorted({r.date for r in runs}))}"

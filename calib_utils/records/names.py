@@ -4,15 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["METRICS", "dataset_name", "factor_name", "level_name", "network_name"]
+__all__ = [
+    "METRICS",
+    "dataset_name",
+    "factor_name",
+    "level_name",
+    "network_name",
+    "training_set_name",
+]
 
 _NETWORKS = {
     "cifar_resnet": "residual network",
     "convnet": "plain network",
     "lenet5": "LeNet-5",
     "resnet34": "ResNet-34",
+    "transformer": "transformer",
 }
-_DATASETS = {"cifar100": "CIFAR-100", "digits": "scikit-learn's digits"}
+_DATASETS = {
+    "cifar100": "CIFAR-100",
+    "digits": "scikit-learn's digits",
+    "shakespeare": "Shakespeare",
+}
 _FACTORS = {"depth": "layers", "width": "channels", "batch_norm": "batch normalisation"}
 # The numbers of a record that are compared between runs, by the names of its attributes.
 METRICS = {
@@ -32,6 +44,17 @@ def network_name(name: str) -> str:
 def dataset_name(name: str) -> str:
     """Such as "CIFAR-100" for "cifar100"; a data set that is not known keeps its name."""
     return _DATASETS.get(name, name)
+
+
+def training_set_name(dataset: str, n: int) -> str:
+    """Such as "8,000 training images of CIFAR-100"; a text comes in windows.
+
+    Example:
+        >>> training_set_name("shakespeare", 4_000)
+        '4,000 training windows of Shakespeare'
+    """
+    kind = "windows" if dataset == "shakespeare" else "images"
+    return f"{n:,} training {kind} of {dataset_name(dataset)}"
 
 
 def factor_name(factor: str) -> str:

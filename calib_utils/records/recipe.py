@@ -17,15 +17,15 @@ FIRST_SETTINGS = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained: SGD with momentum, and a learning rate that drops in steps.
+    """How a network is trained: by SGD or AdamW, with a learning rate that drops in steps.
 
     Attributes:
         epochs: passes over the training images.
         batch_size: images in a step of the optimiser.
         learning_rate: at the start.
         milestones: epochs, counted from 1, after which the learning rate is divided by ten.
-        momentum: of SGD.
-        weight_decay: of SGD, on all parameters.
+        momentum: of SGD; of AdamW, the first of its two averages.
+        weight_decay: on all parameters.
         crop_padding: pixels of black border added before a random crop; 0 for no crop.
         flip: whether half of the images are mirrored.
         label_smoothing: see `calib_utils.training.label_smoothing`; 0 for none.
@@ -39,6 +39,11 @@ class Recipe:
             section 4.2).
         early_stopping: whether the network ends with the weights after the epoch of lowest NLL
             on the validation images. All the epochs are made.
+        optimizer: "sgd" or "adamw" (Loshchilov and Hutter 2019).
+        share: of the training data, its first part, that the network is trained on; above 0.
+        reward_steps: of a language model, steps towards a reward after all epochs, see
+            `calib_utils.training.fine_tune`.
+        kl_price: of such a step.
 
     Raises:
         ValueError: if a setting makes no sense.
@@ -63,6 +68,10 @@ class Recipe:
     ema_decay: float = 0.0
     warmup_epochs: int = 0
     early_stopping: bool = False
+    optimizer: str = "sgd"
+    share: float = 1.0
+    reward_steps: int = 0
+    kl_price: float = 0.0
 
     def __post_init__(self) -> None:
         rules = {
@@ -79,6 +88,10 @@ class Recipe:
             "focal_gamma": (0 <= self.focal_gamma < math.inf, "a number of at least 0"),
             "ema_decay": (0 <= self.ema_decay < 1, "at least 0 and below 1"),
             "warmup_epochs": (self.warmup_epochs >= 0, "at least 0"),
+            "optimizer": (self.optimizer in ("sgd", "adamw"), "'sgd' or 'adamw'"),
+            "share": (0 < self.share <= 1, "above 0 and at most 1"),
+            "reward_steps": (self.reward_steps >= 0, "at least 0"),
+            "kl_price": (0 <= self.kl_price < math.inf, "a number of at least 0"),
         }
         for name, (good, expected) in rules.items():
             if not good:

@@ -34,7 +34,10 @@ from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.losses import focal_loss, label_smoothing, mixup
 from calib_utils.training.networks import build_model, cifar_resnet, convnet, lenet5, resnet34
+from calib_utils.training.reward import common_words, fine_tune, plain_words
+from calib_utils.training.text import TextSet, load_shakespeare
 from calib_utils.training.timing import duration, time_epoch
+from calib_utils.training.transformer import transformer
 
 __all__ = [
     "CIFAR100_MEAN",
@@ -43,24 +46,30 @@ __all__ = [
     "DIGITS_RECIPE",
     "ImageSet",
     "Recipe",
+    "TextSet",
     "build_model",
     "channel_statistics",
     "choose_device",
     "cifar_resnet",
+    "common_words",
     "convnet",
     "corrupt",
     "duration",
     "environment",
+    "fine_tune",
     "focal_loss",
     "label_smoothing",
     "lenet5",
     "load_cifar100",
     "load_digits",
+    "load_shakespeare",
     "load_splits",
     "mixup",
+    "plain_words",
     "predict_logits",
     "resnet34",
     "time_epoch",
     "train",
     "train_validation_split",
+    "transformer",
 ]

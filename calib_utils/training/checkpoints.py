@@ -1,7 +1,7 @@
 """Keep a training run on disk, so that it goes on after it was stopped.
 
 A checkpoint is one safetensors file (no pickles) with the weights (also those of an average and
-of the best epoch, where the run keeps them), the optimiser's momentum and, as JSON, the recipe,
+of the best epoch, where the run keeps them), what the optimiser keeps and, as JSON, the recipe,
 the seed, the history and the environment of the run; and the SHA-256 of all that, since a weight
 with a flipped bit is still a number.
 """
@@ -28,6 +28,14 @@ from calib_utils.records.recipe import completed_recipe
 
 __all__ = ["load_checkpoint", "read_facts", "save_checkpoint"]
 
+# What SGD or AdamW keeps of each parameter, by the name that it has in a file.
+_KEPT = {
+    "momentum": "momentum_buffer",
+    "exp_avg": "exp_avg",
+    "exp_avg_sq": "exp_avg_sq",
+    "step": "step",
+}
+
 
 def save_checkpoint(
     path: Path,
@@ -41,7 +49,7 @@ def save_checkpoint(
     Args:
         path: of the file.
         model: the network.
-        optimizer: whose momentum is kept.
+        optimizer: whose momentum is kept, or of AdamW both averages and the number of steps.
         facts: see `read_facts`.
         copies: other states of the network that the run goes on with, by a name for each, such as
             "average".
@@ -55,9 +63,10 @@ def save_checkpoint(
         for name, x in network.state_dict().items()
     }
     for number, parameter in enumerate(model.parameters()):
-        momentum = optimizer.state[parameter].get("momentum_buffer")
-        if momentum is not None:  # there is none without momentum
-            tensors[f"momentum/{number}"] = momentum.contiguous()
+        for name, key in _KEPT.items():
+            kept = optimizer.state[parameter].get(key)
+            if kept is not None:  # there is none without momentum
+                tensors[f"{name}/{number}"] = kept.contiguous()
     text = json.dumps(facts)
     try:
         with replacing(path) as part:
@@ -89,10 +98,17 @@ def load_checkpoint(
         )
     networks = {"model": model, **copies}
     weights = {kind: _of(kind, tensors) for kind in networks}
-    momentum = {name: x for name, x in tensors.items() if name.startswith("momentum/")}
-    parameters = {f"momentum/{n}": x for n, x in enumerate(model.parameters())}
+    state = {name: x for name, x in tensors.items() if name.partition("/")[0] in _KEPT}
+    parameters = {
+        f"{name}/{n}": (x, key)
+        for name, key in _KEPT.items()
+        for n, x in enumerate(model.parameters())
+    }
+    expected = {
+        name: torch.tensor(0.0) if key == "step" else x for name, (x, key) in parameters.items()
+    }
     # Parameters that get no gradient have no momentum, and without momentum none has.
-    fits = _kinds(momentum).items() <= _kinds(parameters).items()
+    fits = _kinds(state).items() <= _kinds(expected).items()
     same = all(_kinds(weights[k]) == _kinds(x.state_dict()) for k, x in networks.items())
     if not (same and fits):
         raise ValueError(
@@ -101,11 +117,12 @@ def load_checkpoint(
         )
     for kind, network in networks.items():
         network.load_state_dict(weights[kind])
-    for name, stored in momentum.items():
-        parameter = parameters[name]
+    for name, stored in state.items():
+        parameter, key = parameters[name]
         # In the parameter's own memory layout, which the fused optimizer takes for granted.
-        buffer = torch.empty_like(parameter).copy_(stored)
-        optimizer.state[parameter]["momentum_buffer"] = buffer
+        optimizer.state[parameter][key] = torch.empty_like(
+            parameter if stored.shape == parameter.shape else stored, device=parameter.device
+        ).copy_(stored)
     return facts["history"]
 
 

@@ -1,4 +1,4 @@
-"""The images of the course: CIFAR-100, its statistics and its split, and small digits."""
+"""The data of the course: CIFAR-100, its statistics and its split, small digits, and a text."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ import numpy as np
 from platformdirs import user_cache_dir
 
 from calib_utils.training.downloads import download
+from calib_utils.training.text import load_shakespeare
 
 __all__ = [
     "CIFAR100_MEAN",
@@ -205,8 +206,10 @@ def load_digits() -> tuple[ImageSet, ImageSet, ImageSet]:
     return data.subset(train), data.subset(validation), data.subset(test)
 
 
-def load_splits(dataset: str) -> tuple[ImageSet, ImageSet, ImageSet]:
-    """Training, validation and test images of "cifar100" (45,000, 5,000, 10,000) or "digits".
+def load_splits(dataset: str) -> tuple[Any, Any, Any]:
+    """Training, validation and test part of "cifar100" (45,000, 5,000, 10,000), "digits" or a text.
+
+    "cifar100" and "digits" come as `ImageSet`, "shakespeare" as `TextSet`.
 
     Raises:
         ValueError: if there is no data set of that name.
@@ -218,8 +221,12 @@ def load_splits(dataset: str) -> tuple[ImageSet, ImageSet, ImageSet]:
     """
     if dataset == "digits":
         return load_digits()
+    if dataset == "shakespeare":
+        return load_shakespeare()
     if dataset != "cifar100":
-        raise ValueError(f"dataset: expected 'cifar100' or 'digits', found {dataset!r}")
+        raise ValueError(
+            f"dataset: expected 'cifar100', 'digits' or 'shakespeare', found {dataset!r}"
+        )
     data = load_cifar100("train")
     train, validation = train_validation_split(len(data))
     return data.subset(train), data.subset(validation), load_cifar100("test")

@@ -1,10 +1,10 @@
 """Train a network with the course's recipe, so that it can be stopped and resumed.
 
 The images live on the device, and each batch is cropped, flipped and normalised there
-in a few tensor operations. All that is random in an epoch comes from the seed and the
-epoch's number, so a run that was killed ends at the weights of one that was not: bit for
-bit on a CPU with as many threads; on a GPU up to the order in which it adds. Several
-processes, started by torchrun, train one network together: see
+in a few tensor operations; of a text, its windows do. All that is random in an epoch comes
+from the seed and the epoch's number, so a run that was killed ends at the weights of one that
+was not: bit for bit on a CPU with as many threads; on a GPU up to the order in which it adds.
+Several processes, started by torchrun, train one network together: see
 `calib_utils.training.distributed`.
 """
 
@@ -26,7 +26,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from calib_utils.metrics import negative_log_likelihood
 from calib_utils.records import Recipe
-from calib_utils.training.batches import Batches, epoch_draws
+from calib_utils.training.batches import Batches, TextBatches, epoch_draws, on_device
 from calib_utils.training.checkpoints import load_checkpoint, save_checkpoint
 from calib_utils.training.data import ImageSet
 from calib_utils.training.devices import arithmetic, choose_device, environment
@@ -40,6 +40,7 @@ from calib_utils.training.distributed import (
 )
 from calib_utils.training.losses import focal_loss, label_smoothing, mixup
 from calib_utils.training.progress import plain_warnings, progress_bars
+from calib_utils.training.text import TextSet
 
 __all__ = ["predict_logits", "train"]
 
@@ -47,21 +48,22 @@ __all__ = ["predict_logits", "train"]
 @plain_warnings()
 def train(
     model: nn.Module,
-    data: ImageSet,
+    data: ImageSet | TextSet,
     recipe: Recipe,
     *,
     seed: int = 0,
     device: torch.device | str | None = None,
     checkpoint: Path | str | None = None,
-    validation: ImageSet | None = None,
+    validation: ImageSet | TextSet | None = None,
     after_epoch: Callable[[nn.Module], dict[str, Any]] | None = None,
     progress: bool = True,
 ) -> list[dict[str, Any]]:
     """Train ``model`` in place.
 
     Args:
-        model: takes images (n, 3, H, W), gives logits (n, K).
-        data: the training images.
+        model: takes images (n, 3, H, W), gives logits (n, K); or takes characters (n, length),
+            gives logits of the next ones (n, length, K).
+        data: the training images, or the windows of a text.
         recipe: see `calib_utils.records.Recipe`.
         seed: of the order of the images, the crops and the flips; from 0 to :math:`2^{32} - 1`.
         device: where to train; the GPU if there is one, by default.
@@ -108,13 +110,7 @@ def train(
     # What is kept at the end changes nothing in what is trained.
     trained, early_stopping = replace(recipe, early_stopping=False), recipe.early_stopping
     device = _place(model, device)
-    optimizer = torch.optim.SGD(
-        model.parameters(),
-        lr=recipe.learning_rate,
-        momentum=recipe.momentum,
-        weight_decay=recipe.weight_decay,
-        fused=True,
-    )
+    optimizer = _optimizer(model, recipe)
     average = _average(model, recipe)
     shown = model if average is None else average.module  # what is validated, and kept
     best = None if validation is None else deepcopy(shown)
@@ -126,7 +122,7 @@ def train(
         raise ValueError(f"checkpoint: not every process finds {checkpoint}; share its folder")
 
     first, replica = rank() == 0, replicate(model)
-    batches = Batches(data, device, recipe.crop_padding)
+    batches = on_device(data, device, recipe.crop_padding)
     tqdm = progress_bars(progress and first)
     with tqdm(desc="training", initial=len(history), total=recipe.epochs, unit="epoch") as bar:
         for epoch in range(len(history), recipe.epochs):
@@ -158,12 +154,14 @@ def train(
 @plain_warnings()
 def predict_logits(
     model: nn.Module,
-    data: ImageSet,
+    data: ImageSet | TextSet,
     *,
     device: torch.device | str | None = None,
     batch_size: int = 100,
 ) -> np.ndarray:
     """The logits of ``model`` for every image, computed in float32, shape (N, K).
+
+    Of a text, for every character that is to be predicted.
 
     On a processor, batches that fit its caches are the fastest: of 1,000 images, they took 2.7
     times as long as of 100, most of it to be given memory.
@@ -176,11 +174,9 @@ def predict_logits(
     """
     device = _place(model, device)
     model.eval()
-    batches = Batches(data, device)
+    batches = on_device(data, device)
     with torch.inference_mode():
-        logits = [
-            model(batches.normalised(pixels)).float() for pixels in batches.images.split(batch_size)
-        ]
+        logits = [batches.wanted(model(x)).float() for x in batches.inputs(batch_size)]
     return torch.cat(logits).cpu().numpy()
 
 
@@ -192,6 +188,17 @@ def _place(model: nn.Module, device: torch.device | str | None) -> torch.device:
     return chosen
 
 
+def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
+    common: dict[str, Any] = {
+        "lr": recipe.learning_rate,
+        "weight_decay": recipe.weight_decay,
+        "fused": True,
+    }
+    if recipe.optimizer == "adamw":
+        return torch.optim.AdamW(model.parameters(), betas=(recipe.momentum, 0.999), **common)
+    return torch.optim.SGD(model.parameters(), momentum=recipe.momentum, **common)
+
+
 def _average(model: nn.Module, recipe: Recipe) -> AveragedModel | None:
     """What keeps the average of the weights and batch statistics, if the recipe has one."""
     if not recipe.ema_decay:
@@ -200,7 +207,9 @@ def _average(model: nn.Module, recipe: Recipe) -> AveragedModel | None:
     return AveragedModel(model, multi_avg_fn=rule, use_buffers=True)
 
 
-def _validated(model: nn.Module, data: ImageSet, device: torch.device) -> dict[str, float]:
+def _validated(
+    model: nn.Module, data: ImageSet | TextSet, device: torch.device
+) -> dict[str, float]:
     logits = predict_logits(model, data, device=device)
     return {
         "validation_error": float((logits.argmax(axis=1) != data.labels).mean()),
@@ -215,7 +224,7 @@ def _best_epoch(history: list[dict[str, Any]]) -> int:
 
 def _train_epoch(
     model: nn.Module,
-    batches: Batches,
+    batches: Batches | TextBatches,
     optimizer: torch.optim.Optimizer,
     recipe: Recipe,
     seed: int,
@@ -225,7 +234,7 @@ def _train_epoch(
 ) -> dict[str, Any]:
     """One pass over the images; returns its entry in the history."""
     start = time.perf_counter()
-    device, n = batches.images.device, len(batches.labels)
+    device, n = batches.labels.device, len(batches.labels)
     dtype = arithmetic(device)
     for group in optimizer.param_groups:
         group["lr"] = recipe.learning_rate_at(epoch)
@@ -248,13 +257,13 @@ def _train_epoch(
                 recipe.mixup_alpha,
                 mixed,
             )
-            mine = slice(step.start - first, step.stop - first)
-            images, targets = images[mine], targets[mine]
+            part = slice(step.start - first, step.stop - first)
+            images, targets = images[part], targets[part]
         else:
             images = batches.augmented(order[step], draws[:, step])
-            targets = batches.labels[order[step]]
+            targets = batches.labels[order[step]].flatten()  # of a text, they are (n, length)
         with torch.autocast(device.type, dtype, enabled=dtype == torch.bfloat16):
-            logits = model(images)
+            logits = model(images).flatten(0, -2)
         if logits.shape[1] < batches.n_classes:
             raise ValueError(
                 f"model: expected at least {batches.n_classes} outputs, one for each class, "
@@ -263,12 +272,13 @@ def _train_epoch(
         loss = _loss(logits.float(), targets, recipe)
         optimizer.zero_grad(set_to_none=True)
         # Over the batch, the mean of the processes' gradients is then the gradient of the mean.
-        (loss * (world_size() * len(targets) / (end - first))).backward()
+        mine = step.stop - step.start
+        (loss * (world_size() * mine / (end - first))).backward()
         optimizer.step()
         if average is not None:
             average.update_parameters(model)
-        loss_sum += loss.detach() * len(targets)
-        correct += _right(logits.detach().argmax(dim=1), targets)
+        loss_sum += loss.detach() * mine
+        correct += _right(logits.detach().argmax(dim=1), targets) * (mine / len(targets))
     entry = {
         "epoch": epoch + 1,
         "learning_rate": recipe.learning_rate_at(epoch),

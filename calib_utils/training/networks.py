@@ -1,4 +1,4 @@
-"""The networks of the course. Inputs are images (N, 3, 32, 32); outputs are logits (N, K)."""
+"""The networks of the course: from images (N, 3, 32, 32) to logits (N, K), and one for texts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torch import nn
 
 from calib_utils.training.residual import ResidualBlock, convolution
 from calib_utils.training.small_convolutions import speed_up_small_convolutions
+from calib_utils.training.transformer import transformer
 
 __all__ = ["build_model", "cifar_resnet", "convnet", "lenet5", "resnet34"]
 
@@ -136,6 +137,7 @@ _MODELS: dict[str, Callable[..., nn.Module]] = {
     "convnet": convnet,
     "lenet5": lenet5,
     "resnet34": resnet34,
+    "transformer": transformer,
 }
 
 
@@ -143,7 +145,7 @@ def build_model(name: str, n_classes: int = 100, **options: Any) -> nn.Module:
     """Build the untrained network called ``name``.
 
     Args:
-        name: of a function of this module.
+        name: of a function of this module, or "transformer".
         n_classes: number of outputs.
         options: what else that function takes, such as ``depth=14``.
 

@@ -14,17 +14,18 @@ from torch import nn
 from calib_utils.records import Recipe
 from calib_utils.training.data import ImageSet
 from calib_utils.training.loop import train
+from calib_utils.training.text import TextSet
 
 __all__ = ["duration", "time_epoch"]
 
 
 def time_epoch(
     model: nn.Module,
-    data: ImageSet,
+    data: ImageSet | TextSet,
     recipe: Recipe,
     *,
     device: torch.device | str | None = None,
-    validation: ImageSet | None = None,
+    validation: ImageSet | TextSet | None = None,
     after_epoch: Callable[[nn.Module], dict[str, Any]] | None = None,
 ) -> float:
     """Seconds that one epoch takes: a copy of ``model`` trains for it.

@@ -16,6 +16,7 @@ from tools.sources.opened import STORED
 LOADERS = {
     "list_experiments": "experiments",
     "list_records": "predictions",
+    "load_answers": "answers",
     "load_experiment": "experiments",
     "load_forecasts": "forecasts",
     "load_grid": "experiments",
@@ -49,10 +50,10 @@ def named_records(code: str, library: bool = False) -> set[Path]:
 
 
 def _parts(path: Path) -> tuple[str, ...]:
-    """What is given to load a record: grid and protocol, or name and split."""
+    """What is given to load a record: grid and protocol, name and split, or a set of questions."""
     if path.is_relative_to(STORED / "experiments"):
         return path.parts[-3:-1]
-    return path.stem.rpartition(".")[::2]
+    return tuple(filter(None, path.stem.rpartition(".")[::2]))
 
 
 @cache

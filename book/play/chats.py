@@ -1,0 +1,118 @@
+"""Ask a chat model, and recalibrate it: `python -m book.play.chats TARGET`."""
+
+from __future__ import annotations
+
+import sys
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+from calib_utils.metrics import (
+    calibration_error_floor,
+    confidence_auroc,
+    expected_calibration_error,
+    reliability_bins,
+)
+from calib_utils.predictions import Predictions, as_predictions
+from calib_utils.recalibration import PlattScaling
+from calib_utils.records import LANGUAGE_MODELS, QUESTIONS, load_answers
+from tools.finishing.interactive import (
+    WORDS,
+    Json,
+    choice,
+    diagram,
+    frame,
+    number,
+    play,
+    slider,
+    table,
+    write,
+)
+
+LABELLED = 200
+OTHERS = "hellaswag"
+NAMES = {
+    "arc": "ARC",
+    "hellaswag": "HellaSwag",
+    "mmlu": "MMLU",
+    "truthfulqa": "TruthfulQA",
+    "winogrande": "WinoGrande",
+}
+FEW = 50  # as in the picture of the chapter
+
+
+def answers(model: str, questions: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Confidences, which answers are right, and the rows in a random order: the first for a fit."""
+    found = load_answers(model, questions).predictions
+    confidence = np.clip(found.array.astype(float), 1e-6, 1 - 1e-6)
+    return confidence, found.labels, np.random.default_rng(0).permutation(len(confidence))
+
+
+def fitted(model: str, questions: str) -> PlattScaling:
+    """Platt scaling, from the labelled questions."""
+    confidence, correct, order = answers(model, questions)
+    rows = order[:LABELLED]
+    return PlattScaling(inputs="probs").fit(confidence[rows], correct[rows])
+
+
+def three_ways(model: str, questions: str) -> list[Predictions]:
+    """On the questions without a label: as it is, fitted on the same set, and on the other one."""
+    confidence, correct, order = answers(model, questions)
+    left = order[LABELLED:]
+    maps = [fitted(model, one) for one in (questions, OTHERS)]
+    ways = [confidence[left], *(one.predict_proba(confidence[left]) for one in maps)]
+    return [as_predictions(confidence=way, correct=correct[left]) for way in ways]
+
+
+def chats() -> Json:
+    """A diagram for each model, set of questions, and way to recalibrate."""
+    found = [
+        one
+        for model, name in product(LANGUAGE_MODELS, QUESTIONS)
+        for one in three_ways(model, name)
+    ]
+    every, asked = range(3), range(2)
+    as_they_are = found[::3]
+
+    def percent(share: float) -> str:
+        return WORDS.format(100 * share)
+
+    return play(
+        ["fig-fourteen-diagrams"],
+        "Fourteen models, five sets of questions",
+        f"Choose a model and a set of questions, and recalibrate the model with {LABELLED} "
+        f"labelled questions of this set, or of {NAMES[OTHERS]}. Shown are the questions without a "
+        "label. A hatched piece is the gap between accuracy and confidence, the strip counts the "
+        f"answers of each bar, and pale bars have fewer than {FEW}.",
+        "Reliability diagram of the chosen model on the chosen questions, with its accuracy, mean "
+        "confidence, ECE and AUROC. Most models are overconfident; recalibrated with questions of "
+        "the same set nearly all of them are close to the diagonal.",
+        [
+            slider("Model", LANGUAGE_MODELS, LANGUAGE_MODELS.index("gpt-4-turbo")),
+            choice("Questions", [NAMES[name] for name in QUESTIONS], QUESTIONS.index("mmlu")),
+            choice("Recalibrated", ["no", "with the same set", f"with {NAMES[OTHERS]}"]),
+        ],
+        [
+            number("accuracy", [percent(one.labels.mean()) for one in as_they_are], asked),
+            number("confidence", [percent(one.array.mean()) for one in found], every),
+            number("ECE", [percent(expected_calibration_error(one)) for one in found], every),
+            number(
+                "if calibrated",
+                [percent(calibration_error_floor(one).mean) for one in found],
+                every,
+            ),
+            number("AUROC", [f"{confidence_auroc(one):.2f}" for one in as_they_are], asked),
+        ],
+        [
+            diagram(
+                table([frame(reliability_bins(one.array, one.labels)) for one in found], every),
+                few=FEW,
+                relative=True,
+            )
+        ],
+    )
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), [chats()])

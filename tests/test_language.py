@@ -1,0 +1,393 @@
+"""Texts, the transformer, the reward, and what chat models answered."""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+from collections import Counter
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import spearmanr
+from sklearn.metrics import roc_auc_score
+from torch import nn
+
+import calib_utils.training
+from calib_utils.experiments.grids import plan_grid
+from calib_utils.experiments.one_run import run_experiment
+from calib_utils.metrics import confidence_auroc
+from calib_utils.records import LANGUAGE_MODELS, QUESTIONS, Recipe, load_answers, load_experiment
+from calib_utils.training import (
+    TextSet,
+    build_model,
+    common_words,
+    fine_tune,
+    load_shakespeare,
+    plain_words,
+    predict_logits,
+    train,
+)
+
+PLAIN = Recipe(
+    epochs=2, batch_size=4, milestones=(1,), optimizer="adamw", learning_rate=1e-2, weight_decay=0.1
+)
+SMALL = {"width": 8, "depth": 2, "heads": 2, "length": 12}
+
+
+def texts(n: int = 10, length: int = 12, every: int = 1, seed: int = 0) -> TextSet:
+    codes = np.random.default_rng(seed).integers(0, 3, (n, length + 1)).astype(np.uint8)
+    return TextSet(codes, "abc", every)
+
+
+def small(seed: int = 0) -> nn.Module:
+    torch.manual_seed(seed)
+    return build_model("transformer", n_classes=3, **SMALL)
+
+
+@pytest.fixture(autouse=True)
+def float32(monkeypatch):
+    monkeypatch.setattr("calib_utils.training.loop.arithmetic", lambda device: torch.float32)
+    monkeypatch.setattr("calib_utils.training.reward.arithmetic", lambda device: torch.float32)
+
+
+class TestTextSet:
+    def test_labels_are_the_next_characters(self):
+        data = TextSet(np.array([[0, 1, 2, 0, 1], [2, 2, 1, 0, 0]], np.uint8), "abc")
+        assert data.labels.tolist() == [1, 2, 0, 1, 2, 1, 0, 0]
+        assert replace(data, every=2).labels.tolist() == [2, 1, 1, 0]
+        assert data.text(data.windows[0]) == "abcab"
+        assert data.subset([1]).windows.tolist() == [[2, 2, 1, 0, 0]]
+
+    @pytest.mark.parametrize(
+        ("changes", "message"),
+        [
+            ({"windows": np.zeros((2, 1), np.uint8)}, r"windows: .*\(2, 1\)"),
+            ({"windows": np.zeros((2, 5), np.int64)}, "windows: .*int64"),
+            ({"windows": np.full((2, 5), 3, np.uint8)}, "windows: .*alphabet of 3 .*found 3"),
+            ({"every": 13}, "every: expected 1 to 12, found 13"),
+            ({"every": 0}, "every: .*found 0"),
+        ],
+    )
+    def test_bad_input(self, changes, message):
+        with pytest.raises(ValueError, match=message):
+            replace(texts(), **changes)
+
+    def test_shakespeare_is_the_file_and_its_parts_share_no_window(self):
+        folder = Path(calib_utils.training.__file__).parent
+        whole = gzip.decompress((folder / "shakespeare.txt.gz").read_bytes()).decode()
+        assert len(whole) == 1_115_394
+        parts = load_shakespeare()
+        places = []
+        for part in parts:
+            assert part.alphabet == "".join(sorted(set(whole)))
+            for window in part.windows[:20]:
+                place = whole.index(part.text(window))
+                assert place % 129 == 0
+                places.append(place)
+        windows = np.concatenate([part.windows for part in parts])
+        assert len({w.tobytes() for w in windows}) == len(windows)
+        # The split never changes: stored records were made with it.
+        assert [places[k] // 129 for k in (0, 20, 40)] == [4581, 3328, 3274]
+
+
+class TestTransformer:
+    def test_computes_what_torchs_layers_do(self):
+        """`nn.TransformerEncoderLayer` with the same weights, masked so that it sees no future."""
+        model = small()
+        layers = []
+        for block in model.blocks:
+            layer = nn.TransformerEncoderLayer(
+                8, 2, 32, dropout=0.0, activation="gelu", batch_first=True, norm_first=True
+            )
+            layer.load_state_dict(
+                {
+                    "self_attn.in_proj_weight": block.queries_keys_values.weight,
+                    "self_attn.in_proj_bias": block.queries_keys_values.bias,
+                    "self_attn.out_proj.weight": block.mixed.weight,
+                    "self_attn.out_proj.bias": block.mixed.bias,
+                    "norm1.weight": block.normalised.weight,
+                    "norm1.bias": block.normalised.bias,
+                    "norm2.weight": block.thought[0].weight,
+                    "norm2.bias": block.thought[0].bias,
+                    "linear1.weight": block.thought[1].weight,
+                    "linear1.bias": block.thought[1].bias,
+                    "linear2.weight": block.thought[3].weight,
+                    "linear2.bias": block.thought[3].bias,
+                }
+            )
+            layers.append(layer)
+        codes = torch.from_numpy(texts().windows[:, :-1]).long()
+        x = model.characters(codes) + model.places(torch.arange(12))
+        mask = nn.Transformer.generate_square_subsequent_mask(12)
+        for layer in layers:
+            x = layer(x, mask, is_causal=True)
+        torch.testing.assert_close(model(codes), model.last(x))
+
+    def test_sees_no_later_character(self):
+        model = small()
+        codes = torch.from_numpy(texts().windows[:, :-1]).long()
+        changed = codes.clone()
+        changed[:, 7] = (changed[:, 7] + 1) % 3
+        before, after = model(codes), model(changed)
+        assert torch.equal(before[:, :7], after[:, :7])
+        assert not torch.isclose(before[:, 7:], after[:, 7:]).all()
+
+    def test_draws_from_its_distribution_whatever_it_keeps(self):
+        model = small().eval()
+        prompts = torch.zeros(4_000, 2, dtype=torch.long)
+        drawn = model.sample(prompts, 3, torch.Generator().manual_seed(0))
+        assert drawn.shape == (4_000, 5)
+        assert (drawn[:, :2] == 0).all()
+        # Of each continuation the share drawn, and its probability by whole passes.
+        for text in itertools.product(range(3), repeat=3):
+            row = torch.tensor([[0, 0, *text]])
+            probs = model(row)[0].softmax(dim=1)
+            p = float(np.prod([probs[k + 1, c].item() for k, c in enumerate(text)]))
+            share = float((drawn[:, 2:] == row[:, 2:]).all(dim=1).float().mean())
+            assert abs(share - p) < 4 * (p * (1 - p) / 4_000) ** 0.5
+
+    def test_size_counted_by_hand(self):
+        block = 4 * 8 * 8 + 4 * 8 + 8 * 8 * 8 + 4 * 8 + 8 + 4 * 8
+        assert sum(x.numel() for x in small().parameters()) == (
+            3 * 8 + 12 * 8 + 2 * block + 2 * 8 + 3 * 8 + 3
+        )
+
+    @pytest.mark.parametrize("options", [{"width": 9}, {"depth": 0}, {"heads": 0}, {"length": 0}])
+    def test_bad_size(self, options):
+        with pytest.raises(ValueError, match="width: expected a multiple of heads"):
+            build_model("transformer", n_classes=3, **SMALL | options)
+
+
+class TestTraining:
+    def test_equals_a_plain_loop(self):
+        data, model, plain = texts(), small(), small()
+        history = train(model, data, PLAIN, seed=3, device="cpu", progress=False)
+        optimizer = torch.optim.AdamW(
+            plain.parameters(), lr=0.01, betas=(0.9, 0.999), weight_decay=0.1
+        )
+        windows = torch.from_numpy(data.windows).long()
+        found = []
+        for epoch in range(2):
+            for group in optimizer.param_groups:
+                group["lr"] = 0.01 * 0.1**epoch
+            generator = torch.Generator().manual_seed(1_000_003 * 3 + epoch)
+            order, losses, right = torch.randperm(10, generator=generator), [], []
+            for rows in order.split(4):
+                logits = plain(windows[rows, :-1])
+                each = nn.functional.cross_entropy(
+                    logits.transpose(1, 2), windows[rows, 1:], reduction="none"
+                )
+                optimizer.zero_grad()
+                each.mean().backward()
+                optimizer.step()
+                losses += each.detach().flatten().tolist()
+                right += (logits.argmax(dim=2) == windows[rows, 1:]).flatten().tolist()
+            found.append((np.mean(losses), np.mean(right)))
+        for entry, (loss, accuracy) in zip(history, found, strict=True):
+            assert entry["train_loss"] == pytest.approx(loss, rel=1e-5)
+            assert entry["train_accuracy"] == pytest.approx(accuracy)
+        # Not the weights: what changes nothing, as the biases of keys, follows rounding errors.
+        with torch.no_grad():
+            torch.testing.assert_close(model(windows[:, :-1]), plain(windows[:, :-1]))
+
+    def test_stopped_run_ends_like_one_that_was_not(self, tmp_path):
+        data, whole, stopped = texts(), small(), small()
+        train(whole, data, PLAIN, device="cpu", progress=False)
+        path = tmp_path / "run.safetensors"
+
+        def stop(model):
+            if path.exists():
+                raise KeyboardInterrupt
+            return {}
+
+        with pytest.raises(KeyboardInterrupt):
+            train(
+                stopped,
+                data,
+                PLAIN,
+                device="cpu",
+                checkpoint=path,
+                after_epoch=stop,
+                progress=False,
+            )
+        resumed = small(seed=7)
+        train(resumed, data, PLAIN, device="cpu", checkpoint=path, progress=False)
+        for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
+            assert torch.equal(one, other)
+
+    def test_predicts_what_is_asked_for(self):
+        model, data = small(), texts(every=5)
+        logits = predict_logits(model, data, device="cpu", batch_size=3)
+        assert logits.shape == (len(data.labels), 3) == (20, 3)
+        codes = torch.from_numpy(data.windows[:, :-1]).long()
+        expected = model(codes).detach().numpy()[:, [4, 9]].reshape(20, 3)
+        np.testing.assert_allclose(logits, expected, rtol=1e-5, atol=1e-6)
+        assert data.labels.tolist() == data.windows[:, [5, 10]].ravel().tolist()
+
+    def test_learns_what_follows(self):
+        """In abcabc… the next character is known."""
+        windows = (np.arange(13) + np.arange(3)[:, None]) % 3
+        data = TextSet(np.tile(windows.astype(np.uint8), (8, 1)), "abc")
+        model = small()
+        recipe = replace(PLAIN, epochs=20, milestones=())
+        history = train(model, data, recipe, device="cpu", progress=False)
+        assert history[-1]["train_accuracy"] > 0.9
+
+
+class TestReward:
+    def test_counted_by_hand(self):
+        words = frozenset({"the", "of"})
+        assert plain_words("The end of", words) == 5 / 10
+        assert plain_words("then o f", words) == 0
+        assert plain_words("", words) == 0
+
+    def test_common_words_are_counted_without_those_that_are_cut(self):
+        alphabet = " abc"
+        codes = [[alphabet.index(c) for c in text] for text in ("aa b b c", "ab c b a", "b c a aa")]
+        data = TextSet(np.array(codes, np.uint8), alphabet)
+        counts = Counter({"b": 3, "c": 2, "a": 1})
+        assert common_words(data, n=1) == {"b"}
+        assert common_words(data, n=3) == counts.keys()
+
+    def test_is_earned_and_a_price_keeps_the_model_near(self):
+        """The text is random; the reward is for the word "a"."""
+        rng = np.random.default_rng(0)
+        data = TextSet(rng.integers(0, 3, (50, 97)).astype(np.uint8), " ab")
+        torch.manual_seed(0)
+        start = build_model("transformer", n_classes=3, width=8, depth=1, heads=2, length=96)
+        recipe = Recipe(reward_steps=25, learning_rate=3e-2, weight_decay=0.0)
+        found = {}
+        for price in (0.0, 3.0):
+            model = deepcopy(start)
+            found[price] = fine_tune(
+                model, data, replace(recipe, kl_price=price), seed=1, device="cpu"
+            )
+        free, priced = found[0.0], found[3.0]
+        assert free["kl"][0] == pytest.approx(0, abs=1e-6)
+        assert np.mean(free["reward"][-5:]) > free["reward"][0] + 0.05
+        assert np.mean(priced["kl"][-5:]) < 0.5 * np.mean(free["kl"][-5:])
+        assert len(free["sample"]) == 96
+
+    def test_seed_decides(self):
+        data = TextSet(np.random.default_rng(0).integers(0, 3, (9, 97)).astype(np.uint8), " ab")
+        start = build_model("transformer", n_classes=3, width=8, depth=1, heads=2, length=96)
+        recipe = Recipe(reward_steps=2, learning_rate=1e-2)
+        runs = [fine_tune(deepcopy(start), data, recipe, seed=s, device="cpu") for s in (0, 0, 1)]
+        assert runs[0] == runs[1] != runs[2]
+
+
+class TestExperiment:
+    GRID = """
+seeds = [0]
+[protocols.cpu]
+dataset = "shakespeare"
+training_images = 60
+recipe = { epochs = 1, milestones = [] }
+[protocols.gpu]
+dataset = "shakespeare"
+training_images = 60
+recipe = { epochs = 1, milestones = [] }
+[grids.tiny]
+networks = [{ name = "transformer", width = 8, depth = 1, heads = 2 }]
+factor = "training"
+recipe = { optimizer = "adamw", learning_rate = 1e-2, batch_size = 20 }
+[grids.tiny.levels]
+once = {}
+share = { share = 0.5 }
+reward = { reward_steps = 2 }
+"""
+
+    def test_a_reward_goes_on_from_the_network_that_is_shared(self, tmp_path, monkeypatch):
+        (tmp_path / "grids.toml").write_text(self.GRID)
+        runs = {run.value: run for run in plan_grid("tiny", "cpu", tmp_path / "grids.toml")}
+        seen = []
+
+        def train_and_note(model, data, *args, **kwargs):
+            seen.append(len(data))
+            return train(model, data, *args, **kwargs)
+
+        monkeypatch.setattr("calib_utils.experiments.one_run.train", train_and_note)
+        records = {}
+        for value, run in runs.items():
+            run_experiment(
+                run, tmp_path / "runs", tmp_path / "records", device="cpu", progress=False
+            )
+            records[value] = load_experiment("tiny", "cpu", run.name, tmp_path / "records")
+        assert seen == [60, 30, 60]
+        assert len(list((tmp_path / "runs").glob("*.safetensors"))) == 2
+        once, reward = records["once"], records["reward"]
+        assert once.history[0]["train_loss"] == reward.history[0]["train_loss"]
+        assert len(reward.history[-1]["reward"]) == 2
+        assert "reward" not in once.history[-1]
+        assert once.nll != reward.nll
+        assert len(once.correct) == len(load_shakespeare()[2].labels)
+
+    def test_the_courses_stages_take_the_same_steps(self):
+        runs = {run.value: run for run in plan_grid("language") if run.seed == 0}
+        once, forty = runs["one-pass"], runs["forty-passes"]
+        windows = [
+            run.recipe.epochs * run.recipe.share * run.training_images for run in (once, forty)
+        ]
+        assert windows == [4_000, 4_000]
+        assert replace(runs["reward"].recipe, reward_steps=0) == once.recipe
+
+
+class TestAnswers:
+    def test_first_look_of_the_source(self):
+        """Mean confidence, accuracy and AUROC on MMLU, first prompt, as stated beside the data."""
+        for model, confidence, accuracy, auroc in (
+            ("gpt-4-turbo", 0.965, 0.810, 0.85),
+            ("Llama3-70b", 0.946, 0.754, 0.84),
+            ("Mixtral", 0.984, 0.647, 0.65),
+            ("Yi-34b", 0.710, 0.633, 0.68),
+            ("Falcon-7b", 0.330, 0.259, 0.48),
+        ):
+            found = load_answers(model, "mmlu").predictions
+            assert found.array.mean() == pytest.approx(confidence, abs=6e-4)
+            assert found.labels.mean() == pytest.approx(accuracy, abs=6e-4)
+            by_sklearn = roc_auc_score(found.labels, found.array)
+            assert confidence_auroc(found) == pytest.approx(by_sklearn)
+            assert by_sklearn == pytest.approx(auroc, abs=0.006)
+
+    def test_what_is_missing_has_no_confidence_and_is_not_right(self):
+        missing = 0
+        for model, questions, prompt in itertools.product(LANGUAGE_MODELS, QUESTIONS, (0, 1)):
+            answers = load_answers(model, questions, prompt)
+            assert (np.isnan(answers.confidence) == ~answers.answered).all()
+            assert not answers.correct[~answers.answered].any()
+            assert len(answers.predictions) == answers.answered.sum()
+            missing += (~answers.answered).sum()
+        assert missing == 68 + 493 + 423 + 301 + 250
+
+    def test_models_pair_by_question_except_for_llama3_on_mmlu(self):
+        def right(model, questions):
+            return load_answers(model, questions).correct
+
+        def correlation(first, second, questions):
+            return spearmanr(right(first, questions), right(second, questions)).statistic
+
+        assert correlation("gpt-4-turbo", "Yi-34b", "mmlu") > 0.2
+        assert correlation("Llama3-8b", "Llama3-70b", "mmlu") > 0.2
+        assert abs(correlation("gpt-4-turbo", "Llama3-70b", "mmlu")) < 0.05
+        assert correlation("gpt-4-turbo", "Llama3-70b", "hellaswag") > 0.2
+
+    @pytest.mark.parametrize(
+        ("given", "message"),
+        [
+            (("GPT-5", "mmlu"), "model: expected one of Falcon-7b, .*'GPT-5'"),
+            (("Mixtral", "MMLU"), "questions: expected one of arc, .*'MMLU'"),
+            (("Mixtral", "mmlu", 2), "prompt: expected one of 0, 1, found 2"),
+        ],
+    )
+    def test_bad_names(self, given, message):
+        with pytest.raises(ValueError, match=message):
+            load_answers(*given)
+
+    def test_the_licence_is_beside_the_files(self):
+        stored = Path(calib_utils.__file__).parent / "records/stored/answers"
+        assert "Copyright (c) 2024 Ben Plaut" in (stored / "LICENSE").read_text()
+        assert {path.stem for path in stored.glob("*.npz")} == set(QUESTIONS)
