@@ -21,6 +21,8 @@ CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 def test_python_code_of_a_page_runs(page):
     namespace = {}
     for code in CODE.findall(page.read_text("utf-8")):
+        if code.startswith(">>> "):
+            continue  # which test_examples runs, with what it prints
         exec(compile(code, str(page), "exec"), namespace)
 
 

@@ -9,6 +9,7 @@ from contract_cases import OF_PREDICTIONS, numbers
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, mean_squared_error
 
 from calib_utils import metrics
+from calib_utils.metrics import streaming
 from calib_utils.metrics.debiased import debiased_squared_error
 from calib_utils.predictions import as_predictions, taken
 from calib_utils.recalibration import TemperatureScaling
@@ -206,12 +207,14 @@ def test_bad_weights(bad):
 @pytest.mark.parametrize("name", ALL)
 def test_padding_alone_has_no_error(name):
     given, message = weighted(PROBS, LABELS, np.zeros(N)), "found only 0 for 1500 samples; leave"
-    if name == "CalibrationError":
-        metric = metrics.CalibrationError()
-        metric.update(given)
-        message = "^probs: expected predictions, found none"
-        with pytest.raises(ValueError, match=message):
-            metrics.streaming.CalibrationError.compute(metric)
+    streams = {
+        "CalibrationError": streaming.CalibrationError(),
+        "ClasswiseCalibrationError": streaming.ClasswiseCalibrationError(PROBS.shape[1]),
+    }
+    if name in streams:
+        streams[name].update(given)
+        with pytest.raises(ValueError, match=r"^probs: expected predictions, found none"):
+            streams[name].compute()
         return
     with pytest.raises(ValueError, match=f"^sample_weight: expected a weight above 0, {message}"):
         ALL[name](given)

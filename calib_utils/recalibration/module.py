@@ -135,8 +135,9 @@ class CalibratedModule(nn.Module):
 
     def _look_once(self, logits: Tensor) -> None:
         """A look at every batch would wait for the device."""
-        few = not logits.numel() or (logits.ndim == 1 and len(logits) < MANY)
-        if self._looked or few or _traced():
+        if self._looked or _traced():
+            return
+        if not logits.numel() or (logits.ndim == 1 and len(logits) < MANY):
             return
         self._looked = True
         if self.recalibrator.inputs == "logits" and _like_probs(logits):
