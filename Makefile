@@ -75,7 +75,8 @@ test-versions: ## Test the module with the newest packages, or the oldest (RESOL
 	build/versions/bin/uv pip install --python build/versions/bin/python --quiet \
 	  --resolution $(RESOLUTION) --editable '.[training,audit]' --group test
 	build/versions/bin/python -m pytest -n 2 --noconftest calib_utils \
-	  $$(grep -LE '(from|import) (benchmarks|book|classroom|tests|tools)\b' tests/test_*.py)
+	  $$(grep -LE '(from|import) (benchmarks|book|classroom|tests|tiny_book|tools)\b|browser|tests\.passed' \
+	      tests/test_*.py)
 
 lint: $(INSTALLED) ## Check style, types, and who imports whom
 	$(BIN)/ruff format --check .

@@ -33,8 +33,8 @@ class Answers:
     """The answers of one model to one set of questions.
 
     Attributes:
-        model: one of `LANGUAGE_MODELS`.
-        questions: one of `QUESTIONS`.
+        model: one of ``LANGUAGE_MODELS``.
+        questions: one of ``QUESTIONS``.
         prompt: 0 or 1: how the questions were put.
         confidence: float32, shape (n,): the probability of the letter that the model answered,
             among all tokens that it could have written. NaN where the answer was no letter.
@@ -70,7 +70,7 @@ def load_answers(model: str, questions: str, prompt: int = 0) -> Answers:
     Llama3 got theirs in another order, so there they pair with each other and with no other model.
 
     Args:
-        model: one of `LANGUAGE_MODELS`.
+        model: one of ``LANGUAGE_MODELS``.
         questions: "arc" (2,590 questions), "hellaswag", "mmlu", "winogrande" (6,000 each), or
             "truthfulqa" (817).
         prompt: 0 or 1.

@@ -40,6 +40,7 @@ class Recalibrated:
         correct: bool, shape (N,): whether the class with it is the image's; kept as those are.
 
     Example:
+        >>> import numpy as np
         >>> bins = np.zeros((3, 15))
         >>> bins[:, 11] = 100, 70, 78
         >>> scores = {"nll": 1.1, "nll_error": 0.01, "brier": 0.4, "baseline": 0.03}

@@ -32,6 +32,7 @@ class TextSet:
         ValueError: if ``windows`` has another shape, type or content, or ``every`` leaves nothing.
 
     Example:
+        >>> import numpy as np
         >>> data = TextSet(np.array([[0, 1, 1]], np.uint8), "ab")
         >>> len(data), data.labels.tolist()
         (1, [1, 1])
