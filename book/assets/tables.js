@@ -29,9 +29,10 @@
       heads[column].setAttribute("aria-sort", sign > 0 ? "ascending" : "descending");
     };
     heads.forEach((head, column) => {
-      const button = make("button", { type: "button", class: "play-sort" }, head.textContent.trim());
+      const words = head.textContent.trim();
+      const button = make("button", { type: "button", class: "play-sort" }, words);
       button.addEventListener("click", () => sort(column, head.getAttribute("aria-sort") === "ascending" ? -1 : 1));
-      head.replaceChildren(button);
+      head.replaceChildren(button, make("span", { class: "play-printed", "aria-hidden": "true" }, words));
     });
 
     const controls = make("div", { class: "play" });
@@ -52,7 +53,7 @@
       const select = make("select", { class: "play-choice" }, make("option", { value: "" }, "all"), ...options);
       select.addEventListener("change", filter);
       chosen.set(column, select);
-      controls.append(make("label", { class: "play-filter" }, head.textContent.trim(), select));
+      controls.append(make("label", { class: "play-filter" }, head.firstChild.textContent, select));
     });
     if (!chosen.size) continue;
     controls.append(status);

@@ -78,7 +78,7 @@ def number_of_bins() -> Json:
     ticks = [(float(np.log10(m)), str(m)) for m in (1, 2, 5, 10, 20, 50, 100)]
     return play(
         ["fig-number-of-bins"],
-        "The same 10,000 answers in other bins",
+        "The same answers in other bins",
         "How much of an ECE comes from the bins? Choose the network, and move the number of bins. "
         "Dashed: what a perfectly calibrated forecaster with the same confidences gets on "
         f"average. Pale bars have fewer than {FEW} answers.",

@@ -80,7 +80,7 @@ def chats() -> Json:
 
     return play(
         ["fig-fourteen-diagrams"],
-        "Fourteen models, five sets of questions",
+        "Fourteen chat models",
         f"Choose a model and a set of questions, and recalibrate the model with {LABELLED} "
         f"labelled questions of this set, or of {NAMES[OTHERS]}. Shown are the questions without a "
         "label. A hatched piece is the gap between accuracy and confidence, the strip counts the "

@@ -87,7 +87,7 @@ def temperature(
     pad = 0.07 * (high - low)
     return play(
         figures,
-        f"ResNet-34, {len(record.labels):,} {photographs} photographs",
+        f"ResNet-34, {photographs} photographs",
         f"How sure ResNet-34 is, and how often it is right, on the {photographs} photographs of "
         "CIFAR-100. Turn its temperature: the bars and their gaps move, and the accuracy of all "
         "answers stands still. A hatched piece is the gap between accuracy and confidence, the "
