@@ -8,8 +8,6 @@ from __future__ import annotations
 import html
 import re
 import shutil
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from importlib.util import cache_from_source
@@ -170,13 +168,7 @@ def test_a_file_that_changes_while_a_step_reads_it_is_not_published(built: TinyB
         built.tool("tools.running.notebooks", "--execute", "02-two")
         for mark in marks.values():
             mark.unlink()
-        run = subprocess.Popen(
-            [sys.executable, "-m", "doit"],
-            cwd=built.root,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        run = built.started()
         wait_for(marks["begun"])
         with built.edited(used, "2.12", "3.17"):
             marks["go"].touch()

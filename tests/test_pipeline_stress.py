@@ -44,14 +44,7 @@ def runs_a_step(pid: int) -> bool:
 
 def ended_at(book: TinyBook, line: str, how: signal.Signals) -> tuple[int, str]:
     """Run the pipeline, end it when it says a line, as at a terminal; its exit code and words."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "doit"],
-        cwd=book.root,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    process = book.started(start_new_session=True)
     assert process.stdout is not None
     said = ""
     for text in process.stdout:
@@ -97,9 +90,7 @@ def test_a_run_that_is_stopped_says_so_and_leaves_no_process(
 def test_a_second_run_waits_for_the_first(built: TinyBook) -> None:
     assert built.doit()[0] == 0
     (built.root / "build/html/index.html").unlink()
-    command = [sys.executable, "-m", "doit"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    first = subprocess.Popen(command, cwd=built.root, **pipes)
+    first = built.started()
     assert first.stdout is not None
     assert first.stdout.readline() == "build the site …\n"
     code, said = built.doit()

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -333,6 +334,12 @@ class TinyBook:
         )
         print(done.stdout)
         return done.returncode, done.stdout
+
+    def started(self, **options: Any) -> subprocess.Popen[str]:
+        """The pipeline at work, whose words can be read as they come."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        command = [sys.executable, "-m", "doit"]
+        return subprocess.Popen(command, cwd=self.root, **pipes, **options)
 
     def waiting(self) -> set[str]:
         """The steps that would run now; of those that others lead to, only the first."""

@@ -36,10 +36,12 @@
 
   const share = { low: 0, high: 1, ticks: [0, 0.2, 0.4, 0.6, 0.8, 1].map((at) => [at, String(at)]) };
 
-  /* Bars of accuracy, hatched up or down to the confidence; above them how many answers they have. */
+  const ends = (counts, edges, m) => (edges ? [edges[m], edges[m + 1]] : [m / counts.length, (m + 1) / counts.length]);
+
+  /* Bars of accuracy, hatched up or down to the confidence; counts above. */
   const bins = (panel, pick, hatch, state, start) => {
-    const begun = pick(panel.frames, start), changed = begun !== pick(panel.frames);
-    const [counts, right, sums, edges] = pick(panel.frames);
+    const shown = pick(panel.frames), begun = pick(panel.frames, start);
+    const [counts, right, sums, edges] = shown;
     const bottom = panel.height - 38, top = 76, foot = 64, most = panel.top || Math.max(...counts), rise = 40 / most;
     const [across, up, drawn] = axes({ ...share, label: panel.x }, share, top, bottom);
     drawn.push(
@@ -54,7 +56,7 @@
     );
     counts.forEach((count, m) => {
       if (!count) return;
-      const [from, to] = edges ? [edges[m], edges[m + 1]] : [m / counts.length, (m + 1) / counts.length];
+      const [from, to] = ends(counts, edges, m);
       const x = across(from) + 0.6, width = Math.max(across(to) - across(from) - 1.2, 0.8);
       const [accuracy, confidence] = [up(right[m] / count), up(sums[m] / count)];
       const gap = box(x, Math.min(accuracy, confidence), width, Math.abs(accuracy - confidence), "play-gap");
@@ -64,11 +66,11 @@
         svg("g", { class: count < panel.few ? "play-few" : "" }, box(x, accuracy, width, bottom - accuracy, "play-bar"), gap),
       );
     });
-    if (changed) {
+    if (begun !== shown) {
       const [counts, right, , edges] = begun;
       drawn.push(line(290, 9, 304, 9, "play-ghost"), text(309, 13, "start"));
       counts.forEach((count, m) => {
-        const [from, to] = edges ? [edges[m], edges[m + 1]] : [m / counts.length, (m + 1) / counts.length];
+        const [from, to] = ends(counts, edges, m);
         if (count) drawn.push(line(across(from), up(right[m] / count), across(to), up(right[m] / count), "play-ghost"));
       });
     }
@@ -94,7 +96,7 @@
         svg("path", { d: SIGNS[dots[0]] || SIGNS.o, transform: `translate(${x} ${y})`, class: `play-sign play-${style} ${kind}` });
       const joined = !dots || dots[1], begun = pick(y, start);
       if (joined && begun !== pick(y)) {
-        const before = begun.map((value, i) => [across(pick(x, start)[i]), up(value)]);
+        const were = pick(x, start), before = begun.map((value, i) => [across(were[i]), up(value)]);
         drawn.push(svg("path", { d: "M" + before.filter(([, y]) => y >= top).join("L"), class: "play-line play-ghost" }));
       }
       if (joined) drawn.push(svg("path", { d: "M" + points.filter(([, y]) => y >= top).join("L"), class: `play-line play-${style}` }));

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
+from calib_utils.records.rows import packed, unpacked
 
 __all__ = ["Forecast", "forecasts_path", "load_forecasts", "save_forecasts"]
 
@@ -98,19 +99,12 @@ def save_forecasts(
         Traceback (most recent call last):
         ValueError: forecasts: expected at least one, found none
     """
-    if not forecasts:
-        raise ValueError("forecasts: expected at least one, found none")
-    path = forecasts_path(grid, protocol, folder)
-    arrays = {"bins": np.stack([one.bins for one in forecasts]).astype(np.float32)}
-    for name, kind in _OF_EACH.items():  # a row for each forecast that has them
-        kept = [values for one in forecasts if (values := getattr(one, name)) is not None]
-        rounded = np.round(np.array(kept) * 128) / 128 if name == "losses" else np.array(kept)
-        arrays[name] = rounded.astype(kind)
-    rows = [
-        {field.name: getattr(one, field.name) for field in fields(one) if field.name not in arrays}
-        | {"of_each": one.losses is not None}
+    rounded = [
+        one if one.losses is None else replace(one, losses=np.round(one.losses * 128) / 128)
         for one in forecasts
     ]
+    arrays, rows = packed(rounded, _OF_EACH, "forecasts")
+    path = forecasts_path(grid, protocol, folder)
     write_npz(path, arrays, {"made": made, "forecasts": rows})
     return path
 
@@ -142,12 +136,7 @@ with python -m calib_utils.experiments --forecasts --protocol none
         )
     with explain_damage(f"grid: the file of forecasts of {grid!r} in {protocol!r}"):
         arrays, facts = read_npz(path)
-        of_each = zip(*(arrays[name] for name in _OF_EACH), strict=True)
-        found = []
-        for row, bins in zip(facts["forecasts"], arrays["bins"], strict=True):
-            kept = dict(zip(_OF_EACH, next(of_each), strict=True)) if row.pop("of_each") else {}
-            row["members"] = tuple(row["members"])
-            found.append(Forecast(**row, bins=bins.astype(np.float64), **kept))
+        found = unpacked(Forecast, arrays, facts["forecasts"], _OF_EACH, "members")
         return found, facts["made"]
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
+from calib_utils.records.rows import packed, unpacked
 
 __all__ = ["Recalibrated", "load_recalibrated", "recalibrated_path", "save_recalibrated"]
 
@@ -105,20 +106,8 @@ def save_recalibrated(
         Traceback (most recent call last):
         ValueError: rows: expected at least one, found none
     """
-    if not rows:
-        raise ValueError("rows: expected at least one, found none")
+    arrays, facts = packed(rows, _OF_EACH, "rows")
     path = recalibrated_path(source, dataset, folder)
-    arrays = {"bins": np.array([row.bins for row in rows], np.float32)}
-    for name, kind in _OF_EACH.items():  # a row for each that has them
-        kept = [values for row in rows if (values := getattr(row, name)) is not None]
-        if len(images := {len(values) for values in kept}) > 1:
-            raise ValueError(f"rows: expected as many images in each, found {sorted(images)}")
-        arrays[name] = np.array(kept, kind)
-    facts = [
-        {field.name: getattr(row, field.name) for field in fields(row) if field.name not in arrays}
-        | {"of_each": row.confidences is not None}
-        for row in rows
-    ]
     write_npz(path, arrays, {"made": made, "rows": facts})
     return path
 
@@ -149,12 +138,7 @@ def load_recalibrated(
         )
     with explain_damage(f"source: the file of {source!r} on {dataset!r}"):
         arrays, facts = read_npz(path)
-        of_each = zip(*(arrays[name] for name in _OF_EACH), strict=True)
-        rows = []
-        for row, bins in zip(facts["rows"], arrays["bins"], strict=True):
-            kept = dict(zip(_OF_EACH, next(of_each), strict=True)) if row.pop("of_each") else {}
-            row["temperatures"] = tuple(row["temperatures"])
-            rows.append(Recalibrated(**row, bins=bins.astype(np.float64), **kept))
+        rows = unpacked(Recalibrated, arrays, facts["rows"], _OF_EACH, "temperatures")
         return rows, facts["made"]
 
 
