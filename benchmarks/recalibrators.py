@@ -39,8 +39,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 
 from calib_utils.metrics import (
+    baseline_calibration_error,
     brier_score,
-    calibration_error_floor,
     expected_calibration_error,
     top_label,
 )
@@ -256,7 +256,7 @@ def rows_of(network: Network) -> tuple[list[Recalibrated], dict[str, np.ndarray]
                 nll=float(losses[method].mean()),
                 nll_error=0.0,
                 brier=brier_score(probs, labels),
-                baseline=calibration_error_floor(probs).mean,
+                baseline=baseline_calibration_error(probs).mean,
                 bins=sums(uniform_index(confidences, 15, "float64"), confidences, correct, 15),
                 confidences=confidences if kept else None,
                 correct=correct if kept else None,

@@ -88,7 +88,7 @@ def ece_table(rows: list[dict[str, Any]]) -> Markdown:
 
 
 def uncertainty(results: dict[str, Any]) -> str:
-    """Time and result of interval, floor and smooth error, each beside other ways to one."""
+    """Time and result of interval, baseline and smooth error, each beside other ways to one."""
     parts = [machine(results["facts"])]
     for number, (title, rows) in enumerate(results["tables"].items(), start=1):
         said = title.replace(" %", "\N{NO-BREAK SPACE}%")
@@ -487,7 +487,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         coverage,
     ),
     "uncertainty": (
-        "Interval, floor, smooth error and diagram",
+        "Interval, baseline, smooth error and diagram",
         "What it costs to know how much an ECE says, on calibrated predictions: CPU time, and what "
         f"comes out. The ratio is to {OURS}. That a bootstrap of the ECE is slower is the lesser "
         "matter: the true error is 0, and its intervals do not hold it.",
@@ -508,7 +508,7 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     ),
     "recalibration": (
         "Fitting the recalibrators",
-        "Each method of the {ref}`chapter on methods <repairing-many-classes>` beside libraries "
+        "Each method of the {ref}`chapter on methods <methods-for-many-classes>` beside libraries "
         "that have it, on logits that are twice too large: CPU time of one fit, and the NLL that "
         f"it reaches. The ratio is to {OURS}. Less NLL on the fitted samples means that the fit "
         "came nearer to its optimum; on new samples it may mean the opposite.",

@@ -1,4 +1,4 @@
-"""Interval, floor, smooth error and diagram beside what a user would take instead, in one run.
+"""Interval, baseline, smooth error and diagram beside what a user would take instead, in one run.
 
 Two packages more than the course has are measured where they are installed:
 ``pip install relplot==1.0.3 uncertainty-calibration==0.1.4``. Then
@@ -37,7 +37,7 @@ from sklearn.calibration import CalibrationDisplay
 from benchmarks.clock import median_ms
 from benchmarks.tables import uncertainty_table
 from calib_utils.metrics import (
-    calibration_error_floor,
+    baseline_calibration_error,
     calibration_error_interval,
     debiased_calibration_error_interval,
     smooth_calibration_error,
@@ -112,9 +112,9 @@ def of_interval(probs: np.ndarray, labels: np.ndarray, draws: int) -> Contenders
     return contenders
 
 
-def of_floor(probs: np.ndarray, draws: int) -> Contenders:
+def of_baseline(probs: np.ndarray, draws: int) -> Contenders:
     return {
-        "calib_utils": lambda: calibration_error_floor(probs, draws=draws),
+        "calib_utils": lambda: baseline_calibration_error(probs, draws=draws),
         "NumPy loop": lambda: loop_of_labels(probs, draws),
     }
 
@@ -129,7 +129,7 @@ def of_smooth(probs: np.ndarray, labels: np.ndarray) -> Contenders:
 def of_large(probs: np.ndarray, labels: np.ndarray) -> Contenders:
     return {
         "calib_utils, an interval that covers": lambda: calibration_error_interval(probs, labels),
-        "calib_utils, the floor": lambda: calibration_error_floor(probs),
+        "calib_utils, the baseline": lambda: baseline_calibration_error(probs),
     }
 
 
@@ -183,11 +183,11 @@ def measure_all(samples: int, many: int, draws: int, rounds: int) -> dict[str, l
         f"A 95 % interval: {draws:,} draws, {samples:,} predictions": measure(
             of_interval(probs, labels, draws), rounds
         ),
-        f"The floor, mean and 95 % point: {draws:,} draws, {samples:,} predictions": measure(
-            of_floor(probs, draws), rounds
+        f"The baseline, mean and 95 % point: {draws:,} draws, {samples:,} predictions": measure(
+            of_baseline(probs, draws), rounds
         ),
         f"The smooth error: {many:,} predictions": measure(of_smooth(*of_many), rounds),
-        f"Interval and floor: {10 * many:,} predictions": measure(of_large(*large), rounds),
+        f"Interval and baseline: {10 * many:,} predictions": measure(of_large(*large), rounds),
         f"A reliability diagram as PNG: {samples:,} predictions": measure(
             of_diagram(probs, labels), rounds
         ),

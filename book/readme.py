@@ -31,7 +31,7 @@ REST, STEP = 1.6, 0.15
 PASSES = 4
 # In inches, and in CSS pixels.
 SIZE, WIDTH, HEIGHT = (7.5, 3.4), 720, 326
-NAMES = ("mean confidence", "accuracy", "ECE", "ECE if calibrated", "NLL")
+NAMES = ("mean confidence", "accuracy", "ECE", "baseline ECE", "NLL")
 PLACES = [(0.52 + 0.24 * column, 0.84 - 0.18 * row) for row in range(3) for column in range(2)][:-1]
 # As course.css has them for the drawings of pages.
 STYLE = """

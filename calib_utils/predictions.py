@@ -104,7 +104,7 @@ def as_predictions(
     Args:
         probs: (N, K), rows that sum to one; or (N,), probabilities of the positive class.
         labels: (N,), integers from 0 to K - 1, or what ``classes`` or ``positive`` name. What
-            looks at probabilities alone, such as the floor, needs none.
+            looks at probabilities alone, such as the baseline, needs none.
         logits: (N, K), where -inf masks a class; or (N,), log-odds. In place of ``probs``.
         confidence: (N,), 0 to 1, how sure each answer is. In place of ``probs``.
         correct: (N,), whether each answer is right: booleans, or 0 and 1. In place of ``labels``.

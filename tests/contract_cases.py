@@ -99,7 +99,7 @@ def displayed(probs, *labels):
     return drawn(lambda *given: show(*given).diagram_, *BINS)(*labels, probs)
 
 
-BINS = ("bins", "ece", "floor")
+BINS = ("bins", "ece", "baseline")
 OF_PREDICTIONS = {
     "metrics": {
         "CalibrationError": streamed,
@@ -108,7 +108,7 @@ OF_PREDICTIONS = {
         "adaptive_calibration_error": of(metrics.adaptive_calibration_error),
         "brier_decomposition": of(metrics.brier_decomposition),
         "brier_score": of(metrics.brier_score),
-        "calibration_error_floor": unlabelled(metrics.calibration_error_floor),
+        "baseline_calibration_error": unlabelled(metrics.baseline_calibration_error),
         "calibration_error_interval": of(metrics.calibration_error_interval),
         "calibration_test": of(metrics.calibration_test, draws=50),
         "classwise_calibration_error": of(metrics.classwise_calibration_error),
@@ -151,7 +151,7 @@ OF_PREDICTIONS = {
     },
 }
 INPUTS = {"calibration_map": "odds", "temperature_curve": "logits"}
-UNLABELLED = {"calibration_error_floor", "adjust_priors", "estimate_priors"}
+UNLABELLED = {"baseline_calibration_error", "adjust_priors", "estimate_priors"}
 # A weight counts the row more often in all others that take weights.
 NO_REPEATS = {
     "debiased_calibration_error": "two rows are less noise than one of weight two",
@@ -174,7 +174,7 @@ RESULT, CONSTANT = "holds what a function returns", "a constant"
 FILES, RUNS = "reads or writes files", "takes runs, not predictions"
 EXCUSED = {
     "metrics": {
-        RESULT: "BrierDecomposition CalibrationFloor CalibrationTest CoxLine DecisionCurve "
+        RESULT: "BrierDecomposition CalibrationBaseline CalibrationTest CoxLine DecisionCurve "
         "ReliabilityBins "
         "SmoothReliability SpiegelhalterTest",
     },
@@ -183,12 +183,12 @@ EXCUSED = {
         "takes sets, from ConformalSets": "set_coverage",
     },
     "plots": {
-        RESULT: "AnswerBars CalibrationMap ConfidenceHistogram DecisionCurvePlot FactorPlot "
+        RESULT: "ProbabilityBars CalibrationMap ConfidenceHistogram DecisionCurvePlot FactorPlot "
         "GeneralizationPlot "
         "ReliabilityDiagram SmoothReliabilityDiagram TemperatureCurve",
         CONSTANT: "BLUE GREY ORANGE",
         RUNS: "factor_panels factor_plot generalization_plot history_panels verdict_plot",
-        "draws one row, not a set": "answer_bars",
+        "draws one row, not a set": "probability_bars",
     },
     "predictions": {
         "is the gate, which test_predictions goes through": "Predictions as_predictions",

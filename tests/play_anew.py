@@ -22,7 +22,7 @@ import calib_utils
 from calib_utils.metrics import (
     ReliabilityBins,
     accuracy,
-    calibration_error_floor,
+    baseline_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
     negative_log_likelihood,
@@ -66,7 +66,7 @@ def turned(split: str) -> Frames:
             percent(probs.max(axis=1).mean()),
             percent(accuracy(probs, record.labels)),
             percent(expected_calibration_error(probs, record.labels)),
-            percent(calibration_error_floor(probs).mean),
+            percent(baseline_calibration_error(probs).mean),
             f"{negative_log_likelihood(record.logits / T, record.labels, inputs='logits'):.3f}",
         ]
         yield (stop,), numbers, reliability_bins(*top_label(probs, record.labels))
@@ -81,7 +81,7 @@ def other_bins() -> Frames:
             bins = reliability_bins(*top_label(probs, record.labels), m, kind)
             numbers = [
                 percent(expected_calibration_error(probs, record.labels, m, kind)),
-                percent(calibration_error_floor(probs, m, strategy=kind).mean),
+                percent(baseline_calibration_error(probs, m, strategy=kind).mean),
                 percent(maximum_calibration_error(probs, record.labels, m, kind)),
                 str(int(((bins.counts > 0) & (bins.counts < 100)).sum())),
             ]
@@ -97,9 +97,9 @@ def draws() -> Frames:
         answers = said[:n]
         bins = [reliability_bins(answers, rng.random(n) < answers) for _ in range(20)]
         eces = [np.nansum(one.counts * np.abs(one.confidence - one.accuracy)) / n for one in bins]
-        floor = calibration_error_floor(answers).mean
+        baseline = baseline_calibration_error(answers).mean
         for j in range(20):
-            shares = eces[j], floor, min(eces), max(eces)
+            shares = eces[j], baseline, min(eces), max(eces)
             yield (i, j), [percent(share) for share in shares], bins[j]
 
 
@@ -193,8 +193,8 @@ def maps() -> Frames:
     for (i, method), (j, n) in product(enumerate(methods), enumerate(sizes)):
         method.fit(log_odds(fit)[:n], of_fit[:n])
         probs = method.predict_proba(log_odds(test))
-        found, floor = scores(probs), percent(calibration_error_floor(probs, 10).mean)
-        yield (i, j), [found[0], as_it_is[0], found[1], as_it_is[1], floor], None
+        found, baseline = scores(probs), percent(baseline_calibration_error(probs, 10).mean)
+        yield (i, j), [found[0], as_it_is[0], found[1], as_it_is[1], baseline], None
 
 
 def networks(grid: str) -> Frames:
@@ -211,7 +211,7 @@ def networks(grid: str) -> Frames:
         numbers = [
             percent(1 - run.correct.mean()),
             percent(expected_calibration_error(run.confidences, labels)),
-            percent(calibration_error_floor(run.confidences).mean),
+            percent(baseline_calibration_error(run.confidences).mean),
             f"{run.nll:.2f}",
             f"{run.temperature:.2f}",
         ]
@@ -227,7 +227,7 @@ def epochs() -> Frames:
         full = counts > 0
         # Answers that fall into the bins as those of the epoch did.
         said = np.repeat(summed[full] / counts[full], counts[full].astype(int))
-        highest = percent(calibration_error_floor(said).mean)
+        highest = percent(baseline_calibration_error(said).mean)
         numbers = [
             percent(1 - correct.mean()),
             f"{entry['test_nll']:.2f}",
@@ -263,7 +263,7 @@ def shift() -> Frames:
             percent(right.sum() / counts.sum()),
             percent(summed.sum() / counts.sum()),
             percent(np.abs(right - summed).sum() / counts.sum()),
-            percent(one.floor),
+            percent(one.baseline),
         ]
         yield (i, severity, k), numbers, reliability_bins(*answers)
 
@@ -297,7 +297,7 @@ def chats() -> Frames:
                 percent(right.mean()),
                 percent(confidence.mean()),
                 percent(expected_calibration_error(confidence_only(confidence, right))),
-                percent(calibration_error_floor(confidence_only(confidence, right)).mean),
+                percent(baseline_calibration_error(confidence_only(confidence, right)).mean),
                 f"{roc_auc_score(right, z[:, 0]):.2f}",
             ]
             yield (i, j, k), numbers, reliability_bins(confidence, right)

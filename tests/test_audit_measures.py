@@ -64,7 +64,7 @@ class TestMeasures:
         assert found.debiased == pytest.approx(
             metrics.debiased_calibration_error(score, label, 10), abs=1e-9
         )
-        assert found.floor == metrics.calibration_error_floor(score, 10)
+        assert found.baseline_ece == metrics.baseline_calibration_error(score, 10)
         assert found.z == pytest.approx(metrics.calibration_test(score, label, 10).z)
         assert found.decomposition == metrics.brier_decomposition(score, label)
 
@@ -298,7 +298,7 @@ class TestStreams:
         assert low <= whole.measures.error[1] <= high
         assert parts.measures.z == pytest.approx(whole.measures.z)
         assert parts.measures.nll == pytest.approx(whole.measures.nll)
-        assert parts.measures.floor == pytest.approx(whole.measures.floor, rel=0.05)
+        assert parts.measures.baseline_ece == pytest.approx(whole.measures.baseline_ece, rel=0.05)
         assert [g.gap for g in parts.groups["site"]] == pytest.approx(
             [g.gap for g in whole.groups["site"]]
         )

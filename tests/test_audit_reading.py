@@ -371,7 +371,7 @@ def test_what_cannot_be_asked_for(named: dict, message: str) -> None:
         report({"score": SCORE, "label": LABEL}, **({"cross_fit": 0} | named))
 
 
-def test_repairs_are_not_judged_on_their_own_rows(tmp_path: Path) -> None:
+def test_recalibrators_are_not_judged_on_their_own_rows(tmp_path: Path) -> None:
     path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
     data = {"score": SCORE, "label": LABEL}
     turned = {name: values[::-1].copy() for name, values in data.items()}

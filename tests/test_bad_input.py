@@ -96,7 +96,7 @@ FROM_NUMBERS = {
     "values": report.spread,
     "temperatures": lambda x: plots.temperature_curve(LOGITS, LABELS, x),
     "marks": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0], marks=x),
-    "image": lambda x: plots.answer_bars([x], {"a": [0.2, 0.8]}, 0),
+    "image": lambda x: plots.probability_bars([x], {"a": [0.2, 0.8]}, 0),
 }
 
 
@@ -112,7 +112,7 @@ def test_numbers(named, bad):
 def test_what_is_no_image():
     for image in (np.zeros((0, 0)), np.zeros(3), np.zeros((2, 2, 2)), np.array([["a"]]), None):
         with pytest.raises(ValueError, match=r"^image: "):
-            plots.answer_bars(image, {"a": [0.2, 0.8]}, 0)
+            plots.probability_bars(image, {"a": [0.2, 0.8]}, 0)
 
 
 # ---------------------------------------------------------------- settings
@@ -137,8 +137,8 @@ SETTINGS = {
     "marks": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0], marks=[1.0, x]),
     "recalibrator": lambda x: plots.calibration_map(x, LOGITS[:, 0], BINARY),
     "recalibrator by name": lambda x: plots.calibration_map({"a": x}, LOGITS[:, 0], BINARY),
-    "label": lambda x: plots.answer_bars(IMAGE, {"a": [0.2, 0.8]}, x),
-    "probs": lambda x: plots.answer_bars(IMAGE, x, 0),
+    "label": lambda x: plots.probability_bars(IMAGE, {"a": [0.2, 0.8]}, x),
+    "probs": lambda x: plots.probability_bars(IMAGE, x, 0),
     "probs side by side": lambda x: plots.reliability_diagrams(x, LABELS),
     "n_train": lambda x: report.corrected_difference([1.0, 2.0], x, 10),
 }
@@ -156,7 +156,7 @@ def test_settings_that_may_be_none_are_numbers_otherwise():
         with pytest.raises(ValueError, match=r"^consistency: "):
             plots.reliability_diagram(PROBS, LABELS, consistency=value)
         with pytest.raises(ValueError, match=r"^names: "):
-            plots.answer_bars(IMAGE, {"a": [0.2, 0.8]}, 0, names=value)
+            plots.probability_bars(IMAGE, {"a": [0.2, 0.8]}, 0, names=value)
 
 
 def test_a_map_for_many_classes_is_none_for_two():

@@ -1,4 +1,4 @@
-"""The floor of the ECE and the tests of calibration, against plain draws and theory."""
+"""The baseline of the ECE and the tests of calibration, against plain draws and theory."""
 
 import doctest
 import math
@@ -9,8 +9,8 @@ import torch
 from scipy.stats import ks_2samp
 
 from calib_utils.metrics import (
+    baseline_calibration_error,
     brier_score,
-    calibration_error_floor,
     calibration_test,
     consistency,
     expected_calibration_error,
@@ -28,7 +28,7 @@ def calibrated(n, seed=0):
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile"])
 @pytest.mark.parametrize("n_bins", [1, 10])
-def test_floor_is_what_drawing_each_label_gives(n_bins, strategy):
+def test_baseline_is_what_drawing_each_label_gives(n_bins, strategy):
     rng = np.random.default_rng(5)
     errors = [
         expected_calibration_error(
@@ -36,11 +36,11 @@ def test_floor_is_what_drawing_each_label_gives(n_bins, strategy):
         )
         for _ in range(2_000)
     ]
-    floor = calibration_error_floor(UNEQUAL, n_bins, strategy=strategy, draws=20_000)
+    baseline = baseline_calibration_error(UNEQUAL, n_bins, strategy=strategy, draws=20_000)
     error = np.std(errors) / math.sqrt(len(errors))
-    assert floor.mean == pytest.approx(np.mean(errors), abs=4 * error)
+    assert baseline.mean == pytest.approx(np.mean(errors), abs=4 * error)
     # Of the plain draws as many are above the 95 % point as a binomial allows.
-    assert 60 <= (np.array(errors) > floor.high).sum() <= 140
+    assert 60 <= (np.array(errors) > baseline.high).sum() <= 140
 
 
 @pytest.mark.parametrize(("n", "some_normal"), [(10_000, False), (30_000, True)])
@@ -68,12 +68,12 @@ def test_sums_are_drawn_exactly_up_to_a_variance_of_400(n, normal):
     assert np.ptp(ends) == pytest.approx(2 * 1.96 * np.sqrt(n / 4), abs=1.5)
 
 
-def test_floor_of_large_bins_is_normal():
+def test_baseline_of_large_bins_is_normal():
     # One bin of 10,000 at one half: the ECE is a folded normal with this deviation.
     deviation = 0.5 / math.sqrt(10_000)
-    floor = calibration_error_floor(np.full(10_000, 0.5), draws=50_000)
-    assert floor.mean == pytest.approx(deviation * math.sqrt(2 / math.pi), rel=0.02)
-    assert floor.high == pytest.approx(1.96 * deviation, rel=0.02)
+    baseline = baseline_calibration_error(np.full(10_000, 0.5), draws=50_000)
+    assert baseline.mean == pytest.approx(deviation * math.sqrt(2 / math.pi), rel=0.02)
+    assert baseline.high == pytest.approx(1.96 * deviation, rel=0.02)
 
 
 @pytest.mark.parametrize(
@@ -95,23 +95,26 @@ def test_poisson_binomial_is_a_convolution(chances):
     assert found.sum() == pytest.approx(1, abs=1e-11)
 
 
-def test_floor_falls_with_the_root_of_n():
-    few, many = calibration_error_floor(UNEQUAL), calibration_error_floor(np.tile(UNEQUAL, 16))
+def test_baseline_falls_with_the_root_of_n():
+    few, many = (
+        baseline_calibration_error(UNEQUAL),
+        baseline_calibration_error(np.tile(UNEQUAL, 16)),
+    )
     assert many.mean == pytest.approx(few.mean / 4, rel=0.05)
 
 
-def test_what_is_certain_has_no_floor():
-    assert calibration_error_floor([1.0, 0.0, 1.0]) == (0, 0)
-    assert calibration_error_floor([0.5]) == (0.5, 0.5)
+def test_what_is_certain_has_no_baseline():
+    assert baseline_calibration_error([1.0, 0.0, 1.0]) == (0, 0)
+    assert baseline_calibration_error([0.5]) == (0.5, 0.5)
 
 
-def test_floor_and_test_repeat_for_one_seed_and_take_rows_and_tensors():
+def test_baseline_and_test_repeat_for_one_seed_and_take_rows_and_tensors():
     rows = RNG.dirichlet(np.ones(3), 200)
     labels = RNG.integers(3, size=200)
-    assert calibration_error_floor(rows, seed=1) == calibration_error_floor(rows, seed=1)
-    assert calibration_error_floor(rows, seed=1) != calibration_error_floor(rows, seed=2)
-    assert calibration_error_floor(rows) == calibration_error_floor(rows.max(axis=1))
-    assert calibration_error_floor(rows) == calibration_error_floor(torch.from_numpy(rows))
+    assert baseline_calibration_error(rows, seed=1) == baseline_calibration_error(rows, seed=1)
+    assert baseline_calibration_error(rows, seed=1) != baseline_calibration_error(rows, seed=2)
+    assert baseline_calibration_error(rows) == baseline_calibration_error(rows.max(axis=1))
+    assert baseline_calibration_error(rows) == baseline_calibration_error(torch.from_numpy(rows))
     found = calibration_test(rows, labels)
     assert found == calibration_test(torch.from_numpy(rows), torch.from_numpy(labels))
     right = (rows.argmax(axis=1) == labels).astype(int)
@@ -174,7 +177,7 @@ def test_z_without_a_spread(probs, labels, z):
 )
 def test_bad_arguments(arguments, name):
     for call in (
-        lambda: calibration_error_floor(UNEQUAL, **arguments),
+        lambda: baseline_calibration_error(UNEQUAL, **arguments),
         lambda: calibration_test(*calibrated(10), **arguments),
     ):
         with pytest.raises(ValueError, match=f"^{name}: "):
@@ -184,7 +187,7 @@ def test_bad_arguments(arguments, name):
 @pytest.mark.parametrize("probs", [[[0.5, 0.6]], [], 0.5, [0.5, float("nan")]])
 def test_bad_probabilities(probs):
     with pytest.raises(ValueError, match=r"^probs: "):
-        calibration_error_floor(probs)
+        baseline_calibration_error(probs)
 
 
 def test_the_examples():

@@ -17,7 +17,7 @@ from calib_utils.experiments import (
     load_grid,
     save_experiment,
 )
-from calib_utils.metrics import calibration_error_floor, expected_calibration_error
+from calib_utils.metrics import baseline_calibration_error, expected_calibration_error
 from calib_utils.plots import (
     BLUE,
     GREY,
@@ -418,14 +418,14 @@ class TestLevelTable:
         ]
         head, _, *rows = level_table(runs).splitlines()
         assert head.startswith(
-            "| layers | test error, % | ECE, % | if calibrated, % | overconfidence, points | T |"
+            "| layers | test error, % | ECE, % | baseline, % | overconfidence, points | T |"
         )
         assert [row.split(" | ")[0] for row in rows] == ["| 8", "| 56"]
         cells = rows[0].removesuffix(" |").split(" | ")
         group = runs[2:]
         sure = [100 * np.mean(r.confidences - r.correct.astype(float)) for r in group]
-        floors = [calibration_error_floor(r.confidences).mean for r in group]
-        assert cells[3] == f"{100 * np.mean(floors):.1f}"
+        baselines = [baseline_calibration_error(r.confidences).mean for r in group]
+        assert cells[3] == f"{100 * np.mean(baselines):.1f}"
         assert cells[4] == f"{np.mean(sure):.1f}\xa0±\xa0{abs(sure[0] - sure[1]) / 2**0.5:.1f}"
         assert cells[5] == "1.55\xa0±\xa00.07"
         assert cells[7] == "55.0\xa0±\xa07.1"
@@ -561,13 +561,13 @@ class TestFactorPlot:
         assert [x.get_text() for x in drawn.ax.get_xticklabels()] == ["without", "with"]
         assert len(self.dots(drawn.ax, "none")) == len(self.dots(drawn.ax, "full")) == 4
         labels = [x.get_text() for x in drawn.ax.legend().get_texts()]
-        assert labels == ["ECE, a", "ECE, b", "if calibrated"]
+        assert labels == ["ECE, a", "ECE, b", "baseline"]
         plt.close("all")
 
-    def test_the_ece_has_its_floor(self, calibrated, overconfident):
+    def test_the_ece_has_its_baseline(self, calibrated, overconfident):
         drawn = factor_plot([*calibrated, *overconfident])
-        _, floor = [x for x in drawn.ax.lines if x.get_marker() == "None"]
-        for found, runs in zip(floor.get_ydata(), (calibrated, overconfident), strict=True):
+        _, baseline = [x for x in drawn.ax.lines if x.get_marker() == "None"]
+        for found, runs in zip(baseline.get_ydata(), (calibrated, overconfident), strict=True):
             rng, eces = np.random.default_rng(1), []
             for run in runs:
                 said = run.confidences.astype(float)
@@ -597,7 +597,7 @@ class TestFactorPlot:
         for panel, name in zip(factor_panels(runs), ("Test error", "ECE"), strict=True):
             labels = [x.get_text() for x in panel.ax.get_legend().get_texts()]
             assert labels[:2] == [f"{name}, residual network", f"{name}, plain network"]
-            assert labels[2:] == ["if calibrated"] * (name == "ECE")
+            assert labels[2:] == ["baseline"] * (name == "ECE")
         plt.close("all")
 
     def test_nothing_is_drawn_of_no_runs(self):

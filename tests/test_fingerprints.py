@@ -76,9 +76,9 @@ def test_an_ece_that_is_too_high_is_seen_and_another_processor_is_not(
     assert bool(differences({"fig": right}, {"fig": wrong})) == seen
 
 
-def test_a_floor_that_is_too_high_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_baseline_that_is_too_high_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     right = drawn(panels)
-    monkeypatch.setattr(factors, "_floor", times(1.05, factors._floor))
+    monkeypatch.setattr(factors, "_baseline", times(1.05, factors._baseline))
     wrong = drawn(panels)
     assert wrong["texts"] == right["texts"]
     assert differences({"fig": right}, {"fig": wrong})
@@ -143,16 +143,16 @@ def test_a_photograph_in_a_figure_is_compared_by_its_brightness() -> None:
 @pytest.mark.parametrize(
     ("after", "differs"),
     [
-        ("ECE 31.7 %, floor 1.2", False),
-        ("ECE 32.4 %, floor 1.2", True),
-        ("ECE 31.7 %, floor 1.3", True),
+        ("ECE 31.7 %, baseline 1.2", False),
+        ("ECE 32.4 %, baseline 1.2", True),
+        ("ECE 31.7 %, baseline 1.3", True),
         ("ECE 31.7 %, limit 1.2", True),
-        ("ECE 31.7 %, floor 1.2, 1", True),
-        ("floor 31.7 %, ECE 1.2", True),
+        ("ECE 31.7 %, baseline 1.2, 1", True),
+        ("baseline 31.7 %, ECE 1.2", True),
     ],
 )
 def test_tables_and_data_are_compared_by_words_and_numbers(after: str, differs: bool) -> None:
-    before = {"a": of_text("ECE 31.7 %, floor 1.2")}
+    before = {"a": of_text("ECE 31.7 %, baseline 1.2")}
     assert bool(differences(before, {"a": of_text(after)})) == differs
 
 

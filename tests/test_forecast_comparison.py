@@ -33,7 +33,7 @@ def forecast(networks, members, scaled, corruption="", severity=0, *, higher=0.0
         nll=float(losses.mean()),
         nll_error=0.0,
         ece=mean_excess(bins[2] - bins[1], N),
-        floor=0.0,
+        baseline=0.0,
         confidence=float(confidences.mean()),
         bins=bins,
         losses=losses,

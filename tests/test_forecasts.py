@@ -13,7 +13,7 @@ from calib_utils.experiments.__main__ import main
 from calib_utils.experiments.forecasts import average, make_forecasts
 from calib_utils.experiments.one_run import checkpoint_path, trained
 from calib_utils.experiments.runner import run_grid
-from calib_utils.metrics import calibration_error_floor, expected_calibration_error
+from calib_utils.metrics import baseline_calibration_error, expected_calibration_error
 from calib_utils.records import load_forecasts
 from calib_utils.training import corrupt, load_digits, predict_logits
 from calib_utils.training.data import ImageSet
@@ -160,7 +160,7 @@ def test_of_what_is_compared_each_image_is_kept(made):
     np.testing.assert_array_equal(forecast.correct, probs.argmax(axis=1) == test.labels)
     loss = -np.log(probs[np.arange(len(probs)), test.labels])
     np.testing.assert_allclose(forecast.losses, loss, rtol=1e-3, atol=1 / 256)
-    assert forecast.floor == pytest.approx(calibration_error_floor(probs).mean, rel=1e-4)
+    assert forecast.baseline == pytest.approx(baseline_calibration_error(probs).mean, rel=1e-4)
     kept = {(x.severity, x.scaled) for x in found if x.losses is not None}
     assert kept == {(s, scaled) for s in (0, 5) for scaled in ("after", "before")}
 

@@ -14,7 +14,7 @@ from tools.sources.book import Book
 from tools.sources.numerals import findings, main, read, read_list, sections
 
 # What the run prints, and what a page says.
-PRINTED = "ECE 7.0%, floor 1.2%\n"
+PRINTED = "ECE 7.0%, baseline 1.2%\n"
 PAGE = """
 # A page
 
@@ -29,7 +29,7 @@ mystnb:
     name: fig-1
     caption: Fifteen bins, from 61 photographs.
 ---
-print(f"ECE {ece:.1%}, floor {floor:.1%}")
+print(f"ECE {ece:.1%}, baseline {baseline:.1%}")
 ```
 
 :::{table} Ten answers.
@@ -50,10 +50,10 @@ $$
 ```
 
 :::{question}
-What is the floor of 2,500 answers?
+What is the baseline of 2,500 answers?
 
 - [x] 2.4 %
-  - A quarter of the answers has twice the floor of 1.2 %.
+  - A quarter of the answers has twice the baseline of 1.2 %.
 :::
 
 ## Claimed

@@ -42,7 +42,7 @@ def test_the_picture_of_the_readme_is_what_its_script_makes_and_its_text_says(tm
     first, last = (dict(pairwise(one)) for one in words)
     assert first["accuracy"] == last["accuracy"]
     (T,) = (word for word in words[1] if word.startswith("T = "))
-    for number in (first["ECE"], last["ECE"], last["ECE if calibrated"], T.removeprefix("T = ")):
+    for number in (first["ECE"], last["ECE"], last["baseline ECE"], T.removeprefix("T = ")):
         assert number.replace("\N{NO-BREAK SPACE}", " ") in said[1]
 
 

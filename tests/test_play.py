@@ -49,12 +49,12 @@ EDITS = {
         ('("depth", 8, 20, "error", "lower")', '("depth", 14, 32, "error", "higher")'),
         ("weight_decay, epochs=150, seed=0", "weight_decay, epochs=5, seed=3"),
     ],
-    "repairing-two-classes": [
+    "methods-for-two-classes": [
         ("three_sets(odd, seed=0)", "three_sets(odd, seed=3)"),
         ("for seed in range(20)", "for seed in range(3)"),
         ("labels, n_bins=10)", "labels, n_bins=20)"),
     ],
-    "repairing-many-classes": [
+    "methods-for-many-classes": [
         ('"resnet34-cifar100", "lenet5-cifar100"', '"lenet5-cifar100", "resnet34-cifar100"'),
         ("for T in [0.5, 1.0, 5.0]", "for T in [0.01, 3.0]"),
         ("for seed in range(10)", "for seed in range(2)"),

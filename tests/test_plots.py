@@ -63,7 +63,7 @@ def test_a_gap_inside_a_bar_is_hatched_in_white():
 
 
 @pytest.mark.parametrize("bins", [{}, {"n_bins": 40, "strategy": "quantile"}])
-def test_the_box_shows_the_ece_and_its_floor(overconfident, bins):
+def test_the_box_shows_the_ece_and_its_baseline(overconfident, bins):
     drawn = plots.reliability_diagram(*overconfident, **bins)
     assert drawn.ece == pytest.approx(metrics.expected_calibration_error(*overconfident, **bins))
     confidences, _ = metrics.top_label(*overconfident)
@@ -74,8 +74,8 @@ def test_the_box_shows_the_ece_and_its_floor(overconfident, bins):
         )
         for _ in range(200)
     ]
-    assert drawn.floor == pytest.approx(np.mean(by_chance), rel=0.05)
-    words = f"ECE = {100 * drawn.ece:.2f} %\nif calibrated {100 * drawn.floor:.2f} %"
+    assert drawn.baseline == pytest.approx(np.mean(by_chance), rel=0.05)
+    words = f"ECE = {100 * drawn.ece:.2f} %\nbaseline {100 * drawn.baseline:.2f} %"
     assert words in [text.get_text() for text in drawn.ax.texts]
 
 

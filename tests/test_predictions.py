@@ -238,7 +238,9 @@ def test_measures_of_confidences(correct):
     assert expected_calibration_error(given) == pytest.approx(np.abs(gaps).sum() / 200, abs=1e-6)
     low, high = metrics.calibration_error_interval(given)
     assert 0 <= low < high < 1
-    assert metrics.calibration_error_floor(given) == metrics.calibration_error_floor(CONFIDENCE)
+    assert metrics.baseline_calibration_error(given) == metrics.baseline_calibration_error(
+        CONFIDENCE
+    )
     np.testing.assert_array_equal(metrics.top_label(given)[1], RIGHT)
     assert metrics.calibration_test(given, draws=20).p_value > 0
     with pytest.raises(ValueError, match=r"^threshold: expected for scores \(N,\) of the positive"):
@@ -395,7 +397,7 @@ def test_a_scorer_of_two_classes():
 @pytest.mark.parametrize("seed", [-1, 1.5, "a", None, True])
 def test_seeds(seed):
     for use in (
-        lambda: metrics.calibration_error_floor(PROBS, seed=seed),
+        lambda: metrics.baseline_calibration_error(PROBS, seed=seed),
         lambda: metrics.calibration_error_interval(PROBS, LABELS, seed=seed),
     ):
         with pytest.raises(ValueError, match="seed: expected an integer of 0 or more"):

@@ -27,7 +27,7 @@ WEIGHTS = RNG.exponential(size=N)
 
 # What speaks of chance takes no weights, and what gives a number for each sample needs none.
 WITHOUT = {
-    "calibration_error_floor",
+    "baseline_calibration_error",
     "calibration_error_interval",
     "calibration_test",
     "cox_line",

@@ -12,7 +12,7 @@ from sklearn.neural_network import MLPClassifier
 
 from calib_utils.metrics import (
     accuracy,
-    calibration_error_floor,
+    baseline_calibration_error,
     expected_calibration_error,
     negative_log_likelihood,
 )
@@ -278,7 +278,7 @@ def sample(secret: bytes) -> dict[str, str]:
     )
     found = numbers(test, float(TemperatureScaling().fit(*validation).temperature_), n_bins)
     mended = softmax(test[0] / found["temperature"], axis=1)
-    floor = calibration_error_floor(mended, n_bins=n_bins)
+    baseline = baseline_calibration_error(mended, n_bins=n_bins)
     percent = "\N{NO-BREAK SPACE}%"
     sizes = zip(("train", "validation", "test"), map(len, parts), strict=True)
     return {
@@ -291,7 +291,7 @@ def sample(secret: bytes) -> dict[str, str]:
             key: f"{100 * found[key]:.1f}{percent}"
             for key in ("accuracy", "ece_before", "ece_after")
         },
-        "floor": f"{100 * floor.mean:.1f}{percent}",
-        "floor_high": f"{100 * floor.high:.1f}{percent}",
-        "within": "is within" if found["ece_after"] <= floor.high else "lies above",
+        "baseline": f"{100 * baseline.mean:.1f}{percent}",
+        "baseline_high": f"{100 * baseline.high:.1f}{percent}",
+        "within": "is within" if found["ece_after"] <= baseline.high else "lies above",
     }

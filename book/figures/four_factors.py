@@ -11,7 +11,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from calib_utils.metrics import calibration_error_floor
+from calib_utils.metrics import baseline_calibration_error
 from calib_utils.plots import factor_plot
 from calib_utils.records import load_grid
 from tools.sources.plot_settings import DRAWING
@@ -23,11 +23,11 @@ def main(target: Path) -> None:
     plt.rcParams |= DRAWING
     fig, axes = plt.subplots(2, 2, figsize=(4.8, 4.6), sharey=True, layout="constrained")
     means: dict[str, list[float]] = {}
-    floors: list[float] = []
+    baselines: list[float] = []
     for ax, grid in zip(axes.flat, GRIDS, strict=True):
         runs = load_grid(grid, "cpu")
         drawn = factor_plot(runs, ax=ax)
-        floors += [calibration_error_floor(run.confidences).mean for run in runs]
+        baselines += [baseline_calibration_error(run.confidences).mean for run in runs]
         means[grid] = [float(np.mean(eces)) for eces in drawn.dots.values()]
         if not ax.get_subplotspec().is_first_col():
             ax.set_ylabel("")
@@ -41,7 +41,7 @@ def main(target: Path) -> None:
         and norm[1] > norm[0]
         and norm[3] > norm[2]
         and np.argmin(decay) == 3
-        and round(max(floors), 2) == 0.01
+        and round(max(baselines), 2) == 0.01
     ):
         raise SystemExit(f"why-networks-are-overconfident.md is no longer true: {means=}")
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -45,7 +45,7 @@ def main(target: Path) -> None:
     promised, made, n = surest()
     # What the chapter says about the picture.
     if not (promised < 1 and made > 15):
-        raise SystemExit(f"repairing-two-classes.md is no longer true: {promised=}, {made=}")
+        raise SystemExit(f"methods-for-two-classes.md is no longer true: {promised=}, {made=}")
 
     plt.rcParams |= DRAWING
     fig, axes = plt.subplots(1, 2, figsize=(4.8, 2.4), layout="constrained")

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import softmax
 
 from calib_utils.metrics import (
-    calibration_error_floor,
+    baseline_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
     reliability_bins,
@@ -55,7 +55,7 @@ def answers(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def number_of_bins() -> Json:
     """The ECE of the same answers in other bins."""
-    frames, printed, eces, floors = [], [], [], []
+    frames, printed, eces, baselines = [], [], [], []
     for network, kind in product(NETWORKS, STRATEGIES.values()):
         confidences, correct = answers(network)
         labels = correct.astype(int)
@@ -65,15 +65,15 @@ def number_of_bins() -> Json:
             frames.append(frame(bins, edges=kind == "quantile"))
             ece = 100 * expected_calibration_error(confidences, labels, m, kind)
             mce = 100 * maximum_calibration_error(confidences, labels, m, kind)
-            floor = 100 * calibration_error_floor(confidences, m, strategy=kind).mean
+            baseline = 100 * baseline_calibration_error(confidences, m, strategy=kind).mean
             few = int(((bins.counts > 0) & (bins.counts < FEW)).sum())
-            of_kind.append((ece, floor))
-            printed.append([*(WORDS.format(one) for one in (ece, floor, mce)), str(few)])
-        of_ece, of_floor = zip(*of_kind, strict=True)
+            of_kind.append((ece, baseline))
+            printed.append([*(WORDS.format(one) for one in (ece, baseline, mce)), str(few)])
+        of_ece, of_baseline = zip(*of_kind, strict=True)
         eces.append(of_ece)
-        floors.append(of_floor)
+        baselines.append(of_baseline)
     by = [0, 1, 2]
-    names = ["ECE", "ECE if calibrated", "MCE", f"bars under {FEW}"]
+    names = ["ECE", "baseline ECE", "MCE", f"bars under {FEW}"]
     places = np.log10(N_BINS).tolist()
     ticks = [(float(np.log10(m)), str(m)) for m in (1, 2, 5, 10, 20, 50, 100)]
     return play(
@@ -98,7 +98,7 @@ def number_of_bins() -> Json:
                 axis(0, 2, ticks, "Number of bins"),
                 axis(0, 9, [(y, str(y)) for y in (0, 2, 4, 6, 8)]),
                 [
-                    curve(places, table(floors, [0, 1]), "if calibrated", "c", digits=2),
+                    curve(places, table(baselines, [0, 1]), "baseline", "c", digits=2),
                     curve(places, table(eces, [0, 1]), "", "a", digits=2, moves=True),
                 ],
                 at=2,
@@ -116,7 +116,7 @@ def drawn_again() -> Json:
     said = scaling.predict_proba(record.logits).max(axis=1).astype(float)
     rng = np.random.default_rng(seed=0)
     said = rng.permutation(said)
-    frames, eces, floors = [], [], []
+    frames, eces, baselines = [], [], []
     for n in N_ANSWERS:
         of_n = []
         for _ in range(N_DRAWS):
@@ -124,7 +124,7 @@ def drawn_again() -> Json:
             frames.append(frame(reliability_bins(said[:n], right)))
             of_n.append(100 * expected_calibration_error(said[:n], right.astype(int)))
         eces.append(of_n)
-        floors.append(100 * calibration_error_floor(said[:n]).mean)
+        baselines.append(100 * baseline_calibration_error(said[:n]).mean)
     draws = list(range(1, N_DRAWS + 1))
     high = max(map(max, eces)) * 1.1
     up = axis(0, high, [(y, str(y)) for y in range(0, 100, 5)])
@@ -144,7 +144,7 @@ def drawn_again() -> Json:
         ],
         [
             number("ECE of this draw", [WORDS.format(e) for of in eces for e in of], [0, 1]),
-            number("ECE to expect", [WORDS.format(floor) for floor in floors], [0]),
+            number("ECE to expect", [WORDS.format(baseline) for baseline in baselines], [0]),
             number("lowest of the draws", [WORDS.format(min(of)) for of in eces], [0]),
             number("highest of the draws", [WORDS.format(max(of)) for of in eces], [0]),
         ],
@@ -155,7 +155,9 @@ def drawn_again() -> Json:
                 axis(0, N_DRAWS + 1, [(k, str(k)) for k in (1, 5, 10, 15, 20)], "Draw"),
                 up,
                 [
-                    curve([0, N_DRAWS + 1], table([[f, f] for f in floors], [0]), "to expect", "c"),
+                    curve(
+                        [0, N_DRAWS + 1], table([[f, f] for f in baselines], [0]), "to expect", "c"
+                    ),
                     curve(draws, table(eces, [0]), "", "a", digits=2, dots="o", moves=True),
                 ],
                 at=1,
@@ -164,7 +166,7 @@ def drawn_again() -> Json:
                 "ECE to expect in %",
                 axis(2, 4, ticks, "Number of answers"),
                 up,
-                [curve(np.log10(N_ANSWERS).tolist(), table([floors]), "", "a", moves=True)],
+                [curve(np.log10(N_ANSWERS).tolist(), table([baselines]), "", "a", moves=True)],
                 at=0,
             ),
         ],

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from calib_utils.metrics import (
-    calibration_error_floor,
+    baseline_calibration_error,
     confidence_auroc,
     expected_calibration_error,
     reliability_bins,
@@ -98,8 +98,8 @@ def chats() -> Json:
             number("confidence", [percent(one.array.mean()) for one in found], every),
             number("ECE", [percent(expected_calibration_error(one)) for one in found], every),
             number(
-                "if calibrated",
-                [percent(calibration_error_floor(one).mean) for one in found],
+                "baseline",
+                [percent(baseline_calibration_error(one).mean) for one in found],
                 every,
             ),
             number("AUROC", [f"{confidence_auroc(one):.2f}" for one in as_they_are], asked),

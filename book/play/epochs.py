@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calib_utils.metrics import calibration_error_floor
+from calib_utils.metrics import baseline_calibration_error
 from calib_utils.records import load_grid
 from tools.finishing.interactive import (
     FEW,
@@ -28,11 +28,11 @@ from tools.finishing.interactive import (
 GRID, PROTOCOL = "nll-and-error", "cpu"
 
 
-def floor(sums: list[list[float]]) -> str:
+def baseline(sums: list[list[float]]) -> str:
     """That of answers which all have the mean confidence of their bin: no others' is higher."""
     counts, _, summed = map(np.asarray, sums)
     said = np.repeat(summed[counts > 0] / counts[counts > 0], counts[counts > 0].astype(int))
-    highest = WORDS.format(100 * calibration_error_floor(said).mean)
+    highest = WORDS.format(100 * baseline_calibration_error(said).mean)
     return f"\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}{highest}"
 
 
@@ -85,7 +85,7 @@ def epochs() -> Json:
             number("test error", [WORDS.format(100 * one["test_error"]) for one in history], [0]),
             number("NLL", [f"{one['test_nll']:.2f}" for one in history], [0]),
             number("ECE", [WORDS.format(100 * one["test_ece"]) for one in history], [0]),
-            number("if calibrated", [floor(one["test_bins"]) for one in history], [0]),
+            number("baseline", [baseline(one["test_bins"]) for one in history], [0]),
             number("best T", [f"{one['temperature']:.2f}" for one in history], [0]),
         ],
         [

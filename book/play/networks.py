@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from calib_utils.metrics import calibration_error_floor, reliability_bins
+from calib_utils.metrics import baseline_calibration_error, reliability_bins
 from calib_utils.records import by_level, load_grid
 from calib_utils.records.names import factor_name, level_name, network_name
 from tools.finishing.interactive import (
@@ -33,8 +33,8 @@ PROTOCOL = "cpu"
 TICKS = {"test error": range(0, 101, 5), "ECE": range(0, 101, 2)}
 
 
-def floor(confidences: np.ndarray) -> str:
-    return WORDS.format(100 * calibration_error_floor(confidences).mean)
+def baseline(confidences: np.ndarray) -> str:
+    return WORDS.format(100 * baseline_calibration_error(confidences).mean)
 
 
 def networks(grid: str) -> Json:
@@ -86,7 +86,7 @@ def networks(grid: str) -> Json:
         [
             number("test error", [WORDS.format(100 * r.error) for r in records], by),
             number("ECE", [WORDS.format(100 * r.ece) for r in records], by),
-            number("ECE if calibrated", [floor(r.confidences) for r in records], by),
+            number("baseline ECE", [baseline(r.confidences) for r in records], by),
             number("NLL", [f"{r.nll:.2f}" for r in records], by),
             number("best T", [f"{r.temperature:.2f}" for r in records], by),
         ],

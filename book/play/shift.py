@@ -97,7 +97,7 @@ def shift() -> Json:
             number("accuracy", [WORDS.format(100 * right(x)) for x in of_each], [0, 1, 2]),
             number("confidence", [WORDS.format(100 * x.confidence) for x in of_each], [0, 1, 2]),
             number("ECE", [WORDS.format(100 * x.ece) for x in of_each], [0, 1, 2]),
-            number("if calibrated", [WORDS.format(100 * x.floor) for x in of_each], [0, 1, 2]),
+            number("baseline", [WORDS.format(100 * x.baseline) for x in of_each], [0, 1, 2]),
         ],
         [
             diagram(

@@ -13,7 +13,7 @@ import numpy as np
 
 from calib_utils.metrics import (
     accuracy,
-    calibration_error_floor,
+    baseline_calibration_error,
     expected_calibration_error,
     negative_log_likelihood,
     reliability_bins,
@@ -52,12 +52,12 @@ def turned(record: PredictionRecord, T: float) -> np.ndarray:
 
 
 def measured(probs: np.ndarray, record: PredictionRecord, T: float) -> tuple[float, ...]:
-    """Mean confidence, accuracy, ECE and its floor in per cent, and NLL."""
+    """Mean confidence, accuracy, ECE and its baseline in per cent, and NLL."""
     shares = (
         probs.max(axis=1).mean(),
         accuracy(probs, record.labels),
         expected_calibration_error(probs, record.labels),
-        calibration_error_floor(probs).mean,
+        baseline_calibration_error(probs).mean,
     )
     nll = negative_log_likelihood(record.logits / T, record.labels, inputs="logits")
     return (*(100 * share for share in shares), nll)
@@ -76,9 +76,9 @@ def temperature(
     at = stops(fitted)
     probs = [turned(record, T) for T in at]
     numbers = [measured(p, record, T) for p, T in zip(probs, at, strict=True)]
-    *_, eces, floors, nlls = zip(*numbers, strict=True)
+    *_, eces, baselines, nlls = zip(*numbers, strict=True)
     columns = zip(*map(printed, numbers), strict=True)
-    names = ["mean confidence", "accuracy", "ECE", "ECE if calibrated", "NLL"]
+    names = ["mean confidence", "accuracy", "ECE", "baseline ECE", "NLL"]
     plain, best = (int(np.abs(at - T).argmin()) for T in (1, fitted))
     marks = [(1, "T = 1"), (fitted, f"T = {fitted:.2f}")]
     across = [(T, f"{T:.1f}") for T in (0.5, 1, 1.5, 2, 2.5)]
@@ -94,7 +94,7 @@ def temperature(
         f"strip counts the answers of each bar, and pale bars have fewer than {FEW}. The fitted "
         "temperature has the lowest NLL on the validation photographs.",
         "Reliability diagram of ResNet-34 at the chosen temperature, with a strip of counts "
-        "above it. Beside it the ECE, with its floor, and the NLL against the temperature, each "
+        "above it. Beside it the ECE, with its baseline, and the NLL against the temperature, each "
         "one valley, with a dot at the chosen temperature. Well below the fitted temperature the "
         "bars end under the diagonal, well above it they rise over it.",
         [
@@ -116,7 +116,7 @@ def temperature(
                 axis(0.5, 2.5, across),
                 axis(0, highest, [(y, str(y)) for y in range(0, int(highest) + 1, 10)]),
                 [
-                    curve(at, table([floors]), "if calibrated", "c", digits=2),
+                    curve(at, table([baselines]), "baseline", "c", digits=2),
                     curve(at, table([eces]), "", "a", digits=2, moves=True),
                 ],
                 at=0,

@@ -226,15 +226,15 @@ CARDS = {
         ece_by_weight_decay,
         ["ece-and-mce"],
     ),
-    "repairing-two-classes": Card(
+    "methods-for-two-classes": Card(
         "Can the numbers of a model for two classes be repaired after training?",
         two_maps,
         ["ece-and-mce"],
     ),
-    "repairing-many-classes": Card(
+    "methods-for-many-classes": Card(
         "And those of a network for a hundred classes, or can a repair make them worse?",
         errors_before_and_after,
-        ["repairing-two-classes"],
+        ["methods-for-two-classes"],
     ),
     "resnet34-lab": Card(
         "A network trained, measured and repaired: does it know which half of its answers is "
@@ -245,7 +245,7 @@ CARDS = {
     "deciding-with-probabilities": Card(
         "What can one do with true numbers, and what does the repair change?",
         cost_of_what_is_trusted,
-        ["can-you-trust-an-ece", "repairing-many-classes"],
+        ["can-you-trust-an-ece", "methods-for-many-classes"],
     ),
     "since-2017": Card(
         "What do newer ways to train, and averages of networks, do to the numbers? What is left of "
@@ -256,7 +256,7 @@ CARDS = {
     "language-models": Card(
         "When a chat model is 97 % sure, is it right 97 times in a hundred?",
         confidence_and_accuracy,
-        ["ece-and-mce", "repairing-two-classes"],
+        ["ece-and-mce", "methods-for-two-classes"],
     ),
     "your-own-model": Card(
         "Is the model that you use at work calibrated, well enough for its task?",

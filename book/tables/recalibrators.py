@@ -104,7 +104,7 @@ def methods_table(of_sets: dict[str, tuple[list[Recalibrated], dict[str, float]]
             ]
             lines.append(line)
     head = ["images", "method", "rank by NLL", "rank by Brier", "NLL less temperature's", "that is"]
-    return table([*head, "ECE, %", "if calibrated, %"], lines)
+    return table([*head, "ECE, %", "baseline, %"], lines)
 
 
 def networks_table(of_sets: dict[str, list[Recalibrated]]) -> Markdown:
@@ -120,7 +120,7 @@ def networks_table(of_sets: dict[str, list[Recalibrated]]) -> Markdown:
                 line += map(percent, (row.ece, row.baseline, row.accuracy))
                 lines.append(line)
     head = ["images", "network", "method", "NLL", "less temperature's", "Brier"]
-    return table([*head, "ECE, %", "if calibrated, %", "correct, %"], lines)
+    return table([*head, "ECE, %", "baseline, %", "correct, %"], lines)
 
 
 def captioned(name: str, caption: str, made: Markdown) -> str:

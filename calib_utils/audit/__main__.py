@@ -91,7 +91,7 @@ def _report(given: Sequence[str]) -> int:
     found.write(html=args.html, json=args.json)
     if args.save_calibrator:
         if found.calibrator is None:
-            print(f"{args.save_calibrator} was not written: no repair helps")
+            print(f"{args.save_calibrator} was not written: no recalibrator helps")
         else:
             found.calibrator.save(args.save_calibrator)
             print(f"{args.save_calibrator} holds {found.calibrator!r}")
@@ -154,7 +154,8 @@ def parser() -> argparse.ArgumentParser:
         description="Is a model calibrated? A report on its predictions beside what happened: CSV, "
         "Parquet or NPZ. Columns are guessed, and named in the output: label with score, logit, "
         "prob_..., logit_... or columns called as the labels are; or confidence with correct. "
-        "'compare A B' sets two models beside each other, 'apply CALIBRATOR FILE' repairs a file; "
+        "'compare A B' sets two models beside each other; "
+        "'apply CALIBRATOR FILE' recalibrates a file; "
         "both have a --help of their own.",
         epilog="Exit status: 0 the calibration error is within the tolerance, 1 it is beyond, "
         "2 bad input, 3 too few rows to tell.",
@@ -166,9 +167,9 @@ def parser() -> argparse.ArgumentParser:
     add("--group", metavar="COLUMN", action="append", default=[], help="may be given again")
     add("--time", metavar="COLUMN:UNIT", help="such as date:D, by day (also h, W, M, Y)")
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--fit", metavar="FILE", help="fit repairs on these rows")
+    how.add_argument("--fit", metavar="FILE", help="fit recalibrators on these rows")
     how.add_argument(
-        "--cross-fit", type=int, default=5, metavar="FOLDS", help="0: no repairs (default: 5)"
+        "--cross-fit", type=int, default=5, metavar="FOLDS", help="0: no recalibrators (default: 5)"
     )
     add("--tolerance", type=float, default=0.02, help="of the calibration error (default: 0.02)")
     add("--baseline", type=Path, metavar="JSON", help="of an earlier report, for --time")
@@ -177,7 +178,7 @@ def parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="of all that is drawn (default: 0)")
     add("--html", type=Path, metavar="FILE", help="write a page")
     add("--json", type=Path, metavar="FILE", help="write the numbers")
-    add("--save-calibrator", type=Path, metavar="FILE.npz", help="the repair that helps most")
+    add("--save-calibrator", type=Path, metavar="FILE.npz", help="the recalibrator that helps most")
     return parser
 
 

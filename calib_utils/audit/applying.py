@@ -27,7 +27,7 @@ def apply_calibrator(
     score: str | None = None,
     rescale: bool = False,
 ) -> int:
-    """Write a file once more, as CSV, with repaired predictions; all other columns stay.
+    """Write a file once more, as CSV, with recalibrated predictions; all other columns stay.
 
     Columns of logits become columns of probabilities, and are named so.
 
@@ -68,8 +68,8 @@ def _write(
         values = np.stack([numbers_of(raw[name], name, places) for name in scores], axis=1)
         probs, log_probs, _ = probabilities(values, kind, scores, places, rescale)
         given = log_probs if recalibrator.inputs == "logits" else probs
-        repaired = np.asarray(recalibrator.predict_proba(given)).reshape(len(places), -1)
-        columns = raw | dict(zip(scores, repaired.T.tolist(), strict=True))
+        recalibrated = np.asarray(recalibrator.predict_proba(given)).reshape(len(places), -1)
+        columns = raw | dict(zip(scores, recalibrated.T.tolist(), strict=True))
         writer.writerows(zip(*(columns[name] for name in source.columns), strict=True))
         n += len(places)
     return n

@@ -17,7 +17,7 @@ _KEPT_ROWS, _KEPT_CELLS = 1_000_000, 20_000_000  # of a sample: at most 160 MB o
 _MOST_KEYS = 1_000
 _CELL_EDGES = np.arange(-18, 18.01, 0.25)  # log-odds between which probabilities are counted
 # The rows of `BinSums.array`, of each of which the first five are those of the intervals.
-COUNT, RIGHT, PROMISED, SQUARES, SPREAD, Z_EXCESS, Z_SPREAD = range(7)
+COUNT, RIGHT, EXPECTED, SQUARES, SPREAD, Z_EXCESS, Z_SPREAD = range(7)
 
 
 class BinSums(NamedTuple):
@@ -39,7 +39,7 @@ class BinSums(NamedTuple):
     @property
     def predicted(self) -> float:
         """The mean confidence."""
-        return float(self.array[PROMISED].sum() / self.n)
+        return float(self.array[EXPECTED].sum() / self.n)
 
     @property
     def happened(self) -> float:

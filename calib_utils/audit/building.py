@@ -1,4 +1,4 @@
-"""How a report comes about: rows are read, counted and judged, and repairs tried."""
+"""How a report comes about: rows are read, counted and judged, and recalibrators tried."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.measures import measure
 from calib_utils.audit.printable import printable
 from calib_utils.audit.reading import open_source
-from calib_utils.audit.repairs import try_repairs
+from calib_utils.audit.recalibrators import try_recalibrators
 from calib_utils.audit.result import Report
 from calib_utils.audit.rows import Rows, RowsReader
 from calib_utils.audit.subgroups import judge_parts
@@ -65,7 +65,7 @@ def report(
     whichever is larger: gaps that cancel within a bin are in neither, so it is a lower bound.
 
     A file is read in blocks, and all rows are counted; bins of equal mass, the slope, the
-    decomposition of the Brier score, the cost and the repairs use a million of them at most,
+    decomposition of the Brier score, the cost and the recalibrators use a million of them at most,
     chosen by lot.
 
     Args:
@@ -79,8 +79,8 @@ def report(
         group: a column, or several, whose values part the rows.
         time: a column of dates, and the unit: "date:D" (days), "date:W", "date:M", "date:h".
         classes: the names of the classes, in the order of the columns.
-        fit: other predictions of the same form, on which repairs are fitted.
-        cross_fit: without them, in how many folds repairs are fitted; 0 to try none.
+        fit: other predictions of the same form, on which recalibrators are fitted.
+        cross_fit: without them, in how many folds recalibrators are fitted; 0 to try none.
         tolerance: the calibration error that is still good, above 0 and below 1.
         baseline: a report, or the path of one's JSON, that days are compared with.
         prices: of a false alarm and of a miss, for the cost against the threshold.
@@ -157,9 +157,9 @@ def report(
     if reader.doubtful:
         warnings.warn(_DOUBT.format(repr(columns.scores[0])), stacklevel=2)
     measures = measure(totals, seed, columns.of_answers)
-    repairs = None
+    recalibrators = None
     if cross_fit or fit_rows is not None:
-        repairs = try_repairs(
+        recalibrators = try_recalibrators(
             totals.rows,
             fit_rows,
             folds=min(cross_fit, measures.n),
@@ -167,7 +167,7 @@ def report(
             n_bins=n_bins,
             seed=seed,
         )
-    verdict = judge_error(measures, totals.binnings, tolerance, columns.of_answers, repairs)
+    verdict = judge_error(measures, totals.binnings, tolerance, columns.of_answers, recalibrators)
     of_classes = {columns.classes[k]: bins for k, bins in totals.classes.items()}
     groups = {
         name: {value: bins for (each, value), bins in totals.groups.items() if each == name}
@@ -184,7 +184,7 @@ def report(
         judge_parts(of_classes, tolerance),
         {name: judge_parts(parts, tolerance) for name, parts in groups.items()},
         control(totals.times, None if baseline is None else bins_of_baseline(baseline, n_bins)),
-        repairs,
+        recalibrators,
         costs,
         columns,
         _what_was_read(reader, totals),
@@ -239,8 +239,8 @@ def _what_was_read(reader: RowsReader, totals: Totals) -> list[str]:
         lines.append(_DOUBT.format(repr(reader.columns.scores[0])))
     if not totals.complete:
         lines.append(
-            f"all rows were counted; bins of equal mass, slope, decomposition, cost and repairs "
-            f"use {len(totals.rows.labels):,} of them, chosen by lot"
+            f"all rows were counted; bins of equal mass, slope, decomposition, cost and "
+            f"recalibrators use {len(totals.rows.labels):,} of them, chosen by lot"
         )
     return lines
 

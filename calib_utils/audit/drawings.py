@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from scipy.stats import binom
 
-from calib_utils.audit.bin_sums import COUNT, PROMISED, RIGHT, BinSums
+from calib_utils.audit.bin_sums import COUNT, EXPECTED, RIGHT, BinSums
 from calib_utils.audit.costs import Costs
 from calib_utils.audit.formatting import number, percent
 from calib_utils.audit.measures import Measures
@@ -76,7 +76,7 @@ def bars_of(bins: BinSums, cells: BinSums) -> list[Bar]:
     found = []
     for column in array[:, array[COUNT] > 0].T:
         count = int(column[COUNT])
-        mean = min(column[PROMISED] / count, 1.0)
+        mean = min(column[EXPECTED] / count, 1.0)
         low, high = binom.ppf([(1 - _CHANCE) / 2, (1 + _CHANCE) / 2], count, mean) / count
         found.append(Bar(mean, column[RIGHT] / count, count, low, high))
     return found
@@ -84,11 +84,11 @@ def bars_of(bins: BinSums, cells: BinSums) -> list[Bar]:
 
 def _joined(array: np.ndarray) -> np.ndarray:
     """Neighbouring cells, until enough is expected in each; the rest goes to the last."""
-    enough = max(5.0, array[PROMISED].sum() / _PARTS)
+    enough = max(5.0, array[EXPECTED].sum() / _PARTS)
     found, held = [], np.zeros(len(array))
     for column in array.T:
         held = held + column
-        if held[PROMISED] >= enough:
+        if held[EXPECTED] >= enough:
             found.append(held)
             held = np.zeros(len(array))
     if found:
@@ -118,9 +118,9 @@ def reliability_picture(bins: BinSums, cells: BinSums, measures: Measures, of_an
         columns[counts > 0] = bars
         predicted, happened, _, low, high = columns.T
         drawn = ReliabilityBins(np.linspace(0, 1, len(counts) + 1), counts, happened, predicted)
-        none, floor = np.zeros(len(counts), bool), measures.floor.mean
+        none, baseline = np.zeros(len(counts), bool), measures.baseline_ece.mean
         band = _CHANCE, low, high
-        draw_diagram(drawn, measures.ece, floor, none, band, binary=not of_answers, ax=ax)
+        draw_diagram(drawn, measures.ece, baseline, none, band, binary=not of_answers, ax=ax)
 
     return _picture("Reliability diagram", described, 4.5, draw)
 

@@ -8,7 +8,7 @@ from calib_utils.audit.bin_sums import BinSums
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import Costs
 from calib_utils.audit.measures import Measures
-from calib_utils.audit.repairs import Repairs
+from calib_utils.audit.recalibrators import TriedRecalibrators
 from calib_utils.audit.subgroups import Part
 from calib_utils.audit.times import Span
 from calib_utils.audit.verdict import Verdict
@@ -28,7 +28,7 @@ class Findings:
     classes: list[Part]
     groups: dict[str, list[Part]]
     times: list[Span]
-    repairs: Repairs | None
+    recalibrators: TriedRecalibrators | None
     costs: Costs | None
     columns: Columns
     read: list[str]
@@ -36,5 +36,5 @@ class Findings:
 
     @property
     def calibrator(self) -> Recalibrator | None:
-        """The repair that helps most, fitted; None if none helps."""
-        return None if self.repairs is None else self.repairs.best
+        """The recalibrator that helps most, fitted; None if none helps."""
+        return None if self.recalibrators is None else self.recalibrators.best

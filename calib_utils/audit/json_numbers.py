@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils.audit.bin_sums import COUNT, PROMISED, RIGHT
+from calib_utils.audit.bin_sums import COUNT, EXPECTED, RIGHT
 from calib_utils.audit.findings import Findings
-from calib_utils.audit.repairs import Repairs
+from calib_utils.audit.recalibrators import TriedRecalibrators
 
 __all__ = ["as_json", "bins_of_baseline"]
 
@@ -26,19 +26,19 @@ def as_json(report: Findings) -> str:
         "verdict": asdict(report.verdict) | {"exit_code": report.verdict.exit_code},
         "measures": asdict(report.measures)
         | {
-            "floor": report.measures.floor._asdict(),
+            "baseline_ece": report.measures.baseline_ece._asdict(),
             "line": report.measures.line and report.measures.line._asdict(),
             "decomposition": report.measures.decomposition._asdict(),
         },
         "bins": {
             "count": report.bins.array[COUNT].tolist(),
             "right": report.bins.array[RIGHT].tolist(),
-            "promised": report.bins.array[PROMISED].tolist(),
+            "promised": report.bins.array[EXPECTED].tolist(),
         },
         "classes": [asdict(part) for part in report.classes],
         "groups": {name: [asdict(one) for one in found] for name, found in report.groups.items()},
         "times": [asdict(span) for span in report.times],
-        "repairs": report.repairs and _of_repairs(report.repairs),
+        "recalibrators": report.recalibrators and _of_tried(report.recalibrators),
         "costs": report.costs and _plain(asdict(report.costs)),
         "read": report.read,
         "facts": report.facts,
@@ -49,7 +49,7 @@ def as_json(report: Findings) -> str:
 def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
     """The counts, rights and summed predictions of an earlier report."""
     if hasattr(baseline, "bins"):
-        found = baseline.bins.array[[COUNT, RIGHT, PROMISED]]
+        found = baseline.bins.array[[COUNT, RIGHT, EXPECTED]]
     else:
         if not isinstance(baseline, (str, Path)):
             raise ValueError(f"baseline: expected a report or a path, found {baseline!r}")
@@ -69,13 +69,13 @@ def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
     return found
 
 
-def _of_repairs(repairs: Repairs) -> dict[str, Any]:
-    best = None if repairs.best is None else repairs.found[0].name
-    found = [asdict(repair) for repair in repairs.found]
+def _of_tried(recalibrators: TriedRecalibrators) -> dict[str, Any]:
+    best = None if recalibrators.best is None else recalibrators.found[0].name
+    found = [asdict(recalibrator) for recalibrator in recalibrators.found]
     return {
-        "nll": repairs.nll,
-        "ece": repairs.ece,
-        "how": repairs.how,
+        "nll": recalibrators.nll,
+        "ece": recalibrators.ece,
+        "how": recalibrators.how,
         "best": best,
         "found": found,
     }

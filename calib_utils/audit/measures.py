@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 from calib_utils.audit.bin_sums import (
     COUNT,
-    PROMISED,
+    EXPECTED,
     RIGHT,
     SQUARES,
     Z_EXCESS,
@@ -21,10 +21,10 @@ from calib_utils.audit.bin_sums import (
 )
 from calib_utils.metrics import (
     BrierDecomposition,
-    CalibrationFloor,
+    CalibrationBaseline,
     CoxLine,
+    baseline_calibration_error,
     brier_decomposition,
-    calibration_error_floor,
     cox_line,
 )
 from calib_utils.metrics.bins import mean_excess
@@ -48,7 +48,7 @@ class Measures:
         ratio: observed over expected, and its interval.
         z: Spiegelhalter's.
         line: None where too few rows are right, or wrong.
-        ece, floor: the calibration error as it shows, and that of a calibrated model.
+        ece, baseline_ece: the calibration error as it shows, and that of a calibrated model.
         error: the interval of the binned calibration error, of equal width or of equal mass: of
             the larger. It is a lower bound: gaps that cancel in a bin are not in it.
         debiased, debiased_interval: the root mean square of the gaps, without their noise.
@@ -64,7 +64,7 @@ class Measures:
     z: float
     line: CoxLine | None
     ece: float
-    floor: CalibrationFloor
+    baseline_ece: CalibrationBaseline
     error: tuple[float, float]
     debiased: float
     debiased_interval: tuple[float, float]
@@ -98,7 +98,7 @@ def measure(totals: Totals, seed: int, of_answers: bool) -> Measures:
         float(bins.array[Z_EXCESS].sum() / spread) if spread > 0 else float("nan"),
         calibration_line(confidences, correct),
         ece_of(bins),
-        _floor(totals, confidences, seed),
+        _baseline(totals, confidences, seed),
         larger_error(totals.binnings, seed),
         max(debiased_square(bins), 0.0) ** 0.5,
         root_square_ends(bins.of_intervals, LEVEL, seed),
@@ -122,7 +122,7 @@ def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
 
 def ece_of(bins: BinSums) -> float:
     """The expected calibration error."""
-    return float(mean_excess(bins.array[PROMISED] - bins.array[RIGHT], bins.n))
+    return float(mean_excess(bins.array[EXPECTED] - bins.array[RIGHT], bins.n))
 
 
 def debiased_square(bins: BinSums) -> float:
@@ -130,20 +130,20 @@ def debiased_square(bins: BinSums) -> float:
     array = bins.array[:, bins.array[COUNT] > 1]
     if not array.size:
         return 0.0
-    counts, excess = array[COUNT], array[PROMISED] - array[RIGHT]
+    counts, excess = array[COUNT], array[EXPECTED] - array[RIGHT]
     products = (excess**2 - array[SQUARES]) / (counts**2 - counts)
     return float(products @ counts / counts.sum())
 
 
-def _floor(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationFloor:
+def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationBaseline:
     """Of files that were not kept, the answers in a bin are drawn as if they had one chance."""
     if totals.complete:
-        return calibration_error_floor(confidences, totals.n_bins, seed=seed)
-    counts, promised = totals.bins.array[COUNT].astype(int), totals.bins.array[PROMISED]
+        return baseline_calibration_error(confidences, totals.n_bins, seed=seed)
+    counts, promised = totals.bins.array[COUNT].astype(int), totals.bins.array[EXPECTED]
     means = np.clip(promised / np.maximum(counts, 1), 0, 1)
     drawn = np.random.default_rng(seed).binomial(counts, means, (_DRAWS, len(counts)))
     errors = mean_excess(drawn - promised, counts.sum())
-    return CalibrationFloor(float(errors.mean()), float(np.quantile(errors, 0.95)))
+    return CalibrationBaseline(float(errors.mean()), float(np.quantile(errors, 0.95)))
 
 
 def calibration_line(confidences: np.ndarray, correct: np.ndarray) -> CoxLine | None:

@@ -56,8 +56,8 @@ def as_page(report: Findings) -> str:
             )
             for bar in bars_of(report.bins, report.cells)
         ],
-        "repair_rows": table_rows.repair_rows(report),
-        "repair_sentence": table_rows.repair_sentence(report),
+        "recalibrator_rows": table_rows.recalibrator_rows(report),
+        "recalibrator_sentence": table_rows.recalibrator_sentence(report),
         "calibrator": _as_link(report),
         "parts": [
             (title, table_rows.part_rows(parts), max(0, len(parts) - table_rows.MOST_PARTS))

@@ -9,8 +9,8 @@ from calib_utils.audit.table_rows import (
     cost_lines,
     measure_rows,
     part_rows,
-    repair_rows,
-    repair_sentence,
+    recalibrator_rows,
+    recalibrator_sentence,
     span_rows,
     titled_parts,
 )
@@ -23,8 +23,10 @@ def as_text(report: Findings) -> str:
     lines = [report.verdict.sentence, "", "Read", *(f"  {line}" for line in report.read), ""]
     lines += ["Measures"]
     lines += [f"  {name:<34} {value:>18}  {note}" for name, value, note in measure_rows(report)]
-    lines += ["", "Repairs", f"  {repair_sentence(report)}"]
-    lines += [f"  {name:<40} NLL {nll:>9}  {gain}" for name, nll, gain, _ in repair_rows(report)]
+    lines += ["", "TriedRecalibrators", f"  {recalibrator_sentence(report)}"]
+    lines += [
+        f"  {name:<40} NLL {nll:>9}  {gain}" for name, nll, gain, _ in recalibrator_rows(report)
+    ]
     for title, parts in titled_parts(report):
         lines += ["", title]
         for name, n, predicted, happened, gap, outcome in part_rows(parts):

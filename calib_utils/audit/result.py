@@ -23,7 +23,7 @@ class Report(Findings):
         classes: of several, each one's probability beside how often it is the label.
         groups: the same of the rows of each value, for each column of groups.
         times: the spans of time, with a z for each.
-        repairs: None where none was tried.
+        recalibrators: None where none was tried.
         costs: None without prices.
         columns: which column was taken for what.
         read: what was read, a line each.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from calib_utils.audit.bin_sums import PROMISED, RIGHT, SPREAD, SQUARES, BinSums
+from calib_utils.audit.bin_sums import EXPECTED, RIGHT, SPREAD, SQUARES, BinSums
 from calib_utils.audit.verdict import BEYOND, UNDECIDED, WITHIN
 from calib_utils.report.verdicts import holm
 
@@ -60,10 +60,10 @@ def judge_parts(parts: Mapping[Any, BinSums], tolerance: float) -> list[Part]:
     rows = []
     for name, bins in parts.items():
         n, array = bins.n, bins.array.sum(axis=1)
-        gap = float((array[RIGHT] - array[PROMISED]) / n)
+        gap = float((array[RIGHT] - array[EXPECTED]) / n)
         around = max(array[SQUARES] - n * gap**2, 0.0)
         error = float(((around + _ADDED * array[SPREAD] / n) / (n - 1 + _ADDED) / n) ** 0.5)
-        expected = min(array[PROMISED], n - array[PROMISED])
+        expected = min(array[EXPECTED], n - array[EXPECTED])
         small = bool(n < 2 or expected < _FEWEST)
         rows.append((str(name), bins, gap, error, small))
     above = holm([_chance_within(gap, error, b.n, tolerance, s) for _, b, gap, error, s in rows])

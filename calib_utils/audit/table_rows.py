@@ -14,8 +14,8 @@ __all__ = [
     "cost_lines",
     "measure_rows",
     "part_rows",
-    "repair_rows",
-    "repair_sentence",
+    "recalibrator_rows",
+    "recalibrator_sentence",
     "span_rows",
     "titled_parts",
 ]
@@ -56,8 +56,8 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
         (
             f"ECE, {report.bins.array.shape[1]} bins",
             percent(m.ece),
-            f"a calibrated model shows {percent(m.floor.mean)} on so many rows, once in twenty "
-            f"more than {percent(m.floor.high)}",
+            f"baseline (a calibrated model on as many rows) {percent(m.baseline_ece.mean)}; "
+            f"one in twenty such models exceeds {percent(m.baseline_ece.high)}",
         ),
         (
             "binned calibration error",
@@ -133,37 +133,39 @@ def span_rows(spans: Sequence[Span]) -> list[tuple[str, ...]]:
     ]
 
 
-def repair_rows(report: Findings) -> list[tuple[str, ...]]:
-    """Of each repair what stands in the table, and of the predictions as they are."""
-    repairs = report.repairs
-    if repairs is None:
+def recalibrator_rows(report: Findings) -> list[tuple[str, ...]]:
+    """Of each recalibrator what stands in the table, and of the predictions as they are."""
+    tried = report.recalibrators
+    if tried is None:
         return []
     rows: list[tuple[str, ...]] = [
         (
-            repair.name,
-            number(repair.nll, 3),
-            repair.trouble
-            or f"{_gain(repair.gain)} ({_gain(repair.interval[0])} to {_gain(repair.interval[1])})",
-            percent(repair.ece),
+            one.name,
+            number(one.nll, 3),
+            one.trouble
+            or f"{_gain(one.gain)} ({_gain(one.interval[0])} to {_gain(one.interval[1])})",
+            percent(one.ece),
         )
-        for repair in repairs.found
+        for one in tried.found
     ]
-    place = sum(repair.nll < repairs.nll for repair in repairs.found)
-    rows.insert(place, ("as it is", number(repairs.nll, 3), "", percent(repairs.ece)))
+    place = sum(one.nll < tried.nll for one in tried.found)
+    rows.insert(place, ("as it is", number(tried.nll, 3), "", percent(tried.ece)))
     return rows
 
 
-def repair_sentence(report: Findings) -> str:
-    """Which repair to use."""
-    repairs = report.repairs
-    if repairs is None:
-        return "No repair was tried: there were too few rows to fit one, or none was asked for."
-    first = repairs.found[0]
-    if repairs.best is None:
-        return f"None helps: no repair has an NLL that is clearly lower ({repairs.how})."
+def recalibrator_sentence(report: Findings) -> str:
+    """Which recalibrator to use."""
+    tried = report.recalibrators
+    if tried is None:
+        return (
+            "No recalibrator was tried: there were too few rows to fit one, or none was asked for."
+        )
+    first = tried.found[0]
+    if tried.best is None:
+        return f"None helps: no recalibrator has an NLL that is clearly lower ({tried.how})."
     return (
         f"{first.name} helps most: its NLL is lower by {number(-first.gain, 3)}, at least by "
-        f"{number(-first.interval[1], 3)} ({repairs.how}; the interval is for all that were tried)."
+        f"{number(-first.interval[1], 3)} ({tried.how}; the interval is for all that were tried)."
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib_utils.audit.bin_sums import COUNT, PROMISED, RIGHT, BinSums
+from calib_utils.audit.bin_sums import COUNT, EXPECTED, RIGHT, BinSums
 
 __all__ = ["LIMIT", "Span", "control"]
 
@@ -58,7 +58,7 @@ def control(times: Mapping[str, BinSums], baseline: np.ndarray | None = None) ->
     """
     found = []
     for name, bins in sorted(times.items()):
-        counts, right, promised = bins.array[[COUNT, RIGHT, PROMISED]]
+        counts, right, promised = bins.array[[COUNT, RIGHT, EXPECTED]]
         held = counts > 0
         expected, of_baseline = promised.copy(), 0.0
         if baseline is not None:

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from calib_utils.audit.bin_sums import COUNT, PROMISED, RIGHT, SQUARES, BinSums
+from calib_utils.audit.bin_sums import COUNT, EXPECTED, RIGHT, SQUARES, BinSums
 from calib_utils.audit.formatting import percent, points
 from calib_utils.audit.measures import Measures, debiased_square, larger_error
-from calib_utils.audit.repairs import Repairs
+from calib_utils.audit.recalibrators import TriedRecalibrators
 
 __all__ = ["Verdict", "judge_error", "rows_needed"]
 
@@ -50,7 +50,7 @@ def judge_error(
     binnings: Sequence[BinSums],
     tolerance: float,
     of_answers: bool,
-    repairs: Repairs | None = None,
+    recalibrators: TriedRecalibrators | None = None,
 ) -> Verdict:
     """The verdict on a model: what to do about it, and then what that rests on."""
     outcome = outcome_of(measures.error, tolerance)
@@ -65,8 +65,8 @@ def judge_error(
     if outcome == WITHIN and rarest < tolerance:
         opening = "Within a tolerance that is too large to say much"
     sentence = f"{opening}: {_on_average(measures, outcome, of_answers)}."
-    if outcome != WITHIN and repairs is not None:
-        sentence += f" {_remedy(repairs)}"
+    if outcome != WITHIN and recalibrators is not None:
+        sentence += f" {_remedy(recalibrators)}"
     asked = f"the tolerance of {points(tolerance)} points"
     sentence += (
         f" On {measures.n:,} {'row' if measures.n == 1 else 'rows'} its binned error, a lower "
@@ -108,13 +108,13 @@ def _on_average(measures: Measures, outcome: str, of_answers: bool) -> str:
     return text
 
 
-def _remedy(repairs: Repairs) -> str:
-    if repairs.best is None:
-        return "No repair that was tried helps."
-    first = repairs.found[0]
+def _remedy(recalibrators: TriedRecalibrators) -> str:
+    if recalibrators.best is None:
+        return "No recalibrator that was tried helps."
+    first = recalibrators.found[0]
     name = re.sub("(?<=[a-z])(?=[A-Z])", " ", first.name).capitalize()
-    if first.ece < repairs.ece:
-        return f"{name} brings its ECE from {percent(repairs.ece)} to {percent(first.ece)}."
+    if first.ece < recalibrators.ece:
+        return f"{name} brings its ECE from {percent(recalibrators.ece)} to {percent(first.ece)}."
     return f"{name} lowers its NLL, but leaves its ECE at {percent(first.ece)}."
 
 
@@ -146,12 +146,12 @@ def _with_more(bins: BinSums, times: float) -> BinSums:
     """The sums that so many times as many rows would usually have."""
     array = bins.array[:, bins.array[COUNT] > 0]
     counts = array[COUNT]
-    gaps = (array[PROMISED] - array[RIGHT]) / counts
+    gaps = (array[EXPECTED] - array[RIGHT]) / counts
     seen = gaps**2 @ counts / counts.sum()
     if seen > 0:
         gaps = gaps * (max(debiased_square(bins), 0) / seen) ** 0.5
     within = np.maximum(
-        array[SQUARES] / counts - (array[PROMISED] - array[RIGHT]) ** 2 / counts**2, 0
+        array[SQUARES] / counts - (array[EXPECTED] - array[RIGHT]) ** 2 / counts**2, 0
     )
     noise = np.sqrt(np.maximum(within, 1e-12) / (times * counts))
     ratio = gaps / noise  # the mean size of a normal number: of the gap with its noise
@@ -159,6 +159,6 @@ def _with_more(bins: BinSums, times: float) -> BinSums:
         np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + ratio * (1 - 2 * norm.cdf(-ratio))
     )
     more = array * times
-    more[RIGHT] = more[PROMISED] - shown * more[COUNT]
+    more[RIGHT] = more[EXPECTED] - shown * more[COUNT]
     more[SQUARES] = (within + shown**2) * more[COUNT]
     return BinSums(more)

@@ -20,7 +20,7 @@ from calib_utils.experiments.one_run import (
     losses,
     trained,
 )
-from calib_utils.metrics import calibration_error_floor, expected_calibration_error
+from calib_utils.metrics import baseline_calibration_error, expected_calibration_error
 from calib_utils.metrics.bins import sums, uniform_index
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records.forecasts import (
@@ -227,7 +227,7 @@ def _numbers(logits: np.ndarray, labels: np.ndarray, of_each: bool) -> dict[str,
         "nll": float(each.mean()),
         "nll_error": float(each.std(ddof=1) / len(labels) ** 0.5),
         "ece": expected_calibration_error(probs, labels),
-        "floor": calibration_error_floor(confidences).mean,
+        "baseline": baseline_calibration_error(confidences).mean,
         "confidence": float(confidences.mean()),
         "bins": sums(index, confidences, correct, 15),
     }

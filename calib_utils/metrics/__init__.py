@@ -19,8 +19,8 @@ come as what `calib_utils.predictions.as_predictions` returns: ``metric(predicti
 Weights say how much each sample counts beside the others, for example how much more often it comes
 in use than in the test set. Means become weighted means: all weights times ten change nothing, a
 weight of 0 is as if the sample were not there, and a weight of 2 counts as two such samples. They
-are no number of samples, though: what speaks of chance (intervals, floor, test) would need to know
-how many there are of equal weight, was checked without weights only, and takes none.
+are no number of samples, though: whatever depends on chance (intervals, baseline, test) would need
+to know how many there are of equal weight. It was checked without weights only, and takes none.
 
 Probabilities and logits may lie in a file, as ``np.load(path, mmap_mode="r")``: they are read in
 blocks of rows, and no copy of them is made. An ECE of 50,000 by 32,000 in float16 takes some twenty
@@ -39,9 +39,9 @@ from calib_utils.metrics.calibration import (
 )
 from calib_utils.metrics.confidences import top_label
 from calib_utils.metrics.consistency import (
-    CalibrationFloor,
+    CalibrationBaseline,
     CalibrationTest,
-    calibration_error_floor,
+    baseline_calibration_error,
     calibration_test,
 )
 from calib_utils.metrics.debiased import debiased_calibration_error
@@ -74,8 +74,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BrierDecomposition",
+    "CalibrationBaseline",
     "CalibrationError",
-    "CalibrationFloor",
     "CalibrationTest",
     "ClasswiseCalibrationError",
     "CoxLine",
@@ -85,9 +85,9 @@ __all__ = [
     "SpiegelhalterTest",
     "accuracy",
     "adaptive_calibration_error",
+    "baseline_calibration_error",
     "brier_decomposition",
     "brier_score",
-    "calibration_error_floor",
     "calibration_error_interval",
     "calibration_test",
     "classwise_calibration_error",

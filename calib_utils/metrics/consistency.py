@@ -19,13 +19,18 @@ from calib_utils.metrics.confidences import confidence_and_correct
 from calib_utils.metrics.resampling import generator
 from calib_utils.predictions import taken, unweighted
 
-__all__ = ["CalibrationFloor", "CalibrationTest", "calibration_error_floor", "calibration_test"]
+__all__ = [
+    "CalibrationBaseline",
+    "CalibrationTest",
+    "baseline_calibration_error",
+    "calibration_test",
+]
 
 _NORMAL_FROM = 400.0  # variance of the number right in a bin
 _BLOCK = 4096  # samples at a time
 
 
-class CalibrationFloor(NamedTuple):
+class CalibrationBaseline(NamedTuple):
     """The ECE of a calibrated network on as many samples.
 
     Attributes:
@@ -33,8 +38,8 @@ class CalibrationFloor(NamedTuple):
         high: its 95 % point: a calibrated network exceeds it once in twenty.
 
     Example:
-        >>> floor = CalibrationFloor(mean=0.011, high=0.016)
-        >>> 0.07 > floor.high
+        >>> baseline = CalibrationBaseline(mean=0.011, high=0.016)
+        >>> 0.07 > baseline.high
         True
     """
 
@@ -60,14 +65,14 @@ class CalibrationTest(NamedTuple):
     z: float
 
 
-def calibration_error_floor(
+def baseline_calibration_error(
     probs: Any,
     n_bins: int = 15,
     *,
     strategy: str = "uniform",
     draws: int = 1000,
     seed: int = 0,
-) -> CalibrationFloor:
+) -> CalibrationBaseline:
     """What ECE a perfectly calibrated network with the same confidences would show.
 
     In each bin the number of right answers is drawn: a sum of independent answers, each right
@@ -84,7 +89,7 @@ def calibration_error_floor(
         n_bins: how many bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         draws: how many sets of answers are drawn.
-        seed: of the draws; the same seed gives the same floor.
+        seed: of the draws; the same seed gives the same baseline.
 
     Returns:
         The mean and the 95 % point of the drawn errors.
@@ -97,8 +102,8 @@ def calibration_error_floor(
 
     Example:
         >>> import numpy as np
-        >>> floor = calibration_error_floor(np.random.default_rng(0).random(1_000))
-        >>> floor.mean > 0.03, floor.high > floor.mean
+        >>> baseline = baseline_calibration_error(np.random.default_rng(0).random(1_000))
+        >>> baseline.mean > 0.03, baseline.high > baseline.mean
         (True, True)
     """
     n_bins = check_n_bins(n_bins)
@@ -107,7 +112,7 @@ def calibration_error_floor(
     confidences, _ = confidence_and_correct(predictions)
     _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(predictions.scores))
     drawn = _drawn_errors(_chances(confidences), index, n_bins, draws, seed)
-    return CalibrationFloor(float(drawn.mean()), float(np.quantile(drawn, 0.95)))
+    return CalibrationBaseline(float(drawn.mean()), float(np.quantile(drawn, 0.95)))
 
 
 def calibration_test(
@@ -121,7 +126,7 @@ def calibration_test(
 ) -> CalibrationTest:
     r"""Test whether predictions are calibrated: by their ECE, and by Spiegelhalter's z.
 
-    The ECE is compared with those of drawn answers, as in `calibration_error_floor`: it finds
+    The ECE is compared with those of drawn answers, as in `baseline_calibration_error`: it finds
     gaps of any kind that the bins can show. z needs no bins: it compares the Brier score of the
     confidences with its mean for a calibrated network:
 

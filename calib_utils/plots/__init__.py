@@ -12,7 +12,6 @@ except ModuleNotFoundError as error:
         name="matplotlib",
     ) from error
 
-from calib_utils.plots.answers import AnswerBars, answer_bars
 from calib_utils.plots.diagrams import (
     BLUE,
     GREY,
@@ -27,6 +26,7 @@ from calib_utils.plots.histograms import ConfidenceHistogram, confidence_histogr
 from calib_utils.plots.histories import history_panels
 from calib_utils.plots.maps import CalibrationMap, calibration_map
 from calib_utils.plots.net_benefit import DecisionCurvePlot, decision_curve_plot
+from calib_utils.plots.probabilities import ProbabilityBars, probability_bars
 from calib_utils.plots.side_by_side import reliability_diagrams
 from calib_utils.plots.smooth import SmoothReliabilityDiagram, smooth_reliability_diagram
 from calib_utils.plots.temperatures import TemperatureCurve, temperature_curve
@@ -36,17 +36,16 @@ __all__ = [
     "BLUE",
     "GREY",
     "ORANGE",
-    "AnswerBars",
     "CalibrationMap",
     "ConfidenceHistogram",
     "DecisionCurvePlot",
     "FactorPlot",
     "GeneralizationPlot",
+    "ProbabilityBars",
     "ReliabilityDiagram",
     "ReliabilityDisplay",
     "SmoothReliabilityDiagram",
     "TemperatureCurve",
-    "answer_bars",
     "calibration_map",
     "confidence_histogram",
     "decision_curve_plot",
@@ -54,6 +53,7 @@ __all__ = [
     "factor_plot",
     "generalization_plot",
     "history_panels",
+    "probability_bars",
     "reliability_diagram",
     "reliability_diagrams",
     "smooth_reliability_diagram",

@@ -17,7 +17,7 @@ from calib_utils._checks import check_confidences
 from calib_utils._numbers import check_number, check_share
 from calib_utils.metrics import (
     ReliabilityBins,
-    calibration_error_floor,
+    baseline_calibration_error,
     reliability_bins,
     top_label,
 )
@@ -41,7 +41,7 @@ class ReliabilityDiagram(NamedTuple):
         bins: the height of the bars (``accuracy``) and the other end of the gaps
             (``confidence``).
         ece: the first number in the box, 0 to 1.
-        floor: the second one: the mean ECE of calibrated networks with these confidences.
+        baseline: the second one: the mean ECE of calibrated networks with these confidences.
         few: for each bin, whether it holds samples, but fewer than ``min_count``.
 
     Example:
@@ -55,7 +55,7 @@ class ReliabilityDiagram(NamedTuple):
     counts_ax: Axes
     bins: ReliabilityBins
     ece: float
-    floor: float
+    baseline: float
     few: np.ndarray
 
 
@@ -76,7 +76,7 @@ def reliability_diagram(
     confidence: where it sticks out above the accuracy, the network is overconfident. A
     calibrated network has bars that end on the diagonal. The strip on top says how many
     samples each bin holds. Below the ECE in the box stands what calibrated networks with the same
-    confidences show on as many samples (`calib_utils.metrics.calibration_error_floor`).
+    confidences show on as many samples (`calib_utils.metrics.baseline_calibration_error`).
 
     Args:
         probs: probabilities, shape (N, K), or (N,) for those of the positive class. Then
@@ -114,20 +114,23 @@ def reliability_diagram(
     predictions = unweighted(taken(probs, labels))
     confidences, correct = top_label(predictions)
     bins = as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
-    ece, floor = expected_gap(bins), calibration_error_floor(confidences, n_bins, strategy=strategy)
+    ece, baseline = (
+        expected_gap(bins),
+        baseline_calibration_error(confidences, n_bins, strategy=strategy),
+    )
     few = (bins.counts > 0) & (bins.counts < min_count)
     band = None
     if consistency is not None:
         values, dtype = check_confidences(confidences), dtype_name(confidences)
         band = consistency, *consistency_limits(values, n_bins, strategy, dtype, consistency)
     binary = predictions.kind == "binary"
-    return draw_diagram(bins, ece, floor.mean, few, band, binary=binary, counts=counts, ax=ax)
+    return draw_diagram(bins, ece, baseline.mean, few, band, binary=binary, counts=counts, ax=ax)
 
 
 def draw_diagram(
     bins: ReliabilityBins,
     ece: float,
-    floor: float,
+    baseline: float,
     few: np.ndarray,
     band: tuple[float, np.ndarray, np.ndarray] | None,
     *,
@@ -139,7 +142,7 @@ def draw_diagram(
 
     Args:
         bins: NumPy arrays, (M,).
-        ece, floor: the numbers in the box, 0 to 1.
+        ece, baseline: the numbers in the box, 0 to 1.
         few: (M,), which bins are pale.
         band: the chance of the bars of consistency, and their lower and upper ends, (M,); None
             for no such bars.
@@ -171,14 +174,14 @@ def draw_diagram(
     ax.text(
         0.96,
         0.05,
-        f"ECE = {100 * ece:.2f} %\nif calibrated {100 * floor:.2f} %",
+        f"ECE = {100 * ece:.2f} %\nbaseline {100 * baseline:.2f} %",
         transform=ax.transAxes,
         ha="right",
         fontsize="small",
         bbox={"facecolor": "white", "edgecolor": GREY, "alpha": 0.95, "boxstyle": "round"},
     )
     counts_ax = _counts_strip(ax, bins, few, strip, counts)
-    return ReliabilityDiagram(ax, counts_ax, bins, ece, floor, few)
+    return ReliabilityDiagram(ax, counts_ax, bins, ece, baseline, few)
 
 
 def _square_axes(size: tuple[float, float], rows: float) -> Axes:

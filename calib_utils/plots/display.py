@@ -28,7 +28,7 @@ class ReliabilityDisplay:
         settings: arguments of `reliability_diagram`, such as ``n_bins`` and ``strategy``.
 
     Attributes:
-        diagram_: the diagram drawn last, with its bins, its ECE and the ECE if calibrated.
+        diagram_: the diagram drawn last, with its bins, its ECE and the baseline ECE.
         ax_: its axes.
         figure_: its figure.
 

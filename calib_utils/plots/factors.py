@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from calib_utils.metrics import calibration_error_floor
+from calib_utils.metrics import baseline_calibration_error
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.records import ExperimentRecord, by_level
 from calib_utils.records.grids import check_records
@@ -50,8 +50,8 @@ def factor_plot(
     """A metric against the factor of a grid: a dot for each seed, a line through the means.
 
     The values of the factor stand at equal distances. A second network has hollow dots. Below the
-    ECE a grey line shows its floor: the mean ECE of calibrated networks with the same confidences
-    (`calib_utils.metrics.calibration_error_floor`).
+    ECE a grey line shows its baseline, the mean ECE of calibrated networks with the same
+    confidences (`calib_utils.metrics.baseline_calibration_error`).
 
     Args:
         records: of one grid and protocol.
@@ -88,11 +88,13 @@ def factor_plot(
             ax.plot([place] * len(seeds), seeds, marker, **look)
         ax.plot([], [], line, marker=marker, label=name, **look)  # for a legend
     for network, line in zip(networks, lines, strict=False) if metric == "ece" else ():
-        floors = {
-            levels.index(of): _floor(runs) for (n, of), runs in groups.items() if n == network
+        baselines = {
+            levels.index(of): _baseline(runs) for (n, of), runs in groups.items() if n == network
         }
-        shown = "if calibrated" if network == networks[-1] else None
-        ax.plot(list(floors), list(floors.values()), line, color=GREY, linewidth=1.2, label=shown)
+        shown = "baseline" if network == networks[-1] else None
+        ax.plot(
+            list(baselines), list(baselines.values()), line, color=GREY, linewidth=1.2, label=shown
+        )
     ax.set_xticks(range(len(levels)), [level_name(level) for level in levels])
     ax.set_xlabel(factor_name(records[0].factor).capitalize())
     ax.margins(x=0.1)
@@ -100,8 +102,8 @@ def factor_plot(
     return FactorPlot(ax, levels, dots)
 
 
-def _floor(runs: list[ExperimentRecord]) -> float:
-    return 100 * float(np.mean([calibration_error_floor(run.confidences).mean for run in runs]))
+def _baseline(runs: list[ExperimentRecord]) -> float:
+    return 100 * float(np.mean([baseline_calibration_error(run.confidences).mean for run in runs]))
 
 
 def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, FactorPlot]:

@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from calib_utils._numbers import check_count
-from calib_utils.plots.answers import check_titled
 from calib_utils.plots.diagrams import ReliabilityDiagram, reliability_diagram
+from calib_utils.plots.probabilities import check_titled
 
 __all__ = ["reliability_diagrams"]
 

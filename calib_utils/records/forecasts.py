@@ -35,8 +35,8 @@ class Forecast:
         nll: negative log-likelihood, in nats.
         nll_error: its standard error over images.
         ece: expected calibration error with 15 bins, 0 to 1.
-        floor: the mean ECE of a calibrated network with the same confidences, see
-            `calib_utils.metrics.calibration_error_floor`.
+        baseline: the mean ECE of a calibrated network with the same confidences, see
+            `calib_utils.metrics.baseline_calibration_error`.
         confidence: the mean of the largest probabilities.
         bins: float64, shape (3, 15): of each bin how many images it holds, how many of them are
             right, and their summed confidence.
@@ -50,7 +50,7 @@ class Forecast:
         >>> clean = {"networks": "ordinary", "corruption": "", "severity": 0}
         >>> numbers = {"error": 0.4, "nll": 1.9, "nll_error": 0.02, "ece": 0.1}
         >>> one = Forecast(
-        ...     members=(0,), scaled="none", temperature=1, floor=0.01, confidence=0.7,
+        ...     members=(0,), scaled="none", temperature=1, baseline=0.01, confidence=0.7,
         ...     bins=np.zeros((3, 15)), **clean, **numbers
         ... )
         >>> one.members, one.nll
@@ -67,7 +67,7 @@ class Forecast:
     nll: float
     nll_error: float
     ece: float
-    floor: float
+    baseline: float
     confidence: float
     bins: np.ndarray
     losses: np.ndarray | None = None

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from calib_utils.metrics import calibration_error_floor
+from calib_utils.metrics import baseline_calibration_error
 from calib_utils.records import ExperimentRecord, by_level
 from calib_utils.records.grids import check_records
 from calib_utils.records.names import factor_name, level_name, network_name
@@ -32,7 +32,7 @@ def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
 
     Returns:
         Test error, ECE, beside it the mean ECE of calibrated networks with the same confidences
-        (`calib_utils.metrics.calibration_error_floor`), overconfidence, temperature, the ECE
+        (`calib_utils.metrics.baseline_calibration_error`), overconfidence, temperature, the ECE
         with that temperature, and the accuracy in the last epoch of training.
 
     Raises:
@@ -50,17 +50,17 @@ def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
     rows = []
     for (network, value), runs in groups.items():
         level = level_name(value)
-        floors = [calibration_error_floor(run.confidences).mean for run in runs]
+        baselines = [baseline_calibration_error(run.confidences).mean for run in runs]
         rows.append(
             [
                 f"{network_name(network)}, {level}" if several else level,
                 *_spreads(runs, _BEFORE),
-                f"{100 * np.mean(floors):.1f}",
+                f"{100 * np.mean(baselines):.1f}",
                 *_spreads(runs, _AFTER),
             ]
         )
     before, after = ([heading for _, heading, *_ in columns] for columns in (_BEFORE, _AFTER))
-    head = [factor_name(records[0].factor), *before, "if calibrated, %", *after]
+    head = [factor_name(records[0].factor), *before, "baseline, %", *after]
     return table(head, rows)
 
 

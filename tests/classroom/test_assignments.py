@@ -19,7 +19,7 @@ from calib_utils.metrics import expected_calibration_error
 from classroom.goals import ASSIGNMENTS, load, read_goals
 from classroom.release import data_of, notebooks
 
-NAMES = ["measuring", "diagnosing", "repairing", "lab"]
+NAMES = ["measuring", "diagnosing", "recalibrating", "lab"]
 SECRETS = [b"first", b"second"]
 
 
@@ -217,8 +217,8 @@ def cheaper(name: str, cell: str, old: str, new: str, place: Path) -> dict[str, 
         ("measuring", "q1", "surplus / heaviness", "surplus / len(weights)", {"q1": 8 / 7}),
         ("measuring", "q3", "unmet = weights *", "unmet = 1 *", {"q3": 1}),
         ("diagnosing", "q2", "return (likelihoods", "return -(likelihoods", {"q2": 1.5}),
-        ("repairing", "q1", ".mean())", ".sum())", {"q1": 1}),
-        ("repairing", "q4", "(1 - share) / (n_classes - 1)", "0.0", {"q4": 1}),
+        ("recalibrating", "q1", ".mean())", ".sum())", {"q1": 1}),
+        ("recalibrating", "q4", "(1 - share) / (n_classes - 1)", "0.0", {"q4": 1}),
         ("lab", "q4", "float(tried[np.", "3 * float(tried[np.", {"q4": 2 / 3}),
     ],
 )  # fmt: skip
@@ -300,7 +300,7 @@ def test_a_class_beyond_three_is_common_where_a_network_is_too_sure() -> None:
 
 
 def test_repairs_earn_what_they_save() -> None:
-    module = load("repairing")
+    module = load("recalibrating")
     parts = module.network(SECRETS[0])
     logits, groups = parts["new_logits"], parts["new_groups"]
     judge = module.saves(parts)
@@ -324,7 +324,7 @@ def test_repairs_earn_what_they_save() -> None:
 @pytest.mark.parametrize("number", range(8))
 def test_the_trick_question_has_its_trick(number: int) -> None:
     """By ECE the constant confidence wins, by NLL it loses by far."""
-    module = load("repairing")
+    module = load("recalibrating")
     parts = module.network(str(number).encode())
     each = module.temperatures(parts["fit_logits"], parts["fit_labels"], parts["fit_groups"], 2)
     right = (parts["fit_logits"].argmax(axis=1) == parts["fit_labels"]).mean()

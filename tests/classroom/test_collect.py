@@ -297,8 +297,8 @@ def test_a_zip_that_does_not_say_how_it_writes_korean(tmp_path: Path, room: Path
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (notebook("repairing"), "This is the notebook of 'repairing', not of 'measuring'."),
-        (notebook(None, "def fit_temperatures(): ..."), "This is the notebook of 'repairing'"),
+        (notebook("recalibrating"), "This is the notebook of 'recalibrating', not of 'measuring'."),
+        (notebook(None, "def fit_temperatures(): ..."), "This is the notebook of 'recalibrating'"),
         (b"PK\x03\x04 and so on", "a zip file, not a notebook"),
         (b"[" * 100_000, "not a notebook"),
         (b'{"cells": 3}', "not a notebook"),
@@ -330,7 +330,7 @@ def test_a_notebook_of_another_class_is_noted(tmp_path: Path, room: Path) -> Non
 
 
 def test_each_assignment_is_known_by_its_functions() -> None:
-    for name in ("measuring", "diagnosing", "repairing", "lab"):
+    for name in ("measuring", "diagnosing", "recalibrating", "lab"):
         assert functions_of(name)
         assert assignment_of({}, [f"def {one}(): ..." for one in functions_of(name)]) == name
     assert assignment_of({}, ["x = 1"]) is None

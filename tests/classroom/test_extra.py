@@ -55,7 +55,7 @@ for module in pkgutil.iter_modules(classroom.__path__):
     importlib.import_module(f"classroom.{{module.name}}")
 from classroom.__main__ import main
 """
-    for name in ("measuring", "repairing"):
+    for name in ("measuring", "recalibrating"):
         program += f"assert main(['release', {name!r}, '--class', {str(tmp_path)!r}]) == 0\n"
     done = subprocess.run(
         [sys.executable, "-c", program],

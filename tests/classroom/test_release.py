@@ -35,7 +35,7 @@ from tools.sources.book import Book
 from tools.sources.lint import sources, style
 
 REPOSITORY = Path(__file__).parents[2]
-NAMES = ["measuring", "diagnosing", "repairing", "lab"]
+NAMES = ["measuring", "diagnosing", "recalibrating", "lab"]
 SECRET = b"for the tests"
 # What readers get: the book, as it is written and as it is built, and the package.
 PUBLISHED = [
@@ -188,13 +188,13 @@ def test_code_fits_the_page() -> None:
 
 
 def test_the_same_secret_releases_the_same(room: Path, tmp_path: Path) -> None:
-    for name in ("measuring", "diagnosing", "repairing"):
+    for name in ("measuring", "diagnosing", "recalibrating"):
         for path in release(name, tmp_path, key="for the tests"):
             assert path.read_bytes() == (room / "released" / name / path.name).read_bytes()
 
 
 def test_another_secret_releases_another(room: Path, tmp_path: Path) -> None:
-    for name in ("diagnosing", "repairing"):
+    for name in ("diagnosing", "recalibrating"):
         notebook, data = release(name, tmp_path)
         assert data.read_bytes() != (room / "released" / name / data.name).read_bytes()
         assert notebook.read_bytes() != (room / "released" / name / notebook.name).read_bytes()
@@ -214,11 +214,11 @@ def test_variants_differ_and_reach_the_text() -> None:
 
 
 def test_labels_of_the_new_photographs_stay(room: Path) -> None:
-    with np.load(room / "released/repairing/cameras.npz") as data:
+    with np.load(room / "released/recalibrating/cameras.npz") as data:
         assert set(data.files) == {
             *("fit_logits", "fit_labels", "fit_groups", "new_logits", "new_groups", "facts")
         }
-        assert str(data["facts"]) == '{"assignment": "repairing"}'
+        assert str(data["facts"]) == '{"assignment": "recalibrating"}'
 
 
 def test_the_marked_sample_report(room: Path) -> None:

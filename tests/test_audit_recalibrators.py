@@ -1,4 +1,4 @@
-"""Repairs of any model's predictions, the file that applies one, and two models in a pair."""
+"""Recalibrators of any model's predictions, the file that applies one, and two models in a pair."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def written(path: Path, **columns: Any) -> str:
     return str(path)
 
 
-class TestRepairs:
+class TestRecalibrators:
     def test_the_best_is_the_one_that_was_bent(self) -> None:
-        found = report({"score": SCORE, "label": LABEL}).repairs
+        found = report({"score": SCORE, "label": LABEL}).recalibrators
         assert found is not None
         names = [repair.name for repair in found.found]
         assert names[0] in ("PlattScaling", "BetaCalibration")  # which holds Platt's map
@@ -47,7 +47,7 @@ class TestRepairs:
         assert found.found[0].interval[1] < 0
 
     def test_cross_fitting_written_out(self) -> None:
-        found = report({"score": SCORE, "label": LABEL}, cross_fit=4, seed=3).repairs
+        found = report({"score": SCORE, "label": LABEL}, cross_fit=4, seed=3).recalibrators
         assert found is not None
         fold = np.random.default_rng(3).permutation(3_000) % 4
         losses = np.empty(3_000)
@@ -69,7 +69,7 @@ class TestRepairs:
         validation, test = (load_record("lenet5-cifar100", s) for s in ("validation", "test"))
         few = slice(0, 2_000)
         data = [{"logits": r.logits[few], "labels": r.labels[few]} for r in (test, validation)]
-        found = report(data[0], fit=data[1]).repairs
+        found = report(data[0], fit=data[1]).recalibrators
         assert found is not None
         scaling = TemperatureScaling().fit(validation.logits[few], validation.labels[few])
         nll = negative_log_likelihood(
@@ -93,7 +93,7 @@ class TestRepairs:
 
     def test_too_few_rows(self) -> None:
         found = report({"score": SCORE[:50], "label": LABEL[:50]})
-        assert found.repairs is None
+        assert found.recalibrators is None
         assert "too few rows" in found.text()
         json.loads(found.json())
 
@@ -250,6 +250,6 @@ def test_data_sets_that_scikit_learn_ships(name: str, expected: int, tmp_path: P
     assert found["measures"]["nll"] == pytest.approx(-np.log(of_label).mean())
     assert found["measures"]["accuracy"] == pytest.approx(accuracy_score(y, probs.argmax(axis=1)))
     assert status == expected
-    best = found["repairs"]["best"]
+    best = found["recalibrators"]["best"]
     assert saved.exists() == (best is not None) == (status == 1)
     assert best is None or type(load(saved)).__name__ == best.split()[0]

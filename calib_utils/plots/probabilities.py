@@ -13,11 +13,11 @@ from calib_utils._arrays import to_numpy
 from calib_utils._checks import check_probs
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 
-__all__ = ["AnswerBars", "answer_bars"]
+__all__ = ["ProbabilityBars", "probability_bars"]
 
 
-class AnswerBars(NamedTuple):
-    """What `answer_bars` drew.
+class ProbabilityBars(NamedTuple):
+    """What `probability_bars` drew.
 
     Attributes:
         image_ax: the axes of the image.
@@ -25,7 +25,7 @@ class AnswerBars(NamedTuple):
         answers: the class with the highest bar, by title: the first of tied ones.
 
     Example:
-        >>> drawn = answer_bars([[0, 1], [1, 0]], {"before": [0.2, 0.7, 0.1]}, 0)
+        >>> drawn = probability_bars([[0, 1], [1, 0]], {"before": [0.2, 0.7, 0.1]}, 0)
         >>> drawn.answers
         {'before': 1}
     """
@@ -35,13 +35,13 @@ class AnswerBars(NamedTuple):
     answers: dict[str, int]
 
 
-def answer_bars(
+def probability_bars(
     image: Any,
     probs: Mapping[str, Any],
     label: int,
     *,
     names: Sequence[str] | None = None,
-) -> AnswerBars:
+) -> ProbabilityBars:
     """An image beside the probabilities that a network gives to its classes.
 
     A bar is the probability of a class. That of the true class is blue. If another one is the
@@ -61,7 +61,7 @@ def answer_bars(
 
     Example:
         >>> repaired = {"before": [0.04, 0.95, 0.01], "after": [0.25, 0.65, 0.1]}
-        >>> drawn = answer_bars([[0, 1], [1, 0]], repaired, 0, names=["cat", "dog", "owl"])
+        >>> drawn = probability_bars([[0, 1], [1, 0]], repaired, 0, names=["cat", "dog", "owl"])
         >>> [float(bar.get_height()) for bar in drawn.axes["after"].patches]
         [0.25, 0.65, 0.1]
     """
@@ -106,7 +106,7 @@ def answer_bars(
         if ax is not others[0]:
             ax.tick_params(labelleft=False)
     others[0].set_ylabel("Probability")
-    return AnswerBars(image_ax, dict(zip(rows, others, strict=True)), answers)
+    return ProbabilityBars(image_ax, dict(zip(rows, others, strict=True)), answers)
 
 
 def check_titled(probs: Any) -> None:

@@ -25,22 +25,28 @@ from calib_utils.recalibration import (
 )
 from calib_utils.report.pairs import Difference, paired_difference
 
-__all__ = ["Repair", "Repairs", "inputs_of", "recalibrated", "try_repairs"]
+__all__ = [
+    "TriedRecalibrator",
+    "TriedRecalibrators",
+    "inputs_of",
+    "recalibrated",
+    "try_recalibrators",
+]
 
 _FEWEST = 100  # rows, below which nothing is fitted
 _MOST_CLASSES = 30  # of methods that look at pairs of classes
 
 
 @dataclass(frozen=True)
-class Repair:
+class TriedRecalibrator:
     """A recalibrator, and what it did on rows that it was not fitted on.
 
     Attributes:
         name: of its class.
-        nll: of the repaired predictions.
+        nll: of the recalibrated predictions.
         gain: its difference from that of the predictions as they are: below 0 where it helps.
         interval: of the gain, simultaneous for all that were tried, of 95 % in all.
-        ece: of the repaired predictions.
+        ece: of the recalibrated predictions.
         trouble: why it could not be fitted; then the numbers are NaN.
     """
 
@@ -53,7 +59,7 @@ class Repair:
 
 
 @dataclass(frozen=True)
-class Repairs:
+class TriedRecalibrators:
     """All that were tried, the best first.
 
     Attributes:
@@ -64,7 +70,7 @@ class Repairs:
             first is not below 0.
     """
 
-    found: list[Repair]
+    found: list[TriedRecalibrator]
     nll: float
     ece: float
     how: str
@@ -98,20 +104,20 @@ def inputs_of(rows: Rows, recalibrator: Recalibrator) -> np.ndarray:
 
 
 def recalibrated(rows: Rows, recalibrator: Recalibrator) -> Rows:
-    """The rows with repaired predictions."""
+    """The rows with recalibrated predictions."""
     probs = np.asarray(recalibrator.predict_proba(inputs_of(rows, recalibrator)), np.float64)
     return rows._replace(probs=probs, log_probs=log_of_probs(probs))
 
 
-def try_repairs(
+def try_recalibrators(
     rows: Rows, fit_rows: Rows | None, *, folds: int, from_logits: bool, n_bins: int, seed: int
-) -> Repairs | None:
+) -> TriedRecalibrators | None:
     """Fit each candidate, and rank them by their NLL on rows that they were not fitted on.
 
     Args:
         rows: on which they are judged.
         fit_rows: on which they are fitted; None to cross-fit them on ``rows``: each fold is
-            repaired by a fit on the others.
+            recalibrated by a fit on the others.
         folds: how many.
         from_logits: whether logits were given, and not probabilities.
         n_bins: of the ECE.
@@ -139,12 +145,14 @@ def try_repairs(
                     after = recalibrated(rows, _fit(make, fit_rows))
         except ValueError as error:
             nan = float("nan")
-            found.append(Repair(name, nan, nan, (nan, nan), nan, str(error)))
+            found.append(TriedRecalibrator(name, nan, nan, (nan, nan), nan, str(error)))
             continue
         now = losses(after)
         gain: Difference = paired_difference(before, now)
         ece = expected_calibration_error(after.probs, rows.labels, n_bins)
-        found.append(Repair(name, float(now.mean()), gain.mean, gain.interval(level), ece))
+        found.append(
+            TriedRecalibrator(name, float(now.mean()), gain.mean, gain.interval(level), ece)
+        )
     order = sorted(range(len(found)), key=lambda i: np.nan_to_num(found[i].nll, nan=np.inf))
     first = found[order[0]]
     best = None
@@ -156,7 +164,7 @@ def try_repairs(
     if fit_rows is None:
         how = f"cross-fitted in {folds} folds of {len(rows.labels):,} rows"
     ece = expected_calibration_error(rows.probs, rows.labels, n_bins)
-    return Repairs([found[i] for i in order], float(before.mean()), ece, how, best)
+    return TriedRecalibrators([found[i] for i in order], float(before.mean()), ece, how, best)
 
 
 def _fit(make: Callable[[], Recalibrator], rows: Rows) -> Recalibrator:
@@ -167,7 +175,7 @@ def _fit(make: Callable[[], Recalibrator], rows: Rows) -> Recalibrator:
 def _cross_fitted(
     rows: Rows, make: Callable[[], Recalibrator], lots: np.ndarray, folds: int
 ) -> Rows:
-    """Each fold, repaired by a fit on the others."""
+    """Each fold, recalibrated by a fit on the others."""
     probs, logs = rows.probs.copy(), rows.log_probs.copy()
     for fold in range(folds):
         held = lots == fold

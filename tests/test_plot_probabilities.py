@@ -8,7 +8,7 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 from matplotlib.colors import same_color
 
-from calib_utils.plots import BLUE, GREY, ORANGE, answer_bars
+from calib_utils.plots import BLUE, GREY, ORANGE, probability_bars
 
 IMAGE = np.arange(6).reshape(2, 3)
 BEFORE, AFTER = [0.04, 0.95, 0.01], [0.5, 0.3, 0.2]
@@ -29,7 +29,7 @@ def colours(ax):
 
 
 def test_each_title_has_a_bar_for_each_class():
-    drawn = answer_bars(IMAGE, {"before": BEFORE, "after": AFTER}, 0, names="abc")
+    drawn = probability_bars(IMAGE, {"before": BEFORE, "after": AFTER}, 0, names="abc")
     for title, probs in {"before": BEFORE, "after": AFTER}.items():
         ax = drawn.axes[title]
         assert ax.get_title() == title
@@ -40,7 +40,7 @@ def test_each_title_has_a_bar_for_each_class():
 
 
 def test_a_wrong_answer_is_told_from_a_right_one():
-    drawn = answer_bars(IMAGE, {"before": BEFORE, "after": AFTER}, 0)
+    drawn = probability_bars(IMAGE, {"before": BEFORE, "after": AFTER}, 0)
     assert drawn.answers == {"before": 1, "after": 0}
     wrong, right = drawn.axes.values()
     assert colours(wrong) == ["blue", "orange", "grey"]
@@ -64,13 +64,13 @@ def test_a_wrong_answer_is_told_from_a_right_one():
 )
 def test_bad_input_is_refused_before_anything_is_drawn(change, message):
     with pytest.raises(ValueError, match=message):
-        answer_bars(**{"image": IMAGE, "probs": {"a": BEFORE}, "label": 0} | change)
+        probability_bars(**{"image": IMAGE, "probs": {"a": BEFORE}, "label": 0} | change)
     assert plt.get_fignums() == []
 
 
 def test_no_number_crosses_the_frame():
     both = {"first": np.eye(10)[0], "last": np.eye(10)[9]}
-    drawn = answer_bars(np.eye(8), both, 0)
+    drawn = probability_bars(np.eye(8), both, 0)
     drawn.image_ax.figure.draw_without_rendering()
     for ax in drawn.axes.values():
         frame = ax.get_window_extent()

@@ -41,7 +41,7 @@ FIT_HINTS = {
 
 def variant(secret: bytes) -> dict[str, Any]:
     """The values that differ from class to class: how often it is night, in per cent."""
-    return {"night": int(generator(secret, "repairing", "variant").integers(25, 45))}
+    return {"night": int(generator(secret, "recalibrating", "variant").integers(25, 45))}
 
 
 Photographs = tuple[np.ndarray, np.ndarray, np.ndarray]  # logits, labels, groups
@@ -95,7 +95,7 @@ def network(secret: bytes) -> dict[str, np.ndarray]:
     """
     share = variant(secret)["night"] / 100
     for attempt in range(1000):
-        rng = generator(secret, "repairing", "network", str(attempt))
+        rng = generator(secret, "recalibrating", "network", str(attempt))
         sizes = np.array([rng.uniform(1.2, 1.4), rng.uniform(2.5, 3.2)])
         offset = rng.permutation(np.linspace(-0.9, 0.9, N_CLASSES))
         fit = draw(rng, N_FIT, sizes, share, offset)
@@ -146,7 +146,7 @@ def saves(parts: dict[str, np.ndarray]) -> Any:
 
 def checks(secret: bytes) -> list[Check]:
     parts = network(secret)
-    rng = generator(secret, "repairing", "inputs")
+    rng = generator(secret, "recalibrating", "inputs")
     logits = rng.normal(0, 3, (300, 5))
     labels = drawn_labels(rng, softmax(logits / 2, axis=1))
     groups = rng.choice([0, 2], 300)
