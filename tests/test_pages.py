@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tools.sources.book import Book
-from tools.sources.reading_time import reading_time
+from tools.sources.reading_time import exercise_times, reading_time
 
 PAGES = [Path("README.md"), *sorted(Path("book").rglob("*.md"))]
 CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -64,11 +64,6 @@ def test_every_chapter_has_a_card_with_a_picture_of_its_data():
     for name in numbered:
         card = chapters.CARDS[name]
         assert card.question.endswith("?")
-        for label in card.needs:
-            assert book.labels[label].kind == "Chapter"
-            assert numbered.index(
-                book.labels[label].page.removeprefix("notebooks/")
-            ) < numbered.index(name)
         drawn = chapters.drawing_of(card.picture, name)
         assert drawn.startswith('<svg class="drawing" aria-hidden="true"')
         assert 'viewBox="0 0 160 90"' in drawn
@@ -84,10 +79,16 @@ def test_every_chapter_has_a_card_with_a_picture_of_its_data():
 
 
 def test_reading_takes_as_long_as_its_words_and_its_code_that_is_shown():
-    code = "```{{code-cell}} python\n{}\n" + "x = 1\n" * 60 + "```\n"
-    words = "word " * 1000
-    exercise = ":::{exercise} One\n:label: ex-one\n\nwhy\n:::\n"
-    assert reading_time(words) == (5, 0)
-    assert reading_time(words + "\n\n" + code.format("")) == (10, 0)
-    assert reading_time(words + "\n\n" + code.format(":tags: [hide-input]")) == (5, 0)
-    assert reading_time(words + "more " * 10 + "\n\n" + exercise) == (10, 1)
+    code = "```{{code-cell}} python\n{}\n" + "x = 1\n" * 30 + "```\n"
+    words = "word " * 750
+    assert reading_time(words) == 5
+    assert reading_time(words + "\n\n" + code.format("")) == 10
+    assert reading_time(words + "\n\n" + code.format(":tags: [hide-input]")) == 5
+
+
+def test_exercises_take_as_long_as_their_titles_say():
+    exercise = ":::{{exercise}} {}\n:label: ex-one\n\n" + "why " * 500 + "\n:::\n"
+    titles = "● Two bins · 10 min", "●●● A proof · 45 min", "Without a time"
+    page = "word " * 700 + "\n\n" + "\n".join(map(exercise.format, titles))
+    assert exercise_times(page) == [10, 45]
+    assert reading_time(page) == 5

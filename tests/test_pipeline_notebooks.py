@@ -481,7 +481,7 @@ def test_each_exercise_is_followed_by_a_place_for_the_answer(tmp_path: Path) -> 
         assert "Your answer" not in nbformat.writes(notebook)
 
 
-def test_folded_code_has_a_title_in_colab_and_removed_code_is_not_there(tmp_path: Path) -> None:
+def test_folded_code_has_a_title_in_colab_and_so_have_checks(tmp_path: Path) -> None:
     named = "---\ntags: [hide-input]\nmystnb: {code_prompt_show: Why so}\n---\na = 1"
     drawn = (
         "---\ntags: [hide-input]\nmystnb: {figure: {name: fig-x, caption: 'A line. It rises.'}, "
@@ -500,9 +500,10 @@ def test_folded_code_has_a_title_in_colab_and_removed_code_is_not_there(tmp_path
     assert folded == {
         "# @title Why so\na = 1": True,
         "# @title Draw: A line\nb = 1": True,
+        "# @title Does the text above still hold?\nc = 1": True,
         "d = 1": False,
     }
-    caption = notebook.cells[-2].source
+    caption = notebook.cells[-3].source
     assert caption == "**Figure 1.1.** A line. It rises.\n\n*Run the cell above to draw it.*"
 
 

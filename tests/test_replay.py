@@ -39,6 +39,7 @@ def committed() -> nbformat.NotebookNode:
         INSTALL: [],
         form: [],
         "# @title Draw: A line\nplot(a)": [picture("")],
+        "# @title Does the text above still hold?\nclaim(a)": [],
         ANSWER: [],
         "print(a / 3)\n3 * a": [
             new_output("stream", text="0.333\n"),
@@ -53,7 +54,7 @@ def committed() -> nbformat.NotebookNode:
 
 
 def run() -> nbformat.NotebookNode:
-    """What papermill makes of the page: prints in two parts, pictures as SVG, checks removed."""
+    """What papermill makes of the page: prints in two parts, pictures as SVG."""
     parts = [new_output("stream", text=text) for text in ("0.3", "33\n")]
     result = new_output("execute_result", data={"text/plain": "3"}, execution_count=4)
     return new_notebook(

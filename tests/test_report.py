@@ -29,10 +29,25 @@ class TestClaim:
         if setting is not None:
             monkeypatch.setenv("CALIB_CLAIMS", setting)
         shown = claim(False, "It **rises**.")
-        assert shown._repr_markdown_() == (
-            "*(Written for the original values; with yours it no longer holds:* It **rises**. *)*"
+        note = "*The text was written for the original values, and with yours it no longer holds.*"
+        assert shown._repr_markdown_() == f"{note} It said: It **rises**."
+        assert claim(False)._repr_markdown_() == note
+
+    def test_the_note_says_what_the_numbers_are_now(self, monkeypatch):
+        monkeypatch.delenv("CALIB_CLAIMS", raising=False)
+        ece, names, steps = 0.0712, ["a"], np.array([1, 2])
+        shown = claim(
+            ece < 0.05 and len(names) == 1 and np.isclose(ece, 0.07) and steps.max() > ece > 3,
+            "It is small.",
         )
-        assert "the text around this cell" in claim(False)._repr_markdown_()
+        assert shown._repr_markdown_().endswith(
+            "With your values: `ece` is 0.0712; `steps.max()` is 2.* It said: It is small."
+        )
+
+    def test_a_side_that_cannot_be_computed_again_stops_nobody(self, monkeypatch):
+        monkeypatch.delenv("CALIB_CLAIMS", raising=False)
+        found = iter([0.5])
+        assert "With your values" not in claim(next(found) > 1)._repr_markdown_()
 
 
 class TestTable:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,8 +39,9 @@ from tools.finishing.interactive import FEW
 from tools.sources.atomic import write_text
 from tools.sources.book import Book
 from tools.sources.errors import MystError
+from tools.sources.needs import needs
 from tools.sources.plot_settings import DRAWING
-from tools.sources.reading_time import reading_time
+from tools.sources.reading_time import exercise_times, reading_time
 
 NETWORK = "resnet34-cifar100"
 SPACE = "\N{NO-BREAK SPACE}"
@@ -201,12 +202,10 @@ class Card(NamedTuple):
     Attributes:
         question: of the chapter.
         picture: draws on axes that have no ticks.
-        needs: the labels of the chapters to be read before.
     """
 
     question: str
     picture: Callable[[Axes], None]
-    needs: Sequence[str] = ()
 
 
 CARDS = {
@@ -216,61 +215,52 @@ CARDS = {
     "ece-and-mce": Card(
         "How far from calibrated is it, in one number?",
         bars_below_the_diagonal,
-        ["what-calibration-means"],
     ),
-    "can-you-trust-an-ece": Card(
-        "Is that number the network's, or chance's?", chance_and_the_ece, ["ece-and-mce"]
-    ),
+    "can-you-trust-an-ece": Card("Is that number the network's, or chance's?", chance_and_the_ece),
     "why-networks-are-overconfident": Card(
         "Which choices of a designer make a network too sure, and how does it become so?",
         ece_by_weight_decay,
-        ["ece-and-mce"],
     ),
     "methods-for-two-classes": Card(
         "Can the numbers of a model for two classes be repaired after training?",
         two_maps,
-        ["ece-and-mce"],
     ),
     "methods-for-many-classes": Card(
         "And those of a network for a hundred classes, or can a repair make them worse?",
         errors_before_and_after,
-        ["methods-for-two-classes"],
     ),
     "resnet34-lab": Card(
         "A network trained, measured and repaired: does it know which half of its answers is "
         "right?",
         accuracy_of_the_surest,
-        ["ece-and-mce"],
     ),
     "deciding-with-probabilities": Card(
         "What can one do with true numbers, and what does the repair change?",
         cost_of_what_is_trusted,
-        ["can-you-trust-an-ece", "methods-for-many-classes"],
     ),
     "since-2017": Card(
         "What do newer ways to train, and averages of networks, do to the numbers? What is left of "
         "it when the photographs change?",
         before_and_after_by_training,
-        ["can-you-trust-an-ece", "why-overconfident"],
     ),
     "language-models": Card(
         "When a chat model is 97 % sure, is it right 97 times in a hundred?",
         confidence_and_accuracy,
-        ["ece-and-mce", "methods-for-two-classes"],
     ),
     "your-own-model": Card(
         "Is the model that you use at work calibrated, well enough for its task?",
         an_interval_and_a_tolerance,
-        ["ece-and-mce"],
     ),
 }
 
 
-def card(page: str, number: int, minutes: int, about: Card) -> str:
+def card(book: Book, page: str, number: int, about: Card) -> str:
     """An item of the list, in MyST."""
-    facts = [f"{what} {minutes}{SPACE}min" for what in ("Reading", "Exercises")]
-    needs = " and ".join(f"{{numref}}`{label}`" for label in about.needs)
-    facts += [f"After {needs}" if needs else "Begin here"]
+    source = book.source(page)
+    minutes = {"Reading": reading_time(source), "Exercises": sum(exercise_times(source))}
+    facts = [f"{what} {time}{SPACE}min" for what, time in minutes.items()]
+    before = " and ".join(f"{{doc}}`{book.pages[one]} </{one}>`" for one in needs(book, page))
+    facts += [f"After chapter {before}" if before else "Begin here"]
     lines = [
         "```{raw} html",
         drawing_of(about.picture, f"card{number}"),
@@ -288,19 +278,23 @@ def card(page: str, number: int, minutes: int, about: Card) -> str:
 
 
 def cards(book: Book) -> str:
-    """All cards, in the order of the book.
+    """All cards, part by part, in the order of the book.
 
     Raises:
         MystError: A chapter has no card.
     """
-    chapters = {page: number for page, number in book.pages.items() if number}
-    made = []
-    for page, number in chapters.items():
+    made: dict[str, list[str]] = {}
+    for page, number in book.pages.items():
+        if number is None:
+            continue
         name = page.removeprefix("notebooks/")
         if name not in CARDS:
             raise MystError(f"book/tables/chapters.py: no card for {page}; give it one in CARDS")
-        made.append(card(page, number, reading_time(book.source(page))[0], CARDS[name]))
-    return "\n\n".join(["::::{container} chapter-cards", *made, "::::"]) + "\n"
+        made.setdefault(book.parts[page], []).append(card(book, page, number, CARDS[name]))
+    blocks = []
+    for part, of_part in made.items():
+        blocks += [f"### {part}", "::::{container} chapter-cards", *of_part, "::::"]
+    return "\n\n".join(blocks) + "\n"
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from pathlib import Path
 from calib_utils.report import table
 from classroom.goals import Goals, assignment_names, read_goals
 from tools.sources.book import Book
-from tools.sources.reading_time import LINES, WORDS, reading_time
+from tools.sources.reading_time import SECONDS_PER_LINE, WORDS, exercise_times, reading_time
 
 
 def given_out(book: Book) -> dict[str, list[Goals]]:
@@ -31,16 +31,20 @@ def syllabus(book: Book) -> str:
     for page, week in book.pages.items():
         if week is None:
             continue
-        minutes, exercises = reading_time(book.source(page))
+        source = book.source(page)
+        times = exercise_times(source)
         given = "; ".join(
             f"{goals.title} (`{goals.name}`, {goals.minutes} minutes)"
             for goals in assignments.get(page, [])
         )
-        rows.append([week, f"{{doc}}`/{page}`", minutes, exercises, minutes, given])
-    head = ["week", "chapter", "minutes to read", "exercises", "minutes for them", "given out"]
+        part, _, _ = book.parts[page].partition(":")
+        row = [week, part, f"{{doc}}`/{page}`", reading_time(source), len(times), sum(times)]
+        rows.append([*row, given])
+    head = ["week", "part", "chapter", "minutes to read", "exercises", "minutes for them"]
+    head.append("given out")
     note = (
-        f"Minutes to read are counted at {WORDS} words and {LINES} lines of code a minute. The "
-        "exercises of a chapter take about as long again."
+        f"Minutes to read are counted at {WORDS} words a minute and {SECONDS_PER_LINE} seconds for "
+        "each line of code. Each exercise says how long it takes."
     )
     weeks = f":::{{table}} A chapter a week.\n:name: tab-weeks\n\n{table(head, rows)}\n:::"
     return f"{weeks}\n\n{note}\n"

@@ -46,11 +46,7 @@ def paired(
     Raises:
         ValueError: The code of the two is not the same.
     """
-    waiting = [
-        cell
-        for cell in page.cells
-        if cell.cell_type == "code" and "remove-cell" not in cell.metadata.get("tags", [])
-    ]
+    waiting = [cell for cell in page.cells if cell.cell_type == "code"]
     for cell in committed.cells:
         if cell.cell_type == "code":
             if cell.source == ANSWER or cell.source.startswith(INSTALLS):

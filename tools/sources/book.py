@@ -59,7 +59,9 @@ class Book:
     def __init__(self, root: Path = Path()) -> None:
         self.root = root
         self.config: dict[str, Any] = _read_yaml(root / "_config.yml")
-        self.pages: dict[str, int | None] = dict(_pages(root / "_toc.yml"))
+        toc = list(_pages(root / "_toc.yml"))
+        self.pages: dict[str, int | None] = {page: number for page, number, _ in toc}
+        self.parts: dict[str, str] = {page: part for page, _, part in toc}
 
     @property
     def chapters(self) -> list[str]:
@@ -202,11 +204,12 @@ def _yaml(text: str, path: Path) -> dict[str, Any]:
     return said
 
 
-def _pages(toc_file: Path) -> Iterator[tuple[str, int | None]]:
+def _pages(toc_file: Path) -> Iterator[tuple[str, int | None, str]]:
+    """Each page with its number, if it has one, and its part."""
     toc = _read_yaml(toc_file)
     if "root" not in toc:
         raise MystError(f"{toc_file}: `root` is missing, the first page")
-    yield toc["root"], None
+    yield toc["root"], None, ""
     number = 0
     for part in toc.get("parts") or []:
         if not part or not part.get("chapters"):
@@ -214,7 +217,8 @@ def _pages(toc_file: Path) -> Iterator[tuple[str, int | None]]:
             raise MystError(f"{toc_file}: part {name!r} has no chapters: add one, or remove it")
         for chapter in part["chapters"]:
             number += bool(part.get("numbered"))
-            yield chapter["file"], number if part.get("numbered") else None
+            number_of = number if part.get("numbered") else None
+            yield chapter["file"], number_of, part.get("caption", "")
 
 
 def _labelled(markdown: str) -> Iterator[tuple[str, str, str]]:

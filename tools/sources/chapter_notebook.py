@@ -22,8 +22,10 @@ TAGS = (
 # What has no place in the caption of a table.
 MARKUP = set("`*_{}$\\")
 
-# Code that the page shows only when asked.
-FOLDED = {"hide-input", "hide-cell", "remove-input"}
+# Code that the page shows only when asked, or that only a notebook has.
+FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
+# Of a check that the page removes: in a notebook it says when the text no longer holds.
+CHECK = "Does the text above still hold?"
 
 
 def chosen(book: Book, names: list[str]) -> list[str]:
@@ -64,7 +66,9 @@ def fold_title(metadata: dict[str, Any]) -> str:
     mystnb = metadata.get("mystnb", {})
     figure = figure_of(metadata)
     drawn = "Draw: " + figure["caption"].partition(".")[0].partition(":")[0] if figure else ""
-    return mystnb.get("code_prompt_show", drawn) if FOLDED & set(metadata.get("tags", [])) else ""
+    tags = set(metadata.get("tags", []))
+    given = mystnb.get("code_prompt_show", CHECK if "remove-cell" in tags else drawn)
+    return given if FOLDED & tags else ""
 
 
 def notebook_metadata() -> dict[str, Any]:

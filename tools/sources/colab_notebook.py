@@ -1,8 +1,8 @@
 """The committed notebook of a chapter, which Colab and GitHub open and nbval runs.
 
 Its text is plain Markdown, with an empty cell behind each exercise. Code that the page folds has a
-title there, what the page removes is not in it, and the profiles are a choice in a form. Its stored
-outputs are what every later run is compared with.
+title there, so do the checks that the page removes, and the profiles are a choice in a form. Its
+stored outputs are what every later run is compared with.
 """
 
 from __future__ import annotations
@@ -70,8 +70,6 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
                     cells.append(new_code_cell(ANSWER))
             continue
         tags = cell.metadata.get("tags", [])
-        if "remove-cell" in tags:
-            continue
         figure, table = figure_of(cell.metadata), table_of(cell.metadata)
         title = fold_title(cell.metadata)
         if "parameters" in tags:

@@ -1,24 +1,39 @@
-"""How long a chapter takes: its words, and its lines of code that are shown."""
+"""How long a chapter takes: its words and the code that is shown, and what its exercises ask."""
 
 from __future__ import annotations
 
 import math
+import re
 
 from tools.sources.myst import Directive, Text, parse
 
-WORDS, LINES = 200, 12  # that a reader reads in a minute; a line of code takes five seconds
+# That a reader reads in a minute, where the text is new and technical.
+WORDS = 150
+SECONDS_PER_LINE = 8
 FOLDED = {f"{how}-{what}" for how in ("hide", "remove") for what in ("input", "cell")}
+# The title of an exercise: how hard it is, what it asks, and how long that takes.
+EXERCISE = re.compile(r"(?P<grade>●{1,3}) .+ · (?P<minutes>\d+) min")
 
 
-def reading_time(markdown: str) -> tuple[int, int]:
-    """Minutes of reading, rounded up to five, and the number of exercises."""
-    minutes, exercises = 0.0, 0
+def reading_time(markdown: str) -> int:
+    """Minutes of reading, rounded up to five."""
+    minutes = 0.0
     for block in parse(markdown):
         if isinstance(block, Directive) and block.name == "code-cell":
             if not FOLDED & set(block.options.get("tags", [])):
-                minutes += len([line for line in block.body.split("\n") if line.strip()]) / LINES
-        elif isinstance(block, Text | Directive):
+                lines = [line for line in block.body.split("\n") if line.strip()]
+                minutes += len(lines) * SECONDS_PER_LINE / 60
+        elif isinstance(block, Text | Directive) and getattr(block, "name", "") != "exercise":
             text = block.text if isinstance(block, Text) else block.body
             minutes += len(text.split()) / WORDS
-        exercises += isinstance(block, Directive) and block.name == "exercise"
-    return 5 * math.ceil(minutes / 5), exercises
+    return 5 * math.ceil(minutes / 5)
+
+
+def exercise_times(markdown: str) -> list[int]:
+    """Minutes for each exercise, as its title says."""
+    titles = [
+        EXERCISE.fullmatch(block.argument)
+        for block in parse(markdown)
+        if isinstance(block, Directive) and block.name == "exercise"
+    ]
+    return [int(title["minutes"]) for title in titles if title]

@@ -1,0 +1,115 @@
+"""How the book reads: words, sentences and terms of each chapter. A guard, and no aim."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+from tools.sources.book import Book
+from tools.sources.myst import Directive, Text, parse
+from tools.sources.needs import needs, said_needs
+from tools.sources.reading_time import exercise_times
+
+BOOK = Book()
+# At most so many words, questions and exercises included.
+WORDS = {
+    "what-calibration-means": 2_700,
+    "ece-and-mce": 2_600,
+    "why-networks-are-overconfident": 3_200,
+    "methods-for-two-classes": 2_000,
+    "methods-for-many-classes": 2_700,
+    "resnet34-lab": 3_000,
+    "can-you-trust-an-ece": 2_800,
+    "deciding-with-probabilities": 3_000,
+    "language-models": 2_500,
+    "since-2017": 2_000,
+    "your-own-model": 2_000,
+}
+CHAPTERS = [page for page, number in BOOK.pages.items() if number]
+PAGES = [page for page in BOOK.chapters if "solutions/" not in page]
+# Ours, where the field has another word.
+HOME_MADE = re.compile(
+    r"\b(photographs?|repair(s|ed|ing)?|floors?|promise[sd]?|promising|by heart|mend(s|ed|ing)?"
+    r"|on Monday)\b",
+    re.IGNORECASE,
+)
+ANSWERS = re.compile(r"\banswer(s|ed)?\b", re.IGNORECASE)
+STATISTICS = re.compile(
+    r"\b(Welch|Holm|McNemar|p-values?|adjusted p|t-test|degrees of freedom|null hypothesis)\b"
+)
+
+
+def plain(markdown: str) -> str:
+    """Text as a reader sees it, a letter for each formula."""
+    text = re.sub(r"(?s)\$\$.*?\$\$", " ", markdown)
+    text = re.sub(r"(?m)^(\|.*|#+ .*|\([a-z0-9-]+\)=\s*)$", " ", text)
+    text = re.sub(r"\{[a-z:]+\}`([^`<]*)(?:<[^`]*>)?`", r"\1", text)
+    return re.sub(r"[*_`\[\]]", "", re.sub(r"\$[^$]*\$", "x", text))
+
+
+@cache
+def parts(page: str) -> tuple[str, str]:
+    """What runs on from paragraph to paragraph, and all else: boxes, questions, exercises."""
+    text, boxes = [], []
+    for block in parse(BOOK.source(page)):
+        if isinstance(block, Text):
+            text.append(re.sub(r"(?s)\A---.*?\n---\n", "", block.text))
+        elif isinstance(block, Directive) and block.name not in ("code-cell", "math", "raw"):
+            boxes.append(block.body)
+    return plain("\n\n".join(text)), plain("\n\n".join(boxes))
+
+
+def sentence_lengths(page: str) -> list[int]:
+    text, _ = parts(page)
+    paragraphs = [p for p in re.split(r"\n\s*\n", text) if not p.lstrip().startswith(("- ", "1. "))]
+    sentences = [s for p in paragraphs for s in re.split(r"(?<=[.!?])\s+", p.strip())]
+    return [len(s.split()) for s in sentences if s.rstrip()[-1:] in tuple(".!?") and " " in s]
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_a_chapter_is_as_long_as_a_reader_has_time(page: str) -> None:
+    words = len(re.findall(r"[A-Za-z][\w'-]*", " ".join(parts(page))))
+    assert words <= WORDS[page.removeprefix("notebooks/")]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_sentences_are_joined_and_not_chopped(page: str) -> None:
+    lengths = sentence_lengths(page)
+    assert 14 <= sum(lengths) / len(lengths) <= 22
+    assert sum(n < 9 for n in lengths) / len(lengths) <= 0.17
+
+
+@pytest.mark.parametrize("page", BOOK.chapters)
+def test_the_words_are_those_of_the_field(page: str) -> None:
+    text = " ".join(parts(page))
+    assert HOME_MADE.findall(text) == []
+    if "language-models" not in page:
+        assert len(ANSWERS.findall(text)) <= 12
+
+
+@pytest.mark.parametrize("page", CHAPTERS[:6])
+def test_the_course_needs_no_test_statistic(page: str) -> None:
+    assert STATISTICS.findall(" ".join(parts(page))) == []
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_a_chapter_names_what_it_needs(page: str) -> None:
+    """In "You need", the chapters that it refers back to; part II needs nothing of part II."""
+    said = said_needs(BOOK, page)
+    assert set(needs(BOOK, page)) <= said
+    assert said <= set(CHAPTERS[:6])
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_exercises_say_how_hard_and_how_long(page: str) -> None:
+    source = BOOK.source(page)
+    titles = re.findall(r":::\{exercise\} (●+) ", source)
+    assert len(exercise_times(source)) == source.count("{exercise}") == len(titles)
+    assert titles == sorted(titles), "warm-ups first"
+
+
+def test_the_course_is_short_enough_to_be_read() -> None:
+    words = (len(re.findall(r"[A-Za-z][\w'-]*", " ".join(parts(page)))) for page in CHAPTERS)
+    assert sum(words) <= 29_000
