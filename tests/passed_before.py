@@ -62,6 +62,8 @@ class PassedBefore:
         self.left_out: set[str] = set()
         self.running = ""
         self.began = time.time_ns()
+        for folder in filter(os.path.isdir, known()):
+            content(Path(folder))  # kept: what a folder holds now is what is tested
         sys.addaudithook(self.note)
 
     def note(self, event: str, args: tuple[Any, ...]) -> None:
@@ -129,8 +131,10 @@ class PassedBefore:
             state.pop(file, None)
             if self.ended[file] == self.expected[file]:
                 opened = tuple(sorted(self.opened[file] & known()))
-                # What was changed meanwhile was perhaps not what was tested.
-                if all(path.lstat().st_ctime_ns < self.began for path in inputs(file, opened)):
+                # What was changed meanwhile was perhaps not what was tested. A folder changes when
+                # Python caches a module in it, so that its names are compared instead.
+                found = [path for path in inputs(file, opened) if not path.is_dir()]
+                if all(path.lstat().st_ctime_ns < self.began for path in found):
                     state[file] = {"opened": opened, "digest": digest(file, opened)}
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.left_out:
             session.exitstatus = pytest.ExitCode.OK

@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from tools.running.execute import parameters_of
-from tools.sources.book import Book
+from tools.sources.book import Book, figure_of
 from tools.sources.chapter_notebook import is_solutions, page_notebook
 from tools.sources.colab_notebook import colab_notebook
 
@@ -85,10 +85,18 @@ def test_the_committed_notebook_is_the_generated_one(page: str) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_the_committed_notebook_holds_text_only(page: str) -> None:
+def test_the_committed_notebook_holds_its_texts_and_small_pictures(page: str) -> None:
     text = (ROOT / f"{page}.ipynb").read_text("utf-8")
-    assert '"image/' not in text
+    assert len(text) < 400_000
     notebook = json.loads(text)
+    described = [figure["alt"] for cell in code_cells(page) if (figure := figure_of(cell.metadata))]
+    stored_alts = [
+        output["metadata"]["image/png"]["alt"]
+        for cell in notebook["cells"]
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
+    assert stored_alts == described
     assert set(notebook["metadata"]) == {"kernelspec", "language_info"}
     for cell in notebook["cells"]:
         assert set(cell["metadata"]) <= {"tags", "cellView", "jupyter"}

@@ -187,8 +187,15 @@ def test_each_row_of_the_table_is_tested() -> None:
 def test_each_role_is_a_link_once_the_book_has_an_address(
     book: Book, published: Book, role: str, plain: str, link: str
 ) -> None:
-    assert flat(book, role) == plain
+    page, _, _ = link.removeprefix("notebooks/").partition(".html")
+    beside = link.startswith("notebooks/") and page != "02-two"
+    assert flat(book, role) == (f"[{plain}]({page}.ipynb)" if beside else plain)
     assert flat(published, role) == f"[{plain}]({SITE}{link})"
+
+
+def test_a_solution_links_to_the_folder_above(book: Book) -> None:
+    plain = Flattener(book, "notebooks/solutions/01-one").flatten("{ref}`one`")
+    assert plain == "[The first](../01-one.ipynb)"
 
 
 def test_citations_link_to_the_papers(book: Book) -> None:
@@ -504,7 +511,7 @@ def test_folded_code_has_a_title_in_colab_and_so_have_checks(tmp_path: Path) -> 
         "d = 1": False,
     }
     caption = notebook.cells[-3].source
-    assert caption == "**Figure 1.1.** A line. It rises.\n\n*Run the cell above to draw it.*"
+    assert caption == "**Figure 1.1.** A line. It rises."
 
 
 def test_a_solution_is_open_in_colab(book: Book) -> None:

@@ -47,18 +47,19 @@ def plain_environment() -> dict[str, str]:
 
 
 def kernel_environment(figures: str) -> dict[str, str]:
-    """All variables of a kernel that draws figures as `"svg"` or `"png"`.
+    """All variables of a kernel that draws figures as `"svg"`, as `"png"`, or as `"svg png"`.
 
     IPython and Jupyter have folders of their own here; tqdm's bars differ from run to run. A
     sentence that the results do not bear out is an error.
     """
-    folder = Path("build/ipython").absolute() / figures
+    folder = Path("build/ipython").absolute() / figures.replace(" ", "-")
     config = folder / "profile_default/ipython_kernel_config.py"
     config.parent.mkdir(parents=True, exist_ok=True)
     # Steps beside this one write it, too, and their kernels read it.
     unfinished = config.with_name(f".{config.name}.{os.getpid()}.part")
     unfinished.write_text(
-        f"c.InlineBackend.figure_formats = {{'{figures}'}}\nc.IPKernelApp.log_level = 'CRITICAL'\n"
+        f"c.InlineBackend.figure_formats = {set(figures.split())}\n"
+        "c.IPKernelApp.log_level = 'CRITICAL'\n"
         f"c.InlineBackend.rc = {DRAWING}\nc.IPKernelApp.extensions = ['tools.sources.opened']\n",
         "utf-8",
     )

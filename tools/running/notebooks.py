@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 
 from tools.running.build_lock import take_lock
 from tools.running.limits import require_limits
-from tools.sources.book import Book
+from tools.sources.book import Book, figure_of
 from tools.sources.chapter_notebook import chosen, numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
 from tools.sources.errors import ExecutionError
@@ -31,6 +31,10 @@ def read_stored(path: Path) -> NotebookNode | None:
     return nbformat.read(path, as_version=4) if path.exists() else None
 
 
+def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
+    return [cell for cell in notebook.cells if cell.cell_type == "code"]
+
+
 def make(book: Book, page: str, execute: bool) -> None:
     """Write both notebooks of a page where they have changed; store new outputs if asked."""
     path = Path(f"{page}.ipynb")
@@ -40,19 +44,24 @@ def make(book: Book, page: str, execute: bool) -> None:
     changed = write_if_changed(notebook, path)
     if execute:
         # These bring papermill and nbval, which take a second.
+        from tools.running import pictures
         from tools.running.checked import of_page
         from tools.running.execute import run
-        from tools.running.fingerprints import of_figures, store
+        from tools.running.fingerprints import of_figures, store, stored
         from tools.running.replay import paired
 
-        executed = run(path, Path("build/reference") / path, "svg", book.limit(page))
-        for cell, ran in zip(notebook.cells, executed.cells, strict=True):
-            if cell.cell_type == "code":
-                cell.outputs = keep_text(ran.outputs, place(page, cell.source))
+        executed = run(path, Path("build/reference") / path, "svg png", book.limit(page))
         for ran, cell in paired(executed, own):
             if cell:
                 cell.outputs = ran.outputs
-        changed |= store(of_page(page), of_figures(own))
+        prints = stored(of_page(page)), of_figures(own)
+        for (cell, of), ran in zip(paired(notebook, own), code_cells(executed), strict=True):
+            before = cell.copy()
+            cell.outputs = keep_text(ran.outputs, place(page, cell.source))
+            if of and (figure := figure_of(of.metadata)):
+                png = pictures.kept(figure, before, pictures.of_cell(ran) or "", prints)
+                pictures.show(cell.outputs, png, figure["alt"])
+        changed |= store(of_page(page), prints[1])
         changed |= write_if_changed(numbered(notebook), path)
     if changed:
         print(f"wrote {path}")

@@ -31,8 +31,6 @@ from tools.sources.flatten import Flattener
 from tools.sources.locations import ANSWER, INSTALLS
 from tools.sources.myst import Directive, parse
 
-# Below a figure's caption: no picture is stored, so a reader who has run nothing yet sees none.
-DRAW = "*Run the cell above to draw it.*"
 # What pip leaves as it is: Colab's own versions of torch, NumPy and the rest.
 INSTALL = (
     f"{INSTALLS}\n"
@@ -80,7 +78,7 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
         cells.append(cell)
         if figure:
             caption = flattener.caption(figure["name"], figure["caption"])
-            cells.append(new_markdown_cell(f"{caption}\n\n{DRAW}"))
+            cells.append(new_markdown_cell(caption))
         if table:
             caption = flattener.caption(table["name"], table["caption"])
             cells.append(new_markdown_cell(caption))
@@ -90,7 +88,7 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
 
 
 def keep_text(outputs: list[NotebookNode], where: str) -> list[NotebookNode]:
-    """Outputs as they are stored: no pictures, no metadata, no paths of a traceback, print in one.
+    """Outputs as they are compared: no pictures, no metadata, no traceback, prints in one.
 
     Raises:
         ExecutionError: something was written to stderr, such as a warning.

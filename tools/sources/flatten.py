@@ -182,9 +182,11 @@ class Flattener:
         return self._link(title or text, label.page, target)
 
     def _link(self, text: str, page: str, anchor: str = "") -> str:
-        """A link into the published book; only its text while the book has no address."""
+        """A link into the published book; while it has no address, to the notebook beside this."""
         if self.book.website is None:
-            return text
+            if page == self.page or page not in self.book.chapters:
+                return text
+            return f"[{text}]({posixpath.relpath(f'{page}.ipynb', posixpath.dirname(self.page))})"
         return f"[{text}]({self.book.website}{page}.html{'#' + anchor if anchor else ''})"
 
     def _citation(self, role: str, keys: list[str]) -> str:
