@@ -35,14 +35,16 @@ from tools.sources.myst import Directive, parse
 INSTALL = (
     f"{INSTALLS}\n"
     + """\
-import importlib.util
-import sys
+# Of a wheel, or git+https://… of a repository; of a copy beside this, file:///…
+address = "WHEEL"  # @param {type:"string"}
 
-if "google.colab" in sys.modules:
-    %pip install -q "calibration-course[training,audit] @ {wheel}"
-for name in ["calib_utils", "platformdirs", "safetensors", "torch", "torchvision"]:
-    if importlib.util.find_spec(name) is None:
-        print(f"{{name}} is missing. How to install it: {repository}#readme")"""
+from importlib.util import find_spec
+
+if address and find_spec("calib_utils") is None:
+    %pip install -q "calibration-course[training,audit] @ {address}"
+for name in ["calib_utils", "safetensors", "torch", "torchvision"]:
+    if find_spec(name) is None:
+        raise SystemExit(f"{name} is missing: write an address above")"""
 )
 
 # A disk that outlives the session, for training that goes on where it was cut off.
@@ -58,7 +60,7 @@ if keep_on_drive:
 def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) -> NotebookNode:
     """The committed notebook: plain Markdown, and the outputs of `stored`."""
     flattener = Flattener(book, page)
-    cells = [_install_cell(book)] if book.repository else []
+    cells = [_install_cell(book)]
     for cell in page_notebook(book, page).cells:
         if cell.cell_type == "markdown":
             for part, is_exercise in _exercises(cell.source):
@@ -138,11 +140,11 @@ def _exercises(markdown: str) -> Iterator[tuple[str, bool]]:
 
 
 def _install_cell(book: Book) -> NotebookNode:
-    """Install the release of which the notebook is a part."""
+    """Install the release of which the notebook is a part, once the repository has an address."""
     release = f"{book.repository}/releases/download/v{__version__}"
     wheel = f"{release}/calibration_course-{__version__}-py3-none-any.whl"
     return new_code_cell(
-        INSTALL.format(wheel=wheel, repository=book.repository),
+        INSTALL.replace("WHEEL", wheel if book.repository else ""),
         metadata=_colab_metadata(["hide-input"]),
     )
 
