@@ -2,6 +2,13 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
 from tools.finishing.search import sections
 
 PAGE = """<html><body><h1>Not in the article</h1><article class="bd-article">
@@ -52,3 +59,115 @@ def test_a_name_of_the_module_is_a_section() -> None:
 
 def test_a_page_without_article_says_nothing() -> None:
     assert sections("<html><body><p>Nothing.</p></body></html>") == []
+
+
+BOOK = [
+    [
+        "notebooks/a.html",
+        "Bins",
+        [
+            ["bins", "Bins", "A mean over bins of one versus rest."],
+            ["draw", "Drawing a reliability diagram", "Bars."],
+        ],
+    ],
+    [
+        "notebooks/b.html",
+        "Since 2017",
+        [
+            ["since", "Since 2017", "The expected calibration error of deep ensembles."],
+            ["averages", "Deep ensembles", "Several networks. A reliability diagram."],
+            ["sets", "A set instead of one class", "Conformal prediction."],
+        ],
+    ],
+    [
+        "book/glossary.html",
+        "Glossary",
+        [
+            ["term-ece", "expected calibration error · 기대 보정 오차", "A mean of gaps."],
+            ["term-diagram", "reliability diagram · 신뢰도 그림", "A picture."],
+        ],
+    ],
+    [
+        "notebooks/solutions/a.html",
+        "Solutions",
+        [["s", "Solutions", "bins bins bins, a reliability diagram, conformal"]],
+    ],
+    [
+        "book/api/metrics.html",
+        "calib_utils.metrics",
+        [["api.bins", "bins", "bins"], ["api.ensemble", "DeepEnsemble", "deep ensembles"]],
+    ],
+]
+
+
+@pytest.fixture(scope="module")
+def results(browser: Any) -> Iterator[Callable[[str], tuple[list[str], str]]]:
+    """What a search finds, in order, and what is said of it."""
+    script = (Path(__file__).parents[1] / "book/assets/search.js").read_text("utf-8")
+    tab = browser.new_page()
+    tab.set_content(
+        '<input id="search-field"><ol id="search-results"></ol><p id="search-status"></p>'
+        f"<script>window.bookSections = {json.dumps(BOOK)};</script><script>{script}</script>"
+    )
+
+    def search(question: str) -> tuple[list[str], str]:
+        tab.evaluate("document.getElementById('search-status').textContent = 'waiting'")
+        tab.locator("#search-field").fill(question)
+        tab.wait_for_function("document.getElementById('search-status').textContent != 'waiting'")
+        links = tab.locator("#search-results a").evaluate_all(
+            "all => all.map(one => one.getAttribute('href').split('#')[1])"
+        )
+        return links, tab.locator("#search-status").text_content()
+
+    yield search
+    tab.close()
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("deep ensembles", "averages"),
+        ("Deep-Ensembles", "averages"),
+        ("deep ensemble", "averages"),
+        ("reliability diagrams", "draw"),
+        ("reliability diagram", "term-diagram"),
+        ("conformal", "sets"),
+        ("one-versus-rest", "bins"),
+        ("bins", "bins"),  # the chapter, and not the attribute of the same name
+        ("expected calibration error", "term-ece"),
+        ("기대 보정 오차", "term-ece"),
+        ("기대보정오차", "term-ece"),
+        ("신뢰도그림", "term-diagram"),
+    ],
+)
+def test_a_question_leads_to_its_section(results: Any, question: str, first: str) -> None:
+    found, said = results(question)
+    assert found[0] == first
+    assert "nowhere" not in said
+
+
+def test_a_korean_term_leads_to_the_chapters_that_treat_it(results: Any) -> None:
+    assert results("기대보정오차")[0] == ["term-ece", "since"]
+    assert set(results("신뢰도 그림")[0]) == {"term-diagram", "draw", "averages", "s"}
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("ensembels", "averages"),  # two letters changed places
+        ("conformel", "sets"),
+        ("reliabilty diagram", "term-diagram"),
+        ("calibrattion error", "term-ece"),
+    ],
+)
+def test_one_wrong_letter_is_forgiven_and_said(results: Any, question: str, first: str) -> None:
+    found, said = results(question)
+    assert found[0] == first
+    assert "is nowhere; for" in said
+
+
+@pytest.mark.parametrize("question", ["ens", "zzzz", "conformal zzzz yyyy", "xbinsx"])
+def test_what_is_nowhere_is_not_guessed(results: Any, question: str) -> None:
+    found, said = results(question)
+    assert (found == []) == ("No section" in said)
+    assert question == "ens" or found == []

@@ -6,50 +6,95 @@
   const status = document.getElementById("search-status");
   const MOST = 60, BEFORE = 60, LENGTH = 220;
 
-  // Lower case, without accents; as long as the text, so that places in both are the same.
+  // Lower case, without accents and hyphens; as long as the text, so that places in both are the same.
   const folded = (text) =>
     Array.from(text, (one) => {
-      const plain = one.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+      const plain = one.normalize("NFD").replace(/\p{M}/gu, "").replace(/[-\u2010-\u2013]/, " ").toLowerCase();
       return plain.length === one.length ? plain : one;
     }).join("");
+  const isHangul = (word) => /\p{Script=Hangul}/u.test(word);
+  const bare = (text) => text.replace(/\s+/g, "");
 
-  // A word is found where a word begins; in Korean anywhere, for words are joined there.
+  // A word is found where a word begins, in the singular too; in Korean anywhere, and whatever is
+  // written together, for both differ from writer to writer.
   const pattern = (word) => {
-    const escaped = word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
-    const start = /^[\p{L}\p{N}]/u.test(word) && !/\p{Script=Hangul}/u.test(word);
-    return new RegExp((start ? "(?<![\\p{L}\\p{N}])" : "") + escaped, "gu");
+    const escape = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    if (isHangul(word)) return new RegExp(Array.from(word, escape).join("\\s*"), "gu");
+    const stem = word.length > 4 ? word.replace(/([^s])s$/, "$1") : word;
+    return new RegExp((/^[\p{L}\p{N}]/u.test(word) ? "(?<![\\p{L}\\p{N}])" : "") + escape(stem), "gu");
   };
 
+  // Chapters, other pages, and last the module's names and the solutions.
+  const rank = (page) =>
+    /^notebooks\/[^/]+$/.test(page) ? 3 : /^(book\/api|notebooks\/solutions)\//.test(page) ? 0 : 2;
   const sections = window.bookSections.flatMap(([page, chapter, parts], order) =>
     parts.map(([anchor, title, text], place) => ({
       address: `${page}#${anchor}`, chapter, title, text, isWhole: place === 0,
-      isTerm: anchor.startsWith("term-"),
+      isTerm: anchor.startsWith("term-"), rank: rank(page),
       order: order + place / 1000, inTitle: folded(title), inText: folded(text),
     })),
   );
+  const has = (section, one) => section.inTitle.search(one) >= 0 || section.inText.search(one) >= 0;
+
+  // Of a word that is nowhere, those of the book that differ from it by one letter.
+  let vocabulary;
+  const nearest = (word) => {
+    if (word.length < 4 || isHangul(word)) return [];
+    vocabulary ||= new Set(sections.flatMap((one) => `${one.inTitle} ${one.inText}`.match(/[\p{L}\p{N}]{3,}/gu) || []));
+    const near = (other) => {
+      if (Math.abs(other.length - word.length) > 1) return false;
+      let from = 0, end = 0;
+      while (from < word.length && word[from] === other[from]) from += 1;
+      const most = Math.min(word.length, other.length) - from;
+      while (end < most && word.at(-1 - end) === other.at(-1 - end)) end += 1;
+      const [a, b] = [word.slice(from, word.length - end), other.slice(from, other.length - end)];
+      return Math.max(a.length, b.length) < 2 || (a.length === 2 && a[0] === b[1] && a[1] === b[0]);
+    };
+    return [...vocabulary].filter(near);
+  };
+
+  // A Korean term is asked for in English, too, for the chapters are in English.
+  const translated = (words) => {
+    if (!words.some(isHangul)) return [];
+    const terms = sections.filter((one) => one.isTerm);
+    const names = terms.map((one) => one.inTitle.split(" · "));
+    return names.filter((all) => all.some((name) => bare(name) === bare(words.join(""))))
+      .flatMap((all) => all.filter((name) => !isHangul(name)).map((name) => name.split(" ")));
+  };
+
+  function search(words) {
+    const patterns = words.map(pattern), whole = words.join(" "), found = [];
+    for (const section of sections) {
+      if (!patterns.every((one) => has(section, one))) continue;
+      const titles = patterns.filter((one) => section.inTitle.search(one) >= 0).length;
+      const times = patterns.reduce((sum, one) => sum + (section.inText.match(one) || []).length, 0);
+      // What is called just so comes first: the word of the glossary, then all else.
+      const same = section.inTitle.split(" · ").some((name) => name === whole || (isHangul(whole) && bare(name) === bare(whole)));
+      const isPhrase = words.length > 1 && section.inTitle.includes(whole);
+      const score = (3 * titles) / words.length + section.rank + 2 * isPhrase;
+      found.push({ section, times, score, exact: same && 1 + section.isTerm });
+    }
+    found.sort((a, b) =>
+      b.exact - a.exact || b.score - a.score || Math.min(b.times, 9) - Math.min(a.times, 9) ||
+      a.section.order - b.section.order);
+    return { found, patterns };
+  }
 
   function find(question) {
     const words = folded(question.normalize("NFC")).split(/\s+/).filter(Boolean);
-    const patterns = words.map(pattern);
-    if (!patterns.length) return { found: [], patterns };
-    const found = [];
-    for (const section of sections) {
-      let titles = 0, times = 0, all = true;
-      for (const one of patterns) {
-        const title = (section.inTitle.match(one) || []).length;
-        const text = (section.inText.match(one) || []).length;
-        titles += title > 0;
-        times += text;
-        if (!title && !text) { all = false; break; }
-      }
-      // What is called just so comes first: the word of the glossary, then all else.
-      const same = section.inTitle.split(" · ").includes(words.join(" "));
-      if (all) found.push({ section, titles, times, exact: same && 1 + section.isTerm });
-    }
-    found.sort((a, b) =>
-      b.exact - a.exact || b.titles - a.titles || Math.min(b.times, 9) - Math.min(a.times, 9) ||
-      a.section.order - b.section.order);
-    return { found, patterns };
+    if (!words.length) return { found: [], patterns: [] };
+    const first = search(words), found = [...first.found], patterns = [...first.patterns];
+    const more = (others) => {
+      const next = search(others), known = new Set(found.map(({ section }) => section));
+      found.push(...next.found.filter(({ section }) => !known.has(section)));
+      patterns.push(...next.patterns);
+    };
+    translated(words).forEach(more);
+    if (found.length) return { found, patterns };
+    const unknown = words.filter((word) => !sections.some((one) => has(one, pattern(word))));
+    const [word] = unknown, instead = unknown.length === 1 ? nearest(word) : [];
+    instead.forEach((other) => more(words.map((one) => (one === word ? other : one))));
+    return { found, patterns, instead: found.length ? `“${word}” is nowhere; for ${instead.map((one) => `“${one}”`).join(", ")}: ` : "" };
   }
 
   function marked(element, text, plain, patterns) {
@@ -77,7 +122,7 @@
   }
 
   function show() {
-    const { found, patterns } = find(field.value);
+    const { found, patterns, instead = "" } = find(field.value);
     const items = found.slice(0, MOST).map(({ section }) => {
       const item = document.createElement("li");
       const link = document.createElement("a");
@@ -104,7 +149,7 @@
     const n = found.length;
     status.textContent = !patterns.length ? ""
       : !n ? "No section holds all of these words. Try fewer words, or the beginning of one."
-      : `${n} ${n === 1 ? "section" : "sections"}${n > MOST ? `, the first ${MOST} are shown` : ""}`;
+      : `${instead}${n} ${n === 1 ? "section" : "sections"}${n > MOST ? `, the first ${MOST} are shown` : ""}`;
   }
 
   field.value = new URLSearchParams(location.search).get("q") || "";
