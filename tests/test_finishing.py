@@ -20,6 +20,8 @@ OTHER = "<html><head><title>T</title></head><body><h1>One</h1></body></html>"
 OURS = (
     f"<html><head><style>{HIDDEN}</style></head><body>{START}</div>"
     '<button class="btn search-button-field" title="Search" aria-label="Search"></button>'
+    '<p aria-level="2" class="caption" role="heading"><span class="caption-text">Solutions</span>'
+    '</p>\n<ul class="nav bd-sidenav">\n<li>A</li>\n</ul>\n'
     "<h1>One</h1></body></html>"
 )
 
@@ -58,6 +60,16 @@ def test_a_page_has_its_chapter_and_the_feed_of_releases() -> None:
     assert '<h1 data-chapter="Chapter 2">One</h1>' in page
     assert f'<link rel="alternate" type="application/atom+xml" href="{feed}">' in page
     assert "atom" not in framed(OURS, "one.html")
+
+
+def test_solutions_are_folded_in_the_menu_but_on_their_own_pages() -> None:
+    part = (
+        '<details class="menu-part"><summary class="caption">Solutions</summary>\n'
+        '<ul class="nav bd-sidenav">\n<li>A</li>\n</ul></details>'
+    )
+    assert part in framed(OURS, "one.html")
+    here = framed(OURS.replace("nav bd", "current nav bd"), "one.html")
+    assert '<details class="menu-part" open>' in here
 
 
 def test_pages_are_those_that_a_reader_opens(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What the theme's frame around an article lacks: a menu without scripts, the chapter's number."""
+"""What the theme's frame around an article lacks: a menu without scripts and with less in it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,21 @@ NAMED = re.compile(
     r'(<button class="[^"]*\bsearch-button-field\b[^"]*") title="Search" aria-label="Search"'
 )
 
+# Parts that one looks things up in, where one is seldom led by reading on.
+FOLDED = ("Solutions", "Reference")
+PART = re.compile(
+    r'<p aria-level="2" class="caption" role="heading"><span class="caption-text">'
+    rf'(?P<name>{"|".join(FOLDED)})</span></p>\n(?P<pages><ul class="(?P<classes>[^"]*)">.*?</ul>)',
+    re.DOTALL,
+)
+
+
+def folded(part: re.Match[str]) -> str:
+    """A part of the menu that opens on a click, and is open on its own pages."""
+    is_open = " open" * ("current" in part["classes"].split())
+    summary = f'<summary class="caption">{part["name"]}</summary>'
+    return f'<details class="menu-part"{is_open}>{summary}\n{part["pages"]}</details>'
+
 
 def framed(text: str, where: object, chapter: str = "", feed: str = "") -> str:
     """The page, with its chapter's name, such as `Chapter 2`, for the style sheet to show.
@@ -35,6 +50,7 @@ def framed(text: str, where: object, chapter: str = "", feed: str = "") -> str:
     text = replaced(text, HIDDEN, f"{HIDDEN}\n      {WITHOUT_SCRIPTS}", where)
     text = replaced(text, START, START + MENU, where)
     text = replaced(text, NAMED, lambda found: found[1], where)
+    text = replaced(text, PART, folded, where)
     if feed:
         link = f'<link rel="alternate" type="application/atom+xml" href="{feed}">'
         text = replaced(text, "</head>", f"{link}\n</head>", where)
