@@ -38,9 +38,10 @@ def syllabus(book: Book) -> str:
             for goals in assignments.get(page, [])
         )
         part, _, _ = book.parts[page].partition(":")
+        deck = f'<a href="../slides/{Path(page).name}.html">slides</a>'
         row = [week, part, f"{{doc}}`/{page}`", reading_time(source), len(times), sum(times)]
-        rows.append([*row, given])
-    head = ["week", "part", "chapter", "minutes to read", "exercises", "minutes for them"]
+        rows.append([*row, deck, given])
+    head = ["week", "part", "chapter", "minutes to read", "exercises", "minutes for them", "slides"]
     head.append("given out")
     note = (
         f"Minutes to read are counted at {WORDS} words a minute and {SECONDS_PER_LINE} seconds for "

@@ -36,8 +36,8 @@ NOT_NEEDED = (
 )
 # A few bytes, which scripts inside the page need before all others.
 OPTIONS = "documentation_options.js"
-# For the page that searches, no other.
-SEARCH = ("search-index.js", "search.js")
+# Each for one page, no other.
+ALONE = ("search-index.js", "search.js", "yourself.js")
 STYLE, CODE = "_static/book.css", "_static/book.js"
 
 
@@ -53,7 +53,7 @@ def lighten(site: Path) -> None:
             sheets |= _sheets(site, _in_site(site, path, sheet["path"]))
         for script in SCRIPT.finditer(text):
             name = _in_site(site, path, script["path"])
-            if Path(name).name not in (*NOT_NEEDED, *SEARCH, OPTIONS):
+            if Path(name).name not in (*NOT_NEEDED, *ALONE, OPTIONS):
                 scripts[name] = (site / name).read_text("utf-8")
     (site / STYLE).write_text(one_sheet(sheets, posixpath.dirname(STYLE), pages.values()), "utf-8")
     # The semicolon keeps one file's "use strict" from being everyone's.
@@ -88,7 +88,7 @@ def with_icons(text: str, icons: dict[str, tuple[str, str, str]]) -> str:
 
 
 def with_one_sheet_and_script(text: str, options: str, where: object) -> str:
-    """The page, asking for the joint files only; the one that searches, for its own as well."""
+    """The page, asking for the joint files, and for a script that it alone needs."""
     roots: list[str] = []
 
     def sheet(found: re.Match[str]) -> str:
@@ -99,7 +99,7 @@ def with_one_sheet_and_script(text: str, options: str, where: object) -> str:
         name = Path(found["path"]).name
         if name == OPTIONS:
             return f"<script>{' '.join(options.split())}</script>\n"
-        return found[0] * (name in SEARCH)
+        return found[0] * (name in ALONE)
 
     text = replaced(PRELOAD.sub("", text), SHEET, sheet, where)
     text = replaced(text, SCRIPT, script, where)

@@ -25,6 +25,7 @@ from tools.finishing.frame import frame
 from tools.finishing.lighten import lighten
 from tools.finishing.publish import BUILD, NEW
 from tools.finishing.search import write_search
+from tools.finishing.slides import write_slides
 from tools.running.checked import is_checked
 from tools.running.dependencies import NO_DATA
 from tools.running.kernel import heartbeat
@@ -155,6 +156,7 @@ def finish(site: Path, book: Book) -> None:
     frame(site, book)
     draw(site)
     lighten(site)
+    write_slides(site, book)
 
 
 def write_front_page(site: Path, book: Book) -> None:

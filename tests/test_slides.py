@@ -1,0 +1,79 @@
+"""Slides from a chapter: its figures, its questions without the reasons, notes for the teacher."""
+
+from __future__ import annotations
+
+import pytest
+from bs4 import BeautifulSoup, Tag
+
+from tools.finishing.slides import MOST, deck, slides_of
+from tools.sources.errors import MystError
+
+QUESTION = (
+    '<fieldset class="question"><legend>How many?</legend>'
+    '<details class="is-right"><summary>One</summary><p><strong>Right.</strong> Count.</p>'
+    "</details>"
+    "<details><summary>Two</summary><p><strong>Wrong.</strong> Again.</p></details></fieldset>"
+)
+FIGURE = '<figure class="align-default" id="fig-{}"><svg class="drawing"></svg></figure>'
+PAGE = f"""<article class="bd-article"><section id="bins">
+<h1>2. Bins<a class="headerlink" href="#bins">#</a></h1><p>A puzzle.</p>{FIGURE.format("a")}
+<section id="one"><h2>One bin</h2><p>Why.</p>{FIGURE.format("b")}{FIGURE.format("c")}
+<figure class="play-figure"></figure>{QUESTION}</section>
+<section id="talk"><h2>Only words</h2><p>Nothing to see.</p></section>
+<section id="exercises"><h2>Exercises</h2><table></table></section>
+<section id="what-we-have-seen"><h2>What we have seen</h2><ul><li>Bins.</li></ul></section>
+</section></article>"""
+
+
+def article(page: str) -> Tag:
+    found = BeautifulSoup(page, "html.parser").find("article")
+    assert isinstance(found, Tag)
+    return found
+
+
+def test_a_section_is_a_slide_with_its_first_figure_and_its_text_as_notes() -> None:
+    opening, first, one, question, last = slides_of(article(PAGE))
+    assert "A puzzle." in opening.body
+    assert "#" not in BeautifulSoup(opening.body, "html.parser").get_text()
+    assert 'id="fig-a"' in first.body
+    assert 'id="fig-b"' in one.body
+    assert 'id="fig-c"' not in one.body
+    assert "play-figure" not in one.body
+    assert one.notes == "<p>Why.</p>"
+    assert question.is_question
+    assert "<li>Bins.</li>" in last.body
+
+
+def test_a_question_is_shown_without_its_reasons() -> None:
+    question = slides_of(article(PAGE))[3]
+    assert (
+        question.body
+        == '<h2>Question</h2><p>How many?</p><ol type="A"><li>One</li><li>Two</li></ol>'
+    )
+    assert "Right." in question.notes
+    assert "Wrong." in question.notes
+
+
+@pytest.mark.parametrize(("sections", "questions"), [(3, 40), (12, 5), (30, 3)])
+def test_a_deck_fits_a_lesson(sections: int, questions: int) -> None:
+    many = (
+        "".join(
+            f"<section><h2>{n}</h2>{FIGURE.format(n)}{QUESTION * (n < questions)}</section>"
+            for n in range(sections)
+        )
+        + f"<section><h2>q</h2>{QUESTION * max(questions - sections, 0)}</section>"
+    )
+    page = f'<article><section><h1>Many</h1>{many}<section id="what-we-have-seen"><h2>Seen</h2>'
+    found = slides_of(article(f"{page}<ul><li>All</li></ul></section></section></article>"))
+    assert len(found) == MOST
+    assert "<li>All</li>" in found[-1].body
+    assert "<h1>Many</h1>" in found[0].body
+
+
+def test_a_deck_is_a_page_of_its_own() -> None:
+    page = BeautifulSoup(deck(PAGE, "Bins & more"), "html.parser")
+    assert str(page.title) == "<title>Bins &amp; more: slides</title>"
+    assert len(page.select("section.slide")) == 5
+    assert len(page.select("aside.notes")) == 5
+    with pytest.raises(MystError, match="has an article"):
+        deck("<html></html>", "None")
