@@ -37,7 +37,7 @@ NOT_NEEDED = (
 # A few bytes, which scripts inside the page need before all others.
 OPTIONS = "documentation_options.js"
 # Each for one page, no other.
-ALONE = ("search-index.js", "search.js", "yourself.js")
+ALONE = ("search-index.js", "search.js", "yourself.js", "playground.js")
 STYLE, CODE = "_static/book.css", "_static/book.js"
 
 

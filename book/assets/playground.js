@@ -1,0 +1,224 @@
+/* Two figures that compute while a reader holds them: the bars of a reliability diagram, and three
+   logits in the triangle of their probabilities. All that a mouse can do, the sliders can. */
+(() => {
+  "use strict";
+  const make = (one, attributes, children) => {
+    for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
+    one.append(...children);
+    return one;
+  };
+  const html = (name, attributes = {}, ...children) => make(document.createElement(name), attributes, children);
+  const svg = (name, attributes = {}, ...children) =>
+    make(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+  const text = (x, y, words, kind = "play-middle") => svg("text", { x, y, class: kind }, words);
+  const percent = (share) => `${(100 * share).toFixed(1)} %`;
+  const clip = (value, low, high) => Math.min(Math.max(value, low), high);
+
+  /* A slider with its name and its value beside it. */
+  const slider = (name, low, high, step, value, shown, moved) => {
+    const input = html("input", { type: "range", min: low, max: high, step, value });
+    const output = html("output", { class: "play-value" }, shown(value));
+    const set = (next) => {
+      input.value = next;
+      output.textContent = shown(+input.value);
+      input.style.setProperty("--play-at", (input.value - low) / (high - low));
+      input.setAttribute("aria-valuetext", output.textContent);
+    };
+    set(value);
+    input.oninput = () => (set(input.value), moved(+input.value));
+    return { set, line: html("label", { class: "playground-slider" }, name, " ", output, input) };
+  };
+  const numbers = (found) =>
+    Object.entries(found).map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value)));
+  /* What to reach: first a guess, then by hand; `reached` says when it is done. */
+  const tasks = (all) => {
+    const lines = all.map(({ task, ask, options, why }) => {
+      const state = html("span", { class: "playground-state" }), reason = html("p", { hidden: "" }, why);
+      const guesses = options.map((words) => {
+        const one = html("button", { type: "button", "aria-pressed": "false" }, words);
+        one.onclick = () => {
+          guesses.forEach((other) => other.setAttribute("aria-pressed", other === one));
+          state.textContent = "Now try it.";
+        };
+        return one;
+      });
+      return { state, reason, line: html("li", {}, html("p", {}, task), html("p", {}, ask, " ", ...guesses, " ", state), reason) };
+    });
+    const check = () => all.forEach(({ reached }, i) => {
+      if (!lines[i].reason.hidden || !reached()) return;
+      lines[i].reason.hidden = false;
+      lines[i].state.textContent = "Done.";
+    });
+    return { check, list: html("ol", { class: "playground-tasks" }, ...lines.map(({ line }) => line)) };
+  };
+
+  /* Five bins; a bin's predictions all have the confidence in its middle. */
+  const bars = (stage) => {
+    const M = 5, MOST = 100, middle = (m) => (m + 0.5) / M;
+    const start = [[20, 0.1], [20, 0.3], [20, 0.4], [20, 0.5], [20, 0.7]];
+    const state = start.map((bin) => [...bin]);
+    const measured = () => {
+      const n = state.reduce((sum, [count]) => sum + count, 0);
+      const gaps = state.map(([count, accuracy], m) => (count ? Math.abs(accuracy - middle(m)) : 0));
+      const mean = (of) => (n ? state.reduce((sum, [count, accuracy], m) => sum + count * of(accuracy, m), 0) / n : 0);
+      return {
+        n, ece: mean((_, m) => gaps[m]), mce: Math.max(...gaps),
+        brier: 2 * mean((a, m) => a * (1 - middle(m)) ** 2 + (1 - a) * middle(m) ** 2), /* of both classes */
+        accuracy: mean((a) => a), confidence: mean((_, m) => middle(m)),
+      };
+    };
+    const across = (share) => 40 + 288 * share, up = (share) => 300 - 220 * share;
+    const drawn = svg("svg", { viewBox: "0 0 340 350", role: "img" });
+    const shown = html("dl", { class: "play-numbers" }), first = measured();
+    const todo = tasks([
+      {
+        task: "Make a classifier with an ECE of 0 that is of no use: all its predictions have the same confidence.",
+        ask: "Is that possible?", options: ["Yes", "No"],
+        why: "It is. Put all predictions into one bin whose accuracy is its confidence. It is calibrated, and it cannot tell the images that it classifies correctly from the others.",
+        reached: () => measured().ece < 0.005 && state.filter(([count]) => count).length === 1,
+      },
+      {
+        task: "Keep the ECE of the start, to half a point, and raise the MCE by at least 20 points.",
+        ask: "Is that possible?", options: ["Yes", "No"],
+        why: "It is. A wide gap in a bin with few predictions hardly moves the mean, and is the maximum.",
+        reached: () => Math.abs(measured().ece - first.ece) < 0.005 && measured().mce >= first.mce + 0.2,
+      },
+      {
+        task: "Bring the ECE to 0, and the Brier score below 0.2.",
+        ask: "Does an ECE of 0 bring the Brier score to 0, too?", options: ["Yes", "No"],
+        why: "It does not. What is left is uncertainty: predictions of 0.5 cost 0.5 each, however calibrated they are. Only confidences near 0 or 1 that deserve it bring the score down.",
+        reached: () => measured().ece < 0.005 && measured().brier < 0.2 && measured().n > 0,
+      },
+    ]);
+    const knobs = state.map(([count, accuracy], m) => {
+      const range = `${m / M} to ${(m + 1) / M}`;
+      return [
+        slider(`Accuracy, bin ${range}:`, 0, 1, 0.01, accuracy, percent, (to) => ((state[m][1] = to), draw())),
+        slider(`Predictions, bin ${range}:`, 0, MOST, 1, count, String, (to) => ((state[m][0] = to), draw())),
+      ];
+    });
+    const draw = () => {
+      const found = measured(), parts = [];
+      for (const share of [0, 0.5, 1])
+        parts.push(svg("line", { x1: 40, x2: 328, y1: up(share), y2: up(share), class: "play-grid" }), text(34, up(share) + 4, String(share), "play-end"));
+      for (let m = 0; m <= M; m += 1) parts.push(text(across(m / M), 318, String(m / M)));
+      parts.push(text(184, 342, "Confidence"), text(4, 14, "Accuracy, below how many predictions", ""));
+      state.forEach(([count, accuracy], m) => {
+        const x = across(m / M) + 1, width = 288 / M - 2, height = 40 * (count / MOST);
+        parts.push(svg("rect", { x, y: 68 - height, width, height, class: "play-count" }));
+        if (!count) return;
+        parts.push(svg("rect", { x, y: up(accuracy), width, height: 300 - up(accuracy), class: "play-bar" }));
+        parts.push(svg("line", { x1: x + width / 2, x2: x + width / 2, y1: up(accuracy), y2: up(middle(m)), class: "play-line play-b" }));
+      });
+      parts.push(svg("line", { x1: 40, y1: 300, x2: 328, y2: 80, class: "play-diagonal" }));
+      drawn.replaceChildren(...parts);
+      drawn.setAttribute("aria-label", state.map(([count, a], m) => `bin ${m + 1}: ${count} predictions, accuracy ${percent(a)}`).join("; "));
+      shown.replaceChildren(...numbers({ ECE: percent(found.ece), MCE: percent(found.mce), "Brier score": found.brier.toFixed(3),
+        accuracy: percent(found.accuracy), "mean confidence": percent(found.confidence) }));
+      todo.check();
+    };
+    /* In a bin, above 74 units the pointer sets how many predictions there are, below it the accuracy. */
+    const drag = (event) => {
+      const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(drawn.getScreenCTM().inverse());
+      const m = clip(Math.floor(((place.x - 40) / 288) * M), 0, M - 1);
+      if (held === null) held = place.y < 74 ? 1 : 0;
+      const value = held ? Math.round(clip(((68 - place.y) / 40) * MOST, 0, MOST)) : Math.round(clip((300 - place.y) / 220, 0, 1) * 100) / 100;
+      state[m][held ? 0 : 1] = value;
+      knobs[m][held].set(value);
+      draw();
+    };
+    let held = null;
+    drawn.onpointerdown = (event) => (drawn.setPointerCapture(event.pointerId), drag(event));
+    drawn.onpointermove = (event) => event.buttons && held !== null && drag(event);
+    drawn.onpointerup = drawn.onpointercancel = () => (held = null);
+    const again = html("button", { type: "button" }, "As at the start");
+    again.onclick = () => {
+      start.forEach(([count, accuracy], m) => ((state[m] = [count, accuracy]), knobs[m][0].set(accuracy), knobs[m][1].set(count)));
+      draw();
+    };
+    draw();
+    stage.append(html("div", { class: "play-panels" }, drawn), shown, again,
+      html("details", {}, html("summary", {}, "Sliders for all bars"), ...knobs.flat().map(({ line }) => line)), todo.list);
+  };
+
+  /* Three logits; what a map makes of them is a point of the triangle whose corners are the classes. */
+  const triangle = (stage) => {
+    const z = [2, 1, -1], map = { T: 1, weight: 1, bias: 0, mix: 0 };
+    const mapped = (logits) => {
+      const [a, b, c] = logits.map((one) => one / map.T);
+      return [map.weight * a + map.bias + map.mix * b, b, c];
+    };
+    const softmax = (logits) => {
+      const most = Math.max(...logits), all = logits.map((one) => Math.exp(one - most));
+      const sum = all.reduce((x, y) => x + y);
+      return all.map((one) => one / sum);
+    };
+    const corner = [[170, 40], [310, 282], [30, 282]];
+    const at = (p) => [0, 1].map((axis) => p.reduce((sum, share, k) => sum + share * corner[k][axis], 0));
+    const best = (p) => p.indexOf(Math.max(...p));
+    const drawn = svg("svg", { viewBox: "0 0 340 330", role: "img" });
+    const shown = html("dl", { class: "play-numbers" });
+    const changes = () => grid.filter((p) => {
+      const sorted = [...p].sort((x, y) => y - x);
+      return sorted[0] - sorted[1] > 1e-9 && best(softmax(mapped(p.map(Math.log)))) !== best(p);
+    }).length;
+    const grid = [];
+    for (let i = 1; i < 12; i += 1) for (let j = 1; i + j < 12; j += 1) grid.push([i / 12, j / 12, (12 - i - j) / 12]);
+    const only = (...names) => ["weight", "bias", "mix"].every((name) => names.includes(name) || map[name] === (name === "weight" ? 1 : 0));
+    const todo = tasks([
+      {
+        task: "With the temperature alone, make the prediction less confident than 40 %.",
+        ask: "Does the predicted class change on the way?", options: ["Yes", "No"],
+        why: "It does not. A temperature moves each point along a curve to the middle of the triangle, and never across a border between two classes.",
+        reached: () => only() && Math.max(...softmax(mapped(z))) < 0.4 && z[0] !== z[1],
+      },
+      {
+        task: "With vector scaling (weight and bias of class A), let some arrows cross a border.",
+        ask: "Can vector scaling change predicted classes?", options: ["Yes", "No"],
+        why: "It can. A bias for A pulls all points towards its corner, so some predictions of B or C become A.",
+        reached: () => map.mix === 0 && changes() > 0,
+      },
+      {
+        task: "Now mix some of B's logit into A's, as matrix scaling may, with no bias and a weight of 1.",
+        ask: "Do all arrows then point the same way along their line?", options: ["Yes", "No"],
+        why: "They do not. What happens to A now depends on B, so points that differ in B alone move differently. That takes K × K parameters, which is many to fit from few images.",
+        reached: () => only("mix") && Math.abs(map.mix) >= 0.5,
+      },
+    ]);
+    const draw = () => {
+      const p = softmax(z), q = softmax(mapped(z)), parts = [];
+      parts.push(svg("path", { d: `M${corner.map((one) => one.join(" ")).join("L")}Z`, class: "playground-edge" }));
+      const centre = at([1 / 3, 1 / 3, 1 / 3]);
+      for (let k = 0; k < 3; k += 1) {
+        const [x, y] = at([0, 1, 2].map((j) => (j === k ? 0 : 0.5)));
+        parts.push(svg("line", { x1: centre[0], y1: centre[1], x2: x, y2: y, class: "play-mark" }));
+        parts.push(text(corner[k][0], corner[k][1] + (k ? 18 : -10), "ABC"[k], "play-middle play-head"));
+      }
+      for (const one of grid) {
+        const [x1, y1] = at(one), [x2, y2] = at(softmax(mapped(one.map(Math.log))));
+        parts.push(svg("line", { x1, y1, x2, y2, class: "playground-arrow" }), svg("circle", { cx: x2, cy: y2, r: 1.8, class: "play-count" }));
+      }
+      const [x1, y1] = at(p), [x2, y2] = at(q);
+      parts.push(svg("circle", { cx: x1, cy: y1, r: 6, class: "playground-before" }), svg("circle", { cx: x2, cy: y2, r: 6, class: "play-dot" }));
+      drawn.replaceChildren(...parts);
+      drawn.setAttribute("aria-label", `Triangle of the probabilities of A, B and C. The point moves from ${p.map(percent).join(", ")} to ${q.map(percent).join(", ")}.`);
+      shown.replaceChildren(...numbers({ before: p.map(percent).join(", "), after: q.map(percent).join(", "),
+        predicted: `${"ABC"[best(p)]} → ${"ABC"[best(q)]}`, "arrows across a border": String(changes()) }));
+      todo.check();
+    };
+    const fixed = (digits) => (value) => (+value).toFixed(digits).replace("-", "−");
+    const of = (name, low, high, step, value, set) => slider(name, low, high, step, value, fixed(2), (to) => (set(to), draw()));
+    const knobs = [
+      ...z.map((value, k) => of(`Logit of ${"ABC"[k]}:`, -4, 4, 0.1, value, (to) => (z[k] = to))),
+      of("Temperature T:", 0.2, 8, 0.1, map.T, (to) => (map.T = to)),
+      of("Vector scaling, weight of A:", 0, 3, 0.1, map.weight, (to) => (map.weight = to)),
+      of("Vector scaling, bias of A:", -3, 3, 0.1, map.bias, (to) => (map.bias = to)),
+      of("Matrix scaling, B mixed into A:", -2, 2, 0.1, map.mix, (to) => (map.mix = to)),
+    ];
+    draw();
+    stage.append(html("div", { class: "play-panels" }, drawn), shown, ...knobs.map(({ line }) => line), todo.list);
+  };
+
+  document.querySelectorAll(".playground-bars").forEach(bars);
+  document.querySelectorAll(".playground-triangle").forEach(triangle);
+})();
