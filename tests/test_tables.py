@@ -97,6 +97,7 @@ def fit(library, method="vector", **found):
 
 
 RECALIBRATION = {
+    "clock": "the least of up to five warm fits",
     "cpu": "A processor",
     "threads": 1,
     "versions": {},
@@ -229,6 +230,7 @@ def test_recalibration(tmp_path):
     assert "|  | equal peer | 35 ms | 3.5 | 1.4001 | 1.7000 |" in text
     assert "|  | late peer | over budget |  |  |  |" in text
     assert "infinite" in text
+    assert "Times are the least of up to five warm fits." in text
     assert (
         "- vector: equal peer, the fastest of the peers that fit as well, takes 3.5 times as "
         "long as calib_utils." in text
