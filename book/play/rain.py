@@ -58,7 +58,7 @@ def rain() -> Json:
         [slider("Power", [f"{p:.1f}" for p in POWERS], list(POWERS).index(2), marks)],
         [
             number("accuracy", [WORDS.format(100 * share) for share in accuracies], [0]),
-            number("mean confidence", [WORDS.format(100 * share) for share in confidences], [0]),
+            number("confidence", [WORDS.format(100 * share) for share in confidences], [0]),
             number("mean gap", [f"{gap:.3f}" for gap in gaps], [0]),
             number("left open", [f"{one:.2f}" for one in left_open], [0]),
         ],
