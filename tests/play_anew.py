@@ -109,32 +109,18 @@ def rain() -> Frames:
     rained = rng.random(10_000) < chance
     for stop in range(29):
         power = (stop + 2) / 10
-        said = chance**power / (chance**power + (1 - chance) ** power)
-        gap = sum((said == p).sum() * abs(p - rained[said == p].mean()) for p in np.unique(said))
+        forecast = chance**power / (chance**power + (1 - chance) ** power)
+        gap = 0
+        for p in np.unique(forecast):
+            days = forecast == p
+            gap += days.sum() * abs(p - rained[days].mean())
         numbers = [
-            percent(((said > 0.5) == rained).mean(), 0),
-            percent(np.maximum(said, 1 - said).mean(), 0),
+            percent(((forecast > 0.5) == rained).mean(), 0),
+            percent(np.maximum(forecast, 1 - forecast).mean(), 0),
             f"{gap / 10_000:.3f}",
-            f"{said.std():.2f}",
+            f"{np.sqrt(forecast * (1 - forecast)).mean():.2f}",
         ]
         yield (stop,), numbers, None
-
-
-def museum() -> Frames:
-    record, T = load_record(RESNET, "test"), fitted_temperature()
-    probs = [softmax(record.logits / t, axis=1) for t in (1, T)]
-    correct = probs[0].argmax(axis=1) == record.labels
-    for (i, price), j in product(enumerate([2, 3, 5, 10, 20]), range(51)):
-        each, whole = [], []
-        for p in probs:
-            said = p.max(axis=1)
-            trusted = said > (50 + j) / 100
-            cost = np.where(trusted, price * ~correct, 1)
-            promised = price * (1 - said[trusted])
-            none = not trusted.any()
-            each.append("none" if none else f"{promised.mean():.2f}, {cost[trusted].mean():.2f}")
-            whole.append(f"{cost.sum():,}")
-        yield (i, j), [*each, *whole], None
 
 
 def risk() -> Frames:
@@ -315,7 +301,6 @@ ANEW: dict[str, Callable[[], Frames]] = {
     "fig-one-draw": draws,
     "fig-three-forecasters": rain,
     "fig-all-maps": maps,
-    "fig-museum": museum,
     "fig-risk-coverage": risk,
     "fig-depth": lambda: networks("depth"),
     "fig-width": lambda: networks("width"),

@@ -107,6 +107,9 @@ def test_the_committed_notebook_holds_its_texts_and_small_pictures(page: str) ->
 
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_each_exercise_is_solved_on_a_page_of_its_own(page: str) -> None:
+    if not BOOK.pages[page]:
+        assert "{exercise}" not in BOOK.source(page), f"{page}.md: an appendix asks for none"
+        return
     solutions = page.replace("notebooks/", "notebooks/solutions/")
     assert solutions in PAGES, f"{solutions}.md is not in _toc.yml"
     assert "{solution" not in BOOK.source(page), f"{page}.md: solutions stand in {solutions}.md"

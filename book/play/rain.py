@@ -28,17 +28,17 @@ def push(p: np.ndarray, power: float) -> np.ndarray:
 
 
 def rain() -> Json:
-    """What the forecaster says against how often it rains."""
+    """How often it rains, by forecast, and what the forecasts are worth."""
     chance, rained = days()
     labels = rained.astype(int)
     chances, group = np.unique(chance, return_inverse=True)
     counts = np.bincount(group)
     often = np.bincount(group, rained) / counts
-    said = [push(chances, power) for power in POWERS]
-    gaps = [float(counts @ np.abs(one - often) / N_DAYS) for one in said]
-    sharp = [float(push(chance, power).std()) for power in POWERS]
-    right = [accuracy(push(chance, power), labels) for power in POWERS]
-    sure = [float(np.maximum(one, 1 - one)[group].mean()) for one in said]
+    forecasts = [push(chances, power) for power in POWERS]
+    gaps = [float(counts @ np.abs(one - often) / N_DAYS) for one in forecasts]
+    left_open = [float(np.sqrt(one * (1 - one))[group].mean()) for one in forecasts]
+    accuracies = [accuracy(one[group], labels) for one in forecasts]
+    confidences = [float(np.maximum(one, 1 - one)[group].mean()) for one in forecasts]
     known = {"timid": 0.5, "honest": 1, "bold": 2}
     marks = {list(POWERS).index(power): f"{who}: {power:.1f}" for who, power in known.items()}
     shares = [(share, str(share)) for share in (0, 0.2, 0.4, 0.6, 0.8, 1)]
@@ -48,26 +48,28 @@ def rain() -> Json:
     return play(
         ["fig-three-forecasters"],
         "Bold or timid",
-        "What a forecaster says, and how often it rained, as a power pushes the forecasts away "
-        "from 50\N{NO-BREAK SPACE}% or towards it. On the dashed diagonal the two are equal.",
+        "How often it rained, by forecast, as a power pushes the forecasts away from "
+        "50\N{NO-BREAK SPACE}% or towards it. On the dashed diagonal the two are equal. Left open: "
+        "the mean standard deviation of the forecasts; the lower it is, the sharper they are.",
         "How often it rained against the forecast, with the diagonal. With a power above 1 the "
         "curve is flatter than the diagonal, with one below 1 it is steeper. Beside it the mean "
-        "gap, lowest at a power of 1, and the sharpness, which grows with the power.",
+        "gap, lowest at a power of 1, and what the forecasts leave open, which falls as the power "
+        "rises.",
         [slider("Power", [f"{p:.1f}" for p in POWERS], list(POWERS).index(2), marks)],
         [
-            number("right", [WORDS.format(100 * share) for share in right], [0]),
-            number("sure", [WORDS.format(100 * share) for share in sure], [0]),
+            number("accuracy", [WORDS.format(100 * share) for share in accuracies], [0]),
+            number("confidence", [WORDS.format(100 * share) for share in confidences], [0]),
             number("mean gap", [f"{gap:.3f}" for gap in gaps], [0]),
-            number("sharpness", [f"{one:.2f}" for one in sharp], [0]),
+            number("left open", [f"{one:.2f}" for one in left_open], [0]),
         ],
         [
             lines(
-                "How often it rained",
+                "Frequency of rain",
                 unit,
                 axis(0, 1, shares),
                 [
                     curve([0, 1], table([[0, 1]]), "calibrated", "c"),
-                    curve(table(said, [0]), table([often]), "", "a", dots="o+"),
+                    curve(table(forecasts, [0]), table([often]), "", "a", dots="o+"),
                 ],
                 height=330,
             ),
@@ -80,10 +82,10 @@ def rain() -> Json:
                 marks=places,
             ),
             lines(
-                "Sharpness",
+                "Left open",
                 axis(0.2, 3, across, "Power"),
-                axis(0, 0.45, [(0, "0"), (0.2, "0.2"), (0.4, "0.4")]),
-                [curve(POWERS, table([sharp]), "", "a", moves=True)],
+                axis(0, 0.5, [(0, "0"), (0.2, "0.2"), (0.4, "0.4")]),
+                [curve(POWERS, table([left_open]), "", "a", moves=True)],
                 at=0,
                 marks=places,
             ),

@@ -210,7 +210,7 @@ class Card(NamedTuple):
 
 CARDS = {
     "what-calibration-means": Card(
-        "When a network says 90 %, how often is it right?", a_hundred_answers
+        "When a network is 90 % sure, how often is it correct?", a_hundred_answers
     ),
     "ece-and-mce": Card(
         "How far from calibrated is it, in one number?",
