@@ -187,7 +187,7 @@ class TestApply:
         label = (np.random.default_rng(5).random(500) < SCORE[:500]).astype(int)
         file = written(tmp_path / "a.csv", score=SCORE[:500], label=label)
         main([file, "--save-calibrator", str(tmp_path / "cal.npz")])
-        assert "was not written: no repair helps" in capsys.readouterr().out
+        assert "was not written, because no recalibrator helps" in capsys.readouterr().out
         assert not (tmp_path / "cal.npz").exists()
 
 
@@ -213,7 +213,7 @@ class TestCompare:
         low, high = found["nll"]["interval"]
         assert (high - low) / 2 == pytest.approx(half, rel=1e-3)
         only_first = ((SCORE > 0.5) == LABEL) & ((better > 0.5) != LABEL)
-        assert found["right"]["only_first"] == only_first.sum()
+        assert found["correct"]["only_first"] == only_first.sum()
 
     @pytest.mark.parametrize(
         ("rows", "label", "message"),
