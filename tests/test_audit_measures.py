@@ -210,7 +210,8 @@ class TestVerdict:
         sentence = found.verdict.sentence
         assert re.match(
             r"Not trustworthy as it is: its mean confidence is 70.0\s% and its accuracy 53.0\s%, "
-            r"so it is overconfident by 17.0 points\. [A-Z][a-z]+ [a-z]+ brings its ECE from 17.0\s% to 0",
+            r"so it is overconfident by 17.0 points\. "
+            r"[A-Z][a-z]+ [a-z]+ brings its ECE from 17.0\s% to 0",
             sentence,
         )
         assert found.text().startswith(sentence)

@@ -363,7 +363,7 @@ def test_a_positive_label_may_be_rare(tmp_path: Path) -> None:
         ({"prices": (1, 2, 3)}, "prices: expected two numbers"),
         ({"classes": "ab"}, "classes: expected a list"),
         ({"group": 3}, "3: there is no such column"),
-        ({"baseline": "base.json"}, "baseline: expected with time="),
+        ({"baseline": "base.json"}, "baseline: expected together with time="),
     ],
 )
 def test_what_cannot_be_asked_for(named: dict, message: str) -> None:
