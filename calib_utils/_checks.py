@@ -171,7 +171,7 @@ def check_confidences(confidences: Any) -> np.ndarray:
 
 
 def check_correct(correct: Any, n: int) -> np.ndarray:
-    """Whether each prediction is right, as a boolean array of shape (n,).
+    """Whether each prediction is correct, as a boolean array of shape (n,).
 
     Raises:
         ValueError: unless they are n values that are all True or False, or 1 or 0.

@@ -188,8 +188,7 @@ def _from_ends(probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 # The warnings about log-odds (N,) and logits (N, K).
 LIKE_PROBS = {
-    1: "logits: all are from 0 to 1, like probabilities; give the log-odds, or set "
-    "inputs='probs'",
+    1: "logits: all are from 0 to 1, like probabilities; give the log-odds, or set inputs='probs'",
     2: "logits: all rows are of 0 or more and sum to one, like probabilities; give the logits, "
     "or set inputs='probs'",
 }

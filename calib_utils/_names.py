@@ -36,7 +36,7 @@ def check_frames(scores: Any, labels: Any, classes: Any = None) -> None:
         return
     if of_scores != of_labels and set(of_scores) == set(of_labels):
         warnings.warn(
-            "labels: their index has the rows of the predictions in a different order, but rows are "
+            "labels: their index has the predictions' rows in a different order, and rows are "
             "compared by position; to match them by index, give labels.loc[probs.index]",
             stacklevel=4,
         )

@@ -107,7 +107,7 @@ def as_predictions(
             Functions of probabilities alone, such as the baseline, need none.
         logits: (N, K), where -inf masks a class; or (N,), log-odds. In place of ``probs``.
         confidence: (N,), 0 to 1, of each prediction. In place of ``probs``.
-        correct: (N,), whether each prediction is correct: booleans, or 0 and 1. In place of ``labels``.
+        correct: (N,), booleans, or 0 and 1, for each prediction. In place of ``labels``.
         classes: (K,), the name of each column's class; with (N,), those of the negative and the
             positive class.
         positive: with (N,), the name of the positive class; all other labels are negative.
@@ -143,8 +143,8 @@ def as_predictions(
     if name == "confidence":
         if not (labels is None and classes is None and positive is None):
             raise ValueError(
-                "labels: expected neither labels nor classes with confidence; give correct, whether "
-                "each prediction is correct"
+                "labels: expected neither labels nor classes with confidence; give correct, "
+                "whether each prediction is correct"
             )
         if array.ndim != 1:
             raise ValueError(
@@ -229,8 +229,8 @@ def unweighted(predictions: Predictions) -> Predictions:
     """
     if predictions.sample_weight is not None:
         raise ValueError(
-            "sample_weight: expected none, because sampling noise depends on the number of samples, "
-            "found weights; leave them out of as_predictions"
+            "sample_weight: expected none, because sampling noise depends on the number of "
+            "samples, found weights; leave them out of as_predictions"
         )
     return predictions
 

@@ -112,7 +112,7 @@ class TestApply:
         file = written(tmp_path / "a.csv", name=np.arange(3_000), score=SCORE, label=LABEL)
         saved = tmp_path / "cal.npz"
         assert main([file, "--save-calibrator", str(saved)]) == 1
-        assert f"{saved} holds " in capsys.readouterr().out
+        assert f"{saved} contains " in capsys.readouterr().out
         new = written(tmp_path / "new.csv", name=["가", "b,c"], score=[0.2, 0.9])
         assert main(["apply", str(saved), new, "--output", str(tmp_path / "out.csv")]) == 0
         with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as out:
@@ -179,7 +179,7 @@ class TestApply:
         assert "found 'high' in row 2" in capsys.readouterr().err
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "cal.npz"]
         assert main(["apply", file, file]) == 2
-        assert "holds no recalibrator" in capsys.readouterr().err
+        assert "contains no recalibrator" in capsys.readouterr().err
 
     def test_no_file_where_none_helps(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]

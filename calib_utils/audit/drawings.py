@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from scipy.stats import binom
 
-from calib_utils.audit.bin_sums import COUNT, EXPECTED, CORRECT, BinSums
+from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
 from calib_utils.audit.costs import Costs
 from calib_utils.audit.formatting import number, percent
 from calib_utils.audit.measures import Measures

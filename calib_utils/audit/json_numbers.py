@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils.audit.bin_sums import COUNT, EXPECTED, CORRECT
+from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED
 from calib_utils.audit.findings import Findings
 from calib_utils.audit.recalibrators import TriedRecalibrators
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.stats import binomtest
 
 from calib_utils.audit.bin_sums import (
+    CORRECT,
     COUNT,
     EXPECTED,
-    CORRECT,
     SQUARES,
     Z_EXCESS,
     Z_SPREAD,

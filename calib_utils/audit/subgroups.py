@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from calib_utils.audit.bin_sums import EXPECTED, CORRECT, SPREAD, SQUARES, BinSums
+from calib_utils.audit.bin_sums import CORRECT, EXPECTED, SPREAD, SQUARES, BinSums
 from calib_utils.audit.verdict import BEYOND, UNDECIDED, WITHIN
 from calib_utils.report.verdicts import holm
 

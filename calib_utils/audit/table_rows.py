@@ -158,9 +158,7 @@ def recalibrator_sentence(report: Findings) -> str:
     """Which recalibrator to use."""
     tried = report.recalibrators
     if tried is None:
-        return (
-            "No recalibrator was tried, because there were too few rows or none was asked for."
-        )
+        return "No recalibrator was tried, because there were too few rows or none was asked for."
     first = tried.found[0]
     if tried.best is None:
         return f"None helps: no recalibrator has an NLL that is clearly lower ({tried.how})."

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib_utils.audit.bin_sums import COUNT, EXPECTED, CORRECT, BinSums
+from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
 
 __all__ = ["LIMIT", "Span", "control"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from calib_utils.audit.bin_sums import COUNT, EXPECTED, CORRECT, SQUARES, BinSums
+from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
 from calib_utils.audit.formatting import percent, points
 from calib_utils.audit.measures import Measures, debiased_square, larger_error
 from calib_utils.audit.recalibrators import TriedRecalibrators

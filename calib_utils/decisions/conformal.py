@@ -211,4 +211,6 @@ def set_coverage(sets: Any, labels: Any, *, level: float = 0.95) -> SetCoverage:
     covered = int(array[np.arange(len(labels)), labels].sum())
     ends = binomtest(covered, len(labels)).proportion_ci(level)
     sizes = array.sum(axis=1)
-    return SetCoverage(covered / len(labels), float(ends.low), float(ends.high), float(sizes.mean()))
+    return SetCoverage(
+        covered / len(labels), float(ends.low), float(ends.high), float(sizes.mean())
+    )

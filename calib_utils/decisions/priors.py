@@ -68,8 +68,8 @@ def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.nd
 
     The estimate relies on the probabilities. If they are overconfident, or the samples of a class
     look different here, the frequencies are wrong. With few samples for each class, some become 0
-    although the class occurs, and adjusted probabilities then rule it out. ``pseudo_count`` prevents
-    that: it counts every class as seen that many times more, and 1 is usual.
+    although the class occurs, and adjusted probabilities then rule it out. ``pseudo_count``
+    prevents that: it counts every class as seen that many times more, and 1 is usual.
 
     Args:
         probs: (N, K), rows that sum to one, of samples in the new place.

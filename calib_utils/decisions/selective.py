@@ -53,7 +53,8 @@ def risk_coverage(confidences: Any, correct: Any = None) -> RiskCoverage:
     Args:
         confidences: (N,), 0 to 1, such as `calib_utils.metrics.top_label` gives them; or
             ``Predictions``, where the predicted class is the most probable one.
-        correct: (N,), whether each prediction is correct; omitted if ``confidences`` are ``Predictions``.
+        correct: (N,), whether each prediction is correct; omitted if ``confidences`` are
+            ``Predictions``.
 
     Raises:
         ValueError: for bad input.
@@ -117,7 +118,8 @@ def selection_threshold(
 
     Args:
         confidences: (N,), 0 to 1, of samples that the model was not trained on; or ``Predictions``.
-        correct: (N,), whether each prediction is correct; omitted if ``confidences`` are ``Predictions``.
+        correct: (N,), whether each prediction is correct; omitted if ``confidences`` are
+            ``Predictions``.
         risk: the largest acceptable share of wrong predictions, above 0 and below 1.
         level: how often the guarantee is to hold, above 0 and below 1.
 

@@ -158,7 +158,7 @@ def _parallel(tasks: Iterable[Any], jobs: int, scheduler: str | None) -> Iterato
 
 @contextmanager
 def _workers(scheduler: str | None) -> Iterator[Any]:
-    """joblib's backend for the runs: a Dask cluster, or processes of this machine."""
+    """The backend of joblib for the runs: a Dask cluster, or processes of this machine."""
     if not scheduler:
         with parallel_config(backend="loky") as config:
             yield config

@@ -24,8 +24,8 @@ baseline, test) would need to know how many samples there are. These methods wer
 without weights, and take none.
 
 Probabilities and logits may be in a file, as ``np.load(path, mmap_mode="r")``; they are read in
-blocks of rows, and never copied as a whole. An ECE of 50,000 by 32,000 in float16 takes about twenty
-seconds on one core, and a few megabytes.
+blocks of rows, and never copied as a whole. An ECE of 50,000 by 32,000 in float16 takes about
+twenty seconds on one core, and a few megabytes.
 """
 
 import importlib.util

@@ -87,12 +87,12 @@ def reliability_bins(
     n_bins, weights = check_n_bins(n_bins), None
     if isinstance(confidences, Predictions):
         predictions = taken(confidences, correct)
-        values, right, weights = weighted_predictions(predictions)
+        values, hits, weights = weighted_predictions(predictions)
         confidences = predictions.scores
     else:
         values = check_confidences(confidences)
-        right = check_correct(correct, len(values))
-    bins = bin_predictions(values, right, n_bins, strategy, dtype_name(confidences), weights)
+        hits = check_correct(correct, len(values))
+    bins = bin_predictions(values, hits, n_bins, strategy, dtype_name(confidences), weights)
     return ReliabilityBins(*(like(array, confidences) for array in bins))
 
 

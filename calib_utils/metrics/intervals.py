@@ -180,8 +180,8 @@ def bin_sums(predictions: Predictions, n_bins: int, strategy: str) -> np.ndarray
     _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(predictions.scores))
     values = confidences.astype(np.float64)
     squares = np.bincount(index, (values - correct) ** 2, minlength=n_bins)
-    promised_squares = np.bincount(index, values * (1 - values), minlength=n_bins)
-    return np.stack([*sums(index, confidences, correct, n_bins), squares, promised_squares])
+    expected_squares = np.bincount(index, values * (1 - values), minlength=n_bins)
+    return np.stack([*sums(index, confidences, correct, n_bins), squares, expected_squares])
 
 
 def _noise(of_bins: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -191,10 +191,10 @@ def _noise(of_bins: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     network, because a few samples estimate their variance badly. For the second, four are added,
     two of them with the largest possible error: if all samples are correct, the next may not be.
     """
-    counts, right, promised, squares, promised_squares = of_bins[:, of_bins[0] > 0]
-    means = (promised - right) / counts
+    counts, hits, expected, squares, expected_squares = of_bins[:, of_bins[0] > 0]
+    means = (expected - hits) / counts
     around_mean = np.maximum(squares - counts * means**2, 0)
-    added = _ADDED * np.maximum(promised_squares / counts, 0)
+    added = _ADDED * np.maximum(expected_squares / counts, 0)
     measured = (around_mean + added) / (counts - 1 + _ADDED)
     cautious = (around_mean + 2) / (counts + 4)
     n = counts.sum()

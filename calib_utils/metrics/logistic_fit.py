@@ -178,7 +178,7 @@ def _newton(
         gain = float(gradient @ step)
         if not np.isfinite(gain):
             return best, np.inf
-        if gain > SURE:  # else the step is right, and too short to be seen in the NLL
+        if gain > SURE:  # otherwise the step is correct, but too short to be seen in the NLL
             change = max(np.abs(step[:j] @ x(rows) + step[j]).max() for rows in blocks)
             if change > 1:  # else the NLL falls, by more than a quarter of the gain
                 lowest = nll(best)

@@ -76,11 +76,11 @@ def smooth_reliability(
     error = _fixed_point(_cosine_sums(values, weights * (correct - values)))
     width = max(error, _NARROWEST)
     density = _smoothed(_cosine_sums(values, weights), width)
-    right = _smoothed(_cosine_sums(values, weights * correct), width)
+    hits = _smoothed(_cosine_sums(values, weights * correct), width)
     step = (len(density) - 1) // _POINTS
-    density, right = np.maximum(density[::step], 0), right[::step]
+    density, hits = np.maximum(density[::step], 0), hits[::step]
     # Below, the rounding of the transform would show.
-    accuracy = np.clip(right / np.where(density > 1e-8, density, np.nan), 0, 1)
+    accuracy = np.clip(hits / np.where(density > 1e-8, density, np.nan), 0, 1)
     return SmoothReliability(np.arange(_POINTS + 1) / _POINTS, accuracy, density, width, error)
 
 

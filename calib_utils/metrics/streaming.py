@@ -157,6 +157,6 @@ class ClasswiseCalibrationError(Stream):
         if max(columns, 2) != self.n_classes:
             found = "(N,)" if columns == 1 else f"(N, {columns})"
             raise ValueError(
-                f"{name}: expected shape (N, {self.n_classes}), as given by n_classes, found {found}"
+                f"{name}: expected shape (N, {self.n_classes}), as n_classes is, found {found}"
             )
         super()._check_columns(columns, name)

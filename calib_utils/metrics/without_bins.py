@@ -166,7 +166,9 @@ def observed_to_expected(probs: Any, labels: Any = None) -> float:
     confidences, correct, weights = float_pairs(taken(probs, labels))
     expected = float(weights @ confidences)
     if expected == 0:
-        raise ValueError("probs: expected some above 0, found none; the ratio needs expected events")
+        raise ValueError(
+            "probs: expected some above 0, found none; the ratio needs expected events"
+        )
     return float(weights @ correct) / expected
 
 
@@ -228,14 +230,14 @@ def confidence_auroc(probs: Any, labels: Any = None) -> float:
     confidences, correct, weights = float_pairs(taken(probs, labels))
     order, ends = _rising_runs(confidences)
     # Up to each run, the weight of correct and of wrong predictions.
-    right = np.cumsum((weights * correct)[order])[ends - 1]
+    hits = np.cumsum((weights * correct)[order])[ends - 1]
     wrong = np.cumsum((weights * ~correct)[order])[ends - 1]
-    if not (right[-1] > 0 and wrong[-1] > 0):
+    if not (hits[-1] > 0 and wrong[-1] > 0):
         raise ValueError(
-            "labels: expected both outcomes, found only one of them; a ranking needs samples of each"
+            "labels: expected both outcomes, found only one; a ranking needs samples of each"
         )
     below = wrong - np.diff(wrong, prepend=0.0) / 2
-    return float(np.diff(right, prepend=0.0) @ below / (right[-1] * wrong[-1]))
+    return float(np.diff(hits, prepend=0.0) @ below / (hits[-1] * wrong[-1]))
 
 
 def _rising_runs(confidences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

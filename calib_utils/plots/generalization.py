@@ -74,6 +74,8 @@ def generalization_plot(
         )
     top = max(0.0, max(pairs.max() for pairs in dots.values()))
     ax.plot([0, top], [0, top], "--", color=GREY)
-    ax.set(xlabel="Accuracy, training minus test (points)", ylabel="Overconfidence on test (points)")
+    ax.set(
+        xlabel="Accuracy, training minus test (points)", ylabel="Overconfidence on test (points)"
+    )
     ax.legend()
     return GeneralizationPlot(ax, dots)

@@ -42,7 +42,7 @@ def check_array(
 
 
 def check_steps(thresholds: Any, name: str, probs: Any, n_more: int) -> None:
-    """Raise a ValueError unless ``thresholds`` rise, with ``n_more`` more ``probs``, as in a map."""
+    """Raise a ValueError unless ``thresholds`` rise and there are ``n_more`` more ``probs``."""
     check_array(probs, "probabilities_", (None,), 0, 1)
     if len(probs) - n_more or not (isinstance(thresholds, np.ndarray) and thresholds.size == 0):
         check_array(thresholds, name, (len(probs) - n_more,))

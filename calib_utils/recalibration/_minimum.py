@@ -176,7 +176,7 @@ def _newton(
         else:
             return best, value, near
         best, value, gradient = best - step, new_value, new_gradient
-        # If the softmax is certain there is no curvature, so the way back must not lead down either.
+        # A certain softmax has no curvature, so the way back must not lead down either.
         if near and np.abs(gradient * best).sum() <= _WAY_BACK * value:
             return best, value, True
         if value < _MEMORISED:

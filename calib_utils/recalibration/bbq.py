@@ -79,8 +79,8 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
         n = float(totals[-1])
         if n > _MOST_SAMPLES:
             raise ValueError(
-                f"sample_weight: expected a sum of at most {_MOST_SAMPLES:g}, because weights count "
-                f"samples here, found {n:.3g}; divide them by their mean"
+                f"sample_weight: expected a sum of at most {_MOST_SAMPLES:g}, because weights "
+                f"count samples here, found {n:.3g}; divide them by their mean"
             )
         root = np.cbrt(n)
         lowest = max(1, int(root / _RANGE))

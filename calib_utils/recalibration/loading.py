@@ -45,7 +45,7 @@ def load(path: Path | str) -> Recalibrator:
     """
     path = Path(path)
     path.stat()  # a missing file is not a damaged one
-    with explain_damage(f"path: {path} has no recalibrator in it, or", "fit and save it again"):
+    with explain_damage(f"path: {path} contains no recalibrator, or", "fit and save it again"):
         arrays, facts = _read(path)
         result = _decode(facts, arrays)
         if not isinstance(result, Recalibrator):
@@ -55,7 +55,9 @@ def load(path: Path | str) -> Recalibrator:
         if known.ndim == 2 and known.shape[1] != vars(result).get("n_classes_", known.shape[1]):
             raise ValueError("its number of classes differs from that of its probabilities")
         if not np.allclose(known, predicted_by(result), atol=1e-6):
-            raise ValueError("its parameters do not give the probabilities that are stored with them")
+            raise ValueError(
+                "its parameters do not give the probabilities that are stored with them"
+            )
     return result
 
 

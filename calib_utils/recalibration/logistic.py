@@ -96,9 +96,9 @@ class PlattScaling(BinaryRecalibrator):
 class BetaCalibration(BinaryRecalibrator):
     """Logistic regression on both log-probabilities: sigmoid(a log s - b log(1 - s) + c).
 
-    s is the score, and neither a nor b is below 0, so the order of samples is kept. a = b = 1, c = 0
-    is the identity, which Platt scaling of scores does not contain. Platt's soft targets replace
-    labels that have no finite optimum, with a warning, as in `PlattScaling`.
+    s is the score, and neither a nor b is below 0, so the order of samples is kept. The map with
+    a = b = 1 and c = 0 is the identity, which Platt scaling of scores does not contain. Platt's
+    soft targets replace labels that have no finite optimum, with a warning, as in `PlattScaling`.
 
     Args:
         inputs: "logits", whose sigmoid is the score, or "probs".

@@ -24,8 +24,8 @@ class VectorScaling(MulticlassRecalibrator):
     A class without samples keeps w = 1/T, of temperature scaling, and b = 0, while the b of
     the others have mean 0; otherwise its probability would fall to 0.
 
-    Besides the logits, which may be in a memory map, the fit needs at most 800 MB for a copy of them
-    and their probabilities. If there are more than 50 million, it rereads them in each step.
+    Besides the logits, which may be in a memory map, the fit needs at most 800 MB for a copy of
+    them and their probabilities. If there are more than 50 million, it rereads them in each step.
 
     Args:
         inputs: "logits", or "probs" for probabilities, zeros allowed.

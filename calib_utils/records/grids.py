@@ -113,5 +113,5 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
 
 
 def _varied(records: Iterable[ExperimentRecord]) -> set[str]:
-    """The settings that differ between the levels of a grid; some levels may not set all of them."""
+    """The settings that differ between the levels of a grid; a level may leave some unset."""
     return {name for record in records for name in (record.factor, *record.level)}

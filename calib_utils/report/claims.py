@@ -57,17 +57,17 @@ def claim(condition: bool, sentence: str = "") -> Markdown | None:
     if condition:
         return Markdown(sentence) if sentence else None
     if os.environ.get(_STRICT) == "strict":
-        raise ClaimError(sentence or "what the text around this line says does not hold")
+        raise ClaimError(sentence or "the text around this line does not hold")
     try:
         now = "; ".join(_values_now(sys._getframe(1)))
-    except Exception:  # a note may say less than it could, but it must not stop a reader
+    except Exception:  # a note may be incomplete, but it must not stop a reader
         now = ""
     note = f"{_NOTE}. With your values: {now}." if now else f"{_NOTE}."
     return Markdown(f"*{note}*" + (f" It said: {sentence}" if sentence else ""))
 
 
 def _values_now(frame: FrameType) -> Iterator[str]:
-    """What the failing parts of a condition compare: each side that is one number, by its code."""
+    """The numbers that the failing parts of a condition compare, by their code."""
     source = "".join(linecache.getlines(frame.f_code.co_filename))
     calls = [
         node

@@ -17,7 +17,7 @@ __all__ = ["build_model", "cifar_resnet", "convnet", "lenet5", "resnet34"]
 
 
 def resnet34(n_classes: int = 100) -> nn.Module:
-    """torchvision's ResNet-34, untrained, with ``n_classes`` outputs.
+    """The ResNet-34 of torchvision, untrained, with ``n_classes`` outputs.
 
     Its stem (a 7 by 7 convolution of stride 2, then max pooling) was made for images of
     224 pixels: a 32-pixel image is down to 8 pixels before the first block. When it has shrunk to
@@ -176,5 +176,6 @@ def check_options(name: str, **options: Any) -> None:
     for option, value in options.items():
         if type(value) is not type(known[option]):
             raise ValueError(
-                f"options: {option} of {name}: expected a value like {known[option]!r}, found {value!r}"
+                f"options: {option} of {name}: expected a value like {known[option]!r}, "
+                f"found {value!r}"
             )

@@ -1,7 +1,7 @@
 """The progress bars of a training, and the warnings of its dependencies.
 
 A notebook without ipywidgets gets bars of text, and tqdm warns about it when it is imported. That
-warning is silenced here, so anything that imports tqdm itself, such as torchvision, must come later.
+warning is silenced here, so modules that import tqdm, such as torchvision, must come later.
 
 When the book is built, nobody sees the bars of a kernel. If the variable ``CALIB_PROGRESS_FILE``
 names a file, they are written there instead, as one line of text.
