@@ -267,7 +267,9 @@ def test_a_small_file_that_would_fill_the_memory_is_not_unpacked(name, tmp_path)
                 stream.write(bytes(1 << 20))
     assert path.stat().st_size < 4e6
     tracemalloc.start()
-    with pytest.raises(ValueError, match=r"bomb\.npz contains no recalibrator.*unpacks to 31\d,\d+,"):
+    with pytest.raises(
+        ValueError, match=r"bomb\.npz contains no recalibrator.*unpacks to 31\d,\d+,"
+    ):
         load(path)
     assert tracemalloc.get_traced_memory()[1] < 4e6
     tracemalloc.stop()
