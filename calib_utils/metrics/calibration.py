@@ -219,10 +219,10 @@ def _bins_of_classes(predictions: Predictions, n_bins: int) -> Iterator[Reliabil
     """For each class, bins of equal mass of its probability."""
     dtype = dtype_name(predictions.scores)
     for k, column in enumerate(_columns(predictions).T):
-        values, correct, held = drop_weightless(
+        values, correct, weights = drop_weightless(
             column, predictions.labels == k, predictions.sample_weight
         )
-        yield bin_predictions(values, correct, n_bins, "quantile", dtype, held)
+        yield bin_predictions(values, correct, n_bins, "quantile", dtype, weights)
 
 
 def _bins(probs: Any, labels: Any, n_bins: int, strategy: str) -> ReliabilityBins:

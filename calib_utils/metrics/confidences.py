@@ -81,8 +81,8 @@ def drop_weightless(
     """The samples whose weight is not 0, and their weights; None where none are given."""
     if weights is None:
         return confidences, correct, None
-    held = weights > 0
-    return confidences[held], correct[held], weights[held]
+    kept = weights > 0
+    return confidences[kept], correct[kept], weights[kept]
 
 
 def _top_of_block(block: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -80,15 +80,15 @@ def debiased_squared_error(predictions: Predictions, n_bins: int, strategy: str)
     masses = np.bincount(index, weights, minlength=n_bins)
     # The summed weight of all pairs of two different samples.
     pairs = masses**2 - np.bincount(index, weights**2, minlength=n_bins)
-    held = pairs > 1e-9 * masses**2  # else one sample has all the weight
-    if not held.any():
+    counted = pairs > 1e-9 * masses**2  # otherwise one sample has all the weight
+    if not counted.any():
         raise ValueError(
             "n_bins: expected a bin with two samples or more, found none; "
             "give fewer bins or more samples"
         )
-    masses = masses[held]
-    total = np.bincount(index, excess, minlength=n_bins)[held]
-    squares = np.bincount(index, excess**2, minlength=n_bins)[held]
+    masses = masses[counted]
+    total = np.bincount(index, excess, minlength=n_bins)[counted]
+    squares = np.bincount(index, excess**2, minlength=n_bins)[counted]
     # (mean)^2 - variance / n of a bin is the mean product of two different samples of it.
-    products = (total**2 - squares) / pairs[held]
+    products = (total**2 - squares) / pairs[counted]
     return float(products @ masses / masses.sum())

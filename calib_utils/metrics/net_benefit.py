@@ -36,7 +36,7 @@ class DecisionCurve(NamedTuple):
 def decision_curve(probs: Any, labels: Any = None, thresholds: Any = None) -> DecisionCurve:
     r"""The net benefit of acting on every sample whose probability is at least a threshold t.
 
-    The threshold says how the two outcomes of acting compare: acting on a negative costs
+    The threshold determines how the two outcomes of acting compare: acting on a negative costs
     t / (1 - t) times what acting on a positive gains. In units of true positives, acting on the
     model is worth
 

@@ -99,8 +99,8 @@ def negative_log_likelihood(probs: Any, labels: Any = None, *, inputs: str = "pr
             scores = np.subtract(block, block.max(axis=1, keepdims=True), dtype=np.float64)
             of_labels = scores[np.arange(len(block)), labels[rows]]
             losses = np.log(np.exp(scores).sum(axis=1)) - of_labels
-        held = weights[rows] > 0  # else 0 times infinity
-        total += (weights[rows][held] * losses[held]).sum()
+        kept = weights[rows] > 0  # otherwise 0 times infinity
+        total += (weights[rows][kept] * losses[kept]).sum()
     return float(total / weights.sum())
 
 

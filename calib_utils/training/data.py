@@ -94,7 +94,7 @@ def channel_statistics(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         Two float64 arrays of shape (C,).
 
     Raises:
-        ValueError: if ``images`` is empty, has another shape, or is not uint8.
+        ValueError: if ``images`` is empty, has a wrong shape, or is not uint8.
 
     Example:
         >>> import numpy as np

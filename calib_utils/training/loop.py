@@ -85,7 +85,7 @@ def train(
     Raises:
         ValueError: if the seed is out of range, the network has fewer outputs than the images
             have classes, a batch has fewer images than there are processes, early stopping has
-            no validation images, or the checkpoint is damaged, of another recipe, seed or
+            no validation images, or the checkpoint is damaged, of a different recipe, seed or
             network, or not there for all processes.
         FloatingPointError: if the loss stops being a finite number.
 
@@ -103,7 +103,7 @@ def train(
     if smallest < world_size():
         raise ValueError(
             f"batch_size: {len(data)} images leave a batch of {smallest} for {world_size()} "
-            "processes; choose another batch size, or fewer processes"
+            "processes; choose a different batch size, or fewer processes"
         )
     if recipe.early_stopping and validation is None:
         raise ValueError("validation: early stopping needs images to validate on, found none")
