@@ -71,8 +71,8 @@ def reliability_bins(
         strategy: "uniform" or "quantile".
 
     Returns:
-        Edges, counts, accuracy and mean confidence, in the same kind of array as ``confidences``:
-        float64, with counts in int64 unless the samples are weighted.
+        Edges, counts, accuracy and mean confidence, in the same kind of array as ``confidences``.
+        They are float64, and counts are int64 unless the samples are weighted.
 
     Raises:
         ValueError: for an unknown strategy or bad input.

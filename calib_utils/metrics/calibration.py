@@ -45,8 +45,8 @@ def expected_calibration_error(
         strategy: "uniform" or "quantile", as in `reliability_bins`.
 
     Returns:
-        0 (calibrated) to 1. It is biased upwards: even calibrated predictions get more than 0 in
-        a finite sample, and the more so the more bins there are.
+        0 (calibrated) to 1. It is biased upwards, because even calibrated predictions get more
+        than 0 in a finite sample, and the more so the more bins there are.
 
     Raises:
         ValueError: for bad input.
