@@ -1,7 +1,7 @@
 """The tables of the benchmark page: `python benchmarks/tables.py TARGET`.
 
-Reads what the scripts beside it have measured and writes it as Markdown, each table with
-where it was measured and a sentence that reads it.
+Reads the results of the scripts next to it and writes them as Markdown, each table with the machine
+on which it was measured and a sentence that sums it up.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def count(number: int, noun: str) -> str:
 
 
 def captioned(name: str, caption: str, made: Markdown) -> str:
-    """The table with a caption, and a number on the page; the name is that of a label."""
+    """The table with a caption and, through its label, a number on the page."""
     label = re.sub("[^a-z0-9]+", "-", f"tab-benchmark {name}".lower()).strip("-")
     return f":::{{table}} {caption}\n:name: {label}\n\n{made}\n:::"
 
@@ -63,7 +63,7 @@ def ece(results: dict[str, Any]) -> str:
     parts = [machine(results["facts"])]
     for size, rows in results["tables"].items():
         title = re.sub("[0-9]+", lambda n: f"{int(n[0]):,}", size).replace(" x ", " by ")
-        caption = f"The ECE of predictions, {title}: time, memory, and distance from exact sums."
+        caption = f"The ECE of predictions, {title}: time, memory, and error of the sums."
         parts += [f"### {title}", captioned(f"ece {size}", caption, ece_table(rows))]
         mine = [row for row in rows if row["name"].startswith(OURS)]
         ours = min(mine, key=lambda row: row["ms"])
@@ -88,13 +88,13 @@ def ece_table(rows: list[dict[str, Any]]) -> Markdown:
 
 
 def uncertainty(results: dict[str, Any]) -> str:
-    """Time and result of interval, baseline and smooth error, each beside other ways to one."""
+    """Time and result of interval, baseline and smooth error, each compared with alternatives."""
     parts = [machine(results["facts"])]
     for number, (title, rows) in enumerate(results["tables"].items(), start=1):
-        said = title.replace(" %", "\N{NO-BREAK SPACE}%")
-        caption = f"{said}. Time, and what comes out."
+        heading = title.replace(" %", "\N{NO-BREAK SPACE}%")
+        caption = f"{heading}. Time and result."
         parts += [
-            f"### {said}",
+            f"### {heading}",
             captioned(f"uncertainty {number}", caption, uncertainty_table(rows)),
         ]
         ours, *others = rows
@@ -114,11 +114,11 @@ def uncertainty_table(rows: list[dict[str, Any]]) -> Markdown:
         ]
         for row in rows
     )
-    return table(["way", "time", "ratio", "result"], cells, numbers=3)
+    return table(["method", "time", "ratio", "result"], cells, numbers=3)
 
 
 def training(results: dict[str, Any]) -> str:
-    """The course's training beside the tutorial script's, on each device that was measured."""
+    """The course's training and the tutorial script's, on each device that was measured."""
     return "\n\n".join(
         f"### {title}\n\n{training_on(title, results[kind])}"
         for kind, title in DEVICES.items()
@@ -138,7 +138,7 @@ def training_on(device: str, results: dict[str, Any]) -> str:
         f"{results['test_images']:,} test images.",
         captioned(
             f"training {device}",
-            f"{device}: how long an epoch takes, and the accuracy after the last.",
+            f"{device}: the time of an epoch, and the accuracy after the last one.",
             training_table(results),
         ),
         f"An epoch of {script['name']} takes {times(*seconds)} one of {OURS}. "
@@ -160,7 +160,7 @@ def training_table(results: dict[str, Any]) -> Markdown:
         ]
         for row, time in zip(results["rows"], seconds, strict=True)
     )
-    head = ["code", "seconds an epoch", "images a second", "ratio", "test accuracy, %"]
+    head = ["code", "seconds per epoch", "images per second", "ratio", "test accuracy, %"]
     return table(head, cells, numbers=4)
 
 
@@ -170,14 +170,12 @@ def over_seeds(values: list[float]) -> str:
 
 
 def read_accuracies(script: list[float], ours: list[float]) -> str:
-    """How far the mean accuracies are apart, and whether chance between seeds explains it."""
+    """The difference of the mean accuracies, and whether it is significant over seeds."""
     if len(ours) < 2:
-        return "One seed does not tell whether their test accuracies differ."
+        return "A single seed cannot show whether their test accuracies differ."
     found = paired_difference(script, ours)  # a seed gives both the same first weights
     points, error = 100 * found.mean, 100 * found.standard_error
-    verdict = (
-        "is more than chance between seeds explains" if found.p_value < 0.05 else "may be chance"
-    )
+    verdict = "is significant" if found.p_value < 0.05 else "may be chance"
     return (
         f"The mean test accuracy of {OURS} is {'higher' if points >= 0 else 'lower'} by "
         f"{abs(points):.2f} ± {error:.2f} points (± the standard error of the paired difference). "
@@ -186,7 +184,7 @@ def read_accuracies(script: list[float], ours: list[float]) -> str:
 
 
 def recalibration(results: dict[str, Any]) -> str:
-    """Every recalibrator beside its peers, by number of samples and classes."""
+    """Every recalibrator and its peers, by number of samples and classes."""
     parts = [machine(results), f"Times are {results['clock']}."]
     sizes = dict.fromkeys((row["n"], row["k"]) for row in results["rows"])
     for n, k in sizes:
@@ -196,7 +194,7 @@ def recalibration(results: dict[str, Any]) -> str:
         parts += [
             f"### {n:,} samples, {k:,} classes",
             f"The map from which the labels were drawn has an NLL of {best['nll']:.4f} on the "
-            f"samples that are fitted and of {best['nll_new']:.4f} on new ones.",
+            f"fitted samples and of {best['nll_new']:.4f} on new ones.",
             captioned(
                 f"fits {n} {k}",
                 f"One fit of each method to {n:,} samples of {k:,} classes: its time, and the NLL "
@@ -234,7 +232,7 @@ def fit_row(row: dict, ours: dict | None, first: bool) -> list[str]:
 
 
 def read_method(rows: list[dict], method: str) -> str:
-    """What the table says of one method: its fastest peer that fits as well."""
+    """The table's result for one method: its fastest peer that fits as well."""
     ours = ours_of(rows, method)
     peers = [
         row
@@ -246,7 +244,7 @@ def read_method(rows: list[dict], method: str) -> str:
     equal = [row for row in peers if as_good(row["nll"], ours["nll"])]
     if not equal:
         better = [row["library"] for row in peers if as_good(row["nll_new"], ours["nll_new"])]
-        on_new = f" On new ones at least as good: {'; '.join(better)}." if better else ""
+        on_new = f" At least as good on new samples: {'; '.join(better)}." if better else ""
         return f"- {method}: no peer fits these samples as well as {OURS}.{on_new}"
     fastest = min(equal, key=lambda row: row["ms"])
     return (
@@ -262,17 +260,17 @@ def as_good(loss: float | str, than: float | str) -> bool:
 
 
 def coverage(results: dict[str, Any]) -> str:
-    """How often each interval holds its calibration error, by number of samples and by bins."""
+    """The coverage of each interval, by number of samples and by bins."""
     rows = results["rows"]
     errors = list(dict.fromkeys(row["error"] for row in rows))
     names = list(dict.fromkeys(row["name"] for row in rows))
     parts = [
         machine(results, results["date"]),
-        f"{results['sets']:,} sets a cell (seed {results['seed']}), {results['repeats']:,} samples "
-        f"a bootstrap; confidences of {results['predictions']}, rounded to a few "
-        f"numbers in each of {results['bins']} bins of equal "
-        f"width. Each interval is to hold the error in {100 * results['level']:g}"
-        "\N{NO-BREAK SPACE}% of the sets; in brackets stands its mean width, in points.",
+        f"There are {results['sets']:,} sets in each cell (seed {results['seed']}), and "
+        f"{results['repeats']:,} bootstrap samples; the confidences are those of "
+        f"{results['predictions']}, rounded to a few numbers in each of {results['bins']} bins of "
+        f"equal width. The nominal coverage is {100 * results['level']:g}\N{NO-BREAK SPACE}%; the "
+        "mean width of an interval, in points, is in brackets.",
     ]
     for n in dict.fromkeys(row["n"] for row in rows):
         of = {(row["name"], row["error"]): row for row in rows if row["n"] == n}
@@ -280,7 +278,7 @@ def coverage(results: dict[str, Any]) -> str:
             f"### {n:,} samples",
             captioned(
                 f"coverage {n}",
-                f"How often each interval holds the calibration error, with {n:,} samples.",
+                f"The coverage of each interval, with {n:,} samples.",
                 table(
                     ["interval", *(f"error {100 * e:g}\N{NO-BREAK SPACE}%" for e in errors)],
                     ([name, *(coverage_cell(of[name, e]) for e in errors)] for name in names),
@@ -292,46 +290,46 @@ def coverage(results: dict[str, Any]) -> str:
     parts += [
         "### What other libraries offer",
         f"Two libraries have an interval of their own. They and {OURS} get the same sets, "
-        f"{measured['sets']:,} a cell, with the confidences as they are; the bins are "
-        f"{results['bins']} of equal mass. uncertainty-calibration gives the basic bootstrap of "
-        "100 samples. relplot has no bins: it gives the smooth error, and to both sides the longer "
-        "arm of such a bootstrap. As all gaps have one sign, the truth is the same for all. With "
-        "so few sets, chance moves a coverage by some points. "
+        f"{measured['sets']:,} in each cell, with unrounded confidences, and {results['bins']} "
+        "bins of equal mass. uncertainty-calibration uses the basic bootstrap of 100 samples. "
+        "relplot has no bins: it returns the smooth error, and to both sides the longer arm of "
+        "such a bootstrap. Because all gaps have the same sign, the true error is the same for "
+        "all. With so few sets, a coverage is uncertain by a few points. "
         + machine(measured, measured["date"]),
         captioned(
             "other libraries",
-            "How often the intervals that libraries offer hold the calibration error.",
+            "The coverage of the intervals of other libraries.",
             by_sets(measured["rows"], "interval", "error"),
         ),
         f"The lowest coverage of each: {lowest_of_each(measured['rows'])}.",
         "### Other bins",
-        "The lowest coverage over the same errors, with the confidences as they are.",
+        "The lowest coverage over the same errors, with unrounded confidences.",
         captioned(
             "other bins",
-            "How often each interval holds the error at least, with these bins.",
+            "The lowest coverage of each interval, with these bins.",
             other_bins(results["other_bins"]),
         ),
         "### Rare positives",
-        f"Binary predictions of which {percent(results['rare']['positives'])} come true, "
-        f"{results['rare']['sets']:,} sets a cell. The intervals hold the error here, too, but "
-        "look at their width, which stands in brackets, in points: it tells what they are worth.",
+        f"Here {percent(results['rare']['positives'])} of the samples are positive, with "
+        f"{results['rare']['sets']:,} sets in each cell. The intervals still cover the error, but "
+        "their width, in points in brackets, shows how much they are worth.",
         captioned(
             "rare positives",
-            "Where positives are rare: how often each interval holds the error, and its width.",
+            "The coverage of each interval with rare positives, and its width.",
             rare(results["rare"]["rows"]),
         ),
         "### Weighted samples",
-        f"Each sample has a weight, 1 to {results['weighted']['most_weight']}, the larger the "
-        f"lower its confidence, and the interval is to hold the weighted error; "
-        f"{results['weighted']['sets']:,} sets a cell. {OURS} has no weighted interval. Keep each "
-        "sample with a chance in proportion to its weight, and those that are left count alike: "
-        "their interval held the error in each cell as often as it promises, and is wider. The "
-        "interval without the weights speaks of another error. It may hold this one, where the two "
-        "lie close, but nothing makes it.",
+        f"Each sample has a weight from 1 to {results['weighted']['most_weight']}, which is larger "
+        "for lower confidences, and the interval should cover the weighted error; there are "
+        f"{results['weighted']['sets']:,} sets in each cell. {OURS} has no weighted interval. If "
+        "each sample is kept with a probability proportional to its weight, the kept samples "
+        "count equally: their interval reached its nominal coverage in each cell, and is wider. "
+        "The interval without the weights is about a different error. It may cover this one if "
+        "the two are close, but there is no guarantee.",
         captioned(
             "weighted samples",
-            "Where samples have weights: how often each interval holds the weighted error.",
-            by_sets(results["weighted"]["rows"], "way", "weighted_error"),
+            "The coverage of each interval for the weighted error.",
+            by_sets(results["weighted"]["rows"], "method", "weighted_error"),
         ),
     ]
     return "\n\n".join(parts)
@@ -390,7 +388,7 @@ def coverage_cell(row: dict) -> str:
 
 
 def false_findings(results: dict[str, Any]) -> str:
-    """How often each way to compare finds what is not there, and what is."""
+    """The false and the true findings of each way to compare."""
     rows = results["rows"]
     names = list(rows[0]["rates"])
 
@@ -415,19 +413,20 @@ def false_findings(results: dict[str, Any]) -> str:
     return "\n\n".join(
         [
             machine(results, results["date"]),
-            f"{results['sets']:,} pairs of groups a row (seed {results['seed']}), "
-            f"{results['images']:,} test images, {results['repeats']:,} drawn sets of them.",
+            f"There are {results['sets']:,} pairs of groups in each row (seed {results['seed']}), "
+            f"with {results['images']:,} test images and {results['repeats']:,} bootstrap samples "
+            "of them.",
             captioned(
                 "false findings",
-                "How often each way to compare finds a difference where there is none, by how much "
-                "the two runs of a seed are alike.",
+                "How often each way to compare finds a difference although there is none, by how "
+                "similar the two runs of a seed are.",
                 rates("rates"),
             ),
-            f"The most that each finds in any row: {', '.join(read)}.",
+            f"The highest rate of each in any row: {', '.join(read)}.",
             captioned(
                 "true findings",
-                "How often each finds a second group that is right less often by "
-                f"{100 * results['worse']:g} points, and as sure as if it were not.",
+                "How often each finds that the second group is less accurate by "
+                f"{100 * results['worse']:g} points, with unchanged confidences.",
                 rates("of_worse"),
             ),
         ]
@@ -456,8 +455,8 @@ def pages(results: dict[str, Any]) -> str:
                 "Each page on an emulated phone with a slow line.",
                 table(["page", "first text", "shift", "kB", "requests"], cells, numbers=4),
             ),
-            f"The slowest shows its first text after {slowest['first_text_ms'] / 1000:.1f} s; the "
-            f"largest shift of any is {max(row['shift'] for row in rows):.3f}.",
+            f"The slowest page shows its first text after {slowest['first_text_ms'] / 1000:.1f} s; "
+            f"the largest shift of any page is {max(row['shift'] for row in rows):.3f}.",
         ]
     )
 
@@ -465,69 +464,70 @@ def pages(results: dict[str, Any]) -> str:
 SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
     "ece": (
         "The expected calibration error",
-        "The ECE of calibrated float32 predictions with 15 bins: CPU time, the memory taken beside "
-        "the data, and the distance from the ECE that exact sums give. The ratio is to one pass "
-        "over the array; for the stream in batches, where the metric is updated batch by batch, "
-        f"it is to {OURS}.",
+        "The ECE of calibrated float32 predictions with 15 bins: CPU time, the memory used in "
+        "addition to the data, and the difference from the ECE of exact sums. The ratio is to one "
+        "pass over the array; for the stream in batches, where the metric is updated batch by "
+        f"batch, it is to {OURS}.",
         ece,
     ),
     "coverage": (
         "Intervals of the calibration error",
-        "How often does an interval contain the calibration error of the network? Here it is "
-        "known: an answer of confidence c is right with chance c \N{MINUS SIGN} b c "
+        "How often does an interval contain the calibration error of the network? Here the error "
+        "is known: a prediction with confidence c is correct with probability c \N{MINUS SIGN} b c "
         "(1 \N{MINUS SIGN} c), and b sets the "
         f"error. {OURS} has `calibration_error_interval`. The percentile bootstrap takes the "
-        "middle of the errors of drawn samples, the basic one mirrors it at the ECE, and BCa "
+        "middle of the errors of bootstrap samples, the basic one mirrors it at the ECE, and BCa "
         "(Efron 1987) corrects it for bias and acceleration. The "
-        "triangle inequality takes the ECE, and to both sides the 95\N{NO-BREAK SPACE}% point of "
-        "the noise summed over all bins. The last two are to hold the root mean square of the gaps "
+        "triangle inequality takes the ECE and, to both sides, the 95\N{NO-BREAK SPACE}% quantile "
+        "of the noise summed over all bins. The last two are for the root mean square of the gaps "
         "of the same networks: `debiased_calibration_error_interval`, and the debiased square "
         "with a normal error to both sides.",
         coverage,
     ),
     "uncertainty": (
         "Interval, baseline, smooth error and diagram",
-        "What it costs to know how much an ECE says, on calibrated predictions: CPU time, and what "
-        f"comes out. The ratio is to {OURS}. That a bootstrap of the ECE is slower is the lesser "
-        "matter: the true error is 0, and its intervals do not hold it.",
+        "The cost of judging an ECE, on calibrated predictions: CPU time, and the result. The "
+        f"ratio is to {OURS}. It matters less that a bootstrap of the ECE is slower than that its "
+        "intervals do not contain the true error, which is 0.",
         uncertainty,
     ),
     "false_findings": (
         "Comparing groups of runs",
-        "How often is a difference found where there is none? Two groups of networks of one "
-        "quality are made up, which differ by their seeds and in what photographs are hard for "
-        "them, and the two runs of a seed may be alike; a p value below 0.05 should come once in "
-        f"twenty at most. {OURS} is `compare`, which pairs the runs by their seed and joins both "
-        "sources of chance. Beside it are the same without the pairs; the pairs with one standard "
-        "error for both sources and Satterthwaite's degrees of freedom, which finds too much "
-        "where seeds are few; the t test of the pairs alone, without other images; and the "
-        "bootstrap of the test images alone. A way that finds too much in the first table has no "
-        "claim to what it finds in the second.",
+        "How often is a difference found although there is none? Two groups of simulated networks "
+        "of the same quality differ by their seeds and by which images are hard for them, and the "
+        "two runs of a seed may be similar; a p-value below 0.05 should occur at most once in "
+        f"twenty times. {OURS} is `compare`, which pairs the runs by their seed and combines both "
+        "sources of randomness. The alternatives are the same without pairs; the pairs with one "
+        "standard error for both sources and Satterthwaite's degrees of freedom, which finds too "
+        "much with few seeds; the t-test of the pairs alone, without the choice of images; and "
+        "the bootstrap of the test images alone. The findings in the second table count only for "
+        "methods that do not find too much in the first.",
         false_findings,
     ),
     "recalibration": (
         "Fitting the recalibrators",
-        "Each method of the {ref}`chapter on methods <methods-for-many-classes>` beside libraries "
-        "that have it, on logits that are twice too large: CPU time of one fit, and the NLL that "
-        f"it reaches. The ratio is to {OURS}. Less NLL on the fitted samples means that the fit "
-        "came nearer to its optimum; on new samples it may mean the opposite.",
+        "Each method of the {ref}`chapter on methods <methods-for-many-classes>` and the libraries "
+        "that have it, on logits that are twice as large as they should be: CPU time of one fit, "
+        f"and the NLL that it reaches. The ratio is to {OURS}. A lower NLL on the fitted samples "
+        "means that the fit came closer to its optimum; on new samples it may mean the opposite.",
         recalibration,
     ),
     "training": (
         "Training a network",
-        "ResNet-34 on CIFAR-100 with the recipe of the {ref}`lab <resnet34-lab>`, beside the "
-        "script that most tutorials use: images prepared one by one by the workers of a "
-        "DataLoader, all arithmetic in float32. Both train on the same images, and their epochs "
-        "take turns. Times are medians over all epochs; ± is the standard deviation over the "
+        "ResNet-34 on CIFAR-100 with the recipe of the {ref}`lab <resnet34-lab>`, compared with "
+        "the script that most tutorials use: the workers of a DataLoader prepare images one by "
+        "one, and all arithmetic is in float32. Both train on the same images, and their epochs "
+        "alternate. Times are medians over all epochs; ± is the standard deviation over the "
         "seeds.",
         training,
     ),
     "pages": (
         "The pages of the course",
-        "How soon can a page be read on a phone with a slow line? On an emulated one, with "
-        "Lighthouse's constants: 150 ms to a server and back, 1.6 Mbit/s, a processor four times "
-        "as slow. The first text is what comes first to be read, the shift how far things jump "
-        "while a page loads, and the bytes are as a server sends them. Medians of three visits.",
+        "How soon can a page be read on a phone with a slow connection? The phone is emulated "
+        "with Lighthouse's constants: a round trip of 150 ms, 1.6 Mbit/s, and a processor four "
+        "times as slow. The first text is the time until something can be read, the shift "
+        "measures how far elements move while a page loads, and the bytes are as a server sends "
+        "them. All numbers are medians of three visits.",
         pages,
     ),
 }

@@ -1,8 +1,8 @@
 """The picture of the README, a slider at work: `python -m book.readme TARGET`.
 
-The temperature of the ResNet-34 goes from 1 to the fitted one and back, twice, on the test
-photographs. An SVG whose style sheet shows one drawing after the other: it needs no script, takes
-the reader's light or dark, and stands still at temperature 1 for who wants no movement.
+The temperature of the ResNet-34 goes from 1 to the fitted one and back, twice, on the test images.
+The style sheet of the SVG shows one drawing after the other: it needs no script, follows the
+reader's light or dark mode, and stays at temperature 1 for readers who prefer no movement.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from tools.sources.atomic import write_text
 from tools.sources.plot_settings import DRAWING
 
 FRAMES = 16
-# In seconds: at each end, and from a frame to the next.
+# In seconds: at each end, and from one frame to the next.
 REST, STEP = 1.6, 0.15
 PASSES = 4
 # In inches, and in CSS pixels.
 SIZE, WIDTH, HEIGHT = (7.5, 3.4), 720, 326
 NAMES = ("mean confidence", "accuracy", "ECE", "baseline ECE", "NLL")
 PLACES = [(0.52 + 0.24 * column, 0.84 - 0.18 * row) for row in range(3) for column in range(2)][:-1]
-# As course.css has them for the drawings of pages.
+# The colours of course.css for the drawings of pages.
 STYLE = """
 svg { --ground: #fff; --blue: #0072b2; --orange: #c24e00; --grey: #595959; --line: #b8b8b8;
   --pale-orange: #eec4a8; color: #222832; fill: currentColor;
@@ -50,7 +50,7 @@ g { visibility: hidden }
 
 
 def frame(k: int, T: float, fitted: float, bins: ReliabilityBins, numbers: list[str]) -> str:
-    """What is seen at temperature T."""
+    """The drawing at temperature T."""
     fig = plt.figure(figsize=SIZE)
     ax = fig.add_axes((0.09, 0.15, 0.8 * SIZE[1] / SIZE[0], 0.8))
     draw_bins(ax, bins, bins.counts < FEW)
@@ -74,7 +74,7 @@ def frame(k: int, T: float, fitted: float, bins: ReliabilityBins, numbers: list[
 
 
 def movement() -> str:
-    """When each frame is seen: from one end to the other, which `alternate` then turns round."""
+    """When each frame is visible: from one end to the other, which `alternate` then reverses."""
     lasts = np.array([REST, *[STEP] * (FRAMES - 2), REST])
     ends = 100 * np.cumsum(lasts) / lasts.sum()
     rules = []
@@ -87,13 +87,13 @@ def movement() -> str:
 
 
 def main(target: Path) -> None:
-    held_out, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    fitted = TemperatureScaling().fit(held_out.logits, held_out.labels).temperature_
+    validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
+    fitted = TemperatureScaling().fit(validation.logits, validation.labels).temperature_
     temperatures = np.linspace(1, fitted, FRAMES)
     probs = [turned(test, T) for T in temperatures]
     bins = [reliability_bins(*top_label(p, test.labels)) for p in probs]
     numbers = [printed(measured(p, test, T)) for p, T in zip(probs, temperatures, strict=True)]
-    # What the README says of it.
+    # The README's sentences about it.
     first, last = bins[0], bins[-1]
     full = first.counts >= FEW
     worst = np.abs(last.confidence - last.accuracy)[last.counts >= FEW].max()
@@ -102,8 +102,8 @@ def main(target: Path) -> None:
         raise SystemExit("README.md is no longer true of its picture")
     plt.rcParams |= DRAWING
     frames = [
-        frame(k, T, fitted, one, said)
-        for k, (T, one, said) in enumerate(zip(temperatures, bins, numbers, strict=True))
+        frame(k, T, fitted, one, words)
+        for k, (T, one, words) in enumerate(zip(temperatures, bins, numbers, strict=True))
     ]
     size = f'width="{WIDTH}" height="{HEIGHT}" viewBox="0 0 {WIDTH} {HEIGHT}"'
     begin = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>'

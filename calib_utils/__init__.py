@@ -1,4 +1,4 @@
-"""Measure and repair the calibration of neural networks.
+"""Measure and improve the calibration of neural networks.
 
 Import the module you need, for example ``from calib_utils import metrics``.
 """

@@ -1,4 +1,4 @@
-"""Torch tensors and NumPy arrays alike, without importing torch; and the one softmax."""
+"""One treatment of torch tensors and NumPy arrays, without importing torch; and the softmax."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ def is_tensor(x: Any) -> bool:
 
 
 def to_numpy(x: Any, name: str, advice: str = "convert them first") -> np.ndarray:
-    """The numbers of ``x`` as a NumPy array, without a copy where none is needed.
+    """The numbers of ``x`` as a NumPy array, without a copy if none is needed.
 
     Args:
         x: a NumPy array, a list, or a torch tensor on any device, with or without a
             gradient. bfloat16, which NumPy does not have, becomes float32.
-        name: what the error calls ``x``.
-        advice: what to do about what is no number.
+        name: the name of ``x`` in the error.
+        advice: what to do about values that are not numbers.
 
     Raises:
-        ValueError: if ``x`` does not hold numbers or booleans in a rectangle, or is masked; or
-            is a tensor that NumPy cannot hold, such as a sparse one or one of 8-bit floats.
+        ValueError: if ``x`` is not a rectangle of numbers or booleans, or is masked; or is a
+            tensor that NumPy cannot represent, such as a sparse one or one of 8-bit floats.
     """
     if is_tensor(x):
         try:
@@ -49,12 +49,12 @@ def to_numpy(x: Any, name: str, advice: str = "convert them first") -> np.ndarra
         except (NotImplementedError, RuntimeError, TypeError) as error:
             raise ValueError(
                 f"{name}: found a tensor of {dtype_name(x)} in layout {x.layout} on "
-                f"{x.device.type}; give numbers that are there, with to_dense() and float()"
+                f"{x.device.type}; convert it with to_dense() and float()"
             ) from error
     if isinstance(x, Iterator):
         raise ValueError(
-            f"{name}: found {type(x).__name__}, which can be read only once; give an array, or of "
-            "more than the memory holds np.load(path, mmap_mode='r'), which is read in blocks"
+            f"{name}: found {type(x).__name__}, which can be read only once; give an array, or if "
+            "it does not fit in memory np.load(path, mmap_mode='r'), which is read in blocks"
         )
     parts = x if isinstance(x, (list, tuple)) else [x]
     if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
@@ -74,7 +74,7 @@ def to_numpy(x: Any, name: str, advice: str = "convert them first") -> np.ndarra
 
 
 def _of_nullable(x: Any, array: np.ndarray, name: str) -> np.ndarray:
-    """The numbers of what pandas holds in types that can be missing, such as Float32."""
+    """The numbers of pandas' types that allow missing values, such as Float32."""
     types = [getattr(each, "numpy_dtype", each) for each in np.ravel(np.array(x.dtypes, object))]
     if not all(isinstance(each, np.dtype) and each.kind in "biuf" for each in types):
         return array
@@ -84,19 +84,19 @@ def _of_nullable(x: Any, array: np.ndarray, name: str) -> np.ndarray:
 
 
 def dtype_name(x: Any) -> str:
-    """The type of the numbers in ``x`` as they came: "float64", "bfloat16", "int32", ..."""
+    """The original type of the numbers in ``x``: "float64", "bfloat16", "int32", ..."""
     if is_tensor(x):
         return str(x.dtype).removeprefix("torch.")
     return np.asarray(x).dtype.name
 
 
 def like(result: np.ndarray, template: Any, cast: bool = False) -> Any:
-    """``result`` as the kind of array that ``template`` is.
+    """``result`` as the same kind of array as ``template``.
 
     Args:
         result: any NumPy array.
         template: a torch tensor, a NumPy array or a list.
-        cast: whether the numbers also take the type of those in ``template``.
+        cast: whether the numbers are also cast to the type of those in ``template``.
 
     Returns:
         A torch tensor on the template's device if that is a tensor, else a NumPy array.
@@ -112,7 +112,7 @@ def like(result: np.ndarray, template: Any, cast: bool = False) -> Any:
 
 
 def widen(array: np.ndarray) -> np.ndarray:
-    """Floats as float32 or float64: NumPy computes slowly in float16, and rounds at each step."""
+    """Floats as float32 or float64, because NumPy is slow and inexact in float16."""
     kind = array.dtype.newbyteorder("=")
     if kind in (np.float32, np.float64):
         return array.astype(kind, copy=False)

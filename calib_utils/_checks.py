@@ -1,4 +1,4 @@
-"""Checks of the input. Bad input gets a ValueError that says what to do, never a number."""
+"""Checks of the input. Bad input gets a ValueError that tells what to do, never a number."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ __all__ = [
     "tolerance",
 ]
 
-# How far a row of probabilities may sum from one, and how far one may lie above one. A
+# How far from one a row of probabilities may sum, and how far above one a probability may be. A
 # softmax in float32 is off by about 1e-6, and float64 often comes from float32. Rounding to
 # float16 and bfloat16 changes a probability, and so the sum, by up to 2^-11 and 2^-8 of it.
 _TOLERANCE = {"bfloat16": 6e-3, "float16": 2e-3}
 _TOLERANCE_SINGLE = 1e-4
-_NAMED = "where they are names, say as_predictions(probs, labels, classes=[...])"
+_NAMED = "if they are names, use as_predictions(probs, labels, classes=[...])"
 
 
 def tolerance(probs: Any) -> float:
@@ -41,13 +41,13 @@ def check_probs(probs: Any, name: str = "probs") -> np.ndarray:
 
     Args:
         probs: (N, K) with K >= 2, rows that sum to one; or (N,), those of the positive class.
-        name: what the error calls ``probs``.
+        name: the name of ``probs`` in the error.
 
     Returns:
         The same numbers, float32 (also for float16 and bfloat16) or float64.
 
     Raises:
-        ValueError: for another shape or type, no rows, NaN, values outside 0 to 1, or rows
+        ValueError: for a wrong shape or type, no rows, NaN, values outside 0 to 1, or rows
             whose sum is further from one than `tolerance` allows.
     """
     array = float_scores(probs, name)
@@ -59,14 +59,14 @@ def check_probs(probs: Any, name: str = "probs") -> np.ndarray:
 def checked_blocks(
     array: np.ndarray, tol: float, name: str = "probs"
 ) -> Iterator[tuple[slice, np.ndarray]]:
-    """Blocks of rows as `row_blocks` gives them, each checked while it is in cache.
+    """Blocks of rows as from `row_blocks`, each checked while it is in cache.
 
     Raises:
-        ValueError: when a block is reached that does not hold probabilities.
+        ValueError: at the first block with invalid probabilities.
     """
     ones = np.ones(array[:1].size, widen(array[:0]).dtype)
     for rows, block in row_blocks(array):
-        # Written so that NaN fails. Where none is negative, none is above the sum of its row.
+        # Written so that NaN fails. If none is negative, none exceeds the sum of its row.
         with np.errstate(invalid="ignore", over="ignore"):
             if block.ndim == 1:
                 good = block.min() >= 0 and block.max() <= 1 + tol
@@ -83,13 +83,13 @@ def check_logits(logits: Any, name: str = "logits") -> np.ndarray:
 
     Args:
         logits: (N, K) with K >= 2; or (N,), the log-odds of the positive class.
-        name: what the error calls ``logits``.
+        name: the name of ``logits`` in the error.
 
     Returns:
         The same numbers, float32 (also for float16 and bfloat16) or float64.
 
     Raises:
-        ValueError: for another shape or type, no rows, NaN or infinite values.
+        ValueError: for a wrong shape or type, no rows, NaN or infinite values.
     """
     array = float_scores(logits, name)
     for rows, block in row_blocks(array):
@@ -100,7 +100,7 @@ def check_logits(logits: Any, name: str = "logits") -> np.ndarray:
             if block.ndim == 2:
                 advice += ", or give a masked class a large negative logit such as -1e4"
             elif np.isinf(value):
-                advice += ", or give probabilities (inputs='probs'), of which 0 and 1 are taken"
+                advice += ", or give probabilities (inputs='probs'), where 0 and 1 are allowed"
             raise ValueError(
                 f"{name}: expected finite values, found {value} at {_place(where, rows.start)}; "
                 f"{advice}"
@@ -113,7 +113,7 @@ def check_labels(labels: Any, n: int, n_classes: int) -> np.ndarray:
 
     Raises:
         ValueError: unless they are n integers from 0 to ``n_classes`` - 1. Floats, booleans,
-            one-hot rows and columns of shape (n, 1) are not converted in silence.
+            one-hot rows and columns of shape (n, 1) are not converted silently.
     """
     array = to_numpy(labels, "labels", _NAMED)
     if array.ndim != 1:
@@ -151,7 +151,7 @@ def check_confidences(confidences: Any) -> np.ndarray:
     """Confidences as an array of shape (N,), float32 (also for the half types) or float64.
 
     Raises:
-        ValueError: for another shape or type, none, NaN, or values outside 0 to 1.
+        ValueError: for a wrong shape or type, none, NaN, or values outside 0 to 1.
     """
     array = to_numpy(confidences, "confidences")
     if array.ndim != 1 or array.size == 0:
@@ -165,13 +165,13 @@ def check_confidences(confidences: Any) -> np.ndarray:
         where = int(bad.argmax())
         raise ValueError(
             f"confidences: expected 0 to 1, found {array[where]} at index {where}; "
-            "give probabilities, not logits, and remove what is not a number"
+            "give probabilities, not logits, and remove missing values"
         )
     return widen(array)
 
 
 def check_correct(correct: Any, n: int) -> np.ndarray:
-    """Whether each prediction is right, as a boolean array of shape (n,).
+    """Whether each prediction is correct, as a boolean array of shape (n,).
 
     Raises:
         ValueError: unless they are n values that are all True or False, or 1 or 0.
@@ -209,29 +209,30 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
         where = int(bad.argmax())
         raise ValueError(
             f"sample_weight: expected finite numbers of 0 or more, found {array[where]} at index "
-            f"{where}; give a sample that is not to count the weight 0"
+            f"{where}; give the weight 0 to a sample that is not to count"
         )
     with np.errstate(over="ignore"):
         total = array.sum()
     if total == np.inf:
         raise ValueError(
-            f"sample_weight: expected a finite sum, found {total}; weights say how much samples "
-            "count beside each other, so divide them by their largest"
+            f"sample_weight: expected a finite sum, found {total}; only the ratios of weights "
+            "matter, so divide all of them by the largest"
         )
     return array
 
 
 def check_inputs(inputs: Any) -> None:
-    """Raise a ValueError unless ``inputs`` says what scores are: "probs" or "logits"."""
+    """Raise a ValueError unless ``inputs`` is "probs" or "logits"."""
     if inputs not in ("probs", "logits"):
         raise ValueError(f"inputs: expected 'probs' or 'logits', found {inputs!r}")
 
 
 def check_several(values: Any, name: str, kind: type = object, what: str = "") -> list[Any]:
-    """What can be gone through, as a list.
+    """An iterable as a list.
 
     Raises:
-        ValueError: if it is one thing, or one in it is not of the ``kind`` that ``what`` names.
+        ValueError: if it is a single value, or one of its values is not of the ``kind`` that
+            ``what`` names.
     """
     if not isinstance(values, Iterable) or isinstance(values, str):
         raise ValueError(f"{name}: expected several in a list, found {values!r}")
@@ -270,7 +271,7 @@ def _require_floats(array: np.ndarray, original: Any, name: str) -> None:
 
 
 def _raise_for_probs(block: np.ndarray, start: int, tol: float, name: str) -> NoReturn:
-    """Say what is wrong with a block that failed its check."""
+    """Raise the error about a block that failed its check."""
     bad = ~((block >= 0) & (block <= 1 + tol))
     if bad.any():
         where = np.argwhere(bad)[0]

@@ -1,4 +1,4 @@
-"""Files that are written at once or not at all."""
+"""Files that are written completely or not at all."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ __all__ = ["replacing"]
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A path to write to, which takes the place of ``path`` when all went well.
+    """A path to write to, which replaces ``path`` once it is complete.
 
-    Folders that are missing are made.
+    Missing folders are created.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    # Its own for each process: one that was left behind by a killed parent may write as well.
+    # One for each process, because the orphan of a killed parent may still be writing.
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         yield part

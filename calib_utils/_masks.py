@@ -4,7 +4,7 @@ A class is **masked** in a sample where its logit is minus infinity, or `FAR` or
 sample's largest logit, as -1e4 and float32's lowest number are. There its softmax is exactly 0 in
 float64. A masked class gets probability 0, and is left out of means over the classes and of fits;
 a label that is masked is an error. Only temperature scaling and its ensemble take finite logits
-at their word, as they may be on any scale: T goes with it, and a finite mask still gets 0.
+literally, because these may be on any scale: T adapts to it, and a finite mask still gets 0.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ __all__ = [
 FAR = 5_000.0
 HUGE = 1e250
 _LOOK = 1_000  # rows that are looked at first
-MANY = 20  # log-odds that all lie from 0 to 1 by no chance
+MANY = 20  # so many log-odds do not all lie between 0 and 1 by chance
 _ROUNDING = 0.1  # of the sum of a row that was rounded to two digits
 _ONE = 1.001  # the largest probability, as rounding in half precision leaves it
-_MOST = 1e-3  # that a zero counts as, where the smallest other probability says little
+_MOST = 1e-3  # the largest value for a zero, if the smallest other probability tells little
 
 
 def check_maskable_logits(logits: Any, far: float = FAR, name: str = "logits") -> np.ndarray:
@@ -47,8 +47,8 @@ def check_maskable_logits(logits: Any, far: float = FAR, name: str = "logits") -
 
     Args:
         logits: (N, K) with K >= 2, where -inf masks a class; or (N,), which has no masks.
-        far: how far below the largest a finite logit is a mask, too.
-        name: what the error calls ``logits``.
+        far: how far below the largest a finite logit is a mask as well.
+        name: the name of ``logits`` in the error.
 
     Returns:
         The same numbers: (N, K) in their type, bfloat16 as float32, and without a copy where no
@@ -169,14 +169,14 @@ def zero_of(probs: np.ndarray) -> tuple[float, list[str]]:
     depth = np.log(3) * (zeros + ones) / max(nearest, 1)
     zero = min(float(-np.expm1(-depth) / depth) * step / 2, _MOST)
     if not ones and zero < np.finfo(probs.dtype).tiny:
-        return zero, []  # what such a type cannot hold is too small to matter
+        return zero, []  # too small for this type, and so too small to matter
     counts = {"0": zeros, "1": ones}
     found = " or ".join(end for end, count in counts.items() if count)
     least = max(zero, float(np.finfo(probs.dtype).epsneg)) if ones else zero
     return zero, [
         f"logits: {100 * (zeros + ones) / probs.size:.2g} % of the probabilities are exactly "
-        f"{found}, and count as {least:.1g} from there, as the nearest others are {step:.1g} away; "
-        "what is learned depends on that: give logits, or probabilities with more digits"
+        f"{found}, and count as {least:.1g} from there, because the nearest others are {step:.1g} "
+        "away; the fit depends on that, so give logits, or probabilities with more digits"
     ]
 
 
@@ -186,12 +186,11 @@ def _from_ends(probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         yield block, 1 - block.astype(np.float64) if block.ndim == 1 else np.ones(0)
 
 
-# What to say of log-odds (N,), and of logits (N, K).
+# The warnings about log-odds (N,) and logits (N, K).
 LIKE_PROBS = {
-    1: "logits: all are from 0 to 1, as probabilities are; give the log-odds, or say "
-    "inputs='probs'",
-    2: "logits: all rows are of 0 or more and sum to one, as probabilities are; give the logits, "
-    "or say inputs='probs'",
+    1: "logits: all are from 0 to 1, like probabilities; give the log-odds, or set inputs='probs'",
+    2: "logits: all rows are of 0 or more and sum to one, like probabilities; give the logits, "
+    "or set inputs='probs'",
 }
 
 
@@ -208,7 +207,7 @@ def like_probs(rows: Any) -> Any:
     """Whether values (N,), or rows (N, K), of an array or a tensor can be probabilities.
 
     Returns:
-        A boolean; of a tensor one on its device.
+        A boolean, on the tensor's device if it is a tensor.
     """
     within = (rows.min() >= 0) & (rows.max() <= _ONE)  # -inf is below 0
     return within if rows.ndim == 1 else within & (abs(rows.sum(1) - 1).max() <= _ROUNDING)

@@ -1,4 +1,4 @@
-"""Labels by the names that the user has for the classes."""
+"""Labels given by the user's names of the classes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ __all__ = ["check_frames", "class_indices"]
 
 
 def check_frames(scores: Any, labels: Any, classes: Any = None) -> None:
-    """Hold the names that pandas' frames and series carry against each other.
+    """Compare the names in pandas' frames and series with each other.
 
     Raises:
-        ValueError: if the columns of ``scores`` are the ``classes`` in another order.
+        ValueError: if the columns of ``scores`` are the ``classes`` in a different order.
 
     Warns:
-        UserWarning: if the index of ``labels`` is that of ``scores`` in another order.
+        UserWarning: if the index of ``labels`` is that of ``scores`` in a different order.
     """
     columns = _listed(scores, "columns")
     if columns is not None and isinstance(classes, (list, tuple, np.ndarray)):
@@ -36,14 +36,14 @@ def check_frames(scores: Any, labels: Any, classes: Any = None) -> None:
         return
     if of_scores != of_labels and set(of_scores) == set(of_labels):
         warnings.warn(
-            "labels: their index has the rows of the predictions in another order, and rows are "
-            "compared by their place; give labels.loc[probs.index], if they belong by the index",
+            "labels: their index has the predictions' rows in a different order, and rows are "
+            "compared by position; to match them by index, give labels.loc[probs.index]",
             stacklevel=4,
         )
 
 
 def _listed(frame: Any, name: str) -> list[Any] | None:
-    """What a pandas object has of that name; a list has a method called index."""
+    """A pandas object's attribute of that name; a list has a method called index."""
     found: Any = getattr(frame, name, None)
     return [*found] if hasattr(frame, "iloc") and found is not None else None
 
@@ -55,14 +55,14 @@ def class_indices(
 
     Args:
         labels: (N,), integers, booleans or texts.
-        columns: how many columns the predictions have; 1 for those of the positive class.
-        classes: (K,), what the labels call the class of each column; of one column, what they
-            call the negative class and the positive one.
-        positive: what they call the positive class, of one column; all others are negative.
+        columns: the number of columns of the predictions; 1 for those of the positive class.
+        classes: (K,), the name of each column's class; with one column, those of the negative
+            class and the positive one.
+        positive: with one column, the name of the positive class; all other labels are negative.
 
     Raises:
-        ValueError: if a label is no class, ``classes`` are too few, too many or not distinct, or
-            no label is ``positive``.
+        ValueError: if a label is not a class, ``classes`` are too few, too many or not distinct,
+            or no label is ``positive``.
     """
     array = _names(labels)
     if positive is not None:
@@ -74,8 +74,8 @@ def class_indices(
         indices = (array == positive).astype(np.int64)
         if not indices.any():
             raise ValueError(
-                f"positive: no label is {positive!r}, found {_some(array)}; where samples of a "
-                "class may be missing, give classes=[negative, positive]"
+                f"positive: no label is {positive!r}, found {_some(array)}; if a class may have no "
+                "samples, give classes=[negative, positive]"
             )
         return indices
     if isinstance(classes, (set, frozenset)):
@@ -88,7 +88,7 @@ def class_indices(
     expected = max(columns, 2)
     if len(names) != expected or len(set(names)) != expected:
         raise ValueError(
-            f"classes: expected {expected} different names, one for each column (of (N,) the "
+            f"classes: expected {expected} different names, one for each column (for (N,) the "
             f"negative class, then the positive one), found {names!r}"
         )
     numbers = {name: k for k, name in enumerate(names)}
@@ -108,7 +108,7 @@ def _names(labels: Any) -> np.ndarray:
     """Labels as an array of shape (N,), each of which names a class.
 
     Raises:
-        ValueError: for another shape, masked or missing labels, or such as are no names.
+        ValueError: for a wrong shape, masked or missing labels, or values that are not names.
     """
     parts = labels if isinstance(labels, (list, tuple)) else [labels]
     masked = any(map(np.ma.isMaskedArray, parts))

@@ -1,4 +1,4 @@
-"""Checks of single numbers: how many, how often, how large."""
+"""Checks of single numbers: counts, shares and sizes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import numpy as np
 
 __all__ = ["check_count", "check_n_bins", "check_number", "check_seed", "check_share"]
 
-_MOST = 1_000_000  # bins, draws or steps: beyond, a typing error would exhaust the memory
+_MOST = (
+    1_000_000  # bins, draws or steps; a larger number is a typing error that would exhaust memory
+)
 
 
 def check_n_bins(n_bins: Any) -> int:

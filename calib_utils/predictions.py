@@ -1,27 +1,27 @@
-"""Predictions as they come: labels by name, rounded rows, weights, or whether each answer is right.
+"""Predictions with named labels, rounded rows or weights, or with known correctness only.
 
-Metrics, decisions, pictures and recalibrators take arrays, ``metric(probs, labels)``. What is more
-than that is said once, to `as_predictions`, and what it returns is taken in their place::
+Metrics, decisions, plots and recalibrators take arrays, ``metric(probs, labels)``. Anything more is
+given once to `as_predictions`, whose result takes the place of the arrays::
 
     predictions = as_predictions(probs, ["cat", "dog", "cat"], classes=["cat", "dog", "owl"])
     expected_calibration_error(predictions, n_bins=10)
 
-Labels may be **names**: ``classes`` says what they call the class of each column, and with
-probabilities (N,) ``positive`` what they call the positive class, such as ``True`` or ``"yes"``;
-without either they are integers from 0. **Rounded rows**, to four digits say, may miss a sum of one
-by more than the checks allow: ``rescale=True`` divides such rows by their sum, if it is within 10 %
-of one, and a warning says how many they were and how far off. **Weights** say how much each sample
-counts beside the others; `calib_utils.metrics` says what they do, and what takes none.
+Labels may be **names**: ``classes`` names the class of each column, and with probabilities (N,)
+``positive`` names the positive class, such as ``True`` or ``"yes"``; without either they are
+integers from 0. The sum of **rounded rows**, for example to four digits, may differ from one by
+more than the checks allow. ``rescale=True`` divides such rows by their sum if it is within 10 % of
+one, and a warning tells how many there were and how far off. **Weights** set how much each sample
+counts relative to the others; `calib_utils.metrics` explains their effect, and what takes none.
 
-Of a language model, a detector or a ranker often no more is known than how sure it was, and
-whether it was right: ``as_predictions(confidence=c, correct=y)``. A metric then compares the two,
-as it does with the confidence of the predicted class. Scores are those of the two outcomes, right
-and wrong; the accuracy is the mean of ``correct``, and no confidence is too low for an answer. A
-recalibrator for probabilities (N,), with ``inputs="probs"``, learns what to make of ``c``. What
-needs the probabilities of all classes raises an error.
+For a language model, a detector or a ranker, often only the confidence of each prediction and its
+correctness are known: ``as_predictions(confidence=c, correct=y)``. A metric then compares the two,
+as it does with the confidence in the predicted class. Scores are those of the two outcomes, correct
+and incorrect; the accuracy is the mean of ``correct``, however low the confidence. A recalibrator
+for probabilities (N,), with ``inputs="probs"``, recalibrates ``c``. Functions that need the
+probabilities of all classes raise an error.
 
 **Logits** are taken by recalibrators, and by the NLL and the accuracy: ``as_predictions(logits=z,
-labels=y)``. Their values are checked by what takes them, as what counts as masked depends on it.
+labels=y)``. These functions check the values themselves, because they differ in what is masked.
 """
 
 from __future__ import annotations
@@ -46,25 +46,25 @@ from calib_utils._names import check_frames, class_indices
 
 __all__ = ["Predictions", "as_predictions"]
 
-_MOST_ROUNDING = 0.1  # of a sum; what is farther from one was not rounded
+_MOST_ROUNDING = 0.1  # of a sum; rounding does not explain more
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Predictions:
-    """Predictions that were checked. `as_predictions` makes them.
+    """Checked predictions, as `as_predictions` makes them.
 
-    The arrays are those that were given, where their type allows: change them no more.
+    The arrays are the original ones if their type allows, so do not change them afterwards.
 
     Attributes:
         scores: (N, K) or (N,), probabilities or logits, in the type in which they came; a torch
             tensor if they came as one, else a NumPy array.
-        labels: (N,), int64, or None: the column of each sample's class; of scores (N,) 1 for the
-            positive class, or for a right answer.
+        labels: (N,), int64, or None: the column of each sample's class; with scores (N,), 1 for
+            the positive class, or for a correct prediction.
         sample_weight: (N,), float64, or None if all count alike.
         kind: "multi-class" for scores (N, K); for (N,) "binary", of the positive class, or
-            "confidence", in an answer that is right or wrong.
-        inputs: "probs" or "logits", which the scores are.
-        array: the scores in NumPy, which has bfloat16 as float32.
+            "confidence", in a prediction that is correct or not.
+        inputs: whether the scores are "probs" or "logits".
+        array: the scores in NumPy, with bfloat16 as float32.
 
     Example:
         >>> as_predictions(confidence=[0.9, 0.6], correct=[True, False])
@@ -99,20 +99,20 @@ def as_predictions(
     rescale: bool = False,
     sample_weight: Any = None,
 ) -> Predictions:
-    """Check predictions once, for all that is then done with them.
+    """Check predictions once, for all functions that then use them.
 
     Args:
         probs: (N, K), rows that sum to one; or (N,), probabilities of the positive class.
-        labels: (N,), integers from 0 to K - 1, or what ``classes`` or ``positive`` name. What
-            looks at probabilities alone, such as the baseline, needs none.
+        labels: (N,), integers from 0 to K - 1, or the names in ``classes`` or ``positive``.
+            Functions of probabilities alone, such as the baseline, need none.
         logits: (N, K), where -inf masks a class; or (N,), log-odds. In place of ``probs``.
-        confidence: (N,), 0 to 1, how sure each answer is. In place of ``probs``.
-        correct: (N,), whether each answer is right: booleans, or 0 and 1. In place of ``labels``.
-        classes: (K,), what the labels call the class of each column; of (N,), the negative and the
+        confidence: (N,), 0 to 1, of each prediction. In place of ``probs``.
+        correct: (N,), booleans, or 0 and 1, for each prediction. In place of ``labels``.
+        classes: (K,), the name of each column's class; with (N,), those of the negative and the
             positive class.
-        positive: of (N,), what the labels call the positive class; all others are negative.
-        rescale: whether rows of ``probs`` that rounding took from a sum of one are divided by it.
-        sample_weight: (N,), how much each sample counts beside the others, 0 or more.
+        positive: with (N,), the name of the positive class; all other labels are negative.
+        rescale: whether rows of ``probs`` whose sum rounding changed are divided by that sum.
+        sample_weight: (N,), how much each sample counts relative to the others, 0 or more.
 
     Raises:
         ValueError: for bad input, or arguments that do not go together.
@@ -143,8 +143,8 @@ def as_predictions(
     if name == "confidence":
         if not (labels is None and classes is None and positive is None):
             raise ValueError(
-                "labels: expected none with confidence, nor classes; say in correct which answers "
-                "are right"
+                "labels: expected neither labels nor classes with confidence; give correct, "
+                "whether each prediction is correct"
             )
         if array.ndim != 1:
             raise ValueError(
@@ -172,28 +172,28 @@ def taken(
     inputs: str = "probs",
     name: str = "probs",
 ) -> Predictions:
-    """What a function was given, as predictions.
+    """The arguments of a function, as predictions.
 
     Args:
-        probs: `Predictions`; or an array, whose values are checked where they are read.
+        probs: `Predictions`; or an array, whose values are checked when they are read.
         labels: of an array.
         sample_weight: of an array.
-        labelled: whether there must be labels.
-        columns: whether there must be a column for each class.
-        padding: whether all weights may be 0, as of a batch that is filled up.
-        inputs: "probs" or "logits", which the function takes.
-        name: what it calls ``probs``.
+        labelled: whether labels are required.
+        columns: whether a column for each class is required.
+        padding: whether all weights may be 0, as in a batch that consists of padding.
+        inputs: whether the function takes "probs" or "logits".
+        name: the function's name for ``probs``.
 
     Raises:
-        ValueError: for an array of another shape or type, bad labels or weights, none where there
-            must be some, weights that are all 0, or predictions of other inputs.
+        ValueError: for an array of a wrong shape or type, bad or missing labels or weights, weights
+            that are all 0, or predictions of the wrong inputs.
     """
     given = probs if isinstance(probs, Predictions) else None
     if given is not None:
         for also, values in (("labels", labels), ("sample_weight", sample_weight)):
             if values is not None:
                 raise ValueError(
-                    f"{also}: expected none beside Predictions, which have their own, found "
+                    f"{also}: expected none with Predictions, which have their own, found "
                     f"{type(values).__name__}; give other arguments by name"
                 )
         if given.inputs != inputs:
@@ -229,17 +229,17 @@ def unweighted(predictions: Predictions) -> Predictions:
     """
     if predictions.sample_weight is not None:
         raise ValueError(
-            "sample_weight: expected none, as chance in a sample depends on how many samples there "
-            "are, found weights; leave them out of as_predictions"
+            "sample_weight: expected none, because sampling noise depends on the number of "
+            "samples, found weights; leave them out of as_predictions"
         )
     return predictions
 
 
 def blocks_of(predictions: Predictions, name: str = "probs") -> Iterator[tuple[slice, np.ndarray]]:
-    """Blocks of rows as `row_blocks` gives them; of probabilities that were not checked, checked.
+    """Blocks of rows as from `row_blocks`, with a check of probabilities that were not checked yet.
 
     Raises:
-        ValueError: when a block is reached that does not hold probabilities.
+        ValueError: at the first block with invalid probabilities.
     """
     if predictions._checked:
         return row_blocks(predictions.array)
@@ -261,7 +261,7 @@ def _predictions(
     name: str,
     checked: bool = False,
 ) -> Predictions:
-    """Predictions whose labels and weights are checked; ``array`` is what ``scores`` hold."""
+    """Predictions whose labels and weights are checked; ``array`` has the numbers of ``scores``."""
     n, columns = len(array), max(array[:1].size, 2)
     kind = "multi-class" if array.ndim == 2 else "confidence" if name == "confidence" else "binary"
     return Predictions(
@@ -276,9 +276,9 @@ def _predictions(
 
 
 def _rescaled(probs: Any) -> Any:
-    """Rows divided by their sum, where that is further from one than the checks allow.
+    """Rows divided by their sum if it is farther from one than the checks allow.
 
-    (N,) has no sums, and is left as it is.
+    Probabilities (N,) have no sums and are left unchanged.
     """
     array = float_scores(probs, "probs")
     if array.ndim == 1:
@@ -287,23 +287,23 @@ def _rescaled(probs: Any) -> Any:
     for rows, block in row_blocks(array):
         sums[rows] = block.sum(axis=1, dtype=np.float64)
     off = np.abs(sums - 1)
-    if not off.max() <= _MOST_ROUNDING:  # NaN, too
+    if not off.max() <= _MOST_ROUNDING:  # also for NaN
         row = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
         percent = np.abs(sums / 100 - 1).max() <= _MOST_ROUNDING
         advice = "divide percents by 100" if percent else "apply a softmax to logits"
         raise ValueError(
-            f"probs: expected rows that sum to one but for rounding, within {_MOST_ROUNDING:g}, "
+            f"probs: expected rows that sum to one up to rounding, within {_MOST_ROUNDING:g}, "
             f"found {sums[row]:.6g} in row {row}; {advice}"
         )
-    # A little less than the checks allow: they add up in another order.
-    mended = np.flatnonzero(off > 0.99 * tolerance(probs))
-    if not len(mended):
+    # A little less than the checks allow, because they sum in a different order.
+    rescaled = np.flatnonzero(off > 0.99 * tolerance(probs))
+    if not len(rescaled):
         return probs
     warnings.warn(
-        f"probs: {len(mended)} of {len(sums)} rows did not sum to one, by up to "
+        f"probs: {len(rescaled)} of {len(sums)} rows did not sum to one, by up to "
         f"{off.max():.2g}, and were divided by their sum",
         stacklevel=3,
     )
     array = array.copy()
-    array[mended] = array[mended] / sums[mended, None]
+    array[rescaled] = array[rescaled] / sums[rescaled, None]
     return like(array, probs, cast=True)

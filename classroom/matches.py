@@ -33,8 +33,8 @@ def matches(handed_in: dict[str, Cells], functions: frozenset[str]) -> list[tupl
         functions: That the assignment asks for.
 
     Returns:
-        The functions that are the same and who has them, such as ``("nll, repair", "a, b")``; who
-        shares most comes first.
+        The functions that are the same and who has them, such as
+        ``("nll, recalibrate", "a, b")``; who shares most comes first.
     """
     groups: dict[tuple[str, str], list[str]] = defaultdict(list)
     for who, trees in _parsed(handed_in, functions).items():

@@ -131,7 +131,7 @@ class TestMeasures:
         assert ms.brier == pytest.approx(metrics.brier_score(probs, label))
         assert ms.accuracy == pytest.approx(metrics.accuracy(probs, label))
         assert found.verdict.exit_code == 1
-        assert "is right in" in found.verdict.sentence
+        assert "its mean confidence is" in found.verdict.sentence
         for k, part in enumerate(found.classes):
             assert part.gap == pytest.approx((label == k).mean() - probs[:, k].mean())
 
@@ -146,7 +146,7 @@ class TestVerdict:
     def test_each_outcome(self) -> None:
         within = of(*drawn(40_000, 0)).verdict
         assert (within.outcome, within.exit_code) == ("within", 0)
-        assert within.sentence.startswith("Trustworthy, as far as these rows show: it says 33.")
+        assert within.sentence.startswith("Trustworthy, as far as these rows show: it predicts 33.")
         assert "On 40,000 rows its binned error, a lower bound of the true one" in within.sentence
         beyond = of(*drawn(4_000, 0, 1, -1)).verdict
         assert (beyond.outcome, beyond.exit_code) == ("beyond", 1)
@@ -203,26 +203,26 @@ class TestVerdict:
         assert found.outcome == "within"
         assert "Give a smaller one" in found.sentence
 
-    def test_it_says_what_to_do_before_any_measure(self) -> None:
-        """Of 1,000 answers that were given with 0.7, 530 are right."""
+    def test_it_begins_with_what_to_do(self) -> None:
+        """Of 1,000 predictions with confidence 0.7, 530 are correct."""
         data = {"confidence": np.full(1_000, 0.7), "correct": np.arange(1_000) < 530}
         found = report(data)
         sentence = found.verdict.sentence
         assert re.match(
-            r"Not trustworthy as it is: it says 70.0\s% on average and is right in 53.0\s%, "
-            r"overconfident by 17.0 points\. [A-Z][a-z]+ [a-z]+ brings its ECE from 17.0\s% to 0",
+            r"Not trustworthy as it is: its mean confidence is 70.0\s% and its accuracy 53.0\s%, "
+            r"so it is overconfident by 17.0 points\. "
+            r"[A-Z][a-z]+ [a-z]+ brings its ECE from 17.0\s% to 0",
             sentence,
         )
         assert found.text().startswith(sentence)
         found = report(data | {"confidence": np.full(1_000, 0.4)})
         assert "underconfident by 13.0 points" in found.verdict.sentence
         found = of(np.full(1_000, 0.7), np.arange(1_000) < 530)
-        assert "it says 70.0 % on average and 53.0 % happen, too high by 17.0 points" in (
-            found.verdict.sentence.replace("\N{NO-BREAK SPACE}", " ")
-        )
+        expected = "it predicts 70.0 % on average and 53.0 % happened, so it is too high by 17.0 "
+        assert expected in found.verdict.sentence.replace("\N{NO-BREAK SPACE}", " ")
 
     def test_classes_within_and_the_whole_beyond_is_explained(self) -> None:
-        """Four classes of one temperature: each has its share, and no confidence is right."""
+        """Four classes with one temperature: each mean is calibrated, and no confidence is."""
         rng = np.random.default_rng(0)
         logits = rng.normal(size=(20_000, 4))
         chances = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
@@ -238,12 +238,12 @@ class TestVerdict:
         score = np.repeat([0.3, 0.7], 2_000)
         label = np.concatenate([np.arange(2_000) < 1_000, np.arange(2_000) < 1_000])
         sentence = of(score, label).verdict.sentence
-        assert "right on average, but too high in some places and too low in others" in sentence
+        assert "calibrated on average, but too high in some places and too low in" in sentence
 
     @pytest.mark.parametrize("n", [2_000, 20_000])
     def test_gaps_that_cancel_in_a_bin_of_equal_width(self, n: int) -> None:
-        """83 % of the answers in the last bin, where those of half are right 2.4 points less often,
-        and those of the other half more often: the true error is 2 points.
+        """The last bin has 83 % of the predictions. Half of them are correct 2.4 points less often
+        than predicted and the others more often, so the true error is 2 points.
         """
         held, alone = 0, 0
         for seed in range(10):
@@ -292,7 +292,7 @@ class TestStreams:
         monkeypatch.setattr(arrow_files, "_BYTES", 30_000)
         monkeypatch.setattr(bin_sums, "_KEPT_ROWS", 2_000)
         parts = report(path, group="site", cross_fit=0)
-        assert "use 2,000 of them, chosen by lot" in parts.read[-1]
+        assert "use 2,000 of them, chosen at random" in parts.read[-1]
         np.testing.assert_allclose(parts.bins.array, whole.bins.array)
         low, high = parts.measures.error  # bins of equal mass are of the rows that were kept
         assert low <= whole.measures.error[1] <= high
@@ -337,7 +337,7 @@ class TestWeights:
         expected = (weight * label).sum() / weight.sum()
         assert found.measures.happened == pytest.approx(expected, abs=0.01)
         assert found.measures.n == pytest.approx(weight.sum(), rel=0.02)
-        assert any("kept by lot" in line for line in found.read)
+        assert any("kept at random" in line for line in found.read)
         even = report(data | {"w": np.full(30_000, 7.0)}, weight="w", cross_fit=0)
         assert even.measures == of(score, label).measures
 

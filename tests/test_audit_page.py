@@ -20,9 +20,9 @@ pytest.importorskip("jinja2")
 EVIL = "<script>alert(1)</script>"
 HEADINGS = [
     "What was read",
-    "How far promise and truth lie apart",
-    "Where they lie apart",
-    "What would repair it",
+    "How far predictions are from what happened",
+    "Where they differ",
+    "What recalibration does",
     "Classes and groups",
     "Over time",
     "What decisions cost",

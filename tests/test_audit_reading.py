@@ -231,7 +231,7 @@ BAD = {
     "text": ("score,label\n0.5,1\nhigh,0\n", "score: expected numbers, found 'high' in row 2"),
     "percent": ("score,label\n24.5,1\n80,0\n", "found 24.5 in row 1; if these are percent"),
     "percent sign": ("score,label\n24.5 %,1\n", "without a percent sign"),
-    "logits": ("score,label\n-3.2,1\n", "found -3.2 in row 1; call columns of log-odds"),
+    "logits": ("score,label\n-3.2,1\n", "found -3.2 in row 1; name columns of log-odds"),
     "decimal comma": ('score,label\n"0,5",1\n', "write numbers with a point"),
     "missing label": ("score,label\n0.5,1\n0.2,\n", "label: .* found none in row 2.*--drop"),
     "missing score": (
@@ -272,7 +272,7 @@ def test_a_bad_file_is_told_what_is_wrong(
     ("name", "content", "message"),
     [
         ("a.csv", "score,label\n가,1".encode("cp949"), "expected UTF-8"),
-        ("a.csv", b"score,label\n\x00\x00,1\n", "expected numbers|no CSV"),
+        ("a.csv", b"score,label\n\x00\x00,1\n", "expected numbers|not valid CSV"),
         ("a.npz", b"not a zip", "the file is damaged .*write it again"),
         ("a.xlsx", b"PK", "expected a .csv, .parquet or .npz"),
     ],
@@ -363,7 +363,7 @@ def test_a_positive_label_may_be_rare(tmp_path: Path) -> None:
         ({"prices": (1, 2, 3)}, "prices: expected two numbers"),
         ({"classes": "ab"}, "classes: expected a list"),
         ({"group": 3}, "3: there is no such column"),
-        ({"baseline": "base.json"}, "baseline: expected with time="),
+        ({"baseline": "base.json"}, "baseline: expected together with time="),
     ],
 )
 def test_what_cannot_be_asked_for(named: dict, message: str) -> None:
@@ -383,19 +383,19 @@ def test_recalibrators_are_not_judged_on_their_own_rows(tmp_path: Path) -> None:
         (data, frame),
         (data, turned),
     ):
-        with pytest.raises(ValueError, match=r"fit: expected other rows.*found the same in"):
+        with pytest.raises(ValueError, match=r"fit: expected rows that .*found the same ones in"):
             report(first, fit=second)
     others = data | {"score": np.append(SCORE[:-1], SCORE[-1] / 2)}  # one of them is another
     assert report(data, fit=others).measures.n == len(SCORE)
     logits = np.random.default_rng(0).normal(size=(200, 3))
     named = {"logits": logits, "label": np.arange(200) % 3}
-    with pytest.raises(ValueError, match="fit: expected other rows"):
+    with pytest.raises(ValueError, match="fit: expected rows that the report"):
         report(named, fit=named | {"logits": logits + 1})  # logits up to a constant
 
 
 @pytest.mark.parametrize("count", [-5, None, "many"])
 def test_a_baseline_that_cannot_be(count: object, tmp_path: Path) -> None:
-    known = {name: [2.0, 2.0] for name in ("count", "right", "promised")}
+    known = {name: [2.0, 2.0] for name in ("count", "correct", "predicted")}
     (tmp_path / "base.json").write_text(json.dumps({"bins": known}), "utf-8")
     assert bins_of_baseline(tmp_path / "base.json", 2).shape == (3, 2)
     known["count"][1] = count  # type: ignore[call-overload]
@@ -429,15 +429,15 @@ def test_only_real_numbers_that_are_there() -> None:
     assert rows.probs.tolist() == SCORE[SCORE <= 0.9].tolist()
 
 
-def test_the_confidence_in_answers(tmp_path: Path) -> None:
-    """It is not the chance of a class: no answer is decided at one half."""
+def test_the_confidence_in_predictions(tmp_path: Path) -> None:
+    """It is not the probability of a class, so no prediction is made at one half."""
     data = {"confidence": SCORE, "correct": LABEL}
     found = report(data, cross_fit=0)
     assert found.measures.accuracy == LABEL.mean()
-    assert "is right in" in found.verdict.sentence
+    assert "its mean confidence is" in found.verdict.sentence
     assert "at one half" not in found.text()
-    assert pair(data, data | {"confidence": SCORE**2}, {}).right == (0, 0, 1.0)
-    with pytest.raises(ValueError, match=r"the same labels.*other answers need a column for each"):
+    assert pair(data, data | {"confidence": SCORE**2}, {}).correct == (0, 0, 1.0)
+    with pytest.raises(ValueError, match=r"the same labels.*different classes need a column for"):
         pair(data, data | {"correct": 1 - LABEL}, {})
 
 
@@ -478,7 +478,7 @@ class TestColumnsCalledAsTheLabels:
 
     def test_labels_without_a_column(self) -> None:
         data = self.frame(["a", "b"])
-        with pytest.raises(ValueError, match="one for each label, called as it is; found 'a'"):
+        with pytest.raises(ValueError, match="one named after each label, found 'a'"):
             report(data | {"label": np.array(["a", "z"] * 150)})
 
 
@@ -497,12 +497,12 @@ def test_a_file_with_semicolons_and_decimal_commas(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("score", "message"),
     [
-        (1.0002, "found 1.0002 in row 1; that is more than rounding adds"),
-        (2, "found 2 in row 1; that is more than rounding adds"),
+        (1.0002, "found 1.0002 in row 1; rounding does not explain that"),
+        (2, "found 2 in row 1; rounding does not explain that"),
         (2.01, "if these are percent"),
         (100, "if these are percent"),
-        (100.01, "call columns of log-odds or logits logit"),
-        (-1e-9, "call columns of log-odds or logits logit"),
+        (100.01, "name columns of log-odds or logits logit"),
+        (-1e-9, "name columns of log-odds or logits logit"),
     ],
 )
 def test_what_a_number_above_one_may_be(score: float, message: str) -> None:
@@ -570,7 +570,7 @@ def test_advice_is_spelled_as_one_asks(
 def test_logits_that_look_like_probabilities_are_doubted(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], recwarn: pytest.WarningsRecorder
 ) -> None:
-    doubt = r"score: the values of '{}' are taken for logits, .* look like probabilities"
+    doubt = r"score: because of their name, the values of '{}' are taken for logits, but they look"
     data: Any
     for data in (
         {"logit": SCORE, "label": LABEL},
@@ -611,7 +611,7 @@ def test_the_nll_is_that_of_the_metric(tmp_path: Path) -> None:
 
 def test_infinite_log_odds_are_told_what_to_do() -> None:
     for value in (np.inf, -np.inf):
-        with pytest.raises(ValueError, match=r"logit: .* or give probabilities, of which 0 and 1"):
+        with pytest.raises(ValueError, match=r"logit: .* or give probabilities, where 0 and 1"):
             report({"logit": np.append(SCORE, value), "label": np.append(LABEL, 1)})
 
 
@@ -733,7 +733,7 @@ class TestWhatIsAskedFor:
         path = csv(tmp_path / "a.csv", "score,label", SCORE, labels)
         found = report(path, drop=True, cross_fit=0)
         assert found.measures.n == 298
-        assert "2 rows were dropped: a value was missing" in found.read
+        assert "2 rows were dropped because a value was missing" in found.read
         every = csv(tmp_path / "b.csv", "score,label", SCORE, [""] * 300)
         with pytest.raises(ValueError, match="there are no rows; all 300 were dropped"):
             report(every, drop=True)

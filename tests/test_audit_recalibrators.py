@@ -112,7 +112,7 @@ class TestApply:
         file = written(tmp_path / "a.csv", name=np.arange(3_000), score=SCORE, label=LABEL)
         saved = tmp_path / "cal.npz"
         assert main([file, "--save-calibrator", str(saved)]) == 1
-        assert f"{saved} holds " in capsys.readouterr().out
+        assert f"{saved} contains " in capsys.readouterr().out
         new = written(tmp_path / "new.csv", name=["가", "b,c"], score=[0.2, 0.9])
         assert main(["apply", str(saved), new, "--output", str(tmp_path / "out.csv")]) == 0
         with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as out:
@@ -179,7 +179,7 @@ class TestApply:
         assert "found 'high' in row 2" in capsys.readouterr().err
         assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "cal.npz"]
         assert main(["apply", file, file]) == 2
-        assert "holds no recalibrator" in capsys.readouterr().err
+        assert "contains no recalibrator" in capsys.readouterr().err
 
     def test_no_file_where_none_helps(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -187,7 +187,7 @@ class TestApply:
         label = (np.random.default_rng(5).random(500) < SCORE[:500]).astype(int)
         file = written(tmp_path / "a.csv", score=SCORE[:500], label=label)
         main([file, "--save-calibrator", str(tmp_path / "cal.npz")])
-        assert "was not written: no repair helps" in capsys.readouterr().out
+        assert "was not written, because no recalibrator helps" in capsys.readouterr().out
         assert not (tmp_path / "cal.npz").exists()
 
 
@@ -213,7 +213,7 @@ class TestCompare:
         low, high = found["nll"]["interval"]
         assert (high - low) / 2 == pytest.approx(half, rel=1e-3)
         only_first = ((SCORE > 0.5) == LABEL) & ((better > 0.5) != LABEL)
-        assert found["right"]["only_first"] == only_first.sum()
+        assert found["correct"]["only_first"] == only_first.sum()
 
     @pytest.mark.parametrize(
         ("rows", "label", "message"),

@@ -236,7 +236,7 @@ def test_labels_are_given_once(name):
         refused(USES[name], "^labels: expected one for each", gate(kind, scores, None))
         if name not in GIVEN_WHOLE:
             whole = gate(kind, scores, labels)
-            refused(USES[name], "^labels: expected none beside Predictions", whole, labels)
+            refused(USES[name], "^labels: expected none with Predictions", whole, labels)
 
 
 # ---------------------------------------------------------------- recalibrators

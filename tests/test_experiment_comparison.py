@@ -272,7 +272,7 @@ class TestBadInput:
 
     def test_a_group_of_different_trainings(self, calibrated, overconfident):
         with pytest.raises(
-            ValueError, match=r"first: expected runs that differ in their seed only"
+            ValueError, match=r"first: expected runs that differ only in their seed"
         ):
             compare([calibrated[0], overconfident[1]], overconfident)
 
@@ -280,7 +280,7 @@ class TestBadInput:
     def test_numbers_that_the_answers_contradict(self, calibrated, overconfident, change):
         others = [*calibrated[:2], dataclasses.replace(calibrated[2], **change)]
         with pytest.raises(
-            ValueError, match=r"seed-2: its record says (ece|error) .* answers give"
+            ValueError, match=r"seed-2: its record has (ece|error) .* predictions give"
         ):
             compare(others, overconfident)
 

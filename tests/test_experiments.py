@@ -840,7 +840,7 @@ class TestFailures:
         with pytest.raises(RuntimeError, match="no such kernel") as error:
             run_grid(plan_grid("hopeless", "cpu", tiny), tmp_path, tmp_path, progress=False)
         note = "hopeless/lenet5.learning_rate-1e+30.seed-0 failed, the first run of its grid: "
-        assert error.value.__notes__ == [note + "nothing more is made"]
+        assert error.value.__notes__ == [note + "the other runs are not made"]
         assert len(networks) == 1
         assert list_experiments("hopeless", "cpu", tmp_path) == []
 
@@ -992,7 +992,7 @@ class TestSharing:
         tasks = {key: delayed(dying_worker.end)(key, tmp_path) for key in ("a", "dies", "b", "c")}
         with runner._workers(None):
             ends = dict(runner._as_they_end(tasks, 2, None))
-        assert ends.pop("dies") == "its process was killed, as for want of memory"
+        assert ends.pop("dies") == "its process was killed, perhaps for lack of memory"
         assert ends == {"a": "", "b": "", "c": ""}
         assert (tmp_path / "dies").read_text() == "xx"  # once beside others, once alone
 
@@ -1090,7 +1090,9 @@ class TestCommandLine:
         with pytest.raises(SystemExit):
             main([*options(tmp_path / "mine.toml", tmp_path, "nll"), "--list"])
         error = capsys.readouterr().err
-        assert error == "error: options: batch_norm of convnet: expected True or alike, found 1\n"
+        assert (
+            error == "error: options: batch_norm of convnet: expected a value like True, found 1\n"
+        )
 
     def test_unknown_grid(self, tiny, tmp_path, capsys):
         with pytest.raises(SystemExit):
@@ -1105,4 +1107,4 @@ class TestCommandLine:
         with pytest.raises(SystemExit) as ended:
             main(options(tiny, tmp_path, "nll"))
         assert ended.value.code == 130
-        assert capsys.readouterr().err.startswith("\nStopped. The same command goes on")
+        assert capsys.readouterr().err.startswith("\nStopped. The same command continues")

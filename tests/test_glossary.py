@@ -1,4 +1,4 @@
-"""The glossary has both languages, in order, and only words that the course uses."""
+"""The glossary has both languages, in order, and the terms that the chapters introduce."""
 
 from __future__ import annotations
 
@@ -17,36 +17,116 @@ LISTS = [
     for block in re.findall(r":::\{glossary\}\n(.*?)\n:::", TEXT, re.DOTALL)
 ]
 ENTRIES = [entry for entries in LISTS for entry in entries]
-CHAPTERS = " ".join(
-    " ".join(BOOK.source(page).lower().split()) for page, number in BOOK.pages.items() if number
-)
+CHAPTERS = [page for page in BOOK.chapters if "/solutions/" not in page]
+MOST_WORDS = 4  # of a term; what is longer and in bold is a sentence to remember
+# Words in bold that need no entry: the characters of chapter 1, the course's own words for its
+# runs and verdicts, and what a sentence only stresses.
+NO_TERMS = {
+    *("honest", "bold", "timid", "lazy"),
+    *("grid", "record", "recipe", "block", "exploratory", "undecided", "holds", "does not hold"),
+    *("above", "below", "not", "pointwise", "adaptive", "the bars rise", "exit status"),
+    *("boosted trees", "test images", "training images"),
+}
 
 
 def terms(entry: list[str]) -> list[str]:
     return [line for line in entry if not line.startswith("  ")]
 
 
+def english(entry: list[str]) -> list[str]:
+    return [name for name in terms(entry) if not re.search("[\uac00-\ud7a3]", name)]
+
+
+def in_bold(page: str) -> list[str]:
+    """What a chapter sets in bold, outside of code."""
+    prose = re.sub(r"^(`{3,}).*?^\1", "", BOOK.source(page), flags=re.DOTALL | re.MULTILINE)
+    found = re.findall(r"(?<!\*)\*\*([A-Za-z][^*]*)\*\*", prose)
+    return [" ".join(text.split()) for text in found]
+
+
+def words_of(term: str) -> list[str]:
+    return re.findall(r"[a-z]+", term.lower())
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two words are forms of one, such as "calibrated" and "calibration"."""
+    shared = min(len(one), len(other))
+    return (
+        one[: max(3, shared - 3)] == other[: max(3, shared - 3)] and abs(len(one) - len(other)) < 5
+    )
+
+
+def names(term: str, entry: list[str]) -> bool:
+    """Whether a term is one of the names of the entry, in any form."""
+    found = [words_of(name) for name in english(entry)]
+    return any(
+        len(name) == len(words_of(term)) and all(map(alike, name, words_of(term))) for name in found
+    )
+
+
+def begins_or_ends(term: str, entry: list[str]) -> bool:
+    """Whether a term and a name begin or end alike: "baseline" and "percentile bootstrap" do."""
+    wanted = words_of(term)
+    for name in map(words_of, english(entry)):
+        n = min(len(name), len(wanted))
+        if all(map(alike, name[:n], wanted[:n])) or all(map(alike, name[-n:], wanted[-n:])):
+            return True
+    return False
+
+
+def entries_of(term: str) -> list[list[str]]:
+    """The entries that a term in bold may mean."""
+    same = [entry for entry in ENTRIES if names(term, entry)]
+    return same or [entry for entry in ENTRIES if begins_or_ends(term, entry)]
+
+
+DEFINED = {page: in_bold(page) for page in CHAPTERS}
+MEANT = {
+    page: [entry[0] for term in found for entry in entries_of(term)]
+    for page, found in DEFINED.items()
+}
+
+
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry[0])
 def test_a_word_has_its_korean_and_an_explanation(entry: list[str]) -> None:
-    names = terms(entry)
-    assert sum(bool(re.search("[\uac00-\ud7a3]", name)) for name in names) == 1
-    assert entry[: len(names)] == names  # all of them before the text
-    assert " ".join(entry[len(names) :]).rstrip().endswith(".")
+    assert len(terms(entry)) == len(english(entry)) + 1
+    assert entry[: len(terms(entry))] == terms(entry)  # all of them before the text
+    assert " ".join(entry[len(terms(entry)) :]).rstrip().endswith(".")
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry[0])
-def test_a_word_occurs_in_a_chapter(entry: list[str]) -> None:
-    """Whole, or as another form of it: "regularises", "the smooth error"."""
-    words = re.findall(r"[a-z]+", entry[0].lower())
-    assert all(re.search(rf"\b{word[:-2] if len(word) > 5 else word}", CHAPTERS) for word in words)
+def test_it_leads_to_the_chapter_that_introduces_it(entry: list[str]) -> None:
+    """It refers to a chapter that has the term, in bold if any chapter has it in bold."""
+    labels = re.findall(r"\{(?:ref|eq|numref|prf:ref)\}`([^`<]+)`", "\n".join(entry))
+    pages = {BOOK.labels[label].page for label in labels}
+    assert pages, "no reference"
+    sources = [" ".join(words_of(BOOK.source(page))) for page in pages]
+    assert any(
+        all(
+            re.search(rf"\b{word[:-2] if len(word) > 5 else word}", text) for word in words_of(name)
+        )
+        for name in english(entry)
+        for text in sources
+    )
+    defining = {page for page, meant in MEANT.items() if entry[0] in meant}
+    assert not defining or pages & defining, sorted(defining)
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_a_term_in_bold_has_an_entry(page: str) -> None:
+    """In a sentence, bold introduces a term; what a sentence only stresses is in italics."""
+    found = {t for t in DEFINED[page] if t[0].islower() and not t.endswith((".", ":", "?", ","))}
+    found = {t for t in found if len(t.split()) <= MOST_WORDS}
+    unknown = {term for term in found - NO_TERMS if not entries_of(term)}
+    assert not unknown
 
 
 def test_words_are_in_order_and_none_comes_twice() -> None:
     for entries in LISTS:
         first = [entry[0].lower() for entry in entries]
         assert first == sorted(first)
-    names = [name.lower() for entry in ENTRIES for name in terms(entry)]
-    assert len(names) == len(set(names))
+    found = [name.lower() for entry in ENTRIES for name in terms(entry)]
+    assert len(found) == len(set(found))
 
 
 def test_every_symbol_says_where_it_comes_first() -> None:

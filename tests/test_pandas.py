@@ -168,5 +168,5 @@ def test_names_that_frames_carry_are_held_against_each_other():
     assert named.labels.tolist() == [0, 1, 0]
     shuffled = pd.Series([0, 1, 0], index=[2, 1, 0])
     for call in (as_predictions, metrics.expected_calibration_error):
-        with pytest.warns(UserWarning, match=r"labels: their index has the rows .* another order"):
+        with pytest.warns(UserWarning, match=r"labels: their index has .* a different order"):
             call(frame, shuffled)

@@ -41,7 +41,7 @@ def test_each_title_has_a_bar_for_each_class():
 
 def test_a_wrong_answer_is_told_from_a_right_one():
     drawn = probability_bars(IMAGE, {"before": BEFORE, "after": AFTER}, 0)
-    assert drawn.answers == {"before": 1, "after": 0}
+    assert drawn.predicted == {"before": 1, "after": 0}
     wrong, right = drawn.axes.values()
     assert colours(wrong) == ["blue", "orange", "grey"]
     assert [bool(bar.get_hatch()) for bar in wrong.patches] == [False, True, False]

@@ -89,7 +89,7 @@ def test_recalibrators_take_names():
     fitted = VectorScaling().fit(named)
     np.testing.assert_array_equal(fitted.predict_proba(LOGITS), expected)
     np.testing.assert_array_equal(fitted.predict_proba(named), expected)
-    with pytest.raises(ValueError, match=r"^sample_weight: expected none beside Predictions"):
+    with pytest.raises(ValueError, match=r"^sample_weight: expected none with Predictions"):
         VectorScaling().fit(named, sample_weight=np.ones(400))
 
 
@@ -161,7 +161,7 @@ def test_only_percents_are_called_so():
 
 @pytest.mark.parametrize("probs", [100 * PROBS, LOGITS, 0 * PROBS, np.full((400, 3), np.nan)])
 def test_what_was_not_rounded_is_not_rescaled(probs):
-    with pytest.raises(ValueError, match=r"^probs: expected rows that sum to one but for rounding"):
+    with pytest.raises(ValueError, match=r"^probs: expected rows that sum to one up to rounding"):
         as_predictions(probs, LABELS, rescale=True)
 
 
@@ -195,8 +195,8 @@ def test_kinds_are_told():
         ({}, r"probs: expected exactly one of .*found \[\]"),
         ({"probs": P, "confidence": P}, r"probs: expected exactly one .*'probs', 'confidence'"),
         ({"logits": Z, "rescale": True}, "rescale: expected with probs only, found logits"),
-        ({"confidence": P, "labels": Y}, "labels: expected none with confidence"),
-        ({"confidence": P, "positive": 1}, "labels: expected none with confidence"),
+        ({"confidence": P, "labels": Y}, "labels: expected neither"),
+        ({"confidence": P, "positive": 1}, "labels: expected neither"),
         ({"probs": P, "correct": Y}, "correct: expected with confidence only, found probs"),
         ({"confidence": PROBS}, r"confidence: expected shape \(N,\), found \(400, 3\)"),
         ({"confidence": 100 * P, "correct": Y}, "confidence: expected values from 0 to 1"),
@@ -210,7 +210,7 @@ def test_kinds_are_told():
             "labels: found generator, which can be read only once",
         ),
         ({"probs": map(list, PROBS), "labels": LABELS}, "probs: found map, .* only once"),
-        ({"probs": PROBS, "labels": dict.fromkeys(LABELS).keys()}, ".*found dict_keys; where they"),
+        ({"probs": PROBS, "labels": dict.fromkeys(LABELS).keys()}, ".*found dict_keys; if they"),
         ({"probs": PROBS, "labels": LABELS, "classes": "cat"}, "classes: expected several in a"),
     ],
 )
@@ -323,7 +323,7 @@ def test_the_nll_of_probabilities_is_that_of_scikit_learn():
     )
     for metric in (negative_log_likelihood, metrics.accuracy):
         for probs, labels in ((PROBS, LABELS), (PROBS.round(2), LABELS), (P, Y), (P.round(2), Y)):
-            with pytest.warns(UserWarning, match="as probabilities are") as caught:
+            with pytest.warns(UserWarning, match="like probabilities") as caught:
                 metric(probs, labels, inputs="logits")
             assert caught[0].filename == __file__
     with pytest.raises(ValueError, match="inputs: expected 'probs' or 'logits'"):

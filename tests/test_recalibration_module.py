@@ -107,7 +107,7 @@ def test_a_module_behind_a_softmax_says_so_once(shape, digits):
     model = CalibratedModule(torch.nn.Identity(), recalibrator)
     if binary:
         model(probs[:3])  # too few to tell
-    with pytest.warns(UserWarning, match="as probabilities are"):
+    with pytest.warns(UserWarning, match="like probabilities"):
         model(probs)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -217,7 +217,7 @@ def test_bad_regularisation(make):
 
 def test_a_fit_without_an_optimum_says_so():
     logits, labels = multiclass(400, 40)
-    with pytest.warns(UserWarning, match="learn the labels of all samples by heart"):
+    with pytest.warns(UserWarning, match="memorise the labels of all samples"):
         MatrixScaling().fit(logits, labels)
     with pytest.warns(UserWarning, match="after 3 steps"):
         MatrixScaling(regularization=1.0, max_steps=3).fit(logits, labels)

@@ -212,14 +212,14 @@ def test_scores_taken_for_log_odds_are_doubted(make):
 
 def test_rounded_rows_taken_for_logits_are_doubted():
     logits, labels = multiclass()
-    with pytest.warns(UserWarning, match="sum to one, as probabilities are"):
+    with pytest.warns(UserWarning, match="sum to one, like probabilities"):
         TemperatureScaling().fit(softmax(logits, axis=1).round(2), labels)
 
 
 def test_a_module_over_a_softmax_is_doubted_once():
     logits = torch.tensor(multiclass()[0])
     model = CalibratedModule(torch.nn.Softmax(dim=1), TemperatureScaling(2.0))
-    with pytest.warns(UserWarning, match="as probabilities are"):
+    with pytest.warns(UserWarning, match="like probabilities"):
         model(logits)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -252,7 +252,7 @@ def test_a_state_without_the_map_says_so():
     logits, labels = multiclass()
     steps = OneVersusRest(HistogramBinning()).fit(logits, labels)
     model = CalibratedModule(torch.nn.Identity(), steps)
-    with pytest.warns(UserWarning, match="OneVersusRest learned is in no state_dict"):
+    with pytest.warns(UserWarning, match="parameters of OneVersusRest are in no state_dict"):
         model.load_state_dict(model.state_dict())
 
 

@@ -85,7 +85,7 @@ def test_labels_that_are_no_integers_are_not_read(tmp_path):
 def test_a_file_that_holds_another_record_is_not_read(tmp_path, other):
     path = save_record(make_record(**other), tmp_path)
     path.rename(tmp_path / "lenet5-toy.test.npz")
-    with pytest.raises(ValueError, match=r"holds '[a-z0-9-]+' for '[a-z]+'; give it that name"):
+    with pytest.raises(ValueError, match=r"contains '[a-z0-9-]+' for '[a-z]+'; rename the file"):
         load_record("lenet5-toy", "test", tmp_path)
 
 
@@ -275,7 +275,7 @@ def test_a_failed_write_leaves_the_old_record(tmp_path, monkeypatch):
         ({"split": "../train"}, "split: expected lower-case"),
         ({"split": "a.b"}, "split: expected lower-case"),
         ({"name": 5}, "name: expected"),
-        ({"logits": 1e5 * np.eye(40, 7)}, "logits: float16 holds differences up to 65504"),
+        ({"logits": 1e5 * np.eye(40, 7)}, "logits: float16 allows differences up to 65504"),
         ({"labels": np.zeros(40)}, "labels: expected integers"),
         ({"logits": np.full((40, 7), np.nan)}, "logits: "),
         ({"logits": np.zeros(40)}, r"logits: expected shape \(N, K\)"),

@@ -163,8 +163,10 @@ def test_ece(tmp_path):
 def test_coverage(tmp_path):
     text = page(tmp_path, coverage=COVERAGE).replace("\N{NO-BREAK SPACE}", " ")
     assert "Measured on: A processor, 1 thread, 2001-02-03. numpy 9.9." in text
-    assert "300 sets a cell (seed 4), 1,000 samples a bootstrap; confidences of a network" in text
-    assert "is to hold the error in 95 % of the sets" in text
+    assert (
+        "300 sets in each cell (seed 4), and 1,000 bootstrap samples; the confidences are" in text
+    )
+    assert "The nominal coverage is 95 %; the mean width" in text
     few, many = text.split("### 500 samples")[1].split("### 10,000 samples")
     assert "| interval | error 0 % | error 0.9 % |" in few
     assert "| calib_utils | 99.0 % (7.1) | 97.0 % (7.1) |" in few
@@ -174,15 +176,15 @@ def test_coverage(tmp_path):
     assert "| interval | bins | 500 samples |" in text
     assert "| calib_utils | 7 of equal width | 94.0 % |" in text
     assert "| calib_utils, debiased | 7 of equal mass | 98.0 % |" in text
-    assert "get the same sets, 50 a cell," in text
+    assert "get the same sets, 50 in each cell," in text
     assert "| interval | 500, error 0 % | 500, error 2 % |" in text
     assert "| a library | 2.0 % (5.0) | 1.0 % (5.1) |" in text
     assert "The lowest coverage of each: calib_utils 98.0 %; a library 1.0 %." in text
-    assert "predictions of which 0.98 % come true" in text
+    assert "Here 0.98 % of the samples are positive" in text
     assert "| interval | bins | 2,000, error 0.5 % |" in text
     assert "| calib_utils | 15 of equal mass | 98.0 % (1.0) |" in text
-    assert "a weight, 1 to 10," in text
-    assert "| way | 2,000, error 0 % | 2,000, error 2.3 % |" in text
+    assert "a weight from 1 to 10," in text
+    assert "| method | 2,000, error 0 % | 2,000, error 2.3 % |" in text
     assert "| kept | 99.0 % (6.7) | 96.1 % (6.7) |" in text
 
 
@@ -196,8 +198,8 @@ def test_uncertainty(tmp_path):
     text = page(tmp_path, uncertainty=content).replace("\N{NO-BREAK SPACE}", " ")
     assert (
         "### A 95 % interval\n\n"
-        ":::{table} A 95 % interval. Time, and what comes out.\n"
-        ":name: tab-benchmark-uncertainty-1\n\n| way | time | ratio | result |\n" in text
+        ":::{table} A 95 % interval. Time and result.\n"
+        ":name: tab-benchmark-uncertainty-1\n\n| method | time | ratio | result |\n" in text
     )
     assert "| a loop | 200 ms | 50 | 1.00 %, 2.00 % |" in text
     assert text.count("a loop takes 50 times as long as calib_utils.") == 1
@@ -215,11 +217,11 @@ def test_false_findings(tmp_path):
     machine = {"cpu": "A processor", "threads": 1, "versions": {"numpy": "9.9"}}
     text = page(tmp_path, false_findings={**made, **machine, "worse": 0.04, "rows": rows})
     text = text.replace("\N{NO-BREAK SPACE}", " ")
-    assert "1,000 pairs of groups a row (seed 4), 500 test images, 100 drawn sets" in text
+    assert "1,000 pairs of groups in each row (seed 4), with 500 test images and 100 boot" in text
     none, some = text.split("in any row: calib_utils 5.2 %, other seeds only 17.1 %.")
     assert "| ECE | 90 % | 2 | 3 | 5.2 % | 17.1 % |" in none
     assert "| error | 0 % | 0 | 5 | 1.6 % | 17.1 % |" in none
-    assert "a second group that is right less often by 4 points" in some
+    assert "the second group is less accurate by 4 points" in some
     assert "| ECE | 90 % | 2 | 3 | 40.0 % | 50.0 % |" in some
 
 
@@ -236,8 +238,8 @@ def test_recalibration(tmp_path):
         "long as calib_utils." in text
     )
     assert (
-        "- matrix: no peer fits these samples as well as calib_utils. On new ones at least as "
-        "good: peer." in text
+        "- matrix: no peer fits these samples as well as calib_utils. At least as good on new "
+        "samples: peer." in text
     )
 
 
@@ -256,7 +258,7 @@ def test_training(tmp_path):
     assert "Measured on: A card, 2 threads, 8 workers. torch 9." in gpu
     assert "| calib_utils | 9.0 | 5,000 | 10 | 52.3 ± 0.4 |" in gpu  # medians
     assert "is higher by 2.10 ± 0.10 points" in gpu
-    assert "that is more than chance between seeds explains" in gpu  # t is 21
+    assert "With 2 seeds, that is significant" in gpu  # t is 21
 
 
 def test_training_on_one_device_with_one_seed(tmp_path):
@@ -265,7 +267,7 @@ def test_training_on_one_device_with_one_seed(tmp_path):
     assert "### On a CPU" not in text
     assert "1 seed, 3 epochs each" in text
     assert "| calib_utils | 9.0 | 5,000 | 10 | 60.0 |" in text
-    assert "One seed does not tell whether their test accuracies differ." in text
+    assert "A single seed cannot show whether their test accuracies differ." in text
 
 
 def test_one_section_for_each_file_that_is_there(tmp_path):

@@ -552,8 +552,8 @@ class TestCheckpoint:
             ),
             (lambda x, f: f["history"][1].update(train_loss="0.5"), "damaged"),
             (lambda x, f: f["history"].insert(0, 7), "damaged"),
-            (lambda x, f: f.update(seed="0"), "no seed, or none of type"),
-            (lambda x, f: f.update(history={}), "no history, or none of type"),
+            (lambda x, f: f.update(seed="0"), "no seed, or not of type"),
+            (lambda x, f: f.update(history={}), "no history, or not of type"),
             (lambda x, f: f["recipe"].update(epochs="3"), "a history of 3 of 3 epochs"),
         ],
     )
@@ -577,7 +577,7 @@ class TestCheckpoint:
             train(network(), data, replace(SHORT, learning_rate=0.01), checkpoint=file)
         with pytest.raises(ValueError, match=r"was made with .*'seed': 0.*asks for .*'seed': 1"):
             train(network(), data, SHORT, seed=1, checkpoint=file)
-        with pytest.raises(ValueError, match="is of another network"):
+        with pytest.raises(ValueError, match="is of a different network"):
             train(lenet5(11), data, SHORT, checkpoint=file)
 
 
@@ -722,7 +722,7 @@ class TestCommandLine:
         with pytest.raises(SystemExit) as ended:
             train_cli.main(self.command(tmp_path))
         assert ended.value.code == 130
-        assert capsys.readouterr().err.startswith("\nStopped. The same command goes on")
+        assert capsys.readouterr().err.startswith("\nStopped. The same command continues")
 
     def test_module_is_the_command(self):
         command = [sys.executable, "-m", "calib_utils.training", "--help"]

@@ -150,11 +150,11 @@ def test_lines_on_how_networks_were_trained_are_told_from_prose() -> None:
 
 
 def test_a_word_in_bold_leads_to_the_glossary_the_first_time() -> None:
-    tree = publish_doctree("**Floor** and **other**.\n\nThe **baseline** again.\n")
+    tree = publish_doctree("**Baseline** and **other**.\n\nThe **baseline** again.\n")
     link_terms(tree, {"baseline": "glossary.html#term-baseline"})
     links = [(link.astext(), link["refuri"]) for link in tree.findall(nodes.reference)]
-    assert links == [("Floor", "glossary.html#term-baseline")]
-    assert tree.astext().replace("\n\n", " ") == "Floor and other. The baseline again."
+    assert links == [("Baseline", "glossary.html#term-baseline")]
+    assert tree.astext().replace("\n\n", " ") == "Baseline and other. The baseline again."
 
 
 def test_a_dropdown_becomes_a_fold_named_by_its_title() -> None:

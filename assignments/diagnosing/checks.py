@@ -96,7 +96,7 @@ def checks(secret: bytes) -> list[Check]:
 
     def by_class(name: str, y: np.ndarray, weight: float) -> Check:
         judge = partly(close(gaps(logits, y)), close(-gaps(logits, y)))
-        misread = "The sign is the other way round: what was promised, less what came."
+        misread = "The sign is the other way round: expected minus observed."
         return Check("q2", name, "class_gaps", (logits, y), judge, weight, misread=misread)
 
     def told(name: str, kind: str) -> Any:

@@ -33,7 +33,7 @@ def variant(secret: bytes) -> dict[str, Any]:
 
 @cache
 def digits(secret: bytes) -> dict[str, np.ndarray]:
-    """scikit-learn's digits, (1797, 64) from 0 to 1, in another order, half of them as negatives.
+    """scikit-learn's digits, (1797, 64) from 0 to 1, in a different order, half as negatives.
 
     So the mean image of each class is grey, and a rule that compares means fails.
     """
@@ -218,14 +218,14 @@ def checks(secret: bytes) -> list[Check]:
             found: Any = answer.get("temperature")
             if key == "temperature":
                 return is_best(found)
-            # What is said of the repair must fit the temperature that is given, if it repairs.
+            # The numbers after recalibration must fit the temperature that is given.
             positive = close(0, atol=20)(found) and found > 0 and abs(found - 1) > 0.01
             used = float(found) if positive else best
             return close(numbers(test, used, n_bins)[key])(answer[key])
 
         return Check("q4", key, "report", (*validation, *test), judge)
 
-    # In another order of the points, so that nothing can be looked up in the file.
+    # In a different order of the pixels, so that nothing can be looked up in the file.
     points = rng.permutation(64)
     shuffled = {**stored, "images": stored["images"][:, points]}
     shown, rest = part_of(shuffled, np.arange(0, 1200)), part_of(shuffled, np.arange(1200, n))
@@ -249,7 +249,7 @@ def reported(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
 
 
 def numbers(test: tuple[np.ndarray, np.ndarray], divisor: float, n_bins: int) -> dict[str, float]:
-    """What a report says of the test part, before and after a temperature."""
+    """The numbers of a report on the test part, before and after a temperature."""
     stated, labels = test
     before, after = softmax(stated, axis=1), softmax(stated / divisor, axis=1)
     return {
@@ -277,15 +277,15 @@ def sample(secret: bytes) -> dict[str, str]:
         for rows in parts[1:]
     )
     found = numbers(test, float(TemperatureScaling().fit(*validation).temperature_), n_bins)
-    mended = softmax(test[0] / found["temperature"], axis=1)
-    baseline = baseline_calibration_error(mended, n_bins=n_bins)
+    scaled = softmax(test[0] / found["temperature"], axis=1)
+    baseline = baseline_calibration_error(scaled, n_bins=n_bins)
     percent = "\N{NO-BREAK SPACE}%"
     sizes = zip(("train", "validation", "test"), map(len, parts), strict=True)
     return {
         **{f"n_{name}": str(size) for name, size in sizes},
         "epochs": str(EPOCHS),
         "temperature": f"{found['temperature']:.2f}",
-        "direction": "too sure" if found["temperature"] > 1 else "not sure enough",
+        "direction": "overconfident" if found["temperature"] > 1 else "underconfident",
         **{f"nll_{when}": f"{found[f'nll_{when}']:.2f}" for when in ("before", "after")},
         **{
             key: f"{100 * found[key]:.1f}{percent}"

@@ -10,8 +10,8 @@ from classroom.checks import Check, close, equal, follows, partly
 from classroom.secret import drawn_labels, generator
 
 SIGNS = {
-    1: ("weighted confidence less the weighted accuracy", "overconfident"),
-    -1: ("weighted accuracy less the weighted confidence", "underconfident"),
+    1: ("weighted confidence minus the weighted accuracy", "overconfident"),
+    -1: ("weighted accuracy minus the weighted confidence", "underconfident"),
 }
 CLASS_WEIGHTS = {
     "equal": "all classes count the same, also one that is nobody's label",
@@ -20,7 +20,7 @@ CLASS_WEIGHTS = {
 
 OTHER = {"equal": "labels", "labels": "equal"}
 SIGNED_HINTS = {
-    "equal weights": "Compare the mean of the confidences with the share of right answers.",
+    "equal weights": "Compare the mean of the confidences with the share of correct predictions.",
     "different weights": "Both means are weighted, and the sum of the weights divides them.",
     "no weight at all": "Where the weights sum to 0, the signed gap is nan.",
 }
@@ -31,7 +31,7 @@ CLASS_HINTS = {
     "a class that is nobody's label": "Such a class has bins and gaps like any other.",
 }
 SIGN = "The sign is the other way round: read again which mean is subtracted from which."
-MEAN = "Each class is right. Read step 4 again: how much does a class count in the mean?"
+MEAN = "Each class is correct. Read step 4 again: how much does a class count in the mean?"
 NOBODY = "Without a camera that has enough rows, the answer is None."
 
 
@@ -47,7 +47,7 @@ def variant(secret: bytes) -> dict[str, Any]:
 
 
 def texts(secret: bytes) -> dict[str, str]:
-    """What the text says of them."""
+    """Their words in the text."""
     chosen = variant(secret)
     sign_text, sign_word = SIGNS[chosen["sign"]]
     return {

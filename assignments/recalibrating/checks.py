@@ -1,8 +1,8 @@
 """Hidden checks of "Day and night", and its network, from the teacher's secret.
 
 The network is drawn, not trained: logits with a known truth, then too large by day, and much more
-so at night, with a fault in its classes that no temperature mends. No record of the course holds
-it. The labels of the new photographs never leave the teacher's computer.
+so at night, with a bias in its classes that no temperature corrects. It is in no record of the
+course. The labels of the new images never leave the teacher's computer.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ LOSS_HINTS = {
 LOSS = "Nearly: the NLL is the mean over the rows, not their sum, and it is above 0."
 FIT = "This is one over the temperature: the logits are divided by it."
 FIT_HINTS = {
-    "one group": "Logits are divided by the temperature: that of a network that is too sure is "
+    "one group": "Logits are divided by the temperature: that of an overconfident network is "
     "above 1.",
-    "two groups, and one without answers": "Each group is fitted by itself, and one without rows "
+    "two groups, and one without rows": "Each group is fitted by itself, and one without rows "
     "has nan.",
-    "a network that is not sure enough": "Try temperatures below 1, too, and look more closely "
+    "an underconfident network": "Try temperatures below 1 as well, and look more closely "
     "around the best one.",
 }
 
@@ -63,7 +63,7 @@ def nll(logits: np.ndarray, labels: np.ndarray) -> float:
 
 
 def temperature(logits: np.ndarray, labels: np.ndarray) -> float:
-    """The temperature with the lowest NLL; nan without answers."""
+    """The temperature with the lowest NLL; nan without rows."""
     if len(labels) == 0:
         return float("nan")
     best = minimize_scalar(
@@ -80,7 +80,7 @@ def temperatures(logits: np.ndarray, labels: np.ndarray, groups: np.ndarray, n: 
 
 
 def constant(accuracy: float, logits: np.ndarray) -> np.ndarray:
-    """The same confidence for each answer."""
+    """The same confidence for each prediction."""
     answered = np.eye(logits.shape[1])[logits.argmax(axis=1)]
     rest = (1 - accuracy) / (logits.shape[1] - 1)
     return np.asarray(np.where(answered == 1, accuracy, rest))
@@ -88,10 +88,10 @@ def constant(accuracy: float, logits: np.ndarray) -> np.ndarray:
 
 @cache
 def network(secret: bytes) -> dict[str, np.ndarray]:
-    """The photographs to fit on, and new ones.
+    """The images to fit on, and new ones.
 
-    Drawn again until the constant confidence has the lower ECE of the two repairs, on both halves
-    of the photographs: the last question asks about it.
+    Drawn again until the constant confidence has the lower ECE of the two methods, on both halves
+    of the images, because the last question asks about it.
     """
     share = variant(secret)["night"] / 100
     for attempt in range(1000):
@@ -100,9 +100,9 @@ def network(secret: bytes) -> dict[str, np.ndarray]:
         offset = rng.permutation(np.linspace(-0.9, 0.9, N_CLASSES))
         fit = draw(rng, N_FIT, sizes, share, offset)
         new = draw(rng, N_NEW, sizes, share, offset)
-        mended = softmax(new[0] / temperatures(*fit, 2)[new[2]][:, None], axis=1)
+        scaled = softmax(new[0] / temperatures(*fit, 2)[new[2]][:, None], axis=1)
         even = constant(float((fit[0].argmax(axis=1) == fit[1]).mean()), new[0])
-        errors = [expected_calibration_error(probs, new[1]) for probs in (even, mended)]
+        errors = [expected_calibration_error(probs, new[1]) for probs in (even, scaled)]
         if errors[0] < errors[1] - 0.005:
             names = ("logits", "labels", "groups")
             return {
@@ -113,12 +113,12 @@ def network(secret: bytes) -> dict[str, np.ndarray]:
 
 
 def data(secret: bytes) -> dict[str, dict[str, np.ndarray]]:
-    """The files that lie beside the notebook: all but the labels of the new photographs."""
+    """The files for the folder of the notebook: all but the labels of the new images."""
     return {"cameras.npz": {k: v for k, v in network(secret).items() if k != "new_labels"}}
 
 
 def saves(parts: dict[str, np.ndarray]) -> Any:
-    """Judge of a repair: how much NLL it saves, beside one temperature and one for each group."""
+    """Judge of a recalibration: its decrease of the NLL, between none and one for each group."""
     logits, labels, groups = (parts[f"new_{name}"] for name in ("logits", "labels", "groups"))
     fitted = temperatures(
         parts["fit_logits"], parts["fit_labels"], parts["fit_groups"], int(groups.max()) + 1
@@ -150,7 +150,7 @@ def checks(secret: bytes) -> list[Check]:
     logits = rng.normal(0, 3, (300, 5))
     labels = drawn_labels(rng, softmax(logits / 2, axis=1))
     groups = rng.choice([0, 2], 300)
-    timid = logits / 6
+    hot = logits / 6
     other = dict(
         zip(
             ("fit_logits", "fit_labels", "fit_groups"),
@@ -178,32 +178,32 @@ def checks(secret: bytes) -> list[Check]:
         return Check("q1", name, "nll", (z, labels), judge, 1.0, LOSS_HINTS[name], LOSS)
 
     def is_sure(answer: Any) -> bool:
-        """The confidence is right, whatever the other classes get."""
+        """The confidence is correct, whatever the other classes get."""
         probs = np.asarray(answer)
         if probs.dtype.kind != "f" or probs.shape != logits[:50].shape:
             return False
         rows, answered = np.arange(50), logits[:50, ::-1].argmax(axis=1)
         return bool(np.allclose(probs[rows, answered], right))
 
-    def repairs(name: str, found: dict[str, np.ndarray]) -> Check:
+    def recalibrates(name: str, found: dict[str, np.ndarray]) -> Check:
         keys = ("fit_logits", "fit_labels", "fit_groups", "new_logits", "new_groups")
-        return Check("q3", name, "repair", tuple(found[key] for key in keys), saves(found))
+        return Check("q3", name, "recalibrate", tuple(found[key] for key in keys), saves(found))
 
     right = float((logits.argmax(axis=1) == labels).mean())
     return [
         loss("logits of usual size", logits),
         loss("large logits", 1000 * logits),
         fits("one group", logits, np.zeros(300, dtype=np.int64), 1),
-        fits("two groups, and one without answers", logits, groups, 3),
-        fits("a network that is not sure enough", timid, 0 * groups, 1),
-        repairs("the new photographs", parts),
-        repairs("another network", other),
+        fits("two groups, and one without rows", logits, groups, 3),
+        fits("an underconfident network", hot, 0 * groups, 1),
+        recalibrates("the new images", parts),
+        recalibrates("a different network", other),
         Check(
             "q4",
             "the confidence of the fit, whatever is new",
             "constant_confidence",
             (logits, labels, 7 * logits[:50, ::-1]),
             partly(close(constant(right, logits[:50, ::-1])), is_sure),
-            misread="The confidence is right. The other classes share the rest equally.",
+            misread="The confidence is correct. The other classes share the rest equally.",
         ),
     ]

@@ -1,4 +1,4 @@
-"""What is shown where others link to the course: `python -m book.pictures.card TARGET`.
+"""The picture for links to the course on other sites: `python -m book.pictures.card TARGET`.
 
 The title, and the reliability diagram of the ResNet-34, whose bars end below the diagonal.
 """
@@ -15,20 +15,20 @@ from calib_utils.metrics import reliability_bins, top_label
 from calib_utils.plots.diagrams import draw_bins
 from calib_utils.records import load_record
 
-# The size is that of _config.yml. A small figure, enlarged: its lines are as thick as words of
-# this size ask for.
+# The size is that of _config.yml. The figure is small and enlarged, so that its lines are as thick
+# as text of this size requires.
 SIZE, DPI = (1200, 630), 250
-WORDS = "A network says how sure it is.\nHow often is it right?"
+WORDS = "A network is 90 % confident.\nHow often is it correct?"
 
 
 def main(target: Path) -> None:
     record = load_record("resnet34-cifar100", "test")
     bins = reliability_bins(*top_label(softmax(record.logits, axis=1), record.labels), n_bins=10)
     full = bins.counts >= 100
-    # What the text for those who cannot see the picture says.
+    # The statement of the alt text.
     if not (bins.accuracy[full] < bins.confidence[full]).all():
         raise SystemExit(
-            "_config.yml: not all bars end below the diagonal any more: mend ogp_image_alt"
+            "_config.yml: not all bars end below the diagonal any more: correct ogp_image_alt"
         )
 
     fig = plt.figure(figsize=(SIZE[0] / DPI, SIZE[1] / DPI), dpi=DPI, facecolor="white")

@@ -53,13 +53,13 @@ DASHED = THIN | {"linestyle": (0, (3, 2.5))}
 
 
 def answers(split: str = "test") -> tuple[np.ndarray, np.ndarray]:
-    """Confidence of each answer of the ResNet-34, and whether it is right."""
+    """The confidence of each prediction of the ResNet-34, and whether it is correct."""
     record = load_record(NETWORK, split)
     return top_label(softmax(record.logits, axis=1), record.labels)
 
 
 def a_hundred_answers(ax: Axes) -> None:
-    """Of a hundred answers with a confidence of about 90 %, those that are right are full."""
+    """A hundred predictions with a confidence of about 90 %; the correct ones are filled."""
     confidences, correct = answers()
     right = round(100 * correct[(confidences > 0.85) & (confidences <= 0.95)].mean())
     row, column = np.divmod(np.arange(100), 20)
@@ -76,7 +76,7 @@ def bars_below_the_diagonal(ax: Axes) -> None:
 
 
 def chance_and_the_ece(ax: Axes) -> None:
-    """The ECEs of a calibrated forecaster on 1,000 answers, and beside them the one measured."""
+    """The ECEs of a calibrated forecaster on 1,000 predictions, and the one measured."""
     rng = np.random.default_rng(0)
     confidences, correct = (values[:1000] for values in answers())
     probs = np.stack([1 - confidences, confidences], axis=1)
@@ -102,7 +102,7 @@ def ece_by_weight_decay(ax: Axes) -> None:
 
 
 def two_maps(ax: Axes) -> None:
-    """What a naive Bayes model says of digits, and what two repairs make of it."""
+    """The scores of a naive Bayes model for digits, and the maps of two recalibrators."""
     log_odds, odd, _, _ = sets()
     across = np.linspace(0.001, 0.999, 120)
     ax.plot([0, 1], [0, 1], **DASHED)
@@ -113,7 +113,7 @@ def two_maps(ax: Axes) -> None:
 
 
 def errors_before_and_after(ax: Axes) -> None:
-    """The ECE of the network as it is, with a temperature, and with two hundred numbers."""
+    """The ECE of the network as trained, with a temperature, and with two hundred parameters."""
     validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
     probs = [softmax(test.logits, axis=1)]
     for repair in (TemperatureScaling(), VectorScaling()):
@@ -125,7 +125,7 @@ def errors_before_and_after(ax: Axes) -> None:
 
 
 def accuracy_of_the_surest(ax: Axes) -> None:
-    """The accuracy of the surest share of the answers, with a dot at one half."""
+    """The accuracy of the most confident share of the predictions, with a dot at one half."""
     confidences, correct = answers()
     right = correct[np.argsort(-confidences, kind="stable")]
     accuracies, half = np.cumsum(right) / np.arange(1, len(right) + 1), len(right) // 2
@@ -137,7 +137,7 @@ def accuracy_of_the_surest(ax: Axes) -> None:
 
 
 def cost_of_what_is_trusted(ax: Axes) -> None:
-    """Mistakes among the answers above each threshold: made, and promised, before the repair."""
+    """Errors among the predictions above each threshold, expected and observed, as trained."""
     confidences, correct = answers()
     thresholds = np.linspace(0.1, 1, 60)
     trusted = confidences > thresholds[:, None]
@@ -148,7 +148,7 @@ def cost_of_what_is_trusted(ax: Axes) -> None:
 
 
 def an_interval_and_a_tolerance(ax: Axes) -> None:
-    """The interval of the calibration error as it is and with a temperature, and 2 % as a limit."""
+    """The interval of the calibration error, with and without a temperature, and a limit of 2 %."""
     validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
     repaired = TemperatureScaling().fit(validation.logits, validation.labels)
     both = softmax(test.logits, axis=1), repaired.predict_proba(test.logits)
@@ -161,7 +161,7 @@ def an_interval_and_a_tolerance(ax: Axes) -> None:
 
 
 def confidence_and_accuracy(ax: Axes) -> None:
-    """Fourteen language models on one set of questions, and the line where the two agree."""
+    """Confidence and accuracy of fourteen language models, and the line where the two agree."""
     found = [load_answers(model, "mmlu").predictions for model in LANGUAGE_MODELS]
     ax.plot([0.2, 1], [0.2, 1], **DASHED)
     for one in found:
@@ -180,7 +180,7 @@ def before_and_after_by_training(ax: Axes) -> None:
 
 
 def drawing_of(picture: Callable[[Axes], None], name: str) -> str:
-    """What a picture draws, as a part of the page; ``name`` begins the names in it."""
+    """The drawing of a picture as part of the page; ``name`` begins the names in it."""
     with plt.rc_context(DRAWING):
         fig = plt.figure(figsize=(WIDTH / 72, HEIGHT / 72))
         across, up = EDGE / WIDTH, EDGE / HEIGHT
@@ -197,7 +197,7 @@ def drawing_of(picture: Callable[[Axes], None], name: str) -> str:
 
 
 class Card(NamedTuple):
-    """What stands on a card beside what is counted.
+    """The parts of a card that are not counted from the chapter.
 
     Attributes:
         question: of the chapter.
@@ -270,7 +270,7 @@ def card(book: Book, page: str, number: int, about: Card) -> str:
         "",
         about.question,
         "",
-        # Each in a line of its own: on a narrow card a line of all would break anywhere.
+        # Each on its own line, because a single line would break anywhere on a narrow card.
         *(f"{fact}\\" for fact in facts[:-1]),
         facts[-1],
     ]

@@ -18,7 +18,7 @@ UNIT = "\N{NO-BREAK SPACE}%"
 
 
 def mean_ranks(networks: Sequence[Sequence[Recalibrated]], score: str) -> dict[str, float]:
-    """The mean over networks of each method's rank, 1 for the lowest score; equal ones share it."""
+    """Each method's mean rank over networks, 1 for the lowest score; ties share a rank."""
     methods = [row.method for row in networks[0]]
     ranks = [rankdata([getattr(row, score) for row in rows]) for rows in networks]
     return dict(zip(methods, np.mean(ranks, axis=0).tolist(), strict=True))
@@ -33,14 +33,14 @@ def by_network(rows: Iterable[Recalibrated]) -> list[list[Recalibrated]]:
 
 
 def difference(mean: float, error: float, images: float) -> Difference:
-    """Of an NLL from that at the temperature; infinite, and then without an interval."""
+    """An NLL minus that of temperature scaling; if infinite, without an interval."""
     return Difference(mean, error, images - 1)
 
 
 def mean_differences(
     rows: Sequence[Recalibrated], errors: dict[str, float]
 ) -> dict[str, Difference]:
-    """How far the mean NLL of each method lies above that at the temperature."""
+    """The mean NLL of each method minus that of temperature scaling."""
     networks = by_network(rows)
     nll = {
         row.method: np.mean([one[k].nll for one in networks]) for k, row in enumerate(networks[0])
@@ -54,7 +54,7 @@ def mean_differences(
 
 
 def verdict(found: Difference, adjusted: float) -> str:
-    """Better or worse than the temperature, after a correction for all that was compared."""
+    """Better or worse than temperature scaling, corrected for multiple comparisons."""
     if math.isinf(found.mean):
         return "worse"
     if not adjusted < 0.05:
@@ -85,7 +85,7 @@ def methods_table(of_sets: dict[str, tuple[list[Recalibrated], dict[str, float]]
         for name, (rows, errors) in of_sets.items()
         for method, one in mean_differences(rows, errors).items()
     }
-    # One that is infinite has no p value, and counts as a comparison.
+    # An infinite difference has no p-value, but counts as a comparison.
     adjusted = dict(zip(found, holm([one.p_value for one in found.values()]), strict=True))
     lines = []
     for name, (rows, _) in of_sets.items():
@@ -103,8 +103,8 @@ def methods_table(of_sets: dict[str, tuple[list[Recalibrated], dict[str, float]]
                 percent(float(np.mean([getattr(r, k) for r in own]))) for k in ("ece", "baseline")
             ]
             lines.append(line)
-    head = ["images", "method", "rank by NLL", "rank by Brier", "NLL less temperature's", "that is"]
-    return table([*head, "ECE, %", "baseline, %"], lines)
+    head = ["images", "method", "rank by NLL", "rank by Brier", "NLL minus temperature's"]
+    return table([*head, "verdict", "ECE, %", "baseline, %"], lines)
 
 
 def networks_table(of_sets: dict[str, list[Recalibrated]]) -> Markdown:
@@ -119,8 +119,8 @@ def networks_table(of_sets: dict[str, list[Recalibrated]]) -> Markdown:
                 line += ["0" if row is at_t else apart(found, 3), f"{row.brier:.4f}"]
                 line += map(percent, (row.ece, row.baseline, row.accuracy))
                 lines.append(line)
-    head = ["images", "network", "method", "NLL", "less temperature's", "Brier"]
-    return table([*head, "ECE, %", "baseline, %", "correct, %"], lines)
+    head = ["images", "network", "method", "NLL", "minus temperature's", "Brier"]
+    return table([*head, "ECE, %", "baseline, %", "accuracy, %"], lines)
 
 
 def captioned(name: str, caption: str, made: Markdown) -> str:
@@ -148,8 +148,8 @@ def page() -> str:
                 {"CIFAR-100": of_100, "CIFAR-10": of_10, "CIFAR-100, the course's": ours}
             ),
         ),
-        f"A fit of {', '.join(stopped)} had no optimum for at least one network, and ended where "
-        f"it was stopped. Networks: {made['networks']}; logits: {made['logits']}; fitted "
+        f"A fit of {', '.join(stopped)} had no optimum for at least one network, and was stopped "
+        f"early. Networks: {made['networks']}; logits: {made['logits']}; fitted "
         f"{made['fits']}. The course's were fitted {own['fits']}. Computed on {made['date']}: "
         f"{made['hardware']}, {', '.join(map(' '.join, made['versions'].items()))}.",
     ]

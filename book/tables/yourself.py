@@ -1,7 +1,7 @@
 """The questions of "Calibrate yourself": `python -m book.tables.yourself TARGET`.
 
 Things that everybody half knows, each with a source, and numbers of this course, which are computed
-here. The first option is the true one; the order on the page is drawn by lot.
+here. The first option is the true one; the order on the page is random.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ARITHMETIC = "arithmetic"
 
 
 class Question(NamedTuple):
-    """A question with its true option, the other one, and where the truth comes from."""
+    """A question with its true option, the other one, and the source of the truth."""
 
     question: str
     true: str

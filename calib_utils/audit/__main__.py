@@ -22,23 +22,23 @@ from calib_utils.audit.printable import printable
 __all__ = ["main", "parser"]
 
 _BAD_INPUT = 2
-_STOPPED, _UNREAD = 130, 141  # as shells say of Ctrl-C, and of who read on no further
+_STOPPED, _UNREAD = 130, 141  # a shell's codes for Ctrl-C, and for a reader that closed the pipe
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Report on predictions, compare two models, or apply a calibrator.
 
     Returns:
-        0 if the model is within the tolerance (of two models: the second is better), 1 if it is
-        beyond (worse), 2 for bad input, 3 if too few rows were given to tell; 130 and 141 if it was
-        stopped, by Ctrl-C or by who reads its output.
+        0 if the model is within the tolerance (of two models, if the second is better), 1 if it is
+        beyond (or worse), 2 for bad input, 3 if there are too few rows to tell; 130 or 141 if it
+        was stopped by Ctrl-C or because the reader of its output closed the pipe.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     commands = {"compare": _compare, "apply": _apply}
     command = commands.get(given[0]) if given else None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # what they say stands in the report
+            warnings.simplefilter("ignore", UserWarning)  # the report repeats them
             status = _report(given) if command is None else command(given[1:])
         sys.stdout.flush()
         return status
@@ -56,9 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def as_options(message: str) -> str:
-    """What an error says of arguments in Python, said of options: ``drop=True`` is ``--drop``.
+    """An error's text with options in place of Python's arguments: ``--drop`` for ``drop=True``.
 
-    In quotation marks such words are somebody's data.
+    Such words in quotation marks are left alone, because they are the user's data.
     """
     names = "|".join(vars(parser().parse_args(["file"])))
 
@@ -91,19 +91,19 @@ def _report(given: Sequence[str]) -> int:
     found.write(html=args.html, json=args.json)
     if args.save_calibrator:
         if found.calibrator is None:
-            print(f"{args.save_calibrator} was not written: no recalibrator helps")
+            print(f"{args.save_calibrator} was not written, because no recalibrator helps")
         else:
             found.calibrator.save(args.save_calibrator)
-            print(f"{args.save_calibrator} holds {found.calibrator!r}")
+            print(f"{args.save_calibrator} contains {found.calibrator!r}")
     return found.verdict.exit_code
 
 
 def _compare(given: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m calib_utils.audit compare",
-        description="Two models on the same rows, in the same order: is the second better?",
-        epilog="Exit status: 0 the second is better by its NLL, 1 it is worse, 2 bad input, 3 too "
-        "few rows to tell.",
+        description="Compare two models on the same rows, in the same order: is the second better?",
+        epilog="Exit status: 0 if the second has the lower NLL, 1 if it has the higher one, 2 for "
+        "bad input, 3 if there are too few rows to tell.",
     )
     parser.add_argument("first", metavar="A")
     parser.add_argument("second", metavar="B")
@@ -120,8 +120,8 @@ def _compare(given: Sequence[str]) -> int:
 def _apply(given: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m calib_utils.audit apply",
-        description="Put a saved calibrator over a file, which need not have labels; the result is "
-        "CSV, in which all other columns stay.",
+        description="Recalibrate a file, which need not have labels, with a saved calibrator; the "
+        "result is CSV, and all other columns are kept.",
     )
     parser.add_argument("calibrator", metavar="CALIBRATOR.npz")
     parser.add_argument("predictions", metavar="FILE", help=".csv, .parquet, .npz; - for input")
@@ -137,7 +137,7 @@ def _apply(given: Sequence[str]) -> int:
 
 
 def _columns(args: argparse.Namespace) -> dict[str, Any]:
-    """The arguments that say how rows are read."""
+    """The arguments on how rows are read."""
     classes = [] if args.classes is None else [name.strip() for name in args.classes.split(",")]
     return {
         "label": args.label,
@@ -151,14 +151,13 @@ def parser() -> argparse.ArgumentParser:
     """The arguments of a report."""
     parser = argparse.ArgumentParser(
         prog="python -m calib_utils.audit",
-        description="Is a model calibrated? A report on its predictions beside what happened: CSV, "
-        "Parquet or NPZ. Columns are guessed, and named in the output: label with score, logit, "
-        "prob_..., logit_... or columns called as the labels are; or confidence with correct. "
-        "'compare A B' sets two models beside each other; "
-        "'apply CALIBRATOR FILE' recalibrates a file; "
+        description="Is a model calibrated? A report on its predictions and what happened, from "
+        "CSV, Parquet or NPZ. Columns are guessed, and named in the output: label with score, "
+        "logit, prob_..., logit_... or columns named after the labels; or confidence with correct. "
+        "'compare A B' compares two models, and 'apply CALIBRATOR FILE' recalibrates a file; "
         "both have a --help of their own.",
-        epilog="Exit status: 0 the calibration error is within the tolerance, 1 it is beyond, "
-        "2 bad input, 3 too few rows to tell.",
+        epilog="Exit status: 0 if the calibration error is within the tolerance, 1 if it is "
+        "beyond, 2 for bad input, 3 if there are too few rows to tell.",
     )
     parser.add_argument("predictions", metavar="FILE", help=".csv, .parquet, .npz; - for input")
     _add_columns(parser)
@@ -171,11 +170,11 @@ def parser() -> argparse.ArgumentParser:
     how.add_argument(
         "--cross-fit", type=int, default=5, metavar="FOLDS", help="0: no recalibrators (default: 5)"
     )
-    add("--tolerance", type=float, default=0.02, help="of the calibration error (default: 0.02)")
+    add("--tolerance", type=float, default=0.02, help="the largest error allowed (default: 0.02)")
     add("--baseline", type=Path, metavar="JSON", help="of an earlier report, for --time")
-    add("--prices", type=float, nargs=2, metavar=("FALSE_ALARM", "MISS"), help="of wrong decisions")
-    add("--n-bins", type=int, default=15, help="of equal width (default: 15)")
-    add("--seed", type=int, default=0, help="of all that is drawn (default: 0)")
+    add("--prices", type=float, nargs=2, metavar=("FALSE_ALARM", "MISS"), help="of an error")
+    add("--n-bins", type=int, default=15, help="bins of equal width (default: 15)")
+    add("--seed", type=int, default=0, help="of all random draws (default: 0)")
     add("--html", type=Path, metavar="FILE", help="write a page")
     add("--json", type=Path, metavar="FILE", help="write the numbers")
     add("--save-calibrator", type=Path, metavar="FILE.npz", help="the recalibrator that helps most")

@@ -1,4 +1,4 @@
-"""A saved calibrator, put over a file of predictions."""
+"""Recalibrate a file of predictions with a saved calibrator."""
 
 from __future__ import annotations
 
@@ -27,23 +27,24 @@ def apply_calibrator(
     score: str | None = None,
     rescale: bool = False,
 ) -> int:
-    """Write a file once more, as CSV, with recalibrated predictions; all other columns stay.
+    """Write a copy of a file as CSV with recalibrated predictions; all other columns are kept.
 
-    Columns of logits become columns of probabilities, and are named so.
+    Columns of logits become columns of probabilities and are renamed accordingly.
 
     Args:
-        calibrator: the path of one that was saved.
-        data: what a report takes; labels are not needed.
+        calibrator: the path of a saved calibrator.
+        data: predictions in any form that a report takes; labels are not needed.
         output: the path of the new file; the standard output by default.
         score: the columns of predictions, as for a report.
         rescale: whether rows of probabilities are divided by their sum.
 
     Returns:
-        How many rows there are.
+        The number of rows.
 
     Raises:
         FileNotFoundError: if a file is not there.
-        ValueError: for bad input, or a calibrator of other predictions.
+        ValueError: for bad input, or a calibrator that was fitted on a different kind of
+            predictions.
     """
     if output is not None:
         with replacing(output) as file:
@@ -76,5 +77,5 @@ def _write(
 
 
 def _as_prob(name: str) -> str:
-    """The name that a column of logits has as one of probabilities."""
+    """The name of a column of logits once it contains probabilities."""
     return "score" if name.lower() in ("logit", "logits") else f"prob{name[len('logit') :]}"

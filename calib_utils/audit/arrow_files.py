@@ -1,4 +1,4 @@
-"""CSV and Parquet, through PyArrow: as many rows at a time as fit, and only columns asked for."""
+"""CSV and Parquet through PyArrow, a block of rows at a time and only the columns asked for."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from calib_utils.audit.source import EXTRA, Block, Source, rows_of_block
 
 __all__ = ["csv_source", "parquet_source"]
 
-_BYTES = 1 << 22  # of text that is looked at at once, so of a row at most
+_BYTES = 1 << 22  # of text that is read at once, which also limits the length of a row
 _LONGEST = 100_000  # bytes of a cell
 _TOO_LONG = "that is too long for a table; is a quotation mark left open?"
 _BUFFER = 1 << 20  # bytes of a compressed column
 
 
 def csv_source(path: Path) -> Source:
-    """All cells are text: what they mean is not to be guessed from the first rows."""
+    """All cells are read as text, because the first rows may mislead about their type."""
     try:
         import pyarrow as pa
         import pyarrow.compute as compute
@@ -44,7 +44,7 @@ def csv_source(path: Path) -> Source:
             column_names=head,
             skip_rows=1,
             block_size=_BYTES,
-            use_threads=False,  # else no error knows its row
+            use_threads=False,  # with threads, no error knows its row
         )
         parse = arrow_csv.ParseOptions(
             delimiter=delimiter, newlines_in_values=True, invalid_row_handler=refuse
@@ -66,18 +66,18 @@ def csv_source(path: Path) -> Source:
 
 
 def _with_points(cells: Any) -> Any:
-    """Numbers with a decimal comma, as they stand between semicolons, with a point."""
+    """Numbers with a decimal comma, as files with semicolons have them, with a point."""
     import pyarrow.compute as compute
 
     if compute.any(compute.match_substring(cells, ".")).as_py():
-        return cells  # there a comma is something else
+        return cells  # here a comma is not a decimal comma
     return compute.replace_substring_regex(
         cells, pattern=r"^\s*([+-]?\d*),(\d+(?:[eE][+-]?\d+)?)\s*$", replacement=r"\1.\2"
     )
 
 
 def _read_head(path: Path) -> tuple[list[str], str, bool]:
-    """The names in the first line, what stands between them, and whether more lines follow."""
+    """The names in the first line, their delimiter, and whether more lines follow."""
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             first, more = file.readline(), file.read(1)
@@ -98,7 +98,7 @@ def _read_head(path: Path) -> tuple[list[str], str, bool]:
 
 
 def _explained(message: str, refused: Sequence[Any] = ()) -> str:
-    """What PyArrow says of a CSV, in other words."""
+    """PyArrow's error about a CSV file, in plain words."""
     if refused:
         row = refused[0]
         return (
@@ -111,11 +111,11 @@ def _explained(message: str, refused: Sequence[Any] = ()) -> str:
         return f"expected UTF-8, found other bytes{where}; save the file as UTF-8"
     if "straddl" in message:
         return f"found a row {_TOO_LONG}"
-    return f"the file is no CSV ({message})"
+    return f"the file is not valid CSV ({message})"
 
 
 def parquet_source(path: Path) -> Source:
-    """Of the rows of a group only as many are held as a block has."""
+    """Only one block of a row group is in memory at a time."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as parquet
@@ -135,7 +135,7 @@ def parquet_source(path: Path) -> Source:
     try:
         return Source(str(path), opened().schema_arrow.names, None, blocks)
     except (pa.ArrowException, OSError) as error:
-        raise ValueError(f"{path}: the file is no Parquet ({error})") from error
+        raise ValueError(f"{path}: the file is not valid Parquet ({error})") from error
 
 
 def _without_arrow(path: Path, kind: str) -> ModuleNotFoundError:

@@ -1,4 +1,4 @@
-"""Text files that are written at once or not at all, and devices."""
+"""Text files that are written completely or not at all, and devices."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["replacing", "write_text"]
 
 @contextmanager
 def replacing(path: Path) -> Iterator[TextIO]:
-    """A text file to write into, which takes the place of ``path`` when all went well.
+    """A text file to write to, which replaces ``path`` once it is complete.
 
-    A device or a pipe, such as ``/dev/stdout``, is written into as it is.
+    A device or a pipe, such as ``/dev/stdout``, is written to directly.
     """
     if path.is_dir():
         raise ValueError(f"{path}: expected the name of a file, found a folder")

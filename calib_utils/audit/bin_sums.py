@@ -1,4 +1,4 @@
-"""All that the measures need of the rows, as sums of bins: they add up over blocks of any file."""
+"""The sums over bins that the measures need; those of a file's blocks add up."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from calib_utils.metrics.bins import edges_and_index, uniform_index
 
 __all__ = ["BinSums", "Totals", "log_odds_cells"]
 
-_KEPT_ROWS, _KEPT_CELLS = 1_000_000, 20_000_000  # of a sample: at most 160 MB of each array
+_KEPT_ROWS, _KEPT_CELLS = 1_000_000, 20_000_000  # of the sample: at most 160 MB an array
 _MOST_KEYS = 1_000
 _CELL_EDGES = np.arange(-18, 18.01, 0.25)  # log-odds between which probabilities are counted
-# The rows of `BinSums.array`, of each of which the first five are those of the intervals.
-COUNT, RIGHT, EXPECTED, SQUARES, SPREAD, Z_EXCESS, Z_SPREAD = range(7)
+# The rows of `BinSums.array`; the first five are those of the intervals.
+COUNT, CORRECT, EXPECTED, SQUARES, SPREAD, Z_EXCESS, Z_SPREAD = range(7)
 
 
 class BinSums(NamedTuple):
     """Sums over the rows in each of M bins.
 
     Attributes:
-        array: float64, (7, M): how many rows there are, how many of them are right, and the sums
-            of the confidence c, of (c - right)^2, of c (1 - c), and of the numerator and the
-            variance of Spiegelhalter's z.
+        array: float64, (7, M): the number of rows, the number of correct ones (or positives), and
+            the sums of the confidence c, of (c - correct)^2, of c (1 - c), and of the numerator
+            and the variance of Spiegelhalter's z.
     """
 
     array: np.ndarray
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
+        """The number of rows."""
         return int(self.array[COUNT].sum())
 
     @property
@@ -43,12 +43,12 @@ class BinSums(NamedTuple):
 
     @property
     def happened(self) -> float:
-        """Which part of the rows is right."""
-        return float(self.array[RIGHT].sum() / self.n)
+        """The share of rows that are correct, or positive."""
+        return float(self.array[CORRECT].sum() / self.n)
 
     @property
     def of_intervals(self) -> np.ndarray:
-        """The five rows that `calib_utils.metrics.intervals` knows."""
+        """The five rows that `calib_utils.metrics.intervals` takes."""
         return self.array[:Z_EXCESS]
 
 
@@ -56,13 +56,13 @@ def tally(confidences: np.ndarray, correct: np.ndarray, index: np.ndarray, size:
     """The sums of `BinSums`, (7, size)."""
     spread = confidences * (1 - confidences)
     lean = 1 - 2 * confidences
-    right = correct.astype(np.float64)
+    hits = correct.astype(np.float64)
     terms = (
-        right,
+        hits,
         confidences,
-        (confidences - right) ** 2,
+        (confidences - hits) ** 2,
         spread,
-        lean * (right - confidences),
+        lean * (hits - confidences),
         lean**2 * spread,
     )
     counts = np.bincount(index, minlength=size).astype(np.float64)
@@ -70,25 +70,25 @@ def tally(confidences: np.ndarray, correct: np.ndarray, index: np.ndarray, size:
 
 
 def log_odds_cells(confidences: np.ndarray) -> np.ndarray:
-    """The cell of log-odds of each confidence: fine ones, so that those near 0 have theirs."""
+    """The cell of log-odds of each confidence, narrow enough to separate confidences near 0."""
     return np.searchsorted(expit(_CELL_EDGES), confidences)
 
 
 class Totals:
-    """What is kept of any number of rows.
+    """The sums over any number of rows, and a random sample of these rows.
 
     Args:
-        n_bins: how many bins of equal width.
-        seed: of the choice of the rows that are kept as they are.
+        n_bins: the number of bins of equal width.
+        seed: of the random sample.
 
     Attributes:
         bins: of all rows, in bins of equal width.
         cells: of all rows, in narrow cells of log-odds.
-        classes: for each class of several, its probability against whether it is the label.
+        classes: with several classes, each one's probability against whether it is the label.
         groups: by column and value.
-        times: by the time.
-        rows: as they came if `complete`, else some of them, chosen by lot.
-        complete: whether that is all of them.
+        times: by the span of time.
+        rows: all of them in their order if `complete`, and otherwise a random sample.
+        complete: whether all rows were kept.
     """
 
     def __init__(self, n_bins: int, seed: int):
@@ -98,7 +98,7 @@ class Totals:
         self.classes: dict[int, BinSums] = {}
         self.groups: dict[tuple[str, str], BinSums] = {}
         self.times: dict[str, BinSums] = {}
-        self.losses = np.zeros(3)  # of NLL, Brier score, and rows that are right
+        self.losses = np.zeros(3)  # the sums of NLL, Brier score and correct predictions
         self.complete = True
         self._parts: list[tuple[np.ndarray, Rows]] = []
         self._rng = np.random.default_rng(seed)
@@ -114,7 +114,7 @@ class Totals:
         self.bins.array[:] += tally(confidences, correct, index, self.n_bins)
         cells = log_odds_cells(confidences)
         self.cells.array[:] += tally(confidences, correct, cells, self.cells.array.shape[1])
-        self.losses += [losses(rows).sum(), _brier(rows), _answers_right(rows)]
+        self.losses += [losses(rows).sum(), _brier(rows), _correct_predictions(rows)]
         if rows.probs.ndim == 2:
             for k, column in enumerate(rows.probs.T):
                 column = np.minimum(column, 1)
@@ -127,7 +127,7 @@ class Totals:
             if sum(key[0] == name for key in self.groups) > _MOST_KEYS:
                 raise ValueError(
                     f"group: expected at most {_MOST_KEYS:,} values, found more in {name!r}; "
-                    "give a column that parts the rows into few groups"
+                    "give a column that divides the rows into few groups"
                 )
         if rows.times is not None:
             times = np.datetime_as_string(rows.times)
@@ -136,8 +136,8 @@ class Totals:
         self._keep(rows)
 
     def equals(self, other: Totals) -> bool:
-        """Whether both have counted the same rows, in whatever order: rounding aside, other rows
-        have other sums.
+        """Whether both have counted the same rows, in any order: different rows have different
+        sums, up to rounding.
         """
         return all(
             np.allclose(mine, theirs, rtol=1e-9, atol=1e-9)
@@ -163,7 +163,7 @@ class Totals:
             sums[key] = BinSums(found.copy())
 
     def _keep(self, rows: Rows) -> None:
-        """A simple random sample: the rows with the lowest of as many random numbers."""
+        """A simple random sample: each row draws a number, and those with the lowest are kept."""
         self._parts.append((self._rng.random(len(rows.labels)), rows))
         limit = max(1, min(_KEPT_ROWS, _KEPT_CELLS // max(1, rows.probs[:1].size)))
         if sum(len(lots) for lots, _ in self._parts) > 2 * limit:
@@ -188,10 +188,10 @@ class Totals:
 
     @property
     def binnings(self) -> list[BinSums]:
-        """In bins of equal width, all rows; and in bins of equal mass, those that were kept.
+        """All rows in bins of equal width, and those that were kept in bins of equal mass.
 
-        Gaps that cancel in a bin are not seen. Of equal width one bin may hold nearly all rows, of
-        equal mass all that is rare.
+        Gaps that cancel within a bin are not seen. A bin of equal width may contain nearly all
+        rows, and a bin of equal mass may contain all the rare ones.
         """
         confidences, correct = confidences_of(self.rows)
         _, index = edges_and_index(confidences, self.n_bins, "quantile", "float64")
@@ -199,7 +199,9 @@ class Totals:
 
 
 def confidences_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-    """The confidence in each answer and whether it is right; or the positive class's."""
+    """The confidence in each predicted class and whether it is correct; of one score, the
+    probability of the positive class and whether the row is positive.
+    """
     if rows.probs.ndim == 1:
         return rows.probs, rows.labels == 1
     predicted = rows.probs.argmax(axis=1)
@@ -217,7 +219,7 @@ def losses(rows: Rows) -> np.ndarray:
 
 
 def briers(rows: Rows) -> np.ndarray:
-    """The Brier score of each row, (n,): of one score, its squared distance from 0 or 1."""
+    """The Brier score of each row, (n,); of one score, its squared distance from the label."""
     if rows.probs.ndim == 1:
         return np.asarray((rows.probs - rows.labels) ** 2)
     distance = rows.probs.copy()
@@ -229,7 +231,7 @@ def _brier(rows: Rows) -> float:
     return float(briers(rows).sum())
 
 
-def _answers_right(rows: Rows) -> int:
+def _correct_predictions(rows: Rows) -> int:
     if rows.probs.ndim == 1:
         return int(((rows.probs > 0.5) == (rows.labels == 1)).sum())
     return int((rows.probs.argmax(axis=1) == rows.labels).sum())

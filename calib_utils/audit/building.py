@@ -1,4 +1,4 @@
-"""How a report comes about: rows are read, counted and judged, and recalibrators tried."""
+"""How a report is built: rows are read, counted and judged, and recalibrators are tried."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from calib_utils.audit.verdict import judge_error
 __all__ = ["report"]
 
 _DOUBT = (
-    "score: the values of {} are taken for logits, as it is called, and look like probabilities; "
-    "if they are, give it another name"
+    "score: because of their name, the values of {} are taken for logits, but they look like "
+    "probabilities; if they are, rename the column"
 )
 
 
@@ -55,51 +55,53 @@ def report(
     seed: int = 0,
     command: str = "",
 ) -> Report:
-    """A report on the predictions of any model, beside what happened.
+    """A report on the predictions of any model and what happened.
 
-    Columns that are not named are guessed: ``label`` beside ``score`` (the probability of the
-    positive class), ``logit`` (its log-odds), ``prob_…`` or ``logit_…`` (a column for each
-    class), or columns that are called as the labels are; ``confidence``, or any one score, beside
-    ``correct`` (whether the answer is right). Of several classes the confidence in the predicted
-    class is judged. The verdict is about the error in bins of equal width or of equal mass,
-    whichever is larger: gaps that cancel within a bin are in neither, so it is a lower bound.
+    Columns that are not named are guessed: ``label`` together with ``score`` (the probability of
+    the positive class), ``logit`` (its log-odds), ``prob_…`` or ``logit_…`` (a column for each
+    class), or columns named after the labels; or ``correct`` (whether the prediction is correct)
+    together with ``confidence`` or any one score. With several classes, the confidence in the
+    predicted class is judged. The verdict is about the error in bins of equal width or of equal
+    mass, whichever is larger. Gaps that cancel within a bin count in neither, so the error is a
+    lower bound.
 
-    A file is read in blocks, and all rows are counted; bins of equal mass, the slope, the
-    decomposition of the Brier score, the cost and the recalibrators use a million of them at most,
-    chosen by lot.
+    A file is read in blocks, and all rows are counted. Bins of equal mass, the slope, the
+    decomposition of the Brier score, the cost and the recalibrators use a random sample of at most
+    a million rows.
 
     Args:
         frame: the path of a .csv, .parquet or .npz file, "-" for CSV from the standard input, a
-            data frame that narwhals knows, or a dictionary of arrays.
+            data frame that narwhals supports, or a dictionary of arrays.
         label: the column of what happened.
         score: the column of predictions, or a pattern such as ``p_*`` for a column a class.
-        positive: the label that counts as positive; of several classes, the one to look at.
-        weight: a column of weights. Rows are kept with a chance in proportion to theirs, so
-            that those that are left count alike, as the intervals need it.
-        group: a column, or several, whose values part the rows.
+        positive: the label that counts as positive; with several classes, the one to look at.
+        weight: a column of weights. Rows are kept with a probability proportional to their weight,
+            so that all kept rows count equally, as the intervals require.
+        group: a column, or several, whose values divide the rows into groups.
         time: a column of dates, and the unit: "date:D" (days), "date:W", "date:M", "date:h".
         classes: the names of the classes, in the order of the columns.
         fit: other predictions of the same form, on which recalibrators are fitted.
-        cross_fit: without them, in how many folds recalibrators are fitted; 0 to try none.
-        tolerance: the calibration error that is still good, above 0 and below 1.
-        baseline: a report, or the path of one's JSON, that days are compared with.
+        cross_fit: the number of folds in which recalibrators are fitted without ``fit``; 0 to try
+            none.
+        tolerance: the largest calibration error that is acceptable, above 0 and below 1.
+        baseline: an earlier report, or the path of its JSON, that days are compared with.
         prices: of a false alarm and of a miss, for the cost against the threshold.
-        n_bins: how many bins of equal width.
-        drop: whether rows in which a value is missing are left out, and counted.
-        rescale: whether rows of probabilities are divided by their sum, and counted.
-        seed: of all that is drawn.
-        command: what the page gives as its origin.
+        n_bins: the number of bins of equal width.
+        drop: whether rows with a missing value are left out; they are counted.
+        rescale: whether rows of probabilities are divided by their sum; they are counted.
+        seed: of all random draws.
+        command: the command that the page names as its origin.
 
     Returns:
         The report, with a verdict.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ModuleNotFoundError: if a package is missing that reads the file.
+        ModuleNotFoundError: if the package that reads the file is not installed.
         ValueError: for bad input.
 
     Warns:
-        UserWarning: if columns that are called logits hold what looks like probabilities.
+        UserWarning: if the values of columns named logits look like probabilities.
 
     Example:
         >>> import numpy as np
@@ -120,7 +122,7 @@ def report(
         raise ValueError(f"seed: expected a whole number of 0 or more, found {seed!r}")
     if baseline is not None and time is None:
         raise ValueError(
-            "baseline: expected with time=..., as it is days that are compared with it"
+            "baseline: expected together with time=..., because days are compared with it"
         )
     if isinstance(classes, str):
         raise ValueError(f"classes: expected a list of names, found {classes!r}")
@@ -150,13 +152,13 @@ def report(
             fit_totals.add(rows)
         if fit_totals.equals(totals):
             raise ValueError(
-                "fit: expected other rows than those of the report, found the same in "
-                f"{other.name}; without others leave it to cross_fit=..."
+                "fit: expected rows that the report does not use, found the same ones in "
+                f"{other.name}; if you have no others, leave out fit and use cross_fit=..."
             )
         fit_rows = fit_totals.rows
     if reader.doubtful:
         warnings.warn(_DOUBT.format(repr(columns.scores[0])), stacklevel=2)
-    measures = measure(totals, seed, columns.of_answers)
+    measures = measure(totals, seed, columns.top_label)
     recalibrators = None
     if cross_fit or fit_rows is not None:
         recalibrators = try_recalibrators(
@@ -167,7 +169,7 @@ def report(
             n_bins=n_bins,
             seed=seed,
         )
-    verdict = judge_error(measures, totals.binnings, tolerance, columns.of_answers, recalibrators)
+    verdict = judge_error(measures, totals.binnings, tolerance, columns.top_label, recalibrators)
     of_classes = {columns.classes[k]: bins for k, bins in totals.classes.items()}
     groups = {
         name: {value: bins for (each, value), bins in totals.groups.items() if each == name}
@@ -207,7 +209,7 @@ def _check_prices(columns: Columns, prices: Any) -> None:
 
 
 def _of_equal_weight(reader: RowsReader, seed: int) -> Iterator[Rows]:
-    """The rows; of weighted ones each with a chance in proportion to its weight."""
+    """The rows; weighted rows are kept with a probability proportional to their weight."""
     if reader.columns.weight is None:
         yield from reader.blocks()
         return
@@ -223,24 +225,24 @@ def _of_equal_weight(reader: RowsReader, seed: int) -> Iterator[Rows]:
 def _what_was_read(reader: RowsReader, totals: Totals) -> list[str]:
     lines = [f"{reader.source.name}: {reader.read:,} rows", *reader.columns.describe()]
     if reader.dropped:
-        lines.append(f"{reader.dropped:,} rows were dropped: a value was missing")
+        lines.append(f"{reader.dropped:,} rows were dropped because a value was missing")
     if reader.rescaled:
         lines.append(f"{reader.rescaled:,} rows were divided by their sum")
     if reader.columns.weight:
-        lines.append(f"{totals.bins.n:,} rows were kept by lot, in proportion to their weights")
+        lines.append(f"{totals.bins.n:,} rows were kept at random, in proportion to their weights")
     if reader.columns.positive is not None and reader.columns.positive not in reader.seen:
         lines.append(f"no row has the label {reader.columns.positive!r}")
     if reader.impossible:
         lines.append(
-            f"{reader.impossible:,} rows gave a probability of 0 to what happened; it counts as "
-            "the smallest number next to 0, and the NLL is infinite without that"
+            f"{reader.impossible:,} rows gave a probability of 0 to what happened; it is replaced "
+            "by the smallest positive number, because the NLL would be infinite otherwise"
         )
     if reader.doubtful:
         lines.append(_DOUBT.format(repr(reader.columns.scores[0])))
     if not totals.complete:
         lines.append(
             f"all rows were counted; bins of equal mass, slope, decomposition, cost and "
-            f"recalibrators use {len(totals.rows.labels):,} of them, chosen by lot"
+            f"recalibrators use {len(totals.rows.labels):,} of them, chosen at random"
         )
     return lines
 

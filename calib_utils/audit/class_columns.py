@@ -1,4 +1,4 @@
-"""Columns that are called as the labels are, as scikit-learn's ``classes_`` name them."""
+"""Columns that are named after the labels, such as scikit-learn's ``classes_`` gives."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from calib_utils.audit.source import Block, Source
 
 __all__ = ["columns_of", "scores_of"]
 
-_ROUNDED = 1e-2  # how far rows may sum from 1 and still be meant as probabilities
+_ROUNDED = 1e-2  # how far from 1 rows of probabilities may sum
 
 
 def columns_of(source: Source, **named: Any) -> Columns:
-    """`choose_columns` of a source, whose rows are looked at where names alone do not tell.
+    """`choose_columns` of a source, whose rows are inspected if names alone do not decide.
 
     Raises:
         ValueError: if a column is not there, or cannot be guessed.
@@ -41,8 +41,8 @@ def columns_of(source: Source, **named: Any) -> Columns:
 def scores_of(source: Source, score: str | None, n_classes: int | None) -> tuple[list[str], str]:
     """`choose_scores` of a source that need not have labels.
 
-    Columns that no prefix tells are those of the classes if their rows sum to one, and if they are
-    as many as ``n_classes``, if that is known.
+    Columns without a known prefix are taken for those of the classes if their rows sum to one and
+    their number is ``n_classes``, where that is known.
 
     Raises:
         ValueError: if a column is not there, or cannot be guessed.
@@ -58,8 +58,8 @@ def scores_of(source: Source, score: str | None, n_classes: int | None) -> tuple
 
 
 def _called_as_labels(source: Source, label: str, candidates: Sequence[str]) -> list[str]:
-    """The columns of probabilities, if each label of the first rows has one; a rare label may not
-    be among them, and its column is.
+    """The columns of probabilities, if each label in the first rows has one. A rare label may be
+    missing from these rows, but its column is found all the same.
     """
     block = next(iter(source.blocks([label, *candidates])), None)
     if block is None:
@@ -84,7 +84,7 @@ def _holds_probabilities(values: np.ndarray) -> bool:
 
 
 def _numbers(values: np.ndarray) -> np.ndarray:
-    """NaN where a cell says none."""
+    """The numbers, with NaN for a cell that has none."""
     if values.dtype.kind in "biuf":
         return values.astype(np.float64)
     return np.array([float(v) if is_number(v) else np.nan for v in values], np.float64)

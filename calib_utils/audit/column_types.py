@@ -1,4 +1,4 @@
-"""What stands in the cells of a column: texts, numbers, dates, or nothing."""
+"""The contents of a column's cells: texts, numbers, dates, or nothing."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ __all__ = ["is_missing", "is_number", "numbers_of", "texts_of", "times_of", "wei
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
 _WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?)?)?)?(Z|[+-]\d\d:?\d\d)?")
-_SHORTEST = {"Y": "2026", "M": "2026-01"}  # of a date, by the unit
+_SHORTEST = {"Y": "2026", "M": "2026-01"}  # the shortest form of a date, by the unit
 
 
 def texts_of(values: np.ndarray) -> np.ndarray:
-    """Values as text that can be printed, without spaces around; 1.0 is 1."""
+    """Values as printable text without surrounding spaces; 1.0 becomes 1."""
     if values.dtype.kind == "M":
         values = np.datetime_as_string(values)
-    found, inverse = np.unique(values.astype(str), return_inverse=True)  # often few of them
+    found, inverse = np.unique(values.astype(str), return_inverse=True)  # often few
     texts = [printable(text).strip() for text in found]
     whole = (_WHOLE.fullmatch(text) for text in texts)
     texts = [number[1] if number else text for text, number in zip(texts, whole, strict=True)]
@@ -30,7 +30,7 @@ def texts_of(values: np.ndarray) -> np.ndarray:
 
 
 def is_missing(values: np.ndarray) -> np.ndarray:
-    """Where nothing stands, or a word for nothing."""
+    """Which cells are empty, or contain a word for a missing value."""
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind == "M":
@@ -41,7 +41,7 @@ def is_missing(values: np.ndarray) -> np.ndarray:
 
 
 def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
-    """Finite numbers, from whatever a column holds."""
+    """Finite numbers from a column of any type."""
     if values.dtype.kind in "biuf":
         numbers = values.astype(np.float64)
     elif values.dtype.kind in "cmM":
@@ -63,7 +63,7 @@ def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
     bad = ~np.isfinite(numbers)
     if bad.any():
         row = int(bad.argmax())
-        bounded = ", or give probabilities, of which 0 and 1 are taken"
+        bounded = ", or give probabilities, where 0 and 1 are allowed"
         raise ValueError(
             f"{name}: expected finite numbers, found {numbers[row]} in row {places[row]:,}; "
             f"leave such rows out{bounded if np.isinf(numbers[row]) else ''}"
@@ -72,7 +72,7 @@ def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a cell says a number."""
+    """Whether a cell contains a number."""
     try:
         float(value)
     except (ValueError, TypeError):
@@ -87,7 +87,7 @@ def times_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.nda
     else:
         texts = [str(value).strip() for value in values]
         shortest = _SHORTEST.get(columns.unit, "2026-01-31")
-        # A zone would only be dropped: all rows are counted by the clock they show.
+        # A time zone is dropped: each row counts by the clock time that it shows.
         known = {text: _as_time(text, len(shortest)) for text in set(texts)}
         row = next((i for i, text in enumerate(texts) if known[text] is None), None)
         if row is not None:
@@ -100,7 +100,7 @@ def times_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.nda
 
 
 def _as_time(text: str, shortest: int) -> np.datetime64 | None:
-    """None if it is no date: NumPy would take 20260131, or seconds, for a year."""
+    """None if it is not a date: NumPy would take 20260131, or seconds, for a year."""
     if len(text) < shortest or not _DATE.fullmatch(text):
         return None
     try:

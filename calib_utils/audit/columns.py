@@ -1,4 +1,4 @@
-"""Which column is what: as it was asked for, or guessed from the names, and always said."""
+"""The role of each column, as given or guessed from its name; the report lists all of them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Columns:
     """What is read from each row.
 
     Attributes:
-        label: the column of what happened; or, of confidences, of whether they were right.
+        label: the column of what happened; with confidences, of whether they were correct.
         scores: one column, or one for each class.
         kind: "score" (the probability of the positive class), "logit" (its log-odds), "probs",
             "logits" or "confidence".
@@ -40,12 +40,14 @@ class Columns:
 
     @property
     def binary(self) -> bool:
-        """Whether there is one score in a row, and not one for each class."""
+        """Whether a row has one score, rather than one for each class."""
         return self.kind in ("score", "logit", "confidence")
 
     @property
-    def of_answers(self) -> bool:
-        """Whether the predictions say how sure the model is of its answers."""
+    def top_label(self) -> bool:
+        """Whether the confidences are those in the predicted class (top-label calibration),
+        rather than probabilities of a positive class.
+        """
         return self.kind not in ("score", "logit")
 
     @property
@@ -55,7 +57,7 @@ class Columns:
         return list(dict.fromkeys([self.label, *self.scores, *filter(None, others)]))
 
     def describe(self) -> list[str]:
-        """What was taken for what, a line each."""
+        """The role of each column, one line each."""
         shown = ", ".join(map(repr, self.scores[:4]))
         if len(self.scores) > 4:
             shown = f"{self.scores[0]!r} to {self.scores[-1]!r}"
@@ -64,9 +66,9 @@ class Columns:
             "logit": "the log-odds of the positive class",
             "probs": f"probabilities of {len(self.scores)} classes",
             "logits": f"logits of {len(self.scores)} classes",
-            "confidence": "the confidence in each answer",
+            "confidence": "the confidence in each prediction",
         }[self.kind]
-        label = "whether it is right" if self.kind == "confidence" else "the label"
+        label = "whether it is correct" if self.kind == "confidence" else "the label"
         if self.positive is not None:
             label += f", positive where {self.positive!r}"
         lines = [f"{self.label!r}: {label}", f"{shown}: {what}"]
@@ -99,23 +101,22 @@ def choose_columns(
     """Which columns to read.
 
     Args:
-        head: the names there are.
-        label: the column of labels; guessed, without upper and lower case: "label" or "correct".
-            Beside "correct" one score is the confidence that the answer is right.
+        head: the names of all columns.
+        label: the column of labels; guessed, ignoring case: "label" or "correct". Together with
+            "correct", a score is the confidence that the prediction is correct.
         score: the column of scores; or a pattern such as "p_*" for a column a class, which are
             logits if it begins with "logit". Guessed: "score", "logit", "confidence", "prob_*" or
             "logit_*".
-        positive: the label that counts as positive; of several classes, the one that is looked at
-            alone.
-        weight: of each row.
-        group: columns whose values part the rows.
+        positive: the label that counts as positive; with several classes, the one to look at.
+        weight: a column of weights.
+        group: columns whose values divide the rows into groups.
         time: a column of dates, and after a colon the unit: "date:D" (also h, W, M, Y).
         classes: the names of the classes in the order of the columns.
-        by_label: columns that are called as the labels are, taken if nothing else is guessed.
+        by_label: columns named after the labels, taken if no other columns are guessed.
 
     Raises:
-        ValueError: if a column is not there, or cannot be guessed; or if ``classes`` says that a
-            column is of another class than its name does.
+        ValueError: if a column is missing or cannot be guessed, or if ``classes`` contradicts the
+            name of a column.
     """
     guessed: list[str] = []
     scores, kind = choose_scores(head, score, by_label)
@@ -126,7 +127,7 @@ def choose_columns(
             wanted = "correct" if kind == "confidence" else "label"
             raise ValueError(
                 f"label: expected a column {wanted!r}, found {_some(head)}; "
-                "say which holds what happened with label=..."
+                "name the column of what happened with label=..."
             )
         guessed.append(label)
     if kind == "score" and label.lower() == "correct":
@@ -183,18 +184,18 @@ def choose_columns(
 def choose_scores(
     head: Sequence[str], score: str | None = None, by_label: Sequence[str] = ()
 ) -> tuple[list[str], str]:
-    """The columns of the predictions, and what they hold: a ``kind`` of `Columns`.
+    """The columns of the predictions and their ``kind``, as in `Columns`.
 
     Raises:
-        ValueError: if they are not there, or cannot be guessed.
+        ValueError: if they are missing or cannot be guessed.
     """
     if score is None:
         scores = guess_scores(head) or list(by_label)
         if not scores:
             raise ValueError(
                 "score: expected a column 'score', 'logit' or 'confidence', columns 'prob_…' or "
-                f"'logit_…', or one for each label, called as it is; found {_some(head)}; say "
-                "which holds the prediction with score=..."
+                f"'logit_…', or one named after each label, found {_some(head)}; name the column "
+                "of predictions with score=..."
             )
     else:
         scores = [name for name in head if fnmatchcase(name, score)] or [_there(score, head)]
@@ -206,16 +207,16 @@ def _lower(head: Sequence[str]) -> dict[str, str]:
 
 
 def guess_label(head: Sequence[str]) -> str | None:
-    """The column of labels, if its name tells."""
+    """The column of labels, if a name suggests one."""
     low = _lower(head)
     return next((low[name] for name in ("label", "labels", "correct") if name in low), None)
 
 
 def guess_scores(head: Sequence[str]) -> list[str]:
-    """The columns of the predictions, if their names tell; else none.
+    """The columns of the predictions, if their names suggest them, and otherwise none.
 
     Raises:
-        ValueError: if there is only one of several.
+        ValueError: if there is a column for only one of several classes.
     """
     low = _lower(head)
     for name in ("score", "confidence", "logit", "logits", "prob", "probs"):
@@ -241,18 +242,18 @@ def _kind(scores: Sequence[str]) -> str:
 
 
 def _suffixes(scores: Sequence[str]) -> list[str]:
-    """What the names of the columns do not share at their beginning."""
+    """The names of the columns without the beginning that they share."""
     for prefix in (_PROBS, _LOGITS):
         if all(name.lower().startswith(prefix) for name in scores):
             return [name[len(prefix) :] for name in scores]
     characters = enumerate(zip(*scores, strict=False))
     shared = next((i for i, found in characters if len(set(found)) > 1), 0)
     while shared and scores[0][shared - 1].isdigit():
-        shared -= 1  # of p_10 and p_11 it is "p_"
+        shared -= 1  # for p_10 and p_11 it is "p_"
     names = [name[shared:] for name in scores]
     if not all(name.isdigit() for name in names):
         while shared and scores[0][shared - 1].isalnum():
-            shared -= 1  # of p_cat and p_cow, too
+            shared -= 1  # and for p_cat and p_cow
         names = [name[shared:] for name in scores]
     return names if all(names) else list(scores)
 

@@ -1,4 +1,4 @@
-"""What wrong decisions cost: at which threshold should one act on a prediction?"""
+"""The cost of wrong decisions: at which threshold should one act on a prediction?"""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _POINTS = 201
 
 @dataclass(frozen=True)
 class Costs:
-    """The mean cost of a row, if one acts on predictions of a threshold or more.
+    """The mean cost of a row if one acts on every prediction at or above a threshold.
 
     Attributes:
-        false_alarm, miss: the prices.
-        thresholds, curve: the cost at each of many thresholds.
-        planned: false_alarm / (false_alarm + miss), the best threshold of calibrated
-            predictions; and the cost there.
-        lowest: the threshold that is best on these rows, and the cost there: a little too
-            good, as it was chosen on them.
+        false_alarm, miss: the price of each.
+        thresholds, curve: a grid of thresholds, and the cost at each.
+        planned: false_alarm / (false_alarm + miss), the best threshold for calibrated
+            predictions, and the cost there.
+        lowest: the threshold that is best on these rows, and the cost there, which is a little
+            optimistic because the threshold was chosen on the same rows.
         always, never: the cost of acting on all rows, and on none.
     """
 
@@ -44,7 +44,7 @@ def cost_curve(probs: np.ndarray, labels: np.ndarray, prices: tuple[float, float
         prices: of a false alarm and of a miss, both above 0.
 
     Raises:
-        ValueError: for other prices.
+        ValueError: if a price is not a finite number above 0.
 
     Source: Elkan 2001, "The foundations of cost-sensitive learning", for the best threshold.
     """
@@ -60,7 +60,7 @@ def cost_curve(probs: np.ndarray, labels: np.ndarray, prices: tuple[float, float
     positives_below = np.concatenate([[0], np.cumsum(happened)])
 
     def cost(thresholds: np.ndarray) -> np.ndarray:
-        below = np.searchsorted(ordered, thresholds, side="left")  # on these one does not act
+        below = np.searchsorted(ordered, thresholds, side="left")  # on these rows one does not act
         missed = positives_below[below]
         alarms = (len(ordered) - below) - (positives_below[-1] - missed)
         return np.asarray((false_alarm * alarms + miss * missed) / len(ordered))

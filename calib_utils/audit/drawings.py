@@ -1,4 +1,4 @@
-"""Pictures of the report as SVG, in the page's own colours, each with its description."""
+"""The figures of the report as SVG, in the page's own colours and each with a description."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from scipy.stats import binom
 
-from calib_utils.audit.bin_sums import COUNT, EXPECTED, RIGHT, BinSums
+from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
 from calib_utils.audit.costs import Costs
 from calib_utils.audit.formatting import number, percent
 from calib_utils.audit.measures import Measures
@@ -26,16 +26,16 @@ from calib_utils.plots.diagrams import BLUE, GREY, ORANGE, draw_diagram
 
 __all__ = ["Bar", "bars_of", "cost_picture", "is_rare", "reliability_picture", "times_picture"]
 
-_RARE = 0.02  # a mean below which even axes show nothing
-_PARTS = 12  # bins of a diagram with log axes, of about equally many that are expected
-_CHANCE = 0.95  # that the part that happens lies in the band, for a calibrated model
-_WIDTH = 3.9  # inches: about as much as a phone shows
-# What the page has for each colour that is drawn with, in light and in dark.
+_RARE = 0.02  # a mean below which linear axes show nothing
+_PARTS = 12  # bins of a diagram with log axes, with about as many expected events in each
+_CHANCE = 0.95  # that the observed frequency of a calibrated model lies in the band
+_WIDTH = 3.9  # inches: about the width of a phone
+# The page's variable for each colour of the figures, in light and in dark mode.
 _COLOURS = {
     "#000000": "var(--ink)",
     "#ffffff": "var(--paper)",
     "#cccccc": "var(--line)",
-    "#f0c7a6": "var(--line)",  # of a bin with few rows: there is none
+    "#f0c7a6": "var(--line)",  # of a bin with few rows, which the page never draws
     BLUE.lower(): "var(--blue)",
     ORANGE.lower(): "var(--orange)",
     GREY.lower(): "var(--quiet)",
@@ -47,10 +47,9 @@ class Bar(NamedTuple):
 
     Attributes:
         predicted: the mean prediction.
-        happened: which part happened.
+        happened: the observed frequency (or the accuracy).
         n: rows.
-        low, high: the band: for a calibrated model the part that happens lies there, by chance,
-            in 95 of 100.
+        low, high: the consistency bar: that of a calibrated model lies there 95 times in 100.
     """
 
     predicted: float
@@ -61,56 +60,56 @@ class Bar(NamedTuple):
 
     @property
     def outside(self) -> bool:
-        """Whether it lies outside its band."""
+        """Whether the observed frequency lies outside the consistency bar."""
         return not self.low <= self.happened <= self.high
 
 
 def is_rare(bins: BinSums) -> bool:
-    """Whether what is predicted is so rare that it needs log axes."""
+    """Whether the predicted events are so rare that the diagram needs log axes."""
     return 0 < max(bins.predicted, bins.happened) < _RARE
 
 
 def bars_of(bins: BinSums, cells: BinSums) -> list[Bar]:
-    """The bins that are drawn: those of equal width, or cells that were joined for rare events."""
+    """The bins that are drawn: those of equal width or, for rare events, joined cells."""
     array = bins.array if not is_rare(bins) else _joined(cells.array)
     found = []
     for column in array[:, array[COUNT] > 0].T:
         count = int(column[COUNT])
         mean = min(column[EXPECTED] / count, 1.0)
         low, high = binom.ppf([(1 - _CHANCE) / 2, (1 + _CHANCE) / 2], count, mean) / count
-        found.append(Bar(mean, column[RIGHT] / count, count, low, high))
+        found.append(Bar(mean, column[CORRECT] / count, count, low, high))
     return found
 
 
 def _joined(array: np.ndarray) -> np.ndarray:
-    """Neighbouring cells, until enough is expected in each; the rest goes to the last."""
+    """Neighbouring cells, joined until each has enough expected events; the last takes the rest."""
     enough = max(5.0, array[EXPECTED].sum() / _PARTS)
-    found, held = [], np.zeros(len(array))
+    found, joined = [], np.zeros(len(array))
     for column in array.T:
-        held = held + column
-        if held[EXPECTED] >= enough:
-            found.append(held)
-            held = np.zeros(len(array))
+        joined = joined + column
+        if joined[EXPECTED] >= enough:
+            found.append(joined)
+            joined = np.zeros(len(array))
     if found:
-        found[-1] = found[-1] + held
+        found[-1] = found[-1] + joined
     else:
-        found = [held]
+        found = [joined]
     return np.stack(found, axis=1)
 
 
-def reliability_picture(bins: BinSums, cells: BinSums, measures: Measures, of_answers: bool) -> str:
-    """The reliability diagram, with the band of a calibrated model."""
+def reliability_picture(bins: BinSums, cells: BinSums, measures: Measures, top_label: bool) -> str:
+    """The reliability diagram, with consistency bars."""
     bars = bars_of(bins, cells)
     described = (
-        f"{len(bars)} bins. {sum(bar.outside for bar in bars)} of them lie outside the band in "
-        "which a calibrated model's would lie; "
+        f"{len(bars)} bins, of which {sum(bar.outside for bar in bars)} lie outside the band of a "
+        "calibrated model; "
         + "; ".join(f"{percent(bar.predicted)} predicted, {percent(bar.happened)}" for bar in bars)
     )
 
     def draw(ax: Axes) -> None:
         if is_rare(bins):
             _draw_rare(ax, bars)
-            names = ("Confidence", "Right") if of_answers else ("Predicted", "Happened")
+            names = ("Confidence", "Accuracy") if top_label else ("Predicted", "Happened")
             ax.set(xlabel=names[0], ylabel=names[1])
             return
         counts = bins.array[COUNT].astype(np.int64)
@@ -120,13 +119,13 @@ def reliability_picture(bins: BinSums, cells: BinSums, measures: Measures, of_an
         drawn = ReliabilityBins(np.linspace(0, 1, len(counts) + 1), counts, happened, predicted)
         none, baseline = np.zeros(len(counts), bool), measures.baseline_ece.mean
         band = _CHANCE, low, high
-        draw_diagram(drawn, measures.ece, baseline, none, band, binary=not of_answers, ax=ax)
+        draw_diagram(drawn, measures.ece, baseline, none, band, binary=not top_label, ax=ax)
 
     return _picture("Reliability diagram", described, 4.5, draw)
 
 
 def _draw_rare(ax: Axes, bars: Sequence[Bar]) -> None:
-    """Dots and their bands, on logarithmic axes whose lower end may stand for 0."""
+    """Dots and their bands on logarithmic axes, where a dot on the lower edge may be 0."""
     seen = np.array(bars)[:, [0, 1, 3, 4]]
     low = 10 ** math.floor(math.log10(seen[:, :3][seen[:, :3] > 0].min()))
     high = min(1.0, 10 ** (1 + math.floor(math.log10(seen.max()))))
@@ -187,7 +186,7 @@ def cost_picture(costs: Costs) -> str:
 
 
 def _picture(title: str, described: str, height: float, draw: Callable[[Axes], None]) -> str:
-    """What is drawn, as an element of the page; the same from the same numbers."""
+    """The figure as an element of the page; equal numbers give equal text."""
     name = title.partition(" ")[0].lower()
     ours = {"svg.fonttype": "none", "svg.hashsalt": name, "font.family": "DejaVu Sans"}
     with matplotlib.style.context(["default", ours]):
@@ -201,8 +200,8 @@ def _picture(title: str, described: str, height: float, draw: Callable[[Axes], N
     size = re.search(r'width="([\d.]+)pt" height="[\d.]+pt" (viewBox="[^"]+")', svg)
     assert size is not None
     inside = svg[svg.index(">", svg.index("<svg")) + 1 :]
-    inside = re.sub(r"<style.*?</style>", "", inside, flags=re.DOTALL)  # it would be the page's
-    inside = re.sub(r'<g id="[^"]*"', "<g", inside)  # each picture has the same
+    inside = re.sub(r"<style.*?</style>", "", inside, flags=re.DOTALL)  # it would style the page
+    inside = re.sub(r'<g id="[^"]*"', "<g", inside)  # they repeat in each figure
     inside = inside.replace("'DejaVu Sans'", "system-ui")
     inside = re.sub("#[0-9a-f]{6}", lambda found: _COLOURS[found[0]], inside)
     return (

@@ -1,4 +1,4 @@
-"""What is known of a model's predictions: all that a report tells, before it is told."""
+"""The findings about a model's predictions, which a report then presents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Findings"]
 
 @dataclass(frozen=True)
 class Findings:
-    """The fields of a `Report`, which says what each of them is."""
+    """The fields of a `Report`, where each of them is described."""
 
     verdict: Verdict
     measures: Measures

@@ -1,4 +1,4 @@
-"""How the report writes numbers: so many digits as are worth reading."""
+"""How the report writes numbers: with as many digits as are worth reading."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ _MINUS, _SPACE = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 
 
 def points(value: float) -> str:
-    """A part of one in points of a hundred, such as 2.3, and two digits of small ones."""
+    """A share in percentage points, such as 2.3, and with two digits if it is small."""
     return _written(100 * value, 1)
 
 
 def percent(value: float) -> str:
-    """A part of one in percent."""
+    """A share in percent."""
     return f"{points(value)}{_SPACE}%"
 
 
 def number(value: float, digits: int = 2) -> str:
-    """A number with so many digits behind the point; more where it is small."""
+    """A number with ``digits`` digits after the point, and more if it is small."""
     return _written(value, digits)
 
 
@@ -28,8 +28,8 @@ def _written(value: float, digits: int) -> str:
     if not np.isfinite(value):
         return "unknown" if np.isnan(value) else "∞" if value > 0 else f"{_MINUS}∞"
     if 0 < abs(value) < 1e-12:
-        return "0"  # of rounding
-    if 0 < abs(value) < 10.0 ** (1 - digits):  # two digits that say something
+        return "0"  # a rounding error
+    if 0 < abs(value) < 10.0 ** (1 - digits):  # keep two significant digits
         digits = min(8, 1 - int(np.floor(np.log10(abs(value)))))
     text = f"{value:.{digits}f}"
     if "-" in text and not text.strip("-0."):

@@ -1,4 +1,4 @@
-"""The numbers of a report as JSON, and back again where a later report compares with them."""
+"""The numbers of a report as JSON, and the reading of it when a later report compares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils.audit.bin_sums import COUNT, EXPECTED, RIGHT
+from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED
 from calib_utils.audit.findings import Findings
 from calib_utils.audit.recalibrators import TriedRecalibrators
 
@@ -20,7 +20,7 @@ _FORMAT = 1  # of the JSON
 
 
 def as_json(report: Findings) -> str:
-    """All numbers; those that are not known are null."""
+    """All numbers; unknown ones are null."""
     known = {
         "format": _FORMAT,
         "verdict": asdict(report.verdict) | {"exit_code": report.verdict.exit_code},
@@ -32,8 +32,8 @@ def as_json(report: Findings) -> str:
         },
         "bins": {
             "count": report.bins.array[COUNT].tolist(),
-            "right": report.bins.array[RIGHT].tolist(),
-            "promised": report.bins.array[EXPECTED].tolist(),
+            "correct": report.bins.array[CORRECT].tolist(),
+            "predicted": report.bins.array[EXPECTED].tolist(),
         },
         "classes": [asdict(part) for part in report.classes],
         "groups": {name: [asdict(one) for one in found] for name, found in report.groups.items()},
@@ -47,16 +47,16 @@ def as_json(report: Findings) -> str:
 
 
 def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
-    """The counts, rights and summed predictions of an earlier report."""
+    """The counts, correct predictions and summed predictions of an earlier report."""
     if hasattr(baseline, "bins"):
-        found = baseline.bins.array[[COUNT, RIGHT, EXPECTED]]
+        found = baseline.bins.array[[COUNT, CORRECT, EXPECTED]]
     else:
         if not isinstance(baseline, (str, Path)):
             raise ValueError(f"baseline: expected a report or a path, found {baseline!r}")
         path = Path(baseline)
         try:
             bins = json.loads(path.read_text("utf-8"))["bins"]
-            found = np.array([bins["count"], bins["right"], bins["promised"]], np.float64)
+            found = np.array([bins["count"], bins["correct"], bins["predicted"]], np.float64)
             if not (np.isfinite(found) & (found >= 0) & (found <= found[0])).all():
                 raise ValueError("counts that cannot be")
         except (KeyError, TypeError, ValueError) as error:
@@ -82,7 +82,7 @@ def _of_tried(recalibrators: TriedRecalibrators) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Only what JSON has."""
+    """The value in types that JSON has."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):

@@ -1,4 +1,4 @@
-"""How far what was predicted lies from what happened: numbers, with intervals that were tested."""
+"""The distance between what was predicted and what happened, with intervals that were tested."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import numpy as np
 from scipy.stats import binomtest
 
 from calib_utils.audit.bin_sums import (
+    CORRECT,
     COUNT,
     EXPECTED,
-    RIGHT,
     SQUARES,
     Z_EXCESS,
     Z_SPREAD,
@@ -35,23 +35,24 @@ __all__ = ["Measures", "calibration_line", "larger_error", "measure"]
 
 LEVEL = 0.95
 _DRAWS = 2_000
-_FEWEST = 20  # rows that are right, and rows that are not, for a line
+_FEWEST = 20  # correct rows, and incorrect ones, that a calibration line needs
 
 
 @dataclass(frozen=True)
 class Measures:
-    """What is known of a model after so many rows.
+    """The measures of a model's predictions.
 
     Attributes:
         n: rows.
-        predicted, happened: the mean confidence, and which part came true.
+        predicted, happened: the mean confidence, and the observed frequency (or the accuracy).
         ratio: observed over expected, and its interval.
         z: Spiegelhalter's.
-        line: None where too few rows are right, or wrong.
-        ece, baseline_ece: the calibration error as it shows, and that of a calibrated model.
-        error: the interval of the binned calibration error, of equal width or of equal mass: of
-            the larger. It is a lower bound: gaps that cancel in a bin are not in it.
-        debiased, debiased_interval: the root mean square of the gaps, without their noise.
+        line: None if too few rows are correct, or incorrect.
+        ece, baseline_ece: the ECE, and the ECE that a calibrated model would get.
+        error: the interval of the larger of two binned calibration errors, one in bins of equal
+            width and one in bins of equal mass. It is a lower bound, because gaps that cancel
+            within a bin are not counted.
+        debiased, debiased_interval: the root mean square of the gaps, corrected for their noise.
         nll, brier, accuracy: means over the rows.
         decomposition: of the Brier score of the confidence.
     """
@@ -74,21 +75,21 @@ class Measures:
     decomposition: BrierDecomposition
 
 
-def measure(totals: Totals, seed: int, of_answers: bool) -> Measures:
-    """The measures of all rows; those that need rows, of the ones that were kept.
+def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
+    """The measures of all rows; those that need single rows use the ones that were kept.
 
     Args:
         totals: of the rows.
-        seed: of all that is drawn.
-        of_answers: whether the confidences are those in answers: then their accuracy is which
-            part of them is right, else that of a decision at one half.
+        seed: of all random draws.
+        top_label: whether the confidences are those in the predicted class. The accuracy is then
+            the share of correct predictions, and otherwise that of a decision at one half.
     """
     bins, n = totals.bins, totals.bins.n
     confidences, correct = confidences_of(totals.rows)
-    chance = binomtest(round(bins.array[RIGHT].sum()), n).proportion_ci(LEVEL, method="wilson")
+    chance = binomtest(round(bins.array[CORRECT].sum()), n).proportion_ci(LEVEL, method="wilson")
     expected = max(bins.predicted, np.finfo(float).tiny)
     spread = bins.array[Z_SPREAD].sum() ** 0.5
-    nll, brier, right = totals.losses / n
+    nll, brier, accuracy = totals.losses / n
     return Measures(
         n,
         bins.predicted,
@@ -104,7 +105,7 @@ def measure(totals: Totals, seed: int, of_answers: bool) -> Measures:
         root_square_ends(bins.of_intervals, LEVEL, seed),
         float(nll),
         float(brier),
-        bins.happened if of_answers else float(right),
+        bins.happened if top_label else float(accuracy),
         brier_decomposition(confidences, correct.astype(np.int64)),
     )
 
@@ -112,8 +113,8 @@ def measure(totals: Totals, seed: int, of_answers: bool) -> Measures:
 def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
     """The interval of the largest of the errors in several binnings of the same rows.
 
-    It lies above all lower ends if each of them holds, so each may fail less often (Bonferroni);
-    and below the largest of the upper ends, if the one of its own binning holds.
+    The largest error exceeds every lower end if all of them are valid, so each lower end may fail
+    less often (Bonferroni). It is below the largest upper end if that of its own binning is valid.
     """
     strict = 1 - (1 - LEVEL) / len(binnings)
     ends = [error_ends(bins.of_intervals, (strict, LEVEL), seed) for bins in binnings]
@@ -122,7 +123,7 @@ def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
 
 def ece_of(bins: BinSums) -> float:
     """The expected calibration error."""
-    return float(mean_excess(bins.array[EXPECTED] - bins.array[RIGHT], bins.n))
+    return float(mean_excess(bins.array[EXPECTED] - bins.array[CORRECT], bins.n))
 
 
 def debiased_square(bins: BinSums) -> float:
@@ -130,27 +131,27 @@ def debiased_square(bins: BinSums) -> float:
     array = bins.array[:, bins.array[COUNT] > 1]
     if not array.size:
         return 0.0
-    counts, excess = array[COUNT], array[EXPECTED] - array[RIGHT]
+    counts, excess = array[COUNT], array[EXPECTED] - array[CORRECT]
     products = (excess**2 - array[SQUARES]) / (counts**2 - counts)
     return float(products @ counts / counts.sum())
 
 
 def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationBaseline:
-    """Of files that were not kept, the answers in a bin are drawn as if they had one chance."""
+    """If not all rows were kept, those of a bin are drawn with their mean confidence."""
     if totals.complete:
         return baseline_calibration_error(confidences, totals.n_bins, seed=seed)
-    counts, promised = totals.bins.array[COUNT].astype(int), totals.bins.array[EXPECTED]
-    means = np.clip(promised / np.maximum(counts, 1), 0, 1)
+    counts, predicted = totals.bins.array[COUNT].astype(int), totals.bins.array[EXPECTED]
+    means = np.clip(predicted / np.maximum(counts, 1), 0, 1)
     drawn = np.random.default_rng(seed).binomial(counts, means, (_DRAWS, len(counts)))
-    errors = mean_excess(drawn - promised, counts.sum())
+    errors = mean_excess(drawn - predicted, counts.sum())
     return CalibrationBaseline(float(errors.mean()), float(np.quantile(errors, 0.95)))
 
 
 def calibration_line(confidences: np.ndarray, correct: np.ndarray) -> CoxLine | None:
-    """None where too few are right, or wrong, or there is no optimum."""
+    """None if too few predictions are correct, or incorrect, or there is no optimum."""
     if min(correct.sum(), (~correct).sum()) < _FEWEST:
         return None
     try:
         return cox_line(as_predictions(confidence=confidences, correct=correct))
     except ValueError:
-        return None  # a threshold parts what is right from what is not, or all are equally sure
+        return None  # a threshold separates correct from incorrect, or all confidences are equal

@@ -1,4 +1,4 @@
-"""The arrays of an NPZ file, a block of rows at a time: none is held as a whole."""
+"""The arrays of an NPZ file, read a block of rows at a time, so that none is whole in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WRITE_AGAIN = "write it again, with numpy.savez"
 
 
 def npz_source(path: Path) -> Source:
-    """The arrays of one or two dimensions; other ones are no columns, and are not read."""
+    """The arrays of one or two dimensions; others are not columns, and are not read."""
     with explain_damage(f"{path}: the file", _WRITE_AGAIN), zipfile.ZipFile(path) as file:
         names = [name for name in file.namelist() if name.endswith(".npy")]
         members = {name[:-4]: _Member.of(file, name) for name in names}
@@ -40,7 +40,7 @@ def npz_source(path: Path) -> Source:
 
 
 class _Member(NamedTuple):
-    """What a .npy file says of its array."""
+    """The header of a .npy file: where its array begins, and its shape and type."""
 
     start: int
     shape: tuple[int, ...]
@@ -58,13 +58,13 @@ class _Member(NamedTuple):
             member = _Member(stream.tell(), shape, by_column, dtype)
         size = member.start + math.prod(shape) * dtype.itemsize
         if min(shape, default=0) < 0 or size != file.getinfo(name).file_size:
-            raise ValueError(f"{name} is not as large as it says")
+            raise ValueError(f"{name} does not have the size that its header gives")
         return member
 
     def blocks(self, stream: Any, step: int) -> Iterator[np.ndarray]:
-        """So many rows at a time; all at once where columns stand one after the other."""
+        """``step`` rows at a time; all at once if the array is stored by columns."""
         if self.dtype.hasobject:
-            raise ValueError("it holds Python's objects, which are not read")
+            raise ValueError("it contains Python objects, which are not read")
         stream.read(self.start)
         n, width = self.shape[0], max(1, math.prod(self.shape[1:]))
         if self.by_column and width > 1:

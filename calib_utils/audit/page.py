@@ -1,4 +1,4 @@
-"""The report as one HTML page, which asks nothing of the network."""
+"""The report as one HTML page, which loads nothing from the network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from calib_utils.audit.source import EXTRA
 
 __all__ = ["as_page"]
 
-_LARGEST = 1_000_000  # bytes of a calibrator that the page holds
+_LARGEST = 1_000_000  # bytes of a calibrator that the page may embed
 
 
 def as_page(report: Findings) -> str:
@@ -38,9 +38,9 @@ def as_page(report: Findings) -> str:
     template = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True
     ).from_string(text)
-    of_answers = report.columns.of_answers
-    happens = "right" if of_answers else "happened"
-    picture = reliability_picture(report.bins, report.cells, report.measures, of_answers)
+    top_label = report.columns.top_label
+    happens = "correct" if top_label else "happened"
+    picture = reliability_picture(report.bins, report.cells, report.measures, top_label)
     values: dict[str, Any] = {
         "report": report,
         "happens": happens,
@@ -73,7 +73,7 @@ def as_page(report: Findings) -> str:
 
 
 def _as_link(report: Findings) -> str:
-    """The calibrator's file, in an address that holds all of it."""
+    """The calibrator's file, embedded in a data URL."""
     if report.calibrator is None:
         return ""
     with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""Two models beside each other, on the same rows."""
+"""The comparison of two models on the same rows."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ __all__ = ["Pair", "pair"]
 
 @dataclass(frozen=True)
 class Pair:
-    """What tells two models apart.
+    """The differences between two models.
 
     Attributes:
         n: rows.
-        nll, brier: of the second less the first.
-        right: which answers only one of the two has right.
-        errors: the interval of the binned calibration error of each, as in a report.
+        nll, brier: of the second minus the first.
+        correct: on how many rows only one of the two is correct.
+        errors: the interval of each model's binned calibration error, as in a report.
     """
 
     n: int
     nll: Difference
     brier: Difference
-    right: McNemar
+    correct: McNemar
     errors: tuple[tuple[float, float], tuple[float, float]]
 
     @property
@@ -48,13 +48,13 @@ class Pair:
         verdict = {
             0: "The second model is better",
             1: "The second model is worse",
-            3: "Which of the two is better is not clear",
+            3: "It is not clear which of the two is better",
         }[self.exit_code]
         lines = [f"{verdict}, by the NLL of {self.n:,} rows."]
         for name, difference in (("NLL", self.nll), ("Brier score", self.brier)):
             low, high = difference.interval(LEVEL)
             lines.append(
-                f"  {name}, second less first: {number(difference.mean, 3)} "
+                f"  {name}, second minus first: {number(difference.mean, 3)} "
                 f"({number(low, 3)} to {number(high, 3)})"
             )
         for which, (low, high) in zip(("first", "second"), self.errors, strict=True):
@@ -62,8 +62,8 @@ class Pair:
                 f"  binned calibration error of the {which}: {points(low)} to {points(high)} points"
             )
         lines.append(
-            f"  right is only the first on {self.right.only_first:,} rows, only the second on "
-            f"{self.right.only_second:,}"
+            f"  only the first is correct on {self.correct.only_first:,} rows, only the second on "
+            f"{self.correct.only_second:,}"
         )
         return "\n".join(lines) + "\n"
 
@@ -75,7 +75,7 @@ class Pair:
         return {
             "n": self.n,
             **found,
-            "right": self.right._asdict(),
+            "correct": self.correct._asdict(),
             "errors": self.errors,
             "exit_code": self.exit_code,
         }
@@ -91,10 +91,10 @@ def pair(
     n_bins: int = 15,
     seed: int = 0,
 ) -> Pair:
-    """Compare two models by the rows that both have, in the same order.
+    """Compare two models on the same rows, in the same order.
 
     Args:
-        first, second: what a report takes.
+        first, second: predictions in any form that a report takes.
         named: the columns of both, as for a report.
         drop, rescale, n_bins, seed: as for a report.
 
@@ -112,21 +112,23 @@ def pair(
         )
     kinds = columns.kind, others.kind
     rows = one.rows, two.rows
-    if columns.classes != others.classes or columns.of_answers != others.of_answers:
+    if columns.classes != others.classes or columns.top_label != others.top_label:
         raise ValueError(
             f"second: expected {_what(columns)} as in the first, found {_what(others)}"
         )
     apart = np.flatnonzero(rows[0].labels != rows[1].labels)
     if len(apart):
+        advice = "give predictions of the same rows in the same order"
+        if "confidence" in kinds:
+            advice += "; models that predict different classes need a column for each class"
         raise ValueError(
-            f"second: expected the same labels as in the first, found {len(apart):,} others; give "
-            "predictions of the same rows in the same order"
-            + ("; other answers need a column for each class" if "confidence" in kinds else "")
+            f"second: expected the same labels as in the first, found {len(apart):,} others; "
+            f"{advice}"
         )
     nll, brier = (paired_difference(loss(rows[0]), loss(rows[1])) for loss in (losses, briers))
-    answers = [_right(each, kind) for each, kind in zip(rows, kinds, strict=True)]
+    correct = [_correct(each, kind) for each, kind in zip(rows, kinds, strict=True)]
     ends = [larger_error(each.binnings, seed) for each in (one, two)]
-    return Pair(len(rows[0].labels), nll, brier, mcnemar(*answers), (ends[0], ends[1]))
+    return Pair(len(rows[0].labels), nll, brier, mcnemar(*correct), (ends[0], ends[1]))
 
 
 def _totals(
@@ -144,10 +146,10 @@ def _what(columns: Columns) -> str:
     if columns.classes:
         names = ", ".join(columns.classes[:4]) + (", …" if len(columns.classes) > 4 else "")
         return f"the classes {names}"
-    return "confidences" if columns.of_answers else "scores"
+    return "confidences" if columns.top_label else "scores"
 
 
-def _right(rows: Rows, kind: str) -> np.ndarray:
+def _correct(rows: Rows, kind: str) -> np.ndarray:
     if kind == "confidence":
         return rows.labels == 1
     if rows.probs.ndim == 1:

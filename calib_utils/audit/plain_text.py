@@ -19,11 +19,11 @@ __all__ = ["as_text"]
 
 
 def as_text(report: Findings) -> str:
-    """All that was found, with a line for each row of a table."""
+    """All findings, with a line for each row of a table."""
     lines = [report.verdict.sentence, "", "Read", *(f"  {line}" for line in report.read), ""]
     lines += ["Measures"]
     lines += [f"  {name:<34} {value:>18}  {note}" for name, value, note in measure_rows(report)]
-    lines += ["", "TriedRecalibrators", f"  {recalibrator_sentence(report)}"]
+    lines += ["", "Recalibrators", f"  {recalibrator_sentence(report)}"]
     lines += [
         f"  {name:<40} NLL {nll:>9}  {gain}" for name, nll, gain, _ in recalibrator_rows(report)
     ]

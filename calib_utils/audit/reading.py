@@ -36,16 +36,16 @@ _READERS = {
 
 
 def open_source(data: Any, standard_input: Any = None) -> Source:
-    """Whatever holds predictions, as a `Source`.
+    """Predictions in any supported form, as a `Source`.
 
     Args:
         data: the path of a file whose name ends in .csv, .parquet or .npz; "-" for CSV from the
-            standard input; a dictionary of arrays; or a data frame that narwhals knows.
-        standard_input: a binary stream in its place.
+            standard input; a dictionary of arrays; or a data frame that narwhals supports.
+        standard_input: a binary stream to read in place of the standard input.
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ModuleNotFoundError: if a package is missing that the kind of data needs.
+        ModuleNotFoundError: if a package that the data needs is not installed.
         ValueError: if it cannot be read, or has no columns.
     """
     if str(data) == "-" and isinstance(data, str):
@@ -75,7 +75,7 @@ def _file(path: Path) -> Source:
 
 
 def _standard_input(stream: Any) -> Source:
-    """CSV that can be read once only is copied to the disk, not to the memory."""
+    """CSV that can be read only once is copied to disk, not into memory."""
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)  # weights are read twice
     path = Path(folder.name) / "input.csv"

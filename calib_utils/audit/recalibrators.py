@@ -1,4 +1,4 @@
-"""Which recalibrator helps, judged on rows that it was not fitted on."""
+"""Which recalibrator helps, as judged on rows that it was not fitted on."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ __all__ = [
     "try_recalibrators",
 ]
 
-_FEWEST = 100  # rows, below which nothing is fitted
-_MOST_CLASSES = 30  # of methods that look at pairs of classes
+_FEWEST = 100  # rows; with fewer nothing is fitted
+_MOST_CLASSES = 30  # for methods with parameters for pairs of classes
 
 
 @dataclass(frozen=True)
 class TriedRecalibrator:
-    """A recalibrator, and what it did on rows that it was not fitted on.
+    """A recalibrator, and how it did on rows that it was not fitted on.
 
     Attributes:
         name: of its class.
         nll: of the recalibrated predictions.
-        gain: its difference from that of the predictions as they are: below 0 where it helps.
-        interval: of the gain, simultaneous for all that were tried, of 95 % in all.
+        gain: the change of the NLL by recalibration; below 0 if it helps.
+        interval: of the gain, corrected for the number of recalibrators (95 % simultaneously).
         ece: of the recalibrated predictions.
         trouble: why it could not be fitted; then the numbers are NaN.
     """
@@ -60,14 +60,14 @@ class TriedRecalibrator:
 
 @dataclass(frozen=True)
 class TriedRecalibrators:
-    """All that were tried, the best first.
+    """All recalibrators that were tried, the best first.
 
     Attributes:
-        found: by NLL.
-        nll, ece: of the predictions as they are, on the same rows.
+        found: in the order of their NLL.
+        nll, ece: of the original predictions, on the same rows.
         how: how they were fitted and judged, in words.
-        best: the first, fitted for use; None if none helps: the interval of the gain of the
-            first is not below 0.
+        best: the first, fitted for use; None if none helps, which means that the interval of the
+            first one's gain is not below 0.
     """
 
     found: list[TriedRecalibrator]
@@ -78,7 +78,7 @@ class TriedRecalibrators:
 
 
 def candidates(rows: Rows, from_logits: bool) -> list[Callable[[], Recalibrator]]:
-    """Makers of the recalibrators that are tried."""
+    """Functions that make the recalibrators to try."""
     inputs = "logits" if from_logits else "probs"
     if rows.probs.ndim == 1:
         return [
@@ -99,7 +99,7 @@ def candidates(rows: Rows, from_logits: bool) -> list[Callable[[], Recalibrator]
 
 
 def inputs_of(rows: Rows, recalibrator: Recalibrator) -> np.ndarray:
-    """What the recalibrator takes of the rows."""
+    """The rows' logits or probabilities, whichever the recalibrator takes."""
     return rows.log_probs if recalibrator.inputs == "logits" else rows.probs
 
 
@@ -115,32 +115,32 @@ def try_recalibrators(
     """Fit each candidate, and rank them by their NLL on rows that they were not fitted on.
 
     Args:
-        rows: on which they are judged.
-        fit_rows: on which they are fitted; None to cross-fit them on ``rows``: each fold is
-            recalibrated by a fit on the others.
-        folds: how many.
-        from_logits: whether logits were given, and not probabilities.
+        rows: those on which they are judged.
+        fit_rows: those on which they are fitted; None to cross-fit them on ``rows``, where each
+            fold is recalibrated by a fit on the others.
+        folds: the number of folds.
+        from_logits: whether logits were given, rather than probabilities.
         n_bins: of the ECE.
         seed: of the folds.
 
     Returns:
-        None if there are too few rows, or labels of one class only.
+        None if there are too few rows, or labels of only one class.
     """
     learn = rows if fit_rows is None else fit_rows
     if len(learn.labels) < _FEWEST or len(np.unique(learn.labels)) < 2 or len(rows.labels) < 2:
         return None
     makers = candidates(rows, from_logits)
     before = losses(rows)
-    lots = np.random.default_rng(seed).permutation(len(rows.labels)) % folds
+    fold_of = np.random.default_rng(seed).permutation(len(rows.labels)) % folds
     level = 1 - 0.05 / len(makers)
     found = []
     for make in makers:
         name = _name(make())
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # a class that a fold lacks
+                warnings.simplefilter("ignore", UserWarning)  # about a class that a fold lacks
                 if fit_rows is None:
-                    after = _cross_fitted(rows, make, lots, folds)
+                    after = _cross_fitted(rows, make, fold_of, folds)
                 else:
                     after = recalibrated(rows, _fit(make, fit_rows))
         except ValueError as error:
@@ -173,14 +173,14 @@ def _fit(make: Callable[[], Recalibrator], rows: Rows) -> Recalibrator:
 
 
 def _cross_fitted(
-    rows: Rows, make: Callable[[], Recalibrator], lots: np.ndarray, folds: int
+    rows: Rows, make: Callable[[], Recalibrator], fold_of: np.ndarray, folds: int
 ) -> Rows:
     """Each fold, recalibrated by a fit on the others."""
     probs, logs = rows.probs.copy(), rows.log_probs.copy()
     for fold in range(folds):
-        held = lots == fold
-        after = recalibrated(rows.take(held), _fit(make, rows.take(~held)))
-        probs[held], logs[held] = after.probs, after.log_probs
+        here = fold_of == fold
+        after = recalibrated(rows.take(here), _fit(make, rows.take(~here)))
+        probs[here], logs[here] = after.probs, after.log_probs
     return rows._replace(probs=probs, log_probs=logs)
 
 

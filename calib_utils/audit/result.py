@@ -1,4 +1,4 @@
-"""The report itself: it tells what was found in words, as a page, and as numbers."""
+"""The report itself, which presents the findings in words, as a page, and as numbers."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ __all__ = ["Report"]
 
 
 class Report(Findings):
-    """What `report` found out about a model. In a notebook it shows itself in words.
+    """What `report` found out about a model. A notebook displays its verdict in words.
 
     Attributes:
         verdict: with its ``outcome``, ``sentence`` and ``exit_code``.
-        measures: the numbers of the whole.
+        measures: the measures of all rows.
         bins: the sums behind them, in bins of equal width.
-        cells: the same, in narrow cells of log-odds.
-        classes: of several, each one's probability beside how often it is the label.
-        groups: the same of the rows of each value, for each column of groups.
+        cells: the same sums in narrow cells of log-odds.
+        classes: with several classes, the mean probability of each and how often it is the label.
+        groups: for each column of groups, the same for the rows of each value.
         times: the spans of time, with a z for each.
-        recalibrators: None where none was tried.
+        recalibrators: None if none was tried.
         costs: None without prices.
-        columns: which column was taken for what.
-        read: what was read, a line each.
+        columns: the role that each column was given.
+        read: what was read, one line each.
         facts: versions, seed, hash of the file, command.
 
     Example:
@@ -44,7 +44,7 @@ class Report(Findings):
         return as_text(self)
 
     def html(self) -> str:
-        """The report as one page, which asks nothing of the network.
+        """The report as one page, which loads nothing from the network.
 
         Raises:
             ModuleNotFoundError: if Jinja2 is not installed.
@@ -54,11 +54,11 @@ class Report(Findings):
         return as_page(self)
 
     def json(self) -> str:
-        """All numbers, for other programs. Numbers that are not known are null."""
+        """All numbers, for other programs. Unknown numbers are null."""
         return as_json(self)
 
     def write(self, *, html: Path | str | None = None, json: Path | str | None = None) -> None:
-        """Write the page, or the numbers, or both; each at once or not at all."""
+        """Write the page, the numbers, or both; each file is written completely or not at all."""
         if html is not None:
             write_text(Path(html), self.html())
         if json is not None:

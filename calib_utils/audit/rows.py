@@ -1,4 +1,4 @@
-"""Rows of predictions, checked: numbers that are probabilities, labels that are classes."""
+"""Rows of predictions, with a check that numbers are probabilities and labels are classes."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from calib_utils.audit.source import Source
 __all__ = ["Rows", "RowsReader", "probabilities"]
 
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
-_SHOWN = 1_000  # labels of a block that are looked at, to say which there are
-_ROUNDED = 1e-4  # how far a row may sum from one, as for the metrics
+_SHOWN = 1_000  # labels of a block from which an error's examples are taken
+_ROUNDED = 1e-4  # how far from one a row may sum, as for the metrics
 
 
 class Rows(NamedTuple):
@@ -32,11 +32,11 @@ class Rows(NamedTuple):
 
     Attributes:
         probs: float64, (n,) of the positive class, or (n, K).
-        log_probs: the logarithms: of (n,), the log-odds; (n, K), each row up to a constant.
+        log_probs: the log-odds if (n,); the logarithms, up to a constant in each row, if (n, K).
         labels: int64, (n,).
         groups: text, (n,), for each column of groups.
-        times: datetime64 in the unit that was asked for, (n,); None without.
-        weights: (n,); None without.
+        times: datetime64 in the unit that was asked for, (n,); None without a column of time.
+        weights: (n,); None without a column of weights.
     """
 
     probs: np.ndarray
@@ -47,7 +47,7 @@ class Rows(NamedTuple):
     weights: np.ndarray | None
 
     def take(self, which: Any) -> Rows:
-        """Those that an index or a mask selects."""
+        """The rows that an index or a mask selects."""
         return Rows(
             self.probs[which],
             self.log_probs[which],
@@ -59,7 +59,7 @@ class Rows(NamedTuple):
 
     @staticmethod
     def join(parts: Sequence[Rows]) -> Rows:
-        """All rows of several."""
+        """All rows of several parts."""
         probs, log_probs, labels, groups, times, weights = zip(*parts, strict=True)
         return Rows(
             np.concatenate(probs),
@@ -73,18 +73,18 @@ class Rows(NamedTuple):
 
 @dataclass
 class RowsReader:
-    """Reads a source, block by block, and counts what was not as it should be.
+    """Reads a source block by block, and counts the rows that needed attention.
 
     Attributes:
         source, columns: what is read.
-        drop: whether rows in which something is missing are left out.
+        drop: whether rows with a missing value are left out.
         rescale: whether rows of probabilities are divided by their sum.
-        read: how many rows there were.
+        read: the number of rows.
         dropped, rescaled: how many of them were left out, or divided.
         impossible: how many had a probability of 0 for what happened.
         doubtful: whether all logits, or log-odds, look like probabilities.
-        seen: with a positive label, some labels that there are, the positive one among them if it
-            is there.
+        seen: if a positive label was named, some of the labels that occur, with the positive one
+            among them if it does.
     """
 
     source: Source
@@ -99,10 +99,10 @@ class RowsReader:
     seen: set[str] = field(default_factory=set, init=False)
 
     def blocks(self) -> Iterator[Rows]:
-        """The rows, as many at a time as come from the source.
+        """The rows, in the blocks of the source.
 
         Raises:
-            ValueError: for rows that are not as they should be, or if there are none.
+            ValueError: for invalid rows, or if there are none.
         """
         self.read = self.dropped = self.rescaled = self.impossible = 0
         self.doubtful = self.columns.kind in ("logit", "logits")
@@ -117,7 +117,7 @@ class RowsReader:
         self._check_positive()
 
     def _check_positive(self) -> None:
-        """A label that never occurs may be rare, or written in another way."""
+        """A label that never occurs may be rare, or spelt differently."""
         positive = self.columns.positive
         if positive is None or positive in self.seen:
             return
@@ -125,15 +125,15 @@ class RowsReader:
         if alike or len(self.seen) > 1:
             shown = ", ".join(map(repr, sorted(self.seen)[:6]))
             raise ValueError(
-                f"positive: expected a label that occurs, found {positive!r}; in "
-                f"{self.columns.label!r} stand {shown}"
+                f"positive: expected a label that occurs, found {positive!r}; the labels in "
+                f"{self.columns.label!r} are {shown}"
             )
 
     def _checked(self, raw: dict[str, np.ndarray]) -> Rows:
         columns, start = self.columns, self.read
         n = len(raw[columns.label])
         self.read += n
-        places = np.arange(start + 1, start + 1 + n)  # of rows, as a reader counts them
+        places = np.arange(start + 1, start + 1 + n)  # of rows, counted from 1
         gone = self._missing(raw, places)
         if gone.any():
             raw = {name: values[~gone] for name, values in raw.items()}
@@ -196,9 +196,9 @@ class RowsReader:
             row = places[(inverse == numbers.index(-1)).argmax()]
             advice = f"0 or 1, found {odd!r} in row {row:,}; "
             if columns.kind == "confidence":
-                advice += "give 1 where the answer is right"
+                advice += "give 1 where the prediction is correct"
             elif columns.binary:
-                advice += "say which label is the positive one with positive=..."
+                advice += "name the positive label with positive=..."
             else:
                 shown = ", ".join(columns.classes[:6]) + (", …" if len(columns.classes) > 6 else "")
                 advice = (
@@ -225,7 +225,7 @@ def probabilities(
         As ``probs`` and ``log_probs`` of `Rows`; and a number.
 
     Raises:
-        ValueError: for what is no probability.
+        ValueError: for numbers that are not probabilities.
     """
     if kind == "logits":
         return np.exp(log_softmax(scores)), scores, 0
@@ -246,23 +246,23 @@ def probabilities(
         row = off.argmax()
         raise ValueError(
             f"{names[0]} to {names[-1]}: expected probabilities that sum to 1, found "
-            f"{sums[row]:.6g} in row {places[row]:,}, and {off.sum() - 1:,} more; columns of "
-            "logits are called logit_…; rounded rows are divided by their sum with rescale=True"
+            f"{sums[row]:.6g} in row {places[row]:,}, and {off.sum() - 1:,} more; name columns "
+            "of logits logit_…, or divide rounded rows by their sum with rescale=True"
         )
     return scores, log_of_probs(scores), rescaled
 
 
 def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> np.ndarray:
-    """Scores from 0 to 1, but for the rounding of a softmax."""
+    """Scores from 0 to 1, up to the rounding of a softmax."""
     bad = (scores < 0) | (scores > 1)
     if not bad.any():
         return scores
     row, k = np.argwhere(bad)[0]
     where = f"{names[k]}: expected 0 to 1, found {scores[row, k]:g} in row {places[row]:,}"
     if scores.min() < 0 or scores.max() > 100:
-        raise ValueError(f"{where}; call columns of log-odds or logits logit or logit_…")
+        raise ValueError(f"{where}; name columns of log-odds or logits logit or logit_…")
     if scores.max() > 2:
-        raise ValueError(f"{where}; if these are percent, divide all by 100 first")
+        raise ValueError(f"{where}; if these are percentages, divide all by 100 first")
     if scores.max() > 1 + _ROUNDED:
-        raise ValueError(f"{where}; that is more than rounding adds, so no probability")
+        raise ValueError(f"{where}; rounding does not explain that, so give probabilities")
     return np.minimum(scores, 1)

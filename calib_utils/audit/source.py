@@ -1,4 +1,4 @@
-"""Rows with named columns, read a block at a time, wherever they come from."""
+"""Rows with named columns, read a block at a time from any source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from calib_utils.audit.printable import printable
 __all__ = ["Blocks", "Source", "source_of_arrays", "with_checked_names"]
 
 EXTRA = "which is not installed: in a copy of the repository, pip install '.[audit]'"
-_CELLS = 2_000_000  # of a block: a few hundred megabytes as text
+_CELLS = 2_000_000  # in a block: a few hundred megabytes as text
 
 Block = dict[str, np.ndarray]
 Blocks = Callable[[Sequence[str]], Iterator[Block]]
@@ -22,11 +22,11 @@ class Source(NamedTuple):
     """Rows with named columns.
 
     Attributes:
-        name: of the file, or what stands in its place.
+        name: of the file, or a description of another source.
         columns: their names.
         sha256: of the file's bytes; None for a data frame.
-        blocks: of the columns that it is given, one array for each, shape (n,), a block of rows
-            at a time.
+        blocks: a function that takes names of columns and yields a block of rows at a time, with
+            one array of shape (n,) for each column.
     """
 
     name: str
@@ -36,15 +36,15 @@ class Source(NamedTuple):
 
 
 def rows_of_block(width: int) -> int:
-    """How many rows a block has, of so many cells in each."""
+    """The number of rows in a block, if each row has ``width`` cells."""
     return max(1, _CELLS // max(1, width))
 
 
 def with_checked_names(source: Source) -> Source:
-    """The source with names that can be printed, each of one column.
+    """The source with printable names, all of them different.
 
     Raises:
-        ValueError: if there are no columns, or two of one name.
+        ValueError: if there are no columns, or two of the same name.
     """
     head = [printable(name) for name in source.columns]
     if not head:
@@ -70,14 +70,14 @@ def source_of_arrays(
     shapes: Mapping[str, tuple[int, ...]],
     read: Callable[[Sequence[str], int, int], Iterator[Block]],
 ) -> Source:
-    """Arrays as columns; one of shape (N, K) becomes K columns, name_0 and so on.
+    """Arrays as columns; an array of shape (N, K) becomes K columns, name_0 and so on.
 
-    Those of other shapes are no columns, and those that nobody asks for may have any length.
+    Arrays of other shapes are ignored, and arrays that nobody asks for may have any length.
 
     Args:
-        name: of where they come from.
+        name: of the source.
         shapes: of each array.
-        read: takes names of arrays, how many rows they have, and how many rows to give at a time.
+        read: takes names of arrays, their number of rows, and the number of rows in a block.
     """
     flat: dict[str, tuple[str, int | None]] = {}
     for key, shape in shapes.items():
@@ -100,7 +100,7 @@ def source_of_arrays(
 
 
 def _singular(name: str) -> str:
-    """As a class's column would be called, of an array that is called "probs" or "logits"."""
+    """The name of one class's column in an array named "probs" or "logits"."""
     return name[:-1] if name.lower() in ("probs", "logits", "scores") else name
 
 

@@ -1,4 +1,4 @@
-"""Classes and groups: where what was predicted and what happened part, all of them together."""
+"""The calibration of classes and groups, corrected for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from scipy.stats import t
 
-from calib_utils.audit.bin_sums import EXPECTED, RIGHT, SPREAD, SQUARES, BinSums
+from calib_utils.audit.bin_sums import CORRECT, EXPECTED, SPREAD, SQUARES, BinSums
 from calib_utils.audit.verdict import BEYOND, UNDECIDED, WITHIN
 from calib_utils.report.verdicts import holm
 
 __all__ = ["Part", "judge_parts"]
 
-_FEWEST = 10  # of what happens, or does not: with fewer a mean is not nearly normal
+_FEWEST = 10  # expected positives, or negatives: with fewer, a mean is not close to normal
 _ALPHA = 0.05
-_ADDED = 2  # rows of a calibrated model, in the spread of a part, as in the interval of the error
+_ADDED = 2  # calibrated rows added to the variance of a part, as in the interval of the error
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,11 @@ class Part:
     Attributes:
         name: of the class, or the value.
         n: rows.
-        predicted, happened: the mean prediction, and which part came true.
-        gap: happened less predicted; ``interval`` is that of this part alone, of 95 %.
-        small: whether too little is expected to happen, or not to, for any verdict.
-        outcome: "within", "beyond" or "undecided", of all parts together.
+        predicted, happened: the mean prediction, and the observed frequency.
+        gap: happened minus predicted.
+        interval: of the gap, 95 %, for this part alone.
+        small: whether there are too few expected positives or negatives for a verdict.
+        outcome: "within", "beyond" or "undecided", corrected for the number of parts.
     """
 
     name: str
@@ -44,12 +45,12 @@ class Part:
 
 
 def judge_parts(parts: Mapping[Any, BinSums], tolerance: float) -> list[Part]:
-    """Which parts' mean gaps lie beyond the tolerance, and which within.
+    """Which parts have a mean gap beyond the tolerance, and which within.
 
-    A test against the tolerance is made for each part, not against 0, and Holm's correction for
-    the number of parts: the chance that any is called "beyond" wrongly is at most 5 %, and so is
-    the chance that any is called "within" wrongly. A part of which fewer than ten rows are
-    expected to happen, or not to, is undecided.
+    The gap of each part is tested against the tolerance, not against 0, with Holm's correction for
+    the number of parts. The probability that any part is wrongly called "beyond" is therefore at
+    most 5 %, and so is the probability that any is wrongly called "within". A part with fewer than
+    ten expected positives or negatives is undecided.
 
     Args:
         parts: by name.
@@ -60,7 +61,7 @@ def judge_parts(parts: Mapping[Any, BinSums], tolerance: float) -> list[Part]:
     rows = []
     for name, bins in parts.items():
         n, array = bins.n, bins.array.sum(axis=1)
-        gap = float((array[RIGHT] - array[EXPECTED]) / n)
+        gap = float((array[CORRECT] - array[EXPECTED]) / n)
         around = max(array[SQUARES] - n * gap**2, 0.0)
         error = float(((around + _ADDED * array[SPREAD] / n) / (n - 1 + _ADDED) / n) ** 0.5)
         expected = min(array[EXPECTED], n - array[EXPECTED])
@@ -88,19 +89,19 @@ def judge_parts(parts: Mapping[Any, BinSums], tolerance: float) -> list[Part]:
 
 
 def _chance_within(gap: float, error: float, n: int, tolerance: float, small: bool) -> float:
-    """The p value of: the true gap is no larger than the tolerance."""
+    """The p value of the null hypothesis that the true gap is no larger than the tolerance."""
     if small:
         return 1.0
     far = abs(gap) - tolerance
     if error == 0:
         return float(far <= 0)
-    # Of a tolerance of 0 to either side.
+    # With a tolerance of 0 the test is two-sided.
     tails = t.sf(far / error, n - 1) + t.sf((abs(gap) + tolerance) / error, n - 1)
     return float(min(1.0, np.clip(tails, 0, 1)))
 
 
 def _chance_beyond(gap: float, error: float, n: int, tolerance: float, small: bool) -> float:
-    """The p value of: the true gap is larger than the tolerance."""
+    """The p value of the null hypothesis that the true gap is larger than the tolerance."""
     if small:
         return 1.0
     if error == 0:

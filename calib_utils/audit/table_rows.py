@@ -1,4 +1,4 @@
-"""Rows of the tables that the page and the terminal share."""
+"""The rows of the tables, which the page and the terminal share."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = [
     "titled_parts",
 ]
 
-MOST_PARTS = 30  # of a table; the others are counted
+MOST_PARTS = 30  # in a table; the others are counted
 
 
 def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
-    """Name, value, and what to make of it."""
+    """Name, value, and an interval or a note on how to read it."""
     m = report.measures
     low, high = m.ratio_interval
     rows = [
@@ -32,7 +32,7 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
         (
             "observed over expected",
             number(m.ratio, 3),
-            f"{number(low, 3)} to {number(high, 3)}; 1 is right on average",
+            f"{number(low, 3)} to {number(high, 3)}; 1 if calibrated on average",
         ),
         (
             "Spiegelhalter's z",
@@ -41,7 +41,7 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
         ),
     ]
     if m.line is None:
-        rows.append(("slope and intercept", "unknown", "too few rows came true, or did not"))
+        rows.append(("slope and intercept", "unknown", "too few positives or negatives"))
     else:
         for name, value, (low, high), ideal in (
             ("slope", m.line.slope, m.line.slope_interval, 1),
@@ -56,14 +56,14 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
         (
             f"ECE, {report.bins.array.shape[1]} bins",
             percent(m.ece),
-            f"baseline (a calibrated model on as many rows) {percent(m.baseline_ece.mean)}; "
+            f"baseline ECE (of a calibrated model on as many rows) {percent(m.baseline_ece.mean)}; "
             f"one in twenty such models exceeds {percent(m.baseline_ece.high)}",
         ),
         (
             "binned calibration error",
             f"{points(m.error[0])} to {percent(m.error[1])}",
-            "95 % interval, of the larger in bins of equal width and of equal mass: a lower bound "
-            "of the true error, and what the verdict is about",
+            "95 % interval of the larger error, in bins of equal width or of equal mass: a lower "
+            "bound of the true error, on which the verdict is based",
         ),
         (
             "debiased error (root mean square)",
@@ -75,33 +75,34 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
         (
             "Brier score of the confidence",
             number(parts.miscalibration - parts.resolution + parts.uncertainty, 3),
-            f"{number(parts.miscalibration, 3)} miscalibration, less {number(parts.resolution, 3)} "
-            f"resolution, plus {number(parts.uncertainty, 3)} uncertainty",
+            f"{number(parts.miscalibration, 3)} miscalibration, minus "
+            f"{number(parts.resolution, 3)} resolution, plus {number(parts.uncertainty, 3)} "
+            "uncertainty",
         ),
-        ("accuracy", percent(m.accuracy), "" if report.columns.of_answers else "at one half"),
+        ("accuracy", percent(m.accuracy), "" if report.columns.top_label else "at one half"),
     ]
 
 
 def titled_parts(report: Findings) -> list[tuple[str, list[Part]]]:
-    """The classes, and the groups of each column, where there are any."""
+    """The classes and the groups of each column, if there are any."""
     parts = [("Classes", report.classes)]
     parts += [(f"Groups of {name!r}", found) for name, found in report.groups.items()]
     return [(title, found) for title, found in parts if found]
 
 
 def class_note(report: Findings) -> str:
-    """Why all classes can be within the tolerance while the whole is beyond it."""
+    """Why all classes can be within the tolerance while the model is beyond it."""
     if report.verdict.outcome != "beyond" or any(c.outcome != "within" for c in report.classes):
         return ""
     return (
-        "Each class is within the tolerance while the whole is beyond it: a class is judged by the "
-        "mean of its probability over all rows, where too high and too low cancel; the whole is "
-        "judged by the confidence in the predicted class, bin by bin."
+        "Each class is within the tolerance although the model as a whole is beyond it. A class is "
+        "judged by its mean probability over all rows, where too high and too low cancel, and the "
+        "model by its confidence in the predicted class, bin by bin."
     )
 
 
 def part_rows(parts: Sequence[Part]) -> list[tuple[str, ...]]:
-    """Of each part what stands in the table; those beyond the tolerance first."""
+    """The table's row for each part, with those beyond the tolerance first."""
     order = {"beyond": 0, "undecided": 1, "within": 2}
     ordered = sorted(parts, key=lambda part: (order[part.outcome], part.small, -abs(part.gap)))
     return [
@@ -118,7 +119,7 @@ def part_rows(parts: Sequence[Part]) -> list[tuple[str, ...]]:
 
 
 def span_rows(spans: Sequence[Span]) -> list[tuple[str, ...]]:
-    """Of each span what stands in the table."""
+    """The table's row for each span of time."""
     return [
         (
             span.name,
@@ -134,7 +135,7 @@ def span_rows(spans: Sequence[Span]) -> list[tuple[str, ...]]:
 
 
 def recalibrator_rows(report: Findings) -> list[tuple[str, ...]]:
-    """Of each recalibrator what stands in the table, and of the predictions as they are."""
+    """The table's row for each recalibrator, and for the original predictions."""
     tried = report.recalibrators
     if tried is None:
         return []
@@ -149,7 +150,7 @@ def recalibrator_rows(report: Findings) -> list[tuple[str, ...]]:
         for one in tried.found
     ]
     place = sum(one.nll < tried.nll for one in tried.found)
-    rows.insert(place, ("as it is", number(tried.nll, 3), "", percent(tried.ece)))
+    rows.insert(place, ("none", number(tried.nll, 3), "", percent(tried.ece)))
     return rows
 
 
@@ -157,25 +158,24 @@ def recalibrator_sentence(report: Findings) -> str:
     """Which recalibrator to use."""
     tried = report.recalibrators
     if tried is None:
-        return (
-            "No recalibrator was tried: there were too few rows to fit one, or none was asked for."
-        )
+        return "No recalibrator was tried, because there were too few rows or none was asked for."
     first = tried.found[0]
     if tried.best is None:
         return f"None helps: no recalibrator has an NLL that is clearly lower ({tried.how})."
     return (
-        f"{first.name} helps most: its NLL is lower by {number(-first.gain, 3)}, at least by "
-        f"{number(-first.interval[1], 3)} ({tried.how}; the interval is for all that were tried)."
+        f"{first.name} helps most: it lowers the NLL by {number(-first.gain, 3)}, and by at least "
+        f"{number(-first.interval[1], 3)} ({tried.how}; the interval is corrected for the number "
+        "of recalibrators)."
     )
 
 
 def cost_lines(report: Findings) -> list[str]:
-    """The cost of a row at each threshold that one may think of."""
+    """The cost of a row at the thresholds of interest."""
     costs = report.costs
     if costs is None:
         return []
     return [
-        f"threshold {number(costs.planned[0], 3)}, best for calibrated predictions at prices "
+        f"threshold {number(costs.planned[0], 3)}, optimal for calibrated predictions at prices "
         f"{costs.false_alarm:g} (false alarm) and {costs.miss:g} (miss): "
         f"{number(costs.planned[1], 3)} a row",
         f"threshold {number(costs.lowest[0], 3)}, best on these rows: "

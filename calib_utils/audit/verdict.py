@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import norm
 
-from calib_utils.audit.bin_sums import COUNT, EXPECTED, RIGHT, SQUARES, BinSums
+from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
 from calib_utils.audit.formatting import percent, points
 from calib_utils.audit.measures import Measures, debiased_square, larger_error
 from calib_utils.audit.recalibrators import TriedRecalibrators
@@ -18,20 +18,20 @@ __all__ = ["Verdict", "judge_error", "rows_needed"]
 
 WITHIN, BEYOND, UNDECIDED = "within", "beyond", "undecided"
 _EXIT = {WITHIN: 0, BEYOND: 1, UNDECIDED: 3}
-_MOST_TIMES = 1_000.0  # as many rows as there are, beyond which nobody will wait
+_MOST_TIMES = 1_000.0  # times as many rows; nobody will wait for more
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the interval of the binned calibration error says of the tolerance.
+    """How the interval of the binned calibration error compares with the tolerance.
 
     Attributes:
         outcome: "within" if the interval ends at the tolerance or below it, "beyond" if it begins
             above it, else "undecided".
         tolerance: 0 to 1.
-        rows_needed: of an undecided one, about how many rows it would take; None if more than a
+        rows_needed: if undecided, about how many rows a decision would take; None if more than a
             thousand times as many.
-        sentence: all of it, in words.
+        sentence: the verdict and its reasons in words.
     """
 
     outcome: str
@@ -49,10 +49,10 @@ def judge_error(
     measures: Measures,
     binnings: Sequence[BinSums],
     tolerance: float,
-    of_answers: bool,
+    top_label: bool,
     recalibrators: TriedRecalibrators | None = None,
 ) -> Verdict:
-    """The verdict on a model: what to do about it, and then what that rests on."""
+    """The verdict on a model: first what to do about it, and then the evidence."""
     outcome = outcome_of(measures.error, tolerance)
     needed = rows_needed(binnings, tolerance) if outcome == UNDECIDED else None
     low, high = measures.error
@@ -63,8 +63,8 @@ def judge_error(
     }[outcome]
     rarest = min(measures.happened, 1 - measures.happened)
     if outcome == WITHIN and rarest < tolerance:
-        opening = "Within a tolerance that is too large to say much"
-    sentence = f"{opening}: {_on_average(measures, outcome, of_answers)}."
+        opening = "Within a tolerance that is too large to mean much"
+    sentence = f"{opening}: {_on_average(measures, outcome, top_label)}."
     if outcome != WITHIN and recalibrators is not None:
         sentence += f" {_remedy(recalibrators)}"
     asked = f"the tolerance of {points(tolerance)} points"
@@ -78,31 +78,36 @@ def judge_error(
         sentence += f", beyond {asked}."
     elif needed is None:
         sentence += (
-            f". That does not decide on {asked}: the error is so close to it that even "
-            f"{_MOST_TIMES:,.0f} times as many rows may not."
+            f". That does not settle whether it is within {asked}: the error is so close to it "
+            f"that even {_MOST_TIMES:,.0f} times as many rows may not be enough."
         )
     else:
-        sentence += f". That does not decide on {asked}: it would take about {needed:,} rows."
+        sentence += (
+            f". That does not settle whether it is within {asked}: a decision would take about "
+            f"{needed:,} rows."
+        )
     if outcome == WITHIN and rarest < tolerance:
         sentence += (
-            f" The tolerance is large beside {percent(rarest)}: a model that always says the "
-            "same would be within it. Give a smaller one."
+            f" Compared with a rate of {percent(rarest)} the tolerance is large: a model that "
+            "always predicts the same probability would be within it. Give a smaller one."
         )
     return Verdict(outcome, tolerance, needed, sentence)
 
 
-def _on_average(measures: Measures, outcome: str, of_answers: bool) -> str:
-    said, happened = percent(measures.predicted), percent(measures.happened)
-    text = f"it says {said} on average and "
-    text += f"is right in {happened}" if of_answers else f"{happened} happen"
+def _on_average(measures: Measures, outcome: str, top_label: bool) -> str:
+    predicted, happened = percent(measures.predicted), percent(measures.happened)
+    if top_label:
+        text = f"its mean confidence is {predicted} and its accuracy {happened}"
+    else:
+        text = f"it predicts {predicted} on average and {happened} happened"
     gap = measures.predicted - measures.happened
     low, high = measures.ratio_interval
     if low <= 1 <= high:
-        text += ", right on average"
+        text += ", so it is calibrated on average"
     else:
-        above, below = ("over", "under") if of_answers else ("too high", "too low")
-        lean = (above if gap > 0 else below) + ("confident" if of_answers else "")
-        text += f", {lean} by {points(abs(gap))} points"
+        above, below = ("over", "under") if top_label else ("too high", "too low")
+        lean = (above if gap > 0 else below) + ("confident" if top_label else "")
+        text += f", so it is {lean} by {points(abs(gap))} points"
     if outcome == BEYOND and abs(gap) < measures.error[0]:
         text += ", but too high in some places and too low in others"
     return text
@@ -110,27 +115,27 @@ def _on_average(measures: Measures, outcome: str, of_answers: bool) -> str:
 
 def _remedy(recalibrators: TriedRecalibrators) -> str:
     if recalibrators.best is None:
-        return "No recalibrator that was tried helps."
+        return "None of the recalibrators that were tried helps."
     first = recalibrators.found[0]
     name = re.sub("(?<=[a-z])(?=[A-Z])", " ", first.name).capitalize()
     if first.ece < recalibrators.ece:
         return f"{name} brings its ECE from {percent(recalibrators.ece)} to {percent(first.ece)}."
-    return f"{name} lowers its NLL, but leaves its ECE at {percent(first.ece)}."
+    return f"{name} lowers its NLL but leaves its ECE at {percent(first.ece)}."
 
 
 def outcome_of(interval: tuple[float, float], tolerance: float) -> str:
-    """What an interval says."""
+    """The verdict of an interval."""
     low, high = interval
     return WITHIN if high <= tolerance else BEYOND if low > tolerance else UNDECIDED
 
 
 def rows_needed(binnings: Sequence[BinSums], tolerance: float) -> int | None:
-    """About how many rows would decide, if the model's gaps are what these rows make likely.
+    """About how many rows would decide, if the model's gaps are as these rows suggest.
 
-    The gaps of the bins, less what chance adds to their squares, are taken for the truth; with
-    more rows the usual sample then shows gaps of the mean size that truth and the smaller noise
-    give. The number is the first at which the interval of such a sample decides. It may well
-    take more: the truth may lie nearer to the tolerance than these rows show.
+    The gaps of the bins, with the noise subtracted from their squares, are taken as the true ones.
+    A typical larger sample then shows gaps of the mean size that they give with its smaller noise.
+    The result is the first size at which the interval of such a sample decides. It may well take
+    more, because the true error may be closer to the tolerance than these rows suggest.
     """
     times = 1.0
     while times < _MOST_TIMES:
@@ -143,22 +148,22 @@ def rows_needed(binnings: Sequence[BinSums], tolerance: float) -> int | None:
 
 
 def _with_more(bins: BinSums, times: float) -> BinSums:
-    """The sums that so many times as many rows would usually have."""
+    """The sums that a typical sample of ``times`` as many rows would have."""
     array = bins.array[:, bins.array[COUNT] > 0]
     counts = array[COUNT]
-    gaps = (array[EXPECTED] - array[RIGHT]) / counts
+    gaps = (array[EXPECTED] - array[CORRECT]) / counts
     seen = gaps**2 @ counts / counts.sum()
     if seen > 0:
         gaps = gaps * (max(debiased_square(bins), 0) / seen) ** 0.5
     within = np.maximum(
-        array[SQUARES] / counts - (array[EXPECTED] - array[RIGHT]) ** 2 / counts**2, 0
+        array[SQUARES] / counts - (array[EXPECTED] - array[CORRECT]) ** 2 / counts**2, 0
     )
     noise = np.sqrt(np.maximum(within, 1e-12) / (times * counts))
-    ratio = gaps / noise  # the mean size of a normal number: of the gap with its noise
+    ratio = gaps / noise  # for the mean of a folded normal: the size of a gap with its noise
     shown = noise * (
         np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + ratio * (1 - 2 * norm.cdf(-ratio))
     )
     more = array * times
-    more[RIGHT] = more[EXPECTED] - shown * more[COUNT]
+    more[CORRECT] = more[EXPECTED] - shown * more[COUNT]
     more[SQUARES] = (within + shown**2) * more[COUNT]
     return BinSums(more)

@@ -1,4 +1,4 @@
-"""Sets of classes that hold the true one as often as was promised."""
+"""Conformal prediction: sets of classes with a guaranteed coverage."""
 
 from __future__ import annotations
 
@@ -17,30 +17,31 @@ __all__ = ["ConformalSets", "SetCoverage", "set_coverage"]
 
 
 class ConformalSets:
-    """For each sample a set of classes, with the true one in it as often as was promised.
+    """For each sample a set of classes that contains the true class with a chosen probability.
 
-    Split conformal prediction: each labelled sample of a set held out gets the score of its true
-    class, low if the model expected it. A new sample's set holds every class whose score is not
-    above the quantile of those scores. If held-out and new samples come in random order from the
-    same source, the chance that a set holds the true class is at least ``coverage``, whatever the
-    model, calibrated or not; and at most 1 / (N + 1) more, if no two scores are equal. That is the
-    mean over all samples, and says nothing of a class or of the hard samples alone.
+    Split conformal prediction: each sample of a labelled calibration set gets the score of its true
+    class, which is low if the model expected that class. The set of a new sample contains every
+    class whose score is not above the quantile of those scores. If the samples of the calibration
+    set and the new ones are exchangeable, the probability that a set contains the true class is at
+    least ``coverage``, whether the model is calibrated or not, and at most 1 / (N + 1) more if no
+    two scores are equal. This is an average over all samples, and not a guarantee for a single
+    class or for the hard samples.
 
-    The plain score is 1 less the probability of the class: the smallest sets on average. The
-    adaptive score is the sum of the probabilities above that of the class, and a random share of
-    its own: sets grow where the model is unsure, and coverage is more even. A set may be empty.
-    The share is drawn from the seed and the numbers of the row. So a row has the same set alone as
-    in any batch, and equal rows have equal sets.
+    The plain score is 1 minus the probability of the class, which gives the smallest sets on
+    average. The adaptive score is the sum of all larger probabilities and a random share of the
+    class's own, so that sets grow when the model is unsure, and coverage is more even. A set may
+    be empty. The share is drawn from the seed and the numbers of the row, so a row has the same set
+    alone as in any batch, and equal rows have equal sets.
 
     Args:
-        coverage: how often the sets are to hold the true class, above 0 and below 1.
+        coverage: how often the sets are to contain the true class, above 0 and below 1.
         adaptive: whether to use the adaptive score.
         seed: of the random shares of the adaptive score.
 
     Attributes:
-        threshold_: the highest score of a class in a set, after `fit`; infinite if so few samples
-            cannot promise so much, and every set then holds all classes.
-        n_classes_: how many classes the held-out samples had.
+        threshold_: the highest score of a class in a set, after `fit`; infinite if there are too
+            few samples for this coverage, and every set then contains all classes.
+        n_classes_: the number of classes in the calibration set.
         fitted_as_: the arguments of the fit, as text.
 
     Source: Sadinle, Lei, Wasserman 2019, "Least ambiguous set-valued classifiers with bounded
@@ -54,8 +55,8 @@ class ConformalSets:
         >>> probs = rng.dirichlet(np.ones(4), 2_000)
         >>> labels = (rng.random((2_000, 1)) > probs.cumsum(axis=1)).sum(axis=1)
         >>> sets = ConformalSets(coverage=0.8).fit(probs[:1_000], labels[:1_000])
-        >>> held = sets.predict(probs[1_000:])
-        >>> held.shape, round(set_coverage(held, labels[1_000:]).share, 2)
+        >>> predicted = sets.predict(probs[1_000:])
+        >>> predicted.shape, round(set_coverage(predicted, labels[1_000:]).share, 2)
         ((1000, 4), 0.78)
     """
 
@@ -74,10 +75,10 @@ class ConformalSets:
 
         Args:
             probs: (N, K), of samples that the model was not trained on.
-            labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+            labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
 
         Raises:
-            ValueError: for bad input, among it a coverage that is not between 0 and 1.
+            ValueError: for bad input, including a coverage that is not between 0 and 1.
 
         Example:
             >>> probs = [[0.9, 0.1], [0.8, 0.2], [0.4, 0.6]]
@@ -88,8 +89,8 @@ class ConformalSets:
         predictions = unweighted(taken(probs, labels, columns=True))
         scores = self._scores(predictions)
         own = np.sort(scores[np.arange(len(scores)), predictions.labels])
-        # The new sample is as likely to have any of the N + 1 places among the scores. A product
-        # such as 10 * 0.7 is a whole number but for rounding.
+        # The new sample is equally likely to have any of the N + 1 ranks among the scores. A
+        # product such as 10 * 0.7 is a whole number up to rounding.
         place = int(np.ceil((len(own) + 1) * self.coverage - 1e-9))
         self.threshold_ = float(own[place - 1]) if place <= len(own) else np.inf
         self.n_classes_, self.fitted_as_ = scores.shape[1], repr(self)
@@ -115,7 +116,7 @@ class ConformalSets:
             [[True, False], [False, False]]
         """
         if not hasattr(self, "threshold_"):
-            raise ValueError("fit: expected to be called before predict; give it held-out samples")
+            raise ValueError("fit: expected to be called before predict; give it a calibration set")
         if self.fitted_as_ != repr(self):
             raise RuntimeError(
                 f"{self!r} was fitted as {self.fitted_as_}, and changed since; call fit again"
@@ -142,9 +143,9 @@ class ConformalSets:
 
 
 def _shares(rows: np.ndarray, seed: int) -> np.ndarray:
-    """Numbers from 0 to 1 as if drawn by lot, (N,), each of which its row and the seed tell.
+    """Pseudo-random numbers from 0 to 1, (N,), each determined by its row and the seed.
 
-    With them a score depends on nothing but the row and its class, which the promise asks for.
+    A score then depends on nothing but the row and its class, as the coverage guarantee requires.
     """
     salted = blake2b(str(seed).encode(), digest_size=8)
     words = bytearray()
@@ -156,11 +157,11 @@ def _shares(rows: np.ndarray, seed: int) -> np.ndarray:
 
 
 class SetCoverage(NamedTuple):
-    """How often sets hold the true class, and how large they are.
+    """How often sets contain the true class, and how large they are.
 
     Attributes:
-        share: of the sets, that hold it, 0 to 1.
-        low: the lower end of an interval for this share among all samples that there could be.
+        share: of the sets that contain it, 0 to 1.
+        low: the lower end of an interval for this share in the population.
         high: its upper end.
         size: the mean number of classes in a set.
 
@@ -176,17 +177,17 @@ class SetCoverage(NamedTuple):
 
 
 def set_coverage(sets: Any, labels: Any, *, level: float = 0.95) -> SetCoverage:
-    """How often sets of classes hold the true one.
+    """How often sets of classes contain the true one.
 
-    The interval is Clopper and Pearson's, which holds the truth at least as often as ``level``
-    says. It is about these sets' threshold; another held-out set would have given another one,
-    whose true coverage varies, with N of its samples, by about the root of
-    coverage (1 - coverage) / N.
+    The interval is Clopper and Pearson's, whose coverage is at least ``level``. It applies to the
+    threshold of these sets. A different calibration set would have given a different threshold;
+    with N samples in the calibration set, its true coverage has a standard deviation of about
+    the root of coverage (1 - coverage) / N.
 
     Args:
         sets: (N, K), whether each class is in the set of each sample.
         labels: (N,), integers from 0 to K - 1.
-        level: how often the interval is to hold the truth, above 0 and below 1.
+        level: how often the interval is to contain the true share, above 0 and below 1.
 
     Raises:
         ValueError: for bad input.
@@ -199,15 +200,17 @@ def set_coverage(sets: Any, labels: Any, *, level: float = 0.95) -> SetCoverage:
         >>> found.share, round(found.low, 2), found.size
         (1.0, 0.16, 1.5)
     """
-    held = to_numpy(sets, "sets")
-    if held.ndim != 2 or held.shape[1] < 2 or len(held) == 0 or held.dtype.kind != "b":
+    array = to_numpy(sets, "sets")
+    if array.ndim != 2 or array.shape[1] < 2 or len(array) == 0 or array.dtype.kind != "b":
         raise ValueError(
-            f"sets: expected booleans of shape (N, K), found {held.dtype} of {held.shape}; give "
+            f"sets: expected booleans of shape (N, K), found {array.dtype} of {array.shape}; give "
             "what ConformalSets.predict returns"
         )
     check_share(level, "level", 0.95)
-    labels = check_labels(labels, *held.shape)
-    n_held = int(held[np.arange(len(labels)), labels].sum())
-    ends = binomtest(n_held, len(labels)).proportion_ci(level)
-    sizes = held.sum(axis=1)
-    return SetCoverage(n_held / len(labels), float(ends.low), float(ends.high), float(sizes.mean()))
+    labels = check_labels(labels, *array.shape)
+    covered = int(array[np.arange(len(labels)), labels].sum())
+    ends = binomtest(covered, len(labels)).proportion_ci(level)
+    sizes = array.sum(axis=1)
+    return SetCoverage(
+        covered / len(labels), float(ends.low), float(ends.high), float(sizes.mean())
+    )

@@ -1,4 +1,4 @@
-"""The same classes, but more or less frequent than where the model was trained."""
+"""Label shift: the same classes, but more or less frequent than in training."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from calib_utils.predictions import probs_of, taken, unweighted
 __all__ = ["adjust_priors", "estimate_priors"]
 
 _STEPS = 20_000
-_GAP = 1e-5  # nats a sample: how far the likelihood may be from the highest
+_GAP = 1e-5  # nats a sample: how far the likelihood may be below the highest
 
 
 def adjust_priors(probs: Any, old: Any, new: Any) -> Any:
-    """Probabilities for a place where the classes have other frequencies.
+    """Probabilities adjusted for label shift, where the classes have new frequencies.
 
-    Each probability is multiplied by the new frequency of its class over the old one, and each row
-    divided by its sum: Bayes' rule, exact if the probabilities are right, and if the samples of a
-    class look the same in both places.
+    Each probability is multiplied by the ratio of the new frequency of its class to the old one,
+    and each row is divided by its sum. This is Bayes' rule, which is exact if the probabilities are
+    correct and the samples of a class look the same in both places.
 
     Args:
         probs: (N, K), rows that sum to one; for two classes give both columns.
-        old: (K,), the frequencies of the classes where the model was trained, or repaired; above 0.
-        new: (K,), those where it is used; 0 or more. Both sum to one.
+        old: (K,), the frequencies of the classes in training or recalibration; above 0.
+        new: (K,), those where the model is used; 0 or more. Both sum to one.
 
     Returns:
         (N, K), of the kind of array that ``probs`` is, in float64; rows that sum to one.
@@ -53,27 +53,27 @@ def adjust_priors(probs: Any, old: Any, new: Any) -> Any:
     if (sums == 0).any():
         row = int((sums == 0).argmax())
         raise ValueError(
-            f"new: found 0 for every class that row {row} of probs holds possible; give each class "
-            "that may occur a frequency above 0"
+            f"new: found 0 for every class that has a probability above 0 in row {row} of probs; "
+            "give each class that may occur a frequency above 0"
         )
     return like(result / sums, predictions.scores)
 
 
 def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.ndarray:
-    """How frequent the classes are where ``probs`` come from, without labels.
+    """How frequent the classes are where ``probs`` come from, estimated without labels.
 
-    The frequencies of the highest likelihood, by the EM algorithm: adjust the probabilities to the
-    frequencies, take the means of the columns as the next frequencies, and so on. It stops when the
-    likelihood is within 1e-5 a sample of the highest, of which the derivatives give a bound.
+    The frequencies maximise the likelihood. The EM algorithm adjusts the probabilities to the
+    current frequencies, takes the means of the columns as the next ones, and so on. It stops when
+    the likelihood is within 1e-5 a sample of the highest, for which the derivatives give a bound.
 
-    It believes the probabilities. Are they too sure, or do the samples of a class look different
-    here, the frequencies are wrong. With few samples for each class some become 0 though the class
-    occurs, and whoever adjusts by them says that it never does. ``pseudo_count`` holds against it:
-    as if every class had been seen so many times more, 1 being usual.
+    The estimate relies on the probabilities. If they are overconfident, or the samples of a class
+    look different here, the frequencies are wrong. With few samples for each class, some become 0
+    although the class occurs, and adjusted probabilities then rule it out. ``pseudo_count``
+    prevents that: it counts every class as seen that many times more, and 1 is usual.
 
     Args:
         probs: (N, K), rows that sum to one, of samples in the new place.
-        old: (K,), the frequencies where the model was trained, or repaired; above 0, with sum one.
+        old: (K,), the frequencies in training or recalibration; above 0, with sum one.
         pseudo_count: 0 for the highest likelihood alone, or more.
 
     Returns:
@@ -107,7 +107,7 @@ def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.nd
         gains = (1 / (ratios @ new)) @ ratios  # the derivatives of the log-likelihood
         if pseudo_count:
             gains += pseudo_count / new
-        # The log-likelihood is concave: its highest value is no further away than this.
+        # The log-likelihood is concave, so its highest value is no farther away than this.
         total = n + n_classes * pseudo_count
         if gains.max() - total < _GAP * total:
             break

@@ -1,4 +1,4 @@
-"""Answer only where the model is sure: how often is it wrong then, and how much is left?"""
+"""Selective prediction: how often is a model wrong if it abstains when it is unsure?"""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["RiskCoverage", "risk_coverage", "selection_threshold"]
 
 
 class RiskCoverage(NamedTuple):
-    """How often a model is wrong, by the share of the samples that it answers.
+    """The error rate of a model against the share of samples on which it predicts.
 
     Attributes:
-        thresholds: (G,), the G different confidences, falling: samples at or above are answered.
-        coverage: (G,), which share of all samples that is, rising to 1.
-        risk: (G,), which share of those is wrong, 0 to 1.
-        area: the mean risk over all numbers of answered samples, from 1 to N; 0 to 1.
-        parts: (N,), what each sample has to do with the area: their mean is the area, and the
-            difference of the parts of two models on the same samples, put into
-            `calib_utils.report.paired_difference`, says whether their areas differ.
+        thresholds: (G,), the G different confidences, falling; samples at or above are accepted.
+        coverage: (G,), the share of all samples that are accepted, rising to 1.
+        risk: (G,), the share of errors among those, 0 to 1.
+        area: the mean risk over all numbers of accepted samples, from 1 to N; 0 to 1.
+        parts: (N,), the contribution of each sample to the area, which is their mean. To test
+            whether the areas of two models differ on the same samples, give the parts of both to
+            `calib_utils.report.paired_difference`.
 
     Example:
         >>> curve = risk_coverage([0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1])
@@ -43,16 +43,18 @@ class RiskCoverage(NamedTuple):
 def risk_coverage(confidences: Any, correct: Any = None) -> RiskCoverage:
     """The curve of risk against coverage, and the area under it.
 
-    Samples of equal confidence are answered together. The area counts them as if chance chose
-    among them; so it does not depend on the order in which the samples come.
+    Samples of equal confidence are accepted together. The area counts them as if they came in
+    random order, so it does not depend on the order of the samples.
 
-    The area looks at the order of the samples alone. Whoever is right more often has a smaller one,
-    too: so compare areas of models with the same answers, or look at the curves.
+    The area depends only on the ranking of the samples and on the accuracy, and a more accurate
+    model has a smaller area. Therefore compare areas of models with the same predictions, or look
+    at the curves.
 
     Args:
         confidences: (N,), 0 to 1, such as `calib_utils.metrics.top_label` gives them; or
-            ``Predictions``, whose answers are their most probable classes.
-        correct: (N,), whether each answer is right; none where ``confidences`` are ``Predictions``.
+            ``Predictions``, where the predicted class is the most probable one.
+        correct: (N,), whether each prediction is correct; omitted if ``confidences`` are
+            ``Predictions``.
 
     Raises:
         ValueError: for bad input.
@@ -60,7 +62,7 @@ def risk_coverage(confidences: Any, correct: Any = None) -> RiskCoverage:
     Source: El-Yaniv and Wiener 2010, "On the foundations of noise-free selective
     classification", for the curve; Geifman, Uziel, El-Yaniv 2019, "Bias-reduced uncertainty
     estimation for deep neural classifiers", for the area (AURC). The parts are the area's influence
-    function, so their spread gives its standard error where N is large.
+    function, so their spread gives its standard error if N is large.
 
     Example:
         >>> sorted_well = risk_coverage([0.9, 0.8, 0.7, 0.6], [1, 1, 1, 0])
@@ -68,19 +70,19 @@ def risk_coverage(confidences: Any, correct: Any = None) -> RiskCoverage:
         >>> round(sorted_well.area, 4), round(at_random.area, 4)
         (0.0625, 0.25)
     """
-    sure, right = _answers(confidences, correct)
-    n = len(sure)
-    order, ends = _falling_runs(sure)
-    wrong = ~right[order]
+    values, hits = _checked(confidences, correct)
+    n = len(values)
+    order, ends = _falling_runs(values)
+    wrong = ~hits[order]
     counts = np.diff(ends, prepend=0)
     rates = np.diff(_up_to(wrong, ends), prepend=0.0)
     rates /= counts
-    # A sample at place j is among the first k for all k >= j: it counts 1/j + ... + 1/n.
+    # A sample of rank j is among the first k for all k >= j: it counts 1/j + ... + 1/n.
     later = np.append(1 / np.arange(1, n + 1), 0.0)
     np.cumsum(later[::-1], out=later[::-1])
     weights, after = later[ends - counts], later[ends]
     del later
-    # The mean of it in a run from place s + 1 to e: 1 + later[s] - e (later[s] - later[e]) / m.
+    # The mean of it in a run from rank s + 1 to e: 1 + later[s] - e (later[s] - later[e]) / m.
     lost = weights - after
     weights += 1
     weights -= ends / counts * lost
@@ -101,28 +103,29 @@ def risk_coverage(confidences: Any, correct: Any = None) -> RiskCoverage:
     parts += area - parts.mean()
     risk = _up_to(wrong, ends)
     risk /= ends
-    return RiskCoverage(sure[order[ends - 1]], ends / n, risk, area, parts)
+    return RiskCoverage(values[order[ends - 1]], ends / n, risk, area, parts)
 
 
 def selection_threshold(
     confidences: Any, correct: Any = None, *, risk: float, level: float = 0.95
 ) -> float:
-    """From which confidence on to answer, so that at most ``risk`` of the answers are wrong.
+    """The confidence from which to accept a prediction, so that at most ``risk`` of them are wrong.
 
-    It is a promise about the samples to come, not about these: with chance ``level`` or more over
-    the choice of these samples, the true risk at the threshold is at most ``risk``. About log2 N
-    thresholds are tried, halving the range each time, and each time the highest risk that these
-    samples still allow is an exact binomial bound, at a level that leaves room for all trials.
+    The guarantee is about new samples, not about these: with probability ``level`` or more over the
+    choice of these samples, the true risk at the threshold is at most ``risk``. About log2 N
+    thresholds are tried, halving the range each time. Each trial uses an exact binomial upper bound
+    of the risk, at a level that is corrected for the number of trials.
 
     Args:
         confidences: (N,), 0 to 1, of samples that the model was not trained on; or ``Predictions``.
-        correct: (N,), whether each answer is right; none where ``confidences`` are ``Predictions``.
-        risk: the highest share of wrong answers, above 0 and below 1.
-        level: how often the promise is to hold, above 0 and below 1.
+        correct: (N,), whether each prediction is correct; omitted if ``confidences`` are
+            ``Predictions``.
+        risk: the largest acceptable share of wrong predictions, above 0 and below 1.
+        level: how often the guarantee is to hold, above 0 and below 1.
 
     Returns:
-        The lowest threshold found, to answer at or above; infinite if none of those tried can be
-        promised.
+        The lowest threshold found, at or above which predictions are accepted; infinite if the
+        guarantee holds for none of those tried.
 
     Raises:
         ValueError: for bad input.
@@ -138,31 +141,31 @@ def selection_threshold(
         >>> round(selection_threshold(p, correct, risk=0.2), 2)
         0.65
     """
-    sure, right = _answers(confidences, correct)
+    values, hits = _checked(confidences, correct)
     check_share(risk, "risk", 0.1)
     check_share(level, "level", 0.95)
-    order, ends = _falling_runs(sure)
-    errors = _up_to(~right[order], ends)
+    order, ends = _falling_runs(values)
+    errors = _up_to(~hits[order], ends)
     trials = max(1, int(np.ceil(np.log2(len(ends) + 1))))
     slip = (1 - level) / trials
-    # All below `low` are answered in any case; from `high` on none is.
+    # All places below `low` are accepted, and none from `high` on.
     found, low, high = np.inf, 0, len(ends)
     while low < high:
         middle = (low + high) // 2
         k, m = errors[middle], ends[middle]
         bound = 1.0 if k == m else float(beta.ppf(1 - slip, k + 1, m - k))
         if bound <= risk:
-            found, low = float(sure[order[m - 1]]), middle + 1
+            found, low = float(values[order[m - 1]]), middle + 1
         else:
             high = middle
     return found
 
 
-def _falling_runs(sure: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _falling_runs(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The order of falling confidence; and where in it each run of equal ones ends."""
-    order = np.argsort(sure)[::-1]
-    falling = sure[order]
-    ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, len(sure))
+    order = np.argsort(values)[::-1]
+    falling = values[order]
+    ends = np.append(np.flatnonzero(falling[1:] != falling[:-1]) + 1, len(values))
     return order, ends
 
 
@@ -171,11 +174,11 @@ def _up_to(wrong: np.ndarray, ends: np.ndarray) -> np.ndarray:
     return np.cumsum(wrong, dtype=np.float64)[ends - 1]
 
 
-def _answers(confidences: Any, correct: Any) -> tuple[np.ndarray, np.ndarray]:
-    """How sure each answer is, and whether it is right."""
+def _checked(confidences: Any, correct: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The confidence of each prediction, and whether it is correct."""
     if not isinstance(confidences, Predictions):
-        sure = check_confidences(confidences)
-        return sure, check_correct(correct, len(sure))
+        values = check_confidences(confidences)
+        return values, check_correct(correct, len(values))
     predictions = unweighted(taken(confidences, correct, name="confidences"))
     if predictions.kind != "binary":
         return confidence_and_correct(predictions)

@@ -1,8 +1,8 @@
 """Controlled experiments: which choices make a network overconfident?
 
-What is trained stands in ``grids.toml``. ``python -m calib_utils.experiments`` trains it, and
-each run leaves a small record. What reads records needs no PyTorch: it is in
-`calib_utils.records`, and its names can be imported from here too.
+``grids.toml`` defines the networks. ``python -m calib_utils.experiments`` trains them, and each run
+leaves a small record. Reading records needs no PyTorch: these functions are in
+`calib_utils.records`, and can be imported from here as well.
 """
 
 from calib_utils.experiments.grids import (

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-import calib_utils.training  # noqa: F401  says so where there is no PyTorch
+import calib_utils.training  # noqa: F401  explains what to do without PyTorch
 from calib_utils.experiments.estimate import estimate
 from calib_utils.experiments.forecasts import make_forecasts
 from calib_utils.experiments.grids import Run, grid_names, plan_grid
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             return
         names = args.grid or grid_names(args.grids)
         runs = [run for name in names for run in plan_grid(name, args.protocol, args.grids)]
-        runs.sort(key=lambda run: run.seed)  # every grid early with its first seed
+        runs.sort(key=lambda run: run.seed)  # the first seed of every grid comes early
         for run in runs:
             check_options(**run.network)
         if args.list:
@@ -44,14 +44,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", []))
         parser.exit(1, f"error: {str(error) or type(error).__name__}{notes}\n")
     except KeyboardInterrupt:
-        parser.exit(130, "\nStopped. The same command goes on from the last epochs that ended.\n")
+        parser.exit(130, "\nStopped. The same command continues after the last complete epochs.\n")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m calib_utils.experiments",
         description="Train the networks of the experiments and store a record of each. Runs that "
-        "have a record are left out; one that was stopped goes on from its checkpoint when the "
+        "have a record are left out; one that was stopped continues from its checkpoint when the "
         "same command is given again. Under torchrun several GPUs share each run.",
     )
     add = parser.add_argument
@@ -64,12 +64,12 @@ def _parser() -> argparse.ArgumentParser:
     add("--device", choices=("cpu", "cuda"), help="default: the GPUs if there are any")
     add("--grids", type=Path, metavar="FILE", help="other grids than the course's")
     instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--list", action="store_true", help="only say what is there and missing")
+    instead.add_argument("--list", action="store_true", help="only list what is there and missing")
     instead.add_argument(
         "--forecasts",
         action="store_true",
-        help="only make, of the networks of the grids 'ensembles' and 'remedies' when they are "
-        "trained, averages and forecasts of damaged photographs",
+        help="only make averages and forecasts of corrupted images, from the trained networks of "
+        "the grids 'ensembles' and 'remedies'",
     )
     instead.add_argument("--estimate", action="store_true", help="only time an epoch of each net")
     return parser

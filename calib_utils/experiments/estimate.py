@@ -1,4 +1,4 @@
-"""What the runs of grids will cost, found by timing one epoch of each network."""
+"""The cost of the runs of grids, estimated by timing one epoch of each network."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Cost", "estimate"]
 
 @dataclass(frozen=True)
 class Cost:
-    """What some runs will cost, if they are made one after the other.
+    """The cost of some runs, if they are made one after the other.
 
     Attributes:
         seconds: in all.
@@ -35,12 +35,12 @@ def estimate(
 ) -> Cost:
     """Time one epoch for each network of ``runs`` on this machine, and multiply.
 
-    Steps towards a reward are not counted. A network whose epoch fails is left out; what is wrong
-    with it, its runs will tell.
+    Steps towards a reward are not counted. A network whose epoch fails is left out; its runs will
+    show the error.
 
     Args:
-        runs: no two of the same training.
-        folder: of the checkpoints: what is done need not be made any more.
+        runs: all of different trainings.
+        folder: of the checkpoints, because epochs that are done are not counted.
         device: "cpu" or "cuda"; the GPU if there is one, by default.
         tqdm: shows how many networks have been timed.
     """

@@ -1,4 +1,4 @@
-"""Make forecasts of trained networks: averages of them, temperatures, damaged photographs."""
+"""Make forecasts of trained networks: averages of them, temperatures, corrupted images."""
 
 from __future__ import annotations
 
@@ -64,19 +64,19 @@ def make_forecasts(
     device: str | None = None,
     progress: bool = True,
 ) -> Path:
-    """Make and store the forecasts that the grid "ensembles" is compared by.
+    """Make and store the forecasts for the comparisons of the grid "ensembles".
 
-    On clean test images, of each network alone and of the average of each subset of the ordinary
-    ones; on damaged ones, of each network and of the averages of all of them, and of all but one.
-    The order of average and temperature is that of Rahaman and Thiery 2021, "Uncertainty
-    Quantification and Deep Ensembles": before or after; the damage that of
+    On clean test images there is one of each network alone and of the average of each subset of the
+    ordinary ones; on corrupted images, one of each network, of the average of all of them, and of
+    all but one. Temperatures come before or after the average, as in Rahaman and Thiery 2021,
+    "Uncertainty Quantification and Deep Ensembles"; the corruptions are those of
     `calib_utils.training.corrupt`.
 
-    What was found on a set of photographs is kept beside the checkpoints until all are done: who
-    stops this and calls it again goes on with the next set.
+    The results on each set of images are kept next to the checkpoints until all are done, so that a
+    call that was stopped continues with the next set.
 
     Args:
-        ordinary: runs that differ in their seed only, and are trained.
+        ordinary: trained runs that differ only in their seed.
         smoothed: the same, trained with smoothed labels.
         folder: of the checkpoints.
         records: the forecasts are written to the folder "forecasts" there; by default, to the
@@ -100,7 +100,7 @@ def make_forecasts(
     temperatures: dict[Members, float] = {}
     found: list[Forecast] = []
     begun: list[Path] = []
-    for corruption, severity in progress_bars(progress)(sets, desc="photographs", unit="set"):
+    for corruption, severity in progress_bars(progress)(sets, desc="images", unit="set"):
         place = (run.grid, f"{run.protocol}.{corruption or 'clean'}-{severity}", Path(folder))
         new = _kept(*place, made)
         if new is None:
@@ -114,7 +114,7 @@ def make_forecasts(
                 for one in _forecasts(predicted, temperatures, test.labels, severity)
             ]
             save_forecasts(new, *place[:2], made, place[2])
-        if not severity:  # those of photographs that were done before are not fitted again
+        if not severity:  # they are fitted once, on clean images
             temperatures = {
                 (one.networks, one.members): one.temperature for one in new if one.scaled == "after"
             }
@@ -129,7 +129,7 @@ def make_forecasts(
 
 
 def _kept(grid: str, protocol: str, folder: Path, made: dict[str, Any]) -> list[Forecast] | None:
-    """What an earlier call left of one set of photographs, if it was made of the same networks."""
+    """An earlier call's result on one set of images, if it was made from the same networks."""
     try:
         found, of_networks = load_forecasts(grid, protocol, folder)
     except ValueError:  # there is none, or it is damaged
@@ -155,10 +155,10 @@ Logits = dict[str, dict[int, list[np.ndarray]]]
 def _predicted(
     groups: dict[str, dict[int, nn.Module]], data: ImageSet, device: str | None, mirrored: bool
 ) -> Logits:
-    """Of each group and seed the logits, as a list: what one network says of an image.
+    """The logits of each group and seed, as a list with one entry for each view of an image.
 
-    If asked for, there is a group "mirrored": what the ordinary networks say of an image and of
-    its mirror image.
+    If asked for, there is a group "mirrored", with the ordinary networks' logits of an image and of
+    its mirror image (test-time augmentation).
     """
 
     def logits(networks: dict[int, nn.Module], data: ImageSet) -> dict[int, list[np.ndarray]]:
@@ -175,14 +175,14 @@ def _predicted(
 
 
 def _subsets(name: str, seeds: Sequence[int], severity: int) -> list[tuple[int, ...]]:
-    """Each network alone; and of the ordinary ones, those that are averaged."""
+    """Each network alone, and the subsets of the ordinary ones that are averaged."""
     n = len(seeds)
     fewest = (2 if severity == 0 else max(n - 1, 2)) if name == "ordinary" else n + 1
     return [m for size in (1, *range(fewest, n + 1)) for m in combinations(seeds, size)]
 
 
 def _temperatures(fitted: Logits, labels: np.ndarray) -> dict[Members, float]:
-    """The temperature of each network and of each average, by logits of validation images."""
+    """The temperature of each network and of each average, from logits of validation images."""
     return {
         (name, members): TemperatureScaling()
         .fit(average([z for seed in members for z in networks[seed]]), labels)
@@ -195,7 +195,7 @@ def _temperatures(fitted: Logits, labels: np.ndarray) -> dict[Members, float]:
 def _forecasts(
     predicted: Logits, temperatures: dict[Members, float], labels: np.ndarray, severity: int
 ) -> Iterator[dict[str, Any]]:
-    """The fields of each forecast, but what was done to the images."""
+    """The fields of each forecast, except for the corruption of the images."""
     for name, networks in predicted.items():
         for members in _subsets(name, list(networks), severity):
             logits = [z for seed in members for z in networks[seed]]

@@ -22,7 +22,7 @@ _OF_GRID = {
     *("networks", "factor", "values", "levels", "seeds", "recipe", "dataset", "training_images"),
     *("test_every_epoch", "validate_every_epoch", "logits", "forecasts", "comparisons"),
 }
-# What an entry is, and what is in it.
+# The type of an entry, and of its values.
 _KINDS: dict[str, tuple[type, type]] = {
     "comparisons": (list, list),
     "dataset": (str, str),
@@ -49,7 +49,7 @@ class Run(Experiment):
             test images, and the temperature.
         validate_every_epoch: whether it has error and NLL on the validation images, and the
             weights of lowest NLL are kept.
-        logits: of so many validation and test images, the first ones, the logits are stored, too.
+        logits: the number of validation and test images whose logits are stored as well.
 
     Example:
         >>> run = plan_grid("depth")[0]
@@ -64,7 +64,7 @@ class Run(Experiment):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All that decides what the run ends with, and where its record belongs, as JSON."""
+        """Everything that determines the result of the run and the place of its record, as JSON."""
         besides = {"test_every_epoch", "validate_every_epoch", "logits"}
         plan = {k: v for k, v in asdict(self).items() if k not in besides}
         recipe = plan["recipe"]
@@ -75,8 +75,8 @@ class Run(Experiment):
         """A name for what is trained; runs of several grids that train the same share it."""
         places = {"grid", "protocol", "name", "factor", "value", "level"}
         what = {k: v for k, v in self.settings.items() if k not in places}
-        # What a later version adds to the recipe leaves the names of older runs as they were.
-        # With early stopping the same is trained, and another epoch's weights are taken.
+        # Settings that a later version adds to the recipe do not change the names of older runs.
+        # Early stopping does not change the training, only the epoch whose weights are used.
         defaults = completed_recipe({}) | {"early_stopping": self.recipe.early_stopping}
         what["recipe"] = {k: v for k, v in what["recipe"].items() if v != defaults[k]}
         validated = ["validated"] if self.validate_every_epoch else []
@@ -103,8 +103,7 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
         file: of the grids, in the form of the course's ``grids.toml``, the default.
 
     Raises:
-        ValueError: if there is no such grid or protocol, or an entry of it is missing or makes
-            no sense.
+        ValueError: if there is no such grid or protocol, or an entry of it is missing or invalid.
 
     Example:
         >>> runs = plan_grid("depth", protocol="cpu")
@@ -145,15 +144,15 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
 
 
 class Comparison(NamedTuple):
-    """What is compared in a grid, as `calib_utils.report.judge` takes it.
+    """A comparison in a grid, in the form that `calib_utils.report.judge` takes.
 
     Attributes:
         grid: its name.
-        first: a value of the factor; or, of a grid whose networks are compared in what is made of
-            them, such as an average, or what they say at one epoch, the name of such a forecast.
-        second: another one.
+        first: a value of the factor; or, in a grid that compares forecasts of its networks, such as
+            an average or the predictions at one epoch, the name of such a forecast.
+        second: a different one.
         metric: such as "error" or "ece", see `calib_utils.report.compare`.
-        expected: what the metric is said to be at the second one: "higher" or "lower".
+        expected: the claim about the metric at the second one: "higher" or "lower".
         network: its name; empty in a grid of one network.
 
     Example:
@@ -175,8 +174,8 @@ def planned_comparisons(
     """The comparisons of a grid, as ``grids.toml`` fixes them; none for a grid without any.
 
     Raises:
-        ValueError: as `plan_grid`; and for a row that names no metric, expectation, value or
-            network of the grid.
+        ValueError: as in `plan_grid`; and for a row with an unknown metric, expectation, value or
+            network.
 
     Example:
         >>> [(one.first, one.second) for one in planned_comparisons("regularisation")]
@@ -205,7 +204,7 @@ def planned_comparisons(
 def _entries(
     plans: dict[str, Any], grid: str, protocol: str
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the protocol says, and what the grid says under it; both complete."""
+    """The entries of the protocol, and of the grid under it; both complete."""
     for name, value in (("grid", grid), ("protocol", protocol)):
         if value not in plans[f"{name}s"]:
             known = ", ".join(plans[f"{name}s"])
@@ -252,7 +251,7 @@ def _require(what: str, entries: dict[str, Any], needed: set[str]) -> None:
 
 
 def _require_kind(what: str, value: Any, kind: type) -> None:
-    """Raise ValueError unless ``value`` is of a type that TOML has; 1 is no Boolean."""
+    """Raise a ValueError unless ``value`` has this TOML type; 1 is not a Boolean."""
     if kind is not object and type(value) is not kind:
         words = {dict: "a table", list: "a list", int: "a whole number", str: "a text"}
         expected = (words | {float: "a number", bool: "true or false"})[kind]
@@ -260,7 +259,7 @@ def _require_kind(what: str, value: Any, kind: type) -> None:
 
 
 def _levels(entries: dict[str, Any]) -> list[tuple[Any, dict[str, Any]]]:
-    """Each value of the factor, and the settings that it stands for."""
+    """Each value of the factor, and its settings."""
     if not entries.get("factor"):
         return [(None, {})]
     if "levels" in entries:

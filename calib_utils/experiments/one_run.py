@@ -57,7 +57,7 @@ def run_experiment(
     device: str | None = None,
     progress: bool = True,
 ) -> None:
-    """Train one network, or go on with it, and write its record.
+    """Train one network, or continue its training, and write its record.
 
     Args:
         run: what to train.
@@ -104,7 +104,7 @@ def run_experiment(
     if run.logits:
         for split, z, data in (("validation", on_validation, validation), ("test", logits, test)):
             _save_logits(run, record, split, z[: run.logits], data.labels[: run.logits], records)
-    save_experiment(record, records)  # last: it says that the run is complete
+    save_experiment(record, records)  # last, because it marks the run as complete
 
 
 def logits_name(run: Run) -> str:
@@ -120,7 +120,7 @@ def _save_logits(
     labels: np.ndarray,
     records: Path | str | None,
 ) -> None:
-    """Store logits, rounded to 1/32: it moves a probability by less than 2 in 100 of itself."""
+    """Store logits rounded to 1/32, which changes a probability by less than 2 % of itself."""
     z = logits.astype(np.float64)
     z = np.round(32 * (z - z.max(axis=1, keepdims=True))) / 32
     save_record(
@@ -147,12 +147,12 @@ def _save_logits(
 
 
 def _before_the_reward(run: Run) -> Run:
-    """The run that trains the network which a reward then changes: it is shared."""
+    """The run that trains the network before a reward changes it; runs share it."""
     return replace(run, recipe=replace(run.recipe, reward_steps=0, kl_price=0.0))
 
 
 def time_run(run: Run, device: str | None = None) -> float:
-    """Seconds for one epoch of ``run``, its metrics on the test images included if it has any."""
+    """The seconds of one epoch of ``run``, including its metrics on the test images, if any."""
     _, validation, _ = load_images(run.dataset, run.training_images)
     return time_epoch(
         _network(run),
@@ -165,21 +165,21 @@ def time_run(run: Run, device: str | None = None) -> float:
 
 
 def checkpoint_path(run: Run, folder: Path | str) -> Path:
-    """Where a run keeps its state while it trains, with the runs that train the same."""
+    """The path of a run's state while it trains; runs of the same training share it."""
     return Path(folder) / f"{run.training}.safetensors"
 
 
 def epochs_done(run: Run, folder: Path | str) -> int:
-    """How many epochs of a run are in its checkpoint."""
+    """The number of epochs in a run's checkpoint."""
     path = checkpoint_path(run, folder)
     return len(read_facts(path)["history"]) if path.exists() else 0
 
 
 def has_record(run: Run, records: Path | str | None = None) -> bool:
-    """Whether the record of ``run`` is there.
+    """Whether the record of ``run`` exists.
 
     Raises:
-        ValueError: if there is one that was made with other settings, or that is damaged.
+        ValueError: if it was made with different settings, or is damaged.
     """
     path = experiment_path(run.grid, run.protocol, run.name, records)
     if not path.exists():
@@ -189,7 +189,7 @@ def has_record(run: Run, records: Path | str | None = None) -> bool:
     if found := {k: facts[k] for k in wanted if facts[k] != wanted[k]}:
         raise ValueError(
             f"records: {path} was made with {found}, the grid asks for "
-            f"{ {k: wanted[k] for k in found} }; delete it, or name another folder"
+            f"{ {k: wanted[k] for k in found} }; delete it, or name a different folder"
         )
     return True
 
@@ -215,7 +215,7 @@ def load_images(dataset: str, training_images: int) -> tuple[Any, Any, Any]:
 def trained(
     run: Run, device: str | None, progress: bool, checkpoint: Path
 ) -> tuple[nn.Module, list[dict[str, Any]]]:
-    """The network of a run and its history; what the checkpoint lacks is trained."""
+    """The network of a run and its history; epochs that the checkpoint lacks are trained."""
     _, validation, _ = load_images(run.dataset, run.training_images)
     model = _network(run)
     history = train(
@@ -233,7 +233,7 @@ def trained(
 
 
 def _training_set(run: Run) -> Any:
-    """What a run is trained on: all training images that its grid has, or its share of them."""
+    """The training data of a run: all training images of its grid, or its share of them."""
     training, _, _ = load_images(run.dataset, run.training_images)
     return training.subset(slice(round(run.recipe.share * len(training))))
 
@@ -246,7 +246,7 @@ def _network(run: Run) -> nn.Module:
 
 
 def _after_epoch(run: Run, device: str | None) -> Callable[[nn.Module], dict[str, Any]] | None:
-    """What the history of a run that is tested at every epoch has besides, if it is one."""
+    """A function with further entries of the history, if the run is tested at every epoch."""
     if not run.test_every_epoch:
         return None
     _, validation, test = load_images(run.dataset, run.training_images)
@@ -270,7 +270,7 @@ def _after_epoch(run: Run, device: str | None) -> Callable[[nn.Module], dict[str
 def _test_metrics(
     logits: np.ndarray, labels: np.ndarray
 ) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """Error, NLL and ECE; and the confidences, as a record stores them, and which are right."""
+    """Error, NLL and ECE; the confidences, as a record stores them; and which are correct."""
     probs = TemperatureScaling(1.0).predict_proba(logits)
     confidences, correct = top_label(probs, labels)
     metrics = {
@@ -288,7 +288,7 @@ def losses(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 def _packed(correct: np.ndarray) -> str:
-    """Booleans as text, which the history of a checkpoint can hold."""
+    """Booleans as text, for the history of a checkpoint."""
     return f"{len(correct)}:{np.packbits(correct).tobytes().hex()}"
 
 

@@ -31,33 +31,33 @@ def run_grid(
     device: str | None = None,
     progress: bool = True,
 ) -> dict[str, str]:
-    """Make the records of ``runs`` that are not there yet.
+    """Make the records of ``runs`` that do not exist yet.
 
-    First it says how long they will take. Where the first run of a grid fails, all stops with its
-    error, since what is wrong there is likely wrong in the others, too. A later run that fails
-    does not stop the others. Runs that train the same network do it once.
+    It first prints an estimate of the time. If the first run of a grid fails, everything stops with
+    its error, because the others would probably fail for the same reason. A later run that fails
+    does not stop the others. Runs that train the same network train it once.
 
     Args:
-        runs: as `grids.plan_grid` gives them.
-        folder: for the checkpoints, from which a run that was stopped goes on.
+        runs: from `grids.plan_grid`.
+        folder: for the checkpoints, from which a run that was stopped continues.
         records: for the records; the package's own by default.
         jobs: runs at a time on this machine, by joblib. They take turns with its GPUs. If one of
-            the processes is killed, as for want of memory, the runs that are left are made one
+            the processes is killed, for example for lack of memory, the remaining runs are made one
             at a time.
         scheduler: address of a Dask scheduler, such as "tcp://10.0.0.1:8786": its workers make
             the runs instead. They need ``folder`` and ``records`` at the same paths, and one
             thread each.
         device: "cpu" or "cuda"; the GPUs if there are any, by default.
-        progress: whether to say how long it will take (not of other machines), and to show a bar
-            for the grid, and one for the run if there is one at a time.
+        progress: whether to estimate the time (not for other machines), and to show a bar for the
+            grid, and one for the run if there is one at a time.
 
     Returns:
         For each run that failed, its grid and name, as "grid/name", and the error.
 
     Raises:
-        ValueError: if a record is there already that was made with other settings.
-        Exception: what the first run of a grid raised, with a note that names the run. Under
-            torchrun, what any run raised that the other processes do not meet: they would wait.
+        ValueError: if a record exists that was made with different settings.
+        Exception: the error of a grid's first run, with a note that names the run. Under torchrun,
+            also an error of any run that the other processes do not share, as they would wait.
     """
     folder = Path(folder).absolute()
     records = Path(records).absolute() if records else None
@@ -88,7 +88,7 @@ def run_grid(
     ):
         if cost and not bar.disable:
             bar.write("\n".join(cost.sentences))
-        # No two may train one network at the same time: its second run waits for the first runs.
+        # Two runs must not train one network at the same time, so the second waits for the first.
         for some in (trained, repeats):
             if alone and some:
                 bar.set_postfix_str(some[0].name)
@@ -114,7 +114,7 @@ def _attempt(
     """Make one record; returns "grid/name", and the error if there was one.
 
     Raises:
-        Exception: where the error is not of this run alone.
+        Exception: if the error does not concern this run alone.
     """
     if device != "cpu" and world_size() == 1 and torch.cuda.device_count() > 1:
         torch.cuda.set_device(place % torch.cuda.device_count())
@@ -123,7 +123,7 @@ def _attempt(
         run_experiment(run, folder, records, device=device, progress=progress)
     except Exception as error:
         if decisive:
-            error.add_note(f"{key} failed, the first run of its grid: nothing more is made")
+            error.add_note(f"{key} failed, the first run of its grid: the other runs are not made")
             raise
         # All processes meet a loss that is not finite. Of other errors they may not know.
         if world_size() > 1 and not isinstance(error, FloatingPointError):
@@ -135,18 +135,18 @@ def _attempt(
 def _as_they_end(
     tasks: dict[str, Any], jobs: int, scheduler: str | None
 ) -> Iterator[tuple[str, str]]:
-    """What `_attempt` gave for each of ``tasks``, by their keys."""
+    """The result of `_attempt` for each of ``tasks``, with its key."""
     left = dict(tasks)
     try:
         for key, problem in _parallel(left.values(), jobs, scheduler):
             del left[key]
             yield key, problem
-    except BrokenExecutor:  # a process was killed, nobody knows in which of the runs
+    except BrokenExecutor:  # a process was killed, in an unknown run
         for key, task in left.items():
             try:
-                yield from _parallel([task], 2, scheduler)  # a process of its own
+                yield from _parallel([task], 2, scheduler)  # in its own process
             except BrokenExecutor:
-                yield key, "its process was killed, as for want of memory"
+                yield key, "its process was killed, perhaps for lack of memory"
 
 
 def _parallel(tasks: Iterable[Any], jobs: int, scheduler: str | None) -> Iterator[tuple[str, str]]:
@@ -158,7 +158,7 @@ def _parallel(tasks: Iterable[Any], jobs: int, scheduler: str | None) -> Iterato
 
 @contextmanager
 def _workers(scheduler: str | None) -> Iterator[Any]:
-    """Where joblib sends the runs: to a Dask cluster, or to processes of this machine."""
+    """The backend of joblib for the runs: a Dask cluster, or processes of this machine."""
     if not scheduler:
         with parallel_config(backend="loky") as config:
             yield config

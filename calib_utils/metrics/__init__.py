@@ -1,30 +1,31 @@
 """How well calibrated, and how accurate, predictions are.
 
-``probs`` is (N, K): rows of class probabilities that sum to one. The confidence of a
-prediction is the probability of its predicted class, the first of tied maxima. Calibrated
-then means that predictions of confidence 0.8 are right four times in five.
+``probs`` is (N, K): rows of class probabilities that sum to one. The confidence of a prediction is
+the probability of its predicted class, the first of tied maxima. Calibrated then means that
+predictions with confidence 0.8 are correct four times in five.
 
 With two classes ``probs`` may also be (N,): the probability of the positive class, label 1.
-Calibrated then means that of the samples given 0.8, four in five are positive. That is
-another question, with another answer: a sample given 0.1 counts as 0.1 here, but the row
-[0.9, 0.1] is a prediction of class 0 with confidence 0.9.
+Calibrated then means that of the samples given 0.8, four in five are positive. The two questions
+differ: a sample given 0.1 counts as 0.1 here, but the row [0.9, 0.1] is a prediction of class 0
+with confidence 0.9.
 
-Torch tensors on any device, NumPy arrays and lists are welcome. A row may miss a sum of one
-by 1e-4 (float32, float64), 2e-3 (float16) or 6e-3 (bfloat16): what a softmax rounded to that
-type needs. Bad input raises a ValueError.
+Torch tensors on any device, NumPy arrays and lists are all accepted. The sum of a row may differ
+from one by 1e-4 (float32, float64), 2e-3 (float16) or 6e-3 (bfloat16), as it does for a softmax
+that was rounded to that type. Bad input raises a ValueError.
 
-Labels by name, rounded rows, weights, and confidences of which it is known whether they are right
-come as what `calib_utils.predictions.as_predictions` returns: ``metric(predictions)``.
+Labels by name, rounded rows, weights, and confidences with known correctness are given as the
+result of `calib_utils.predictions.as_predictions`: ``metric(predictions)``.
 
-Weights say how much each sample counts beside the others, for example how much more often it comes
-in use than in the test set. Means become weighted means: all weights times ten change nothing, a
-weight of 0 is as if the sample were not there, and a weight of 2 counts as two such samples. They
-are no number of samples, though: whatever depends on chance (intervals, baseline, test) would need
-to know how many there are of equal weight. It was checked without weights only, and takes none.
+Weights set how much each sample counts relative to the others, for example how much more often it
+occurs in use than in the test set. Means become weighted means: multiplying all weights by ten
+changes nothing, a weight of 0 leaves the sample out, and a weight of 2 counts as two such samples.
+Weights are not numbers of samples, however: methods that depend on sampling noise (intervals,
+baseline, test) would need to know how many samples there are. These methods were tested only
+without weights, and take none.
 
-Probabilities and logits may lie in a file, as ``np.load(path, mmap_mode="r")``: they are read in
-blocks of rows, and no copy of them is made. An ECE of 50,000 by 32,000 in float16 takes some twenty
-seconds on one core, and a few megabytes.
+Probabilities and logits may be in a file, as ``np.load(path, mmap_mode="r")``; they are read in
+blocks of rows, and never copied as a whole. An ECE of 50,000 by 32,000 in float16 takes about
+twenty seconds on one core, and a few megabytes.
 """
 
 import importlib.util

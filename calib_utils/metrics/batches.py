@@ -1,4 +1,4 @@
-"""Batches of predictions: what they may be, and the sums that they add to."""
+"""Batches of predictions: their checks, and the sums that they add to."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["Stream"]
 
 
 class Stream:
-    """What the metrics of batches share: sums over bins, which batches and processes add to."""
+    """The common part of the metrics of batches: sums over bins, to which each batch adds."""
 
     sums: Any
     columns: Any
@@ -35,18 +35,18 @@ class Stream:
 
     @property
     def n_bins(self) -> int:
-        """How many bins there are."""
+        """The number of bins."""
         return int(self.sums.shape[-1])
 
     def update(self, probs: Any, labels: Any = None) -> None:
-        """Add a batch, which may be empty. One that raises an error leaves everything as it was.
+        """Add a batch, which may be empty. A batch that raises an error changes nothing.
 
         Args:
             probs: (N, K), or (N,) for the positive class, with the same K in all batches; or
                 (N, K, ...), as in segmentation, where each pixel is a sample. Logits of the same
                 shapes if ``inputs`` is "logits".
-            labels: (N,), integers, or (N, ...) to go with (N, K, ...); none where ``probs`` are
-                ``Predictions``, whose weights count beside those of all batches, 1 by default.
+            labels: (N,), integers, or (N, ...) to go with (N, K, ...); omitted if ``probs`` are
+                ``Predictions``, whose weights are relative to those of all batches, 1 by default.
                 A sample of weight 0 adds nothing, so all of them may be 0.
 
         Raises:
@@ -79,8 +79,8 @@ class Stream:
         """Add all that ``other`` has seen.
 
         Raises:
-            ValueError: if ``other`` is no such metric, has another number of bins, or saw
-                predictions of another number of columns.
+            ValueError: if ``other`` is a different metric, has a different number of bins, or saw
+                predictions with a different number of columns.
         """
         if not isinstance(other, Stream) or other.sums.ndim != self.sums.ndim:
             raise ValueError(f"other: expected a {type(self).__name__}, found {other!r}")
@@ -103,7 +103,7 @@ class Stream:
         """The error so far, 0 to 1.
 
         Raises:
-            ValueError: if there were no predictions yet.
+            ValueError: if there are no predictions yet.
         """
         if not self.sums[0].any():
             raise ValueError("probs: expected predictions, found none; call update first")
@@ -117,7 +117,7 @@ class Stream:
             shapes = ["(N,)" if k == 1 else f"(N, {k})" for k in (int(self.columns), columns)]
             raise ValueError(
                 f"{name}: expected shape {shapes[0]}, as in the batches before, found {shapes[1]}; "
-                "these are different questions, so give each a metric of its own"
+                "these are different questions, so use a separate metric for each"
             )
 
     def _add(self, bin_sums: np.ndarray, columns: int) -> None:
@@ -136,13 +136,13 @@ class Stream:
 
 
 def _with_rows(probs: Any, name: str) -> Any:
-    """Scores of which some rows can be taken: a plain tensor where it is, or an array."""
+    """Scores that can be indexed by rows: a plain tensor on its device, or an array."""
     plain = is_tensor(probs) and str(probs.layout) == "torch.strided" and not probs.is_nested
     return probs if plain else to_numpy(probs, name)
 
 
 def _in_rows(probs: Any, labels: Any, name: str) -> tuple[Any, Any]:
-    """Of (N, K, ...) and (N, ...) a row, and a label, for each place."""
+    """A row and a label for each position of (N, K, ...) and (N, ...)."""
     shape = tuple(probs.shape)
     if len(shape) < 3:
         return probs, labels
@@ -158,12 +158,12 @@ def _in_rows(probs: Any, labels: Any, name: str) -> tuple[Any, Any]:
 
 
 def _rows(x: Any, rows: np.ndarray) -> Any:
-    """These rows, on the device on which they are."""
+    """These rows, on their own device."""
     return x[like(rows, x)] if is_tensor(x) else np.asarray(x)[rows]
 
 
 def _of_logits(given: Predictions, name: str) -> Predictions:
-    """Predictions of probabilities, in float64 where they came as logits."""
+    """Predictions of probabilities, in float64 if they came as logits."""
     if given.inputs == "probs":
         return given
     from scipy.special import expit

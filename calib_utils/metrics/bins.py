@@ -1,4 +1,4 @@
-"""Bins of confidence, and what each of them holds.
+"""Bins of confidence, and the predictions in each of them.
 
 Bins are right-closed, ((m-1)/M, m/M]: a confidence on an edge belongs to the bin below it.
 """
@@ -23,9 +23,9 @@ class ReliabilityBins(NamedTuple):
 
     Attributes:
         edges: (M + 1,), from low to high; bin m reaches from edge m, exclusive, to edge m + 1.
-        counts: (M,), how many predictions are in the bin; of weighted ones, their summed weight.
-        accuracy: (M,), which part of them is correct; NaN where the bin is empty.
-        confidence: (M,), their mean confidence; NaN where the bin is empty.
+        counts: (M,), the number of predictions in the bin, or their summed weight.
+        accuracy: (M,), the share of them that is correct; NaN if the bin is empty.
+        confidence: (M,), their mean confidence; NaN if the bin is empty.
 
     Example:
         >>> bins = reliability_bins([0.7, 0.8, 0.9, 1.0], [True, False, True, True], n_bins=2)
@@ -51,28 +51,28 @@ def reliability_bins(
     the confidences first, so that 0.2 is on the edge 1/5 in float32 as in float64. 0 belongs
     to the first bin and 1 to the last.
 
-    With ``strategy="quantile"`` the bins hold equally many predictions, as far as possible.
-    Edge m is the m/M quantile of the confidences, interpolated linearly as `numpy.quantile`
-    and scikit-learn do; the first edge is the lowest confidence and the last the highest.
-    Equal confidences always share a bin. So where many are equal, their bin holds more than
-    its part; a bin between two equal edges holds nothing, unless it is the first.
+    With ``strategy="quantile"`` the bins contain equally many predictions, as far as possible.
+    Edge m is the m/M quantile of the confidences, interpolated linearly as in `numpy.quantile`
+    and scikit-learn; the first edge is the lowest confidence and the last the highest.
+    Equal confidences always share a bin, so if many are equal, their bin contains more than its
+    share; a bin between two equal edges is empty, unless it is the first.
 
-    With weights the bins of equal mass hold equal weight, as far as possible. A confidence then
-    stands at the summed weight of those below it, half of its own included, on a scale from 0
-    at the lowest to 1 at the highest; edge m is interpolated at m/M. So ten equal rows and one
-    row of weight ten do not make quite the same edges.
+    With weights the bins of equal mass contain equal weight, as far as possible. The position of
+    a confidence is then the summed weight of those below it plus half of its own, on a scale from
+    0 at the lowest to 1 at the highest; edge m is interpolated at m/M. Ten equal rows and one row
+    of weight ten therefore give slightly different edges.
 
     Args:
         confidences: (N,), from 0 to 1; or probabilities of the positive class; or ``Predictions``,
-            of which `top_label` tells the confidences.
-        correct: (N,), whether each prediction is right; or whether the label is positive; none
-            where ``confidences`` are ``Predictions``.
-        n_bins: how many bins, M.
+            whose confidences are those of `top_label`.
+        correct: (N,), whether each prediction is correct; or whether the label is positive; omitted
+            if ``confidences`` are ``Predictions``.
+        n_bins: the number of bins, M.
         strategy: "uniform" or "quantile".
 
     Returns:
-        Edges, counts, accuracy and mean confidence, in arrays of the kind that
-        ``confidences`` is: float64, counts int64, but float64 of weighted samples.
+        Edges, counts, accuracy and mean confidence, in the same kind of array as ``confidences``.
+        They are float64, and counts are int64 unless the samples are weighted.
 
     Raises:
         ValueError: for an unknown strategy or bad input.
@@ -87,12 +87,12 @@ def reliability_bins(
     n_bins, weights = check_n_bins(n_bins), None
     if isinstance(confidences, Predictions):
         predictions = taken(confidences, correct)
-        values, right, weights = weighted_predictions(predictions)
+        values, hits, weights = weighted_predictions(predictions)
         confidences = predictions.scores
     else:
         values = check_confidences(confidences)
-        right = check_correct(correct, len(values))
-    bins = bin_predictions(values, right, n_bins, strategy, dtype_name(confidences), weights)
+        hits = check_correct(correct, len(values))
+    bins = bin_predictions(values, hits, n_bins, strategy, dtype_name(confidences), weights)
     return ReliabilityBins(*(like(array, confidences) for array in bins))
 
 
@@ -104,7 +104,7 @@ def bin_predictions(
     dtype: str,
     weights: np.ndarray | None = None,
 ) -> ReliabilityBins:
-    """`reliability_bins` for input that was checked; ``dtype`` is what the values came in."""
+    """`reliability_bins` for checked input; ``dtype`` is the original type of the values."""
     edges, index = edges_and_index(values, n_bins, strategy, dtype, weights)
     return means(edges, sums(index, values, correct, n_bins, weights), weights is None)
 
@@ -129,7 +129,7 @@ def uniform_edges(n_bins: int) -> np.ndarray:
 def quantile_edges(
     values: np.ndarray, n_bins: int, weights: np.ndarray | None = None
 ) -> np.ndarray:
-    """The m/M quantiles as float64; without weights no rounding moves one: places are integers."""
+    """The m/M quantiles as float64; without weights positions are integers, so they are exact."""
     if weights is not None and np.ptp(weights) > 0:
         order = np.argsort(values, kind="stable")
         summed = np.cumsum(weights[order])
@@ -151,15 +151,15 @@ def right_closed_index(values: np.ndarray, edges: np.ndarray) -> np.ndarray:
 def uniform_index(values: np.ndarray, n_bins: int, dtype: str) -> np.ndarray:
     """The bin ((m-1)/M, m/M] of each value, with the edges rounded to ``dtype``.
 
-    Several times as fast as a search, which it equals.
+    The result is that of a search, but several times as fast.
 
     Args:
-        values: any shape, from 0 to just above 1, numbers that ``dtype`` can hold.
-        n_bins: how many bins, M.
-        dtype: the type in which the values came.
+        values: any shape, from 0 to just above 1, numbers that ``dtype`` can represent.
+        n_bins: the number of bins, M.
+        dtype: the original type of the values.
     """
     edges = rounded(uniform_edges(n_bins), dtype).astype(values.dtype)
-    if n_bins > 100:  # where bfloat16 rounds by most of a bin, or more
+    if n_bins > 100:  # there bfloat16 rounds by most of a bin, or more
         return right_closed_index(values, edges)
     # The product is never too small: a value above the rounded edge is above m/M itself.
     index = np.minimum((values * n_bins).astype(np.intp), n_bins - 1)
@@ -188,7 +188,7 @@ def sums(
 
 
 def means(edges: np.ndarray, bin_sums: np.ndarray, whole: bool) -> ReliabilityBins:
-    """The bins whose `sums` are known; ``whole`` says whether their counts are numbers of rows."""
+    """The bins with these `sums`; ``whole`` if their counts are numbers of rows."""
     counts, correct, confidence = bin_sums
     divisor = np.where(counts, counts, np.nan)
     counts = counts.astype(np.int64) if whole else counts
@@ -196,29 +196,29 @@ def means(edges: np.ndarray, bin_sums: np.ndarray, whole: bool) -> ReliabilityBi
 
 
 def mean_excess(excess: np.ndarray, n: float) -> np.ndarray:
-    """The calibration error of n predictions: the mean distance between promise and truth.
+    """The calibration error of n predictions: the mean gap between confidence and accuracy.
 
     Args:
-        excess: (..., M), for each bin the sum of confidence less correctness.
-        n: how many predictions there are, or their summed weight.
+        excess: (..., M), for each bin the sum of confidence minus correctness.
+        n: the number of predictions, or their summed weight.
     """
     return np.asarray(np.abs(excess).sum(axis=-1) / n)
 
 
 def expected_gap(bins: ReliabilityBins) -> float:
-    """The mean gap between accuracy and confidence: each bin weighs what it holds."""
+    """The mean gap between accuracy and confidence, weighted by the predictions in each bin."""
     excess = np.nan_to_num(bins.counts * (bins.confidence - bins.accuracy))
     return float(mean_excess(excess, bins.counts.sum()))
 
 
 def root_mean_square_gap(bins: ReliabilityBins) -> float:
-    """The root of the mean squared gap: each bin weighs what it holds."""
+    """The root of the mean squared gap, weighted by the predictions in each bin."""
     gaps = np.nan_to_num(bins.confidence - bins.accuracy)
     return float(np.sqrt(bins.counts @ gaps**2 / bins.counts.sum()))
 
 
 def maximum_gap(bins: ReliabilityBins) -> float:
-    """The widest gap between accuracy and confidence of all bins that hold anything."""
+    """The widest gap between accuracy and confidence of all bins that are not empty."""
     return float(np.nanmax(np.abs(bins.accuracy - bins.confidence)))
 
 

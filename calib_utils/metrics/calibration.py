@@ -1,4 +1,4 @@
-"""How far confidence and accuracy lie apart: calibration errors of a whole set."""
+"""The calibration error of a whole set: the gap between confidence and accuracy."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def expected_calibration_error(
     """ECE: the gap between accuracy and confidence in a bin, averaged over the predictions.
 
     Args:
-        probs: (N, K), or (N,) for the positive class; then "accuracy" is the part of the
-            samples in a bin that are positive.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
-        n_bins: how many bins, M.
+        probs: (N, K), or (N,) for the positive class; then "accuracy" is the share of positive
+            samples in a bin.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+        n_bins: the number of bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
 
     Returns:
-        0 (calibrated) to 1. Even calibrated predictions get more than 0 from a finite
-        sample, and the more so the more bins there are.
+        0 (calibrated) to 1. It is biased upwards, because even calibrated predictions get more
+        than 0 in a finite sample, and the more so the more bins there are.
 
     Raises:
         ValueError: for bad input.
@@ -68,14 +68,14 @@ def maximum_calibration_error(
     n_bins: int = 15,
     strategy: str = "uniform",
 ) -> float:
-    """MCE: the widest gap between accuracy and confidence of all bins that hold anything.
+    """MCE: the widest gap between accuracy and confidence of all bins that are not empty.
 
     A bin with one prediction counts as much as a full one, so the MCE is noisy.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
-        n_bins: how many bins, M.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+        n_bins: the number of bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
 
     Returns:
@@ -103,18 +103,18 @@ def classwise_calibration_error(
 ) -> float:
     """The calibration error of each class's probability, averaged over the classes.
 
-    For each class all N probabilities are binned, predicted or not, and compared with how
-    often that class occurs. Classes that no label names count too.
+    For each class all N probabilities are binned, whether the class is predicted or not, and
+    compared with its frequency. Classes without a label count as well.
 
     Args:
-        probs: (N, K), or (N,) for the positive class: then as its form of two columns.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
-        n_bins: how many bins each class has, M.
-        strategy: "uniform" or "quantile", as in `reliability_bins`; each class then has edges
-            of its own.
+        probs: (N, K), or (N,) for the positive class, which counts as two columns.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+        n_bins: the number of bins of each class, M.
+        strategy: "uniform" or "quantile", as in `reliability_bins`; with "quantile" each class has
+            its own edges.
 
     Returns:
-        0 to 1. It is small where classes are many, as most probabilities are then near 0.
+        0 to 1. It is small if there are many classes, because most probabilities are then near 0.
 
     Raises:
         ValueError: for bad input.
@@ -164,19 +164,19 @@ def classwise_gap(of_classes: np.ndarray) -> float:
 
 
 def adaptive_calibration_error(probs: Any, labels: Any = None, n_bins: int = 15) -> float:
-    """ACE: the class-wise error in bins of equal mass, each of which counts alike.
+    """ACE: the class-wise error in bins of equal mass, all of which count equally.
 
-    Equal probabilities share a bin, so there may be fewer bins than asked for, and unequal ones:
-    those that hold anything count alike. Elsewhere it is `classwise_calibration_error` with
-    ``strategy="quantile"``, but for the odd samples of bins that cannot be quite equal.
+    Equal probabilities share a bin, so there may be fewer bins than asked for, and of unequal mass;
+    all that are not empty count equally. Otherwise it equals `classwise_calibration_error` with
+    ``strategy="quantile"``, except for the odd samples of bins that cannot be exactly equal.
 
     Args:
-        probs: (N, K), or (N,) for the positive class: then as its form of two columns.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
-        n_bins: how many bins each class has, M.
+        probs: (N, K), or (N,) for the positive class, which counts as two columns.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+        n_bins: the number of bins of each class, M.
 
     Returns:
-        0 to 1. It is small where classes are many, as most probabilities are then near 0.
+        0 to 1. It is small if there are many classes, because most probabilities are then near 0.
 
     Raises:
         ValueError: for bad input.
@@ -197,11 +197,11 @@ def adaptive_calibration_error(probs: Any, labels: Any = None, n_bins: int = 15)
 
 
 def with_classes(predictions: Predictions) -> Predictions:
-    """The same predictions, if the probability of each class is known."""
+    """The predictions, after a check that the probability of each class is known."""
     if predictions.kind == "confidence":
         raise ValueError(
-            "probs: expected those of all classes, found confidences; each class has an error of "
-            "its own only where its probability is known"
+            "probs: expected those of all classes, found confidences; a class-wise error needs the "
+            "probability of each class"
         )
     return predictions
 
@@ -216,13 +216,13 @@ def _columns(predictions: Predictions) -> np.ndarray:
 
 
 def _bins_of_classes(predictions: Predictions, n_bins: int) -> Iterator[ReliabilityBins]:
-    """For each class bins of equal mass of its probability."""
+    """For each class, bins of equal mass of its probability."""
     dtype = dtype_name(predictions.scores)
     for k, column in enumerate(_columns(predictions).T):
-        values, correct, held = drop_weightless(
+        values, correct, weights = drop_weightless(
             column, predictions.labels == k, predictions.sample_weight
         )
-        yield bin_predictions(values, correct, n_bins, "quantile", dtype, held)
+        yield bin_predictions(values, correct, n_bins, "quantile", dtype, weights)
 
 
 def _bins(probs: Any, labels: Any, n_bins: int, strategy: str) -> ReliabilityBins:

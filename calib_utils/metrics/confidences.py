@@ -1,4 +1,4 @@
-"""The confidence of each prediction, whether it is right, and how much it counts."""
+"""The confidence of each prediction, whether it is correct, and its weight."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def top_label(
     probs: Any,
     labels: Any = None,
 ) -> tuple[Any, Any]:
-    """The confidence of each prediction, and whether it is right.
+    """The confidence of each prediction, and whether it is correct.
 
     Args:
         probs: (N, K), rows that sum to one; or (N,), probabilities of the positive class.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
 
     Returns:
-        Two arrays of shape (N,), of the kind that ``probs`` is.
+        Two arrays of shape (N,), of the same kind as ``probs``.
         For (N, K): the probability of the predicted class, the first of tied maxima, in the
         type of ``probs``; and whether that is the label, as booleans. For (N,): the
         probabilities themselves; and whether the label is 1.
@@ -52,7 +52,7 @@ def confidence_and_correct(
     labels = np.zeros(n, np.int64) if labels is None else labels
     confidences = np.empty(n, widen(predictions.array[:0]).dtype)
     correct = np.empty(n, bool)
-    # One reading of the scores: the checks and what follows find each block in the cache.
+    # The scores are read once, so that checks and computations find each block in the cache.
     for rows, block in blocks_of(predictions, name):
         if block.ndim == 1:
             confidences[rows], correct[rows] = block, labels[rows] == 1
@@ -69,7 +69,7 @@ def weighted_predictions(
 
 
 def float_pairs(predictions: Predictions) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Confidences in float64 up to 1, whether they are right, and weights, above 0."""
+    """Confidences in float64 up to 1, whether they are correct, and weights above 0."""
     confidences, correct, weights = weighted_predictions(predictions)
     weights = np.ones(len(correct)) if weights is None else weights
     return np.minimum(confidences.astype(np.float64), 1), correct, weights
@@ -81,17 +81,17 @@ def drop_weightless(
     """The samples whose weight is not 0, and their weights; None where none are given."""
     if weights is None:
         return confidences, correct, None
-    held = weights > 0
-    return confidences[held], correct[held], weights[held]
+    kept = weights > 0
+    return confidences[kept], correct[kept], weights[kept]
 
 
 def _top_of_block(block: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The largest value of each row, and whether it stands first in the label's column."""
+    """The largest value of each row, and whether its first place is the label's column."""
     starts = np.arange(0, block.size, block.shape[1])
     top = np.maximum.reduceat(block.ravel(), starts)  # faster than max(axis=1) and argmax
     correct = block.ravel().take(starts + labels) == top
-    # Where the label's probability is the largest, an earlier one may equal it; but not if
-    # it is clearly above one half.
+    # If the label's probability is the largest, an earlier one may still equal it, unless it is
+    # clearly above one half.
     tied = np.flatnonzero(correct & (top < 0.51))
     correct[tied] = block[tied].argmax(axis=1) == labels[tied]
     return top, correct

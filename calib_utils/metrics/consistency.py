@@ -1,8 +1,8 @@
-"""What a calibrated network would show on as many samples, and whether a network may be one.
+"""The baseline ECE of a calibrated network on as many samples, and a test of calibration.
 
-Draw each answer right with the probability that its confidence promises: that is a calibrated
-network with the same confidences. Its ECE is not 0, as samples are finitely many. Only an ECE
-above that says anything.
+Make each prediction correct with a probability equal to its confidence: that is a calibrated
+network with the same confidences. Its ECE is not 0, because the sample is finite. Only an ECE
+above this baseline is evidence of miscalibration.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ __all__ = [
     "calibration_test",
 ]
 
-_NORMAL_FROM = 400.0  # variance of the number right in a bin
+_NORMAL_FROM = 400.0  # variance of the number of correct predictions in a bin
 _BLOCK = 4096  # samples at a time
 
 
 class CalibrationBaseline(NamedTuple):
-    """The ECE of a calibrated network on as many samples.
+    """The baseline ECE: that of a calibrated network on as many samples.
 
     Attributes:
         mean: its mean over samples, 0 to 1.
-        high: its 95 % point: a calibrated network exceeds it once in twenty.
+        high: its 95 % quantile, which a calibrated network exceeds once in twenty samples.
 
     Example:
         >>> baseline = CalibrationBaseline(mean=0.011, high=0.016)
@@ -51,9 +51,10 @@ class CalibrationTest(NamedTuple):
     """Whether a network may be calibrated.
 
     Attributes:
-        p_value: the chance that a calibrated network shows an ECE as large, above 0 to 1.
-        z: Spiegelhalter's statistic: standard normal for a calibrated network; of confidences
-            above one half, positive where they are too high.
+        p_value: the probability that a calibrated network has an ECE at least as large, above 0 to
+            1.
+        z: Spiegelhalter's statistic, which is standard normal for a calibrated network; for
+            confidences above one half, it is positive if they are too high.
 
     Example:
         >>> found = CalibrationTest(p_value=0.4, z=0.3)
@@ -73,26 +74,26 @@ def baseline_calibration_error(
     draws: int = 1000,
     seed: int = 0,
 ) -> CalibrationBaseline:
-    """What ECE a perfectly calibrated network with the same confidences would show.
+    """The ECE that a perfectly calibrated network with the same confidences would get.
 
-    In each bin the number of right answers is drawn: a sum of independent answers, each right
-    with its own confidence. That is no binomial, as the confidences in a bin differ: the sum is
-    drawn from its own distribution, the Poisson binomial, whose probabilities are exact to
-    about 1e-12. Where its variance is above 400, a normal number of the same mean and variance
-    is drawn instead.
+    In each bin the number of correct predictions is drawn: a sum of independent predictions, each
+    of which is correct with a probability equal to its confidence. Because the confidences in a bin
+    differ, this sum is not binomial but Poisson binomial, with probabilities that are exact to
+    about 1e-12. If its variance is above 400, a normal number of the same mean and variance is
+    drawn instead.
 
-    It takes no weights, nor does `calibration_test`: answers of unequal weight have no such
-    distribution.
+    Neither this function nor `calibration_test` takes weights, because a sum of predictions of
+    unequal weight does not have this distribution.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        n_bins: how many bins, M.
+        n_bins: the number of bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
-        draws: how many sets of answers are drawn.
+        draws: the number of drawn samples.
         seed: of the draws; the same seed gives the same baseline.
 
     Returns:
-        The mean and the 95 % point of the drawn errors.
+        The mean and the 95 % quantile of the drawn errors.
 
     Raises:
         ValueError: for bad input.
@@ -124,31 +125,31 @@ def calibration_test(
     draws: int = 1000,
     seed: int = 0,
 ) -> CalibrationTest:
-    r"""Test whether predictions are calibrated: by their ECE, and by Spiegelhalter's z.
+    r"""Test whether predictions are calibrated, by their ECE and by Spiegelhalter's z.
 
-    The ECE is compared with those of drawn answers, as in `baseline_calibration_error`: it finds
-    gaps of any kind that the bins can show. z needs no bins: it compares the Brier score of the
-    confidences with its mean for a calibrated network:
+    The null hypothesis is that they are. The ECE is compared with those of drawn samples, as in
+    `baseline_calibration_error`, so it finds gaps of any kind that the bins can show. z needs no
+    bins, and compares the Brier score of the confidences with its mean for a calibrated network:
 
     .. math::
 
         z = \sum_i (y_i - c_i) (1 - 2 c_i)
         \, \Big/ \, \Big( \sum_i c_i (1 - c_i) (1 - 2 c_i)^2 \Big)^{1/2}
 
-    Too high in one place and too low in another may cancel.
+    In z, confidences that are too high in one place and too low in another may cancel.
 
     Args:
-        probs: (N, K): the confidence in the predicted class is tested; or (N,) for the positive
-            class: its probability is.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
-        n_bins: how many bins, M.
+        probs: (N, K), whose confidence in the predicted class is tested; or (N,), the probability
+            of the positive class.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+        n_bins: the number of bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
-        draws: how many sets of answers are drawn; the p-value is at least 1 / (draws + 1).
+        draws: the number of drawn samples; the p-value is at least 1 / (draws + 1).
         seed: of the draws; the same seed gives the same p-value.
 
     Returns:
-        The p-value of the ECE, and z; z is infinite if what is certain does not come true and
-        nothing else has a spread.
+        The p-value of the ECE, and z; z is infinite if a certain prediction is wrong and no other
+        prediction has a variance.
 
     Raises:
         ValueError: for bad input.
@@ -159,8 +160,8 @@ def calibration_test(
     Example:
         >>> import numpy as np
         >>> p = np.random.default_rng(0).uniform(0.5, 1, 1_000)
-        >>> bold = calibration_test(p, (np.random.default_rng(1).random(1_000) < p**2).astype(int))
-        >>> bold.p_value < 0.01, bold.z > 5
+        >>> found = calibration_test(p, (np.random.default_rng(1).random(1_000) < p**2).astype(int))
+        >>> found.p_value < 0.01, found.z > 5
         (True, True)
     """
     predictions = unweighted(taken(probs, labels))
@@ -171,7 +172,7 @@ def calibration_test(
     values = _chances(confidences)
     drawn = _drawn_errors(values, index, n_bins, draws, seed)
     found = mean_excess(np.bincount(index, values - correct, minlength=n_bins), len(values))
-    # Sums in another order may differ in their last digits.
+    # Sums in a different order may differ in their last digits.
     as_large = int((drawn >= found - 1e-12).sum())
     return CalibrationTest((1 + as_large) / (1 + draws), _spiegelhalter(values, correct))
 
@@ -199,7 +200,7 @@ def _by_bin(values: np.ndarray, index: np.ndarray, n_bins: int) -> list[np.ndarr
 def _drawn_errors(
     values: np.ndarray, index: np.ndarray, n_bins: int, draws: int, seed: int
 ) -> np.ndarray:
-    """(draws,): the ECE of a calibrated network with these confidences, again and again."""
+    """(draws,): the ECE of a calibrated network with these confidences in each drawn sample."""
     rng = generator(seed)
     total = np.zeros(draws)
     for chances in _by_bin(values, index, n_bins):
@@ -211,18 +212,18 @@ def _drawn_errors(
 def consistency_limits(
     confidences: np.ndarray, n_bins: int, strategy: str, dtype: str, level: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Between which accuracies each bin of a calibrated network lies, by its own chance.
+    """The limits of the consistency bar of each bin of a calibrated network.
 
     Args:
         confidences: (N,), checked, or probabilities of the positive class.
-        n_bins: how many bins, M.
+        n_bins: the number of bins, M.
         strategy: "uniform" or "quantile".
-        dtype: the type in which the confidences came.
-        level: the chance that the accuracy of a bin lies within its limits, or on them, is at
-            least this.
+        dtype: the original type of the confidences.
+        level: the accuracy of a bin lies within its limits, or on them, with at least this
+            probability.
 
     Returns:
-        The lower and the upper limits, each (M,); NaN where the bin is empty.
+        The lower and the upper limits, each (M,); NaN if the bin is empty.
 
     Source: Bröcker, Smith 2007, "Increasing the Reliability of Reliability Diagrams".
     """
@@ -236,7 +237,7 @@ def consistency_limits(
 
 
 def _sum_quantiles(chances: np.ndarray, tails: tuple[float, float]) -> np.ndarray:
-    """Of how many of independent answers are right, answer i with chance i."""
+    """Quantiles of the number of successes in independent trials, trial i with chance i."""
     variance = float(chances @ (1 - chances))
     if variance > _NORMAL_FROM:
         normal = NormalDist(chances.sum(), variance**0.5)
@@ -246,7 +247,7 @@ def _sum_quantiles(chances: np.ndarray, tails: tuple[float, float]) -> np.ndarra
 
 
 def _drawn_sums(chances: np.ndarray, draws: int, rng: np.random.Generator) -> np.ndarray:
-    """Draws of how many of independent answers are right, answer i with chance i."""
+    """Draws of the number of successes in independent trials, trial i with chance i."""
     variance = float(chances @ (1 - chances))
     if variance > _NORMAL_FROM:
         return rng.normal(chances.sum(), np.sqrt(variance), draws)
@@ -256,11 +257,11 @@ def _drawn_sums(chances: np.ndarray, draws: int, rng: np.random.Generator) -> np
 
 
 def poisson_binomial(chances: np.ndarray) -> tuple[int, np.ndarray]:
-    """The distribution of how many of independent answers are right, answer i with chance i.
+    """The distribution of the number of successes in independent trials, trial i with chance i.
 
-    Only the numbers near the mean are listed: by Bernstein's inequality all others together
-    have a chance below 1e-12. On them the generating function at roots of unity, a product, is
-    transformed back.
+    Only the numbers near the mean are listed, because by Bernstein's inequality all others together
+    have a probability below 1e-12. Their probabilities are the inverse Fourier transform of the
+    generating function, a product, at roots of unity.
 
     Args:
         chances: (k,), from 0 to 1.

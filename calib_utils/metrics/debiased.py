@@ -1,4 +1,4 @@
-"""A calibration error without what the choice of the samples alone adds to it."""
+"""A calibration error without the bias that sampling noise adds."""
 
 from __future__ import annotations
 
@@ -22,37 +22,35 @@ def debiased_calibration_error(
     *,
     strategy: str = "uniform",
 ) -> float:
-    """The root mean square of the gaps of the bins, less what chance adds to the squares.
+    """The root mean square of the gaps of the bins, with the noise subtracted from the squares.
 
-    The gap of a bin, squared, is on average too large by the variance of that gap. The
-    variance is estimated from the samples in the bin, and subtracted. The mean of the
-    squares is then free of bias: with few samples as with many, calibrated predictions get
-    a square of 0 on average, so often a negative one. Its root, here 0 if it is negative,
-    is free of bias no more.
+    The squared gap of a bin is on average too large by the variance of that gap. This variance is
+    estimated from the samples in the bin, and subtracted. The mean of the squares is then unbiased:
+    with few samples as with many, calibrated predictions get 0 on average, and therefore often a
+    negative square. Its root, which is 0 if the square is negative, is no longer unbiased.
 
-    This is an L2 error. It weighs wide gaps more than the ECE does, and without the noise
-    it would never be smaller than the ECE: do not compare the two number by number. Gaps
-    within a bin that cancel are missed, as by the ECE.
+    This is an L2 error. It weights wide gaps more than the ECE does, and without noise it would
+    never be smaller than the ECE, so do not compare the two numbers directly. Like the ECE, it
+    misses gaps that cancel within a bin.
 
-    A bin with one sample is left out, and the others weigh what they hold: one sample
-    says nothing of its variance. Weights are of samples, and no number of repeats: a sample of
-    weight 2 adds more noise than two samples, and more is subtracted.
+    A bin with one sample is left out, because its variance cannot be estimated, and the others are
+    weighted by their samples. Weights are not numbers of repeats: a sample of weight 2 adds more
+    noise than two samples, and more is subtracted.
 
-    With ``strategy="quantile"`` the samples choose the bins too, and a little bias remains.
-    `debiased_calibration_error_interval` says how far the error of the network may lie from
-    this one.
+    With ``strategy="quantile"`` the samples also determine the bins, and a little bias remains.
+    `debiased_calibration_error_interval` gives an interval for the error of the network.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
-        n_bins: how many bins, M.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+        n_bins: the number of bins, M.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
 
     Returns:
         0 to 1.
 
     Raises:
-        ValueError: for bad input, or if no bin holds two samples.
+        ValueError: for bad input, or if no bin has two samples.
 
     Example:
         Half of the forecasts of 0.8 come true. The gap is 0.3, its variance 0.25 / 99.
@@ -63,16 +61,16 @@ def debiased_calibration_error(
 
     Source: Kumar, Liang, Ma 2019, "Verified uncertainty calibration", section 5, and
     Bröcker 2012, "Estimating reliability and resolution of probability forecasts through
-    decomposition of the empirical score". Both subtract the variance of the labels in a bin,
-    whose confidences are equal there. Here it is the variance of confidence less
-    correctness: the same where they are equal, and free of bias where they are not.
+    decomposition of the empirical score". Both subtract the variance of the labels in a bin of
+    equal confidences. Here it is the variance of confidence minus correctness, which is the same
+    if they are equal, and remains unbiased if they are not.
     """
     square = debiased_squared_error(taken(probs, labels), n_bins, strategy)
     return max(square, 0.0) ** 0.5
 
 
 def debiased_squared_error(predictions: Predictions, n_bins: int, strategy: str) -> float:
-    """The square of `debiased_calibration_error`, and below 0 where chance has it so."""
+    """The square of `debiased_calibration_error`, which chance may make negative."""
     n_bins = check_n_bins(n_bins)
     confidences, correct, weights = weighted_predictions(predictions)
     dtype = dtype_name(predictions.scores)
@@ -82,15 +80,15 @@ def debiased_squared_error(predictions: Predictions, n_bins: int, strategy: str)
     masses = np.bincount(index, weights, minlength=n_bins)
     # The summed weight of all pairs of two different samples.
     pairs = masses**2 - np.bincount(index, weights**2, minlength=n_bins)
-    held = pairs > 1e-9 * masses**2  # else one sample has all the weight
-    if not held.any():
+    counted = pairs > 1e-9 * masses**2  # otherwise one sample has all the weight
+    if not counted.any():
         raise ValueError(
             "n_bins: expected a bin with two samples or more, found none; "
             "give fewer bins or more samples"
         )
-    masses = masses[held]
-    total = np.bincount(index, excess, minlength=n_bins)[held]
-    squares = np.bincount(index, excess**2, minlength=n_bins)[held]
+    masses = masses[counted]
+    total = np.bincount(index, excess, minlength=n_bins)[counted]
+    squares = np.bincount(index, excess**2, minlength=n_bins)[counted]
     # (mean)^2 - variance / n of a bin is the mean product of two different samples of it.
-    products = (total**2 - squares) / pairs[held]
+    products = (total**2 - squares) / pairs[counted]
     return float(products @ masses / masses.sum())

@@ -1,4 +1,4 @@
-"""What a Brier score is made of: miscalibration, resolution and uncertainty."""
+"""The parts of a Brier score: miscalibration, resolution and uncertainty."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class BrierDecomposition(NamedTuple):
     """The Brier score as ``miscalibration - resolution + uncertainty``.
 
     Attributes:
-        miscalibration: 0 to 1; what the score falls by if the forecasts are recalibrated.
-        resolution: 0 to ``uncertainty``; how far the recalibrated forecasts lie from their
-            mean, as a mean square. It is also called discrimination.
+        miscalibration: 0 to 1; the decrease of the score if the forecasts are recalibrated.
+        resolution: 0 to ``uncertainty``; the mean squared distance of the recalibrated forecasts
+            from their mean. It is also called discrimination.
         uncertainty: 0 to 1/4; the score of a forecast that always gives the base rate.
 
     Example:
@@ -37,21 +37,21 @@ def brier_decomposition(
     probs: Any,
     labels: Any = None,
 ) -> BrierDecomposition:
-    """The Brier score in three parts: how false, how telling, and how hard the task is.
+    """The Brier score in three parts: how miscalibrated, how informative, and how hard the task is.
 
-    The score is the mean of :math:`(c - y)^2`, confidence less correctness. The recalibrated
-    forecasts are the rising function of the confidence that has the lowest score on these same
-    samples: the isotonic regression. So no bins need to be chosen, and each part is at least 0; but
-    even calibrated forecasts get a little miscalibration from a finite sample.
+    The score is the mean of :math:`(c - y)^2`, confidence minus correctness. The recalibrated
+    forecasts are the increasing function of the confidence with the lowest score on these same
+    samples, the isotonic regression. No bins need to be chosen, therefore, and each part is at
+    least 0; but even calibrated forecasts get a little miscalibration in a finite sample.
 
-    A strictly rising function of the confidences changes the miscalibration only. For
-    (N, K) temperature scaling is none: it may change the order of two predictions.
+    A strictly increasing function of the confidences changes only the miscalibration. For (N, K),
+    temperature scaling is not such a function, because it may change the order of two predictions.
 
     Args:
-        probs: (N, K): the confidence of the predicted class is scored, and not the other
-            classes as in `brier_score`. Or (N,), the probability of the positive class:
-            the score is then half of `brier_score`.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        probs: (N, K), of which only the confidence in the predicted class is scored, unlike in
+            `brier_score`; or (N,), the probability of the positive class, whose score is then half
+            of `brier_score`.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
 
     Returns:
         The three parts.
@@ -60,8 +60,8 @@ def brier_decomposition(
         ValueError: for bad input.
 
     Example:
-        Two forecasts of 0.9 and two of 0.3, each group half right: the forecasts tell
-        nothing, and recalibrated they are all one half.
+        Two forecasts of 0.9 and two of 0.3, each group half correct: the forecasts are not
+        informative, and after recalibration they are all one half.
 
         >>> parts = brier_decomposition([0.9, 0.9, 0.3, 0.3], [1, 0, 1, 0])
         >>> [round(part, 3) for part in parts]
@@ -80,7 +80,7 @@ def brier_decomposition(
     distance *= distance
     distance *= 1 if weights is None else weights
     score = float(distance.sum())
-    # Neither difference is negative but by rounding.
+    # Only rounding can make a difference negative.
     return BrierDecomposition(
         max(score - best, 0.0) / total, max(flat - best, 0.0) / total, flat / total
     )

@@ -1,12 +1,12 @@
-"""Between which numbers the calibration error of a network lies, given finitely many samples.
+"""Intervals for the calibration error of a network, from a finite sample.
 
-The ECE of a sample is a sum over bins of |S|, where S is the bin's mean excess of confidence over
-correctness, over all samples. S misses the true mu of its bin by noise of a known size, and the
-absolute value turns noise into error: where mu is small against the noise, |S| is too large. So
-the ECE is too high by an amount that depends on the truth, and a bootstrap, which adds noise
-once more, moves the interval the wrong way. Here each end is the answer to a question about the
-truth instead: how small, and how large, may the error be so that an ECE like the one that was
-seen is still no surprise?
+The ECE of a sample is a sum over bins of |S|, where S is the bin's excess of confidence over
+correctness, divided by the number of all samples. S differs from the true mu of its bin by noise
+of a known size, and the absolute value turns noise into error: if mu is small compared with the
+noise, |S| is too large. The ECE is therefore biased upwards by an amount that depends on the truth,
+and a bootstrap, which adds noise once more, moves the interval the wrong way. Here each end comes
+from a test instead: how small, and how large, may the true error be so that an ECE like the
+observed one is still unsurprising?
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from calib_utils.predictions import Predictions, taken, unweighted
 
 __all__ = ["calibration_error_interval", "debiased_calibration_error_interval"]
 
-_DRAWS = 2_000  # of the noise: what they add to the ends is small beside the interval
-_SLIP = 0.005  # the chance that some bin without a clear gap is taken for one that has it
-_LUCK = NormalDist().cdf(-1)  # a calibrated network shows a lower ECE this often
-_ADDED = 2  # samples of a calibrated network, in the spread of each bin
+_DRAWS = 2_000  # of the noise: their own error is small compared with the interval
+_SLIP = 0.005  # the chance that some bin without a clear gap is taken for one with a gap
+_LUCK = NormalDist().cdf(-1)  # how often a calibrated network gets a lower ECE
+_ADDED = 2  # samples of a calibrated network, added to the variance of each bin
 _HALVINGS = 17  # of the range of an end: to a hundred thousandth
 
 
@@ -44,32 +44,31 @@ def calibration_error_interval(
 ) -> tuple[float, float]:
     """An interval for the binned calibration error of the network, which its ECE estimates.
 
-    The error is that of the network on all samples that there could be, in the bins of this
-    sample: the mean over the bins of the distance between confidence and accuracy. In repeated
-    samples, in all cases that were tried, the interval holds it as often as ``level`` says, and
-    often more, also where the network is calibrated, and the error 0: see the benchmark of
-    coverage. It speaks about the choice of the samples, not about another training run.
+    The error is that of the network in the population, in the bins of this sample: the mean over
+    the bins of the distance between confidence and accuracy. In all cases that were tried, the
+    coverage of the interval in repeated samples was at least ``level``, even if the network is
+    calibrated and the error is 0: see the benchmark of coverage. The interval accounts for the
+    choice of the samples, not for a new training run.
 
-    Upper end: the largest error such that an ECE as low as the one seen has a chance of
-    (1 - level) / 2, if the error is spread over the bins in proportion to their noise (a choice,
-    since nobody knows how it is spread); an ECE lower than the 16 % point of a calibrated
-    network's counts as that point. Lower end: the ECE less the noise that may be in it; the noise
-    counts as such, without the absolute value, in the bins whose gap is clear.
+    The upper end is the largest error at which an ECE as low as the observed one still has a
+    probability of (1 - level) / 2, if the error is spread over the bins in proportion to their
+    noise (a choice, because its true spread is unknown). An ECE below the 16 % quantile of a
+    calibrated network's counts as that quantile. The lower end is the ECE minus the noise that may
+    be in it; in bins with a clear gap, the noise counts with its sign, and not its absolute value.
 
-    It takes no weights: that the interval holds the error was measured for samples that count
-    alike.
+    It takes no weights, because its coverage was measured for samples that count equally.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
-        n_bins: how many bins, M.
-        level: how often the interval is to hold the error, above 0 and below 0.99.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+        n_bins: the number of bins, M.
+        level: how often the interval is to contain the error, above 0 and below 0.99.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         seed: of the draws of noise; the same seed gives the same interval.
 
     Returns:
-        Its lower and its upper end, 0 to 1. The ECE itself may lie above the upper end, if it is
-        too high by more than that.
+        Its lower and its upper end, 0 to 1. The ECE itself may lie above the upper end, because of
+        its bias.
 
     Raises:
         ValueError: for bad input.
@@ -92,15 +91,15 @@ def calibration_error_interval(
 def error_ends(of_bins: np.ndarray, levels: tuple[float, float], seed: int) -> tuple[float, float]:
     """`calibration_error_interval` of samples whose `bin_sums` are known.
 
-    Each end is that of the interval of its own level.
+    Each end has its own level.
     """
     tail_below, tail_above = map(_tail, levels)
     _, excess, measured, cautious = _noise(of_bins)
     ece = float(mean_excess(excess, 1))
     noise = generator(seed).standard_normal((_DRAWS, len(excess)))
     low = ece - np.quantile(_too_high(excess, cautious, noise), 1 - tail_below + _SLIP)
-    # Where bins are many, the noise lifts the ECE: too large a guess of it, and the end is too
-    # low. Where they are few, too small a guess makes it so.
+    # With many bins, noise raises the ECE, so if the noise is overestimated, the end is too low.
+    # With few bins, the end is too low if the noise is underestimated.
     high = max(_highest(ece, deviation, noise, tail_above) for deviation in (measured, cautious))
     return max(0.0, float(low)), high
 
@@ -116,28 +115,27 @@ def debiased_calibration_error_interval(
 ) -> tuple[float, float]:
     """An interval for the root mean square of the gaps of the bins, without their noise.
 
-    That error `debiased_calibration_error` estimates: of the network on all samples that there
-    could be, in the bins of this sample. The interval is a test turned round: it holds the errors
-    at which a mean square like the one seen is no surprise, to either side. Gaps are noise
-    around their truth, so their mean square is a weighted noncentral chi-square. How the error
-    is spread over the bins is not known; it is taken to be where the noise is widest, which is
-    a choice as well. A mean square lower than the 16 % point of a calibrated network's counts as
-    that point.
+    `debiased_calibration_error` estimates this error: that of the network in the population, in the
+    bins of this sample. The interval inverts a test: it contains the errors at which a mean square
+    like the observed one is unsurprising, in both directions. Each gap is its true value plus
+    noise, so the mean square is a weighted noncentral chi-square. How the error is spread over the
+    bins is unknown; it is assumed to be where the noise is largest, which is a choice as well. A
+    mean square below the 16 % quantile of a calibrated network's counts as that quantile.
 
-    Like `calibration_error_interval` it held the error as often as ``level`` says, or about as
-    often, wherever that was tried (see the benchmark of coverage), speaks about the choice of
-    the samples, and takes no weights.
+    Like that of `calibration_error_interval`, its coverage was ``level``, or close to it, in all
+    cases that were tried (see the benchmark of coverage). It accounts for the choice of the
+    samples, and takes no weights.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
-        n_bins: how many bins, M.
-        level: how often the interval is to hold the error, above 0 and below 0.99.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+        n_bins: the number of bins, M.
+        level: how often the interval is to contain the error, above 0 and below 0.99.
         strategy: "uniform" or "quantile", as in `reliability_bins`.
         seed: of the draws of noise; the same seed gives the same interval.
 
     Returns:
-        Its lower and its upper end, 0 to 1. The lower is 0 where the network may be calibrated.
+        Its lower and its upper end, 0 to 1. The lower is 0 if the network may be calibrated.
 
     Raises:
         ValueError: for bad input.
@@ -165,65 +163,65 @@ def root_square_ends(of_bins: np.ndarray, level: float, seed: int) -> tuple[floa
 
 
 def _tail(level: float) -> float:
-    """The chance to miss at one side."""
+    """The probability of missing on one side."""
     if not (isinstance(level, (int, float, np.number)) and 0 < level < 0.99):
         raise ValueError(f"level: expected a number above 0 and below 0.99, found {level!r}")
     return (1 - level) / 2
 
 
 def bin_sums(predictions: Predictions, n_bins: int, strategy: str) -> np.ndarray:
-    """All that the intervals need of the samples: float64, (5, M), which may be added up.
+    """The sums that the intervals need: float64, (5, M); those of several sets add up.
 
-    For each bin how many samples it holds, how many of them are right, and the sums of the
-    confidence c, of (c - correct)^2, and of c (1 - c).
+    For each bin the number of samples, the number of correct ones, and the sums of the confidence
+    c, of (c - correct)^2, and of c (1 - c).
     """
     n_bins = check_n_bins(n_bins)
     confidences, correct = confidence_and_correct(predictions)
     _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(predictions.scores))
     values = confidences.astype(np.float64)
     squares = np.bincount(index, (values - correct) ** 2, minlength=n_bins)
-    promised_squares = np.bincount(index, values * (1 - values), minlength=n_bins)
-    return np.stack([*sums(index, confidences, correct, n_bins), squares, promised_squares])
+    expected_squares = np.bincount(index, values * (1 - values), minlength=n_bins)
+    return np.stack([*sums(index, confidences, correct, n_bins), squares, expected_squares])
 
 
 def _noise(of_bins: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Of each bin with samples: its share of all n, its summed excess over n, two deviations.
+    """For each bin with samples: its share of all n, its summed excess over n, two deviations.
 
-    The first deviation is that of the samples, to which two more are added that spread as those
-    of a calibrated network do: a few samples show their own spread badly. For the second four
-    are added, two of them as wrong as can be: where all answers are right, the next need not be.
+    The first deviation is that of the samples and two added ones with the variance of a calibrated
+    network, because a few samples estimate their variance badly. For the second, four are added,
+    two of them with the largest possible error: if all samples are correct, the next may not be.
     """
-    counts, right, promised, squares, promised_squares = of_bins[:, of_bins[0] > 0]
-    means = (promised - right) / counts
+    counts, hits, expected, squares, expected_squares = of_bins[:, of_bins[0] > 0]
+    means = (expected - hits) / counts
     around_mean = np.maximum(squares - counts * means**2, 0)
-    added = _ADDED * np.maximum(promised_squares / counts, 0)
+    added = _ADDED * np.maximum(expected_squares / counts, 0)
     measured = (around_mean + added) / (counts - 1 + _ADDED)
     cautious = (around_mean + 2) / (counts + 4)
     n = counts.sum()
     share = counts / n
-    # How many of the next n samples fall into the bin is chance, too.
+    # The number of samples that fall into a bin varies as well.
     of_share = means**2 * (1 - share)
     first, second = (np.sqrt(share * (within + of_share) / n) for within in (measured, cautious))
     return share, share * means, first, second
 
 
 def _too_high(excess: np.ndarray, deviation: np.ndarray, noise: np.ndarray) -> np.ndarray:
-    """Draws of a number that the ECE is not further above the truth than.
+    """Draws of a bound of the ECE's excess over the true error.
 
-    |mu + noise| - |mu| is at most |noise|; and where mu is so large that its sign is clear, it is
-    the noise itself, up to that sign.
+    |mu + noise| - |mu| is at most |noise|; and if mu is so large that its sign is clear, it is the
+    noise itself, up to that sign.
     """
     clear = np.abs(excess) > 2 * NormalDist().inv_cdf(1 - _SLIP / (2 * len(excess))) * deviation
     return np.asarray(np.where(clear, noise, np.abs(noise)) @ deviation)
 
 
 def _highest(ece: float, deviation: np.ndarray, noise: np.ndarray, tail: float) -> float:
-    """The largest error at which so low an ECE has a chance of ``tail``.
+    """The largest error at which so low an ECE has a probability of ``tail``.
 
-    An ECE lower than that of most calibrated networks is luck, not a sign of being better than
-    calibrated: it counts as the 16 % point of theirs, so that luck makes no interval empty.
+    An ECE lower than that of most calibrated networks is luck, because no network is better than
+    calibrated. It counts as the 16 % quantile of theirs, so that luck never empties an interval.
     """
-    if not deviation.any():  # all confidences are 0 or 1, and all that they say comes true
+    if not deviation.any():  # all confidences are 0 or 1, and all predictions are correct
         return ece
     shares = deviation / deviation.sum()
     noise = noise * deviation
@@ -236,7 +234,7 @@ def _highest(ece: float, deviation: np.ndarray, noise: np.ndarray, tail: float) 
 def _root_ends(
     square: float, deviation: np.ndarray, noise: np.ndarray, tail: float
 ) -> tuple[float, float]:
-    """The root mean squares at which a square as high, or as low, has a chance of ``tail``.
+    """The root mean squares at which a square as high, or as low, has probability ``tail``.
 
     A vector of that length is added to the noise, in the direction of the widest noise.
     """

@@ -11,8 +11,8 @@ from calib_utils.predictions import taken
 
 __all__ = ["integrated_calibration_index"]
 
-_SPAN = 0.75  # of the samples are near, as in Austin and Steyerberg
-_MOST_PLACES = 100  # at which the regression is solved; in between it is interpolated
+_SPAN = 0.75  # the share of samples in a window, as in Austin and Steyerberg
+_MOST_PLACES = 100  # where the regression is solved; in between it is interpolated
 
 
 def integrated_calibration_index(probs: Any, labels: Any = None) -> float:
@@ -32,9 +32,9 @@ def integrated_calibration_index(probs: Any, labels: Any = None) -> float:
     Like the ECE, the ICI of calibrated predictions is above 0 in a finite sample.
 
     Args:
-        probs: (N, K), of which the confidence in the predicted class counts; or (N,), of the
+        probs: (N, K), of which the confidence in the predicted class counts; or (N,), for the
             positive class, as in the source.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
 
     Returns:
         0 or more.
@@ -69,7 +69,7 @@ def integrated_calibration_index(probs: Any, labels: Any = None) -> float:
 def _loess(x: np.ndarray, y: np.ndarray, masses: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     """The local regression of y on the rising x, at the chosen ones."""
     summed = np.cumsum(masses)
-    # A window that starts at i holds enough samples once it reaches ends[i].
+    # A window that starts at i has enough samples once it reaches ends[i].
     enough = _SPAN * summed[-1] * (1 - 1e-12)
     ends = np.searchsorted(summed, summed - masses + enough)
     starts = np.flatnonzero(ends < len(x))

@@ -21,7 +21,7 @@ _FIRST_ROWS = 1_000  # of each class: enough to bring the first guess within a f
 def targets(
     z: np.ndarray, labels: np.ndarray, smooth: bool, weights: np.ndarray | None
 ) -> tuple[np.ndarray, list[str]]:
-    """What to fit in place of labels: whether they are 1, or Platt's targets; and if so, why."""
+    """The targets of the fit: the labels, or Platt's soft targets and the reason for them."""
     of_class, problems = labels == 1, []
     if not smooth:
         if 0 < np.count_nonzero(of_class) < len(z):
@@ -35,13 +35,13 @@ def targets(
             problem = "a threshold separates the classes"
         else:
             problem = "a class has no sample"
-        problems.append(f"{problem}, so the fit takes Platt's smooth targets")
+        problems.append(f"{problem}, so the fit takes Platt's soft targets")
     n = np.bincount(labels, weights, minlength=2)
     return np.where(of_class, (n[1] + 1) / (n[1] + 2), 1 / (n[0] + 2)), problems
 
 
 def checked_middle(z: np.ndarray) -> float:
-    """The median of log-odds, which are refused where their fit is beyond float64."""
+    """The median of log-odds, after a check that float64 suffices for their fit."""
     middle = float(np.median(z))
     with np.errstate(over="ignore"):
         distance = z - middle
@@ -60,7 +60,7 @@ def checked_middle(z: np.ndarray) -> float:
     if largest > _OUTLYING * usual:
         raise ValueError(
             f"logits: found some {largest:.3g} from the median, {_OUTLYING:g} times as far as "
-            "others; leave them out, as their class is certain"
+            "others; leave them out, because their class is certain"
         )
     return middle
 
@@ -82,13 +82,13 @@ def logistic_regression(
 
     Args:
         features: (J, N).
-        middles: (J,), a usual value of each.
+        middles: (J,), a typical value of each.
         target: (N,), 0 to 1.
         weights: (N,), or None.
 
     Returns:
-        (J + 1,), the slopes and the intercept; and what the last step has gained of NLL, infinite
-        or NaN if that was no end.
+        (J + 1,), the slopes and the intercept; and the decrease of the NLL in the last step,
+        infinite or NaN if the fit did not converge.
     """
     size = np.maximum(features.max(axis=1) - middles, middles - features.min(axis=1))
     used = np.flatnonzero(size > 0)
@@ -113,7 +113,7 @@ def logistic_regression(
 
 
 def _first_rows(target: np.ndarray, share: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Some rows of each class, so that there are enough of a rare one; and the share of each."""
+    """Some rows of each class, enough even of a rare one, and the share of each."""
     rows, counts = [], []
     for of_class in (target > 0.5, target <= 0.5):
         all_rows = np.flatnonzero(of_class)
@@ -133,10 +133,10 @@ def _newton(
     best: np.ndarray,
     max_steps: int,
 ) -> tuple[np.ndarray, float]:
-    """Newton's method, which takes any scale of each feature, and any outlier of it.
+    """Newton's method, for features of any scale and with any outliers.
 
-    One that is 10^9 times as far away as the others costs forty steps. The features of a block of
-    rows are what ``x`` returns, so that no more of them need be held.
+    An outlier 10^9 times as far away as the others costs forty steps. ``x`` returns the features of
+    a block of rows, so that only these need to be in memory.
     """
     n, before, j = len(target), np.inf, len(best) - 1
     blocks = [slice(first, min(first + _BLOCK, n)) for first in range(0, n, _BLOCK)]
@@ -178,7 +178,7 @@ def _newton(
         gain = float(gradient @ step)
         if not np.isfinite(gain):
             return best, np.inf
-        if gain > SURE:  # else the step is right, and too short to be seen in the NLL
+        if gain > SURE:  # otherwise the step is correct, but too short to be seen in the NLL
             change = max(np.abs(step[:j] @ x(rows) + step[j]).max() for rows in blocks)
             if change > 1:  # else the NLL falls, by more than a quarter of the gain
                 lowest = nll(best)

@@ -1,4 +1,4 @@
-"""The rising function that fits outcomes best, in little memory."""
+"""The increasing function that fits outcomes best, in little memory."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ __all__ = ["Steps", "isotonic_steps"]
 
 
 class Steps(NamedTuple):
-    """A rising step function.
+    """An increasing step function.
 
     Attributes:
         first, last: (S,), the lowest and the highest value on each step.
-        masses: (S,), float64, how many samples it has, or their summed weight.
-        positives: (S,), float64, how much of that has the outcome.
+        masses: (S,), float64, the number of samples on it, or their summed weight.
+        positives: (S,), float64, the part of that with the outcome.
     """
 
     first: np.ndarray
@@ -27,11 +27,11 @@ class Steps(NamedTuple):
 def isotonic_steps(values: np.ndarray, hits: np.ndarray, weights: np.ndarray | None) -> Steps:
     """The steps of the isotonic regression of the outcomes on the values, by least squares.
 
-    Neighbours that do not rise are on one step, wherever the others are; so they are pooled
-    before, which leaves few for the regression.
+    Neighbours that do not rise share a step in any case, so they are pooled first, which leaves few
+    for the regression.
 
     Args:
-        values: (N,), of which only the order matters, and which are equal.
+        values: (N,), of which only the order and the ties matter.
         hits: (N,), booleans.
         weights: (N,), above 0; None for 1.
     """

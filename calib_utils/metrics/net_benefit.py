@@ -1,4 +1,4 @@
-"""The decision curve: what acting on probabilities is worth, at any cost of a false positive."""
+"""The decision curve: the value of acting on probabilities, at any cost of a false positive."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DecisionCurve(NamedTuple):
 def decision_curve(probs: Any, labels: Any = None, thresholds: Any = None) -> DecisionCurve:
     r"""The net benefit of acting on every sample whose probability is at least a threshold t.
 
-    The threshold says how the two outcomes of acting compare: acting on a negative costs
+    The threshold determines how the two outcomes of acting compare: acting on a negative costs
     t / (1 - t) times what acting on a positive gains. In units of true positives, acting on the
     model is worth
 
@@ -55,7 +55,7 @@ def decision_curve(probs: Any, labels: Any = None, thresholds: Any = None) -> De
         probs: (N,), of the positive class, as in the source; or (N, K), of which the confidence in
             the predicted class counts: acting then means relying on the prediction, which gains
             where it is correct and costs where it is wrong.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
         thresholds: (M,), above 0 and below 1; 0.01, 0.02, ..., 0.99 by default.
 
     Raises:
@@ -66,7 +66,7 @@ def decision_curve(probs: Any, labels: Any = None, thresholds: Any = None) -> De
 
     Example:
         >>> curve = decision_curve([0.8] * 10, [1] * 6 + [0] * 4, thresholds=[0.5, 0.75])
-        >>> curve.net_benefit.round(4).tolist()  # six positives, less four negatives at 1 or 3
+        >>> curve.net_benefit.round(4).tolist()  # six positives minus four negatives at 1 or 3
         [0.2, -0.6]
     """
     places = np.arange(1, 100) / 100 if thresholds is None else to_numpy(thresholds, "thresholds")

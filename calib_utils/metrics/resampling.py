@@ -1,4 +1,4 @@
-"""What other samples would have given: errors of samples drawn with replacement."""
+"""The bootstrap: errors of samples drawn with replacement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["generator", "resampled_gaps"]
 
 
 def generator(seed: Any) -> np.random.Generator:
-    """Random numbers that ``seed`` sets.
+    """A random number generator with this seed.
 
     Raises:
         ValueError: unless it is an integer of 0 or more.
@@ -28,8 +28,8 @@ def resampled_gaps(
     """The `expected_gap` of several sets of predictions, on samples drawn with replacement.
 
     Args:
-        sets: for each, the bin of each sample (N,), and its confidence less correctness (N,).
-        repeats: how many times N samples are drawn, the same ones for all sets.
+        sets: for each, the bin of each sample (N,), and its confidence minus correctness (N,).
+        repeats: the number of bootstrap samples, which are the same for all sets.
         seed: of the draws.
 
     Returns:
@@ -37,10 +37,10 @@ def resampled_gaps(
     """
     n, rng = len(sets[0][0]), generator(seed)
     results = np.empty((repeats, len(sets)))
-    # All in one bin: its sum is a product of vectors, many times as fast.
+    # With a single bin, the sum is a product of vectors, which is many times as fast.
     single = [not bins.any() for bins, _ in sets]
     for row in results:  # one set of indices fits in the cache, all of them would not
-        # How often a sample is drawn weighs its term: cheaper than to select it so often.
+        # Weighting a sample by how often it is drawn is cheaper than selecting it repeatedly.
         times = np.bincount(rng.integers(n, size=n), minlength=n).astype(np.float64)
         row[:] = [
             mean_excess(np.array([times @ excess]) if one else np.bincount(bins, times * excess), n)

@@ -1,4 +1,4 @@
-"""Metrics in the order of arguments that scikit-learn has."""
+"""Metrics with their arguments in scikit-learn's order."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["labels_first"]
 def labels_first(metric: Callable[..., Any]) -> Callable[..., Any]:
     """A metric that takes the labels before the probabilities, as scikit-learn's do.
 
-    So ``sklearn.metrics.make_scorer`` can take it. Metrics here take (probs, labels), and refuse
-    them the other way round.
+    ``sklearn.metrics.make_scorer`` can then take it. The metrics here take (probs, labels), and
+    refuse them the other way round.
 
-    Labels that are no integers are taken for all classes in alphabetical order, as scikit-learn's
-    classifiers have them. Where a test set misses a class, give ``classes``.
+    Labels that are not integers are taken for all classes in alphabetical order, as in
+    scikit-learn's classifiers. If a test set lacks a class, give ``classes``.
 
     Args:
         metric: any of `calib_utils.metrics` that takes probabilities and labels.
@@ -46,7 +46,7 @@ def labels_first(metric: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _LabelsFirst:
-    """Other than a function within a function, it can be sent to other processes."""
+    """Unlike a nested function, an object of this class can be sent to other processes."""
 
     def __init__(self, metric: Callable[..., Any]):
         self.metric = metric

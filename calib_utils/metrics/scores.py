@@ -24,12 +24,12 @@ def brier_score(probs: Any, labels: Any = None) -> float:
     `sklearn.metrics.brier_score_loss` gives by default, which looks at the positive class only.
 
     Args:
-        probs: (N, K), or (N,) for the positive class: the same as its form of two columns. Of
-            confidences, too, both outcomes count.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        probs: (N, K), or (N,) for the positive class, which counts as two columns. For confidences,
+            both outcomes count as well.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
 
     Returns:
-        0 (right and certain) to 2 (wrong and certain).
+        0 (certain and correct) to 2 (certain and wrong).
 
     Raises:
         ValueError: for bad input.
@@ -55,24 +55,24 @@ def brier_score(probs: Any, labels: Any = None) -> float:
 
 
 def negative_log_likelihood(probs: Any, labels: Any = None, *, inputs: str = "probs") -> float:
-    """The mean of -log of the probability of the label.
+    """The mean of -log of the probability of the label, also called cross-entropy or log loss.
 
     It is best computed from logits, in float64: in probabilities of float32 a confident mistake
     may have been rounded to zero, and its logarithm is lost. A probability of exactly 0 counts as
-    the smallest number of its type, 1e-45 in float32 and 5e-324 in float64; of (N,), one of
-    exactly 1 as the next number below it.
+    the smallest number of its type, 1e-45 in float32 and 5e-324 in float64; for (N,), a probability
+    of exactly 1 counts as the next number below it.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
         inputs: "probs", or "logits" for logits in their place: (N, K), where -inf masks a class, or
-            (N,), the log-odds of the positive class. ``Predictions`` know which they are.
+            (N,), the log-odds of the positive class. ``Predictions`` carry this themselves.
 
     Returns:
         0 or more, in nats; infinite if the class of a label is masked.
 
     Raises:
-        ValueError: for bad input, among it NaN and +inf.
+        ValueError: for bad input, including NaN and +inf.
 
     Warns:
         UserWarning: if the logits look like probabilities.
@@ -99,20 +99,20 @@ def negative_log_likelihood(probs: Any, labels: Any = None, *, inputs: str = "pr
             scores = np.subtract(block, block.max(axis=1, keepdims=True), dtype=np.float64)
             of_labels = scores[np.arange(len(block)), labels[rows]]
             losses = np.log(np.exp(scores).sum(axis=1)) - of_labels
-        held = weights[rows] > 0  # else 0 times infinity
-        total += (weights[rows][held] * losses[held]).sum()
+        kept = weights[rows] > 0  # otherwise 0 times infinity
+        total += (weights[rows][kept] * losses[kept]).sum()
     return float(total / weights.sum())
 
 
 def accuracy(
     probs: Any, labels: Any = None, *, inputs: str = "probs", threshold: float | None = None
 ) -> float:
-    """Which part of the predictions is right.
+    """The share of predictions that are correct.
 
     Args:
-        probs: (N, K), whose first largest column is the predicted class; or (N,), of the positive
-            class, predicted above ``threshold``. Of confidences it is known which are right.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        probs: (N, K), whose first largest column is the predicted class; or (N,), for the positive
+            class, predicted above ``threshold``. With confidences, ``correct`` counts.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
         inputs: "probs" or "logits", as in `negative_log_likelihood`.
         threshold: of (N,); 0.5 for probabilities and 0 for log-odds by default.
 
@@ -121,7 +121,7 @@ def accuracy(
 
     Raises:
         ValueError: for bad input, such as log-odds in the place of probabilities, or a threshold
-            where none is compared with it.
+            for predictions that need none.
 
     Warns:
         UserWarning: if the logits look like probabilities.

@@ -24,7 +24,7 @@ class SmoothReliability(NamedTuple):
         confidence: (1025,), evenly from 0 to 1: where the curves were computed.
         accuracy: (1025,), the share that is correct around each confidence; NaN where there is
             no prediction for several widths of the kernel.
-        density: (1025,), how dense the confidences lie there; its area is 1.
+        density: (1025,), the density of the confidences there; its area is 1.
         width: of the kernel, its standard deviation.
         error: the `smooth_calibration_error`, which set the width.
 
@@ -49,12 +49,12 @@ def smooth_reliability(
 
     The accuracy at t is the mean of correctness (0 or 1), weighted by a Gaussian around t, which
     is reflected at 0 and 1: a kernel regression (Nadaraya 1964, Watson 1964). The width of the
-    Gaussian is the `smooth_calibration_error`. So gaps narrower than the error itself are
+    Gaussian is the `smooth_calibration_error`. Gaps narrower than the error itself are therefore
     smoothed away, and there is nothing to choose.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
 
     Returns:
         The curve, the density of the confidences, and the error.
@@ -76,11 +76,11 @@ def smooth_reliability(
     error = _fixed_point(_cosine_sums(values, weights * (correct - values)))
     width = max(error, _NARROWEST)
     density = _smoothed(_cosine_sums(values, weights), width)
-    right = _smoothed(_cosine_sums(values, weights * correct), width)
+    hits = _smoothed(_cosine_sums(values, weights * correct), width)
     step = (len(density) - 1) // _POINTS
-    density, right = np.maximum(density[::step], 0), right[::step]
+    density, hits = np.maximum(density[::step], 0), hits[::step]
     # Below, the rounding of the transform would show.
-    accuracy = np.clip(right / np.where(density > 1e-8, density, np.nan), 0, 1)
+    accuracy = np.clip(hits / np.where(density > 1e-8, density, np.nan), 0, 1)
     return SmoothReliability(np.arange(_POINTS + 1) / _POINTS, accuracy, density, width, error)
 
 
@@ -90,7 +90,7 @@ def smooth_calibration_error(
 ) -> float:
     r"""SmoothECE: the mean residual, smoothed over neighbouring confidences.
 
-    The residuals, correctness less confidence, are spread by a Gaussian of width :math:`\sigma`
+    The residuals, correctness minus confidence, are spread by a Gaussian of width :math:`\sigma`
     that is reflected at 0 and 1, so that none is lost. The error at this width is the area between
     the smoothed residuals and zero:
 
@@ -99,17 +99,17 @@ def smooth_calibration_error(
         \text{smECE}(\sigma)
         = \frac{1}{n} \int_0^1 \Big| \sum_i K_\sigma(t, c_i) (y_i - c_i) \Big| \, dt
 
-    It never grows with :math:`\sigma`. SmoothECE is the one width that equals its own error: gaps
-    of opposite sign cancel if they lie nearer to each other than about the error itself. There are
+    It never increases with :math:`\sigma`. SmoothECE is the one width that equals its own error, so
+    gaps of opposite sign cancel if they are closer together than about the error itself. There are
     no bins to choose, and a small change of the confidences makes a small change of the error.
 
-    The residuals are moved to a grid, and smoothed by a fast Fourier transform. That changes
+    The residuals are moved to a grid, and smoothed by a fast Fourier transform. This changes
     a result r by at most :math:`4 \cdot 10^{-6} + 6 \cdot 10^{-12} / r^2`, which is 1e-5 for r =
-    0.001. A result below 0.0003 says no more than that SmoothECE is below 0.0004.
+    0.001. A result below 0.0003 only means that SmoothECE is below 0.0004.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
 
     Returns:
         0 to 1. As with the ECE, even calibrated predictions get more than 0 from a finite
@@ -119,7 +119,7 @@ def smooth_calibration_error(
         ValueError: for bad input.
 
     Example:
-        All forecasts are 0.2 too high; no width lets them cancel.
+        All forecasts are 0.2 too high, and cancel at no width.
 
         >>> error = smooth_calibration_error([0.8] * 10, [1] * 6 + [0] * 4)
         >>> round(error, 4)
@@ -135,7 +135,7 @@ def smooth_calibration_error(
 def _values_and_weights(
     predictions: Predictions,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Confidences in float64, whether they are right, and weights that sum to one."""
+    """Confidences in float64, whether they are correct, and weights that sum to one."""
     confidences, correct, weights = weighted_predictions(predictions)
     weights = np.ones(len(correct)) if weights is None else weights
     return np.minimum(confidences.astype(np.float64), 1), correct, weights / weights.sum()
@@ -159,8 +159,8 @@ def _fixed_point(waves: np.ndarray) -> float:
 def _cosine_sums(values: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The sum of weight * cos(pi k value) for k = 0, 1, ... to the finest grid's end.
 
-    Each weight is shared between the two points next to its value, so that its place stays
-    the same on average.
+    Each weight is shared between the two points next to its value, so that its mean position does
+    not change.
     """
     place = values * _FINEST
     below = np.minimum(place.astype(np.intp), _FINEST - 1)
@@ -177,11 +177,11 @@ def _smoothed_area(waves: np.ndarray, sigma: float) -> float:
     """The error at the width sigma: the trapezoidal rule on the smoothed residuals.
 
     The result is wrong by at most (0.121 h^2 + 0.242 d^2) / sigma^2, where the residuals were
-    moved to points at a distance h = 1 / _FINEST, and the curve is looked at in points at a
-    distance d. For 0.121 is 1/8 of 4 phi(1) (phi: the standard normal density), and
-    4 phi(1) / sigma^2 bounds the integrals of |K''| and of the curve's |r''|, as the mean
+    moved to points at a distance h = 1 / _FINEST, and the curve is evaluated at points at a
+    distance d. Here 0.121 is 1/8 of 4 phi(1) (phi: the standard normal density), and
+    4 phi(1) / sigma^2 bounds the integrals of |K''| and of the curve's |r''|, because the mean
     |residual| is at most 1. In |r| each crossing of zero adds a corner of 2 |r'|, and all
-    corners together at most the integral of |r''| once more, since r' is 0 at both ends.
+    corners together at most the integral of |r''| once more, because r' is 0 at both ends.
     """
     curve = np.abs(_smoothed(waves, sigma))
     return float((curve[0] / 2 + curve[1:-1].sum() + curve[-1] / 2) / (len(curve) - 1))
@@ -190,8 +190,8 @@ def _smoothed_area(waves: np.ndarray, sigma: float) -> float:
 def _smoothed(waves: np.ndarray, sigma: float) -> np.ndarray:
     """The curve from 0 to 1, in even steps, after smoothing with the width sigma.
 
-    A Gaussian that is reflected at 0 and 1 leaves each cosine a cosine, and damps it. Only
-    waves that the points can hold are kept; the others are damped to nothing.
+    A Gaussian that is reflected at 0 and 1 maps each cosine to a damped cosine. Only frequencies
+    that the points can represent are kept; the others are damped to nothing.
     """
     size = min(_FINEST, max(_POINTS, 2 ** int(np.ceil(np.log2(_PER_WIDTH / sigma)))))
     damping = np.exp(-0.5 * (np.pi * sigma * np.arange(size + 1)) ** 2)

@@ -32,13 +32,13 @@ class CalibrationError(Stream):
     However the batches are cut, it equals `expected_calibration_error` of all predictions at once,
     or `maximum_calibration_error` with ``norm="max"``.
 
-    Where torchmetrics is installed, it is one of its metrics: it can be called for the error of a
-    batch, moves with ``to``, joins processes by itself, draws its values with ``plot``, and stands
-    in a ``MetricCollection``; what it computes is then a tensor, NaN where there were no
-    predictions. Its sums stay in float64, which Apple's GPUs do not have: there leave it on the
-    CPU, to which batches may come from any device. Its arguments mean the same as in torchmetrics,
+    If torchmetrics is installed, it is one of its metrics: it can be called for the error of a
+    batch, moves with ``to``, merges the results of processes, draws its values with ``plot``, and
+    can be part of a ``MetricCollection``. It then computes a tensor, which is NaN if there were no
+    predictions. Its sums stay in float64, which Apple's GPUs do not have, so leave it on the CPU
+    there; batches may come from any device. Its arguments mean the same as in torchmetrics,
     with one difference: torchmetrics treats a batch as logits if any value lies outside 0 to 1,
-    whereas here ``inputs`` says so once for all batches.
+    whereas here ``inputs`` decides for all batches.
 
     Example:
         >>> metric = CalibrationError()
@@ -47,14 +47,14 @@ class CalibrationError(Stream):
         >>> round(float(metric.compute()), 3)
         0.3
 
-    There are no bins of equal mass: their edges are known only once all predictions are.
+    There are no bins of equal mass, because their edges depend on all predictions.
 
     To share the work among processes without torchmetrics, give each its own object and ``merge``
     them, or add up their `sums`, for example with
     ``torch.distributed.all_reduce(torch.from_numpy(m.sums))``.
 
     Args:
-        n_bins: how many bins of equal width, M.
+        n_bins: the number of bins of equal width, M.
         norm: how the gaps of the bins are combined: "l1" is their mean (the ECE) and "l2" the root
             of their mean square (RMSCE), both weighted by the predictions in each bin, and "max" is
             the largest gap (the MCE).
@@ -63,10 +63,10 @@ class CalibrationError(Stream):
         ignore_index: rows whose label is this number, such as -100, are left out unread.
 
     Attributes:
-        sums: all that it remembers, float64, shape (3, M): for each bin how many predictions
-            it holds, how many of them are correct, and their summed confidence; where there
-            are weights, their sums take the place of numbers.
-        columns: how many columns the predictions have, 1 for (N,), and 0 before there are any.
+        sums: its whole state, float64, shape (3, M): for each bin the number of predictions, the
+            number of correct ones, and the sum of their confidences; with weights, sums of weights
+            take the place of numbers.
+        columns: the number of columns of the predictions, 1 for (N,), and 0 before there are any.
 
     Raises:
         ValueError: if ``n_bins`` is not an integer from 1 to a million, or ``norm`` or ``inputs``
@@ -87,7 +87,7 @@ class CalibrationError(Stream):
         super().__init__((3, check_n_bins(n_bins)), inputs, ignore_index)
 
     def bins(self) -> ReliabilityBins:
-        """What each bin holds so far, as NumPy arrays; ``counts`` as integers if they are whole."""
+        """The bins so far, as NumPy arrays; ``counts`` are integers unless there are weights."""
         bin_sums = to_numpy(self.sums, "sums")
         return means(uniform_edges(self.n_bins), bin_sums, not (bin_sums[0] % 1).any())
 
@@ -114,16 +114,16 @@ class ClasswiseCalibrationError(Stream):
         0.1333
 
     Args:
-        n_classes: how many classes there are, K; 2 for probabilities (N,), too.
-        n_bins: how many bins of equal width each class has, M.
+        n_classes: the number of classes, K; 2 also for probabilities (N,).
+        n_bins: the number of bins of equal width of each class, M.
         inputs: "probs" or "logits", as of `CalibrationError`.
         ignore_index: rows whose label is this number, such as -100, are left out unread.
 
     Attributes:
-        sums: all that it remembers, float64, shape (3, K, M): for each class and bin how many
-            samples it holds, how many of them are of the class, and its summed probability; where
-            there are weights, their sums take the place of numbers.
-        columns: how many columns the predictions have, 1 for (N,), and 0 before there are any.
+        sums: its whole state, float64, shape (3, K, M): for each class and bin the number of
+            samples, the number of those of the class, and the sum of its probabilities; with
+            weights, sums of weights take the place of numbers.
+        columns: the number of columns of the predictions, 1 for (N,), and 0 before there are any.
 
     Raises:
         ValueError: if ``n_classes`` is not an integer from 2, ``n_bins`` not one from 1, to a
@@ -144,7 +144,7 @@ class ClasswiseCalibrationError(Stream):
 
     @property
     def n_classes(self) -> int:
-        """How many classes there are."""
+        """The number of classes."""
         return int(self.sums.shape[1])
 
     def _error(self) -> float:
@@ -157,6 +157,6 @@ class ClasswiseCalibrationError(Stream):
         if max(columns, 2) != self.n_classes:
             found = "(N,)" if columns == 1 else f"(N, {columns})"
             raise ValueError(
-                f"{name}: expected shape (N, {self.n_classes}), as n_classes says, found {found}"
+                f"{name}: expected shape (N, {self.n_classes}), as n_classes is, found {found}"
             )
         super()._check_columns(columns, name)

@@ -18,7 +18,7 @@ class _Torchmetric(Stream, Metric):
 
     is_differentiable = False
     higher_is_better = False
-    full_state_update = True  # a batch is checked against those before
+    full_state_update = True  # a batch is checked against the earlier ones
     plot_lower_bound = 0.0
     plot_upper_bound = 1.0
 

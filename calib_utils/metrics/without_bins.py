@@ -1,4 +1,4 @@
-"""What medicine, meteorology and others ask of predictions, without bins."""
+"""Measures of calibration without bins, from medicine, meteorology and other fields."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ __all__ = [
 
 
 class CoxLine(NamedTuple):
-    """A straight line between log-odds: logit(chance) = intercept + slope * logit(predicted).
+    """A straight line between log-odds: logit(true) = intercept + slope * logit(predicted).
 
     A calibrated model has slope 1 and intercept 0; a slope below 1 means predictions that are too
     far from one half.
 
     Attributes:
-        slope: of highest likelihood.
-        intercept: of highest likelihood.
-        slope_interval: of 95 %.
-        intercept_interval: of 95 %.
+        slope: by maximum likelihood.
+        intercept: by maximum likelihood.
+        slope_interval: 95 %.
+        intercept_interval: 95 %.
 
     Example:
         >>> line = CoxLine(0.8, 0.1, (0.6, 1.0), (-0.1, 0.3))
@@ -52,18 +52,18 @@ class CoxLine(NamedTuple):
 
 
 def cox_line(probs: Any, labels: Any = None) -> CoxLine:
-    """Cox's slope and intercept: the logistic regression of what happened on the log-odds.
+    """Cox's slope and intercept: the logistic regression of the outcomes on the log-odds.
 
     The intervals are Wald's, from the information at the optimum.
 
     Args:
-        probs: (N, K), of which the confidence in the predicted class counts, and whether that is
-            right; or (N,), of the positive class.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        probs: (N, K), of which the confidence in the predicted class counts, and its correctness;
+            or (N,), for the positive class.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
 
     Raises:
-        ValueError: for bad input, among it weights; or if no line is best: all confidences are
-            equal, or a threshold separates what happened from what did not.
+        ValueError: for bad input, including weights; or if there is no best line because all
+            confidences are equal, or a threshold separates the outcomes.
 
     Source: Cox 1958, "Two further applications of a model for binary regression".
 
@@ -79,7 +79,7 @@ def cox_line(probs: Any, labels: Any = None) -> CoxLine:
     target, problems = targets(z, correct.astype(np.int64), False, None)
     if problems or np.ptp(z) == 0:
         why = "all are equal" if np.ptp(z) == 0 else problems[0].partition(",")[0]
-        raise ValueError(f"probs: no line between log-odds is best, as {why}; take more samples")
+        raise ValueError(f"probs: found no best line between log-odds ({why}); take more samples")
     found, left = logistic_regression(z[None], np.array([checked_middle(z)]), target, None)
     require_optimum(left)
     slope, intercept = found.tolist()
@@ -95,8 +95,8 @@ class SpiegelhalterTest(NamedTuple):
     """What `spiegelhalter_test` found.
 
     Attributes:
-        z: standard normal for calibrated predictions, where they are many; above 0 where the Brier
-            score is higher than was promised. NaN if all confidences are 0, 1/2 or 1.
+        z: approximately standard normal for many calibrated predictions; above 0 if the Brier score
+            is higher than expected. NaN if all confidences are 0, 1/2 or 1.
         p_value: two-sided.
 
     Example:
@@ -109,21 +109,21 @@ class SpiegelhalterTest(NamedTuple):
 
 
 def spiegelhalter_test(probs: Any, labels: Any = None) -> SpiegelhalterTest:
-    r"""Whether the Brier score of the confidence is what calibrated predictions would have.
+    r"""Test whether the Brier score of the confidence is that of calibrated predictions.
 
     .. math::
 
         z = \frac{\sum_i (1 - 2 c_i)(y_i - c_i)}{\sqrt{\sum_i (1 - 2 c_i)^2 c_i (1 - c_i)}}
 
-    It is one number for all predictions: errors of opposite sign may cancel in it.
+    It is one number for all predictions, so errors of opposite sign may cancel.
 
     Args:
         probs: (N, K), of which the confidence c in the predicted class counts; or (N,), of the
             positive class.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
 
     Raises:
-        ValueError: for bad input, among it weights.
+        ValueError: for bad input, including weights.
 
     Source: Spiegelhalter 1986, "Probabilistic prediction in patient management and clinical
     trials".
@@ -143,21 +143,21 @@ def spiegelhalter_test(probs: Any, labels: Any = None) -> SpiegelhalterTest:
 
 
 def observed_to_expected(probs: Any, labels: Any = None) -> float:
-    """O/E: how often it happened, over how often it was promised.
+    """O/E: the ratio of observed to expected events, or of accuracy to mean confidence.
 
     Args:
-        probs: (N, K), of which the confidence in the predicted class counts, and whether that is
-            right; or (N,), of the positive class.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        probs: (N, K), of which the confidence in the predicted class counts, and its correctness;
+            or (N,), for the positive class.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
 
     Returns:
-        0 or more; below 1 where more is promised than happens.
+        0 or more; below 1 if the predictions are too high on average.
 
     Raises:
-        ValueError: for bad input, or if nothing is expected: all probabilities are 0.
+        ValueError: for bad input, or if all probabilities are 0, so that nothing is expected.
 
     Source: Van Calster et al. 2016, "A calibration hierarchy for risk models was defined: from
-    utopia to empirical data", whose first level, calibration in the large, it looks at.
+    utopia to empirical data", whose first level is this: calibration in the large.
 
     Example:
         >>> round(observed_to_expected([0.8] * 10, [1] * 6 + [0] * 4), 4)
@@ -166,20 +166,23 @@ def observed_to_expected(probs: Any, labels: Any = None) -> float:
     confidences, correct, weights = float_pairs(taken(probs, labels))
     expected = float(weights @ confidences)
     if expected == 0:
-        raise ValueError("probs: expected some above 0, found none, so that no ratio is known")
+        raise ValueError(
+            "probs: expected some above 0, found none; the ratio needs expected events"
+        )
     return float(weights @ correct) / expected
 
 
 def ks_calibration_error(probs: Any, labels: Any = None) -> float:
-    """KS: the largest distance between what was promised and what happened, summed in order.
+    """KS: the largest distance between the cumulative sums of confidence and of correctness.
 
-    Of all confidences up to some c, it is how much more, or less, was promised than happened, as a
-    part of all predictions, for the c where that is most. There are no bins to choose.
+    For all confidences up to some c, the sum of confidence minus correctness is divided by the
+    number of all predictions; the error is the largest such value over all c. There are no bins to
+    choose.
 
     Args:
         probs: (N, K), of which the confidence in the predicted class counts; or (N,), of the
             positive class.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
 
     Returns:
         0 to 1.
@@ -188,7 +191,7 @@ def ks_calibration_error(probs: Any, labels: Any = None) -> float:
         ValueError: for bad input.
 
     Source: Gupta et al. 2021, "Calibration of neural networks using splines". Equal confidences,
-    of which they say nothing, come in together.
+    which the paper does not mention, are added together.
 
     Example:
         >>> round(ks_calibration_error([0.8] * 10, [1] * 6 + [0] * 4), 4)
@@ -201,21 +204,21 @@ def ks_calibration_error(probs: Any, labels: Any = None) -> float:
 
 
 def confidence_auroc(probs: Any, labels: Any = None) -> float:
-    """AUROC of the confidence: how often a right answer is surer than a wrong one.
+    """AUROC of the confidence: how often a correct prediction is more confident than a wrong one.
 
-    It is about the order alone, and says nothing of calibration: any rising function of the
-    confidences has the same. Of equal confidences half count.
+    It depends only on the ranking and not on calibration, because any increasing function of the
+    confidences has the same AUROC. Ties count one half.
 
     Args:
-        probs: (N, K), of which the confidence in the predicted class counts, and whether that is
-            right; or (N,), of the positive class: the usual AUROC.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        probs: (N, K), of which the confidence in the predicted class counts, and its correctness;
+            or (N,), for the positive class, which gives the usual AUROC.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
 
     Returns:
-        0 to 1; an order by chance has one half.
+        0 to 1; a random ranking has one half.
 
     Raises:
-        ValueError: for bad input, or if all are right, or none.
+        ValueError: for bad input, or if all predictions are correct, or none.
 
     Source: Hanley and McNeil 1982, "The meaning and use of the area under a receiver operating
     characteristic (ROC) curve".
@@ -226,16 +229,15 @@ def confidence_auroc(probs: Any, labels: Any = None) -> float:
     """
     confidences, correct, weights = float_pairs(taken(probs, labels))
     order, ends = _rising_runs(confidences)
-    # Up to each run, the weight of what is right and wrong.
-    right = np.cumsum((weights * correct)[order])[ends - 1]
+    # Up to each run, the weight of correct and of wrong predictions.
+    hits = np.cumsum((weights * correct)[order])[ends - 1]
     wrong = np.cumsum((weights * ~correct)[order])[ends - 1]
-    if not (right[-1] > 0 and wrong[-1] > 0):
+    if not (hits[-1] > 0 and wrong[-1] > 0):
         raise ValueError(
-            "labels: expected some right and some wrong, found one kind alone; there is no order "
-            "to judge"
+            "labels: expected both outcomes, found only one; a ranking needs samples of each"
         )
     below = wrong - np.diff(wrong, prepend=0.0) / 2
-    return float(np.diff(right, prepend=0.0) @ below / (right[-1] * wrong[-1]))
+    return float(np.diff(hits, prepend=0.0) @ below / (hits[-1] * wrong[-1]))
 
 
 def _rising_runs(confidences: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

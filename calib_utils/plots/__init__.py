@@ -1,6 +1,6 @@
-"""Pictures of calibration. Each function draws on ``ax`` and returns what it drew.
+"""Plots of calibration. Each function draws on ``ax`` and returns what it drew.
 
-The colours are told apart by colour-blind readers, and the gaps are hatched for print.
+Colour-blind readers can tell the colours apart, and the gaps are hatched for print.
 """
 
 try:

@@ -36,13 +36,12 @@ class ReliabilityDiagram(NamedTuple):
 
     Attributes:
         ax: the axes of the diagram.
-        counts_ax: the strip above it, with the number of samples in each bin; a title
-            belongs here.
+        counts_ax: the strip above it, with the number of samples in each bin; put a title here.
         bins: the height of the bars (``accuracy``) and the other end of the gaps
             (``confidence``).
         ece: the first number in the box, 0 to 1.
-        baseline: the second one: the mean ECE of calibrated networks with these confidences.
-        few: for each bin, whether it holds samples, but fewer than ``min_count``.
+        baseline: the second one, the mean ECE of calibrated networks with these confidences.
+        few: for each bin, whether it has samples, but fewer than ``min_count``.
 
     Example:
         >>> drawn = reliability_diagram([[0.8, 0.2]] * 10, labels=[0] * 6 + [1] * 4, n_bins=5)
@@ -73,23 +72,23 @@ def reliability_diagram(
     """Accuracy of each confidence bin, and its gap to the mean confidence of that bin.
 
     A bar is the accuracy of the samples in a bin. The hatched bar on it ends at their mean
-    confidence: where it sticks out above the accuracy, the network is overconfident. A
-    calibrated network has bars that end on the diagonal. The strip on top says how many
-    samples each bin holds. Below the ECE in the box stands what calibrated networks with the same
-    confidences show on as many samples (`calib_utils.metrics.baseline_calibration_error`).
+    confidence, so the network is overconfident if it extends above the accuracy. The bars of a
+    calibrated network end on the diagonal. The strip on top shows the number of samples in each
+    bin. Below the ECE, the box gives its baseline, which calibrated networks with the same
+    confidences get on as many samples (`calib_utils.metrics.baseline_calibration_error`).
 
     Args:
         probs: probabilities, shape (N, K), or (N,) for those of the positive class. Then
             the bars are the frequency of the positive class.
-        labels: classes, shape (N,); none where ``probs`` are ``Predictions``.
+        labels: classes, shape (N,); omitted if ``probs`` are ``Predictions``.
         n_bins: number of bins.
         strategy: "uniform" for bins of equal width, "quantile" for bins of equal mass.
-        min_count: bins with fewer samples are drawn pale, since their bars are noise.
-        counts: whether the bars of the strip have their numbers, where no bin is too narrow for
-            them: too small to read in a diagram that is one of several.
-        consistency: if given, such as 0.95, each bin gets a bar of consistency: between its ends
-            the accuracy of a calibrated network with these confidences lies, for each bin with
-            this chance. A bar of accuracy that ends outside is more than noise.
+        min_count: bins with fewer samples are drawn pale, because their bars are mostly noise.
+        counts: whether the bars of the strip are labelled with their numbers, unless a bin is too
+            narrow for them; in one of several diagrams they would be too small to read.
+        consistency: if given, such as 0.95, each bin gets a consistency bar, which contains the
+            accuracy of a calibrated network with these confidences with this probability. Noise
+            alone rarely explains a bar of accuracy that ends outside.
         ax: where to draw; new axes by default.
 
     Returns:
@@ -99,7 +98,7 @@ def reliability_diagram(
         ValueError: if ``probs``, ``labels``, ``n_bins``, ``strategy``, ``min_count`` or
             ``consistency`` are not valid.
 
-    Source: Guo et al. 2017, figure 1; DeGroot and Fienberg 1983; for the bars of consistency
+    Source: Guo et al. 2017, figure 1; DeGroot and Fienberg 1983; for the consistency bars
     Bröcker and Smith 2007.
 
     Example:
@@ -138,20 +137,20 @@ def draw_diagram(
     counts: bool = True,
     ax: Axes | None = None,
 ) -> ReliabilityDiagram:
-    """Draw what `reliability_diagram` draws, of bins that are known.
+    """Draw a `reliability_diagram` from given bins.
 
     Args:
         bins: NumPy arrays, (M,).
         ece, baseline: the numbers in the box, 0 to 1.
         few: (M,), which bins are pale.
-        band: the chance of the bars of consistency, and their lower and upper ends, (M,); None
+        band: the probability of the consistency bars, and their lower and upper ends, (M,); None
             for no such bars.
         binary: whether the bars are the frequency of the positive class.
-        counts, ax: as of `reliability_diagram`.
+        counts, ax: as in `reliability_diagram`.
     """
     full = bins.counts > 0
     left, width = bins.edges[:-1], np.diff(bins.edges)
-    # Upright numbers, as large as other words: in narrower bins, one would stand on another.
+    # Vertical numbers in the size of the other text; in narrower bins they would overlap.
     counts = counts and width.min() > 0.03
     strip = 0.22 if counts else 0.15
     ax = _square_axes((4.6, 5.2), 1.02 + strip) if ax is None else ax
@@ -159,7 +158,7 @@ def draw_diagram(
         chance, low, high = band
         ends = (left + width / 2)[full], low[full], high[full]
         name = f"Calibrated, {100 * chance:g} %"
-        # With a light edge, to be seen on the bars of accuracy.
+        # The light edge makes it visible on the bars of accuracy.
         edge = [withStroke(linewidth=4, foreground="white")]
         ax.vlines(*ends, color="black", linewidth=2, label=name, path_effects=edge)
     draw_bins(ax, bins, few, "Positives" if binary else "Accuracy")
@@ -185,10 +184,10 @@ def draw_diagram(
 
 
 def _square_axes(size: tuple[float, float], rows: float) -> Axes:
-    """Axes for a square that takes ``rows`` of its height, with what stands on it, and a title.
+    """Axes for a square of ``rows`` of its height, the strip above it, and a title.
 
-    The room is what the words need in the size they have: to measure them, as a layout engine
-    does, takes as long as to draw them.
+    The margins follow from the size of the text, because measuring it, as a layout engine does,
+    takes as long as drawing it.
     """
     em = plt.rcParams["font.size"]
     x, y = (72 * inches for inches in size)
@@ -199,13 +198,13 @@ def _square_axes(size: tuple[float, float], rows: float) -> Axes:
 
 
 def draw_bins(ax: Axes, bins: ReliabilityBins, few: np.ndarray, name: str = "Accuracy") -> None:
-    """A diagram without its words: the diagonal, the bars of ``name``, and their gaps.
+    """A diagram without its text: the diagonal, the bars of ``name``, and their gaps.
 
     Args:
         ax: where to draw, from 0 to 1 on both axes.
-        bins: of NumPy.
+        bins: with NumPy arrays.
         few: for each bin, whether its bar is pale.
-        name: what a legend calls the bars.
+        name: of the bars in a legend.
     """
     full, inside = bins.counts > 0, bins.confidence < bins.accuracy
     ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1.2, label="Perfect calibration")
@@ -213,12 +212,12 @@ def draw_bins(ax: Axes, bins: ReliabilityBins, few: np.ndarray, name: str = "Acc
         label = name if alpha == 1.0 else None
         blue = {"facecolor": BLUE, "edgecolor": "white", "alpha": alpha, "label": label}
         _bars(ax, bins, chosen, 0, bins.accuracy, **blue)
-        # No fill and no transparency, which as SVG would hide the hatch.
+        # No fill and no transparency, which would hide the hatch in SVG.
         gap: dict[str, Any] = {"low": bins.accuracy, "high": bins.confidence}
         gap |= {"facecolor": "none", "hatch": "///"}
         orange = {"edgecolor": _on_white(ORANGE, alpha), "label": label and "Gap"}
         _bars(ax, bins, chosen & ~inside, **gap, **orange)
-        # Orange on blue is hard to see, and in a dark page not at all.
+        # Orange on blue is hard to see, and on a dark page it is invisible.
         _bars(ax, bins, chosen & inside, **gap, edgecolor="white")
     ax.set(xlim=(0, 1), ylim=(0, 1))
 
@@ -226,20 +225,20 @@ def draw_bins(ax: Axes, bins: ReliabilityBins, few: np.ndarray, name: str = "Acc
 def _bars(
     ax: Axes, bins: ReliabilityBins, chosen: np.ndarray, low: Any, high: Any, **style: Any
 ) -> None:
-    """Bars over the chosen bins, in one outline: sooner drawn, with its hatch, than each alone."""
+    """Bars over the chosen bins, in one outline, which is faster to hatch than each alone."""
     left, right = bins.edges[:-1], bins.edges[1:]
     x = np.stack([left, right, right, left], axis=1)
     y = np.stack(np.broadcast_arrays(low, low, high, high), axis=1)
     outline = Path.make_compound_path_from_polys(np.stack([x, y], axis=2)[chosen])
-    # The limits of the axes are known: nothing has to be measured.
+    # The limits of the axes are known, so nothing has to be measured.
     ax.add_artist(PathPatch(outline, **{"linewidth": 0.8} | style, snap=True))
 
 
 def _legend(ax: Axes, left: np.ndarray, tops: np.ndarray) -> None:
-    """In the upper left; or, where tops of bars would lie under it, above the box with the ECE."""
+    """In the upper left or, if it would cover the tops of bars, above the box with the ECE."""
     em = plt.rcParams["font.size"] * ax.figure.dpi / 72 / ax.bbox.width
     lines = len(ax.get_legend_handles_labels()[0])
-    # Not measured, for the reason above; it is some 11 em wide.
+    # Not measured, for the reason above; it is about 11 em wide.
     covered = tops[left < 11.5 * em].max(initial=0) > 1 - (1 + 1.4 * lines) * em
     place: dict[str, Any] = {"loc": "upper left"}
     if covered:
@@ -250,7 +249,7 @@ def _legend(ax: Axes, left: np.ndarray, tops: np.ndarray) -> None:
 def _counts_strip(
     ax: Axes, bins: ReliabilityBins, few: np.ndarray, height: float, numbers: bool
 ) -> Axes:
-    """Bars, and numbers if asked for, above ``ax``: how many samples each bin holds."""
+    """Bars above ``ax`` with the number of samples in each bin, labelled if asked for."""
     strip = ax.inset_axes((0, 1.02, 1, height), sharex=ax)
     for chosen, alpha in ((~few, 0.8), (few, 0.3)):
         grey = {"facecolor": (*to_rgb(GREY), alpha), "edgecolor": "white", "linewidth": 1}
@@ -280,10 +279,10 @@ def _short(count: int) -> str:
 
 
 def _on_white(colour: str, alpha: float) -> tuple[float, ...]:
-    """The opaque colour that ``colour`` of this transparency makes on white paper."""
+    """The opaque equivalent of a transparent ``colour`` on white."""
     return tuple(1 - alpha * (1 - part) for part in to_rgb(colour))
 
 
 def as_numpy(bins: ReliabilityBins) -> ReliabilityBins:
-    """The bins of tensors as those of NumPy."""
+    """The bins with NumPy arrays in place of tensors."""
     return ReliabilityBins(*(np.asarray(x) for x in bins))

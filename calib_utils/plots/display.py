@@ -23,7 +23,7 @@ class ReliabilityDisplay:
     next to the ECE that a calibrated network would score.
 
     Args:
-        predictions: what `calib_utils.predictions.as_predictions` returns.
+        predictions: the result of `calib_utils.predictions.as_predictions`.
         name: a title for the diagram; none by default.
         settings: arguments of `reliability_diagram`, such as ``n_bins`` and ``strategy``.
 
@@ -85,8 +85,8 @@ class ReliabilityDisplay:
         Args:
             y_true: (N,), labels: integers from 0 to K - 1, or names.
             y_prob: (N, K), or (N,) for the positive class.
-            classes: (K,), what the labels call the class of each column.
-            pos_label: of (N,), what they call the positive class.
+            classes: (K,), the name of each column's class.
+            pos_label: with (N,), the name of the positive class.
             name: a title for the diagram; none by default.
             ax: where to draw; new axes by default.
             settings: of `reliability_diagram`, such as ``n_bins`` and ``strategy``.
@@ -118,8 +118,7 @@ class ReliabilityDisplay:
     ) -> Self:
         """Draw the diagram of a fitted classifier.
 
-        With two classes it shows the probability of the positive one, as scikit-learn's display
-        does.
+        With two classes it shows the probability of the positive one, like scikit-learn's display.
 
         Args:
             estimator: a fitted classifier of scikit-learn, with ``predict_proba``.
@@ -131,7 +130,7 @@ class ReliabilityDisplay:
             settings: of `reliability_diagram`, such as ``n_bins`` and ``strategy``.
 
         Raises:
-            ValueError: for bad input, among it a classifier without probabilities.
+            ValueError: for bad input, including a classifier without probabilities.
 
         Example:
             >>> from sklearn.datasets import load_breast_cancer

@@ -17,7 +17,7 @@ from calib_utils.records.names import factor_name, level_name, network_name
 
 __all__ = ["FactorPlot", "factor_panels", "factor_plot"]
 
-# Of two networks, the second has dots that are not filled and the second line.
+# The second of two networks has hollow dots and the second line style.
 _STYLES = {
     "error": ("Test error", BLUE, "o", ("-", "-.")),
     "ece": ("ECE", ORANGE, "s", ("--", ":")),
@@ -49,9 +49,9 @@ def factor_plot(
 ) -> FactorPlot:
     """A metric against the factor of a grid: a dot for each seed, a line through the means.
 
-    The values of the factor stand at equal distances. A second network has hollow dots. Below the
-    ECE a grey line shows its baseline, the mean ECE of calibrated networks with the same
-    confidences (`calib_utils.metrics.baseline_calibration_error`).
+    The values of the factor are equally spaced. A second network has hollow dots. Below the ECE a
+    grey line shows its baseline, the mean ECE of calibrated networks with the same confidences
+    (`calib_utils.metrics.baseline_calibration_error`).
 
     Args:
         records: of one grid and protocol.
@@ -59,7 +59,7 @@ def factor_plot(
         ax: where to draw; new axes by default.
 
     Raises:
-        ValueError: if there is no such metric or no run, or the runs have not all one protocol.
+        ValueError: if there is no such metric or no run, or the runs have different protocols.
 
     Source: Guo et al. 2017, figure 2.
 
@@ -107,15 +107,15 @@ def _baseline(runs: list[ExperimentRecord]) -> float:
 
 
 def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, FactorPlot]:
-    """The test error of a grid, and below it the ECE, each as `factor_plot` draws it.
+    """The test error of a grid, and below it the ECE, each as in `factor_plot`.
 
-    Two networks or more have a legend.
+    With two networks or more there is a legend.
 
     Args:
         records: of one grid and protocol.
 
     Raises:
-        ValueError: if there is no run, or they have not all one protocol.
+        ValueError: if there is no run, or they have different protocols.
 
     Source: Guo et al. 2017, figure 2.
 

@@ -1,4 +1,4 @@
-"""How overconfident networks are, against how much better they are in training than on test."""
+"""The overconfidence of networks against their generalisation gap."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class GeneralizationPlot(NamedTuple):
 
     Attributes:
         ax: the axes.
-        dots: for each grid, shape (runs, 2), in points: the distance of the accuracy in training
-            from that on the test images, and that of the mean confidence from it.
+        dots: for each grid, shape (runs, 2), in percentage points: training accuracy minus test
+            accuracy, and mean confidence minus test accuracy.
 
     Example:
         >>> from calib_utils.records import load_grid
@@ -39,9 +39,9 @@ class GeneralizationPlot(NamedTuple):
 def generalization_plot(
     records: Iterable[ExperimentRecord], ax: Axes | None = None
 ) -> GeneralizationPlot:
-    """Overconfidence against the generalisation gap: a dot for each run, a sign for each grid.
+    """Overconfidence against the generalisation gap: a dot for each run, a marker for each grid.
 
-    On the dashed line, a network is as sure of the test images as it was right in training.
+    On the dashed line, the mean confidence on the test images equals the training accuracy.
 
     Args:
         records: of one grid or more.
@@ -74,6 +74,8 @@ def generalization_plot(
         )
     top = max(0.0, max(pairs.max() for pairs in dots.values()))
     ax.plot([0, top], [0, top], "--", color=GREY)
-    ax.set(xlabel="Accuracy, training less test (points)", ylabel="Overconfidence on test (points)")
+    ax.set(
+        xlabel="Accuracy, training minus test (points)", ylabel="Overconfidence on test (points)"
+    )
     ax.legend()
     return GeneralizationPlot(ax, dots)

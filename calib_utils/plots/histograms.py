@@ -20,7 +20,7 @@ class ConfidenceHistogram(NamedTuple):
 
     Attributes:
         ax: the axes of the histogram.
-        bins: the edges of the bars, and how many samples each holds.
+        bins: the edges of the bars, and the number of samples in each.
         share: the height of the bars: the share of the samples in each bin, 0 to 1.
         mean_confidence: the place of the dashed line.
         accuracy: the place of the solid line.
@@ -43,12 +43,12 @@ def confidence_histogram(
 ) -> ConfidenceHistogram:
     """Share of the samples at each confidence, with lines at mean confidence and accuracy.
 
-    The distance between the two lines is how overconfident the network is on the whole.
+    The distance between the two lines is the network's overall overconfidence.
 
     Args:
         probs: probabilities, shape (N, K), or (N,) for those of the positive class. Then
             the solid line is the frequency of the positive class.
-        labels: classes, shape (N,); none where ``probs`` are ``Predictions``.
+        labels: classes, shape (N,); omitted if ``probs`` are ``Predictions``.
         n_bins: number of bars, of equal width.
         ax: where to draw; new axes by default.
 

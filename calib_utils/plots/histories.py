@@ -1,4 +1,4 @@
-"""What a training measured after each epoch."""
+"""Measures of a training after each epoch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def history_panels(
     Args:
         history: an entry for each epoch, as `calib_utils.training.train` returns it.
         panels: for each panel, one to three keys of the entries. The first is its title.
-        marks: where vertical lines stand, such as 10.5 for what happened after epoch 10.
+        marks: positions of vertical lines, such as 10.5 for an event after epoch 10.
         axes: where to draw, one for each panel; new axes, one below the other, by default.
 
     Returns:

@@ -1,4 +1,4 @@
-"""What a recalibrator for two classes makes of each score."""
+"""The map of a recalibrator for two classes: from a score to a probability."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from calib_utils.recalibration import Recalibrator
 __all__ = ["CalibrationMap", "calibration_map"]
 
 _STYLES = ((BLUE, "-"), (ORANGE, ":"), (GREY, "-."))
-# From nearly 0 to nearly 1, closest where the scores are: a step is drawn as a step.
+# From nearly 0 to nearly 1, densest near the scores, so that a step is drawn as a step.
 _GRID = np.linspace(-12, 12, 4_001)
 
 
@@ -28,7 +28,7 @@ class CalibrationMap(NamedTuple):
 
     Attributes:
         ax: the axes.
-        scores: (P,), rising from nearly 0 to nearly 1: where the curves were computed.
+        scores: (P,), rising from nearly 0 to nearly 1, at which the curves were computed.
         curves: the height of each curve there, (P,), by name; the name of a single one is empty.
         bins: the dots: mean score (``confidence``) and share of positives (``accuracy``).
 
@@ -54,19 +54,19 @@ def calibration_map(
     n_bins: int = 10,
     ax: Axes | None = None,
 ) -> CalibrationMap:
-    """The probability that a recalibrator gives to each score, beside what samples say.
+    """The probability that a recalibrator gives to each score, and the observed frequencies.
 
     The dots are samples in bins of equal mass: their mean score, and the share of them that is
     positive. A good map passes near the dots of samples that it was not fitted on. The dashed
     diagonal is the map that changes nothing.
 
     Args:
-        recalibrator: a fitted one for two classes; or up to three by name, a line each, which
-            ``ax.legend()`` then tells apart.
-        logits: (N,), what the recalibrators take: log-odds of the positive class, whose sigmoid
-            is the score; or the scores themselves where they have ``inputs="probs"``; or
+        recalibrator: a fitted one for two classes; or up to three by name, one line each, which
+            ``ax.legend()`` then names.
+        logits: (N,), in the form that the recalibrators take: log-odds of the positive class, whose
+            sigmoid is the score; or the scores themselves if they have ``inputs="probs"``; or
             ``Predictions`` of either.
-        labels: (N,), 0 or 1; none where ``logits`` are ``Predictions``.
+        labels: (N,), 0 or 1; omitted if ``logits`` are ``Predictions``.
         n_bins: number of dots.
         ax: where to draw; new axes by default.
 
@@ -74,7 +74,7 @@ def calibration_map(
         The axes and the numbers in them.
 
     Raises:
-        ValueError: for bad input, recalibrators that do not take the same, or more than three.
+        ValueError: for bad input, recalibrators of different inputs, or more than three.
         RuntimeError: if a recalibrator is not fitted.
 
     Source: Niculescu-Mizil and Caruana 2005, "Predicting Good Probabilities With Supervised

@@ -40,13 +40,13 @@ def decision_curve_plot(
 ) -> DecisionCurvePlot:
     """The net benefit of acting on probabilities, on all samples, and on none.
 
-    The model is useful at those thresholds at which its line is the highest.
+    The model is useful at the thresholds where its line is the highest.
 
     Args:
         probs: (N,), of the positive class; or (N, K), as for `calib_utils.metrics.decision_curve`.
-        labels: (N,), integers from 0 to K - 1; none where ``probs`` are ``Predictions``.
+        labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
         thresholds: (M,), rising, above 0 and below 1; 0.01, 0.02, ..., 0.99 by default.
-        name: what the legend calls the model.
+        name: of the model in the legend.
         ax: where to draw; new axes by default.
 
     Raises:
@@ -65,7 +65,7 @@ def decision_curve_plot(
     ax.plot(curve.thresholds, curve.net_benefit, color=BLUE, label=name)
     ax.plot(curve.thresholds, curve.treat_all, "--", color=ORANGE, label="All")
     ax.axhline(0, color=GREY, linestyle=":", label="None")
-    # The line of acting on all samples falls without limit.
+    # The line of acting on all samples falls without bound.
     most = max(curve.net_benefit.max(), curve.treat_all.max(), 0.01)
     ax.set(xlabel="Threshold probability", ylabel="Net benefit", ylim=(-0.25 * most, 1.1 * most))
     ax.legend(fontsize="small")

@@ -1,4 +1,4 @@
-"""One image, and what a network answered to it."""
+"""One image, and the probabilities that a network predicts for it."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ class ProbabilityBars(NamedTuple):
     Attributes:
         image_ax: the axes of the image.
         axes: those of the bars, by title.
-        answers: the class with the highest bar, by title: the first of tied ones.
+        predicted: the class with the highest bar, by title; the first of tied ones.
 
     Example:
         >>> drawn = probability_bars([[0, 1], [1, 0]], {"before": [0.2, 0.7, 0.1]}, 0)
-        >>> drawn.answers
+        >>> drawn.predicted
         {'before': 1}
     """
 
     image_ax: Axes
     axes: dict[str, Axes]
-    answers: dict[str, int]
+    predicted: dict[str, int]
 
 
 def probability_bars(
@@ -42,10 +42,11 @@ def probability_bars(
     *,
     names: Sequence[str] | None = None,
 ) -> ProbabilityBars:
-    """An image beside the probabilities that a network gives to its classes.
+    """An image next to the probabilities that a network gives to its classes.
 
-    A bar is the probability of a class. That of the true class is blue. If another one is the
-    highest, the answer is wrong, and its bar is orange and hatched. Both bear their numbers.
+    A bar is the probability of a class, and that of the true class is blue. If a different bar is
+    the highest, the prediction is wrong, and this bar is orange and hatched. Both are labelled with
+    their numbers.
 
     Args:
         image: pixels, (H, W), dark where they are high; or (H, W, 3), red, green and blue.
@@ -54,14 +55,14 @@ def probability_bars(
         names: of the K classes; their numbers by default.
 
     Returns:
-        The axes and the answers.
+        The axes and the predicted classes.
 
     Raises:
         ValueError: if there are no probabilities, or an argument is not valid.
 
     Example:
-        >>> repaired = {"before": [0.04, 0.95, 0.01], "after": [0.25, 0.65, 0.1]}
-        >>> drawn = probability_bars([[0, 1], [1, 0]], repaired, 0, names=["cat", "dog", "owl"])
+        >>> probs = {"before": [0.04, 0.95, 0.01], "after": [0.25, 0.65, 0.1]}
+        >>> drawn = probability_bars([[0, 1], [1, 0]], probs, 0, names=["cat", "dog", "owl"])
         >>> [float(bar.get_height()) for bar in drawn.axes["after"].patches]
         [0.25, 0.65, 0.1]
     """
@@ -89,14 +90,14 @@ def probability_bars(
     )
     image_ax.imshow(pixels, cmap="gray_r")
     image_ax.set(xticks=[], yticks=[], xlabel=f"True: {(names or range(n_classes))[label]}")
-    answers = {title: int(p.argmax()) for title, p in rows.items()}
+    predicted = {title: int(p.argmax()) for title, p in rows.items()}
     left, right = -1.2, n_classes + 0.2
-    room = 0.2 * (right - left)  # half a number, which no frame is to cross
+    room = 0.2 * (right - left)  # half the width of a number, which must not cross the frame
     for ax, (title, p) in zip(others, rows.items(), strict=True):
         bars = ax.bar(range(n_classes), p, color=GREY, edgecolor="white")
-        bars[answers[title]].set(facecolor=ORANGE, hatch="///")
+        bars[predicted[title]].set(facecolor=ORANGE, hatch="///")
         bars[label].set(facecolor=BLUE, hatch="")
-        for k in {answers[title], label}:
+        for k in {predicted[title], label}:
             text = f"{100 * p[k]:.1f} %"
             x = min(max(k, left + room), right - room)
             ax.text(x, p[k], text, ha="center", va="bottom", fontsize="small")
@@ -106,11 +107,11 @@ def probability_bars(
         if ax is not others[0]:
             ax.tick_params(labelleft=False)
     others[0].set_ylabel("Probability")
-    return ProbabilityBars(image_ax, dict(zip(rows, others, strict=True)), answers)
+    return ProbabilityBars(image_ax, dict(zip(rows, others, strict=True)), predicted)
 
 
 def check_titled(probs: Any) -> None:
-    """Raise a ValueError unless ``probs`` has something by title."""
+    """Raise a ValueError unless ``probs`` is a mapping with at least one title."""
     if not isinstance(probs, Mapping) or not probs:
         raise ValueError(
             "probs: expected at least one set of probabilities, by title, found "

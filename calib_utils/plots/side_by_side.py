@@ -28,8 +28,8 @@ def reliability_diagrams(
 ) -> dict[str, ReliabilityDiagram]:
     """A reliability diagram for each of several predictions, such as before and after.
 
-    The strips on top have no numbers: they would be too small to read. One legend stands above
-    all, where it hides no bar.
+    The strips on top have no numbers, which would be too small to read. There is one legend above
+    all diagrams, where it hides no bar.
 
     Args:
         probs: for each title, the probabilities, shape (N, K), or (N,) for those of the
@@ -37,9 +37,9 @@ def reliability_diagrams(
         labels: classes, shape (N,); none where each of ``probs`` is ``Predictions``.
         n_bins: number of bins.
         strategy: "uniform" or "quantile".
-        min_count: bins with fewer samples are drawn pale, since their bars are noise.
+        min_count: bins with fewer samples are drawn pale, because their bars are mostly noise.
         consistency: as in `reliability_diagram`.
-        columns: how many diagrams stand in a row.
+        columns: the number of diagrams in a row.
 
     Returns:
         The diagrams, by their titles.
@@ -62,7 +62,7 @@ def reliability_diagrams(
         columns,
         figsize=(max(2.4 * columns, 3.6), 2.5 * rows + 1.1),
         squeeze=False,
-        # A title stands nearer to its own diagram than to the one above.
+        # A title is closer to its own diagram than to the one above.
         layout=ConstrainedLayoutEngine(hspace=0.08),
     )
     drawn = {}
@@ -79,11 +79,11 @@ def reliability_diagrams(
                 ax=ax,
             )
         except ValueError:
-            plt.close(fig)  # or a notebook would show it below the error
+            plt.close(fig)  # so that a notebook does not show it below the error
             raise
         drawn[title].counts_ax.set_title(title, pad=0)
         ax.get_legend().remove()
-        # The names of the axes stand on the outer sides only.
+        # Only the outer axes have names.
         if not ax.get_subplotspec().is_first_col():
             ax.set_ylabel("")
             ax.tick_params(labelleft=False)

@@ -14,7 +14,7 @@ from calib_utils.predictions import taken, unweighted
 
 __all__ = ["SmoothReliabilityDiagram", "smooth_reliability_diagram"]
 
-_DENSITY = 0.2  # how much of the height the peak of the density takes
+_DENSITY = 0.2  # height of the peak of the density
 
 
 class SmoothReliabilityDiagram(NamedTuple):
@@ -23,7 +23,7 @@ class SmoothReliabilityDiagram(NamedTuple):
     Attributes:
         ax: the axes.
         curve: the numbers, on a grid of confidences.
-        seen: (1025,), at which of these the curve is drawn.
+        seen: (1025,), at which of them the curve is drawn.
 
     Example:
         >>> drawn = smooth_reliability_diagram([0.8] * 10, labels=[1] * 6 + [0] * 4)
@@ -41,15 +41,15 @@ def smooth_reliability_diagram(
 ) -> SmoothReliabilityDiagram:
     """Accuracy as a smooth curve over the confidence: a reliability diagram without bins.
 
-    A calibrated network has a curve on the diagonal, up to chance; where it runs below, in the
-    hatched area, the network is overconfident. The grey hill at the bottom is the density of the
-    confidences: where it is flat, few samples make the curve. It is drawn where the kernel
-    reaches one sample or more.
+    The curve of a calibrated network is on the diagonal, up to noise; below it, in the hatched
+    area, the network is overconfident. The grey area at the bottom is the density of the
+    confidences: where it is low, the curve rests on few samples. The curve is drawn where the
+    kernel reaches at least one sample.
 
     Args:
         probs: probabilities, shape (N, K), or (N,) for those of the positive class. Then
             the curve is the frequency of the positive class.
-        labels: classes, shape (N,); none where ``probs`` are ``Predictions``.
+        labels: classes, shape (N,); omitted if ``probs`` are ``Predictions``.
         ax: where to draw; new axes by default.
 
     Returns:
@@ -69,7 +69,7 @@ def smooth_reliability_diagram(
     """
     predictions = unweighted(taken(probs, labels))
     curve = smooth_reliability(predictions)
-    # The weights of a Gaussian kernel, squared and summed: as of that many equal ones.
+    # The effective number of samples, from the sum of the squared weights of a Gaussian kernel.
     reached = len(predictions) * curve.density * curve.width * 2 * np.sqrt(np.pi)
     seen = (reached >= 1) & ~np.isnan(curve.accuracy)
     accuracy = np.where(seen, curve.accuracy, np.nan)

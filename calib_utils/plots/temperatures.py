@@ -58,15 +58,15 @@ def temperature_curve(
 ) -> TemperatureCurve:
     """How the ECE changes when the logits are divided by a temperature.
 
-    Draw it to look at, on several sets of samples, and not to choose a temperature by: that is
-    `calib_utils.recalibration.TemperatureScaling`'s work, on a validation set.
+    It is for looking at, on several sets of samples, and not for choosing a temperature, which
+    `calib_utils.recalibration.TemperatureScaling` does on a validation set.
 
     Args:
         logits: (N, K); or (N,), the log-odds of the positive class; or ``Predictions`` of logits.
-        labels: (N,), integers from 0 to K - 1; none where ``logits`` are ``Predictions``.
-        temperatures: (M,), above 0: the places of the curve, from left to right.
-        n_bins: how many bins of equal width.
-        marks: temperatures at which the curve carries a diamond.
+        labels: (N,), integers from 0 to K - 1; omitted if ``logits`` are ``Predictions``.
+        temperatures: (M,), above 0: the points of the curve, from left to right.
+        n_bins: the number of bins of equal width.
+        marks: temperatures at which the curve has a diamond.
         ax: where to draw; new axes by default.
         line: properties of the curve, such as ``label``, ``color`` and ``linestyle``.
 
@@ -86,7 +86,7 @@ def temperature_curve(
     places, marked = _above_zero(temperatures, "temperatures"), _above_zero(marks, "marks")
     if not len(places):
         raise ValueError("temperatures: expected at least one number, found none")
-    # In float64, or which bin a confidence on an edge falls into would depend on the processor.
+    # In float64, because otherwise the bin of a confidence on an edge depends on the processor.
     given = taken(logits, labels, inputs="logits", name="logits")
     scores, labels = check_logits(given.array).astype(np.float64), given.labels
 

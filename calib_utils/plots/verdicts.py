@@ -1,4 +1,4 @@
-"""Differences between groups of runs, with their intervals and what becomes of the claims."""
+"""Differences between groups of runs, with their intervals and the verdicts on claims."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from calib_utils.records.names import METRICS
 
 __all__ = ["verdict_plot"]
 
-# Colour, and whether the sign is filled.
+# Colour, and whether the marker is filled.
 _STYLES = {"holds": (BLUE, True), "does not hold": (ORANGE, True), "undecided": (GREY, False)}
 _SIGNS = {"lower": "<", "higher": ">"}
 
 
 @runtime_checkable
 class _Verdict(Protocol):
-    """What `calib_utils.report.Verdict` is; the plots know nothing of reports."""
+    """The type of `calib_utils.report.Verdict`, which the plots cannot import."""
 
     @property
     def change(self) -> str: ...
@@ -40,13 +40,13 @@ class _Verdict(Protocol):
 def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
     """A panel for each metric, a row for each pair of levels, in each the 95 % interval.
 
-    The sign points to the side where the claim puts the difference. It is blue where the claim
-    holds, orange where it does not, and hollow and grey where the runs decide nothing; the word
-    stands beside it.
+    The marker points to the side where the claim puts the difference. It is blue if the claim
+    holds, orange if it does not, and hollow and grey if the runs do not decide; the verdict is
+    written next to it.
 
     Args:
-        verdicts: as `calib_utils.report.judge` gives them. Metrics that are no percentages, such
-            as the NLL, are left out.
+        verdicts: from `calib_utils.report.judge`. Metrics that are not percentages, such as the
+            NLL, are left out.
 
     Returns:
         For each metric its axes, whose differences are in points.
@@ -74,7 +74,7 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
         sharey=True,
         squeeze=False,
         layout="constrained",
-        gridspec_kw={"hspace": 0.06},  # a title stands nearer to its own panel
+        gridspec_kw={"hspace": 0.06},  # a title is closer to its own panel
     )
     axes = dict(zip(metrics, grid[:, 0], strict=True))
     for one in shown:

@@ -1,26 +1,24 @@
 """Recalibrators: maps from a network's logits to calibrated probabilities.
 
 All have ``fit(logits, labels)``, on a validation set, and ``predict_proba(logits)``; ``save``
-writes one to a file and `load` reads it. Torch tensors or NumPy arrays go in, and the same
-kind comes out. Labels are integers from 0.
-
-Answers come in the type of the logits, half precision included.
+writes one to a file and `load` reads it. They take torch tensors or NumPy arrays, and return the
+same kind in the type of the logits, including half precision. Labels are integers from 0.
 
 For K classes and logits of shape (N, K): `TemperatureScaling`, `EnsembleTemperatureScaling`,
 `VectorScaling`, `MatrixScaling`, `DirichletCalibration`, `StructuredMatrixScaling`.
 
 For two classes and one logit or score for each sample, shape (N,): `HistogramBinning`,
 `IsotonicRegression`, `PlattScaling`, `BetaCalibration`, `BayesianBinningIntoQuantiles`, and
-`TemperatureScaling` again. `OneVersusRest` brings them to K classes.
+`TemperatureScaling` again. `OneVersusRest` extends them to K classes.
 
 Logits of many gigabytes may stay in a file, as ``np.load(path, mmap_mode="r")``. The fits of
 `TemperatureScaling` and `EnsembleTemperatureScaling` read it in blocks and make no copy: 50,000 by
-32,000 in float16 took 21 and 40 seconds on one core, and less than 50 MB. ``predict_proba`` answers
-row by row, so predict such logits in parts, ``predict_proba(logits[start:stop])``, and give each to
-``calib_utils.metrics.CalibrationError``, or write it to a file of its own.
+32,000 in float16 took 21 and 40 seconds on one core, and less than 50 MB. ``predict_proba`` treats
+each row separately, so predict such logits in parts, ``predict_proba(logits[start:stop])``, and
+give each part to ``calib_utils.metrics.CalibrationError``, or write it to a file of its own.
 
-`CalibratedModule` puts any of them behind a network, `CalibratedClassifier` behind a classifier
-of scikit-learn's kind. A class that a sample cannot have is masked by a logit of -inf.
+`CalibratedModule` appends any of them to a network, and `CalibratedClassifier` to a classifier in
+the style of scikit-learn. A logit of -inf masks a class that a sample cannot have.
 """
 
 from __future__ import annotations
@@ -64,14 +62,14 @@ __all__ = [
     "VectorScaling",
     "load",
 ]
-# What needs scikit-learn or torch as soon as it is imported.
+# These need scikit-learn or torch as soon as they are imported.
 _LATER = {"CalibratedClassifier": "classifier", "CalibratedModule": "module"}
 for _name, _package in (("CalibratedClassifier", "sklearn"), ("CalibratedModule", "torch")):
     try:
         _found = importlib.util.find_spec(_package) is not None
     except ModuleNotFoundError:
         _found = False
-    if not _found:  # so that "import *" works without it
+    if not _found:  # so that "import *" works without them
         __all__.remove(_name)
 
 

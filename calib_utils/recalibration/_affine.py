@@ -1,9 +1,9 @@
 """Softmax regression on logits: the fits behind vector, matrix and Dirichlet scaling.
 
 The scores of a sample with features x are W x + b. Both fits minimise the mean NLL, exact in
-float64, plus a sum of squares of W's deviation from where it starts and of b. They go to a
-solver in coordinates in which the Hessian is near the identity, which makes ten to thirty
-steps do the work of hundreds.
+float64, plus a sum of squares of b and of W's deviation from its start. The solver works in
+coordinates in which the Hessian is close to the identity, so that ten to thirty steps do the work
+of hundreds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from calib_utils.recalibration._minimum import Objective, Scores, blocks, minimi
 
 __all__ = ["MAX_STEPS", "Fit", "Penalties", "fit_diagonal", "fit_full"]
 
-_SMALLEST = 1e-4  # of the largest class's scores: what is smaller, a solver cannot tell from 0
+_SMALLEST = 1e-4  # of the largest class's scores; a solver cannot tell smaller ones from 0
 MAX_STEPS = 1_000  # a fit that has an optimum takes 10 to 100, and more with outliers
 
 
@@ -31,7 +31,7 @@ class Penalties(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """What a fit has found: W, or its diagonal; b; and why it is no optimum, if it is none."""
+    """The result of a fit: W, or its diagonal; b; and why it is not an optimum, if it is not."""
 
     weights: np.ndarray
     intercept: np.ndarray
@@ -50,7 +50,7 @@ def fit_full(
     """W (K, K) and b (K,) of lowest penalised NLL, from W = start I and b = 0.
 
     A class without labels keeps its row of the start, and the mean change of the others'
-    rows is zero. Nothing else would stop its probability from falling to 0.
+    rows is zero. Otherwise its probability would fall to 0.
 
     Args:
         features: float64, shape (N, K).
@@ -92,8 +92,8 @@ def fit_full(
     sizes = np.sqrt(np.einsum("i,ij,ij->j", share, features, features))
     if not problems and sizes.min() < _SMALLEST * sizes.max():
         problems.append(
-            f"the scores of class {sizes.argmin()} are {sizes.min() / sizes.max():.2g} as large as "
-            "those of others, and the fit may be short of its optimum; take another method"
+            f"the scores of class {sizes.argmin()} are {sizes.min() / sizes.max():.2g} times as "
+            "large as those of others, and the fit may not reach its optimum; use another method"
         )
     found = scores.start + to_map(best)
     return Fit(found[:, :k], found[:, k], problems)
@@ -137,12 +137,12 @@ def fit_diagonal(
 
 
 def _share(n: int, weights: np.ndarray | None) -> np.ndarray:
-    """What each sample adds to a mean."""
+    """The weight of each sample in a mean."""
     return np.full(n, 1 / n) if weights is None else weights / weights.sum()
 
 
 def _pinned(change: np.ndarray, present: np.ndarray) -> np.ndarray:
-    """A change of the rows that leaves absent classes, and the mean of the others, alone."""
+    """A change of the rows that affects neither absent classes nor the mean of the others."""
     if present.all():
         return change
     kept = np.where(present[:, None], change, 0)
@@ -153,7 +153,7 @@ def _pinned(change: np.ndarray, present: np.ndarray) -> np.ndarray:
 def _full_coordinates(
     features: np.ndarray, start: float, penalties: Penalties, share: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coordinates of W and b in which the Hessian is near the identity.
+    """Coordinates of W and b in which the Hessian is close to the identity.
 
     For the row of class k the Hessian is near s_k C + 2 P, where C is the second moment of
     [x, 1], P the penalties and s_k the mean of p (1 - p). One basis diagonalises C and P for
@@ -178,22 +178,22 @@ def _full_coordinates(
         curvature += np.einsum("ij,ij,ij->j", probs, block, block)
     moment[k, :k] = moment[:k, k]
     moment[k, k] = 1
-    # Where there is no penalty, a tiny one keeps the problem definite.
+    # Without a penalty, a tiny one keeps the problem definite.
     diagonal = moment.diagonal()
-    floor = 1e-8 * np.append(np.full(k, diagonal[:k].mean() or 1.0), 1.0)
-    pull = np.maximum(np.append(np.full(k, penalties.off_diagonal), penalties.intercept), floor)
+    least = 1e-8 * np.append(np.full(k, diagonal[:k].mean() or 1.0), 1.0)
+    pull = np.maximum(np.append(np.full(k, penalties.off_diagonal), penalties.intercept), least)
     eigenvalues, basis = eigh(moment / np.sqrt(np.outer(pull, pull)))
     scale = 1 / np.sqrt(np.outer(spread, np.maximum(eigenvalues, 0)) + 2)
-    # Where a class is hardly ever probable the curvature is of no use far away: there a coordinate
-    # changes the scores by a hundred.
-    curvature += 2 * np.maximum(penalties.diagonal, floor[0])
+    # If a class is hardly ever probable, its curvature is no guide far away, and the coordinate is
+    # scaled to change the scores by a hundred.
+    curvature += 2 * np.maximum(penalties.diagonal, least[0])
     curvature += 1e-4 * diagonal[:k]
     diagonal_scale = 1 / np.sqrt(curvature)
     return basis / np.sqrt(pull)[:, None], scale, diagonal_scale
 
 
 def _diagonal_coordinates(features: CentredRows, start: float, share: np.ndarray) -> np.ndarray:
-    """Coordinates of w_k and b_k in which each class's own Hessian is near the identity.
+    """Coordinates of w_k and b_k in which each class's own Hessian is close to the identity.
 
     Returns:
         (2, 2, K): for each class R with R R' near the inverse of its Hessian at the start.

@@ -1,4 +1,4 @@
-"""What affine maps see of the logits, and where their fits begin."""
+"""The features that affine maps make of the logits, and the start of their fits."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from calib_utils.recalibration._optimum import optimal_temperature
 
 __all__ = ["HELD", "CentredRows", "MaskedRows", "centred", "log_probs", "start_of"]
 
-HELD = 50_000_000  # numbers for each class and sample that a fit holds, which is faster: 400 MB
+HELD = 50_000_000  # numbers that a fit keeps in memory, which is faster: 400 MB
 
 
 def start_of(
     logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
 ) -> tuple[float, list[str]]:
-    """The temperature at which an affine fit begins, and what is wrong with it."""
+    """The temperature at which an affine fit starts, and warnings about it."""
     best = optimal_temperature(logits, labels, weights)
     if not best.problem:
         return float(best.temperature), []
@@ -24,9 +24,9 @@ def start_of(
 
 
 def centred(logits: np.ndarray, divisor: float = 1.0) -> np.ndarray:
-    """The logits less the mean of their row, in float64; 0 for a masked class."""
+    """The logits minus the mean of their row, in float64; 0 for a masked class."""
     masked = find_masks(logits)
-    # Two steps, as the mean of large logits is rounded.
+    # Two steps, because the mean of large logits is rounded.
     first = logits[:, :1] if masked is None else logits.max(axis=1, keepdims=True)
     result = np.subtract(logits, first, dtype=np.float64)
     result -= _row_means(result, masked)
@@ -37,12 +37,12 @@ def centred(logits: np.ndarray, divisor: float = 1.0) -> np.ndarray:
 
 
 class CentredRows:
-    """`centred` logits of some rows at a time, so that a fit need not hold all of them.
+    """`centred` logits of some rows at a time, so that a fit need not keep all of them in memory.
 
-    ``rows[a:b]`` gives them, float64; they are computed each time, unless there are few.
+    ``rows[a:b]`` returns them in float64; they are computed each time, unless there are few.
 
     Args:
-        logits: (N, K), as for `centred`; also from a memory map, of any type of floats.
+        logits: (N, K), as for `centred`, of any type of floats, possibly from a memory map.
         divisor: of the result.
     """
 
@@ -59,7 +59,7 @@ class CentredRows:
 
 
 class MaskedRows:
-    """Where classes of some rows are masked: ``rows[a:b]`` is a boolean array."""
+    """The masked classes of some rows: ``rows[a:b]`` is a boolean array."""
 
     def __init__(self, logits: np.ndarray):
         self._logits = logits
@@ -69,7 +69,7 @@ class MaskedRows:
 
     @classmethod
     def of(cls, logits: np.ndarray) -> MaskedRows | None:
-        """None where none is masked."""
+        """None if none is masked."""
         found = any(find_masks(block) is not None for _, block in row_blocks(logits))
         return cls(logits) if found else None
 

@@ -1,4 +1,4 @@
-"""Checks of arguments, and of what a file says that a fit has learned."""
+"""Checks of arguments, and of fitted parameters that come from a file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def check_array(
     """Raise a ValueError unless ``value`` is an array of finite numbers from ``low`` to ``high``.
 
     Args:
-        value: what is checked.
-        name: what the error calls it.
-        shape: its shape; None where any length of 1 or more will do.
+        value: the array to check.
+        name: its name in the error.
+        shape: its shape; None if any length of 1 or more will do.
         low: see above.
         high: see above.
     """
@@ -42,7 +42,7 @@ def check_array(
 
 
 def check_steps(thresholds: Any, name: str, probs: Any, n_more: int) -> None:
-    """Raise a ValueError unless rising ``thresholds`` and ``n_more`` more ``probs`` are a map."""
+    """Raise a ValueError unless ``thresholds`` rise and there are ``n_more`` more ``probs``."""
     check_array(probs, "probabilities_", (None,), 0, 1)
     if len(probs) - n_more or not (isinstance(thresholds, np.ndarray) and thresholds.size == 0):
         check_array(thresholds, name, (len(probs) - n_more,))

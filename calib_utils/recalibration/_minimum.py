@@ -1,8 +1,8 @@
-"""The minimum of a penalised NLL of scores that are linear in what is learned.
+"""The minimum of a penalised NLL of scores that are linear in the parameters.
 
-L-BFGS comes near it. How much is left to gain there it cannot tell, as it knows the curvature
-only where it went; so Newton's method, whose steps conjugate gradients find from products with the
-whole Hessian, looks, and goes the rest of the way.
+L-BFGS comes close to it. It cannot tell how much is left to gain, because it knows the curvature
+only along its own path. Newton's method, with steps by conjugate gradients from products with the
+whole Hessian, therefore checks the result and goes the rest of the way.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from calib_utils.recalibration._features import HELD, CentredRows, MaskedRows
 __all__ = ["Objective", "Scores", "blocks", "minimise", "without_masked"]
 
 _BLOCK_VALUES = 64 * 1024  # so that a block of scores stays in a core's cache
-_BY_HEART = 1e-4  # an NLL that no honest fit reaches
-_LEFT = 1e-6  # of NLL to gain, by L-BFGS's own curvature, with which it may end
-_SHARE_LEFT = 5e-8  # of the objective to gain, by the Hessian, with which a fit may end
-_WAY_BACK = 5e-7  # of the objective, that the slopes on the way back to the start may promise
+_MEMORISED = 1e-4  # an NLL below which a fit has memorised the labels
+_LEFT = 1e-6  # of NLL still to gain, by L-BFGS's own curvature, at which it may end
+_SHARE_LEFT = 5e-8  # of the objective still to gain, by the Hessian, at which a fit may end
+_WAY_BACK = 5e-7  # of the objective that the slopes on the way back to the start may predict
 _NEWTON_STEPS = 30
-_PRODUCTS = 1_000  # with the Hessian; a usual fit needs about ten
+_PRODUCTS = 1_000  # with the Hessian; a typical fit needs about ten
 _SOLVED = 1e-3  # of the gradient that may be left of it
 
 
 class Scores(NamedTuple):
-    """How scores come from features, by a map that is learned: an array of any shape.
+    """A linear map from features to scores; its parameters are an array of any shape.
 
     Attributes:
         start: the map before the fit.
-        factors: the penalties of the squares of its change, of its shape.
-        of: the scores (n, K) of a block of features (n, K), by a map.
-        transposed: what errors (n, K) of such scores say of the map: the transpose of ``of``.
-        to_map: the change of the map, by the solver's coordinates; linear.
+        factors: the penalties of the squared changes of its parameters, in the same shape.
+        of: the scores (n, K) of a block of features (n, K), given a map.
+        transposed: the transpose of ``of``, which takes errors (n, K) of such scores to the map.
+        to_map: the change of the map, given the solver's coordinates; linear.
         to_coordinates: the transpose of ``to_map``.
     """
 
@@ -56,7 +56,7 @@ class Objective:
         labels: (N,).
         masked: (N, K), or rows of it at a time: which classes of a sample get probability 0;
             None for none.
-        share: (N,), what each sample adds to the mean.
+        share: (N,), the weight of each sample in the mean.
         scores: see above.
     """
 
@@ -87,17 +87,17 @@ class Objective:
         return value, self.scores.to_coordinates(gradient)
 
     def hessian(self, coordinates: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        """What multiplies a vector by its Hessian there."""
+        """A function that multiplies a vector by the Hessian there."""
         change = self.scores.to_map(coordinates)
         parts = list(blocks(self.features))
         few = math.prod(self.features.shape) <= HELD
-        held = [softmax(self._scores(rows, change)) for rows in parts] if few else []
+        kept = [softmax(self._scores(rows, change)) for rows in parts] if few else []
 
         def times(direction: np.ndarray) -> np.ndarray:
             move = self.scores.to_map(direction)
             result = 2 * self.scores.factors * move
             for number, rows in enumerate(parts):
-                p = held[number] if few else softmax(self._scores(rows, change))
+                p = kept[number] if few else softmax(self._scores(rows, change))
                 block = self.features[rows]
                 part = self.scores.of(block, move)
                 part -= np.einsum("ij,ij->i", p, part)[:, None]
@@ -114,18 +114,18 @@ class Objective:
 
 
 def minimise(objective: Objective, size: int, max_steps: int) -> tuple[np.ndarray, list[str]]:
-    """Coordinates of the minimum, from 0, and what is wrong with it.
+    """Coordinates of the minimum, starting from 0, and warnings about it.
 
     Args:
         objective: convex.
-        size: how many coordinates there are.
+        size: the number of coordinates.
         max_steps: of L-BFGS.
     """
     from scipy.optimize import minimize
 
     best, steps, short = np.zeros(size), 0, True
     while short and steps < max_steps:
-        # ftol is the last step's gain; what is left to gain is about as little, or it goes on.
+        # ftol is the last step's gain; if more than that is left to gain, the fit goes on.
         result = minimize(
             objective,
             best,
@@ -135,20 +135,20 @@ def minimise(objective: Objective, size: int, max_steps: int) -> tuple[np.ndarra
         )
         best, steps = np.asarray(result.x), steps + max(result.nit, 1)
         left = float(result.jac @ (result.hess_inv @ result.jac)) / 2
-        short = left > _LEFT and result.fun >= _BY_HEART
+        short = left > _LEFT and result.fun >= _MEMORISED
     value, reached = float(result.fun), steps < max_steps
-    if reached and value >= _BY_HEART:
+    if reached and value >= _MEMORISED:
         best, value, reached = _newton(objective, best, value, np.asarray(result.jac))
-    if value < _BY_HEART:
+    if value < _MEMORISED:
         return best, [
             f"the fit ended after {steps} steps with an NLL of {value:.2g}: its parameters "
-            "learn the labels of all samples by heart, and there may be no optimum; regularise, "
-            "or take a method with fewer"
+            "memorise the labels of all samples, and there may be no optimum; regularise, or use "
+            "a method with fewer parameters"
         ]
     if not reached:
         return best, [
             f"the fit ended after {steps} steps, at an NLL of {value:.4g}, short of its "
-            "optimum; regularise, leave out outliers among the logits, or take a method with fewer "
+            "optimum; regularise, leave out outliers among the logits, or use a method with fewer "
             "parameters"
         ]
     return best, []
@@ -157,16 +157,16 @@ def minimise(objective: Objective, size: int, max_steps: int) -> tuple[np.ndarra
 def _newton(
     objective: Objective, best: np.ndarray, value: float, gradient: np.ndarray
 ) -> tuple[np.ndarray, float, bool]:
-    """Newton's method, from a place with its value and gradient.
+    """Newton's method, from a point with its value and gradient.
 
     Returns:
-        A better place, its value, and whether next to nothing is left to gain.
+        A better point, its value, and whether almost nothing is left to gain.
     """
     products = 0
     for _ in range(_NEWTON_STEPS):
         step, used = _solved(objective.hessian(best), gradient, _PRODUCTS - products)
         products += used
-        gain = float(gradient @ step)  # twice what is left, where the Hessian stays as it is
+        gain = float(gradient @ step)  # twice what is left to gain, if the Hessian is constant
         near = products < _PRODUCTS and gain <= 2 * _SHARE_LEFT * value
         for _ in range(60):
             new_value, new_gradient = objective(best - step)
@@ -176,10 +176,10 @@ def _newton(
         else:
             return best, value, near
         best, value, gradient = best - step, new_value, new_gradient
-        # Where the softmax is certain there is no curvature: so no way back may lead down, either.
+        # A certain softmax has no curvature, so the way back must not lead down either.
         if near and np.abs(gradient * best).sum() <= _WAY_BACK * value:
             return best, value, True
-        if value < _BY_HEART:
+        if value < _MEMORISED:
             break
     return best, value, False
 
@@ -187,7 +187,7 @@ def _newton(
 def _solved(
     times: Callable[[np.ndarray], np.ndarray], wanted: np.ndarray, most: int
 ) -> tuple[np.ndarray, int]:
-    """Conjugate gradients: the vector that the Hessian takes to ``wanted``, and its cost."""
+    """Conjugate gradients: the vector that the Hessian maps to ``wanted``, and its cost."""
     result, rest = np.zeros_like(wanted), wanted
     direction, square = rest, float(rest @ rest)
     enough = _SOLVED**2 * square
@@ -196,7 +196,7 @@ def _solved(
             return result, used
         product = times(direction)
         curvature = float(direction @ product)
-        if curvature <= 0:  # but for rounding it is positive
+        if curvature <= 0:  # only by rounding
             return result, used
         length = square / curvature
         result = result + length * direction
@@ -207,7 +207,7 @@ def _solved(
 
 
 def blocks(array: np.ndarray | CentredRows) -> Iterator[slice]:
-    """Rows of (N, K), as many at a time as a core's cache holds."""
+    """Rows of (N, K), as many at a time as fit in a core's cache."""
     step = max(1, _BLOCK_VALUES // array.shape[1])
     for first in range(0, array.shape[0], step):
         yield slice(first, first + step)
@@ -216,7 +216,7 @@ def blocks(array: np.ndarray | CentredRows) -> Iterator[slice]:
 def _nll_and_errors(
     scores: np.ndarray, labels: np.ndarray, share: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """NLL, and the probabilities less the one-hot labels; both summed with ``share``.
+    """NLL, and the probabilities minus the one-hot labels; both weighted by ``share``.
 
     The errors replace ``scores``.
     """

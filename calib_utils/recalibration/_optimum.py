@@ -3,10 +3,10 @@
 Let d be a sample's logits minus the largest of them, and b = 1/T. The NLL is convex in b,
 with derivative A - M(b): A is the mean of -d at the label, and M(b) the mean over samples
 of the expectation of -d under softmax(b d). M falls from M(0) to 0, so there is one root
-where 0 < A < M(0), and none elsewhere. log M is nearly linear in log b, which makes a
-Halley step on these axes long and safe, at any scale of the logits. Where a step is known to be
-coarse it is computed from some of the rows, or in the type of the logits; the last one always in
-float64 from all.
+if 0 < A < M(0), and otherwise none. log M is nearly linear in log b, which makes a Halley step on
+these axes long and safe, at any scale of the logits. Steps that are known to be coarse are
+computed from some of the rows, or in the type of the logits; the last one always uses all rows in
+float64.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ __all__ = ["Optimum", "optimal_temperature"]
 
 _TOLERANCE = 1e-9  # of the derivative, relative to A
 _MAX_STEPS = 200  # far more than are ever needed
-_START_ROWS = 1_000  # enough to bring the first guess within some per cent
-_ROUGH = 1e-4  # what arithmetic in float32 surely keeps of a derivative
+_START_ROWS = 1_000  # enough to bring the first guess within a few per cent
+_ROUGH = 1e-4  # a bound of the rounding errors of a derivative in float32
 _SCALES = (1e-30, 1e30)  # of 1/T in float32
-_SIZES = (1e-290, 1e290)  # of the logits' differences, so that all bounds of T are numbers
+_SIZES = (1e-290, 1e290)  # of the logits' differences, so that all bounds of T are finite
 _NOTHING = -800.0  # its exponential is 0
 
 
@@ -34,9 +34,9 @@ class Optimum(NamedTuple):
     """The best temperature, and how it was found.
 
     Attributes:
-        temperature: where the NLL is lowest, or its bound if there is no such place.
+        temperature: that of the lowest NLL, or its bound if there is none.
         scale: a temperature of the size of the logits' differences.
-        passes: how often all logits were read; a pass over some of them counts in part.
+        passes: how often all logits were read; a pass over some of them counts as a fraction.
         problem: why there is no optimum; empty if there is one.
     """
 
@@ -47,7 +47,7 @@ class Optimum(NamedTuple):
 
 
 class _Summary(NamedTuple):
-    """What one reading of the logits tells."""
+    """The results of one pass over the logits."""
 
     largest: np.ndarray  # of each row
     label_gap: float  # A
@@ -62,7 +62,7 @@ def optimal_temperature(
     """Minimise the NLL of softmax(logits / T).
 
     Args:
-        logits: (N, K), checked; -inf where a class is masked, which is no label's.
+        logits: (N, K), checked; -inf where a class is masked, which no label is.
         labels: (N,), checked.
         weights: (N,), above 0: how often each sample counts. None for once.
 
@@ -83,11 +83,11 @@ def optimal_temperature(
         )
     low, high = 1e-9 * summary.smallest, 1e6 * summary.widest  # the bounds of T
     if summary.label_gap == 0:
-        problem = "every label has the largest logit, so the NLL falls for ever as T goes to 0"
+        problem = "every label has the largest logit, so the NLL keeps falling as T goes to 0"
         return Optimum(low, summary.mean_gap, 1, problem)
     # The derivative at T = high is this one at T = infinity, up to 1e-6 of the logits' size.
     if summary.label_gap >= summary.mean_gap:
-        problem = "labels have no larger logits than others, so the NLL falls for ever as T grows"
+        problem = "labels have no larger logits than others, so the NLL keeps falling as T grows"
         return Optimum(high, summary.mean_gap, 1, problem)
     step = len(logits) // _START_ROWS
     guess, extra = math.log(2 / summary.mean_gap), 0.0
@@ -141,11 +141,11 @@ def _root(
     high: float,
     tolerance: float = _TOLERANCE,
 ) -> tuple[float, int, int]:
-    """Where M(b) = A for a temperature between ``low`` and ``high``.
+    """Solve M(b) = A for a temperature between ``low`` and ``high``.
 
     Returns:
-        log b; how often the logits were read; and 0, or on which side the root lies of the
-        range: 1 if b is too large for it, -1 if too small.
+        log b; how often the logits were read; and 0, or on which side of the range the root lies:
+        1 if b is too large for it, -1 if too small.
     """
     left, right = -math.log(high), -math.log(low)
     before = math.nan  # the step before, if it was Halley's
@@ -157,13 +157,13 @@ def _root(
         enough = tolerance > _ROUGH or not rough
         if enough and abs(value) <= tolerance:
             return log_b, steps, 0
-        if not (rough and abs(value) < _ROUGH):  # else its sign may be wrong
+        if not (rough and abs(value) < _ROUGH):  # otherwise its sign may be wrong
             left, right = (log_b, right) if value > 0 else (left, log_b)
         if right - left < _TOLERANCE:
             break
         step = _halley(value, expectation, variance, third)
         inside = left < log_b + step < right
-        # Halley's error is cubed in each step, but for a factor that the last two show.
+        # Halley's error is cubed in each step, up to a factor estimated from the last two.
         factor = max(1.0, abs(step) / max(abs(before), _ROUGH) ** 3)
         if inside and enough and 10 * factor * abs(step) ** 3 < tolerance:
             return log_b + step, steps, 0
@@ -173,9 +173,9 @@ def _root(
 
 
 def _halley(value: float, expectation: float, variance: float, third: float) -> float:
-    """The step in log b to where log M(b) is less by ``value``, from what `_moments` gives.
+    """The step in log b that lowers log M(b) by ``value``, from the result of `_moments`.
 
-    The slope of log M is -variance / expectation, and the third moment tells how it bends.
+    The slope of log M is -variance / expectation, and the third moment gives its curvature.
     """
     if not variance > 0:
         return math.inf
@@ -187,9 +187,9 @@ def _halley(value: float, expectation: float, variance: float, third: float) -> 
 def _moments(
     logits: np.ndarray, weights: np.ndarray, largest: np.ndarray, b: float, rough: bool = False
 ) -> tuple[float, float, float]:
-    """Means over the rows of what softmax(b d) makes of x = b d.
+    """Means over the rows of the moments of x = b d under softmax(b d).
 
-    In float64, or, if they may be rough, in the type of the logits.
+    In float64 or, if they may be rough, in the type of the logits.
 
     Returns:
         The expectation of -x, which is b M(b); the variance, -b^2 M'(b); and the third central

@@ -1,4 +1,4 @@
-"""What logits and labels are: their kind, and what is odd about them."""
+"""The kind of logits, classes without labels, and ties that rounding makes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["absent_classes", "keep_class", "n_classes_of", "shape_name"]
 
 
 def n_classes_of(shape: tuple[int, ...]) -> int:
-    """How many classes logits of this shape have."""
+    """The number of classes of logits of this shape."""
     return 2 if len(shape) == 1 else shape[1]
 
 
@@ -24,13 +24,13 @@ def absent_classes(labels: np.ndarray, n_classes: int) -> list[str]:
         return []
     names = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
     return [
-        f"labels: {len(absent)} of {n_classes} classes have no sample ({names}); what is "
-        "learned about them is the method's default"
+        f"labels: {len(absent)} of {n_classes} classes have no sample ({names}); the method uses "
+        "its default for them"
     ]
 
 
 def keep_class(logits: np.ndarray, probs: np.ndarray, dtype: str) -> None:
-    """Where rounding made an earlier class as probable as the predicted one, put that right.
+    """Undo ties in which rounding made an earlier class as probable as the predicted one.
 
     Args:
         logits: (N, K), or (N,).

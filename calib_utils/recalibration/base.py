@@ -1,4 +1,4 @@
-"""What all recalibrators share: checks of the input, fit and predict."""
+"""The base of all recalibrators: checks of the input, fit and predict."""
 
 from __future__ import annotations
 
@@ -34,27 +34,27 @@ CLASSES: dict[str, type[Recalibrator]] = {}  # by name, for `load`
 class Recalibrator(Estimator, ABC):
     """A map from logits to calibrated probabilities, fitted on a validation set.
 
-    Arguments of the constructor are attributes of the same name; what `fit` learns ends in
-    an underscore.
+    Arguments of the constructor are attributes of the same name; the parameters that `fit` learns
+    end in an underscore.
 
     A class that a sample cannot have is *masked* there: its logit is -inf, or 5,000 or more
-    below the sample's largest, such as -1e4 (to `TemperatureScaling`, only -inf). Its
-    probability is 0, no label may be one, and fits leave it out.
+    below the sample's largest, such as -1e4 (for `TemperatureScaling`, only -inf). Its
+    probability is 0, no label may be masked, and fits leave it out.
 
-    It is an estimator as scikit-learn's, whose features are logits: it can be cloned, and end a
-    ``Pipeline`` or be searched by ``GridSearchCV``.
+    It is an estimator in the style of scikit-learn, whose features are logits: it can be cloned,
+    end a ``Pipeline`` or be searched by ``GridSearchCV``.
 
     Attributes:
-        n_classes_: how many classes the validation set had.
+        n_classes_: the number of classes in the validation set.
         shape_: "(N, K)" or "(N,)", the shape of its logits.
-        n_samples_: how many samples it had.
+        n_samples_: the number of its samples.
         date_: of the fit, such as "2026-11-20".
         version_: of ``calib_utils``.
         fitted_as_: the arguments of the fit, as text.
-        zero_: with ``inputs="probs"``, what a probability of exactly 0 counts as. By convention
-            that is the mean of probabilities that continue below half the smallest other one as
-            densely, by their logarithms, as around it, and at most 0.001. It is 0, for the smallest
-            number of the type, if the validation set has no zeros.
+        zero_: with ``inputs="probs"``, the value that replaces a probability of exactly 0. By
+            convention it is the mean of probabilities that continue below half the smallest other
+            one as densely, in their logarithms, as around it, and at most 0.001. It is 0, for the
+            smallest number of the type, if the validation set has no zeros.
 
     Example:
         >>> from calib_utils.recalibration import TemperatureScaling, VectorScaling
@@ -75,7 +75,7 @@ class Recalibrator(Estimator, ABC):
     fitted_as_: str
     zero_: float = 0.0
 
-    # Whether the predicted class is the one of the logits, whatever was learned.
+    # Whether the predicted class is always that of the logits.
     _keeps_class: ClassVar[bool] = False
 
     def __init__(self, inputs: str = "logits"):
@@ -87,13 +87,13 @@ class Recalibrator(Estimator, ABC):
         CLASSES[cls.__name__] = cls
 
     def fit(self, logits: Any, labels: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from a validation set, which the network was not trained on.
+        """Fit the parameters on a validation set, which the network was not trained on.
 
         Args:
             logits: torch tensor or NumPy array of shape (N, K); or (N,), the log-odds of the
-                positive class, where the method takes that. -inf masks a class. With
-                ``inputs="probs"`` probabilities in their place. Or ``Predictions`` of either, with
-                all that follows; `predict` still gives the numbers of their columns.
+                positive class, if the method takes that. -inf masks a class. With
+                ``inputs="probs"`` probabilities in their place. Or ``Predictions`` of either, which
+                replace all arguments; `predict` still returns the numbers of their columns.
             labels: (N,), integers from 0 to K - 1.
             sample_weight: (N,), finite numbers of 0 or more: how often each sample counts. 1
                 for all by default.
@@ -107,7 +107,7 @@ class Recalibrator(Estimator, ABC):
         Warns:
             UserWarning: if a class has no sample, if the logits look like probabilities, if
                 probabilities are exactly 0 or 1, or if there is no optimum; the class's docstring
-                says what is done.
+                explains what happens then.
         """
         self._check_arguments()
         given = self._taken(logits, labels, sample_weight)
@@ -133,7 +133,7 @@ class Recalibrator(Estimator, ABC):
         """Calibrated probabilities.
 
         Args:
-            logits: (N, K), or (N,) as in `fit`, whose labels are not looked at.
+            logits: (N, K), or (N,) as in `fit`; the labels of ``Predictions`` are ignored.
 
         Returns:
             (N, K), rows that sum to one; or (N,), the probability of the positive class. A
@@ -141,8 +141,8 @@ class Recalibrator(Estimator, ABC):
             of ``logits``, to which it is rounded at the end.
 
         Raises:
-            ValueError: for bad input, or another number of classes or kind of shape than in `fit`;
-                or if what was learned was changed to something that no fit gives.
+            ValueError: for bad input, or a different number of classes or kind of shape than in
+                `fit`; or if the parameters were changed to values that no fit gives.
             RuntimeError: if it is not fitted, or was changed since.
 
         Warns:
@@ -159,7 +159,7 @@ class Recalibrator(Estimator, ABC):
         return like(result, logits, cast=dtype == "bfloat16")
 
     def predict_log_proba(self, logits: Any) -> Any:
-        """The logarithms of what `predict_proba` gives, also where that rounds to 0.
+        """The logarithms of the probabilities of `predict_proba`, even if these round to 0.
 
         Args:
             logits: (N, K), or (N,) as in `fit`.
@@ -186,7 +186,7 @@ class Recalibrator(Estimator, ABC):
             logits: (N, K), or (N,) as in `fit`.
 
         Returns:
-            int64, shape (N,). Of tied maxima it is the first.
+            int64, shape (N,); the first of tied maxima.
 
         Raises:
             ValueError: as `predict_proba` does.
@@ -213,7 +213,7 @@ class Recalibrator(Estimator, ABC):
 
     @property
     def n_parameters_(self) -> int:
-        """How many numbers `fit` has learned; of a map of steps, how many steps it has.
+        """The number of parameters that `fit` has learned; for a step function, of steps.
 
         Raises:
             RuntimeError: if it is not fitted.
@@ -222,14 +222,14 @@ class Recalibrator(Estimator, ABC):
         return self._n_parameters()
 
     def save(self, path: Path | str) -> None:
-        """Write what was learned, all or nothing, to a file that `load` reads.
+        """Write the parameters, completely or not at all, to a file that `load` reads.
 
         Args:
             path: of an ``.npz`` file without pickles; an older file there is replaced.
 
         Raises:
             RuntimeError: if it is not fitted.
-            ValueError: if what was learned was changed to something that no fit gives.
+            ValueError: if the parameters were changed to values that no fit gives.
         """
         self._require_fitted()
         self._check_fit()
@@ -237,10 +237,10 @@ class Recalibrator(Estimator, ABC):
 
     @abstractmethod
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
-        """Set all that is learned. The input is checked, logits are float32 or float64.
+        """Set the parameters. The input is checked, and logits are float32 or float64.
 
         Returns:
-            What the user should be warned of.
+            Warnings for the user.
         """
 
     @abstractmethod
@@ -248,11 +248,11 @@ class Recalibrator(Estimator, ABC):
         """Probabilities in float64 for a block of rows that is checked."""
 
     def _predict_log(self, logits: np.ndarray) -> np.ndarray:
-        """The logarithms of the same; better, where the method knows them."""
+        """The logarithms of the same; a method that knows them more exactly overrides this."""
         return np.log(self._predict(logits))
 
     def _check_fit(self) -> None:
-        """Raise a ValueError if what is said to be learned is nothing that a fit gives."""
+        """Raise a ValueError if the parameters are not values that a fit gives."""
         if "shape_" in vars(self) or "n_classes_" in vars(self):
             check_number(self.n_classes_, "n_classes_", 2)
             check_number(self.n_samples_, "n_samples_", 1)
@@ -263,7 +263,7 @@ class Recalibrator(Estimator, ABC):
 
     @abstractmethod
     def _check_learned(self) -> None:
-        """Raise a ValueError if what a file says is nothing that the method can learn."""
+        """Raise a ValueError if a file's parameters are not values that the method can learn."""
 
     @abstractmethod
     def _n_parameters(self) -> int:
@@ -276,7 +276,7 @@ class Recalibrator(Estimator, ABC):
         return look_like_probs(array) if self.inputs == "logits" else []
 
     def _zeros_matter(self) -> bool:
-        """Whether what is learned depends on what a probability of exactly 0 counts as."""
+        """Whether the fit depends on the value that replaces a probability of exactly 0."""
         return self.inputs == "probs"
 
     def _taken(self, *given: Any, labelled: bool = True) -> Predictions:
@@ -289,7 +289,7 @@ class Recalibrator(Estimator, ABC):
 
     @abstractmethod
     def _check_values(self, predictions: Predictions) -> np.ndarray:
-        """What `_fit` and `_predict` take of the scores."""
+        """The scores in the form that `_fit` and `_predict` take."""
 
     def _checked(self, predictions: Predictions) -> np.ndarray:
         array = self._check_values(predictions)
@@ -298,7 +298,7 @@ class Recalibrator(Estimator, ABC):
                 "give the log-odds of the positive class, logits[:, 1] - logits[:, 0] for two "
                 "classes, or wrap the method in OneVersusRest"
                 if array.ndim == 2
-                else "give one for each class, as what is known of (N,) does not tell them apart"
+                else "give one for each class, because (N,) does not determine all of them"
             )
             raise ValueError(
                 f"logits: {type(self).__name__} takes shape {self._shapes[0]}, "
@@ -307,7 +307,7 @@ class Recalibrator(Estimator, ABC):
         return array
 
     def _checked_to_predict(self, logits: Any) -> tuple[np.ndarray, Any]:
-        """The checked scores; and as they came, which says what the answer is to be."""
+        """The checked scores; and the original ones, whose type and kind the result will have."""
         self._require_fitted()
         given = self._taken(logits, labelled=False)
         array = self._checked(given)
@@ -316,7 +316,7 @@ class Recalibrator(Estimator, ABC):
         return array, given.scores
 
     def _check_shape(self, shape: tuple[int, ...]) -> None:
-        """Raise a ValueError unless logits of this shape are of the kind that `fit` saw."""
+        """Raise a ValueError unless logits of this shape are of the same kind as in `fit`."""
         if n_classes_of(shape) != self.n_classes_:
             raise ValueError(
                 f"logits: expected {self.n_classes_} classes, as in fit, found "
@@ -325,7 +325,7 @@ class Recalibrator(Estimator, ABC):
         if shape_name(shape) != self.shape_:
             raise ValueError(
                 f"logits: expected shape {self.shape_}, as in fit, found {tuple(shape)}; "
-                "of one row give logits[:1]"
+                "for one row give logits[:1]"
             )
 
     def _require_fitted(self) -> None:
@@ -338,7 +338,7 @@ class Recalibrator(Estimator, ABC):
             )
 
     def _say_fitted(self, shape: tuple[int, ...]) -> None:
-        """Note on what, when and how the fit was done."""
+        """Record the data, the date and the arguments of the fit."""
         self.n_classes_ = n_classes_of(shape)
         self.shape_ = shape_name(shape)
         self.n_samples_ = shape[0]
@@ -351,7 +351,7 @@ class Recalibrator(Estimator, ABC):
 
 
 def _empty(array: np.ndarray, logits: Any) -> tuple[np.ndarray, str]:
-    """Room for the answer to ``logits``, and the type that it is rounded to."""
+    """An empty array for the result, and the type that it is rounded to."""
     dtype = dtype_name(logits)
     if dtype not in ("float16", "bfloat16"):
         dtype = widen(array[:0]).dtype.name

@@ -10,9 +10,9 @@ from calib_utils.recalibration.binary import BinaryRecalibrator
 __all__ = ["BayesianBinningIntoQuantiles"]
 
 _RANGE = 10  # C of the paper: the numbers of bins reach from N^(1/3) / C to C N^(1/3)
-_MOST_SAMPLES = 1e8  # for these there are some ten million bins
-_LEAST_BINS = 50_000  # that are worth a step of their own
-_PRIOR_SAMPLES = 2.0  # N' of the paper: how many samples the prior of all bins is worth
+_MOST_SAMPLES = 1e8  # for which there are about ten million bins
+_LEAST_BINS = 50_000  # in one step
+_PRIOR_SAMPLES = 2.0  # N' of the paper: the number of samples that the prior counts as
 
 
 class BayesianBinningIntoQuantiles(BinaryRecalibrator):
@@ -20,7 +20,7 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
 
     There is one model for each number of bins B from :math:`\lfloor N^{1/3} / 10 \rfloor` to
     :math:`\lceil 10 N^{1/3} \rceil`, at least 1 and at most :math:`\lceil N / 5 \rceil`, with
-    equally many samples in each bin; equal scores share one. Edges lie half-way between samples.
+    equally many samples in each bin; equal scores share one. Edges lie halfway between samples.
     In bin b, with :math:`N_b` samples of which :math:`m_b` are positive, the prior of the
     probability is :math:`\text{Beta}(\alpha_b, \beta_b)`, with :math:`\alpha_b = 2 p_b / B`,
     :math:`\beta_b = 2 (1 - p_b) / B` and :math:`p_b` the middle of the bin. A model's weight is
@@ -33,20 +33,20 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
         \frac{\Gamma(N_b - m_b + \beta_b)}{\Gamma(\beta_b)},
 
     and it gives :math:`(m_b + \alpha_b) / (N_b + 2/B)`, never quite 0 or 1. The weighted mean
-    of step functions is one step function, so prediction is one search. It may break the
-    order of samples. With a class that has no sample it stays close to 0 or 1.
+    of step functions is one step function, so prediction is one search. It may change the
+    order of samples. If a class has no sample it stays close to 0 or 1.
 
     Args:
         inputs: "logits", whose sigmoid is the score, or "probs".
 
     Attributes:
-        n_bins_: int64, shape (J,), how many bins each model has.
+        n_bins_: int64, shape (J,), the number of bins of each model.
         weights_: float64, shape (J,), of the models; they sum to one.
-        thresholds_: float64, rising scores, at which the steps are.
+        thresholds_: float64, the rising scores between the steps.
         probabilities_: float64, one more; a score on a threshold belongs to the step below.
 
     Source: Naeini, Cooper, Hauskrecht 2015, "Obtaining well calibrated probabilities using
-    Bayesian binning". Some libraries weigh the models by AIC or BIC, or use bins of equal
+    Bayesian binning". Some libraries weight the models by AIC or BIC, or use bins of equal
     width, which is not the paper's method.
 
     Example:
@@ -79,8 +79,8 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
         n = float(totals[-1])
         if n > _MOST_SAMPLES:
             raise ValueError(
-                f"sample_weight: expected a sum of at most {_MOST_SAMPLES:g}, as weights count "
-                f"samples here, found {n:.3g}; divide them by their mean"
+                f"sample_weight: expected a sum of at most {_MOST_SAMPLES:g}, because weights "
+                f"count samples here, found {n:.3g}; divide them by their mean"
             )
         root = np.cbrt(n)
         lowest = max(1, int(root / _RANGE))
@@ -134,17 +134,17 @@ class BayesianBinningIntoQuantiles(BinaryRecalibrator):
 def _bins(
     sizes: np.ndarray, scores: np.ndarray, totals: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All bins of some models: which model has each, and where in the samples it starts and ends.
+    """All bins of some models: the model of each, and where in the samples it starts and ends.
 
     Args:
-        sizes: how many bins each model is to have.
+        sizes: the number of bins of each model.
         scores: (N,), sorted.
-        totals: (N + 1,), the weight of the samples before each place.
+        totals: (N + 1,), the weight of the samples before each position.
     """
     n = totals[-1]
     model = np.repeat(np.arange(len(sizes)), sizes)
     place = np.arange(len(model)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
-    # The last sample of a bin, and all that equal it.
+    # The last sample of a bin, and all samples equal to it.
     last = np.searchsorted(totals[1:], np.maximum(place * n // sizes[model], 1))
     ends = np.searchsorted(scores, scores[np.minimum(last, len(scores) - 1)], side="right")
     fresh = np.append(True, (model[1:] != model[:-1]) | (ends[1:] != ends[:-1]))
@@ -154,7 +154,7 @@ def _bins(
 
 
 def _cuts(scores: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Edges before, between and after the sorted scores, at some of the places 0 to N."""
+    """Edges before, between and after the sorted scores, at some of the positions 0 to N."""
     below = scores[np.maximum(places - 1, 0)]
     above = scores[np.minimum(places, len(scores) - 1)]
     between = (below + above) / 2

@@ -1,8 +1,8 @@
 """Maps from one logit or score of a sample to the probability of the positive class.
 
-``inputs="logits"`` means log-odds, or any other real decision value where the method says so;
-``inputs="probs"`` means probabilities of the positive class, 0 to 1, or confidences in an answer:
-the scores. `predict_proba` takes what `fit` took. For more than two classes see `OneVersusRest`.
+``inputs="logits"`` means log-odds, or any other real decision value if the method allows it;
+``inputs="probs"`` means scores: probabilities of the positive class, 0 to 1, or confidences in a
+prediction. `predict_proba` takes the same as `fit`. For more than two classes see `OneVersusRest`.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class BinaryRecalibrator(Recalibrator):
         return np.asarray(expit(values.astype(np.float64)))
 
     def _log_parts(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Of the scores s, log s and log(1 - s).
+        """The logarithms log s and log(1 - s) of the scores s.
 
-        Both are finite: `calib_utils._masks` says what a score of exactly 0 or 1 counts as.
+        Both are finite: `calib_utils._masks` defines the value for a score of exactly 0 or 1.
         """
         if self.inputs == "logits":
             values = values.astype(np.float64)
@@ -58,27 +58,27 @@ class BinaryRecalibrator(Recalibrator):
 
 
 class HistogramBinning(BinaryRecalibrator):
-    """Replace a score by the part of the validation samples in its bin that are positive.
+    """Replace a score by the share of positive samples in its bin of the validation set.
 
     Bins are those of `calib_utils.metrics.reliability_bins`: right-closed, so that a score on
     an edge belongs to the bin below it. Scores outside the edges belong to the nearest bin.
-    A bin without samples gives the middle between its edges. All scores in a bin become
-    equal: of several classes that tie, the first counts as predicted, as everywhere.
+    A bin without samples gives the midpoint of its edges. All scores in a bin become equal, and of
+    several tied classes the first is the predicted one, as everywhere.
 
-    With a class that has no sample, every bin that has any gives 0 or 1.
+    If a class has no sample, every bin that has samples gives 0 or 1.
 
     Args:
-        n_bins: how many bins, M.
+        n_bins: the number of bins, M.
         strategy: "uniform" (equal width) or "quantile" (equal mass).
         inputs: "logits", whose sigmoid is the score, or "probs".
 
     Attributes:
         edges_: float64, shape (M + 1,), of the scores.
-        counts_: int64, shape (M,), how many validation samples each bin had.
-        probabilities_: float64, shape (M,), what each bin gives.
+        counts_: int64, shape (M,), the number of validation samples in each bin.
+        probabilities_: float64, shape (M,), the recalibrated probability of each bin.
 
     Raises:
-        ValueError: for an argument that is not as above.
+        ValueError: for an invalid argument.
 
     Source: Zadrozny, Elkan 2001, "Obtaining calibrated probability estimates from decision
     trees and naive Bayesian classifiers".
@@ -138,22 +138,22 @@ class HistogramBinning(BinaryRecalibrator):
 
 
 class IsotonicRegression(BinaryRecalibrator):
-    """The rising step function that fits the labels best, by least squares.
+    """The increasing step function that fits the labels best, by least squares.
 
     It is scikit-learn's: constant where validation samples were pooled, linear in between
-    (on the scale of the input, so logits and scores give different answers there), and
-    constant outside their range. The order of samples stays, but many become equal. It gives
+    (on the scale of the input, so logits and scores give different results there), and
+    constant outside their range. The order of samples is kept, but many become equal. It gives
     exactly 0 or 1 at the ends, so the NLL of a sample can be infinite.
 
-    With a class that has no sample it gives 0 or 1 everywhere.
+    If a class has no sample it gives 0 or 1 everywhere.
 
     Args:
-        inputs: "logits", any real decision values that rise with the probability; or
+        inputs: "logits", any real decision values that increase with the probability; or
             "probs".
 
     Attributes:
-        thresholds_: float64, rising inputs at which the map is known.
-        probabilities_: float64, what it gives there.
+        thresholds_: float64, the rising inputs that define the map.
+        probabilities_: float64, its values there.
 
     Source: Zadrozny, Elkan 2002, "Transforming classifier scores into accurate multiclass
     probability estimates".
@@ -169,7 +169,7 @@ class IsotonicRegression(BinaryRecalibrator):
     probabilities_: np.ndarray
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
-        # Only the order of the inputs matters, so any size of them does.
+        # Only the order of the inputs matters, so they may be of any size.
         steps = isotonic_steps(logits, labels == 1, weights)
         fitted = np.minimum(steps.positives / steps.masses, 1)
         both = np.stack([steps.first < steps.last, np.ones(len(fitted), bool)], axis=1).ravel()

@@ -1,4 +1,4 @@
-"""A recalibrator behind a classifier of scikit-learn's kind."""
+"""A recalibrator for a classifier in the style of scikit-learn."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     recalibrator on these predictions, and then the classifier on all samples, as scikit-learn's
     ``CalibratedClassifierCV(ensemble=False)`` does. The recalibrator may be any of this package.
     One with ``inputs="probs"`` gets ``predict_proba``; the others get ``decision_function``, or
-    log-probabilities where there is none.
+    log-probabilities if there is none.
 
     Args:
         estimator: an unfitted classifier.
         recalibrator: an unfitted recalibrator; `TemperatureScaling` by default. A binary one is
             for two classes.
-        cv: how samples are split, as scikit-learn takes it: a number of folds, or a splitter.
+        cv: how samples are split, as in scikit-learn: a number of folds, or a splitter.
 
     Attributes:
         estimator_: the classifier, fitted on all samples.
         recalibrator_: the recalibrator, fitted on the predictions of samples left out.
-        zero_: what a probability of exactly 0 counts as where its logarithm is taken; 0 for the
-            smallest number of its type.
+        zero_: the value that replaces a probability of exactly 0 when its logarithm is taken; 0 for
+            the smallest number of its type.
         classes_: the classes, shape (K,), as ``y`` names them.
 
     Raises:
-        ValueError: from `fit`, if ``recalibrator`` is none of this package's, ``y`` has one class
-            only, or the classifier has decision values of pairs of classes.
+        ValueError: from `fit`, if ``recalibrator`` is not one of this package's, ``y`` has only one
+            class, or the classifier has decision values of pairs of classes.
 
     Example:
         >>> from sklearn.datasets import make_classification
@@ -77,8 +77,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             Itself.
 
         Warns:
-            UserWarning: if probabilities are exactly 0, as those of forests are, and what that
-                counts as decides what is learned; or as the recalibrator does.
+            UserWarning: if probabilities are exactly 0, as those of forests can be, and the fit
+                depends on the value that replaces them; or as the recalibrator does.
         """
         recalibrator = TemperatureScaling() if self.recalibrator is None else self.recalibrator
         if not isinstance(recalibrator, Recalibrator):
@@ -134,7 +134,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self.classes_[probs.argmax(axis=1)]
 
     def _inputs(self, method: str, outputs: np.ndarray) -> np.ndarray:
-        """What the classifier answered, as the recalibrator takes it."""
+        """The classifier's predictions, in the form that the recalibrator takes."""
         recalibrator = self.recalibrator_
         binary = isinstance(recalibrator, BinaryRecalibrator)
         if method == "predict_proba" and recalibrator.inputs == "logits":
@@ -146,7 +146,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return np.stack([np.zeros_like(outputs), outputs], axis=1) if outputs.ndim == 1 else outputs
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import get_tags  # since 1.6, and only from then on is this called
+        from sklearn.utils import get_tags  # since 1.6, which is the first to call this method
 
         tags = super().__sklearn_tags__()
         inner = get_tags(self.estimator)
@@ -157,7 +157,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _refuse_pairs(estimator: Any) -> None:
-    """Raise a ValueError for decision values of pairs of classes, of three as many as classes."""
+    """Raise a ValueError for decision values of pairs of classes; three classes have as many."""
     for name, value in estimator.get_params().items():
         if name.endswith("decision_function_shape") and value == "ovo":
             raise ValueError(
@@ -167,6 +167,6 @@ def _refuse_pairs(estimator: Any) -> None:
 
 
 def _method(recalibrator: Recalibrator, estimator: Any) -> str:
-    """What the classifier is asked for."""
+    """The classifier's method that predicts."""
     logits = recalibrator.inputs == "logits" and hasattr(estimator, "decision_function")
     return "decision_function" if logits else "predict_proba"

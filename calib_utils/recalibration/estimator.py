@@ -1,4 +1,4 @@
-"""What scikit-learn asks of an estimator, without importing it before somebody asks."""
+"""The interface of scikit-learn's estimators, without importing it before it is needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Estimator:
 
     # Which shapes the method takes: (N,) for two classes, (N, K) for K, or both.
     _shapes: ClassVar[tuple[str, ...]] = ("(N, K)",)
-    _estimator_type = "classifier"  # for scikit-learn before 1.6, which asks for no tags
+    _estimator_type = "classifier"  # for scikit-learn before 1.6, which has no tags
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The arguments of the constructor, by name.
@@ -32,10 +32,10 @@ class Estimator:
         return result
 
     def set_params(self, **params: Any) -> Self:
-        """Set arguments of the constructor, by the names that `get_params` gives; returns itself.
+        """Set arguments of the constructor, by the names from `get_params`; returns itself.
 
         Raises:
-            ValueError: for a name that it does not have, or a value that the argument cannot have.
+            ValueError: for an unknown name, or an invalid value.
         """
         known = self.get_params()
         for name, value in params.items():
@@ -84,11 +84,11 @@ def _not_fitted_error() -> type[Exception]:
 
 
 def not_fitted(message: str) -> Exception:
-    """A RuntimeError that is scikit-learn's ``NotFittedError``, too, where that is installed."""
+    """A RuntimeError that is also scikit-learn's ``NotFittedError``, if that is installed."""
     return _not_fitted_error()(message)
 
 
 def __getattr__(name: str) -> Any:
-    if name == "NotFittedError":  # so that a process can send it to another one
+    if name == "NotFittedError":  # so that it can be sent between processes
         return _not_fitted_error()
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

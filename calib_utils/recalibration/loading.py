@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from calib_utils.recalibration.base import CLASSES, Recalibrator
-from calib_utils.recalibration.saving import ANSWERS, answers_of
+from calib_utils.recalibration.saving import PREDICTED, predicted_by
 from calib_utils.records.npz import explain_damage
 
 __all__ = ["load"]
 
-_MOST_BYTES, _MOST_OF_FACTS = 1 << 28, 1 << 25  # unpacked: far more than any fit on ImageNet has
+_MOST_BYTES, _MOST_OF_FACTS = 1 << 28, 1 << 25  # unpacked; a fit on ImageNet has far less
 
 
 def load(path: Path | str) -> Recalibrator:
@@ -30,10 +30,10 @@ def load(path: Path | str) -> Recalibrator:
 
     Raises:
         FileNotFoundError: if there is no such file.
-        ValueError: if the file is damaged, was not written by `Recalibrator.save`, or holds
-            numbers that no fit gives, such as a temperature of -1, or others than were saved, such
-            as a matrix that was transposed. Sizes are looked at before anything is unpacked,
-            and only what is named is: a few megabytes may hold gigabytes of zeros.
+        ValueError: if the file is damaged, was not written by `Recalibrator.save`, or contains
+            numbers that no fit gives, such as a temperature of -1, or that differ from those that
+            were saved, such as a transposed matrix. Sizes are checked before anything is unpacked,
+            and only named arrays are, because a few megabytes may contain gigabytes of zeros.
 
     Example:
         >>> import tempfile
@@ -45,35 +45,37 @@ def load(path: Path | str) -> Recalibrator:
     """
     path = Path(path)
     path.stat()  # a missing file is not a damaged one
-    with explain_damage(f"path: {path} holds no recalibrator, or", "fit and save it again"):
+    with explain_damage(f"path: {path} contains no recalibrator, or", "fit and save it again"):
         arrays, facts = _read(path)
         result = _decode(facts, arrays)
         if not isinstance(result, Recalibrator):
-            raise TypeError("its facts name no recalibrator")
+            raise TypeError("its facts do not name a recalibrator")
         result._check_fit()
-        known = arrays[ANSWERS]
+        known = arrays[PREDICTED]
         if known.ndim == 2 and known.shape[1] != vars(result).get("n_classes_", known.shape[1]):
-            raise ValueError("it says another number of classes than it gives probabilities of")
-        if not np.allclose(known, answers_of(result), atol=1e-6):
-            raise ValueError("its numbers do not give the probabilities that it says they give")
+            raise ValueError("its number of classes differs from that of its probabilities")
+        if not np.allclose(known, predicted_by(result), atol=1e-6):
+            raise ValueError(
+                "its parameters do not give the probabilities that are stored with them"
+            )
     return result
 
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], Any]:
-    """Only the arrays that the facts speak of, and the facts, if all is no larger than can be."""
+    """The facts and the arrays that they name, after a check that these have a plausible size."""
     with zipfile.ZipFile(path) as file:
         sizes = {info.filename.removesuffix(".npy"): info.file_size for info in file.infolist()}
     size = sum(sizes.values())
     if size > _MOST_BYTES or sizes["facts"] > _MOST_OF_FACTS:
-        raise ValueError(f"it unpacks to {size:,} bytes, and no recalibrator is as large")
+        raise ValueError(f"it unpacks to {size:,} bytes, and no recalibrator is that large")
     with np.load(path, allow_pickle=False) as file:
         facts = json.loads(str(file["facts"]))
-        names = {ANSWERS, *_arrays_of(facts)}
+        names = {PREDICTED, *_arrays_of(facts)}
         return {name: file[name] for name in names}, facts
 
 
 def _arrays_of(facts: Any) -> Iterator[str]:
-    """The names of the arrays that facts speak of."""
+    """The names of the arrays in the facts."""
     if isinstance(facts, dict) and "array" in facts:
         yield facts["array"]
     elif isinstance(facts, (dict, list)):
@@ -82,7 +84,7 @@ def _arrays_of(facts: Any) -> Iterator[str]:
 
 
 def _decode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """From what `save` makes of it."""
+    """The inverse of `save`'s encoding."""
     if isinstance(value, list):
         return [_decode(item, arrays) for item in value]
     if not isinstance(value, dict):

@@ -21,25 +21,25 @@ __all__ = ["BetaCalibration", "PlattScaling"]
 class PlattScaling(BinaryRecalibrator):
     """Logistic regression on the logit: sigmoid(a z + b).
 
-    The order of samples stays if a > 0, as it is wherever the logits are better than chance;
-    nothing forces it.
+    The order of samples is kept if a > 0, which holds if the logits are better than chance but is
+    not enforced.
 
-    Platt's targets are not 0 and 1 but, for :math:`n_0` negative and :math:`n_1` positive
+    Platt's soft targets are not 0 and 1 but, for :math:`n_0` negative and :math:`n_1` positive
     samples, :math:`1 / (n_0 + 2)` and :math:`(n_1 + 1) / (n_1 + 2)`, which keeps the fit away from
-    certainty. They are also taken, with a warning, where the labels themselves have no finite
-    optimum: if a class has no sample, or if a threshold separates the classes.
+    certainty. They are also used, with a warning, if the labels themselves have no finite optimum,
+    because a class has no sample or a threshold separates the classes.
 
     Args:
         smooth_targets: whether to fit Platt's targets in place of the labels.
         inputs: "logits", any real decision values such as those of a support vector machine;
-            or "probs", whose log-odds are taken.
+            or "probs", whose log-odds are used.
 
     Attributes:
         slope_: the slope a.
         intercept_: the intercept b.
 
     Raises:
-        ValueError: for an argument that is not as above.
+        ValueError: for an invalid argument.
 
     Source: Platt 1999, "Probabilistic outputs for support vector machines and comparisons to
     regularized likelihood methods".
@@ -96,9 +96,9 @@ class PlattScaling(BinaryRecalibrator):
 class BetaCalibration(BinaryRecalibrator):
     """Logistic regression on both log-probabilities: sigmoid(a log s - b log(1 - s) + c).
 
-    s is the score, and neither a nor b is below 0, so the order of samples stays. a = b = 1, c = 0
-    is the identity, which Platt scaling of scores does not contain. Platt's targets replace the
-    labels where these have no finite optimum, with a warning, as in `PlattScaling`.
+    s is the score, and neither a nor b is below 0, so the order of samples is kept. The map with
+    a = b = 1 and c = 0 is the identity, which Platt scaling of scores does not contain. Platt's
+    soft targets replace labels that have no finite optimum, with a warning, as in `PlattScaling`.
 
     Args:
         inputs: "logits", whose sigmoid is the score, or "probs".
@@ -167,13 +167,13 @@ def _best_on_bounds(
     target: np.ndarray,
     weights: np.ndarray | None,
 ) -> np.ndarray:
-    """Two slopes and an intercept of lowest NLL, where one slope or both are 0.
+    """Two slopes and an intercept of lowest NLL, if one slope or both are 0.
 
-    The NLL is convex. So if the best of all slopes break the bound of 0, or are infinite, the
-    best that keep it have a 0. They are those whose slope of 0 would not lower the NLL if it rose.
+    The NLL is convex. If the unconstrained optimum has a slope below 0, or is infinite, the best
+    slopes of 0 or more therefore include a 0: one whose increase would not lower the NLL.
 
     Args:
-        free: the best of all slopes; where the first is below 0, a 0 in its place is tried first.
+        free: the unconstrained optimum; if its first slope is below 0, that one is set to 0 first.
     """
     first = [0.0, 1.0] if free[0] < 0 else [1.0, 0.0]
     share = np.full(len(target), 1 / len(target)) if weights is None else weights / weights.sum()

@@ -1,4 +1,4 @@
-"""A recalibrator behind a network."""
+"""A recalibrator appended to a network."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ __all__ = ["CalibratedModule"]
 class CalibratedModule(nn.Module):
     """A network whose outputs are calibrated.
 
-    It gives the logarithms of the calibrated probabilities. These are logits: their softmax
-    is the calibrated probabilities, so the module takes the place of the network wherever
-    logits are expected. For a binary recalibrator it gives log-odds, for a sigmoid. It is for
-    prediction, and lets no gradient through.
+    It returns the logarithms of the calibrated probabilities. These are logits, because their
+    softmax gives the calibrated probabilities, so the module can replace the network wherever
+    logits are expected. With a binary recalibrator it returns log-odds, for a sigmoid. It is for
+    prediction, and does not propagate gradients.
 
     Methods that are plain arithmetic (temperature, ensemble, vector, matrix, Dirichlet and
     structured matrix scaling, Platt scaling, beta calibration) run in torch, on the device of the
-    network. What they learned is in buffers, and so in ``state_dict``. They can be traced,
+    network. Their parameters are buffers, and so part of ``state_dict``. They can be traced,
     exported and compiled. The buffers are float64, and ``.float()`` makes them float32, as
-    Apple's GPUs need. The other methods compute on the CPU, are stored by `Recalibrator.save` and
-    not in ``state_dict``, and raise an error where they are traced.
+    Apple's GPUs require. The other methods compute on the CPU, are stored by `Recalibrator.save`
+    and not in ``state_dict``, and raise an error if they are traced.
 
     Args:
-        network: gives logits of shape (N, K), or of any shape (..., K), such as (batch, token,
+        network: returns logits of shape (N, K), or of any shape (..., K), such as (batch, token,
             vocabulary), with the classes last; or (N,) or (N, 1) for a binary recalibrator.
         recalibrator: fitted, or of fixed temperature; it is copied.
 
@@ -50,10 +50,10 @@ class CalibratedModule(nn.Module):
         recalibrator: the copy, which ``load_state_dict`` keeps up to date.
 
     Raises:
-        RuntimeError: if ``recalibrator`` is not fitted; or when a method that is no plain
+        RuntimeError: if ``recalibrator`` is not fitted; or when a method that is not plain
             arithmetic is traced, exported or compiled.
-        ValueError: from a call, for logits of another number of classes, or that the method does
-            not take; from ``load_state_dict``, for numbers that the method cannot have learned.
+        ValueError: from a call, for logits of a different number of classes, or of a kind that the
+            method does not take; from ``load_state_dict``, for parameters that no fit gives.
 
     Example:
         >>> import torch
@@ -84,7 +84,7 @@ class CalibratedModule(nn.Module):
         """Calibrated log-probabilities (..., K), or log-odds of the network's shape.
 
         Args:
-            args: go to the network, as do ``kwargs``.
+            args: passed to the network, as are ``kwargs``.
             kwargs: see above.
 
         Returns:
@@ -92,7 +92,7 @@ class CalibratedModule(nn.Module):
             probability is 0.
 
         Raises:
-            ValueError: for logits of another number of classes, or that are integers.
+            ValueError: for logits of a different number of classes, or that are integers.
 
         Warns:
             UserWarning: if the first logits look like probabilities.
@@ -101,7 +101,7 @@ class CalibratedModule(nn.Module):
         if not outputs.is_floating_point():
             raise ValueError(
                 f"network: expected logits of floating-point numbers, found {outputs.dtype}; the "
-                "answer would be rounded to that type"
+                "result would be rounded to that type"
             )
         column = outputs.ndim == 2 and outputs.shape[1] == 1
         logits = outputs[:, 0] if column else outputs
@@ -134,7 +134,7 @@ class CalibratedModule(nn.Module):
         return result.sigmoid() if binary else result.softmax(dim=-1)
 
     def _look_once(self, logits: Tensor) -> None:
-        """A look at every batch would wait for the device."""
+        """Checking every batch would wait for the device."""
         if self._looked or _traced():
             return
         if not logits.numel() or (logits.ndim == 1 and len(logits) < MANY):
@@ -144,11 +144,11 @@ class CalibratedModule(nn.Module):
             warnings.warn(LIKE_PROBS[logits.ndim], stacklevel=3)
 
     def _load_from_state_dict(self, state: dict[str, Any], prefix: str, *args: Any) -> None:
-        """Check what is loaded, and give it to the recalibrator, too."""
+        """Check the loaded parameters, and copy them to the recalibrator."""
         if self._log_probs is None:
             warnings.warn(
-                f"recalibrator: what {type(self.recalibrator).__name__} learned is in no "
-                "state_dict, and stays as it is; load it with recalibration.load",
+                f"recalibrator: the parameters of {type(self.recalibrator).__name__} are in no "
+                "state_dict, and were left unchanged; load them with recalibration.load",
                 stacklevel=4,
             )
         updated = copy.copy(self.recalibrator)
@@ -165,10 +165,10 @@ class CalibratedModule(nn.Module):
 
 
 def _like_probs(logits: Tensor) -> bool:
-    """As `look_like_probs` finds of arrays, on the device where the logits are."""
+    """`look_like_probs` for tensors, on the device of the logits."""
     try:
         return bool(like_probs(logits))
-    except RuntimeError:  # of tensors without numbers, as tracers make them
+    except RuntimeError:  # for the tensors of a tracer, which have no numbers
         return False
 
 
@@ -181,13 +181,13 @@ def _require_eager(recalibrator: Recalibrator) -> None:
     if _traced():
         names = ", ".join(kind.__name__ for kind in _ARITHMETIC)
         raise RuntimeError(
-            f"{type(recalibrator).__name__} cannot be traced, exported or compiled, as it is no "
-            f"plain arithmetic; call the module itself, or take one of {names}"
+            f"{type(recalibrator).__name__} cannot be traced, exported or compiled, because it is "
+            f"not plain arithmetic; call the module itself, or use one of {names}"
         )
 
 
-# Each of these takes the logits, the buffers, the recalibrator and the type that the logits came
-# in, and gives what `forward` does.
+# Each of these takes the logits, the buffers, the recalibrator and the original type of the logits,
+# and returns the result of `forward`.
 
 
 def _temperature(z: Tensor, of: dict[str, Tensor], _: Any, __: torch.dtype) -> Tensor:
@@ -247,14 +247,14 @@ def _mean(z: Tensor, possible: Tensor) -> Tensor:
 def _log_parts(
     values: Tensor, of: dict[str, Tensor], method: Any, kind: torch.dtype
 ) -> tuple[Tensor, Tensor]:
-    """As `BinaryRecalibrator._log_parts` of what came in type ``kind``."""
+    """`BinaryRecalibrator._log_parts` for scores of the original type ``kind``."""
     if method.inputs == "logits":
         return nn.functional.logsigmoid(values), nn.functional.logsigmoid(-values)
     return _log_of_probs(values, of["zero_"], kind)
 
 
 def _log_of_probs(probs: Tensor, zero: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Log p and log(1 - p) of what came in type ``kind``, as `calib_utils._masks` has them."""
+    """Log p and log(1 - p) for the original type ``kind``, as in `calib_utils._masks`."""
     double = kind == torch.float64 and probs.dtype == torch.float64
     limits = torch.finfo(torch.float64 if double else torch.float32)
     probs = probs.maximum(zero.clamp(min=limits.tiny * limits.eps))

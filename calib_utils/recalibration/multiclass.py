@@ -1,4 +1,4 @@
-"""What the methods for K classes share: logits or probabilities go in."""
+"""The base of the methods for K classes, which take logits or probabilities."""
 
 from __future__ import annotations
 

@@ -19,20 +19,19 @@ __all__ = ["OneVersusRest"]
 class OneVersusRest(MulticlassRecalibrator):
     """One binary recalibrator for each class, against all others; rows are then normalised.
 
-    Class k's recalibrator sees the softmax probability :math:`p_k` if its ``inputs`` is "probs",
+    Class k's recalibrator takes the softmax probability :math:`p_k` if its ``inputs`` is "probs",
     or the log-odds of :math:`p_k`, in full precision, if that is "logits".
 
-    The classes do not know of each other, so the predicted class may change. Binning makes
-    many probabilities equal: of tied maxima the first class counts as predicted, as
-    everywhere. A row in which all classes got 0 keeps its uncalibrated probabilities, and so
-    does, before the normalisation, a class without samples.
+    The classes are recalibrated independently, so the predicted class may change. Binning makes
+    many probabilities equal, and the first of tied classes is the predicted one, as everywhere. A
+    row in which all classes got 0 keeps its uncalibrated probabilities; before the normalisation,
+    so does a class without samples.
 
-    The fit holds what the classes see in float64, 8 bytes a logit, also where the logits come from
-    a memory map.
+    The fit needs 8 bytes of memory for each logit, even if the logits come from a memory map.
 
     Args:
         base: an unfitted binary recalibrator, which is copied for each class.
-        inputs: what goes in: "logits", or "probs" for probabilities, zeros allowed.
+        inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         fitted_classes_: int64, the classes that had samples.
@@ -101,7 +100,7 @@ class OneVersusRest(MulticlassRecalibrator):
         inputs = original if self.base.inputs == "probs" else self._inputs(logits)
         masked = find_masks(logits)
         if masked is not None:
-            inputs = np.where(masked, 0, inputs)  # any number: what it gives is not used
+            inputs = np.where(masked, 0, inputs)  # any number, because its result is not used
         result = original.copy()
         for k, calibrator in zip(self.fitted_classes_, self.calibrators_, strict=True):
             result[:, k] = calibrator._predict(inputs[:, k])
@@ -124,19 +123,19 @@ class OneVersusRest(MulticlassRecalibrator):
         return sum(calibrator.n_parameters_ for calibrator in self.calibrators_)
 
     def _inputs(self, logits: np.ndarray) -> np.ndarray:
-        """What the binary recalibrators see, in float64."""
+        """The inputs of the binary recalibrators, in float64."""
         if self.base.inputs == "probs":
             return softmax(logits)
         return _log_odds(logits)
 
 
 def _log_odds(logits: np.ndarray) -> np.ndarray:
-    """log(p / (1 - p)) of each softmax probability p, also where p rounds to 0 or 1."""
+    """log(p / (1 - p)) of each softmax probability p, even if p rounds to 0 or 1."""
     z = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
     top = z.argmax(axis=1, keepdims=True)
     powers = np.exp(z)
     total = powers.sum(axis=1, keepdims=True)
-    # The sum of the others' powers; without the largest, it is summed anew.
+    # The sum of the others' powers; for the largest it is computed separately.
     np.put_along_axis(powers, top, 0, axis=1)
     rest = total - np.exp(z)
     np.put_along_axis(rest, top, powers.sum(axis=1, keepdims=True), axis=1)

@@ -1,4 +1,4 @@
-"""What the file of a fitted recalibrator holds: arrays and facts in one ``.npz``, no pickles."""
+"""The file of a fitted recalibrator: arrays and facts in one ``.npz``, without pickles."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from calib_utils._arrays import softmax
 from calib_utils.recalibration.estimator import Estimator
 from calib_utils.records.npz import write_npz
 
-__all__ = ["ANSWERS", "answers_of", "save"]
+__all__ = ["PREDICTED", "predicted_by", "save"]
 
-ANSWERS = "answers"  # in the file, the name of what it gives for a few inputs
+PREDICTED = "predicted"  # the array in the file with its predictions for a few inputs
 
 
 def save(recalibrator: Estimator, path: Path | str) -> None:
-    """What `Recalibrator.save` does."""
+    """The function behind `Recalibrator.save`."""
     arrays: dict[str, np.ndarray] = {}
     facts = _encode(recalibrator, arrays)
-    write_npz(Path(path), arrays | {ANSWERS: answers_of(recalibrator)}, facts)
+    write_npz(Path(path), arrays | {PREDICTED: predicted_by(recalibrator)}, facts)
 
 
-def answers_of(recalibrator: Any) -> np.ndarray:
-    """What it gives for a few inputs; a file that holds them cannot change its mind in silence."""
+def predicted_by(recalibrator: Any) -> np.ndarray:
+    """Its predictions for a few inputs, with which `load` detects a file that was changed."""
     k = vars(recalibrator).get("n_classes_", 3)
     if vars(recalibrator).get("shape_") == "(N,)":
         inputs = np.linspace(-3, 3, 7)
@@ -55,4 +55,4 @@ def _encode(value: Any, arrays: dict[str, np.ndarray]) -> Any:
         return {"array": name}
     if isinstance(value, list):
         return [_encode(item, arrays) for item in value]
-    return value  # None, a text, or a number, whose bits Python's JSON keeps
+    return value  # None, a text, or a number, which Python's JSON keeps exactly

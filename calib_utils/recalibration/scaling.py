@@ -1,12 +1,12 @@
 """Full affine maps of the logits: matrix, Dirichlet and structured matrix scaling.
 
-All of them start at temperature scaling, and see only what softmax sees: a constant added to
-the logits of a sample changes nothing. A masked class (see `Recalibrator`) counts as an average
-one to the scores of the others. Their fits are convex, and a `UserWarning` says when
-one did not reach its optimum.
+All of them start at temperature scaling. As for the softmax, a constant added to the logits of a
+sample changes nothing. A masked class (see `Recalibrator`) counts as an average one in the scores
+of the others. Their fits are convex, and a `UserWarning` tells if one did not reach its optimum.
 
-How strongly to regularise is one number, fixed before the fit. Its unit is chosen so that 1
-suits any number of classes and samples (Berta et al. 2026); nothing is tuned on test data.
+The strength of the regularisation is one hyperparameter, fixed before the fit. Its unit is chosen
+so that 1 suits any number of classes and samples (Berta et al. 2026); nothing is tuned on test
+data.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class _FullMatrix(MulticlassRecalibrator):
         diagonal: bool = False,
         max_steps: int = MAX_STEPS,
     ) -> list[str]:
-        """Set W and b, as `fit_full` finds them."""
+        """Set W and b by `fit_full`."""
         n, k = features.shape
         unit = float(self.regularization) * k / (n if weights is None else weights.sum())
         penalties = Penalties(unit * (k - 1), unit if diagonal else 0.0, unit)
@@ -90,9 +90,9 @@ class _FullMatrix(MulticlassRecalibrator):
 class MatrixScaling(_FullMatrix):
     r"""A full affine map of the logits: softmax(W z + b).
 
-    z are the logits less their mean over the classes. W is (K, K), so there are K (K + 1)
-    parameters. Plain, as in Guo et al., it needs far more samples than that; with 100 classes
-    and 5,000 samples it learns the validation set by heart. With ``regularization`` c it
+    z are the logits minus their mean over the classes. W is (K, K), so there are K (K + 1)
+    parameters. Without regularisation, as in Guo et al., it needs far more samples than that: with
+    100 classes and 5,000 samples it memorises the validation set. With ``regularization`` c it
     minimises:
 
     .. math::
@@ -107,13 +107,14 @@ class MatrixScaling(_FullMatrix):
     A class without samples keeps its row of I / T and b = 0, while the mean change of the
     other rows is 0; otherwise its probability would fall to 0.
 
-    The fit holds the logits in float64, also where they come from a memory map, and about 500 bytes
-    for each parameter: 50 GB with 10,000 classes, where `VectorScaling` is the method to take.
+    The fit keeps the logits in memory in float64, even if they come from a memory map, and about
+    500 bytes for each parameter: 50 GB with 10,000 classes, for which `VectorScaling` is the method
+    to use.
 
     Args:
         regularization: c; 0, the default, is plain matrix scaling. Try 1.
-        max_steps: of the solver. Fewer than the default stop a fit early, which regularises it
-            too; it then warns that it did not reach its optimum.
+        max_steps: of the solver. Fewer than the default stop a fit early, which also regularises
+            it, with a warning that it did not reach its optimum.
         inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
@@ -140,7 +141,7 @@ class MatrixScaling(_FullMatrix):
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
-        advice = "200 lets nearly every fit that has an optimum reach it"
+        advice = "200 is enough for nearly every fit that has an optimum"
         check_count(self.max_steps, "max_steps", advice)
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
@@ -207,7 +208,7 @@ class DirichletCalibration(_FullMatrix):
 
 
 class StructuredMatrixScaling(_FullMatrix):
-    r"""Temperature scaling, then a full affine map that a ridge holds near the identity.
+    r"""Temperature scaling, then a full affine map with a ridge penalty towards the identity.
 
     With x = log softmax(z / T), the probabilities are softmax(W x + b). Given T, the fit
     minimises:
@@ -217,8 +218,9 @@ class StructuredMatrixScaling(_FullMatrix):
         \text{NLL} + \frac{c K}{n}
         \Big( (K - 1) \sum_{i \ne j} w_{ij}^2 + \sum_i (w_{ii} - 1)^2 + \sum_j b_j^2 \Big).
 
-    Each part of the map is held the more tightly the more parameters it has, and all the less
-    the more samples there are: from temperature scaling with few, to matrix scaling with many.
+    The penalty on a part of the map increases with its number of parameters, and all penalties
+    decrease with the number of samples: the result is close to temperature scaling with few
+    samples, and to matrix scaling with many.
 
     A class without samples is handled as in `MatrixScaling`.
 

@@ -15,35 +15,35 @@ from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 __all__ = ["EnsembleTemperatureScaling", "TemperatureScaling"]
 
-_LEFT = 1e-9  # of NLL to gain, with which the fit of the weights may end
-_STEPS = 200  # of that fit; a usual one needs five
-_RIDGE = 1e-10  # since T may be 1, or one member a multiple of another
-_FALL = 0.1  # the part of the fall that a slope promises, with which a step is taken
+_LEFT = 1e-9  # of NLL still to gain, at which the fit of the weights may end
+_STEPS = 200  # of that fit; a typical one needs five
+_RIDGE = 1e-10  # because T may be 1, or one member a multiple of another
+_FALL = 0.1  # the share of the decrease predicted by the slope that a step must achieve
 
 
 class TemperatureScaling(MulticlassRecalibrator):
     """Divide all logits by one number, the temperature T: softmax(z / T).
 
     T > 1 lowers the confidences and T < 1 raises them. The order of the classes, and so the
-    predicted class and the accuracy, stay as they were. With two classes ``logits`` may be
+    predicted class and the accuracy, do not change. With two classes ``logits`` may be
     (N,), the log-odds z of the positive class: sigmoid(z / T).
 
     `fit` finds the T of lowest NLL: it stops when the derivative in 1/T is zero to 1e-9 of
-    its size at T = 0. Where there is no such T, it warns and sets T to its bound, which
-    follows the size of the logits. If every label is a predicted class the NLL falls as T
-    goes to 0: the lower bound gives certainty. If the logits point to the labels no better
-    than chance it falls as T grows: the upper bound gives uniform probabilities. A class
-    without samples needs no special answer, as T belongs to all classes.
+    its size at T = 0. If there is no such T, it warns and sets T to its bound, which depends on
+    the size of the logits. If every label is the predicted class, the NLL falls as T goes to 0, and
+    the lower bound gives certainty. If the logits are no better than chance, the NLL falls as T
+    grows, and the upper bound gives uniform probabilities. A class without samples is not a special
+    case, because T is shared by all classes.
 
     Args:
         temperature: a fixed T, above 0. `predict_proba` then works without `fit` for logits
-            (N, K), and for any K; `fit` checks its input and leaves T alone. Log-odds (N,) it
-            takes only once it was fitted on some: else one row of K logits would pass for them.
+            (N, K), and for any K; `fit` checks its input and leaves T unchanged. Log-odds (N,) are
+            accepted only after a fit on log-odds, because one row of K logits looks the same.
         inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
         temperature_: the temperature T.
-        n_passes_: how often `fit` read all logits, the check for bad input included.
+        n_passes_: how often `fit` read all logits, including the check for bad input.
 
     Raises:
         ValueError: if ``temperature`` is not a finite number above 0.
@@ -99,7 +99,7 @@ class TemperatureScaling(MulticlassRecalibrator):
         if self.temperature is None or "n_classes_" in vars(self):
             super()._require_fitted()
         else:
-            self._check_arguments()  # the temperature may have been set anew
+            self._check_arguments()  # the temperature may have been changed
 
     def __sklearn_is_fitted__(self) -> bool:
         return self.temperature is not None or super().__sklearn_is_fitted__()
@@ -110,7 +110,7 @@ class TemperatureScaling(MulticlassRecalibrator):
         elif len(shape) == 1 and vars(self).get("shape_") != "(N,)":
             raise ValueError(
                 f"logits: expected shape (N, K), found {shape}, which may be one row, or the "
-                "log-odds of many samples; of one row give logits[:1], and for log-odds call fit "
+                "log-odds of many samples; for one row give logits[:1], and for log-odds call fit "
                 "first, which keeps the temperature"
             )
 
@@ -122,9 +122,10 @@ class EnsembleTemperatureScaling(MulticlassRecalibrator):
     """A weighted mean of tempered, original and uniform probabilities.
 
     :math:`w_1` softmax(z / T) + :math:`w_2` softmax(z) + :math:`w_3 / K`, with weights of 0 or more
-    that sum to one; K counts what is not masked. T is that of `TemperatureScaling`; given T, the
-    weights minimise the NLL, which is convex in them. The order of the classes, and so the
-    accuracy, stay as they were. A class without samples needs no special answer.
+    that sum to one; K is the number of classes that are not masked. T is that of
+    `TemperatureScaling`; given T, the weights minimise the NLL, which is convex in them. The order
+    of the classes, and so the accuracy, do not change. A class without samples is not a special
+    case.
 
     Args:
         inputs: "logits", or "probs" for probabilities, zeros allowed.
@@ -190,12 +191,12 @@ def tempered(logits: np.ndarray, temperature: float, log: bool = False) -> np.nd
     Args:
         logits: (N, K), or (N,) for two classes.
         temperature: T.
-        log: whether to give the logarithm.
+        log: whether to return the logarithm.
     """
     if logits.ndim == 1:
         logits = np.stack([np.zeros_like(logits), logits], axis=1)
         return tempered(logits, temperature, log)[:, 1]
-    # The largest is taken off first, or dividing by a small T could overflow.
+    # The largest is subtracted first, because dividing by a small T could overflow.
     with np.errstate(over="ignore"):
         scores = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
         scores /= temperature
@@ -207,12 +208,12 @@ def _best_weights(
 ) -> tuple[np.ndarray, list[str]]:
     """The weights w >= 0, summing to one, of highest mean log(probs @ w).
 
-    They are also those of the lowest sum(w) - mean log(probs @ w), which has no condition on the
-    sum. Each step solves the quadratic that fits this best at w, for weights of 0 or more, goes
-    towards its minimum as far as the function falls, and divides by the sum, where it falls again.
+    They also minimise sum(w) - mean log(probs @ w), without a condition on the sum. Each step
+    minimises the quadratic approximation of this function at w, for weights of 0 or more, goes
+    towards its minimum as far as the function falls, and divides by the sum, which lowers it again.
 
     Args:
-        probs: (N, J), what each of J members gives to the label; a row has some value above 1e-100.
+        probs: (N, J), the probability of the label from each of J members, one above 1e-100.
         sample_weight: (N,), how often each row counts in the mean.
 
     Returns:
@@ -228,7 +229,7 @@ def _best_weights(
     root = np.sqrt(share / share.sum())
 
     def mixed(weights: np.ndarray) -> np.ndarray:
-        return np.maximum(probs @ weights, 1e-100)  # whose square is no zero
+        return np.maximum(probs @ weights, 1e-100)  # whose square is not zero
 
     def objective(weights: np.ndarray) -> float:
         return float(weights.sum() - root**2 @ np.log(mixed(weights)))
@@ -237,8 +238,8 @@ def _best_weights(
     for _ in range(_STEPS):
         rows = probs * (root / mixed(weights))[:, None]  # rows.T @ rows is the Hessian
         gradient = 1 - root @ rows
-        # The mean is concave in w, and its gradient, 1 - gradient, has the product 1 with w: so
-        # no other weights can gain more than the largest part of it less 1.
+        # The mean is concave in w, and its gradient, 1 - gradient, has the product 1 with w, so
+        # no other weights can gain more than the largest part of it minus 1.
         left = -float(gradient.min())
         if left <= _LEFT:
             return weights, []

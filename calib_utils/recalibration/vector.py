@@ -16,16 +16,16 @@ __all__ = ["VectorScaling"]
 
 
 class VectorScaling(MulticlassRecalibrator):
-    """Scale and shift the logit of each class on its own: softmax(w * z + b).
+    """Scale and shift the logit of each class separately: softmax(w * z + b).
 
-    z are the logits less their mean over the classes. 2K parameters, fitted by NLL without
+    z are the logits minus their mean over the classes. The 2K parameters are fitted by NLL without
     regularisation. It may change the predicted class.
 
     A class without samples keeps w = 1/T, of temperature scaling, and b = 0, while the b of
     the others have mean 0; otherwise its probability would fall to 0.
 
-    The fit holds at most 800 MB beside the logits, which may be in a memory map: they and their
-    probabilities. Of more than 50 million it reads them anew in each of its steps.
+    Besides the logits, which may be in a memory map, the fit needs at most 800 MB for a copy of
+    them and their probabilities. If there are more than 50 million, it rereads them in each step.
 
     Args:
         inputs: "logits", or "probs" for probabilities, zeros allowed.

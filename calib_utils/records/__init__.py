@@ -1,8 +1,8 @@
-"""What runs leave behind, and the course computes from: predictions, and experiments.
+"""The records of runs, from which the course computes: predictions, and experiments.
 
 Records are small files without pickles. `load_record` reads the logits of a network of the
-course, `load_grid` the runs of a controlled experiment, `load_answers` what chat models answered to
-questions.
+course, `load_grid` the runs of a controlled experiment, `load_answers` the answers of chat models
+to questions.
 """
 
 from calib_utils.records.answers import LANGUAGE_MODELS, QUESTIONS, Answers, load_answers

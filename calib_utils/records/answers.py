@@ -1,6 +1,6 @@
-"""What chat language models answered to multiple-choice questions, and how sure they were.
+"""The answers of chat language models to multiple-choice questions, and their confidence.
 
-Published by Plaut, Nguyen and Trinh under the MIT licence, which is beside the files.
+Published by Plaut, Nguyen and Trinh under the MIT licence, which is next to the files.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ class Answers:
     Attributes:
         model: one of ``LANGUAGE_MODELS``.
         questions: one of ``QUESTIONS``.
-        prompt: 0 or 1: how the questions were put.
+        prompt: 0 or 1, the wording of the questions.
         confidence: float32, shape (n,): the probability of the letter that the model answered,
-            among all tokens that it could have written. NaN where the answer was no letter.
-        correct: bool, shape (n,): whether it is the right letter; False where it was none.
-        answered: bool, shape (n,): whether it was a letter at all.
+            among all tokens that it could have written. NaN if the answer was not a letter.
+        correct: bool, shape (n,): whether it is the correct letter; False if it was not a letter.
+        answered: bool, shape (n,): whether it was a letter.
 
     Example:
         >>> answers = load_answers("gpt-4-turbo", "mmlu")
@@ -56,18 +56,19 @@ class Answers:
 
     @property
     def predictions(self) -> Predictions:
-        """Confidence and correctness, without the answers that were no letter."""
+        """Confidence and correctness, without the answers that were not a letter."""
         return as_predictions(
             confidence=self.confidence[self.answered], correct=self.correct[self.answered]
         )
 
 
 def load_answers(model: str, questions: str, prompt: int = 0) -> Answers:
-    """Read what a language model answered.
+    """Read the answers of a language model.
 
-    The models were asked once for each question, without examples, and took the most probable
-    token. Each row is the same question for all models and both prompts; only on MMLU the two
-    Llama3 got theirs in another order, so there they pair with each other and with no other model.
+    The models were asked each question once, without examples, and took the most probable token.
+    Each row is the same question for all models and both prompts. The only exception is MMLU, where
+    the two Llama3 models got the questions in a different order, so that they pair with each other
+    and with no other model.
 
     Args:
         model: one of ``LANGUAGE_MODELS``.

@@ -1,4 +1,4 @@
-"""What a run of an experiment leaves: small enough for many, and all that its figures need."""
+"""The record of one run of an experiment: small, but with everything that its figures need."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ class Experiment:
         network: the name of the network, and its options, for `calib_utils.training.build_model`.
         factor: what differs between the runs of the grid; empty if nothing does.
         value: of the factor in this run.
-        level: the options of the network and the settings of the recipe that this value stands
-            for, such as {"depth": 8}.
+        level: the options of the network and the settings of the recipe for this value, such as
+            {"depth": 8}.
         seed: of the weights, the order of the images, the crops and the flips.
         dataset: "cifar100" or "digits".
         training_images: how many of the training images are used, the same in every run.
@@ -76,14 +76,14 @@ class ExperimentRecord(Experiment):
         correct: bool, shape (N,): whether that class is the image's.
         history: of each epoch, as `calib_utils.training.train` returns it. If the grid asks for
             it, with "test_error", "test_nll" and "test_ece"; the "temperature" of lowest NLL on
-            the validation images; and "test_bins", for each of 15 bins how many test images it
-            holds, how many of them are right, and their summed confidence. If the grid asks for
+            the validation images; and "test_bins", for each of 15 bins the number of test images,
+            the number of correct predictions, and their summed confidence. If the grid asks for
             that, with "validation_error" and "validation_nll". With early stopping it ends with
             the epoch whose weights the network has.
-        epoch_correct: bool, shape (epochs, N): which test images were right after each epoch;
-            None unless the grid asks for it.
+        epoch_correct: bool, shape (epochs, N): which test images were predicted correctly after
+            each epoch; None unless the grid asks for it.
         losses: float16, shape (N,): the negative log-likelihood of each test image, in nats,
-            rounded to 1/128; None in older records, and so are the next two.
+            rounded to 1/128; like the next two, None in older records.
         losses_scaled: the same after division of the logits by the temperature.
         confidences_scaled: float16, shape (N,): the largest probabilities after it.
         error: share of the test images whose class was not predicted, 0 to 1.
@@ -95,7 +95,7 @@ class ExperimentRecord(Experiment):
         versions: of Python and of the libraries.
         hardware: the processor, the number of threads and the arithmetic.
         date: of the last epoch, such as "2026-11-20".
-        further: facts of a later version's file, which this one only keeps.
+        further: facts from the file of a later version, which are only kept.
 
     Example:
         >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
@@ -124,12 +124,12 @@ class ExperimentRecord(Experiment):
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How the record was made, and its numbers, as its file has them."""
+        """How the record was made, and its numbers, as in its file."""
         return stored_facts(self, _ARRAYS)
 
     @property
     def train_loss(self) -> float:
-        """Mean loss over the augmented training images, as they were met in the last epoch."""
+        """Mean loss over the augmented training images during the last epoch."""
         return self.history[-1]["train_loss"]
 
     @property
@@ -139,17 +139,17 @@ class ExperimentRecord(Experiment):
 
     @property
     def overconfidence(self) -> float:
-        """Mean confidence less accuracy on the test images, -1 to 1; underconfident if below 0."""
+        """Mean confidence minus accuracy on the test images, -1 to 1; underconfident if below 0."""
         return float(self.confidences.mean(dtype=np.float64) - self.correct.mean())
 
     @property
     def generalization_gap(self) -> float:
-        """Accuracy in the last epoch of training less that on the test images, -1 to 1."""
+        """Accuracy in the last epoch of training minus that on the test images, -1 to 1."""
         return float(self.train_accuracy - self.correct.mean())
 
     @property
     def provenance(self) -> str:
-        """One line to stand below a figure, with the run, its data, epochs, hardware and date."""
+        """One line for below a figure, with the run, its data, epochs, hardware and date."""
         seconds = median(entry["seconds"] for entry in self.history)
         return (
             f"{self.grid}/{self.name}: {training_set_name(self.dataset, self.training_images)}, "
@@ -159,7 +159,7 @@ class ExperimentRecord(Experiment):
 
 
 def save_experiment(record: ExperimentRecord, folder: Path | str | None = None) -> Path:
-    """Write ``record``, replacing an older one of its name at once or not at all.
+    """Write ``record``, completely or not at all, replacing an older one of its name.
 
     Args:
         record: see `ExperimentRecord`.
@@ -203,7 +203,7 @@ def load_experiment(
     Args:
         grid: such as "depth".
         protocol: "cpu" or "gpu".
-        name: of the run; `list_experiments` gives them all.
+        name: of the run; `list_experiments` lists all of them.
         folder: where to look; the package's own experiments by default.
 
     Raises:
@@ -233,7 +233,7 @@ def load_experiment(
 
 
 def _of_each(values: np.ndarray, n: int, name: str) -> np.ndarray:
-    """A loss or a confidence of each test image, as it is stored."""
+    """A loss or a confidence of each test image, in its stored form."""
     if name == "confidences_scaled":
         values = check_confidences(values)
     if np.shape(values) != (n,) or not (np.isfinite(values) & (values >= 0)).all():
@@ -244,7 +244,7 @@ def _of_each(values: np.ndarray, n: int, name: str) -> np.ndarray:
 
 
 def _current(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts of a file in the form that this version writes."""
+    """The facts of a file in this version's form."""
     facts = facts | {"recipe": completed_recipe(facts["recipe"])}
     if facts.get("schema", 1) == 1:
         facts["protocol"] = facts.pop("profile")
@@ -263,7 +263,7 @@ def list_experiments(grid: str, protocol: str, folder: Path | str | None = None)
 
 
 def experiment_path(grid: str, protocol: str, name: str, folder: Path | str | None) -> Path:
-    """Where the record of a run is stored, whether it is there or not.
+    """Where the record of a run is stored, whether it exists or not.
 
     Raises:
         ValueError: if a name is not valid.

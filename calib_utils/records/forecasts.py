@@ -1,4 +1,4 @@
-"""What was made of trained networks afterwards: averages, temperatures, damaged photographs."""
+"""Forecasts of trained networks: averages, temperatures, corrupted images."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Forecast:
         networks: "ordinary", "smoothed" (trained with smoothed labels), or "mirrored" (ordinary;
             the average over an image and its mirror image).
         members: the seeds of the networks whose probabilities are averaged.
-        scaled: "none", "before" (each member has a temperature of its own) or "after" (the
-            average has one). Temperatures are fitted on clean validation images. Of one network,
-            the last two are the same, and called "after".
+        scaled: "none", "before" (each member has its own temperature) or "after" (the average has
+            one). Temperatures are fitted on clean validation images. For a single network the
+            last two are the same, and called "after".
         corruption: of the test images, see `calib_utils.training.corrupt`; "" for clean ones.
         severity: 1 to 5; 0 for clean images.
         temperature: of the average; 1 unless it is scaled after.
@@ -38,10 +38,10 @@ class Forecast:
         baseline: the mean ECE of a calibrated network with the same confidences, see
             `calib_utils.metrics.baseline_calibration_error`.
         confidence: the mean of the largest probabilities.
-        bins: float64, shape (3, 15): of each bin how many images it holds, how many of them are
-            right, and their summed confidence.
+        bins: float64, shape (3, 15): for each bin the number of images, the number of correct
+            predictions, and their summed confidence.
         losses: float16, shape (N,): the negative log-likelihood of each test image, in nats,
-            rounded to 1/128. It and the next two are kept of what is compared, else None.
+            rounded to 1/128. Like the next two, it is kept only for forecasts that are compared.
         confidences: float16, shape (N,): the largest probabilities.
         correct: bool, shape (N,): whether that class is the image's.
 
@@ -82,13 +82,13 @@ def save_forecasts(
     made: dict[str, Any],
     folder: Path | str | None = None,
 ) -> Path:
-    """Write what was made of the networks of a grid, replacing an older file.
+    """Write the forecasts of a grid's networks, replacing an older file.
 
     Args:
         forecasts: at least one.
         grid: such as "ensembles".
         protocol: such as "cpu".
-        made: how: networks, recipe, versions, hardware, date, as JSON.
+        made: how they were made (networks, recipe, versions, hardware, date), as JSON.
         folder: where to write; the package's own by default.
 
     Raises:
@@ -112,7 +112,7 @@ def save_forecasts(
 def load_forecasts(
     grid: str, protocol: str, folder: Path | str | None = None
 ) -> tuple[list[Forecast], dict[str, Any]]:
-    """Read what was made of the networks of a grid, and how.
+    """Read the forecasts of a grid's networks, and how they were made.
 
     Args:
         grid: such as "ensembles".
@@ -141,5 +141,5 @@ with python -m calib_utils.experiments --forecasts --protocol none
 
 
 def forecasts_path(grid: str, protocol: str, folder: Path | str | None) -> Path:
-    """Where the forecasts of a grid are stored, whether they are there or not."""
+    """Where the forecasts of a grid are stored, whether they exist or not."""
     return Path(folder or _FOLDER) / f"{grid}.{protocol}.npz"

@@ -1,4 +1,4 @@
-"""The records of a grid: which runs differ in what, and what they have in common."""
+"""The records of a grid: how its runs differ, and what they have in common."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def check_records(records: Any, name: str) -> list[ExperimentRecord]:
 
 
 def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
-    """One line to stand below a figure: what all runs of a grid have in common.
+    """One line for below a figure: what all runs of a grid have in common.
 
     Args:
         records: of one grid and protocol.
@@ -113,5 +113,5 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
 
 
 def _varied(records: Iterable[ExperimentRecord]) -> set[str]:
-    """What differs between the levels of a grid: some may set what the others leave as it is."""
+    """The settings that differ between the levels of a grid; a level may leave some unset."""
     return {name for record in records for name in (record.factor, *record.level)}

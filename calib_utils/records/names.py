@@ -1,4 +1,4 @@
-"""How tables and figures name what records call by the names in code."""
+"""The names in tables and figures for the names that records use."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ METRICS = {
 
 
 def network_name(name: str) -> str:
-    """Such as "plain network" for "convnet"; a network that is not known keeps its name."""
+    """Such as "plain network" for "convnet"; an unknown network keeps its name."""
     return _NETWORKS.get(name, name)
 
 
 def dataset_name(name: str) -> str:
-    """Such as "CIFAR-100" for "cifar100"; a data set that is not known keeps its name."""
+    """Such as "CIFAR-100" for "cifar100"; an unknown data set keeps its name."""
     return _DATASETS.get(name, name)
 
 
@@ -63,7 +63,7 @@ def factor_name(factor: str) -> str:
 
 
 def level_name(value: Any) -> str:
-    """A value of a factor: "with" and "without" for what is there or not, a short number, or words.
+    """A value of a factor: "with" or "without" for a Boolean, a short number, or words.
 
     Example:
         >>> [level_name(value) for value in (True, 8, 5e-4, "early-stopping")]

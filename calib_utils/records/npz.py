@@ -1,4 +1,4 @@
-"""Arrays and facts in one ``.npz`` file without pickles, written at once or not at all."""
+"""Arrays and facts in one ``.npz`` file without pickles, written completely or not at all."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_npz(path: Path, arrays: dict[str, np.ndarray], facts: dict[str, Any]) 
     """Write ``arrays``, and ``facts`` as JSON, replacing an older file.
 
     Raises:
-        ValueError: if a fact is nothing that JSON has, nor a number of NumPy's.
+        ValueError: if a fact is neither a type of JSON nor a NumPy number.
     """
     content = io.BytesIO()
     text = json.dumps(facts, default=_plain)
@@ -52,7 +52,7 @@ def read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 @contextmanager
 def explain_damage(what: str, advice: str = _ADVICE) -> Iterator[None]:
-    """Turn all that reading a damaged file can raise into a ValueError about ``what``."""
+    """Turn any error from reading a damaged file into a ValueError about ``what``."""
     try:
         yield
     except (

@@ -1,4 +1,4 @@
-"""What trained networks predicted, stored inside the package with how it was made.
+"""The predictions of trained networks, stored in the package together with their origin.
 
 A record is one ``.npz`` file without pickles: float16 logits, labels, and the facts as
 JSON. The course computes its results from records, so a reader needs neither the images
@@ -38,7 +38,7 @@ class PredictionRecord:
             and the rest rounded to float16.
         labels: int64, shape (N,), from 0 to K - 1.
 
-    Facts, each of which may be left out:
+    Facts, all of which are optional:
 
     Attributes:
         model: the name of the architecture, as `calib_utils.training.build_model` takes it.
@@ -50,8 +50,8 @@ class PredictionRecord:
         hardware: the processor, the number of threads and the arithmetic.
         date: of the end of the run, such as "2026-11-20".
         test_accuracy: share of the test images whose class was predicted, 0 to 1, or None.
-        seconds_per_epoch: median over the epochs; None where it was not measured.
-        further: facts of a later version's file, which this one only keeps.
+        seconds_per_epoch: median over the epochs; None if it was not measured.
+        further: facts from the file of a later version, which are only kept.
 
     Example:
         >>> record = load_record("resnet34-cifar100", "test")
@@ -77,12 +77,12 @@ class PredictionRecord:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """How the record was made, as its file says it (every field but the arrays)."""
+        """How the record was made, as in its file (every field but the arrays)."""
         return stored_facts(self, _ARRAYS)
 
     @property
     def provenance(self) -> str:
-        """One line to stand below a result, with network, data, epochs, seed, hardware and date."""
+        """One line for below a result, with network, data, epochs, seed, hardware and date."""
         epochs = "" if self.epochs is None else f"{self.epochs} epochs"
         seed = "" if self.seed is None else f"seed {self.seed}"
         seconds = self.seconds_per_epoch
@@ -120,12 +120,12 @@ def save_record(record: PredictionRecord, folder: Path | str | None = None) -> P
         raise ValueError(f"logits: expected shape (N, K), found {logits.shape}")
     labels = check_labels(record.labels, *logits.shape)
     limit = np.finfo(np.float16).max
-    # Rounding is relative, so an offset of all logits of a row would cost digits.
+    # Rounding is relative, so a common offset of a row's logits would cost digits.
     with np.errstate(over="ignore"):
         logits = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
     if logits.min() < -limit:
         raise ValueError(
-            f"logits: float16 holds differences up to {limit}, found {-logits.min():g}; give a "
+            f"logits: float16 allows differences up to {limit}, found {-logits.min():g}; give a "
             "masked class a logit such as -1e4"
         )
     stored: dict[str, np.ndarray] = {
@@ -140,8 +140,8 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
     """Read the record of network ``name`` on ``split``.
 
     Args:
-        name: such as "resnet34-cifar100"; `list_records` gives them all.
-        split: "validation" or "test", or what the record says.
+        name: such as "resnet34-cifar100"; `list_records` lists all of them.
+        split: "validation" or "test", or the record's own name for it.
         folder: where to look; by default the package's own records, then the current folder.
 
     Raises:
@@ -166,15 +166,15 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
         record = PredictionRecord(**fields_from(PredictionRecord, facts))
     if (record.name, record.split) != (name, split):
         raise ValueError(
-            f"name: the file of record {name!r} for {split!r} holds {record.name!r} for "
-            f"{record.split!r}; give it that name, or the record another one"
+            f"name: the file of record {name!r} for {split!r} contains {record.name!r} for "
+            f"{record.split!r}; rename the file, or change the name in the record"
         )
     return record
 
 
 def _current(facts: dict[str, Any]) -> dict[str, Any]:
-    """The facts of a file in the form that this version writes."""
-    # Records of other people's networks have recipes of their own, to which nothing is added.
+    """The facts of a file in this version's form."""
+    # Records of other people's networks have their own recipes, to which nothing is added.
     if facts.get("recipe", {}).keys() >= FIRST_SETTINGS:
         facts = facts | {"recipe": completed_recipe(facts["recipe"])}
     hardware = facts.get("hardware", "")
@@ -197,7 +197,7 @@ def list_records(folder: Path | str | None = None) -> list[tuple[str, str]]:
 
 
 def record_path(name: str, split: str, folder: Path | str | None) -> Path:
-    """Where the record of network ``name`` on ``split`` is stored, whether it is there or not.
+    """Where the record of network ``name`` on ``split`` is stored, whether it exists or not.
 
     Raises:
         ValueError: if the name or the split is not valid.

@@ -1,4 +1,4 @@
-"""What each method of recalibration made of many networks, and how it scored."""
+"""The scores of each recalibration method on many networks."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ class Recalibrated:
         family: such as "ResNet": networks that differ in their size only.
         size: within the family, the number of layers or the width, relative to the standard one;
             None where there is no such family.
-        method: such as "temperature", or "none" for the network as it is.
+        method: such as "temperature", or "none" for the original network.
         temperatures: of each fit; none for other methods.
         nll: negative log-likelihood, in nats; infinite if a true class got the probability 0.
         nll_error: standard error over images of the difference of the NLL from that of
-            "temperature" on the same images; NaN where it cannot be told.
+            "temperature" on the same images; NaN if it is unknown.
         brier: Brier score over all classes, 0 to 2.
         baseline: the mean ECE of a calibrated network with the same confidences.
-        warned: whether a fit said that it found no optimum, so that it ended where it was stopped.
-        bins: float64, shape (3, 15): of each bin how many images it holds, how many of them are
+        warned: whether a fit warned that it stopped before it reached an optimum.
+        bins: float64, shape (3, 15): for each bin the number of images, how many of them are
             predicted correctly, and their summed confidence.
         confidences: float16, shape (N,): the largest probability for each test image, kept for
             some methods, else None.
-        correct: bool, shape (N,): whether the class with it is the image's; kept as those are.
+        correct: bool, shape (N,): whether its class is the image's; kept for the same methods.
 
     Example:
         >>> import numpy as np
@@ -89,7 +89,7 @@ def save_recalibrated(
     made: dict[str, Any],
     folder: Path | str | None = None,
 ) -> Path:
-    """Write what became of the networks of one source on one data set, replacing an older file.
+    """Write the results for the networks of one source on one data set, replacing an older file.
 
     Args:
         rows: at least one.
@@ -115,7 +115,7 @@ def save_recalibrated(
 def load_recalibrated(
     source: str, dataset: str, folder: Path | str | None = None
 ) -> tuple[list[Recalibrated], dict[str, Any]]:
-    """Read what became of the networks of one source on one data set, and how it was made.
+    """Read the results for the networks of one source on one data set, and how they were made.
 
     Args:
         source: "public", 19 networks that others trained at full size, or "course", our own.
@@ -143,5 +143,5 @@ def load_recalibrated(
 
 
 def recalibrated_path(source: str, dataset: str, folder: Path | str | None) -> Path:
-    """Where it is stored, whether it is there or not."""
+    """Where it is stored, whether it exists or not."""
     return Path(folder or _FOLDER) / f"{source}.{dataset}.npz"

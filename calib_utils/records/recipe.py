@@ -1,4 +1,4 @@
-"""How a network was trained: what a run asks for, and what its record says."""
+"""How a network is trained: the settings of a run, as it uses them and as its record keeps them."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class Recipe:
         label_smoothing: see `calib_utils.training.label_smoothing`; 0 for none.
         mixup_alpha: see `calib_utils.training.mixup`; 0 for none.
         focal_gamma: see `calib_utils.training.focal_loss`; 0 for plain cross-entropy.
-        ema_decay: if above 0, the network ends with an exponential moving average of its weights
-            and batch statistics: after each step, this share of the average stays, and the rest
-            comes from the new weights (Polyak and Juditsky 1992; Tarvainen and Valpola 2017,
-            section 2).
+        ema_decay: if above 0, the network ends with an exponential moving average (EMA) of its
+            weights and batch statistics: after each step, this share of the average is kept, and
+            the rest comes from the new weights (Polyak and Juditsky 1992; Tarvainen and Valpola
+            2017, section 2).
         warmup_epochs: epochs at the start with a tenth of the learning rate (He et al. 2016,
             section 4.2).
         early_stopping: whether the network ends with the weights after the epoch of lowest NLL
-            on the validation images. All the epochs are made.
+            on the validation images. All epochs are run.
         optimizer: "sgd" or "adamw" (Loshchilov and Hutter 2019).
         share: of the training data, its first part, that the network is trained on; above 0.
         reward_steps: of a language model, steps towards a reward after all epochs, see
             `calib_utils.training.fine_tune`.
-        kl_price: of such a step.
+        kl_price: the weight of the KL penalty in such a step.
 
     Raises:
         ValueError: if a setting makes no sense.
@@ -78,7 +78,7 @@ class Recipe:
             "epochs": (self.epochs >= 1, "at least 1"),
             "batch_size": (self.batch_size >= 1, "at least 1"),
             "learning_rate": (0 < self.learning_rate < math.inf, "a number above 0"),
-            # After "epoch 0" the whole training would go on at a tenth of the learning rate.
+            # After "epoch 0" all of the training would have a tenth of the learning rate.
             "milestones": (min(self.milestones, default=1) >= 1, "epochs from 1, or none: ()"),
             "momentum": (0 <= self.momentum < 1, "at least 0 and below 1"),
             "weight_decay": (0 <= self.weight_decay < math.inf, "a number of at least 0"),
@@ -103,8 +103,8 @@ class Recipe:
         return self.learning_rate * 0.1**tenths
 
 
-# For `load_digits`, chosen on its validation part: a mirrored digit is no digit, and without
-# crops LeNet-5 learns the few training images by heart and becomes overconfident.
+# For `load_digits`, chosen on its validation part: a mirrored digit is not a digit, and without
+# crops LeNet-5 memorises the few training images and becomes overconfident.
 DIGITS_RECIPE = Recipe(
     epochs=60,
     batch_size=32,
@@ -116,10 +116,10 @@ DIGITS_RECIPE = Recipe(
 
 
 def completed_recipe(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a record as JSON has them, with the default of each one that it lacks.
+    """The settings of a record as JSON, with the default of each one that it lacks.
 
-    A setting that `Recipe` gained later has the default under which older runs were made. One
-    that this version does not know is kept.
+    A setting that `Recipe` gained later gets the default under which older runs were made. Unknown
+    settings are kept.
     """
     defaults = asdict(Recipe())
     return defaults | {"milestones": list(defaults["milestones"])} | settings

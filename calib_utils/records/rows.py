@@ -1,4 +1,4 @@
-"""Many rows in one file: facts and bins of each, and of some of them a value for every image."""
+"""Many rows in one file: facts and bins of each row, and for some a value for every image."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def packed(
         rows: dataclasses with a field ``bins``; a row has all fields of ``of_each``, or None in
             all of them.
         of_each: see `OfEach`.
-        name: what an error calls the rows.
+        name: of the rows in an error.
 
     Raises:
         ValueError: if there is no row, or if rows keep different numbers of images.
@@ -53,7 +53,7 @@ def unpacked(
     of_each: OfEach,
     several: str,
 ) -> list[Row]:
-    """The rows again; in the field ``several`` each has a tuple, which JSON gives as a list."""
+    """The rows; each has a tuple in the field ``several``, which JSON stores as a list."""
     values = zip(*(arrays[name] for name in of_each), strict=True)
     found = []
     for row, bins in zip(facts, arrays["bins"], strict=True):

@@ -1,4 +1,4 @@
-"""How records grow: what an older or a later version wrote stays readable."""
+"""The versions of records: files of older and of later versions stay readable."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from typing import Any
 
 __all__ = ["SCHEMA", "fields_from", "stored_facts"]
 
-# 1: no number in the file. 2: the seconds of an epoch are a field of their own; a grid's
-# protocol is called so (it was "profile"); a run says what its level sets.
+# 1: no number in the file. 2: the seconds of an epoch have their own field; a grid's protocol has
+# this name (it was "profile"); a run lists the settings of its level.
 SCHEMA = 2
 
 
 def fields_from(kind: type, facts: dict[str, Any]) -> dict[str, Any]:
-    """What the constructor of a record takes, from the facts of a file.
+    """The arguments for the constructor of a record, from the facts of a file.
 
-    Fields that the file lacks get their default. Facts that ``kind`` has no field for are kept
-    in its field "further".
+    Fields that the file lacks get their default. Facts for which ``kind`` has no field are kept in
+    its field "further".
 
     Raises:
-        ValueError: if a later version wrote the file, and without a field that this one needs.
-        KeyError: if such a field is missing for another reason.
+        ValueError: if a later version wrote the file without a field that this one needs.
+        KeyError: if such a field is missing for a different reason.
     """
     known = {field.name: field for field in fields(kind)}
     schema = facts.get("schema", 1)
@@ -38,7 +38,7 @@ def fields_from(kind: type, facts: dict[str, Any]) -> dict[str, Any]:
 
 
 def stored_facts(record: Any, arrays: tuple[str, ...]) -> dict[str, Any]:
-    """The facts of a record as a file has them: every field but the arrays, and the schema."""
+    """The facts of a record for a file: every field but the arrays, and the schema."""
     own = {
         field.name: getattr(record, field.name)
         for field in fields(record)

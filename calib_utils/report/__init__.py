@@ -1,4 +1,4 @@
-"""What a report says of numbers: tables, claims that are checked, comparisons with a verdict."""
+"""Reporting numbers: tables, claims that are checked, comparisons with a verdict."""
 
 from calib_utils.report.claims import ClaimError, claim
 from calib_utils.report.comparison import RunDifference, compare

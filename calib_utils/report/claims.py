@@ -1,4 +1,4 @@
-"""Sentences that say only what the numbers support."""
+"""Sentences that are shown only if the numbers support them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOTE = "The text was written for the original values, and with yours it no long
 
 
 class ClaimError(AssertionError):
-    """A claim does not hold, where that must stop the run.
+    """A claim does not hold, in a run that this must stop.
 
     Example:
         >>> import os
@@ -33,7 +33,7 @@ class ClaimError(AssertionError):
 
 
 def claim(condition: bool, sentence: str = "") -> Markdown | None:
-    """Show a sentence if its condition holds, and otherwise say that it does not.
+    """Show a sentence if its condition holds, and otherwise a note that it does not.
 
     A text about numbers is true of the numbers that it was written for. When someone changes a
     value and runs it again, a claim notices and tells them what the numbers are now, and it does
@@ -42,7 +42,7 @@ def claim(condition: bool, sentence: str = "") -> Markdown | None:
 
     Args:
         condition: whether the numbers support the sentence.
-        sentence: in Markdown; without one, the claim is the text around it.
+        sentence: in Markdown; without one, the claim is about the text around it.
 
     Returns:
         The sentence; None if there is none and the condition holds; or the note.
@@ -57,17 +57,17 @@ def claim(condition: bool, sentence: str = "") -> Markdown | None:
     if condition:
         return Markdown(sentence) if sentence else None
     if os.environ.get(_STRICT) == "strict":
-        raise ClaimError(sentence or "what the text around this line says does not hold")
+        raise ClaimError(sentence or "the text around this line does not hold")
     try:
         now = "; ".join(_values_now(sys._getframe(1)))
-    except Exception:  # a note may say less than it could, but it must not stop a reader
+    except Exception:  # a note may be incomplete, but it must not stop a reader
         now = ""
     note = f"{_NOTE}. With your values: {now}." if now else f"{_NOTE}."
     return Markdown(f"*{note}*" + (f" It said: {sentence}" if sentence else ""))
 
 
 def _values_now(frame: FrameType) -> Iterator[str]:
-    """What the failing parts of a condition compare: each side that is one number, by its code."""
+    """The numbers that the failing parts of a condition compare, by their code."""
     source = "".join(linecache.getlines(frame.f_code.co_filename))
     calls = [
         node

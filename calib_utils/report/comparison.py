@@ -1,7 +1,7 @@
 """Is a metric higher at one level of a factor than at another, or was it chance?
 
-Chance comes in twice: another seed would have given other networks, and other test images
-other numbers for the same networks.
+There are two sources of randomness: another seed would have given different networks, and
+different test images would have given different numbers for the same networks.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from calib_utils.report.pairs import Difference
 __all__ = ["RunDifference", "compare"]
 
 _FEWEST_DRAWS = 100
-_ROUNDING = 1e-6  # of a stored number: confidences are float32
-_LEAST = -100.0  # the logarithm of the least p value that is told from 0
-# What a record must have for each image, besides its first confidences.
+_ROUNDING = 1e-6  # of a stored number, because confidences are float32
+_LEAST = -100.0  # the logarithm of the smallest p value that is distinguished from 0
+# The array of each metric that a record must have besides its first confidences.
 _PER_IMAGE = {
     "nll": "losses",
     "nll_scaled": "losses_scaled",
@@ -38,20 +38,20 @@ _PER_IMAGE = {
 class RunDifference(Difference):
     """How much higher a metric is in a second group of runs than in a first one.
 
-    Each source of chance would make an interval by itself. The square of the half-width of the
-    joint one is the sum of the squares of theirs. Such an interval is never too short, however
-    large the one source is beside the other (Banerjee 1960); one standard error for both with
-    Satterthwaite's degrees of freedom would be, most of all at the small p values that a
-    correction for many comparisons asks for.
+    Each source of randomness has an interval of its own, and the squared half-width of the joint
+    interval is the sum of their squares. Such an interval is never too short, however much larger
+    one source is than the other (Banerjee 1960). A single standard error with Satterthwaite's
+    degrees of freedom would be too short, above all at the small p values that a correction for
+    multiple comparisons requires.
 
     Attributes:
-        mean: of the second group less that of the first, over runs in pairs where there are pairs.
-        standard_error: of both sources together: the root of the sum of the squares of the two
+        mean: of the second group minus that of the first, over paired runs if there are pairs.
+        standard_error: of both sources together, the root of the sum of the squares of the two
             below; NaN if there are fewer than two pairs, or two runs in a group.
         freedom: the degrees of freedom of the part of seeds.
-        of_seeds: the part that other seeds have in the standard error; NaN as above.
-        of_images: the part of other test images; NaN where the records lack what it takes, and
-            the standard error is that of seeds alone.
+        of_seeds: the part of the standard error that is due to seeds; NaN as above.
+        of_images: the part that is due to the test images; NaN if the records lack the numbers of
+            each image, and the standard error is then that of seeds alone.
 
     Source: Banerjee 1960, "Approximate confidence interval for linear functions of means of k
     populations when the population variances are not equal".
@@ -74,7 +74,8 @@ class RunDifference(Difference):
 
     @property
     def p_value(self) -> float:
-        """The chance of a difference as large, either way, if the true one is 0; at most that.
+        """The probability of a difference at least as large, in either direction, if the true one
+        is 0, or an upper bound of it.
 
         0 to 1; NaN without a standard error. The interval of level 1 - p ends at 0.
         """
@@ -88,11 +89,11 @@ class RunDifference(Difference):
 
 
 def check_repeats(repeats: int) -> None:
-    """Raise a ValueError unless so many draws say how much chance there is."""
+    """Raise a ValueError unless there are enough draws to estimate the noise."""
     if check_count(repeats, "repeats", "1000 is usual") < _FEWEST_DRAWS:
         raise ValueError(
             f"repeats: expected at least {_FEWEST_DRAWS}, found {repeats}; fewer draws do not "
-            "show a spread"
+            "estimate a standard deviation"
         )
 
 
@@ -107,40 +108,40 @@ def compare(
     """Compare the mean of a metric on the test images in two groups of runs.
 
     Runs that share a seed start from the same weights and see the images in the same order; some
-    are even one training, whose weights were taken at another moment. Such runs are compared in
-    pairs, seed by seed, and runs without a partner are left out: what a seed does to both drops
-    out of the difference. Groups that have no seed in common are compared as independent ones.
+    are even the same training, with weights from a different epoch. Such runs are compared in
+    pairs, seed by seed, and runs without a partner are left out, because the effect of a seed on
+    both runs cancels in the difference. Groups without a common seed are compared as independent.
 
-    One interval and one p value join two sources of chance, as `RunDifference` says. For seeds,
-    the squared standard error is :math:`s^2 / n` with the standard deviation s of the n paired
-    differences, and Student's t has n - 1 degrees of freedom; without pairs both are Welch's. For
-    images, sets of them are drawn with replacement, the same for all runs, the difference is
-    computed on each, and its standard deviation is that of a normal distribution.
+    One interval and one p value combine two sources of randomness, as in `RunDifference`. For
+    seeds, the squared standard error is :math:`s^2 / n` with the standard deviation s of the n
+    paired differences, and Student's t has n - 1 degrees of freedom; without pairs both are
+    Welch's. For images, bootstrap samples of them are drawn, the same for all runs, and the
+    standard deviation of the difference over these samples is used with a normal distribution.
 
-    It is assumed that the seeds are independent of each other, and that the paired differences (or
-    the runs of a group) are normal. Nothing is assumed of how alike the two runs of a pair are.
-    The luck of one run with the images is in both parts, so the interval is rather too long than
-    too short; the page of benchmarks counts how often a difference is found where there is none.
+    The seeds are assumed to be independent, and the paired differences (or the runs of a group) to
+    be normal. Nothing is assumed about the correlation of the two runs of a pair. Some noise of the
+    images is in both parts, so the interval tends to be too long rather than too short; the page of
+    benchmarks counts how often a difference is found although there is none.
 
-    A third source of chance, which part of the training images was used, is in neither if it is
-    the same in all runs.
+    A third source of randomness, the choice of the training images, is not included if all runs
+    used the same ones.
 
-    An ECE is compared as it shows on so many images: it is above the true one, most where that
-    is small.
+    An ECE is compared as measured on this number of images, where it is biased upwards, most of all
+    if the true one is small.
 
     Args:
-        first: runs that differ in their seed only.
-        second: the same, at another level of a factor.
-        metric: "error", "ece" (15 bins) or "nll", or "ece_scaled" or "nll_scaled", at the
-            temperature. Older records hold the answers to each image for the first two only; for
-            the others the interval is then that for seeds, on these images.
-        repeats: how many sets of test images are drawn, at least 100.
+        first: runs that differ only in their seed.
+        second: the same, at a different level of a factor.
+        metric: "error", "ece" (15 bins) or "nll", or "ece_scaled" or "nll_scaled", after
+            temperature scaling. Older records have the predictions for each image only for the
+            first two; for the others the interval is then that for seeds, on these images.
+        repeats: the number of bootstrap samples of the test images, at least 100.
         seed: of the draws.
 
     Raises:
         ValueError: if there is no such metric or too few draws; a group is empty or its runs
-            differ in more than their seed; a run stands twice; the runs have not all the same
-            test images; or a stored number is not what the answers give.
+            differ in more than their seed; a run occurs twice; the runs have different test
+            images; or a stored number does not follow from the predictions.
 
     Source: Student 1908, "The probable error of a mean"; Welch 1947, "The generalization of
     Student's problem"; Efron and Tibshirani 1993, "An Introduction to the Bootstrap".
@@ -169,7 +170,7 @@ def compare(
 
 
 def joined(mean: float, over_seeds: Sequence[tuple[float, int]], of_images: float) -> RunDifference:
-    """A difference, its variances over seeds with their degrees of freedom, and that of images."""
+    """A difference, its variance over seeds with the degrees of freedom, and that over images."""
     of_seeds = sum(part for part, _ in over_seeds)
     lost = sum(part**2 / freedom for part, freedom in over_seeds)
     variance = of_seeds + float(np.nan_to_num(of_images)) ** 2
@@ -189,7 +190,7 @@ def _seeds(runs: Sequence[ExperimentRecord]) -> list[int]:
 def _in_pairs(
     first: list[ExperimentRecord], second: list[ExperimentRecord]
 ) -> tuple[list[ExperimentRecord], list[ExperimentRecord]]:
-    """The runs whose seed both groups have, in one order; all runs if they have none in common."""
+    """The runs whose seed is in both groups, in one order; all runs if there is no such seed."""
     if not (shared := set(_seeds(first)) & set(_seeds(second))):
         return first, second
 
@@ -206,10 +207,10 @@ def _spread_over_images(
     repeats: int,
     seed: int,
 ) -> float:
-    """The standard deviation of the difference over drawn sets of test images."""
+    """The standard deviation of the difference over bootstrap samples of the test images."""
     per_image = _PER_IMAGE.get(metric)
     if per_image and any(getattr(run, per_image) is None for run in (*first, *second)):
-        return float("nan")  # an older record has no number for each image
+        return float("nan")  # an older record lacks the numbers of each image
     sets = [_bins_and_excess(record, metric) for record in (*first, *second)]
     drawn = resampled_gaps(sets, repeats, seed)
     differences = drawn[:, len(first) :].mean(axis=1) - drawn[:, : len(first)].mean(axis=1)
@@ -217,7 +218,7 @@ def _spread_over_images(
 
 
 def _bins_and_excess(record: ExperimentRecord, metric: str) -> tuple[np.ndarray, np.ndarray]:
-    """What makes the metric a gap of bins; of error and NLL, one bin, between the loss and 0."""
+    """The bins and gaps that give the metric; error and NLL have one bin, with the loss as gap."""
     one_bin = np.zeros(len(record.correct), np.int64)
     if metric == "error":
         return one_bin, 1.0 - record.correct
@@ -238,20 +239,20 @@ def _checked_group(records: Iterable[ExperimentRecord], name: str) -> list[Exper
     for run, settings in zip(runs, made, strict=True):
         if settings != made[0]:
             raise ValueError(
-                f"{name}: expected runs that differ in their seed only, found {runs[0].name} and "
-                f"{run.name}, which were trained otherwise; by_level puts runs into groups"
+                f"{name}: expected runs that differ only in their seed, found {runs[0].name} and "
+                f"{run.name}, which were trained differently; by_level puts runs into groups"
             )
     seeds = _seeds(runs)
     if len(set(seeds)) < len(seeds):
         raise ValueError(
-            f"{name}: expected runs with different seeds, found the seeds {seeds}; one seed twice "
-            "is one training"
+            f"{name}: expected runs with different seeds, found the seeds {seeds}; give each "
+            "training once"
         )
     return runs
 
 
 def _check_together(runs: Sequence[ExperimentRecord]) -> None:
-    """That the runs can be paired by their test images, and are what they say they are."""
+    """Check that the runs can be paired by their test images, and agree with their records."""
     seen: dict[bytes, str] = {}
     for run in runs:
         if (run.dataset, len(run.correct)) != (runs[0].dataset, len(runs[0].correct)):
@@ -260,13 +261,13 @@ def _check_together(runs: Sequence[ExperimentRecord]) -> None:
                 f"{len(runs[0].correct)} of {runs[0].dataset} in {runs[0].name}, "
                 f"{len(run.correct)} of {run.dataset} in {run.name}"
             )
-        answers = run.confidences.tobytes() + run.correct.tobytes()
-        if answers in seen:
+        content = run.confidences.tobytes() + run.correct.tobytes()
+        if content in seen:
             raise ValueError(
-                f"second: expected different runs, found the same answers in {seen[answers]} and "
-                f"{run.name}; one training counts once"
+                f"second: expected different runs, found the same predictions in {seen[content]} "
+                f"and {run.name}; give each training once"
             )
-        seen[answers] = run.name
+        seen[content] = run.name
         for metric in ("error", "ece"):
             bins, excess = _bins_and_excess(run, metric)
             given, stored = (
@@ -275,6 +276,6 @@ def _check_together(runs: Sequence[ExperimentRecord]) -> None:
             )
             if not abs(given - stored) < _ROUNDING:
                 raise ValueError(
-                    f"{run.name}: its record says {metric} {stored:.6g}, its answers give "
-                    f"{given:.6g}; the record is not of these answers"
+                    f"{run.name}: its record has {metric} {stored:.6g}, its predictions give "
+                    f"{given:.6g}; the record is not of these predictions"
                 )

@@ -1,4 +1,4 @@
-"""Do networks differ in what was made of them: averages, temperatures, damaged photographs?"""
+"""Comparisons of forecasts: averages of networks, temperatures, corrupted images."""
 
 from __future__ import annotations
 
@@ -38,26 +38,26 @@ def compare_forecasts(
     """Compare a metric of two forecasts that the same networks make, or networks of equal seeds.
 
     As in `compare`, the seeds that both forecasts have are compared in pairs, others are left out,
-    and one interval joins two sources of chance. That for images is the spread of the difference
-    over sets of test images that are drawn with replacement. That for seeds is the jackknife's:
-    each seed is left out once, of both forecasts, and the variance is (n - 1) / n times the sum
-    of the squares of what this changes, for n seeds with n - 1 degrees of freedom. For a mean of
-    single networks this is :math:`s^2 / n` of the paired differences; for the average of their
-    probabilities no simpler rule is known, and the jackknife's variance is rather too large. Only
-    where a few networks differ wildly in their NLL is the interval too short.
+    and one interval combines two sources of randomness. For images it uses the standard deviation
+    of the difference over bootstrap samples of the test images. For seeds it uses the jackknife:
+    each seed is left out once from both forecasts, and the variance is (n - 1) / n times the sum of
+    the squared changes, for n seeds with n - 1 degrees of freedom. For a mean of single networks
+    this is :math:`s^2 / n` of the paired differences; for the average of their probabilities no
+    simpler rule is known, and the jackknife's variance tends to be too large. The interval is too
+    short only if a few networks differ wildly in their NLL.
 
     Args:
         forecasts: of one grid and protocol, as `calib_utils.records.load_forecasts` reads them.
         first: "single-at-T", "average-of-scaled", "average-at-T", "mirrored-at-T" or
-            "smoothed-at-T", and then, of damaged images, such as ", severity 5": the mean over
-            the kinds of damage. Of what is not an average of networks it is the mean over them.
-        second: another one.
+            "smoothed-at-T", followed for corrupted images by ", severity 5" or similar: the mean
+            over the kinds of corruption. Single networks are represented by their mean.
+        second: a different one.
         metric: "error", "nll" or "ece".
-        repeats: how many sets of test images are drawn, at least 100.
+        repeats: the number of bootstrap samples of the test images, at least 100.
         seed: of the draws.
 
     Raises:
-        ValueError: if there is no such metric or forecast, or what of it is needed was not kept.
+        ValueError: if there is no such metric or forecast, or the arrays it needs were not kept.
 
     Source: Efron and Stein 1981, "The jackknife estimate of variance"; Efron and Tibshirani 1993,
     "An Introduction to the Bootstrap", chapter 11.
@@ -76,7 +76,7 @@ def compare_forecasts(
     if len(seeds) < 2:
         raise ValueError(
             f"second: expected at least two seeds that both forecasts have, found {seeds}; one "
-            "network does not show how far others lie apart"
+            "network does not show how much networks vary"
         )
     of_each = [side.sets(seeds, metric) for side in sides]
     drawn = resampled_gaps(of_each[0] + of_each[1], repeats, seed)
@@ -129,7 +129,7 @@ class _Side:
         return float(np.mean([getattr(one, metric) for one in self.chosen(seeds)]))
 
     def sets(self, seeds: Sequence[int], metric: str) -> list[tuple[np.ndarray, np.ndarray]]:
-        """What makes the metric a gap of bins; of error and NLL, of one bin."""
+        """The bins and gaps that give the metric; error and NLL have one bin."""
         sets = []
         for one in self.chosen(seeds):
             losses, confidences, correct = one.losses, one.confidences, one.correct

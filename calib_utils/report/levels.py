@@ -1,4 +1,4 @@
-"""What each level of a factor led to."""
+"""The results at each level of a factor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from calib_utils.report.tables import Markdown, spread, table
 
 __all__ = ["level_table"]
 
-# Attribute of the record, heading, how many units are 1, digits.
+# Attribute of the record, heading, number of units in 1, digits.
 _BEFORE = (("error", "test error, %", 100, 1), ("ece", "ECE, %", 100, 1))
 _AFTER = (
     ("overconfidence", "overconfidence, points", 100, 1),
@@ -31,12 +31,12 @@ def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
         records: of one grid and protocol.
 
     Returns:
-        Test error, ECE, beside it the mean ECE of calibrated networks with the same confidences
+        Test error, ECE, its baseline, the mean ECE of calibrated networks with the same confidences
         (`calib_utils.metrics.baseline_calibration_error`), overconfidence, temperature, the ECE
         with that temperature, and the accuracy in the last epoch of training.
 
     Raises:
-        ValueError: if there is no run, or they have not all one protocol.
+        ValueError: if there is no run, or they have different protocols.
 
     Example:
         >>> from calib_utils.records import load_grid

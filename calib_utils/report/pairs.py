@@ -1,7 +1,7 @@
 """Do two predictions of the same samples differ, or two methods on the same splits?
 
-What is hard for one is hard for the other. So they are compared in pairs, sample by sample: what
-both share drops out of the difference, and with it most of the noise.
+A sample that is hard for one is usually hard for the other. They are therefore compared in pairs,
+sample by sample, so that the noise that both share cancels in the difference.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Difference:
-    """A mean difference, and how far chance may have moved it.
+    """A mean difference, and its uncertainty.
 
     Attributes:
-        mean: of the second less the first.
-        standard_error: of the mean, 0 or more, in its unit; NaN if it cannot be told.
+        mean: of the second minus the first.
+        standard_error: of the mean, 0 or more, in its unit; NaN if it is unknown.
         freedom: the degrees of freedom of Student's t distribution, above 0; infinite for the
             normal one.
 
@@ -50,7 +50,7 @@ class Difference:
     freedom: float
 
     def interval(self, level: float = 0.95) -> tuple[float, float]:
-        """Between which numbers the true difference lies, with this confidence.
+        """The confidence interval of the true difference.
 
         Raises:
             ValueError: unless the level lies between 0 and 1.
@@ -65,23 +65,24 @@ class Difference:
 
     @property
     def p_value(self) -> float:
-        """The chance of a difference as large, either way, if the true one is 0.
+        """The probability of a difference at least as large, in either direction, if the true one
+        is 0.
 
         0 to 1; NaN without a standard error. The interval of level 1 - p ends at 0.
         """
-        if self.standard_error == 0:  # all differences are the same one
+        if self.standard_error == 0:  # all differences are equal
             return float(self.mean == 0)
         return float(2 * t.sf(abs(self.mean) / self.standard_error, self.freedom))
 
 
 class McNemar(NamedTuple):
-    """Of the answers that differ in being right, how many are whose.
+    """How many samples only one of two models predicts correctly.
 
     Attributes:
-        only_first: samples on which the first alone is right.
-        only_second: samples on which the second alone is right.
-        p_value: the chance that they part as unevenly, if each falls to either side as a fair
-            coin does; above 0 to 1.
+        only_first: samples on which only the first is correct.
+        only_second: samples on which only the second is correct.
+        p_value: the probability of a split at least as uneven, if each such sample is equally
+            likely to be on either side; above 0 to 1.
 
     Example:
         >>> McNemar(only_first=3, only_second=14, p_value=0.0127).p_value < 0.05
@@ -94,18 +95,18 @@ class McNemar(NamedTuple):
 
 
 def mcnemar(first: Any, second: Any) -> McNemar:
-    """McNemar's exact test: is one right more often than the other, on the same samples?
+    """McNemar's exact test: is one model more accurate than the other, on the same samples?
 
-    Only samples on which exactly one of the two is right can tell them apart. If both are right
-    equally often in truth, each of these falls to either one with chance 1/2: the p value is the
-    two-sided one of that binomial distribution.
+    Only samples on which exactly one of the two is correct distinguish them. Under the null
+    hypothesis that both are equally accurate, each of these favours either one with probability
+    1/2, and the p value is the two-sided one of that binomial distribution.
 
     Args:
-        first: (N,), whether the first is right on each sample.
+        first: (N,), whether the first is correct on each sample.
         second: the same of the second, on the same samples in the same order.
 
     Raises:
-        ValueError: for bad input, among it unequal numbers of samples.
+        ValueError: for bad input, including unequal numbers of samples.
 
     Source: McNemar 1947, "Note on the sampling error of the difference between correlated
     proportions or percentages"; in its exact form.
@@ -136,15 +137,15 @@ def paired_difference(first: Any, second: Any) -> Difference:
     """The difference of two means over the same samples, such as of two NLLs.
 
     Its standard error is that of the mean of the N differences, with N - 1 degrees of freedom.
-    It speaks about other samples, not about another training of a model.
+    It accounts for the choice of the samples, not for a new training of a model.
 
     Args:
         first: (N,), a number for each sample, such as the negative log-likelihood of its label,
-            or whether the answer is right.
+            or whether the prediction is correct.
         second: the same of another model, on the same samples in the same order.
 
     Raises:
-        ValueError: for bad input, among it fewer than two samples or unequal numbers of them.
+        ValueError: for bad input, including fewer than two samples or unequal numbers of them.
 
     Source: Student 1908, "The probable error of a mean".
 
@@ -160,18 +161,18 @@ def paired_difference(first: Any, second: Any) -> Difference:
 def paired_ece_difference(first: Predictions, second: Predictions, n_bins: int = 15) -> Difference:
     """The difference of two ECEs over the same samples.
 
-    An ECE is a mean, too: each sample counts its confidence less correctness, with the sign of
-    the mean gap of its bin. So the difference is one of means in pairs. The signs are taken as
-    given, which suits errors well above their baseline; near it the ECE is too high on average,
-    and no interval around it helps.
+    An ECE is a mean as well: each sample contributes its confidence minus correctness, with the
+    sign of the mean gap of its bin. The difference is therefore one of paired means. The signs are
+    taken as given, which suits errors well above their baseline; near it the ECE is biased, and no
+    interval around it helps.
 
     Args:
-        first: as `calib_utils.predictions.as_predictions` makes them, with labels.
+        first: from `calib_utils.predictions.as_predictions`, with labels.
         second: the same of another model, on the same samples in the same order.
-        n_bins: how many bins of equal width.
+        n_bins: the number of bins of equal width.
 
     Raises:
-        ValueError: for bad input, among it weights, fewer than two samples or unequal numbers.
+        ValueError: for bad input, including weights, fewer than two samples or unequal numbers.
 
     Source: the delta method; Efron 1982, "The Jackknife, the Bootstrap and Other Resampling
     Plans", chapter 6.
@@ -189,7 +190,7 @@ def paired_ece_difference(first: Predictions, second: Predictions, n_bins: int =
 
 
 def _parts_of_ece(predictions: Predictions, n_bins: int) -> np.ndarray:
-    """What each sample adds to the ECE, which is their mean."""
+    """The contribution of each sample to the ECE, which is their mean."""
     predictions = unweighted(taken(predictions))
     confidences, correct = confidence_and_correct(predictions)
     _, index = edges_and_index(
@@ -202,18 +203,18 @@ def _parts_of_ece(predictions: Predictions, n_bins: int) -> np.ndarray:
 def corrected_difference(differences: Any, n_train: int, n_test: int) -> Difference:
     """The mean of differences over random splits of *one* data set.
 
-    Such splits share most of their samples, so what they say is not independent: the usual
-    standard error is too small, and tests with it find differences that are not there. The
+    Such splits share most of their samples, so their differences are not independent: the usual
+    standard error is too small, and tests with it find differences that do not exist. The
     variance of the mean is therefore taken as (1/J + n_test/n_train) times that of the J
     differences, with J - 1 degrees of freedom.
 
     Args:
-        differences: (J,), of each split the score of the second method less that of the first.
-        n_train: how many samples of a split the methods are fitted on.
-        n_test: how many others their scores are computed on.
+        differences: (J,), for each split the score of the second method minus that of the first.
+        n_train: the number of samples of a split on which the methods are fitted.
+        n_test: the number of others on which their scores are computed.
 
     Raises:
-        ValueError: for bad input, among it fewer than two splits.
+        ValueError: for bad input, including fewer than two splits.
 
     Source: Nadeau and Bengio 2003, "Inference for the Generalization Error", section 3.3.
 
@@ -252,7 +253,7 @@ def _numbers(values: Any, name: str) -> np.ndarray:
     if array.ndim != 1 or len(array) < 2:
         raise ValueError(
             f"{name}: expected shape (N,) with at least two values, found {array.shape}; one "
-            "value alone does not show how much they vary"
+            "value does not show how much they vary"
         )
     if not np.isfinite(array).all():
         where = int((~np.isfinite(array)).argmax())

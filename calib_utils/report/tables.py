@@ -1,4 +1,4 @@
-"""Numbers as text: tables in Markdown, and how a mean and its spread are written."""
+"""Numbers as text: tables in Markdown, and a mean with its standard deviation."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Markdown", "signed", "spread", "table"]
 
 
 class Markdown(str):
-    """Text that a notebook shows as Markdown, and everything else as it is written.
+    """Text that a notebook renders as Markdown, and anything else prints as it is.
 
     Example:
         >>> Markdown("The ECE is **5 %**")
@@ -41,7 +41,7 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], *, numbers: int = 
         head: the names of the columns.
         rows: the cells of each row, as many as there are columns. True and False are shown as
             yes and no, several values in a cell with commas between them.
-        numbers: how many of the last columns are set to the right, as numbers are.
+        numbers: how many of the last columns are right-aligned, as for numbers.
 
     Raises:
         ValueError: if a row has more or fewer cells than there are columns.
@@ -64,7 +64,7 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], *, numbers: int = 
 
 
 def _words(cell: Any) -> str:
-    """A cell as a reader sees it, who need not know Python."""
+    """A cell as text for readers who do not know Python."""
     if isinstance(cell, bool | np.bool_):
         return "yes" if cell else "no"
     if isinstance(cell, list | tuple):
@@ -87,7 +87,7 @@ def spread(values: Sequence[float], digits: int = 1) -> str:
 
     Args:
         values: one number for each run, at least two for a standard deviation.
-        digits: behind the point.
+        digits: after the point.
 
     Raises:
         ValueError: if there is no value.

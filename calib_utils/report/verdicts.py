@@ -1,4 +1,4 @@
-"""Do grids of experiments bear out what was claimed about them, all claims together?"""
+"""Verdicts on claims about grids of experiments, corrected for multiple comparisons."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ _POINTS = {"error", "ece", "ece_scaled"}
 
 
 class Verdict(NamedTuple):
-    """What was claimed about two levels of a factor, and what runs showed.
+    """A claim about two levels of a factor, and the evidence of the runs.
 
     Attributes:
         grid: such as "depth".
         change: between the two, such as "layers: 8 to 56".
         metric: such as "ece".
-        claimed: "higher" or "lower": what becomes of the metric.
-        difference: of the second level's runs from the first's.
-        adjusted: its p value after Holm's correction for all that was judged with it; NaN if the
-            difference has none.
+        claimed: "higher" or "lower", for the metric at the second level.
+        difference: the second level's runs minus the first's.
+        adjusted: its p value after Holm's correction for all claims that were judged with it; NaN
+            if the difference has none.
 
     Example:
         >>> found = Difference(0.05, standard_error=0.01, freedom=4)
@@ -61,7 +61,7 @@ class Verdict(NamedTuple):
 
 
 class Verdicts(tuple[Verdict, ...]):
-    """Claims that were put to the test together. It shows itself as a table.
+    """Claims that were tested together. A notebook displays them as a table.
 
     Example:
         >>> found = Difference(0.05, standard_error=0.01, freedom=4)
@@ -78,14 +78,14 @@ class Verdicts(tuple[Verdict, ...]):
         return [one.outcome for one in self]
 
     def of(self, grid: str) -> Verdicts:
-        """The claims about one grid; what they were judged together with stays as it was."""
+        """The claims about one grid, with their adjusted p values unchanged."""
         return Verdicts(one for one in self if one.grid == grid)
 
     @property
     def table(self) -> Markdown:
         """A row for each claim, with the difference and its 95 % interval.
 
-        The interval is that of this difference alone, the p value is adjusted for all.
+        The interval is for this difference alone, and the p value is adjusted for all of them.
         """
         rows = []
         for one in self:
@@ -119,18 +119,18 @@ class Verdicts(tuple[Verdict, ...]):
 def holm(p_values: Sequence[float]) -> list[float]:
     """The p values of several tests, adjusted for their number by Holm's method.
 
-    If all adjusted values below 0.05 count as findings, the chance of one false finding or more
-    is at most 5 %. The smallest of m values is multiplied by m, the next by m - 1, and so on, and
-    none becomes smaller than the one before it.
+    If all adjusted values below 0.05 count as significant, the probability of at least one false
+    finding is at most 5 %. The smallest of m values is multiplied by m, the next by m - 1, and so
+    on, and none becomes smaller than the one before it.
 
     Args:
-        p_values: 0 to 1; NaN for a test that could not be made, which counts as one.
+        p_values: 0 to 1; NaN for a test that could not be made, which still counts as one.
 
     Returns:
-        As many, in the same order, 0 to 1; NaN where there was none.
+        The adjusted values in the same order, 0 to 1; NaN where there was none.
 
     Raises:
-        ValueError: if one is not 0 to 1, nor NaN.
+        ValueError: if one is neither from 0 to 1 nor NaN.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
 
@@ -153,22 +153,23 @@ def judge(
     comparisons: Iterable[Sequence[Any]],
     forecasts: Mapping[str, Sequence[Forecast]] | None = None,
 ) -> Verdicts:
-    """Put claims about the levels of one factor or several to the test, all together.
+    """Test claims about the levels of one factor or several, all together.
 
-    Whoever makes twelve comparisons finds something by chance in nearly every second try. So the
-    claims that were fixed together are judged together, with Holm's correction for all.
+    Of twelve comparisons without any true difference, at least one is significant by chance almost
+    half of the time. Claims that were fixed together are therefore judged together, with Holm's
+    correction for all of them.
 
     Args:
         records: of one or more grids, each of one protocol.
         comparisons: for each claim the grid, two values of its factor, the metric, and what it
             is claimed to be at the second value, "higher" or "lower"; after them the name of the
-            network, if the grid has several. So ``planned_comparisons`` gives them.
-        forecasts: by grid, what was made of its networks; its comparisons name two of them
-            instead of two values, as in `compare_forecasts`.
+            network, if the grid has several. ``planned_comparisons`` returns them in this form.
+        forecasts: by grid, the forecasts of its networks; its comparisons name two of them instead
+            of two values, as in `compare_forecasts`.
 
     Raises:
         ValueError: if there is no comparison or no such grid, forecast, network, level or metric;
-            a claim is another word; or the runs of a grid have not all one protocol.
+            a claim is neither of the two words; or the runs of a grid have different protocols.
 
     Example:
         >>> from calib_utils.records import load_grid

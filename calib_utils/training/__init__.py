@@ -1,6 +1,6 @@
-"""Train the networks of the course: what the extra "training" installs, PyTorch among it.
+"""Train the networks of the course; this needs the extra "training", with PyTorch.
 
-``python -m calib_utils.training --help`` trains one network and stores what it predicts.
+``python -m calib_utils.training --help`` trains one network and stores its predictions.
 """
 
 import sys
@@ -12,7 +12,7 @@ if find_spec("torch") is None:
         "training needs PyTorch, which is not installed: "
         "in a copy of the repository, pip install '.[training]'"
     )
-    # As a command, `python -m calib_utils.training`, it says so without a traceback.
+    # The command `python -m calib_utils.training` reports this without a traceback.
     if sys.argv[:1] == ["-m"] or (_main and _main.name.startswith("calib_utils.")):
         sys.exit(f"error: {_said}")
     raise ModuleNotFoundError(_said, name="torch")

@@ -1,4 +1,4 @@
-"""The command line that trains a network and stores what it predicts.
+"""The command line that trains a network and stores its predictions.
 
 Run it as ``python -m calib_utils.training --help``.
 """
@@ -28,7 +28,7 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Train, or go on training, then write the validation and the test record."""
+    """Train, or continue training, then write the validation and the test record."""
     parser = _parser()
     args = parser.parse_args(arguments)
     try:
@@ -38,15 +38,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (ValueError, OSError, FloatingPointError) as error:
         parser.exit(1, f"error: {error}\n")
     except KeyboardInterrupt:
-        parser.exit(130, "\nStopped. The same command goes on from the last epoch that ended.\n")
+        parser.exit(130, "\nStopped. The same command continues after the last complete epoch.\n")
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m calib_utils.training",
         description="Train a network with the course's recipe and store its predictions. A run "
-        "that was stopped goes on from its checkpoint when the same command is given again; "
-        "one that was complete only writes its records. Under torchrun several GPUs share one run.",
+        "that was stopped continues from its checkpoint when the same command is given again; "
+        "a complete one only writes its records. Under torchrun several GPUs share one run.",
     )
     add = parser.add_argument
     add("--model", choices=("resnet34", "lenet5"), required=True)

@@ -42,11 +42,11 @@ class Batches:
         return self.normalised(self.images[index[:, None, None], top + self.rows, left + columns])
 
     def inputs(self, batch_size: int) -> Iterator[torch.Tensor]:
-        """All images in batches, in their order and as they are."""
+        """All images in batches, in their order and without augmentation."""
         return map(self.normalised, self.images.split(batch_size))
 
     def wanted(self, logits: torch.Tensor) -> torch.Tensor:
-        """The logits of what is to be predicted (n, K): here, all."""
+        """The logits of the targets (n, K): here, all of them."""
         return logits
 
 
@@ -59,7 +59,7 @@ class TextBatches:
         self.n_classes, self.every = len(data.alphabet), data.every
 
     def augmented(self, index: torch.Tensor, draws: torch.Tensor) -> torch.Tensor:
-        """The windows at ``index``, as they are."""
+        """The windows at ``index``, unchanged."""
         return self.codes[index]
 
     def inputs(self, batch_size: int) -> Iterator[torch.Tensor]:
@@ -67,7 +67,7 @@ class TextBatches:
         return iter(self.codes.split(batch_size))
 
     def wanted(self, logits: torch.Tensor) -> torch.Tensor:
-        """Of logits (n, length, K) those of the characters that are to be predicted, (N, K)."""
+        """The logits of the target characters, (N, K), out of (n, length, K)."""
         return logits[:, self.every - 1 :: self.every].flatten(0, 1)
 
 

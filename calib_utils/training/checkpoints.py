@@ -1,9 +1,9 @@
-"""Keep a training run on disk, so that it goes on after it was stopped.
+"""Save the state of a training run, so that it can continue after it was stopped.
 
-A checkpoint is one safetensors file (no pickles) with the weights (also those of an average and
-of the best epoch, where the run keeps them), what the optimiser keeps and, as JSON, the recipe,
-the seed, the history and the environment of the run; and the SHA-256 of all that, since a weight
-with a flipped bit is still a number.
+A checkpoint is one safetensors file (no pickles). It has the weights (also those of an average and
+of the best epoch, if the run keeps them), the state of the optimiser and, as JSON, the recipe, the
+seed, the history and the environment of the run. It also has the SHA-256 of all that, because a
+weight with a flipped bit is still a number.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from calib_utils.records.recipe import completed_recipe
 
 __all__ = ["load_checkpoint", "read_facts", "save_checkpoint"]
 
-# What SGD or AdamW keeps of each parameter, by the name that it has in a file.
+# The state of SGD or AdamW for each parameter, by its name in a file.
 _KEPT = {
     "momentum": "momentum_buffer",
     "exp_avg": "exp_avg",
@@ -44,15 +44,14 @@ def save_checkpoint(
     facts: dict[str, Any],
     copies: Mapping[str, nn.Module] = MappingProxyType({}),
 ) -> None:
-    """Write the state of a run, replacing an older one at once or not at all.
+    """Write the state of a run completely or not at all, replacing an older one.
 
     Args:
         path: of the file.
         model: the network.
-        optimizer: whose momentum is kept, or of AdamW both averages and the number of steps.
+        optimizer: its momentum is saved, or for AdamW both averages and the number of steps.
         facts: see `read_facts`.
-        copies: other states of the network that the run goes on with, by a name for each, such as
-            "average".
+        copies: other states of the network that the run needs, by name, such as "average".
 
     Raises:
         OSError: if the file cannot be written, as on a full disk.
@@ -65,7 +64,7 @@ def save_checkpoint(
     for number, parameter in enumerate(model.parameters()):
         for name, key in _KEPT.items():
             kept = optimizer.state[parameter].get(key)
-            if kept is not None:  # there is none without momentum
+            if kept is not None:  # without momentum it is None
                 tensors[f"{name}/{number}"] = kept.contiguous()
     text = json.dumps(facts)
     try:
@@ -83,10 +82,10 @@ def load_checkpoint(
     seed: int,
     copies: Mapping[str, nn.Module] = MappingProxyType({}),
 ) -> list[dict[str, Any]]:
-    """Put ``model``, ``optimizer`` and ``copies`` into the state of a run; return its history.
+    """Restore ``model``, ``optimizer`` and ``copies`` to the state of a run; return its history.
 
     Raises:
-        ValueError: if the file is damaged, or another recipe, seed or network made it.
+        ValueError: if the file is damaged, or has a different recipe, seed or network.
     """
     tensors, facts = _read(path)  # on the CPU; the copies below go to the model's device
     wanted = json.loads(json.dumps({"recipe": asdict(recipe), "seed": seed}))
@@ -94,7 +93,7 @@ def load_checkpoint(
     if found != wanted:
         raise ValueError(
             f"checkpoint: {path} was made with {found}, this run asks for {wanted}; "
-            "name another file, or delete this one"
+            "name a different file, or delete this one"
         )
     networks = {"model": model, **copies}
     weights = {kind: _of(kind, tensors) for kind in networks}
@@ -112,14 +111,14 @@ def load_checkpoint(
     same = all(_kinds(weights[k]) == _kinds(x.state_dict()) for k, x in networks.items())
     if not (same and fits):
         raise ValueError(
-            f"checkpoint: {path} is of another network, or of a run without the averages or the "
-            "best weights that this one keeps; name another file, or delete this one"
+            f"checkpoint: {path} is of a different network, or of a run without the averages or "
+            "the best weights that this one keeps; name a different file, or delete this one"
         )
     for kind, network in networks.items():
         network.load_state_dict(weights[kind])
     for name, stored in state.items():
         parameter, key = parameters[name]
-        # In the parameter's own memory layout, which the fused optimizer takes for granted.
+        # In the parameter's own memory layout, which the fused optimiser expects.
         optimizer.state[parameter][key] = torch.empty_like(
             parameter if stored.shape == parameter.shape else stored, device=parameter.device
         ).copy_(stored)
@@ -141,26 +140,26 @@ def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
             stored = file.metadata()
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if stored.keys() == {"facts"}:
-            raise ValueError("it has no checksum, as in the first version, so damage cannot show")
+            raise ValueError("it has no checksum, as in the first version")
         if stored.keys() != {"facts", "sha256"}:
-            raise ValueError(f"it says {sorted(stored)} of itself")
+            raise ValueError(f"its facts are {sorted(stored)}")
         if stored["sha256"] != _checksum(tensors, stored["facts"]):
-            raise ValueError("its checksum is another")
+            raise ValueError("its checksum is different")
         facts = json.loads(stored["facts"])
         _require_sound(tensors, facts)
         return tensors, facts
     except (SafetensorError, OSError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"checkpoint: {path} is damaged ({error}); delete it to start that run anew"
+            f"checkpoint: {path} is damaged ({error}); delete it to start that run again"
         ) from error
 
 
 def _require_sound(tensors: dict[str, torch.Tensor], facts: Any) -> None:
-    """Raise ValueError unless a run can have been in this state."""
+    """Raise a ValueError unless this is a possible state of a run."""
     kinds = {"recipe": dict, "seed": int, "history": list}
     for name, kind in kinds.items():
         if not isinstance(facts, dict) or type(facts.get(name)) is not kind:
-            raise ValueError(f"it does not say how it was made: no {name}, or none of type {kind}")
+            raise ValueError(f"its origin is incomplete: no {name}, or not of type {kind}")
     epochs, history = facts["recipe"].get("epochs"), facts["history"]
     if not isinstance(epochs, int) or not 1 <= len(history) <= epochs:
         raise ValueError(f"it has a history of {len(history)} of {epochs} epochs")

@@ -1,7 +1,7 @@
-"""Photographs as a worse camera would have taken them: five kinds of damage, five severities.
+"""Corrupted images, as a worse camera would take them: five kinds, five severities.
 
-The strengths are those of CIFAR-10-C. Its noise was drawn otherwise, and its files were not
-made with this code, so that numbers are near to published ones but not the same.
+The strengths are those of CIFAR-10-C. Its noise was drawn differently, and its files were not made
+with this code, so results are close to published ones but not the same.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ __all__ = ["CORRUPTIONS", "corrupt"]
 
 _NOISE = (0.04, 0.06, 0.08, 0.09, 0.10)  # standard deviation, of a scale of 0 to 1
 _BLUR = (0.4, 0.6, 0.7, 0.8, 1.0)  # standard deviation, in pixels
-_CONTRAST = (0.75, 0.5, 0.4, 0.3, 0.15)  # the share of it that is left
+_CONTRAST = (0.75, 0.5, 0.4, 0.3, 0.15)  # the remaining share
 _BRIGHTNESS = (0.05, 0.1, 0.15, 0.2, 0.3)  # added, on a scale of 0 to 1
 _QUALITY = (80, 65, 58, 50, 40)  # of JPEG, of 100
 
 
 def corrupt(images: np.ndarray, corruption: str, severity: int, *, seed: int = 0) -> np.ndarray:
-    """Damage photographs.
+    """Corrupt images.
 
-    Noise is Gaussian, in each channel of each pixel, and so is the blur. Less contrast draws each
+    Noise is Gaussian, in each channel of each pixel, and so is the blur. Lower contrast moves each
     channel towards its mean in the image. More brightness raises the largest channel of a pixel,
-    at the same hue and saturation. JPEG compresses with losses.
+    at the same hue and saturation. JPEG is a lossy compression.
 
     Args:
         images: uint8, shape (N, H, W, 3).
         corruption: "noise", "blur", "contrast", "brightness" or "jpeg": ``CORRUPTIONS``.
-        severity: 1 (mild) to 5; 0 leaves the images as they are.
+        severity: 1 (mild) to 5; 0 leaves the images unchanged.
         seed: of the noise.
 
     Returns:
         uint8, of the same shape.
 
     Raises:
-        ValueError: if there is no such corruption or severity, or ``images`` are others.
+        ValueError: if there is no such corruption or severity, or ``images`` are not valid.
 
     Source: Hendrycks and Dietterich 2019, "Benchmarking Neural Network Robustness to Common
     Corruptions and Perturbations", section 3 and, for the strengths, their CIFAR-10-C.

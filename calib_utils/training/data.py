@@ -30,7 +30,7 @@ __all__ = [
 CIFAR100_MEAN = (0.5071, 0.4865, 0.4409)
 CIFAR100_STD = (0.2673, 0.2564, 0.2762)
 
-# Copies of the one archive, whose checksum is known. The original, last, is slow since 2026.
+# Copies of one archive with a known checksum. The original, last, has been slow since 2026.
 _MIRRORS = (
     "https://huggingface.co/datasets/cnak47/cv-datasets/resolve/"
     "6931f66584bf3a507711a644f6803fa5f419faf1/cifar-100-python.tar.gz",
@@ -94,7 +94,7 @@ def channel_statistics(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         Two float64 arrays of shape (C,).
 
     Raises:
-        ValueError: if ``images`` is empty, has another shape, or is not uint8.
+        ValueError: if ``images`` is empty, has a wrong shape, or is not uint8.
 
     Example:
         >>> import numpy as np
@@ -105,7 +105,7 @@ def channel_statistics(images: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """
     images = np.asarray(images)
     _require_pixels(images)
-    # A byte has 256 values: counting them is exact, and needs no float copy of the images.
+    # A byte has 256 values, so counting them is exact, without a float copy of the images.
     values = np.arange(256) / 255
     pixels = images[..., 0].size
     counts = np.stack(
@@ -142,10 +142,10 @@ def train_validation_split(
 
 
 def load_cifar100(split: str) -> ImageSet:
-    """CIFAR-100 from ``$CALIB_DATA_DIR``, or else from a cache of the user.
+    """CIFAR-100 from ``$CALIB_DATA_DIR`` or, by default, from the user's cache.
 
-    What is not there is downloaded on first use, with a progress bar: from one of some mirrors,
-    or from the addresses in ``$CALIB_CIFAR100_MIRRORS``, with spaces between them.
+    It is downloaded on first use, with a progress bar, from one of several mirrors or from the
+    addresses in ``$CALIB_CIFAR100_MIRRORS``, which are separated by spaces.
 
     Args:
         split: "train" (50,000 images) or "test" (10,000 images).
@@ -155,7 +155,7 @@ def load_cifar100(split: str) -> ImageSet:
 
     Raises:
         ValueError: if there is no split of that name.
-        OSError: if the data is neither there nor to be had from any mirror.
+        OSError: if the data is not there and no mirror has it.
 
     Source: Krizhevsky 2009, "Learning Multiple Layers of Features from Tiny Images".
 
@@ -178,11 +178,11 @@ def load_cifar100(split: str) -> ImageSet:
 
 
 def load_digits() -> tuple[ImageSet, ImageSet, ImageSet]:
-    """The 1,797 handwritten digits that scikit-learn brings along, as small colour images.
+    """The 1,797 handwritten digits that come with scikit-learn, as small colour images.
 
     Each of the 8 by 8 grey pixels becomes a square of 4 by 4, so that the networks for CIFAR-100
-    take them. The training part is small, so that a network can learn it by heart; its
-    statistics normalise all three. The split is seeded.
+    can take them. The training part is small enough for a network to memorise; its statistics
+    normalise all three. The split is seeded.
 
     Returns:
         Training (197), validation (1,000) and test (600) images of 32 pixels, labels 0 to 9.
@@ -207,9 +207,10 @@ def load_digits() -> tuple[ImageSet, ImageSet, ImageSet]:
 
 
 def load_splits(dataset: str) -> tuple[Any, Any, Any]:
-    """Training, validation and test part of "cifar100" (45,000, 5,000, 10,000), "digits" or a text.
+    """The training, validation and test parts of a data set.
 
-    "cifar100" and "digits" come as `ImageSet`, "shakespeare" as `TextSet`.
+    "cifar100" (45,000, 5,000 and 10,000 images) and "digits" come as `ImageSet`, "shakespeare" as
+    `TextSet`.
 
     Raises:
         ValueError: if there is no data set of that name.
@@ -242,11 +243,11 @@ def _install_cifar100(folder: Path) -> None:
         raise OSError(
             f"CIFAR-100 is not in {folder}, and {error}\nTo install it by hand, get "
             f"{archive.name} (169,001,437 bytes) on any machine and put it into {folder}, "
-            "or set CALIB_DATA_DIR to a folder that holds cifar-100-python/"
+            "or set CALIB_DATA_DIR to a folder that contains cifar-100-python/"
         ) from error
     target = folder / "cifar-100-python"
     target.mkdir(exist_ok=True)
-    # Unpacked beside its place and moved there file by file, so that none is ever half there.
+    # Unpacked elsewhere and moved into place file by file, so that none is ever incomplete.
     with tempfile.TemporaryDirectory(dir=folder) as temporary, tarfile.open(archive) as tar:
         tar.extractall(temporary, filter="data")
         for file in (Path(temporary) / target.name).iterdir():

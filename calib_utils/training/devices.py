@@ -1,4 +1,4 @@
-"""What a network is trained on: the device, its fastest good arithmetic, and their names."""
+"""The device that a network is trained on, its fastest suitable arithmetic, and their names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["arithmetic", "choose_device", "environment", "processor_name"]
 
 
 def choose_device(name: torch.device | str | None = None) -> torch.device:
-    """The device called ``name``; by default the GPU if there is one, else the CPU.
+    """The device called ``name``; by default the GPU if there is one, otherwise the CPU.
 
     Raises:
         ValueError: if it is neither "cpu" nor "cuda", or there is no GPU.
@@ -36,18 +36,18 @@ def choose_device(name: torch.device | str | None = None) -> torch.device:
 
 
 def arithmetic(device: torch.device) -> torch.dtype:
-    """The type to multiply in: bf16 where the device has it in hardware, else float32."""
+    """The type to multiply in: bf16 if the device has it in hardware, otherwise float32."""
     if device.type == "cuda":
         fast = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        # Older versions of torch cannot tell, and get float32.
+        # Older versions of torch do not know, and get float32.
         known: Mapping[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()
         fast = known.get("avx512_bf16", False) or known.get("amx_bf16", False)
     return torch.bfloat16 if fast else torch.float32
 
 
 def environment(device: torch.device) -> dict[str, Any]:
-    """What a run depends on besides its recipe: "versions", "hardware" and "date".
+    """The environment of a run besides its recipe: "versions", "hardware" and "date".
 
     Example:
         >>> sorted(environment(choose_device("cpu")))
@@ -69,7 +69,7 @@ def environment(device: torch.device) -> dict[str, Any]:
 
 
 def processor_name() -> str:
-    """The name of the CPU, which the standard library knows on few systems."""
+    """The name of the CPU, which the standard library gives on few systems."""
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text().splitlines() if cpuinfo.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

@@ -1,10 +1,9 @@
 """Spread one training run over the processes that torchrun starts, one for each GPU.
 
 Each process computes its share of every batch, and `DistributedDataParallel` averages the
-gradients. All of them end with the weights, statistics and metrics that one process alone
-ends with, up to the order in which numbers are added. (Not so for layers that draw, such as
-dropout: each process draws for its own share.) A process that was started alone is the
-first and only one.
+gradients. All of them end with the same weights, statistics and metrics as a single process, up to
+the order in which numbers are added. This does not apply to random layers such as dropout, because
+each process draws for its own share. A process that was started alone is the first and only one.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ T = TypeVar("T")
 
 @contextmanager
 def process_group() -> Iterator[None]:
-    """Work together with the other processes that torchrun started, if it did."""
+    """Join the other processes that torchrun started, if there are any."""
     if not {"RANK", "WORLD_SIZE"} <= os.environ.keys() or distributed.is_initialized():
         yield
         return
@@ -38,7 +37,7 @@ def process_group() -> Iterator[None]:
 
 
 def world_size() -> int:
-    """How many processes work together."""
+    """The number of processes that work together."""
     return distributed.get_world_size() if distributed.is_initialized() else 1
 
 
@@ -54,14 +53,14 @@ def share(first: int, end: int) -> slice:
 
 
 def add_up(tensor: torch.Tensor) -> torch.Tensor:
-    """The sum of the processes' tensors, which this one's tensor becomes."""
+    """The sum of the processes' tensors, written into this one's tensor."""
     if world_size() > 1:
         distributed.all_reduce(tensor)
     return tensor
 
 
 def from_first(value: T) -> T:
-    """What the process of rank 0 gave."""
+    """The value from the process of rank 0."""
     values: list[Any] = [value]
     if world_size() > 1:
         distributed.broadcast_object_list(values)
@@ -69,7 +68,7 @@ def from_first(value: T) -> T:
 
 
 def replicate(model: nn.Module) -> nn.Module:
-    """``model`` as each process calls it in training: with equal weights and shared gradients.
+    """``model`` for training in several processes: with equal weights and shared gradients.
 
     The gradient is the mean of the processes' gradients. Batch normalisation takes its
     statistics from the whole batch, on any device, as in one process.
@@ -78,14 +77,14 @@ def replicate(model: nn.Module) -> nn.Module:
         return model
     for module in model.modules():
         if type(module) is nn.BatchNorm2d:
-            module.__class__ = WholeBatchNorm2d  # the same attributes, another forward
+            module.__class__ = WholeBatchNorm2d  # the same attributes, a different forward
     return nn.parallel.DistributedDataParallel(model)
 
 
 class WholeBatchNorm2d(nn.BatchNorm2d):
     """`torch.nn.BatchNorm2d` that in training normalises over the shares of all processes.
 
-    `torch.nn.SyncBatchNorm` does so too, but only on GPUs, where no test without one sees it.
+    `torch.nn.SyncBatchNorm` does the same, but only on GPUs, where few tests can run.
     """
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -110,7 +109,7 @@ class WholeBatchNorm2d(nn.BatchNorm2d):
 
 
 def _sum(tensor: torch.Tensor) -> torch.Tensor:
-    """The sum over the processes; its gradient comes from what all of them did with it."""
+    """The sum over the processes; its gradient is the sum of their gradients."""
     return _Sum.apply(tensor)
 
 

@@ -1,4 +1,4 @@
-"""Download a file from the first mirror that works, going on where a broken try stopped."""
+"""Download a file from the first mirror that works, and resume broken downloads."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from calib_utils.training.progress import progress_bars
 
 __all__ = ["download"]
 
-_TIMEOUT = 20  # seconds without an answer, or without a byte
+_TIMEOUT = 20  # seconds without a response, or without a byte
 _CHUNK = 1 << 14  # bytes that are written at a time
-_PATIENCE, _LEAST = 60, 100_000  # a mirror is left that brings fewer bytes in so many seconds
+_PATIENCE, _LEAST = 60, 100_000  # seconds, and the bytes that a mirror must send in them
 
 
 def download(urls: Sequence[str], sha256: str, path: Path) -> None:
     """Download a file to ``path``, with a progress bar.
 
-    The file appears there complete and verified, or not at all. What had come when a
-    connection broke stays beside it as ``path`` + ".part", and the next try, from any of
-    the mirrors, in this run or in a later one, goes on from there. Several processes that want
-    the same file wait for the first of them, by a lock beside it.
+    The file appears there complete and verified, or not at all. If a connection breaks, the part
+    that has arrived is kept as ``path`` + ".part", and the next attempt, from any of the mirrors,
+    in this run or in a later one, continues from there. Several processes that want the same file
+    wait for the first of them, with a lock next to it.
 
     Args:
         urls: mirrors that all have the same file, the best first.
         sha256: the checksum of the file.
-        path: where to put it; its folder is made if need be.
+        path: where to put it; its folder is created if necessary.
 
     Raises:
-        OSError: if no mirror gave the file; it says what came of each of them.
+        OSError: if no mirror has the file, with the failure of each of them.
     """
     path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -48,7 +48,7 @@ def download(urls: Sequence[str], sha256: str, path: Path) -> None:
         except OSError as error:  # no connection, or an HTTP error
             failures.append(f"  {url}\n    {error}")
             return False
-        # Only then it gets its name: who is killed before leaves no other file than the part.
+        # It gets its name only now, so a killed process leaves no file but the part.
         if (found := _sha256(part)) != sha256:
             part.unlink()
             failures.append(f"  {url}\n    its SHA-256 is {found}, not {sha256}")
@@ -61,7 +61,7 @@ def download(urls: Sequence[str], sha256: str, path: Path) -> None:
             return
         for url in urls:
             begun = part.exists()
-            # What was wrong may be what another mirror had left; then this one has not been tried.
+            # A different mirror may have left a wrong part; then this one is still to be tried.
             if retrieve(url) or (begun and not part.exists() and retrieve(url)):
                 return
     raise OSError(f"no mirror of {path.name} gave it:\n" + "\n".join(failures))
@@ -74,17 +74,17 @@ def _fetch(url: str, part: Path) -> None:
         try:
             return _append(url, part, size)
         except requests.RequestException:
-            if _size(part) <= size:  # ask the same mirror again only while that brings something
+            if _size(part) <= size:  # ask the same mirror again only while it sends something
                 raise
 
 
 def _append(url: str, part: Path, start: int) -> None:
-    """Add to ``part`` what follows its first ``start`` bytes."""
-    # "identity": offsets would mean nothing in a file that is compressed on its way.
+    """Append to ``part`` the bytes after the first ``start``."""
+    # "identity", because offsets mean nothing in a compressed transfer.
     headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
     with requests.get(url, headers=headers, stream=True, timeout=_TIMEOUT) as response:
         if start and response.status_code == requests.codes.range_not_satisfiable:
-            return  # nothing follows; whether the file is right, its checksum tells
+            return  # nothing follows; the checksum tells whether the file is correct
         response.raise_for_status()
         if response.headers.get("Content-Type", "").startswith("text/html"):
             raise requests.ConnectionError("it sent a web page instead of the file")
@@ -106,7 +106,7 @@ def _append(url: str, part: Path, start: int) -> None:
 
 
 def _chunks(response: requests.Response) -> Iterator[bytes]:
-    """What comes, as it comes, from a mirror that does not stall."""
+    """The bytes from a mirror as they arrive, unless it stalls."""
     since, brought = time.monotonic(), 0
     try:
         read = getattr(response.raw, "read1", response.raw.read)  # urllib3 1 has no read1
@@ -115,14 +115,14 @@ def _chunks(response: requests.Response) -> Iterator[bytes]:
             brought += len(chunk)
             if time.monotonic() - since > _PATIENCE:
                 if brought < _LEAST:
-                    raise _StalledError(f"it brought {brought} bytes in {_PATIENCE} seconds")
+                    raise _StalledError(f"it sent {brought} bytes in {_PATIENCE} seconds")
                 since, brought = time.monotonic(), 0
     except urllib3.exceptions.HTTPError as error:
         raise requests.ConnectionError(str(error)) from error
 
 
 class _StalledError(OSError):
-    """A mirror that is not asked again, although it brings something."""
+    """A mirror that is not asked again, although it sends something."""
 
 
 def _sha256(path: Path) -> str:

@@ -1,10 +1,10 @@
 """Train a network with the course's recipe, so that it can be stopped and resumed.
 
-The images live on the device, and each batch is cropped, flipped and normalised there
-in a few tensor operations; of a text, its windows do. All that is random in an epoch comes
-from the seed and the epoch's number, so a run that was killed ends at the weights of one that
-was not: bit for bit on a CPU with as many threads; on a GPU up to the order in which it adds.
-Several processes, started by torchrun, train one network together: see
+The images, or the windows of a text, are kept on the device, and each batch is cropped, flipped and
+normalised there in a few tensor operations. Everything random in an epoch comes from the seed and
+the epoch's number, so a run that was killed and resumed ends at the same weights as one that was
+not: exactly on a CPU with as many threads, and on a GPU up to the order of additions. Several
+processes, started by torchrun, can train one network together: see
 `calib_utils.training.distributed`.
 """
 
@@ -61,31 +61,31 @@ def train(
     """Train ``model`` in place.
 
     Args:
-        model: takes images (n, 3, H, W), gives logits (n, K); or takes characters (n, length),
-            gives logits of the next ones (n, length, K).
+        model: takes images (n, 3, H, W) and returns logits (n, K); or takes characters (n, length)
+            and returns logits of the next ones (n, length, K).
         data: the training images, or the windows of a text.
         recipe: see `calib_utils.records.Recipe`.
         seed: of the order of the images, the crops and the flips; from 0 to :math:`2^{32} - 1`.
         device: where to train; the GPU if there is one, by default.
-        checkpoint: a file that is rewritten after each epoch. If it is there already, the
-            run goes on from it, or ends at once if it was complete. With and without early
-            stopping the same is trained, and one file serves both.
+        checkpoint: a file that is rewritten after each epoch. If it exists already, the run
+            continues from it, or ends at once if it was complete. Early stopping does not change
+            the training, so one file serves runs with and without it.
         validation: images whose error and NLL join each epoch's entry in the history. The
             weights of lowest NLL are then kept, which early stopping needs.
         after_epoch: called with the model in evaluation mode, in the first process only;
-            what it returns joins the epoch's entry in the history. With an average of the
-            weights, it is that average which is called, and validated.
+            its result joins the epoch's entry in the history. If the weights are averaged, it gets
+            the average, which is also the one validated.
         progress: whether to show progress bars.
 
     Returns:
         For each epoch its "epoch" (from 1), "learning_rate", "train_loss" and "train_accuracy"
-        (over the augmented images, as they were met; a mixed one is right as far as its target
-        is the predicted class) and "seconds"; up to the one whose weights the model has.
+        (over the augmented images during the epoch; a mixed image counts as correct by the share of
+        the predicted class in its target) and "seconds"; up to the one whose weights the model has.
 
     Raises:
         ValueError: if the seed is out of range, the network has fewer outputs than the images
             have classes, a batch has fewer images than there are processes, early stopping has
-            no validation images, or the checkpoint is damaged, of another recipe, seed or
+            no validation images, or the checkpoint is damaged, of a different recipe, seed or
             network, or not there for all processes.
         FloatingPointError: if the loss stops being a finite number.
 
@@ -103,11 +103,11 @@ def train(
     if smallest < world_size():
         raise ValueError(
             f"batch_size: {len(data)} images leave a batch of {smallest} for {world_size()} "
-            "processes; choose another batch size, or fewer processes"
+            "processes; choose a different batch size, or fewer processes"
         )
     if recipe.early_stopping and validation is None:
         raise ValueError("validation: early stopping needs images to validate on, found none")
-    # What is kept at the end changes nothing in what is trained.
+    # Early stopping chooses the weights to keep, and does not change the training.
     trained, early_stopping = replace(recipe, early_stopping=False), recipe.early_stopping
     device = _place(model, device)
     optimizer = _optimizer(model, recipe)
@@ -161,10 +161,10 @@ def predict_logits(
 ) -> np.ndarray:
     """The logits of ``model`` for every image, computed in float32, shape (N, K).
 
-    Of a text, for every character that is to be predicted.
+    For a text, there is a row for every target character.
 
-    On a processor, batches that fit its caches are the fastest: of 1,000 images, they took 2.7
-    times as long as of 100, most of it to be given memory.
+    On a CPU, batches that fit its caches are the fastest: batches of 1,000 images took 2.7 times as
+    long as batches of 100, mostly for allocating memory.
 
     Example:
         >>> from calib_utils.training import lenet5, load_digits
@@ -181,7 +181,7 @@ def predict_logits(
 
 
 def _place(model: nn.Module, device: torch.device | str | None) -> torch.device:
-    """Move ``model`` to the device, in the layout that convolutions are fastest in."""
+    """Move ``model`` to the device, in the layout with the fastest convolutions."""
     chosen = choose_device(device)
     model.to(chosen)
     model.to(memory_format=torch.channels_last)
@@ -200,7 +200,7 @@ def _optimizer(model: nn.Module, recipe: Recipe) -> torch.optim.Optimizer:
 
 
 def _average(model: nn.Module, recipe: Recipe) -> AveragedModel | None:
-    """What keeps the average of the weights and batch statistics, if the recipe has one."""
+    """The average of the weights and batch statistics, if the recipe has one."""
     if not recipe.ema_decay:
         return None
     rule = get_ema_multi_avg_fn(recipe.ema_decay)
@@ -238,9 +238,9 @@ def _train_epoch(
     dtype = arithmetic(device)
     for group in optimizer.param_groups:
         group["lr"] = recipe.learning_rate_at(epoch)
-    torch.manual_seed(1_000_003 * seed + epoch)  # for layers that draw, such as dropout
+    torch.manual_seed(1_000_003 * seed + epoch)  # for random layers, such as dropout
     order, draws = (x.to(device) for x in epoch_draws(n, recipe, seed, epoch))
-    # Summed on the device: reading a number back at each step would make a GPU wait.
+    # Summed on the device, because reading a number back at each step would make a GPU wait.
     loss_sum = torch.zeros((), dtype=torch.float64, device=device)
     correct = torch.zeros((), dtype=torch.float64, device=device)
     mixed = np.random.default_rng([seed, epoch])
@@ -249,7 +249,7 @@ def _train_epoch(
     for first in tqdm(steps, f"epoch {epoch + 1}", leave=False):
         end = min(first + recipe.batch_size, n)
         step = share(first, end)
-        if recipe.mixup_alpha:  # every process mixes the whole batch, and takes its share
+        if recipe.mixup_alpha:  # every process mixes the whole batch, and uses its share
             whole = slice(first, end)
             images, targets = mixup(
                 batches.augmented(order[whole], draws[:, whole]),
@@ -295,7 +295,7 @@ def _train_epoch(
 
 
 def _loss(logits: torch.Tensor, targets: torch.Tensor, recipe: Recipe) -> torch.Tensor:
-    """Of a batch with labels (n,), or with the shares (n, K) that mixup gives the classes."""
+    """The loss of a batch with labels (n,), or with mixup's shares (n, K) of the classes."""
     if targets.ndim == 1 and recipe.label_smoothing:
         targets = F.one_hot(targets, logits.shape[1]).float()
     if targets.ndim == 2:
@@ -305,7 +305,7 @@ def _loss(logits: torch.Tensor, targets: torch.Tensor, recipe: Recipe) -> torch.
 
 
 def _right(predicted: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-    """How many of a batch are right; of a mixed image, the share that the class has in it."""
+    """The number of correct predictions in a batch; a mixed image counts by its class's share."""
     if targets.ndim == 1:
         return (predicted == targets).sum()
     known = targets.shape[1]  # a network may have more outputs than there are classes

@@ -1,4 +1,4 @@
-"""What replaces plain cross-entropy in training: smoothed labels, mixed images, focal loss."""
+"""Alternatives to plain cross-entropy in training: label smoothing, mixup, focal loss."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["focal_loss", "label_smoothing", "mixup"]
 
 
 def label_smoothing(targets: torch.Tensor, smoothing: float) -> torch.Tensor:
-    """Give a share of each target distribution to all classes, in equal parts.
+    """Soft targets: give a share of each target distribution to all classes, in equal parts.
 
     Args:
         targets: probabilities of the K classes, shape (n, K), such as
@@ -23,7 +23,7 @@ def label_smoothing(targets: torch.Tensor, smoothing: float) -> torch.Tensor:
         (1 - smoothing) * targets + smoothing / K, float32 or as ``targets``, shape (n, K).
 
     Raises:
-        ValueError: if the smoothing or the shape is another.
+        ValueError: if the smoothing or the shape is not valid.
 
     Source: Szegedy et al. 2016, "Rethinking the Inception Architecture", section 7; Müller,
     Kornblith and Hinton 2019, "When Does Label Smoothing Help?".
@@ -43,7 +43,7 @@ def label_smoothing(targets: torch.Tensor, smoothing: float) -> torch.Tensor:
 def mixup(
     images: torch.Tensor, targets: torch.Tensor, alpha: float, rng: np.random.Generator
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Mix each image of a batch with another one of it, and their targets in the same ratio.
+    """Mix each image of a batch with a different one, and their targets in the same ratio.
 
     Each image becomes :math:`r x_i + (1 - r) x_j`, its target :math:`r y_i + (1 - r) y_j`: j is
     drawn by a permutation of the batch, and one r for the whole batch from a Beta(alpha, alpha).
@@ -51,8 +51,8 @@ def mixup(
     Args:
         images: float, shape (n, ...).
         targets: probabilities of the K classes, shape (n, K).
-        alpha: above 0. With a small one, most images are nearly left as they are.
-        rng: makes the draws.
+        alpha: above 0. With a small one, most images change little.
+        rng: the source of the draws.
 
     Returns:
         Images and targets of the same shapes.
@@ -84,7 +84,7 @@ def mixup(
 
 
 def focal_loss(logits: torch.Tensor, targets: torch.Tensor, gamma: float) -> torch.Tensor:
-    r"""Cross-entropy in which what the network is sure of counts less.
+    r"""Cross-entropy in which confident predictions have a lower weight.
 
     With probabilities p and targets q it is the mean over the batch of
 
@@ -119,7 +119,7 @@ def focal_loss(logits: torch.Tensor, targets: torch.Tensor, gamma: float) -> tor
     if gamma == 0:
         return F.cross_entropy(logits, targets)
     log_probs = F.log_softmax(logits, dim=1)
-    # 1 - p without a loss of digits near 1; a power of 0 below 1 would have no slope there.
+    # 1 - p without a loss of digits near 1; a power below 1 of 0 would have no slope there.
     others = (-torch.expm1(log_probs)).clamp(min=torch.finfo(log_probs.dtype).tiny)
     terms = others**gamma * log_probs
     if targets.ndim == 1:

@@ -17,11 +17,11 @@ __all__ = ["build_model", "cifar_resnet", "convnet", "lenet5", "resnet34"]
 
 
 def resnet34(n_classes: int = 100) -> nn.Module:
-    """ResNet-34 as torchvision has it, untrained, with ``n_classes`` outputs.
+    """The ResNet-34 of torchvision, untrained, with ``n_classes`` outputs.
 
     Its stem (a 7 by 7 convolution of stride 2, then max pooling) was made for images of
-    224 pixels: a 32-pixel image is down to 8 pixels before the first block. Where it has
-    become one or two pixels, the convolutions are computed in a way that is quicker on a CPU.
+    224 pixels: a 32-pixel image is down to 8 pixels before the first block. When it has shrunk to
+    one or two pixels, the convolutions are computed in a way that is faster on a CPU.
 
     Source: He et al. 2016, "Deep Residual Learning for Image Recognition".
 
@@ -69,8 +69,8 @@ def cifar_resnet(
     """A residual network for images of 32 pixels, whose depth and width can be chosen.
 
     One convolution, then three stages of residual blocks at 32, 16 and 8 pixels, the mean of
-    the pixels, and a linear layer. The shortcuts have no weights; where channels are added, these
-    are zeros. A network without batch normalisation starts as its shortcuts (Fixup).
+    the pixels, and a linear layer. The shortcuts have no weights; channels that they add are zeros.
+    A network without batch normalisation starts as its shortcuts (Fixup).
 
     Args:
         depth: layers with weights: 6n + 2 for n blocks in a stage, such as 8, 14, 20.
@@ -108,7 +108,7 @@ def convnet(batch_norm: bool = True, n_classes: int = 100) -> nn.Module:
     """A plain network of six layers: five 3 by 3 convolutions and a linear layer.
 
     Max pooling halves the image after the second and the fourth convolution. As in the residual
-    networks, the linear layer sees the mean of the pixels.
+    networks, the linear layer takes the mean of the pixels.
 
     Args:
         batch_norm: whether each convolution is followed by batch normalisation.
@@ -147,11 +147,11 @@ def build_model(name: str, n_classes: int = 100, **options: Any) -> nn.Module:
     Args:
         name: of a function of this module, or "transformer".
         n_classes: number of outputs.
-        options: what else that function takes, such as ``depth=14``.
+        options: further arguments of that function, such as ``depth=14``.
 
     Raises:
-        ValueError: if there is no network of that name, or it has no such option, or one of
-            another type.
+        ValueError: if there is no network of that name, or it has no such option, or an option has
+            the wrong type.
 
     Example:
         >>> import torch
@@ -164,7 +164,7 @@ def build_model(name: str, n_classes: int = 100, **options: Any) -> nn.Module:
 
 
 def check_options(name: str, **options: Any) -> None:
-    """Raise the ValueError of `build_model` where it could not build that network."""
+    """Raise the ValueError of `build_model` if it could not build that network."""
     if name not in _MODELS:
         raise ValueError(f"name: there is no network {name!r}; choose one of {sorted(_MODELS)}")
     parameters = inspect.signature(_MODELS[name]).parameters
@@ -176,5 +176,6 @@ def check_options(name: str, **options: Any) -> None:
     for option, value in options.items():
         if type(value) is not type(known[option]):
             raise ValueError(
-                f"options: {option} of {name}: expected {known[option]!r} or alike, found {value!r}"
+                f"options: {option} of {name}: expected a value like {known[option]!r}, "
+                f"found {value!r}"
             )

@@ -1,10 +1,10 @@
-"""What a training says while it runs: its bars, and the warnings of what it is built on.
+"""The progress bars of a training, and the warnings of its dependencies.
 
-A notebook without ipywidgets gets bars of text, and tqdm warns of it as it is imported. That is
-silenced here, so what imports tqdm itself, such as torchvision, must come later.
+A notebook without ipywidgets gets bars of text, and tqdm warns about it when it is imported. That
+warning is silenced here, so modules that import tqdm, such as torchvision, must come later.
 
-Bars cannot be seen where nobody looks at the kernel, as when the book is built. If the variable
-``CALIB_PROGRESS_FILE`` names a file, they are kept there instead, as one line of text.
+When the book is built, nobody sees the bars of a kernel. If the variable ``CALIB_PROGRESS_FILE``
+names a file, they are written there instead, as one line of text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def progress_bars(shown: bool) -> Callable[..., Any]:
 
 
 class _BarInFile(tqdm_of_text):
-    """A bar that is a part of a file's one line, after those of the loops around it."""
+    """A bar that is part of a file's only line, after those of the loops around it."""
 
     under_way: dict[_BarInFile, None] = {}  # noqa: RUF012  all of this process, in their order
 
@@ -46,12 +46,12 @@ class _BarInFile(tqdm_of_text):
         super().__init__(*args, file=StringIO(), disable=False, **options)
 
     def display(self, *_: Any, **__: Any) -> None:
-        """Write the line anew."""
+        """Rewrite the line."""
         self.under_way[self] = None
         self._write()
 
     def close(self) -> None:
-        """Take this bar out of the line."""
+        """Remove this bar from the line."""
         super().close()
         if self in self.under_way:
             del self.under_way[self]
@@ -59,7 +59,7 @@ class _BarInFile(tqdm_of_text):
 
     @classmethod
     def write(cls, *_: Any, **__: Any) -> None:
-        """Nothing: the line is for the bars, and what is printed would land on a page."""
+        """Print nothing: the line is for the bars, and printed text would end up on a page."""
 
     def _write(self) -> None:
         path = Path(os.environ["CALIB_PROGRESS_FILE"])
@@ -69,9 +69,9 @@ class _BarInFile(tqdm_of_text):
 
 @contextmanager
 def plain_warnings() -> Iterator[None]:
-    """Warnings are shown as kind and message alone, without the path of the file they come from.
+    """Show warnings with their kind and message only, without the path of the file.
 
-    A page that shows one is then the same on every machine. Filters work as ever.
+    A page with a warning is then the same on every machine. Filters work as usual.
     """
     before = warnings.formatwarning
     warnings.formatwarning = lambda message, category, *_: f"{category.__name__}: {message}\n"

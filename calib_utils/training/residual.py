@@ -14,10 +14,10 @@ __all__ = ["ResidualBlock", "convolution"]
 def convolution(
     inputs: int, outputs: int, stride: int = 1, batch_norm: bool = True, scale: float = 1.0
 ) -> nn.Module:
-    """A 3x3 convolution, with batch normalisation or else with a bias.
+    """A 3x3 convolution, with batch normalisation or with a bias.
 
-    The weights are drawn so that ReLUs after them keep the variance of what comes in, and
-    then multiplied by ``scale``.
+    The weights are drawn so that with ReLUs after them the variance of the input is preserved,
+    and then multiplied by ``scale``.
 
     Source: He et al. 2015, "Delving Deep into Rectifiers".
     """
@@ -32,9 +32,9 @@ def convolution(
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions beside a shortcut without weights.
+    """Two convolutions with a shortcut without weights.
 
-    Where the number of channels grows, the shortcut takes every second pixel and adds
+    If the number of channels grows, the shortcut takes every second pixel and adds
     channels of zeros ("option A").
 
     Without batch normalisation the second convolution starts at zero and the first one is

@@ -1,7 +1,7 @@
-"""Fine-tune a language model towards a reward, as chat models are, with or without a KL price.
+"""Fine-tune a language model towards a reward, as chat models are, with or without a KL penalty.
 
-A chat model is trained to write what raters like. Here the rater is a rule: it likes plain words.
-It stands for any score that looks at what was written, and not at how sure the model was of it.
+A chat model is trained to write text that raters like. Here the rater is a rule that likes plain
+words. It represents any score that depends on the text, and not on the model's confidence in it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from calib_utils.training.text import TextSet
 
 __all__ = ["common_words", "fine_tune", "plain_words"]
 
-_PROMPT, _WRITTEN = 32, 64  # characters that are given, and that the model adds
+_PROMPT, _WRITTEN = 32, 64  # characters of the prompt, and characters that the model adds
 _CONTINUATIONS = 64  # at each step
 _WORDS = re.compile(r"[a-z']+")
 
 
 def common_words(texts: TextSet, n: int = 100) -> frozenset[str]:
-    """The ``n`` words that a text has most often, in lower case.
+    """The ``n`` most frequent words of a text, in lower case.
 
     Example:
         >>> from calib_utils.training import load_shakespeare
@@ -58,7 +58,7 @@ def fine_tune(
     seed: int = 0,
     device: torch.device | str | None = None,
 ) -> dict[str, Any]:
-    r"""Train ``model`` in place to write what is rewarded, by REINFORCE.
+    r"""Train ``model`` in place to write rewarded text, by REINFORCE.
 
     At each step it continues prompts from the text. Each continuation y has the score
 
@@ -66,25 +66,25 @@ def fine_tune(
 
         r(y) - \beta \frac1L \sum_{i=1}^L \log \frac{p(y_i)}{p_0(y_i)},
 
-    of the reward r (`plain_words`) and a price :math:`\beta` on moving away from the distribution
-    p0 that the model began with: in the mean, it is a Kullback-Leibler divergence a character.
-    The log-probabilities of what scored above the batch's mean are raised, and of the rest lowered,
-    by as many standard deviations.
+    of the reward r (`plain_words`) and a penalty of weight :math:`\beta` for moving away from the
+    model's initial distribution p0; the mean of the penalty is a Kullback-Leibler divergence per
+    character. The log-probabilities of continuations that score above the batch's mean are raised,
+    and those of the rest lowered, in proportion to their distance in standard deviations.
 
     Args:
         model: a `calib_utils.training.transformer` that was trained on the text.
-        data: its training windows; prompts are taken from them, and the commonest words.
+        data: its training windows, from which prompts and the commonest words are taken.
         recipe: its ``reward_steps``, ``kl_price``, ``learning_rate`` and ``weight_decay``.
         seed: of the prompts and the draws.
         device: where to train; the GPU if there is one, by default.
 
     Returns:
-        The mean "reward" and "kl", in nats a character, of each step; and as "sample" the first
-        text of the last one, prompt included.
+        The mean "reward" and "kl", in nats per character, of each step; and as "sample" the first
+        text of the last one, including its prompt.
 
     Source: Williams 1992, "Simple statistical gradient-following algorithms for connectionist
     reinforcement learning"; Ziegler et al. 2019, "Fine-Tuning Language Models from Human
-    Preferences", equation 2, for the price.
+    Preferences", equation 2, for the penalty.
 
     Example:
         >>> from calib_utils.training import build_model, load_shakespeare
@@ -131,6 +131,6 @@ def fine_tune(
 
 
 def _log_probs(model: Any, texts: torch.Tensor) -> torch.Tensor:
-    """Of each character that was added to the prompts, shape (n, _WRITTEN)."""
+    """The log-probability of each character added to the prompts, shape (n, _WRITTEN)."""
     logits = model(texts[:, :-1])[:, _PROMPT - 1 :].float()
     return logits.log_softmax(dim=2).gather(2, texts[:, _PROMPT:, None])[..., 0]

@@ -1,7 +1,7 @@
-"""A convolution that is quick on the CPU for images of one or two pixels.
+"""A convolution that is fast on the CPU for images of one or two pixels.
 
 ResNet-34 with torchvision's stem shrinks an image of 32 pixels to 2 and then to 1. Most of
-the nine taps of a 3x3 kernel then meet only padding, and yet a library for convolutions
+the nine taps of a 3x3 kernel then see only padding, but a library for convolutions still
 spends more than half of the training time there.
 """
 
@@ -30,7 +30,7 @@ class Conv3x3(nn.Conv2d):
             dtype = torch.get_autocast_dtype("cpu")
             x, weight = x.to(dtype), weight.to(dtype)
         out_height, out_width = (height - 1) // stride + 1, (width - 1) // stride + 1
-        # The tap that leads from each pixel of the input to each pixel of the output.
+        # The tap from each pixel of the input to each pixel of the output.
         taps = [
             3 * (a - i * stride + 1) + (b - j * stride + 1)
             for i in range(out_height)
@@ -46,7 +46,7 @@ class Conv3x3(nn.Conv2d):
 
 
 def speed_up_small_convolutions(model: nn.Module) -> nn.Module:
-    """Let the 3x3 convolutions of ``model`` be `Conv3x3`, with the weights that they have."""
+    """Turn the 3x3 convolutions of ``model`` into `Conv3x3`, with the same weights."""
     for module in model.modules():
         if (
             type(module) is nn.Conv2d
@@ -56,5 +56,5 @@ def speed_up_small_convolutions(model: nn.Module) -> nn.Module:
             and module.groups == 1
             and module.bias is None
         ):
-            module.__class__ = Conv3x3  # the same attributes, another forward
+            module.__class__ = Conv3x3  # the same attributes, a different forward
     return model

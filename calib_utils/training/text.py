@@ -1,4 +1,4 @@
-"""A text to train on: windows of characters, each of which is predicted from those before it."""
+"""A text to train on: windows of characters, each predicted from those before it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import numpy as np
 __all__ = ["TextSet", "load_shakespeare"]
 
 _FILE = Path(__file__).with_name("shakespeare.txt.gz")
-_LENGTH = 128  # of the characters that a network sees
-# A play is cut into windows, and these are shuffled: all three parts come from the same plays.
+_LENGTH = 128  # the number of characters in a network's input
+# The windows of all plays are shuffled, so all three parts come from the same plays.
 _PARTS = {"training": 5_600, "validation": 1_000, "test": 2_000}
 
 
 @dataclass(frozen=True)
 class TextSet:
-    """Windows of a text, and which of their characters are to be predicted.
+    """Windows of a text, and which of their characters are targets.
 
     Attributes:
-        windows: uint8, shape (n, length + 1): the place of each character in ``alphabet``. A
-            network sees all but the last, and predicts all but the first.
+        windows: uint8, shape (n, length + 1): the index of each character in ``alphabet``. A
+            network takes all but the last, and predicts all but the first.
         alphabet: the characters that occur, sorted.
-        every: predictions are wanted for each so-many-th character of a window: 1 to train, more
-            to test, since neighbours in a text depend on each other.
+        every: the distance between target characters in a window: 1 for training, more for
+            testing, because neighbours in a text depend on each other.
 
     Raises:
-        ValueError: if ``windows`` has another shape, type or content, or ``every`` leaves nothing.
+        ValueError: if ``windows`` has a wrong shape, type or content, or ``every`` leaves nothing.
 
     Example:
         >>> import numpy as np
@@ -62,7 +62,7 @@ class TextSet:
 
     @property
     def labels(self) -> np.ndarray:
-        """The characters that are to be predicted, int64, one window after the other."""
+        """The target characters, int64, one window after the other."""
         return self.windows[:, 1:][:, self.every - 1 :: self.every].astype(np.int64).ravel()
 
     def subset(self, indices: Any) -> TextSet:
@@ -70,14 +70,14 @@ class TextSet:
         return replace(self, windows=self.windows[indices])
 
     def text(self, codes: Any) -> str:
-        """The characters at some places in the alphabet."""
+        """The characters at some indices of the alphabet."""
         return "".join(self.alphabet[code] for code in codes)
 
 
 def load_shakespeare() -> tuple[TextSet, TextSet, TextSet]:
     """Plays of Shakespeare in windows of 129 characters; the split is seeded.
 
-    Of a test or validation window each 24th character is predicted, from at least 24 before it.
+    In a test or validation window every 24th character is a target, with at least 24 before it.
 
     Returns:
         Training (5,600), validation (1,000) and test (2,000) windows.

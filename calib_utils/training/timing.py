@@ -1,4 +1,4 @@
-"""How long a training will take, said before it begins."""
+"""An estimate of how long a training will take."""
 
 from __future__ import annotations
 
@@ -28,22 +28,21 @@ def time_epoch(
     validation: ImageSet | TextSet | None = None,
     after_epoch: Callable[[nn.Module], dict[str, Any]] | None = None,
 ) -> float:
-    """Seconds that one epoch takes: a copy of ``model`` trains for it.
+    """The seconds that one epoch takes, measured by training a copy of ``model``.
 
-    The model stays as it is. One batch comes first and is not counted: it takes what a GPU needs
-    to begin.
+    The model does not change. The first batch is not counted, because a GPU needs time to start.
 
     Args:
         model: as in `train`.
         data: the training images.
-        recipe: of the training; only its learning rate is not used, since a tiny one makes
-            the same steps, and no loss grows without bounds.
+        recipe: of the training, except for its learning rate: a tiny one takes as long, and keeps
+            the loss bounded.
         device: where to train; the GPU if there is one, by default.
         validation: as in `train`; its time is counted.
-        after_epoch: the same.
+        after_epoch: as in `train`; its time is counted.
 
     Raises:
-        ValueError: as `train`.
+        ValueError: as in `train`.
 
     Example:
         >>> from calib_utils.training import DIGITS_RECIPE, lenet5, load_digits
@@ -69,7 +68,7 @@ def time_epoch(
 
 
 def duration(seconds: float) -> str:
-    """A length of time in words, as precise as an estimate can be.
+    """A duration in words, as precise as an estimate can be.
 
     Args:
         seconds: at least 0.

@@ -8,27 +8,27 @@ from torch.nn import functional as F
 
 __all__ = ["Transformer", "transformer"]
 
-# The keys and values of each block, of all characters so far, for the next one to look at.
+# The keys and values of each block for all characters so far, to which the next one attends.
 Past = list[tuple[torch.Tensor, torch.Tensor]]
 
 
 def transformer(
     width: int = 128, depth: int = 4, heads: int = 4, length: int = 128, n_classes: int = 65
 ) -> nn.Module:
-    """A transformer that gives each character of a text a distribution of the next one.
+    """A transformer that predicts the distribution of the next character at each one of a text.
 
     Layer normalisation comes before attention and before the two linear layers (as in GPT-2), the
-    places of the characters are learned, and there is no dropout.
+    position embeddings are learned, and there is no dropout.
 
     Args:
-        width: numbers that stand for a character inside; a multiple of ``heads``.
-        depth: blocks.
-        heads: of the attention in each block.
-        length: the most characters that it can see.
-        n_classes: characters in the alphabet.
+        width: the size of a character's embedding; a multiple of ``heads``.
+        depth: the number of blocks.
+        heads: the number of attention heads in each block.
+        length: the largest number of characters in its input.
+        n_classes: the number of characters in the alphabet.
 
     Raises:
-        ValueError: if the width is no multiple of the heads, or one of them is below 1.
+        ValueError: if the width is not a multiple of the heads, or one of them is below 1.
 
     Source: Vaswani et al. 2017, "Attention Is All You Need"; Radford et al. 2019, "Language
     Models are Unsupervised Multitask Learners", for the place of the normalisation.
@@ -64,7 +64,7 @@ class Transformer(nn.Module):
         return self.step(codes)[0]
 
     def step(self, codes: torch.Tensor, past: Past | None = None) -> tuple[torch.Tensor, Past]:
-        """The logits after each of ``codes``, which follow what ``past`` stands for."""
+        """The logits after each of ``codes``, which follow the characters in ``past``."""
         start = past[0][0].shape[2] if past else 0
         places = torch.arange(start, start + codes.shape[1], device=codes.device)
         x = self.characters(codes) + self.places(places)
@@ -78,7 +78,7 @@ class Transformer(nn.Module):
     def sample(
         self, prompts: torch.Tensor, n: int, generator: torch.Generator | None = None
     ) -> torch.Tensor:
-        """``prompts`` (m, length) and ``n`` characters more, each drawn from its distribution."""
+        """``prompts`` (m, length) and ``n`` further characters, drawn from their distributions."""
         texts, new, past = prompts, prompts, None
         for _ in range(n):
             logits, past = self.step(new, past)
@@ -109,7 +109,7 @@ class Block(nn.Module):
     ) -> tuple[torch.Tensor, tuple[torch.Tensor, torch.Tensor]]:
         """The block's output for x (n, length, width), and all keys and values so far.
 
-        With a ``past``, x has one character only: to what is new it would look ahead.
+        With a ``past``, x has only one character, because several would see those ahead of them.
         """
         n, length, width = x.shape
         projected = self.queries_keys_values(self.normalised(x))

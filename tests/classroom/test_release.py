@@ -213,7 +213,7 @@ def test_variants_differ_and_reach_the_text() -> None:
     assert len(texts) == 12
 
 
-def test_labels_of_the_new_photographs_stay(room: Path) -> None:
+def test_labels_of_the_new_images_stay(room: Path) -> None:
     with np.load(room / "released/recalibrating/cameras.npz") as data:
         assert set(data.files) == {
             *("fit_logits", "fit_labels", "fit_groups", "new_logits", "new_groups", "facts")
