@@ -70,7 +70,7 @@ EDITS = {
         ('levels["none"]', 'levels["focal-3"]'),
         ("smooth(targets, 0.1)", "smooth(targets, 0.3)"),
         ("default_rng(seed=2)", "default_rng(seed=7)"),
-        ('one = "ordinary", 1, "after"', 'one = "smoothed", 1, "none"'),
+        ('"one network": ("ordinary", 1)', '"one network": ("smoothed", 1)'),
     ],
     "language-models": [
         ('load_answers(model, "mmlu").predictions', 'load_answers(model, "arc").predictions'),

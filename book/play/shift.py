@@ -1,4 +1,4 @@
-"""Damage photographs, and see who notices: `python -m book.play.shift TARGET`."""
+"""Corrupt images, and see which forecasts notice: `python -m book.play.shift TARGET`."""
 
 from __future__ import annotations
 
@@ -26,45 +26,45 @@ from tools.finishing.interactive import (
 )
 
 GRID, PROTOCOL = "ensembles", "cpu"
-# Who forecasts: which networks, and whether they are averaged or only the first is asked.
-FORECASTERS = {
+# Each forecast: of which networks, and whether they are averaged or the first is taken.
+FORECASTS = {
     "one network": ("ordinary", False),
-    "average of five": ("ordinary", True),
+    "ensemble of five": ("ordinary", True),
     "label smoothing": ("smoothed", False),
 }
 SEVERITIES = range(6)
 
 
 def forecasts() -> dict[tuple[str, int, str], Forecast]:
-    """At the temperature of clean photographs: by damage, severity and who forecasts."""
+    """At the temperature of clean images: by corruption, severity and forecast."""
     found, _ = load_forecasts(GRID, PROTOCOL)
     at_T = [one for one in found if one.scaled == "after"]
     chosen = {}
-    for what, severity, (name, (networks, averaged)) in product(
-        CORRUPTIONS, SEVERITIES, FORECASTERS.items()
+    for kind, severity, (name, (networks, averaged)) in product(
+        CORRUPTIONS, SEVERITIES, FORECASTS.items()
     ):
-        place = networks, what if severity else "", severity
+        place = networks, kind if severity else "", severity
         own = [one for one in at_T if (one.networks, one.corruption, one.severity) == place]
         pick = max if averaged else min  # the most members; or one, of the lowest seed
-        chosen[what, severity, name] = pick(own, key=lambda one: (len(one.members), one.members))
+        chosen[kind, severity, name] = pick(own, key=lambda one: (len(one.members), one.members))
     return chosen
 
 
-def right(one: Forecast) -> float:
-    """The accuracy, without the rounding that 1 less the error would bring."""
+def accuracy(one: Forecast) -> float:
+    """The accuracy, without the rounding that 1 minus the error would bring."""
     counts, correct, _ = one.bins
     return float(correct.sum() / counts.sum())
 
 
 def shift() -> Json:
-    """A diagram for each damage, severity and forecaster, and how it went on the way there."""
+    """A diagram for each corruption, severity and forecast, and the curves that lead there."""
     chosen = forecasts()
     of_each = list(chosen.values())
-    names = list(FORECASTERS)
+    names = list(FORECASTS)
     severities = [(severity, str(severity)) for severity in SEVERITIES]
 
-    def along(what: str, name: str, value: str) -> list[float]:
-        of = [getattr(chosen[what, severity, name], value) for severity in SEVERITIES]
+    def along(kind: str, name: str, value: str) -> list[float]:
+        of = [getattr(chosen[kind, severity, name], value) for severity in SEVERITIES]
         return [100 * (1 - share if value == "error" else share) for share in of]
 
     def own(value: str) -> Json:
@@ -76,25 +76,25 @@ def shift() -> Json:
 
     highest = max(100 * max(one.confidence, 1 - one.error) for one in of_each)
     others = [
-        curve(SEVERITIES, table([along(what, name, "ece") for what in CORRUPTIONS], [0]), "", "c")
+        curve(SEVERITIES, table([along(kind, name, "ece") for kind in CORRUPTIONS], [0]), "", "c")
         for name in names
     ]
     return play(
         ["fig-damaged"],
-        "Damaged photographs",
-        "Damage the test photographs of CIFAR-100, and ask one network, the average of five, or "
-        "one that was trained with smoothed labels, each at the temperature of clean photographs. "
-        "The hatched pieces are the gaps between accuracy and confidence, the strip counts the "
-        f"answers of each bar, and pale bars have fewer than {FEW}.",
+        "Corrupted images",
+        "Corrupt the test images of CIFAR-100, and look at the predictions of one network, of an "
+        "ensemble of five, or of one that was trained with label smoothing, each at the "
+        "temperature of clean images. The hatched pieces are the gaps between accuracy and "
+        f"confidence, the strip counts the predictions, and pale bars have fewer than {FEW}.",
         "Reliability diagram of the chosen forecast. Beside it mean confidence and accuracy "
-        "against the severity of the chosen damage, and the ECE of all three forecasts.",
+        "against the severity of the chosen corruption, and the ECE of all three forecasts.",
         [
-            choice("Damage", CORRUPTIONS),
+            choice("Corruption", CORRUPTIONS),
             slider("Severity", [str(severity) for severity in SEVERITIES], 0, {0: "clean"}),
             choice("Forecast", names),
         ],
         [
-            number("accuracy", [WORDS.format(100 * right(x)) for x in of_each], [0, 1, 2]),
+            number("accuracy", [WORDS.format(100 * accuracy(x)) for x in of_each], [0, 1, 2]),
             number("confidence", [WORDS.format(100 * x.confidence) for x in of_each], [0, 1, 2]),
             number("ECE", [WORDS.format(100 * x.ece) for x in of_each], [0, 1, 2]),
             number("baseline", [WORDS.format(100 * x.baseline) for x in of_each], [0, 1, 2]),

@@ -230,8 +230,7 @@ CARDS = {
         errors_before_and_after,
     ),
     "resnet34-lab": Card(
-        "A network trained, measured and repaired: does it know which half of its answers is "
-        "right?",
+        "How do you take a network from raw images to confidences that can be used?",
         accuracy_of_the_surest,
     ),
     "deciding-with-probabilities": Card(
@@ -239,8 +238,8 @@ CARDS = {
         cost_of_what_is_trusted,
     ),
     "since-2017": Card(
-        "What do newer ways to train, and averages of networks, do to the numbers? What is left of "
-        "it when the photographs change?",
+        "Do newer ways to train, or averages of networks, save you the temperature? And what if "
+        "the images change?",
         before_and_after_by_training,
     ),
     "language-models": Card(
