@@ -89,15 +89,14 @@ def other_bins() -> Frames:
 
 
 def draws() -> Frames:
-    record, T = load_record(RESNET, "test"), fitted_temperature()
-    said = softmax(record.logits / T, axis=1).max(axis=1).astype(float)
     rng = np.random.default_rng(seed=0)
-    said = rng.permutation(said)
+    probs = softmax(load_record(RESNET, "test").logits, axis=1)
+    confidences = rng.permutation(probs.max(axis=1).astype(float))
     for i, n in enumerate([100, 200, 500, 1000, 2000, 5000, 10_000]):
-        answers = said[:n]
-        bins = [reliability_bins(answers, rng.random(n) < answers) for _ in range(20)]
+        some = confidences[:n]
+        bins = [reliability_bins(some, rng.random(n) < some) for _ in range(20)]
         eces = [np.nansum(one.counts * np.abs(one.confidence - one.accuracy)) / n for one in bins]
-        baseline = baseline_calibration_error(answers).mean
+        baseline = baseline_calibration_error(some).mean
         for j in range(20):
             shares = eces[j], baseline, min(eces), max(eces)
             yield (i, j), [percent(share) for share in shares], bins[j]

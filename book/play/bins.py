@@ -1,7 +1,7 @@
 """One network has many ECEs, and a calibrated one has some: `python -m book.play.bins TARGET`.
 
-First the number of bins, of equal width or equal mass, of both networks; then the answers of a
-calibrated forecaster, drawn again and again.
+First the number of bins, of equal width or equal mass, of both networks; then the predictions of a
+calibrated model, drawn again and again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from calib_utils.metrics import (
     reliability_bins,
     top_label,
 )
-from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
 from tools.finishing.interactive import (
     FEW,
@@ -43,21 +42,21 @@ from tools.finishing.interactive import (
 NETWORKS = {"ResNet-34": "resnet34-cifar100", "LeNet-5": "lenet5-cifar100"}
 STRATEGIES = {"equal width": "uniform", "equal mass": "quantile"}
 N_BINS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100]
-N_ANSWERS = [100, 200, 500, 1000, 2000, 5000, 10_000]
+SIZES = [100, 200, 500, 1000, 2000, 5000, 10_000]
 N_DRAWS = 20
 
 
-def answers(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Confidences of a network on the test photographs, and which of its answers are right."""
+def predictions(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Confidences of a network on the test images, and which of its predictions are correct."""
     record = load_record(NETWORKS[name], "test")
     return top_label(softmax(record.logits, axis=1), record.labels)
 
 
 def number_of_bins() -> Json:
-    """The ECE of the same answers in other bins."""
+    """The ECE of the same predictions in other bins."""
     frames, printed, eces, baselines = [], [], [], []
     for network, kind in product(NETWORKS, STRATEGIES.values()):
-        confidences, correct = answers(network)
+        confidences, correct = predictions(network)
         labels = correct.astype(int)
         of_kind = []
         for m in N_BINS:
@@ -78,13 +77,13 @@ def number_of_bins() -> Json:
     ticks = [(float(np.log10(m)), str(m)) for m in (1, 2, 5, 10, 20, 50, 100)]
     return play(
         ["fig-number-of-bins"],
-        "The same answers in other bins",
+        "The same predictions in other bins",
         "How much of an ECE comes from the bins? Choose the network, and move the number of bins. "
-        "Dashed: what a perfectly calibrated forecaster with the same confidences gets on "
-        f"average. Pale bars have fewer than {FEW} answers.",
+        "Dashed: the baseline, which is the mean ECE of perfectly calibrated models with the same "
+        f"confidences. Pale bars have fewer than {FEW} predictions.",
         "Reliability diagram in the chosen bins, with a strip of counts above it. Beside it the "
-        "ECE against the number of bins, with a dot at the chosen one, and below it what a "
-        "calibrated forecaster gets, which grows with the number of bins.",
+        "ECE against the number of bins, with a dot at the chosen one, and below it the baseline, "
+        "which grows with the number of bins.",
         [
             choice("Network", list(NETWORKS)),
             choice("Bins of", list(STRATEGIES)),
@@ -109,42 +108,38 @@ def number_of_bins() -> Json:
 
 
 def drawn_again() -> Json:
-    """Answers of a forecaster who is calibrated, since chance draws which of them are right."""
-    record = load_record(NETWORKS["ResNet-34"], "test")
-    held_out = load_record(record.name, "validation")
-    scaling = TemperatureScaling().fit(held_out.logits, held_out.labels)
-    said = scaling.predict_proba(record.logits).max(axis=1).astype(float)
+    """Predictions of a calibrated model: chance draws which of them are correct."""
     rng = np.random.default_rng(seed=0)
-    said = rng.permutation(said)
+    confidences = rng.permutation(predictions("ResNet-34")[0].astype(float))
     frames, eces, baselines = [], [], []
-    for n in N_ANSWERS:
-        of_n = []
+    for n in SIZES:
+        some, of_n = confidences[:n], []
         for _ in range(N_DRAWS):
-            right = rng.random(n) < said[:n]
-            frames.append(frame(reliability_bins(said[:n], right)))
-            of_n.append(100 * expected_calibration_error(said[:n], right.astype(int)))
+            drawn = rng.random(n) < some
+            frames.append(frame(reliability_bins(some, drawn)))
+            of_n.append(100 * expected_calibration_error(some, drawn.astype(int)))
         eces.append(of_n)
-        baselines.append(100 * baseline_calibration_error(said[:n]).mean)
+        baselines.append(100 * baseline_calibration_error(some).mean)
     draws = list(range(1, N_DRAWS + 1))
     high = max(map(max, eces)) * 1.1
     up = axis(0, high, [(y, str(y)) for y in range(0, 100, 5)])
     ticks = [(float(np.log10(n)), f"{n:,}") for n in (100, 1000, 10_000)]
     return play(
         ["fig-one-draw"],
-        "A calibrated forecaster",
-        "A forecaster with the confidences of the repaired ResNet-34, who is perfectly "
-        "calibrated: chance draws which of the answers are right. Draw again, or change the "
-        "number of answers: the ECE is never 0. Dashed: its mean over many draws.",
-        "Reliability diagram of a calibrated forecaster on as many answers as chosen. Beside it "
-        "the ECE of twenty draws, none of them 0, and the ECE to expect against the number of "
-        "answers: it falls as they grow in number.",
+        "A calibrated model",
+        "A model with the confidences of ResNet-34 that is perfectly calibrated, because chance "
+        "draws which predictions are correct. Draw again, or change the number of predictions: "
+        "the ECE is never 0. Dashed: the baseline, which is its mean over many draws.",
+        "Reliability diagram of a calibrated model on as many predictions as chosen. Beside it "
+        "the ECE of twenty draws, none of them 0, and the baseline against the number of "
+        "predictions: it falls as they grow in number.",
         [
-            slider("Number of answers", [f"{n:,}" for n in N_ANSWERS], 3),
+            slider("Number of predictions", [f"{n:,}" for n in SIZES], 3),
             again("Draw again", [f"draw {k} of {N_DRAWS}" for k in draws]),
         ],
         [
             number("ECE of this draw", [WORDS.format(e) for of in eces for e in of], [0, 1]),
-            number("ECE to expect", [WORDS.format(baseline) for baseline in baselines], [0]),
+            number("baseline ECE", [WORDS.format(baseline) for baseline in baselines], [0]),
             number("lowest of the draws", [WORDS.format(min(of)) for of in eces], [0]),
             number("highest of the draws", [WORDS.format(max(of)) for of in eces], [0]),
         ],
@@ -156,17 +151,17 @@ def drawn_again() -> Json:
                 up,
                 [
                     curve(
-                        [0, N_DRAWS + 1], table([[f, f] for f in baselines], [0]), "to expect", "c"
+                        [0, N_DRAWS + 1], table([[f, f] for f in baselines], [0]), "baseline", "c"
                     ),
                     curve(draws, table(eces, [0]), "", "a", digits=2, dots="o", moves=True),
                 ],
                 at=1,
             ),
             lines(
-                "ECE to expect in %",
-                axis(2, 4, ticks, "Number of answers"),
+                "Baseline ECE in %",
+                axis(2, 4, ticks, "Number of predictions"),
                 up,
-                [curve(np.log10(N_ANSWERS).tolist(), table([baselines]), "", "a", moves=True)],
+                [curve(np.log10(SIZES).tolist(), table([baselines]), "", "a", moves=True)],
                 at=0,
             ),
         ],

@@ -216,7 +216,9 @@ CARDS = {
         "How far from calibrated is it, in one number?",
         bars_below_the_diagonal,
     ),
-    "can-you-trust-an-ece": Card("Is that number the network's, or chance's?", chance_and_the_ece),
+    "can-you-trust-an-ece": Card(
+        "Is that number a property of the network, or is it sampling noise?", chance_and_the_ece
+    ),
     "why-networks-are-overconfident": Card(
         "Which choices of a designer make a network too sure, and how does it become so?",
         ece_by_weight_decay,
