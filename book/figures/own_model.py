@@ -69,6 +69,7 @@ def main(target: Path) -> None:
     ax.axvline(100 * TOLERANCE, ls="--", color="black")
     ax.set_yticks(range(len(names)), names)
     ax.set(xlabel="Calibration error (points)", xlim=(-0.3, 17.5), ylim=(3.6, -0.6))
+    ax.set_xticks(range(0, 16, 5))
     target.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(target, metadata={"Date": None})
 

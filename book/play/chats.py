@@ -43,7 +43,7 @@ FEW = 50  # as in the picture of the chapter
 
 
 def answers(model: str, questions: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Confidences, which answers are correct, and the rows in a random order: the first for a fit."""
+    """Confidences, which are correct, and the rows in a random order: the first for a fit."""
     found = load_answers(model, questions).predictions
     confidence = np.clip(found.array.astype(float), 1e-6, 1 - 1e-6)
     return confidence, found.labels, np.random.default_rng(0).permutation(len(confidence))
