@@ -122,20 +122,37 @@ def rain() -> Frames:
         yield (stop,), numbers, None
 
 
+def costs() -> Frames:
+    record, T = load_record(RESNET, "test"), fitted_temperature()
+    probs = [softmax(record.logits / t, axis=1) for t in (1, T)]
+    correct = probs[0].argmax(axis=1) == record.labels
+    for (i, error_cost), j in product(enumerate([2, 3, 5, 10, 20]), range(51)):
+        each, totals = [], []
+        for p in probs:
+            confidences = p.max(axis=1)
+            accepted = confidences > (50 + j) / 100
+            cost = np.where(accepted, error_cost * ~correct, 1)
+            expected = error_cost * (1 - confidences[accepted])
+            none = not accepted.any()
+            each.append("none" if none else f"{expected.mean():.2f}, {cost[accepted].mean():.2f}")
+            totals.append(f"{cost.sum():,}")
+        yield (i, j), [*each, *totals], None
+
+
 def risk() -> Frames:
     record = load_record(RESNET, "test")
     for i, T in enumerate([1, fitted_temperature(), 4]):
         probs = softmax(record.logits / T, axis=1)
-        said, right = probs.max(axis=1), probs.argmax(axis=1) == record.labels
+        confidences, correct = top_label(probs, record.labels)
         for j in range(50):
-            answered = 200 * (j + 1)
-            threshold = np.sort(said)[-answered]
-            # Of equal confidences at the threshold the first ones are answered.
-            places = np.flatnonzero(said > threshold)
-            tied = np.flatnonzero(said == threshold)[: answered - len(places)]
-            wrong = int((~right[np.append(places, tied)]).sum())
-            shares = percent(wrong / answered), percent(float(threshold))
-            yield (j, i), [f"{answered:,}", f"{wrong:,}", *shares], None
+            n = 200 * (j + 1)
+            threshold = np.sort(confidences)[-n]
+            # Of equal confidences at the threshold the first ones are accepted.
+            places = np.flatnonzero(confidences > threshold)
+            tied = np.flatnonzero(confidences == threshold)[: n - len(places)]
+            errors = int((~correct[np.append(places, tied)]).sum())
+            shares = percent(errors / n), percent(float(threshold))
+            yield (j, i), [f"{n:,}", f"{errors:,}", *shares], None
 
 
 def maps() -> Frames:
@@ -300,6 +317,7 @@ ANEW: dict[str, Callable[[], Frames]] = {
     "fig-one-draw": draws,
     "fig-three-forecasters": rain,
     "fig-all-maps": maps,
+    "fig-cost-threshold": costs,
     "fig-risk-coverage": risk,
     "fig-depth": lambda: networks("depth"),
     "fig-width": lambda: networks("width"),

@@ -60,7 +60,7 @@ EDITS = {
     "deciding-with-probabilities": [
         ('network = "resnet34-cifar100"', 'network = "lenet5-cifar100"'),
         ("risk=0.2", "risk=0.01"),
-        ("for price in [2, 5, 10, 20, 50]", "for price in [3, 100]"),
+        ("for c in [2, 5, 10, 20, 50]", "for c in [3, 100]"),
         ("default_rng(seed=0)", "default_rng(seed=7)"),
         ("for seed in range(10)", "for seed in range(2)"),
     ],

@@ -1,7 +1,7 @@
 """The first picture of the chapter on one's own model: `python -m book.figures.own_model TARGET`.
 
-The interval of the trees' calibration error from more and more rows, and of all rows after a
-repair, against a tolerance. The trees and the draws of rows are those of the chapter.
+The interval of the trees' calibration error from more and more rows, and of all rows after
+recalibration, against a tolerance. The trees and the draws of rows are those of the chapter.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ LOOK = {"within": (BLUE, "s"), "beyond": (ORANGE, "D"), "undecided": (GREY, "o")
 
 
 def scores() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of each image, from a model that has not seen it: as it is, repaired; and the label."""
+    """Of each image, from a model that has not seen it: as it is, recalibrated; and the label."""
     images, digits = load_digits(return_X_y=True)
     labels = (digits >= 5).astype(int)
     trees = HistGradientBoostingClassifier(max_iter=300, random_state=0)
     probs = cross_val_predict(trees, images[:, :32], labels, cv=5, method="predict_proba")[:, 1]
-    repair = TemperatureScaling(inputs="probs")
-    return probs, cross_val_predict(repair, probs, labels, cv=5, method="predict_proba"), labels
+    scaling = TemperatureScaling(inputs="probs")
+    return probs, cross_val_predict(scaling, probs, labels, cv=5, method="predict_proba"), labels
 
 
 def main(target: Path) -> None:
-    probs, repaired, labels = scores()
+    probs, recalibrated, labels = scores()
     order = np.random.default_rng(0).permutation(len(labels))
     n = len(labels)
     names, ends, outcomes = [], [], []
@@ -44,7 +44,7 @@ def main(target: Path) -> None:
         ("100 rows", probs, order[:100]),
         ("500 rows", probs, order[:500]),
         (f"all {n:,}", probs, order),
-        ("repaired", repaired, order),
+        ("recalibrated", recalibrated, order),
     ]:
         found = report(
             {"score": values[rows], "label": labels[rows]}, tolerance=TOLERANCE, cross_fit=0
@@ -69,6 +69,7 @@ def main(target: Path) -> None:
     ax.axvline(100 * TOLERANCE, ls="--", color="black")
     ax.set_yticks(range(len(names)), names)
     ax.set(xlabel="Calibration error (points)", xlim=(-0.3, 17.5), ylim=(3.6, -0.6))
+    ax.set_xticks(range(0, 16, 5))
     target.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(target, metadata={"Date": None})
 

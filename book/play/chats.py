@@ -43,7 +43,7 @@ FEW = 50  # as in the picture of the chapter
 
 
 def answers(model: str, questions: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Confidences, which answers are right, and the rows in a random order: the first for a fit."""
+    """Confidences, which are correct, and the rows in a random order: the first for a fit."""
     found = load_answers(model, questions).predictions
     confidence = np.clip(found.array.astype(float), 1e-6, 1 - 1e-6)
     return confidence, found.labels, np.random.default_rng(0).permutation(len(confidence))
@@ -57,7 +57,7 @@ def fitted(model: str, questions: str) -> PlattScaling:
 
 
 def three_ways(model: str, questions: str) -> list[Predictions]:
-    """On the questions without a label: as it is, fitted on the same set, and on the other one."""
+    """On the questions without a label: unchanged, fitted on the same set, and on the other one."""
     confidence, correct, order = answers(model, questions)
     left = order[LABELLED:]
     maps = [fitted(model, one) for one in (questions, OTHERS)]

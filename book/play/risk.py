@@ -1,4 +1,4 @@
-"""Let ResNet-34 answer where it is sure: `python -m book.play.risk TARGET`."""
+"""Accept the predictions of which ResNet-34 is confident: `python -m book.play.risk TARGET`."""
 
 from __future__ import annotations
 
@@ -31,39 +31,38 @@ TOO_HIGH = 4.0
 
 def risk() -> Json:
     """Risk and threshold against coverage, at three temperatures."""
-    held_out, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    fitted = float(TemperatureScaling().fit(held_out.logits, held_out.labels).temperature_)
+    val, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
+    fitted = float(TemperatureScaling().fit(val.logits, val.labels).temperature_)
     temperatures = {"as trained": 1.0, "fitted": fitted, "too high": TOO_HIGH}
-    answered = len(test.labels) * PERCENTS // 100
-    wrong, thresholds = [], []
+    accepted = len(test.labels) * PERCENTS // 100
+    errors, thresholds = [], []
     for T in temperatures.values():
         probs = TemperatureScaling(temperature=T).predict_proba(test.logits)
         confidences, correct = top_label(probs, test.labels)
         order = np.argsort(-confidences, kind="stable")
-        wrong.append(np.cumsum(~correct[order])[answered - 1])
-        thresholds.append(confidences[order][answered - 1])
-    risks = [one / answered for one in wrong]
+        errors.append(np.cumsum(~correct[order])[accepted - 1])
+        thresholds.append(confidences[order][accepted - 1])
+    risks = [one / accepted for one in errors]
     shares = [(y, str(y)) for y in range(0, 101, 20)]
     across = [(x, str(x)) for x in (0, 20, 40, 60, 80, 100)]
     stops = [f"{name}: {T:.2f}" for name, T in temperatures.items()]
     return play(
         ["fig-risk-coverage"],
-        "Answer, or pass on",
-        "Let ResNet-34 answer only the photographs of which it is the surest, and pass on the "
-        "rest. The risk is the share of wrong answers among those that it gives. Between the "
-        "network as trained and at its fitted temperature the risk hardly differs, while the "
-        "threshold does: the same photographs have other numbers.",
+        "Accept, or abstain",
+        "Accept the predictions of which ResNet-34 is the most confident, and reject the rest. The "
+        "risk is the error rate among the accepted ones. Between the network as trained and at its "
+        "fitted temperature the risk hardly differs, while the threshold does: the same images "
+        "have other confidences.",
         "Risk against coverage: it rises from 0 to 48\N{NO-BREAK SPACE}%, nearly alike as trained "
         "and at the fitted temperature, and somewhat higher in between at the highest one. Below "
-        "it the threshold against coverage: it falls, and lies the lower the higher the "
-        "temperature.",
+        "it the threshold against coverage: it falls, and it is lower for a higher temperature.",
         [
             slider("Coverage", [f"{p}\N{NO-BREAK SPACE}%" for p in PERCENTS], 24, {24: "a half"}),
             choice("Temperature", stops),
         ],
         [
-            number("answered", [f"{n:,}" for n in answered], [0]),
-            number("wrong", [f"{n:,}" for one in wrong for n in one], [1, 0]),
+            number("accepted", [f"{n:,}" for n in accepted], [0]),
+            number("errors", [f"{n:,}" for one in errors for n in one], [1, 0]),
             number("risk", [WORDS.format(100 * r) for one in risks for r in one], [1, 0]),
             number("threshold", [WORDS.format(100 * t) for one in thresholds for t in one], [1, 0]),
         ],

@@ -236,7 +236,7 @@ CARDS = {
         accuracy_of_the_surest,
     ),
     "deciding-with-probabilities": Card(
-        "What can one do with true numbers, and what does the repair change?",
+        "Which predictions should you accept, and when does it take a calibrated model to decide?",
         cost_of_what_is_trusted,
     ),
     "since-2017": Card(
@@ -249,7 +249,7 @@ CARDS = {
         confidence_and_accuracy,
     ),
     "your-own-model": Card(
-        "Is the model that you use at work calibrated, well enough for its task?",
+        "Is the model that you use at work calibrated well enough for its task?",
         an_interval_and_a_tolerance,
     ),
 }

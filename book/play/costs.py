@@ -1,0 +1,93 @@
+"""What it costs to accept a network's predictions: `python -m book.play.costs TARGET`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from scipy.special import softmax
+
+from calib_utils.metrics import top_label
+from calib_utils.recalibration import TemperatureScaling
+from calib_utils.records import load_record
+from tools.finishing.interactive import Json, axis, curve, lines, number, play, slider, table, write
+
+NETWORK = "resnet34-cifar100"
+ERROR_COSTS = [2, 3, 5, 10, 20]
+THRESHOLDS = np.arange(50, 101) / 100
+
+
+def bill(
+    confidences: np.ndarray, correct: np.ndarray, error_cost: float, threshold: float
+) -> tuple[int, float, float, float]:
+    """How many predictions are accepted, what each should cost and does cost, and the total.
+
+    Each prediction that is not accepted costs 1, for a check.
+    """
+    accepted = confidences > threshold
+    expected = error_cost * float((1 - confidences[accepted]).sum())
+    paid = error_cost * int((~correct[accepted]).sum())
+    n = int(accepted.sum())
+    each = max(n, 1)
+    return n, expected / each, paid / each, paid + len(correct) - n
+
+
+def costs() -> Json:
+    """As trained and at T, for each cost of an error and each threshold."""
+    val, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
+    confidences, correct = top_label(softmax(test.logits, axis=1), test.labels)
+    scaling = TemperatureScaling().fit(val.logits, val.labels)
+    softer = scaling.predict_proba(test.logits).max(axis=1)
+    bills = [
+        [[bill(one, correct, cost, t) for t in THRESHOLDS] for cost in ERROR_COSTS]
+        for one in (confidences, softer)
+    ]
+    totals = [[[one[3] / 1000 for one in of_cost] for of_cost in of] for of in bills]
+    before, after = ([one for of_cost in of for one in of_cost] for of in bills)
+
+    def each(of: list[tuple[int, float, float, float]]) -> list[str]:
+        return [f"{one[1]:.2f}, {one[2]:.2f}" if one[0] else "none" for one in of]
+
+    rule = [1 - 1 / cost for cost in ERROR_COSTS]
+    return play(
+        ["fig-cost-threshold"],
+        "Accept or check 10,000 predictions",
+        "The total cost, by the threshold above which predictions are accepted, for the network as "
+        "trained and at its fitted temperature. A check costs 1. Dashed: the threshold of Chow's "
+        "rule, which follows from the cost of an error. Each: the cost of an accepted prediction "
+        "as the confidences predict it, and as it is. Total: the cost of all images.",
+        "Total cost against the threshold, as trained and at the fitted temperature. The two "
+        "curves are bowls that meet at a threshold of 1. A dashed line is at the threshold of "
+        "Chow's rule. At the fitted temperature the bowl is lowest near it.",
+        [
+            slider("An error costs", [str(cost) for cost in ERROR_COSTS], ERROR_COSTS.index(10)),
+            slider("Accept above", [f"{t:.2f}" for t in THRESHOLDS], list(THRESHOLDS).index(0.9)),
+        ],
+        [
+            number("each, as trained", each(before), [0, 1]),
+            number("each, at T", each(after), [0, 1]),
+            number("total, as trained", [f"{one[3]:,}" for one in before], [0, 1]),
+            number("total, at T", [f"{one[3]:,}" for one in after], [0, 1]),
+        ],
+        [
+            lines(
+                "Total cost in thousands",
+                axis(0.5, 1, [(t / 10, str(t / 10)) for t in range(5, 11)], "Threshold"),
+                axis(6, 22, [(y, str(y)) for y in range(6, 23, 4)]),
+                [
+                    curve(table([[t, t] for t in rule], [0]), table([[6, 22]]), "", "c"),
+                    curve(THRESHOLDS, table(totals[1], [0]), "at T", "a", digits=3, moves=True),
+                    curve(
+                        THRESHOLDS, table(totals[0], [0]), "as trained", "b", digits=3, moves=True
+                    ),
+                ],
+                at=1,
+                height=300,
+            )
+        ],
+    )
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), [costs()])
