@@ -48,14 +48,14 @@ EDITS = {
         ("weight_decay, epochs=150, seed=0", "weight_decay, epochs=5, seed=3"),
     ],
     "methods-for-two-classes": [
-        ("three_sets(odd, seed=0)", "three_sets(odd, seed=3)"),
-        ("for seed in range(20)", "for seed in range(3)"),
-        ("labels, n_bins=10)", "labels, n_bins=20)"),
+        ("random_state=0", "random_state=3"),
+        ("n_bins=5", "n_bins=20"),
+        ("HistogramBinning(10,", "HistogramBinning(30,"),
     ],
     "methods-for-many-classes": [
-        ('"resnet34-cifar100", "lenet5-cifar100"', '"lenet5-cifar100", "resnet34-cifar100"'),
-        ("for T in [0.5, 1.0, 5.0]", "for T in [0.01, 3.0]"),
-        ("for seed in range(10)", "for seed in range(2)"),
+        ('name="resnet34-cifar100"', 'name="lenet5-cifar100"'),
+        ("for T in [0.5, 5.0]", "for T in [0.01, 3.0]"),
+        ("sizes = [100, 250, 500, 1_000, 2_500, 5_000]", "sizes = [50, 700]"),
     ],
     "deciding-with-probabilities": [
         ('network = "resnet34-cifar100"', 'network = "lenet5-cifar100"'),

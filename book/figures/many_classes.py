@@ -1,7 +1,6 @@
 """The first picture of the chapter on many classes: `python -m book.figures.many_classes TARGET`.
 
-The ECE of the ResNet-34 as it is, after a repair with one number, and after one with ten thousand;
-beside each its baseline.
+The ECE of ResNet-34 uncalibrated, with one parameter, and with ten thousand, and its baseline.
 """
 
 from __future__ import annotations
@@ -26,19 +25,19 @@ def main(target: Path) -> None:
     validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
     logits = validation.logits.astype(np.float64)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the chapter reads what it says
+        warnings.simplefilter("ignore")  # it has no optimum
         matrix = MatrixScaling().fit(logits, validation.labels)
     methods = {
-        "No repair": TemperatureScaling(temperature=1),
+        "Uncalibrated": TemperatureScaling(temperature=1),
         "Temperature": TemperatureScaling().fit(logits, validation.labels),
         "Matrix": matrix,
     }
     names, eces, baselines = [], [], []
     for name, method in methods.items():
-        repaired = method.predict_proba(test.logits.astype(np.float64))
-        names.append(f"{name},\nnumbers: {method.n_parameters_:,}")
-        eces.append(100 * expected_calibration_error(repaired, test.labels))
-        baselines.append(100 * baseline_calibration_error(repaired).mean)
+        probs = method.predict_proba(test.logits.astype(np.float64))
+        names.append(f"{name},\nparameters: {method.n_parameters_:,}")
+        eces.append(100 * expected_calibration_error(probs, test.labels))
+        baselines.append(100 * baseline_calibration_error(probs).mean)
     # What the chapter says about the picture.
     if not (
         6 < eces[0] < 8 and eces[1] < baselines[1] < 1.5 and eces[2] > 60 and baselines[2] < 0.5

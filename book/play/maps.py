@@ -1,4 +1,4 @@
-"""Watch a repair learn too much from too few samples: `python -m book.play.maps TARGET`.
+"""Watch a method overfit a few validation samples: `python -m book.play.maps TARGET`.
 
 The model, its three sets and the methods are those of the chapter on two classes.
 """
@@ -53,7 +53,7 @@ METHODS: dict[str, Callable[[], Recalibrator]] = {
     "histogram, width": lambda: HistogramBinning(10),
     "histogram, mass": lambda: HistogramBinning(10, "quantile"),
     "BBQ": BayesianBinningIntoQuantiles,
-    "no repair": lambda: TemperatureScaling(temperature=1),
+    "uncalibrated": lambda: TemperatureScaling(temperature=1),
 }
 SIZES = [10, 15, 20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 240, 280, 320, 359]
 N_BINS = 10
@@ -61,25 +61,25 @@ GRID = np.concatenate([[0.001, 0.01], np.linspace(0.02, 0.98, 49), [0.99, 0.999]
 
 
 def sets() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Log-odds and labels to fit a repair on, then those to test it on."""
-    images, digits = load_digits(return_X_y=True)
-    odd = digits % 2
-    train, rest, of_train, of_rest = train_test_split(
-        images, odd, train_size=0.4, stratify=odd, random_state=0
+    """Log-odds and labels of the validation digits, then of the test digits."""
+    X, digits = load_digits(return_X_y=True)
+    y = digits % 2
+    X_train, X_rest, y_train, y_rest = train_test_split(
+        X, y, train_size=0.4, stratify=y, random_state=0
     )
-    validation, test, of_validation, of_test = train_test_split(
-        rest, of_rest, train_size=1 / 3, stratify=of_rest, random_state=0
+    X_val, X_test, y_val, y_test = train_test_split(
+        X_rest, y_rest, train_size=1 / 3, stratify=y_rest, random_state=0
     )
-    model = BernoulliNB(binarize=8).fit(train, of_train)
-    log_odds = [np.subtract(*model.predict_log_proba(x).T[::-1]) for x in (validation, test)]
-    return log_odds[0], of_validation, log_odds[1], of_test
+    model = BernoulliNB(binarize=8).fit(X_train, y_train)
+    log_odds = [np.subtract(*model.predict_log_proba(x).T[::-1]) for x in (X_val, X_test)]
+    return log_odds[0], y_val, log_odds[1], y_test
 
 
 def maps() -> Json:
     """The map of each method, fitted on the first samples of the validation set."""
-    fit_logits, fit_labels, test_logits, test_labels = sets()
-    if len(fit_labels) != SIZES[-1]:
-        raise SystemExit(f"book/play/maps.py: SIZES end at {SIZES[-1]}, not {len(fit_labels)}")
+    val_logits, y_val, test_logits, y_test = sets()
+    if len(y_val) != SIZES[-1]:
+        raise SystemExit(f"book/play/maps.py: SIZES end at {SIZES[-1]}, not {len(y_val)}")
     drawn, briers, eces, baselines = [], [], [], []
     for method in METHODS.values():
         of_method = []
@@ -87,43 +87,43 @@ def maps() -> Json:
             with warnings.catch_warnings():
                 # That so few samples can be told apart without error is what the figure shows.
                 warnings.simplefilter("ignore")
-                repair = method().fit(fit_logits[:n], fit_labels[:n])
-            drawn.append(repair.predict_proba(logit(GRID)))
-            probs = repair.predict_proba(test_logits)
-            ece = expected_calibration_error(probs, test_labels, N_BINS)
-            of_method.append((brier_score(probs, test_labels), 100 * ece))
+                fitted = method().fit(val_logits[:n], y_val[:n])
+            drawn.append(fitted.predict_proba(logit(GRID)))
+            probs = fitted.predict_proba(test_logits)
+            ece = expected_calibration_error(probs, y_test, N_BINS)
+            of_method.append((brier_score(probs, y_test), 100 * ece))
             baselines.append(100 * baseline_calibration_error(probs, N_BINS).mean)
         of_brier, of_ece = zip(*of_method, strict=True)
         briers.append(of_brier)
         eces.append(of_ece)
     scores = 1 / (1 + np.exp(-test_logits))
-    dots = reliability_bins(scores, test_labels == 1, N_BINS)
+    dots = reliability_bins(scores, y_test == 1, N_BINS)
     shares = [(share, str(share)) for share in (0, 0.2, 0.4, 0.6, 0.8, 1)]
     ticks = [(float(np.log10(n)), str(n)) for n in (10, 20, 50, 100, 200, 359)]
     places = np.log10(SIZES)
     across = axis(places[0], places[-1], ticks)
     low, high = np.min(briers), np.max(briers)
     top = np.max(eces) * 1.1
-    as_it_is = list(METHODS).index("no repair")
+    uncalibrated = list(METHODS).index("uncalibrated")
     level = [places[0], places[-1]]
     return play(
         ["fig-all-maps"],
-        f"Naive Bayes, {len(test_labels)} test digits",
-        "The map that a method learns from the first samples of the validation set, from ten to "
-        f"all {len(fit_labels)}. Diamonds: the test digits in {N_BINS} bins of score. Dashed: no "
-        "repair.",
+        f"Naive Bayes, {len(y_test)} test digits",
+        "The map that a method learns from the first digits of the validation set, from ten to "
+        f"all {len(y_val)}. Diamonds: the test digits in {N_BINS} bins of the score. Dashed: the "
+        "uncalibrated model.",
         "The map of the chosen method from score to probability, with dots for the test digits. "
-        "Beside it the Brier score and the ECE on the test digits against the number of samples "
-        "that the method was fitted on, each with a level line for no repair.",
+        "Beside it the Brier score and the ECE on the test digits against the number of digits "
+        "that the method was fitted on, each with a level line for the uncalibrated model.",
         [
             choice("Method", list(METHODS), list(METHODS).index("isotonic")),
-            slider("Samples to fit on", [str(n) for n in SIZES], SIZES.index(40)),
+            slider("Validation digits", [str(n) for n in SIZES], SIZES.index(40)),
         ],
         [
             number("Brier score", [f"{b:.3f}" for of in briers for b in of], [0, 1]),
-            number("without repair", [f"{briers[as_it_is][0]:.3f}"], []),
+            number("uncalibrated", [f"{briers[uncalibrated][0]:.3f}"], []),
             number("ECE", [WORDS.format(e) for of in eces for e in of], [0, 1]),
-            number("without repair", [WORDS.format(eces[as_it_is][0])], []),
+            number("uncalibrated", [WORDS.format(eces[uncalibrated][0])], []),
             number("baseline ECE", [WORDS.format(f) for f in baselines], [0, 1]),
         ],
         [
@@ -132,7 +132,7 @@ def maps() -> Json:
                 axis(0, 1, shares, "Score"),
                 axis(0, 1, shares),
                 [
-                    curve([0, 1], table([[0, 1]]), "no repair", "c"),
+                    curve([0, 1], table([[0, 1]]), "uncalibrated", "c"),
                     curve(GRID, table(drawn, [0, 1]), "map", "a", digits=3),
                     curve(dots.confidence, table([dots.accuracy]), "test", "b", dots="d"),
                 ],
@@ -143,17 +143,17 @@ def maps() -> Json:
                 across,
                 axis(low - 0.05 * (high - low), high + 0.05 * (high - low), _round(low, high)),
                 [
-                    curve(level, table([[briers[as_it_is][0]] * 2]), "no repair", "c"),
+                    curve(level, table([[briers[uncalibrated][0]] * 2]), "uncalibrated", "c"),
                     curve(places, table(briers, [0]), "", "a", moves=True),
                 ],
                 at=1,
             ),
             lines(
                 "ECE in %",
-                across | {"label": "Samples to fit on"},
+                across | {"label": "Validation digits"},
                 axis(0, top, [(y, str(y)) for y in range(0, 100, 5)]),
                 [
-                    curve(level, table([[eces[as_it_is][0]] * 2]), "no repair", "c"),
+                    curve(level, table([[eces[uncalibrated][0]] * 2]), "uncalibrated", "c"),
                     curve(places, table(eces, [0]), "", "a", moves=True),
                 ],
                 at=1,

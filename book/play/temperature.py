@@ -1,7 +1,7 @@
 """Turn the temperature of ResNet-34: `python -m book.play.temperature TARGET`.
 
-Twice: on the test photographs, for the first page and the lab, and on the validation photographs,
-on which the chapter on the ECE looks for the temperature.
+Twice: on the test images, for the first page and the lab, and on the validation images, on which
+the chapter on methods for many classes looks for the temperature.
 """
 
 from __future__ import annotations
@@ -69,10 +69,8 @@ def printed(numbers: tuple[float, ...]) -> list[str]:
     return [*map(WORDS.format, shares), f"{nll:.3f}"]
 
 
-def temperature(
-    record: PredictionRecord, fitted: float, figures: list[str], photographs: str
-) -> Json:
-    """The play on one set of photographs."""
+def temperature(record: PredictionRecord, fitted: float, figures: list[str], images: str) -> Json:
+    """The play on one set of images."""
     at = stops(fitted)
     probs = [turned(record, T) for T in at]
     numbers = [measured(p, record, T) for p, T in zip(probs, at, strict=True)]
@@ -87,12 +85,12 @@ def temperature(
     pad = 0.07 * (high - low)
     return play(
         figures,
-        f"ResNet-34, {photographs} photographs",
-        f"How sure ResNet-34 is, and how often it is right, on the {photographs} photographs of "
-        "CIFAR-100. Turn its temperature: the bars and their gaps move, and the accuracy of all "
-        "answers stands still. A hatched piece is the gap between accuracy and confidence, the "
-        f"strip counts the answers of each bar, and pale bars have fewer than {FEW}. The fitted "
-        "temperature has the lowest NLL on the validation photographs.",
+        f"ResNet-34, {images} images",
+        f"How confident ResNet-34 is, and how often it is correct, on the {images} images of "
+        "CIFAR-100. Turn its temperature: the bars and their gaps move, while the accuracy over "
+        "all images stays the same. A hatched piece is the gap between accuracy and confidence, "
+        f"the strip counts the predictions of each bar, and pale bars have fewer than {FEW}. The "
+        "fitted temperature has the lowest NLL on the validation images.",
         "Reliability diagram of ResNet-34 at the chosen temperature, with a strip of counts "
         "above it. Beside it the ECE, with its baseline, and the NLL against the temperature, each "
         "one valley, with a dot at the chosen temperature. Well below the fitted temperature the "

@@ -224,11 +224,11 @@ CARDS = {
         ece_by_weight_decay,
     ),
     "methods-for-two-classes": Card(
-        "Can the numbers of a model for two classes be repaired after training?",
+        "Can the probabilities of a model for two classes be corrected after training?",
         two_maps,
     ),
     "methods-for-many-classes": Card(
-        "And those of a network for a hundred classes, or can a repair make them worse?",
+        "One parameter or ten thousand: what does it take to recalibrate a network?",
         errors_before_and_after,
     ),
     "resnet34-lab": Card(
