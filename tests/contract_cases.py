@@ -183,12 +183,11 @@ EXCUSED = {
         "takes sets, from ConformalSets": "set_coverage",
     },
     "plots": {
-        RESULT: "ProbabilityBars CalibrationMap ConfidenceHistogram DecisionCurvePlot FactorPlot "
+        RESULT: "CalibrationMap ConfidenceHistogram DecisionCurvePlot FactorPlot "
         "GeneralizationPlot "
         "ReliabilityDiagram SmoothReliabilityDiagram TemperatureCurve",
         CONSTANT: "BLUE GREY ORANGE",
         RUNS: "factor_panels factor_plot generalization_plot history_panels verdict_plot",
-        "draws one row, not a set": "probability_bars",
     },
     "predictions": {
         "is the gate, which test_predictions goes through": "Predictions as_predictions",

@@ -23,7 +23,6 @@ EVEN = np.full(K, 1 / K)
 FITTED = decisions.ConformalSets().fit(PROBS, LABELS)
 SETS = FITTED.predict(PROBS)
 PLATT = PlattScaling().fit(LOGITS[:, 0], BINARY)
-IMAGE = np.eye(4)
 CLAIM = ("depth", 8, 20, "ece", "higher")
 
 
@@ -96,23 +95,14 @@ FROM_NUMBERS = {
     "values": report.spread,
     "temperatures": lambda x: plots.temperature_curve(LOGITS, LABELS, x),
     "marks": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0], marks=x),
-    "image": lambda x: plots.probability_bars([x], {"a": [0.2, 0.8]}, 0),
 }
 
 
 @pytest.mark.parametrize("named", FROM_NUMBERS)
 @pytest.mark.parametrize("bad", BAD_NUMBERS)
 def test_numbers(named, bad):
-    if named == "image" and bad in ("one number", "two axes", "an iterator"):
-        pytest.skip("an image of one row, of colours, of objects")
     with pytest.raises(ValueError, match=f"^{named}: "):
         FROM_NUMBERS[named](BAD_NUMBERS[bad])
-
-
-def test_what_is_no_image():
-    for image in (np.zeros((0, 0)), np.zeros(3), np.zeros((2, 2, 2)), np.array([["a"]]), None):
-        with pytest.raises(ValueError, match=r"^image: "):
-            plots.probability_bars(image, {"a": [0.2, 0.8]}, 0)
 
 
 # ---------------------------------------------------------------- settings
@@ -137,8 +127,6 @@ SETTINGS = {
     "marks": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0], marks=[1.0, x]),
     "recalibrator": lambda x: plots.calibration_map(x, LOGITS[:, 0], BINARY),
     "recalibrator by name": lambda x: plots.calibration_map({"a": x}, LOGITS[:, 0], BINARY),
-    "label": lambda x: plots.probability_bars(IMAGE, {"a": [0.2, 0.8]}, x),
-    "probs": lambda x: plots.probability_bars(IMAGE, x, 0),
     "probs side by side": lambda x: plots.reliability_diagrams(x, LABELS),
     "n_train": lambda x: report.corrected_difference([1.0, 2.0], x, 10),
 }
@@ -155,8 +143,6 @@ def test_settings_that_may_be_none_are_numbers_otherwise():
     for value in ("x", np.nan, -1, [1], 1j):
         with pytest.raises(ValueError, match=r"^consistency: "):
             plots.reliability_diagram(PROBS, LABELS, consistency=value)
-        with pytest.raises(ValueError, match=r"^names: "):
-            plots.probability_bars(IMAGE, {"a": [0.2, 0.8]}, 0, names=value)
 
 
 def test_a_map_for_many_classes_is_none_for_two():

@@ -26,7 +26,6 @@ from calib_utils.plots.histograms import ConfidenceHistogram, confidence_histogr
 from calib_utils.plots.histories import history_panels
 from calib_utils.plots.maps import CalibrationMap, calibration_map
 from calib_utils.plots.net_benefit import DecisionCurvePlot, decision_curve_plot
-from calib_utils.plots.probabilities import ProbabilityBars, probability_bars
 from calib_utils.plots.side_by_side import reliability_diagrams
 from calib_utils.plots.smooth import SmoothReliabilityDiagram, smooth_reliability_diagram
 from calib_utils.plots.temperatures import TemperatureCurve, temperature_curve
@@ -41,7 +40,6 @@ __all__ = [
     "DecisionCurvePlot",
     "FactorPlot",
     "GeneralizationPlot",
-    "ProbabilityBars",
     "ReliabilityDiagram",
     "ReliabilityDisplay",
     "SmoothReliabilityDiagram",
@@ -53,7 +51,6 @@ __all__ = [
     "factor_plot",
     "generalization_plot",
     "history_panels",
-    "probability_bars",
     "reliability_diagram",
     "reliability_diagrams",
     "smooth_reliability_diagram",

@@ -11,7 +11,6 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from calib_utils._numbers import check_count
 from calib_utils.plots.diagrams import ReliabilityDiagram, reliability_diagram
-from calib_utils.plots.probabilities import check_titled
 
 __all__ = ["reliability_diagrams"]
 
@@ -54,7 +53,7 @@ def reliability_diagrams(
         >>> {title: round(each.ece, 2) for title, each in drawn.items()}
         {'before': 0.2, 'after': 0.0}
     """
-    check_titled(probs)
+    _check_titled(probs)
     columns = min(check_count(columns, "columns", "2 is usual"), len(probs))
     rows = math.ceil(len(probs) / columns)
     fig, axes = plt.subplots(
@@ -95,3 +94,12 @@ def reliability_diagrams(
     handles, names = axes.flat[0].get_legend_handles_labels()
     fig.legend(handles, names, loc="outside upper center", ncols=max(columns, 2), fontsize="small")
     return drawn
+
+
+def _check_titled(probs: Any) -> None:
+    """Raise a ValueError unless ``probs`` is a mapping with at least one title."""
+    if not isinstance(probs, Mapping) or not probs:
+        raise ValueError(
+            "probs: expected at least one set of probabilities, by title, found "
+            f"{'none' if isinstance(probs, Mapping) else type(probs).__name__}"
+        )
