@@ -536,12 +536,12 @@ class TestCheckpoint:
         [
             (lambda x, f: x["model/0.weight"].view(-1)[3].fill_(np.nan), "model/0.weight is not"),
             (lambda x, f: x["momentum/2"].view(-1)[0].fill_(np.inf), "momentum/2 is not finite"),
-            (lambda x, f: x.update({"momentum/99": x["momentum/2"] * 1}), "another network"),
-            (lambda x, f: x.pop("model/0.bias"), "another network"),
-            (lambda x, f: x.update({"momentum/2": x["momentum/2"][1:]}), "another network"),
+            (lambda x, f: x.update({"momentum/99": x["momentum/2"] * 1}), "a different network"),
+            (lambda x, f: x.pop("model/0.bias"), "a different network"),
+            (lambda x, f: x.update({"momentum/2": x["momentum/2"][1:]}), "a different network"),
             (
                 lambda x, f: x.update({"model/0.bias": x["model/0.bias"].double()}),
-                "another network",
+                "a different network",
             ),
             (lambda x, f: f["history"].pop(0), "its history has 2 as epoch 1"),
             (lambda x, f: f["history"].clear(), "a history of 0 of 3 epochs"),
