@@ -215,7 +215,6 @@ def networks(grid: str) -> Frames:
             percent(expected_calibration_error(run.confidences, labels)),
             percent(baseline_calibration_error(run.confidences).mean),
             f"{run.nll:.2f}",
-            f"{run.temperature:.2f}",
         ]
         bins = reliability_bins(run.confidences, run.correct)
         yield (*setting, values.index(run.value), run.seed), numbers, bins
@@ -227,21 +226,20 @@ def epochs() -> Frames:
     for stop, (entry, correct) in enumerate(zip(run.history, run.epoch_correct, strict=True)):
         counts, right, summed = np.array(entry["test_bins"])
         full = counts > 0
-        # Answers that fall into the bins as those of the epoch did.
-        said = np.repeat(summed[full] / counts[full], counts[full].astype(int))
-        highest = percent(baseline_calibration_error(said).mean)
+        # Predictions that fall into the bins as those of the epoch did.
+        confidences = np.repeat(summed[full] / counts[full], counts[full].astype(int))
+        highest = percent(baseline_calibration_error(confidences).mean)
         numbers = [
             percent(1 - correct.mean()),
             f"{entry['test_nll']:.2f}",
             percent(np.abs(right - summed).sum() / len(correct)),
             f"\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}{highest}",
-            f"{entry['temperature']:.2f}",
         ]
         sides = np.stack([right, counts - right], axis=1)[full].ravel().astype(int)
-        answers = said, np.repeat(np.tile([True, False], full.sum()), sides)
+        correct = np.repeat(np.tile([True, False], full.sum()), sides)
         if stop + 1 == len(run.history):
-            answers = run.confidences, run.correct
-        yield (stop,), numbers, reliability_bins(*answers)
+            confidences, correct = run.confidences, run.correct
+        yield (stop,), numbers, reliability_bins(confidences, correct)
 
 
 def shift() -> Frames:

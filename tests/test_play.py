@@ -43,8 +43,8 @@ EDITS = {
         ("default_rng(seed=0)", "default_rng(seed=7)"),
     ],
     "why-networks-are-overconfident": [
-        ('"LeNet-5": load_record("lenet5-', '"LeNet-5": load_record("resnet34-'),
-        ('("depth", 8, 20, "error", "lower")', '("depth", 14, 32, "error", "higher")'),
+        ('"LeNet-5": (load_record("lenet5-', '"LeNet-5": (load_record("resnet34-'),
+        ('"depth", "ece", 8, 20)', '"depth", "error", 14, 32)'),
         ("weight_decay, epochs=150, seed=0", "weight_decay, epochs=5, seed=3"),
     ],
     "methods-for-two-classes": [

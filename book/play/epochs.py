@@ -29,10 +29,10 @@ GRID, PROTOCOL = "nll-and-error", "cpu"
 
 
 def baseline(sums: list[list[float]]) -> str:
-    """That of answers which all have the mean confidence of their bin: no others' is higher."""
+    """That of predictions with the mean confidence of their bin: no others' is higher."""
     counts, _, summed = map(np.asarray, sums)
-    said = np.repeat(summed[counts > 0] / counts[counts > 0], counts[counts > 0].astype(int))
-    highest = WORDS.format(100 * baseline_calibration_error(said).mean)
+    confidences = np.repeat(summed[counts > 0] / counts[counts > 0], counts[counts > 0].astype(int))
+    highest = WORDS.format(100 * baseline_calibration_error(confidences).mean)
     return f"\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}{highest}"
 
 
@@ -65,9 +65,9 @@ def epochs() -> Json:
         ["fig-nll"],
         f"One training, {last} epochs",
         f"One of the trainings, seed {run.seed}, from its first epoch to its last. Choose an "
-        "epoch: this is how the network then answered the test photographs. At the dotted lines "
-        "the learning rate is divided by ten. A hatched piece is the gap between accuracy and "
-        "confidence, the strip counts the answers of each bar, and pale bars have fewer than "
+        "epoch to see how the network then did on the test images. At the dotted lines the "
+        "learning rate is divided by ten. A hatched piece is the gap between accuracy and "
+        "confidence, the strip counts the predictions in each bar, and pale bars have fewer than "
         f"{FEW}." + " Dashed: the other seeds." * bool(others),
         "Reliability diagram of the network after the chosen epoch. Beside it the test NLL, the "
         "test error and the ECE against the epoch, with a dot at the chosen one. All three fall "
@@ -86,7 +86,6 @@ def epochs() -> Json:
             number("NLL", [f"{one['test_nll']:.2f}" for one in history], [0]),
             number("ECE", [WORDS.format(100 * one["test_ece"]) for one in history], [0]),
             number("baseline", [baseline(one["test_bins"]) for one in history], [0]),
-            number("best T", [f"{one['temperature']:.2f}" for one in history], [0]),
         ],
         [
             diagram(

@@ -77,9 +77,9 @@ def networks(grid: str) -> Json:
     return play(
         [f"fig-{grid}"],
         f"{len(records)} networks and their diagrams",
-        f"Choose a network by {factor} and seed: its answers to the test photographs of CIFAR-100. "
-        "A dot is a network, the line joins those of one seed. A hatched piece is the gap between "
-        f"accuracy and confidence, and pale bars have fewer than {FEW} answers.",
+        f"Choose a network by {factor} and seed to see how it does on the test images of "
+        "CIFAR-100. A dot is a network, the line joins those of one seed. A hatched piece is the "
+        f"gap between accuracy and confidence, and pale bars have fewer than {FEW} predictions.",
         "Reliability diagram of the chosen network. Beside it the test error and the ECE of all "
         f"networks against {factor}, with a line through those of the chosen seed.",
         [*kind, level, seed],
@@ -88,7 +88,6 @@ def networks(grid: str) -> Json:
             number("ECE", [WORDS.format(100 * r.ece) for r in records], by),
             number("baseline ECE", [baseline(r.confidences) for r in records], by),
             number("NLL", [f"{r.nll:.2f}" for r in records], by),
-            number("best T", [f"{r.temperature:.2f}" for r in records], by),
         ],
         [
             diagram(

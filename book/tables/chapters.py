@@ -220,7 +220,7 @@ CARDS = {
         "Is that number a property of the network, or is it sampling noise?", chance_and_the_ece
     ),
     "why-networks-are-overconfident": Card(
-        "Which choices of a designer make a network too sure, and how does it become so?",
+        "What makes modern networks more confident than they are accurate?",
         ece_by_weight_decay,
     ),
     "methods-for-two-classes": Card(
