@@ -162,7 +162,8 @@ def run(program: str) -> tuple[float, float]:
         )
         outer = Path(folder) / "watched.py"
         outer.write_text(watched, "utf-8")
-        environment = os.environ | {"PYTHONPATH": os.getcwd()}
+        paths = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
+        environment = os.environ | {"PYTHONPATH": paths}
         start = time.perf_counter()
         done = subprocess.run(
             [sys.executable, outer], env=environment, capture_output=True, text=True, check=False
