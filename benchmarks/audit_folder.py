@@ -151,14 +151,15 @@ def run(program: str) -> tuple[float, float]:
     """Wall time in seconds, and the memory of the largest process in MB."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "contender.py"  # a file, which Dask's workers can import
+        peak = Path(folder) / "peak.txt"
         path.write_text(program, "utf-8")
         watched = (
-            "import resource, runpy, sys\n"
+            "import pathlib, resource, runpy\n"
             "if __name__ == '__main__':\n"
             f"    runpy.run_path({str(path)!r}, run_name='__main__')\n"
             "    kinds = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN\n"
             "    peaks = [resource.getrusage(kind).ru_maxrss for kind in kinds]\n"
-            "    print(max(peaks), file=sys.stderr)\n"
+            f"    pathlib.Path({str(peak)!r}).write_text(str(max(peaks)))\n"
         )
         outer = Path(folder) / "watched.py"
         outer.write_text(watched, "utf-8")
@@ -169,9 +170,9 @@ def run(program: str) -> tuple[float, float]:
             [sys.executable, outer], env=environment, capture_output=True, text=True, check=False
         )
         seconds = time.perf_counter() - start
-    if done.returncode:
-        raise RuntimeError(done.stderr)
-    return seconds, int(done.stderr.split()[-1]) * 1024 / 1e6
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return seconds, int(peak.read_text()) * 1024 / 1e6
 
 
 def month(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import shutil
 import signal
 import tracemalloc
@@ -270,6 +272,7 @@ class TestFolders:
             "label": lambda label: np.where(label == 1, "yes", "no"),
             "day": lambda day: np.datetime_as_string(day),
             "region": lambda region: pa.array(region).dictionary_encode(),
+            "score": lambda score: score.astype(str),
         }
         expected = numbers(write(tmp_path / "plain", rows), cross_fit=0, **NAMED)
         for name, change in columns.items():
@@ -339,6 +342,15 @@ class TestFolders:
         assert "fitted on 3,000 other rows, judged on 6,000" in found.recalibrators.how
         with pytest.raises(ValueError, match="fit: expected rows that the report does not use"):
             report(folder, fit=month(6_000))
+
+    def test_a_bar_shows_rows_a_second_and_the_time_left(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        terminal = io.StringIO()
+        monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+        monkeypatch.setattr("sys.stderr", terminal)
+        report(folder, cross_fit=0, progress=True)
+        assert re.search(r"0.00/6.00k \[.*<\?, \? rows/s\]", terminal.getvalue())
 
     def test_ctrl_c_says_how_far_it_came(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

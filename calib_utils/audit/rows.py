@@ -178,7 +178,11 @@ class RowsReader(Counts):
             raw = {name: values[~gone] for name, values in raw.items()}
             places = places[~gone]
             self.dropped += int(gone.sum())
-        scores = np.stack([numbers_of(raw[c], c, places) for c in columns.scores], axis=1)
+        numbers = (
+            by_value(lambda each, where, c=c: numbers_of(each, c, where), raw[c], places)
+            for c in columns.scores
+        )
+        scores = np.stack(list(numbers), axis=1)
         labels = by_value(self._labels, raw[columns.label], places)
         probs, log_probs, rescaled = probabilities(
             scores, columns.kind, columns.scores, places, self.rescale
