@@ -28,7 +28,7 @@ from calib_utils.audit.lots import Lots
 from calib_utils.audit.rows import Rows
 from calib_utils.metrics.bins import uniform_index
 
-__all__ = ["CELL_ENDS", "ExactSums", "cells_of", "in_bins"]
+__all__ = ["CELL_ENDS", "UNIT", "ExactSums", "cells_of", "in_bins"]
 
 UNIT = 2.0**32
 _MOST_ROWS = 2**31  # whose sums still fit into 64 bits

@@ -10,7 +10,7 @@ import numpy as np
 
 from calib_utils._masks import log_of_probs
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, Totals
-from calib_utils.audit.exact_sums import CELL_ENDS, ExactSums, in_bins
+from calib_utils.audit.exact_sums import CELL_ENDS, UNIT, ExactSums, in_bins
 from calib_utils.audit.file_sums import FileSums, How, sums_of_file
 from calib_utils.audit.folder import Folder, FolderFile
 from calib_utils.audit.lots import MOST_DRAWN, drawn
@@ -24,11 +24,11 @@ _LOCAL_WORKERS = 2
 
 
 class FolderTotals(Totals):
-    """The totals of rows that are gone, of which only exact sums are left.
+    """The totals of rows of which only the exact sums are left.
 
-    Rows are drawn from the cells of log-odds: how many of each cell, and of those how many are
-    right, is a simple random sample; each stands at the mean confidence of its cell. Of several
-    classes, the rows on which recalibrators are fitted were kept as they were.
+    Where single rows are needed, they are a simple random sample drawn from the counts of the
+    cells of log-odds, and each row has the mean confidence of its cell. With several classes, the
+    recalibrators use whole rows that were kept while reading.
 
     Args:
         sums: of all rows.
@@ -42,8 +42,8 @@ class FolderTotals(Totals):
         self.classes = {k: in_bins(sums.classes[k]) for k in sorted(sums.classes)}
         self.groups = {key: in_bins(sums.groups[key]) for key in sorted(sums.groups)}
         self.times = {key: in_bins(array) for key, array in sums.times.items()}
-        nll, brier, right = sums.losses
-        self.losses = np.array([nll / 2**32, brier / 2**32, right])
+        nll, brier, correct = sums.losses
+        self.losses = np.array([nll / UNIT, brier / UNIT, correct])
         self.digest = sums.digest()
         self._drawn = self._draw(seed)
         self._kept = None if sums.lots is None else sums.lots.rows()
@@ -70,15 +70,18 @@ class FolderTotals(Totals):
 
     @property
     def note(self) -> str:
-        """What was not taken of all rows, in words."""
+        """How the measures use the rows, in words."""
+        kept = self._kept
+        alone = "slope, decomposition, cost and recalibrators"
+        what = alone if kept is None else "slope and decomposition"
         found = (
             "all rows were counted, in bins and in cells of log-odds that are 1/128 wide; bins of "
-            "equal mass are made of such cells, and slope, decomposition, cost and recalibrators "
-            f"use {len(self._drawn.labels):,} rows drawn by lot from them"
+            f"equal mass are made of these cells, and {what} use a random sample of "
+            f"{len(self._drawn.labels):,} rows drawn from them"
         )
-        if self._kept is None:
-            return found
-        return f"{found}; recalibrators use {len(self.rows.labels):,} whole rows, kept by lot"
+        if kept is not None:
+            found += f"; recalibrators use a random sample of {len(kept.labels):,} whole rows"
+        return found
 
     @property
     def binnings(self) -> list[BinSums]:
