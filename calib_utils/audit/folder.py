@@ -46,7 +46,7 @@ class Folder:
     """Files whose rows have the same columns.
 
     Attributes:
-        name: with the number of files.
+        name: as it was given.
         files: in the order of their names.
         columns: what is read of each.
         refused: what is wrong with the others, a sentence for each.
@@ -105,8 +105,8 @@ def open_folder(data: str | Path, named: Mapping[str, Any], skip_bad_files: bool
             if refused
             else f"{data}: expected Parquet files, found none; names end in .parquet"
         )
-    how_many = f"{len(files):,} {'file' if len(files) == 1 else 'files'}"
-    return Folder(f"{printable(str(data))} ({how_many})", files, first[1], refused)
+    name = Path(data).resolve().name if Path(data).is_dir() else str(data)
+    return Folder(printable(name), files, first[1], refused)
 
 
 class _BadFileError(ValueError):

@@ -71,13 +71,14 @@ class FolderTotals(Totals):
     @property
     def note(self) -> str:
         """How the measures use the rows, in words."""
-        kept = self._kept
+        kept, n = self._kept, len(self._drawn.labels)
         alone = "slope, decomposition, cost and recalibrators"
         what = alone if kept is None else "slope and decomposition"
+        which = "all" if n == self.bins.n else "a random sample of"
         found = (
             "all rows were counted, in bins and in cells of log-odds that are 1/128 wide; bins of "
-            f"equal mass are made of these cells, and {what} use a random sample of "
-            f"{len(self._drawn.labels):,} rows drawn from them"
+            f"equal mass are made of these cells, and {what} use {which} {n:,} rows, each with the "
+            "mean confidence of its cell"
         )
         if kept is not None:
             found += f"; recalibrators use a random sample of {len(kept.labels):,} whole rows"
@@ -144,6 +145,9 @@ def read_folder(
             raise KeyboardInterrupt(_progress(folder, done, reader)) from None
     if reader.read == reader.dropped and refused:
         raise ValueError(f"{folder.name}: no rows are left; {refused[0]}")
+    n = len(folder.files) + len(folder.refused) - len(refused)
+    name = f"{folder.name} ({n:,} {'file' if n == 1 else 'files'})"
+    reader.source = reader.source._replace(name=name)
     reader.check_whole()
     return reader, FolderTotals(sums, how.seed), sorted(refused)
 
