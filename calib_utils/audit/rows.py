@@ -178,11 +178,7 @@ class RowsReader(Counts):
             raw = {name: values[~gone] for name, values in raw.items()}
             places = places[~gone]
             self.dropped += int(gone.sum())
-        numbers = (
-            by_value(lambda each, where, c=c: numbers_of(each, c, where), raw[c], places)
-            for c in columns.scores
-        )
-        scores = np.stack(list(numbers), axis=1)
+        scores = np.stack([_numbers(raw[name], name, places) for name in columns.scores], axis=1)
         labels = by_value(self._labels, raw[columns.label], places)
         probs, log_probs, rescaled = probabilities(
             scores, columns.kind, columns.scores, places, self.rescale
@@ -253,6 +249,10 @@ class RowsReader(Counts):
                 )
             raise ValueError(f"{columns.label}: expected {advice}")
         return np.array(numbers, np.int64)[inverse.ravel()]
+
+
+def _numbers(values: Any, name: str, places: np.ndarray) -> np.ndarray:
+    return by_value(lambda each, where: numbers_of(each, name, where), values, places)
 
 
 def _texts(values: Any) -> Any:
