@@ -154,12 +154,14 @@ def run(program: str) -> tuple[float, float]:
         peak = Path(folder) / "peak.txt"
         path.write_text(program, "utf-8")
         watched = (
-            "import pathlib, resource, runpy\n"
+            "import pathlib, re, resource, runpy\n"
             "if __name__ == '__main__':\n"
             f"    runpy.run_path({str(path)!r}, run_name='__main__')\n"
-            "    kinds = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN\n"
-            "    peaks = [resource.getrusage(kind).ru_maxrss for kind in kinds]\n"
-            f"    pathlib.Path({str(peak)!r}).write_text(str(max(peaks)))\n"
+            # Not ru_maxrss, which begins with that of the process that started this one.
+            "    status = pathlib.Path('/proc/self/status').read_text()\n"
+            "    own = int(re.search(r'VmHWM:\\s+(\\d+)', status)[1])\n"
+            "    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
+            f"    pathlib.Path({str(peak)!r}).write_text(str(max(own, children)))\n"
         )
         outer = Path(folder) / "watched.py"
         outer.write_text(watched, "utf-8")

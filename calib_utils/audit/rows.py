@@ -206,7 +206,7 @@ class RowsReader(Counts):
     def _missing(self, raw: Mapping[str, Any], places: np.ndarray) -> np.ndarray:
         gone = np.zeros(len(places), bool)
         for name, values in raw.items():
-            missing = by_value(lambda each, _: is_missing(each), values, places)
+            missing = is_missing(values)
             if missing.any() and not self.drop:
                 more = int(missing.sum()) - 1
                 others = f", and in at least {more:,} more" if more else ""
