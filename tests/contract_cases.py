@@ -214,7 +214,7 @@ EXCUSED = {
         "table",
     },
     "audit": {
-        RESULT: "Change Changes Report",
+        RESULT: "Changes Report",
         "reads files and frames of its own, in test_audit_reading": "report",
         "reads stored reports, in test_audit_folder": "compare_reports",
     },

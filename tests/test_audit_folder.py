@@ -633,7 +633,8 @@ class TestComparedMonths:
             ("{}", "found something else"),
             ("[1]", "found something else"),
             ("no", "found something else"),
-            ('{"format": 1}', "format 2, found 1; make that report again"),
+            ('{"format": 1}', "in format 2, .* make the report again"),
+            ('{"format": 2, "bins": {"count": [-1]}}', "found something else"),
             ('{"format": 2, "bins": {"count": [1]}}', "found something else"),
         ],
     )

@@ -5,7 +5,7 @@
 """
 
 from calib_utils.audit.building import report
-from calib_utils.audit.changes import Change, Changes, compare_reports
+from calib_utils.audit.changes import Changes, compare_reports
 from calib_utils.audit.result import Report
 
-__all__ = ["Change", "Changes", "Report", "compare_reports", "report"]
+__all__ = ["Changes", "Report", "compare_reports", "report"]

@@ -51,6 +51,14 @@ class Changes:
         tolerance: of a change, 0 to 1.
         errors: the interval of the binned calibration error in both.
         missing: groups that only one of the two has.
+
+    Example:
+        >>> from calib_utils.audit import compare_reports, report
+        >>> score = [0.2] * 500
+        >>> may = report({"score": score, "label": [0, 0, 0, 0, 1] * 100}, cross_fit=0)
+        >>> june = report({"score": score, "label": [0, 1] * 250}, cross_fit=0)
+        >>> compare_reports(may, june).found[0].outcome
+        'beyond'
     """
 
     found: list[Change]
@@ -98,7 +106,7 @@ class Changes:
         return asdict(self) | {"exit_code": self.exit_code}
 
 
-def compare_reports(first: Path | str, second: Path | str, tolerance: float = 0.02) -> Changes:
+def compare_reports(first: Any, second: Any, tolerance: float = 0.02) -> Changes:
     """Whether the gap between what was predicted and what happened has changed, by group.
 
     Each change is tested against the tolerance, not against 0: of millions of rows every change is
@@ -106,28 +114,41 @@ def compare_reports(first: Path | str, second: Path | str, tolerance: float = 0.
     reports must be other rows, such as those of two months.
 
     Args:
-        first, second: the JSON of two reports, as ``--json`` writes it.
+        first, second: two reports, or the paths of their JSON, as ``--json`` writes it.
         tolerance: of a change, above 0 and below 1.
 
     Raises:
         FileNotFoundError: if a file is not there.
         ValueError: if a file is no such JSON, or both are of the same rows.
+
+    Example:
+        >>> from calib_utils.audit import report
+        >>> score = [0.2] * 500
+        >>> may = report({"score": score, "label": [0, 0, 0, 0, 1] * 100}, cross_fit=0)
+        >>> june = report({"score": score, "label": [0, 1] * 250}, cross_fit=0)
+        >>> compare_reports(may, june).exit_code
+        1
     """
     if not 0 < tolerance < 1:
         raise ValueError(f"tolerance: expected above 0 and below 1, found {tolerance!r}; try 0.02")
-    one, two = (_read(Path(path)) for path in (first, second))
+    one, two = map(_read, (first, second))
     if one.sums.keys() == two.sums.keys() and all(
         np.array_equal(one.sums[name].array, two.sums[name].array) for name in one.sums
     ):
         raise ValueError(
-            f"second: expected a report of other rows than the first, found the same in {second}"
+            "second: expected a report of other rows than the first, found one of the same rows; "
+            "give the report of another month"
         )
     shared = [name for name in one.sums if name in two.sums]
     before, after = ([gap_of(each.sums[name]) for name in shared] for each in (one, two))
     changes = [
-        Gap(new.gap - old.gap, float(np.hypot(old.error, new.error)), min(old.n, new.n), *small)
+        Gap(
+            new.gap - old.gap,
+            float(np.hypot(old.error, new.error)),
+            min(old.n, new.n),
+            old.small or new.small,
+        )
         for old, new in zip(before, after, strict=True)
-        for small in [(old.small or new.small,)]
     ]
     found = [
         Change(
@@ -145,20 +166,20 @@ class _Stored(NamedTuple):
     sums: dict[str, BinSums]
 
 
-def _read(path: Path) -> _Stored:
+def _read(given: Any) -> _Stored:
     try:
-        known = json.loads(path.read_text("utf-8"))
+        known = json.loads(
+            given.json() if hasattr(given, "json") else Path(given).read_text("utf-8")
+        )
         if known["format"] != FORMAT:
-            raise ValueError(
-                f"{path}: expected the JSON of a report in format {FORMAT}, found "
-                f"{known['format']!r}; make that report again"
-            )
+            raise ValueError(f"format {known['format']!r}")
         sums = {_ALL: bins_of_json(known["bins"])}
         for column, parts in known["groups"].items():
             sums |= {f"{column} {part['name']}": bins_of_json(part["bins"]) for part in parts}
         low, high = known["measures"]["error"]
         return _Stored((float(low), float(high)), sums)
-    except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
-            f"{path}: expected the JSON of a report, as json=... writes it, found something else"
+            f"{given}: expected the JSON of a report in format {FORMAT}, as json=... writes it, "
+            "found something else; make the report again"
         ) from error
