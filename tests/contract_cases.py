@@ -214,8 +214,9 @@ EXCUSED = {
         "table",
     },
     "audit": {
-        RESULT: "Report",
-        "reads files and frames of its own, in test_report_reading": "report",
+        RESULT: "Changes Report",
+        "reads files and frames of its own, in test_audit_reading": "report",
+        "reads stored reports, in test_audit_folder": "compare_reports",
     },
     "training": {
         "trains or prepares networks": "CIFAR100_MEAN CIFAR100_STD CORRUPTIONS DIGITS_RECIPE "

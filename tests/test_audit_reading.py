@@ -333,7 +333,7 @@ def test_what_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert main([str(tmp_path / "none.csv")]) == 2
     assert "there is no such file" in capsys.readouterr().err
     with pytest.raises(ValueError, match="found a folder"):
-        report(tmp_path)
+        open_source(tmp_path)
     with pytest.raises(ValueError, match="expected a path, a data frame or a dictionary"):
         report(3)
     with pytest.raises(ValueError, match="expected columns of one length"):
@@ -395,7 +395,8 @@ def test_recalibrators_are_not_judged_on_their_own_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [-5, None, "many"])
 def test_a_baseline_that_cannot_be(count: object, tmp_path: Path) -> None:
-    known = {name: [2.0, 2.0] for name in ("count", "correct", "predicted")}
+    names = ("count", "correct", "predicted", "squares", "spread")
+    known = {name: [2.0, 2.0] for name in names}
     (tmp_path / "base.json").write_text(json.dumps({"bins": known}), "utf-8")
     assert bins_of_baseline(tmp_path / "base.json", 2).shape == (3, 2)
     known["count"][1] = count  # type: ignore[call-overload]

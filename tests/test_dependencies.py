@@ -253,6 +253,7 @@ def test_an_edit_of_the_report_on_a_model_concerns_the_chapters_that_show_one(
         if room & set(files_of_chapter(path.read_text("utf-8")))
     }
     assert stale == {
+        "notebooks/a-month-of-predictions.md",
         "notebooks/language-models.md",
         "notebooks/your-own-model.md",
         "notebooks/solutions/your-own-model.md",

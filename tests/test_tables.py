@@ -312,3 +312,16 @@ def test_the_coverage_that_the_course_speaks_of_was_measured():
     assert max(least.values()) < 0.5
     bootstrap = [row for row in stored["rows"] if row["name"] == "percentile bootstrap"]
     assert [row["coverage"] for row in bootstrap if row["error"] == 0] == [0, 0, 0]
+
+
+def test_a_folder_beside_what_a_user_would_write(tmp_path: Path) -> None:
+    facts = {"cpu": "a chip", "cores": 2, "files": 50, "versions": {"numpy": "2"}}
+    names = ("a bare scan", "report")
+    rows = [
+        {"name": name, "seconds": 2.0 * k, "ratio": float(k), "mb": 300.0}
+        for k, name in enumerate(names, start=1)
+    ]
+    found = page(tmp_path, audit_folder={"facts": facts, "tables": {"5000 rows of score": rows}})
+    assert "a chip, 2 cores, 50 files. numpy 2." in found
+    assert "### 5,000 rows of score" in found
+    assert "| report | 4.0 s | 2.0 | 300 |" in found

@@ -16,7 +16,8 @@ from typing import Any
 from calib_utils.audit.applying import apply_calibrator
 from calib_utils.audit.atomic_files import write_text
 from calib_utils.audit.building import report
-from calib_utils.audit.pairing import pair
+from calib_utils.audit.changes import Changes, compare_reports
+from calib_utils.audit.pairing import Pair, pair
 from calib_utils.audit.printable import printable
 
 __all__ = ["main", "parser"]
@@ -50,8 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"error: {as_options(printable(str(error))) or type(error).__name__}", file=sys.stderr
         )
         return _BAD_INPUT
-    except KeyboardInterrupt:
-        print("\nStopped.", file=sys.stderr)
+    except KeyboardInterrupt as stop:
+        print(f"\nStopped{f' {stop}' if str(stop) else ''}.", file=sys.stderr)
         return _STOPPED
 
 
@@ -86,6 +87,9 @@ def _report(given: Sequence[str]) -> int:
         rescale=args.rescale,
         seed=args.seed,
         command=shlex.join(["python", "-m", "calib_utils.audit", *given]),
+        scheduler=args.scheduler,
+        skip_bad_files=args.skip_bad_files,
+        progress=True,
     )
     print(found.text(), end="")
     found.write(html=args.html, json=args.json)
@@ -101,16 +105,25 @@ def _report(given: Sequence[str]) -> int:
 def _compare(given: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m calib_utils.audit compare",
-        description="Compare two models on the same rows, in the same order: is the second better?",
+        description="Compare two models on the same rows, in the same order: is the second better? "
+        "Or compare two reports that --json wrote, such as those of two months: has the gap "
+        "between predicted and observed frequency changed, in all rows or in a group?",
         epilog="Exit status: 0 if the second has the lower NLL, 1 if it has the higher one, 2 for "
-        "bad input, 3 if there are too few rows to tell.",
+        "bad input, 3 if there are too few rows to tell. With two reports: 0 if all changes are "
+        "within the tolerance, 1 if any is beyond, 3 if there are too few rows to tell.",
     )
     parser.add_argument("first", metavar="A")
     parser.add_argument("second", metavar="B")
     _add_columns(parser)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers")
+    add = parser.add_argument
+    add("--tolerance", type=float, default=0.02, help="of two reports: the largest change allowed")
+    add("--json", type=Path, metavar="FILE", help="write the numbers")
     args = parser.parse_args(given)
-    found = pair(args.first, args.second, _columns(args), drop=args.drop, rescale=args.rescale)
+    found: Changes | Pair
+    if args.first.endswith(".json") and args.second.endswith(".json"):
+        found = compare_reports(args.first, args.second, args.tolerance)
+    else:
+        found = pair(args.first, args.second, _columns(args), drop=args.drop, rescale=args.rescale)
     print(found.text(), end="")
     if args.json:
         write_text(args.json, json.dumps(found.numbers(), indent=1) + "\n")
@@ -154,12 +167,17 @@ def parser() -> argparse.ArgumentParser:
         description="Is a model calibrated? A report on its predictions and what happened, from "
         "CSV, Parquet or NPZ. Columns are guessed, and named in the output: label with score, "
         "logit, prob_..., logit_... or columns named after the labels; or confidence with correct. "
-        "'compare A B' compares two models, and 'apply CALIBRATOR FILE' recalibrates a file; "
+        "'compare A B' compares two models, or two reports if A and B were written by --json, and "
+        "'apply CALIBRATOR FILE' recalibrates a file; "
         "both have a --help of their own.",
         epilog="Exit status: 0 if the calibration error is within the tolerance, 1 if it is "
         "beyond, 2 for bad input, 3 if there are too few rows to tell.",
     )
-    parser.add_argument("predictions", metavar="FILE", help=".csv, .parquet, .npz; - for input")
+    parser.add_argument(
+        "predictions",
+        metavar="FILE",
+        help=".csv, .parquet, .npz; - for input; or a folder or a 'pattern*' of Parquet files",
+    )
     _add_columns(parser)
     add = parser.add_argument
     add("--weight", metavar="COLUMN", help="how much each row counts")
@@ -177,6 +195,12 @@ def parser() -> argparse.ArgumentParser:
     add("--seed", type=int, default=0, help="of all random draws (default: 0)")
     add("--html", type=Path, metavar="FILE", help="write a page")
     add("--json", type=Path, metavar="FILE", help="write the numbers")
+    add(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="of a Dask cluster that reads the files of a folder, or 'local' for two workers here",
+    )
+    add("--skip-bad-files", action="store_true", help="of a folder: leave them out and list them")
     add("--save-calibrator", type=Path, metavar="FILE.npz", help="the recalibrator that helps most")
     return parser
 

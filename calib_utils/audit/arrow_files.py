@@ -13,7 +13,7 @@ import numpy as np
 from calib_utils.audit.column_types import is_number
 from calib_utils.audit.source import EXTRA, Block, Source, rows_of_block
 
-__all__ = ["csv_source", "parquet_source"]
+__all__ = ["csv_source", "from_arrow", "parquet_source"]
 
 _BYTES = 1 << 22  # of text that is read at once, which also limits the length of a row
 _LONGEST = 100_000  # bytes of a cell
@@ -58,7 +58,7 @@ def csv_source(path: Path) -> Source:
                     if len(length) and compute.max(length).as_py() > _LONGEST:
                         raise ValueError(f"{path}: {name}: found a cell {_TOO_LONG}")
                 read_cells = _with_points if delimiter == ";" else lambda cells: cells
-                yield {name: _from_arrow(read_cells(batch.column(name))) for name in names}
+                yield {name: from_arrow(read_cells(batch.column(name))) for name in names}
         except pa.ArrowInvalid as error:
             raise ValueError(f"{path}: {_explained(str(error), refused)}") from error
 
@@ -128,7 +128,7 @@ def parquet_source(path: Path) -> Source:
     def blocks(names: Sequence[str]) -> Iterator[Block]:
         try:
             for batch in opened().iter_batches(rows_of_block(len(names)), columns=list(names)):
-                yield {name: _from_arrow(batch.column(name)) for name in names}
+                yield {name: from_arrow(batch.column(name)) for name in names}
         except (pa.ArrowException, OSError) as error:
             raise ValueError(f"{path}: the file is damaged ({error}); write it again") from error
 
@@ -142,7 +142,8 @@ def _without_arrow(path: Path, kind: str) -> ModuleNotFoundError:
     return ModuleNotFoundError(f"{path}: {kind} needs pyarrow, {EXTRA}; or give NPZ")
 
 
-def _from_arrow(column: Any) -> np.ndarray:
+def from_arrow(column: Any) -> np.ndarray:
+    """A column as a NumPy array."""
     if hasattr(column, "dictionary_decode"):
         column = column.dictionary_decode()
     if getattr(column.type, "tz", None) is not None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,6 +75,16 @@ def log_odds_cells(confidences: np.ndarray) -> np.ndarray:
     return np.searchsorted(expit(_CELL_EDGES), confidences)
 
 
+def check_few(groups: Mapping[tuple[str, str], Any]) -> None:
+    """Refuse a column of groups that has more than a thousand values."""
+    for name, n in Counter(name for name, _ in groups).items():
+        if n > _MOST_KEYS:
+            raise ValueError(
+                f"group: expected at most {_MOST_KEYS:,} values, found more in {name!r}; "
+                "give a column that divides the rows into few groups"
+            )
+
+
 class Totals:
     """The sums over any number of rows, and a random sample of these rows.
 
@@ -114,7 +125,7 @@ class Totals:
         self.bins.array[:] += tally(confidences, correct, index, self.n_bins)
         cells = log_odds_cells(confidences)
         self.cells.array[:] += tally(confidences, correct, cells, self.cells.array.shape[1])
-        self.losses += [losses(rows).sum(), _brier(rows), _correct_predictions(rows)]
+        self.losses += [losses(rows).sum(), _brier(rows), correct_predictions(rows)]
         if rows.probs.ndim == 2:
             for k, column in enumerate(rows.probs.T):
                 column = np.minimum(column, 1)
@@ -124,11 +135,7 @@ class Totals:
         for name, values in rows.groups.items():
             for value, found in self._by_value(values, confidences, correct, index):
                 self._increase(self.groups, (name, value), found)
-            if sum(key[0] == name for key in self.groups) > _MOST_KEYS:
-                raise ValueError(
-                    f"group: expected at most {_MOST_KEYS:,} values, found more in {name!r}; "
-                    "give a column that divides the rows into few groups"
-                )
+        check_few(self.groups)
         if rows.times is not None:
             times = np.datetime_as_string(rows.times)
             for value, found in self._by_value(times, confidences, correct, index):
@@ -142,7 +149,7 @@ class Totals:
         return all(
             np.allclose(mine, theirs, rtol=1e-9, atol=1e-9)
             for mine, theirs in (
-                (self.cells.array, other.cells.array),
+                (self.bins.of_intervals, other.bins.of_intervals),
                 (self.losses, other.losses),
             )
         )
@@ -187,13 +194,28 @@ class Totals:
         return self._parts[0][1]
 
     @property
+    def confidences(self) -> tuple[np.ndarray, np.ndarray]:
+        """The confidences of the rows that were kept, and which are correct."""
+        return confidences_of(self.rows)
+
+    @property
+    def note(self) -> str:
+        """Which measures do not use all rows; empty if all do."""
+        if self.complete:
+            return ""
+        return (
+            "all rows were counted; bins of equal mass, slope, decomposition, cost and "
+            f"recalibrators use {len(self.rows.labels):,} of them, chosen at random"
+        )
+
+    @property
     def binnings(self) -> list[BinSums]:
         """All rows in bins of equal width, and those that were kept in bins of equal mass.
 
         Gaps that cancel within a bin are not seen. A bin of equal width may contain nearly all
         rows, and a bin of equal mass may contain all the rare ones.
         """
-        confidences, correct = confidences_of(self.rows)
+        confidences, correct = self.confidences
         _, index = edges_and_index(confidences, self.n_bins, "quantile", "float64")
         return [self.bins, BinSums(tally(confidences, correct, index, self.n_bins))]
 
@@ -212,7 +234,9 @@ def confidences_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 def losses(rows: Rows) -> np.ndarray:
     """The negative log-likelihood of each row, (n,)."""
     if rows.probs.ndim == 1:
-        return np.logaddexp(0, np.where(rows.labels == 1, -rows.log_probs, rows.log_probs))
+        against = np.where(rows.labels == 1, -rows.log_probs, rows.log_probs)
+        # As `numpy.logaddexp` of it and 0, in half the time.
+        return np.maximum(against, 0) + np.log1p(np.exp(-np.abs(against)))
     of_label = rows.log_probs[np.arange(len(rows.labels)), rows.labels]
     top = rows.log_probs.max(axis=1)
     return np.asarray(top - of_label + np.log(np.exp(rows.log_probs - top[:, None]).sum(axis=1)))
@@ -231,7 +255,8 @@ def _brier(rows: Rows) -> float:
     return float(briers(rows).sum())
 
 
-def _correct_predictions(rows: Rows) -> int:
+def correct_predictions(rows: Rows) -> int:
+    """The number of correct predictions; of one score, at a threshold of one half."""
     if rows.probs.ndim == 1:
         return int(((rows.probs > 0.5) == (rows.labels == 1)).sum())
     return int((rows.probs.argmax(axis=1) == rows.labels).sum())

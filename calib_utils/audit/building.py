@@ -4,30 +4,28 @@ from __future__ import annotations
 
 import platform
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from calib_utils import __version__
 from calib_utils._numbers import check_count, check_n_bins
-from calib_utils.audit.bin_sums import Totals
-from calib_utils.audit.class_columns import columns_of
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import cost_curve
+from calib_utils.audit.gathering import Gathered, gather, gather_file
 from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.measures import measure
 from calib_utils.audit.printable import printable
-from calib_utils.audit.reading import open_source
 from calib_utils.audit.recalibrators import try_recalibrators
 from calib_utils.audit.result import Report
-from calib_utils.audit.rows import Rows, RowsReader
 from calib_utils.audit.subgroups import judge_parts
 from calib_utils.audit.times import control
 from calib_utils.audit.verdict import judge_error
 
 __all__ = ["report"]
 
+_MOST_REFUSED = 20  # files that are listed; the others are counted
 _DOUBT = (
     "score: because of their name, the values of {} are taken for logits, but they look like "
     "probabilities; if they are, rename the column"
@@ -54,6 +52,9 @@ def report(
     rescale: bool = False,
     seed: int = 0,
     command: str = "",
+    scheduler: str | None = None,
+    skip_bad_files: bool = False,
+    progress: bool = False,
 ) -> Report:
     """A report on the predictions of any model and what happened.
 
@@ -69,9 +70,18 @@ def report(
     decomposition of the Brier score, the cost and the recalibrators use a random sample of at most
     a million rows.
 
+    A folder of Parquet files is read as a stream and need not fit into memory. Its report is the
+    same, bit for bit, for any order and number of files and workers, because the sums are kept in
+    whole numbers: each term is rounded to a multiple of 2^-32, so the mean of probabilities around
+    1e-8 is exact to one percent. Bins of equal mass are then made of cells of log-odds that are
+    1/128 wide, and whatever needs single rows uses a random sample of at most 200,000. With
+    several classes, rows that agree in every column are either all in that sample or all out.
+
     Args:
         frame: the path of a .csv, .parquet or .npz file, "-" for CSV from the standard input, a
-            data frame that narwhals supports, or a dictionary of arrays.
+            data frame that narwhals supports, or a dictionary of arrays. Or a folder, or a
+            pattern such as ``month/*.parquet``, of Parquet files with the same columns. Names of
+            folders such as ``region=north`` count as columns.
         label: the column of what happened.
         score: the column of predictions, or a pattern such as ``p_*`` for a column a class.
         positive: the label that counts as positive; with several classes, the one to look at.
@@ -91,6 +101,11 @@ def report(
         rescale: whether rows of probabilities are divided by their sum; they are counted.
         seed: of all random draws.
         command: the command that the page names as its origin.
+        scheduler: the address of a Dask scheduler whose workers read the files of a folder, which
+            they must find at the same paths; or "local" for two workers on this machine.
+        skip_bad_files: whether a file of a folder that cannot be read, or has an invalid row, is
+            left out and listed.
+        progress: whether to show a bar while the files of a folder are read.
 
     Returns:
         The report, with a verdict.
@@ -132,30 +147,34 @@ def report(
         "classes": tuple(map(str, classes)),
         "group": tuple(map(str, [group] if isinstance(group, (str, int)) else group)),
     }
-    source = open_source(frame)
-    columns = columns_of(source, **named)
-    _check_prices(columns, prices)
-    reader = RowsReader(source, columns, drop, rescale)
-    totals = Totals(n_bins, seed)
-    for rows in _of_equal_weight(reader, seed):
-        totals.add(rows)
-    if not totals.bins.n:
-        raise ValueError(f"{columns.weight}: expected a weight above 0, found none")
-    fit_rows = None
+    gathered = gather(
+        frame,
+        named,
+        n_bins=n_bins,
+        drop=drop,
+        rescale=rescale,
+        seed=seed,
+        keep=bool(cross_fit) or fit is not None,
+        check=lambda columns: _check_prices(columns, prices),
+        scheduler=scheduler,
+        skip_bad_files=skip_bad_files,
+        progress=progress,
+    )
+    reader, totals = gathered.reader, gathered.totals
+    columns, fit_rows = reader.columns, None
     if fit is not None:
-        other = open_source(fit)
-        same = columns_of(other, **named | {"group": (), "time": None})
+        others = named | {"group": (), "time": None}
+        other = gather_file(fit, others, n_bins, drop, rescale, seed)
+        same, name = other.reader.columns, reader.source.name
         if (same.kind, same.classes) != (columns.kind, columns.classes):
-            raise ValueError(f"fit: expected {columns.kind} as in {source.name}, found {same.kind}")
-        fit_totals = Totals(n_bins, seed)
-        for rows in _of_equal_weight(RowsReader(other, same, drop, rescale), seed):
-            fit_totals.add(rows)
-        if fit_totals.equals(totals):
+            raise ValueError(f"fit: expected {columns.kind} as in {name}, found {same.kind}")
+        if other.totals.equals(totals):
             raise ValueError(
                 "fit: expected rows that the report does not use, found the same ones in "
-                f"{other.name}; if you have no others, leave out fit and use cross_fit=..."
+                f"{other.reader.source.name}; if you have no others, leave out fit and use "
+                "cross_fit=..."
             )
-        fit_rows = fit_totals.rows
+        fit_rows = other.totals.rows
     if reader.doubtful:
         warnings.warn(_DOUBT.format(repr(columns.scores[0])), stacklevel=2)
     measures = measure(totals, seed, columns.top_label)
@@ -189,8 +208,8 @@ def report(
         recalibrators,
         costs,
         columns,
-        _what_was_read(reader, totals),
-        _facts(source.name, source.sha256, seed, command),
+        _what_was_read(gathered),
+        _facts(gathered, seed, command),
     )
 
 
@@ -208,21 +227,8 @@ def _check_prices(columns: Columns, prices: Any) -> None:
         )
 
 
-def _of_equal_weight(reader: RowsReader, seed: int) -> Iterator[Rows]:
-    """The rows; weighted rows are kept with a probability proportional to their weight."""
-    if reader.columns.weight is None:
-        yield from reader.blocks()
-        return
-    largest = max(float(rows.weights.max()) for rows in reader.blocks() if rows.weights is not None)
-    rng = np.random.default_rng([seed, 1])
-    for rows in reader.blocks():
-        assert rows.weights is not None
-        kept = rng.random(len(rows.labels)) * largest < rows.weights
-        if kept.any():
-            yield rows.take(kept)
-
-
-def _what_was_read(reader: RowsReader, totals: Totals) -> list[str]:
+def _what_was_read(gathered: Gathered) -> list[str]:
+    reader, totals, refused = gathered.reader, gathered.totals, gathered.refused
     lines = [f"{reader.source.name}: {reader.read:,} rows", *reader.columns.describe()]
     if reader.dropped:
         lines.append(f"{reader.dropped:,} rows were dropped because a value was missing")
@@ -239,17 +245,17 @@ def _what_was_read(reader: RowsReader, totals: Totals) -> list[str]:
         )
     if reader.doubtful:
         lines.append(_DOUBT.format(repr(reader.columns.scores[0])))
-    if not totals.complete:
+    lines += [totals.note] if totals.note else []
+    if refused:
         lines.append(
-            f"all rows were counted; bins of equal mass, slope, decomposition, cost and "
-            f"recalibrators use {len(totals.rows.labels):,} of them, chosen at random"
+            f"{len(refused):,} {'file was' if len(refused) == 1 else 'files were'} left out"
         )
+        lines += [f"left out: {problem}" for problem in refused[:_MOST_REFUSED]]
     return lines
 
 
-def _facts(name: str, sha256: str | None, seed: int, command: str) -> dict[str, str]:
-    facts = {"data": name}
-    facts |= {"SHA-256": sha256} if sha256 else {}
+def _facts(gathered: Gathered, seed: int, command: str) -> dict[str, str]:
+    facts = {"data": gathered.reader.source.name} | gathered.facts
     facts |= {"command": printable(command)} if command else {}
     return facts | {
         "seed": str(seed),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from calib_utils.audit.coded import Coded
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.printable import printable
 
@@ -29,8 +30,10 @@ def texts_of(values: np.ndarray) -> np.ndarray:
     return np.array(texts, str)[inverse.ravel()]
 
 
-def is_missing(values: np.ndarray) -> np.ndarray:
+def is_missing(values: np.ndarray | Coded) -> np.ndarray:
     """Which cells are empty, or contain a word for a missing value."""
+    if isinstance(values, Coded):
+        return is_missing(values.values)[values.codes]
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind == "M":

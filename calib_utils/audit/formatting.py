@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-__all__ = ["number", "percent", "points"]
+__all__ = ["number", "percent", "points", "signed_points"]
 
 _MINUS, _SPACE = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 
@@ -12,6 +12,11 @@ _MINUS, _SPACE = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 def points(value: float) -> str:
     """A share in percentage points, such as 2.3, and with two digits if it is small."""
     return _written(100 * value, 1)
+
+
+def signed_points(value: float) -> str:
+    """A difference in percentage points, with its sign."""
+    return ("+" if value > 0 else "") + points(value)
 
 
 def percent(value: float) -> str:

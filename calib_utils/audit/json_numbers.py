@@ -10,19 +10,23 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED
+from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, SPREAD, SQUARES, BinSums
 from calib_utils.audit.findings import Findings
 from calib_utils.audit.recalibrators import TriedRecalibrators
+from calib_utils.audit.subgroups import Part
 
-__all__ = ["as_json", "bins_of_baseline"]
+__all__ = ["FORMAT", "as_json", "bins_of_baseline", "bins_of_json"]
 
-_FORMAT = 1  # of the JSON
+FORMAT = 2  # of the JSON
+# The rows of `BinSums.array` that a later report needs for a comparison.
+_SUMS = {"count": COUNT, "correct": CORRECT, "predicted": EXPECTED}
+_SUMS |= {"squares": SQUARES, "spread": SPREAD}
 
 
 def as_json(report: Findings) -> str:
     """All numbers; unknown ones are null."""
     known = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "verdict": asdict(report.verdict) | {"exit_code": report.verdict.exit_code},
         "measures": asdict(report.measures)
         | {
@@ -30,13 +34,9 @@ def as_json(report: Findings) -> str:
             "line": report.measures.line and report.measures.line._asdict(),
             "decomposition": report.measures.decomposition._asdict(),
         },
-        "bins": {
-            "count": report.bins.array[COUNT].tolist(),
-            "correct": report.bins.array[CORRECT].tolist(),
-            "predicted": report.bins.array[EXPECTED].tolist(),
-        },
-        "classes": [asdict(part) for part in report.classes],
-        "groups": {name: [asdict(one) for one in found] for name, found in report.groups.items()},
+        "bins": _of_bins(report.bins),
+        "classes": [_of_part(part) for part in report.classes],
+        "groups": {name: [_of_part(one) for one in found] for name, found in report.groups.items()},
         "times": [asdict(span) for span in report.times],
         "recalibrators": report.recalibrators and _of_tried(report.recalibrators),
         "costs": report.costs and _plain(asdict(report.costs)),
@@ -55,10 +55,8 @@ def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
             raise ValueError(f"baseline: expected a report or a path, found {baseline!r}")
         path = Path(baseline)
         try:
-            bins = json.loads(path.read_text("utf-8"))["bins"]
-            found = np.array([bins["count"], bins["correct"], bins["predicted"]], np.float64)
-            if not (np.isfinite(found) & (found >= 0) & (found <= found[0])).all():
-                raise ValueError("counts that cannot be")
+            found = bins_of_json(json.loads(path.read_text("utf-8"))["bins"]).array
+            found = found[[COUNT, CORRECT, EXPECTED]]
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{path}: expected the JSON of an earlier report, as json=... writes it, found "
@@ -67,6 +65,30 @@ def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
     if found.shape != (3, n_bins):
         raise ValueError(f"baseline: expected {n_bins} bins, found {found.shape[-1]}")
     return found
+
+
+def bins_of_json(known: Mapping[str, Any]) -> BinSums:
+    """The sums of an earlier report, without those of Spiegelhalter's z.
+
+    Raises:
+        KeyError: if some of them are missing.
+        TypeError: if they are not lists of numbers.
+        ValueError: if they are impossible.
+    """
+    found = np.array([known[name] for name in _SUMS], np.float64)
+    if found.ndim != 2 or not (np.isfinite(found) & (found >= 0) & (found <= found[0])).all():
+        raise ValueError("impossible counts")
+    result = np.zeros((7, found.shape[1]))
+    result[list(_SUMS.values())] = found
+    return BinSums(result)
+
+
+def _of_bins(bins: BinSums) -> dict[str, list[float]]:
+    return {name: bins.array[row].tolist() for name, row in _SUMS.items()}
+
+
+def _of_part(part: Part) -> dict[str, Any]:
+    return asdict(part) | {"bins": _of_bins(part.bins)}
 
 
 def _of_tried(recalibrators: TriedRecalibrators) -> dict[str, Any]:

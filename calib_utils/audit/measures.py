@@ -17,7 +17,6 @@ from calib_utils.audit.bin_sums import (
     Z_SPREAD,
     BinSums,
     Totals,
-    confidences_of,
 )
 from calib_utils.metrics import (
     BrierDecomposition,
@@ -85,7 +84,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
             the share of correct predictions, and otherwise that of a decision at one half.
     """
     bins, n = totals.bins, totals.bins.n
-    confidences, correct = confidences_of(totals.rows)
+    confidences, correct = totals.confidences
     chance = binomtest(round(bins.array[CORRECT].sum()), n).proportion_ci(LEVEL, method="wilson")
     expected = max(bins.predicted, np.finfo(float).tiny)
     spread = bins.array[Z_SPREAD].sum() ** 0.5

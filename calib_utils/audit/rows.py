@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from calib_utils._arrays import log_softmax
 from calib_utils._masks import MANY, like_probs, log_of_probs
+from calib_utils.audit.coded import Coded, by_value
 from calib_utils.audit.column_types import (
     is_missing,
     numbers_of,
@@ -20,7 +21,7 @@ from calib_utils.audit.column_types import (
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.source import Source
 
-__all__ = ["Rows", "RowsReader", "probabilities"]
+__all__ = ["Counts", "Rows", "RowsReader", "probabilities"]
 
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 _SHOWN = 1_000  # labels of a block from which an error's examples are taken
@@ -34,7 +35,7 @@ class Rows(NamedTuple):
         probs: float64, (n,) of the positive class, or (n, K).
         log_probs: the log-odds if (n,); the logarithms, up to a constant in each row, if (n, K).
         labels: int64, (n,).
-        groups: text, (n,), for each column of groups.
+        groups: text, (n,), for each column of groups; `Coded` in the files of a folder.
         times: datetime64 in the unit that was asked for, (n,); None without a column of time.
         weights: (n,); None without a column of weights.
     """
@@ -42,7 +43,7 @@ class Rows(NamedTuple):
     probs: np.ndarray
     log_probs: np.ndarray
     labels: np.ndarray
-    groups: dict[str, np.ndarray]
+    groups: dict[str, Any]
     times: np.ndarray | None
     weights: np.ndarray | None
 
@@ -71,14 +72,11 @@ class Rows(NamedTuple):
         )
 
 
-@dataclass
-class RowsReader:
-    """Reads a source block by block, and counts the rows that needed attention.
+@dataclass(kw_only=True)
+class Counts:
+    """The number of rows that needed attention.
 
     Attributes:
-        source, columns: what is read.
-        drop: whether rows with a missing value are left out.
-        rescale: whether rows of probabilities are divided by their sum.
         read: the number of rows.
         dropped, rescaled: how many of them were left out, or divided.
         impossible: how many had a probability of 0 for what happened.
@@ -87,16 +85,44 @@ class RowsReader:
             among them if it does.
     """
 
+    read: int = 0
+    dropped: int = 0
+    rescaled: int = 0
+    impossible: int = 0
+    doubtful: bool = True
+    seen: set[str] = field(default_factory=set)
+
+    def add(self, other: Counts) -> None:
+        """Add the counts of other rows."""
+        self.read += other.read
+        self.dropped += other.dropped
+        self.rescaled += other.rescaled
+        self.impossible += other.impossible
+        self.doubtful &= other.doubtful
+        self.seen |= other.seen
+
+
+@dataclass
+class RowsReader(Counts):
+    """Reads a source block by block, and counts the rows that needed attention.
+
+    Attributes:
+        source, columns: what is read.
+        drop: whether rows with a missing value are left out.
+        rescale: whether rows of probabilities are divided by their sum.
+    """
+
     source: Source
     columns: Columns
     drop: bool = False
     rescale: bool = False
-    read: int = field(default=0, init=False)
-    dropped: int = field(default=0, init=False)
-    rescaled: int = field(default=0, init=False)
-    impossible: int = field(default=0, init=False)
-    doubtful: bool = field(default=False, init=False)
-    seen: set[str] = field(default_factory=set, init=False)
+
+    def __post_init__(self) -> None:
+        self.doubtful = self.columns.kind in ("logit", "logits")
+
+    def counts(self) -> Counts:
+        """The counts so far."""
+        return Counts(**{each.name: getattr(self, each.name) for each in fields(Counts)})
 
     def blocks(self) -> Iterator[Rows]:
         """The rows, in the blocks of the source.
@@ -107,9 +133,17 @@ class RowsReader:
         self.read = self.dropped = self.rescaled = self.impossible = 0
         self.doubtful = self.columns.kind in ("logit", "logits")
         for raw in self.source.blocks(self.columns.names):
-            block = self._checked(raw)
+            block = self.rows_of(raw)
             if len(block.labels):
                 yield block
+        self.check_whole()
+
+    def check_whole(self) -> None:
+        """Check what only all rows together can show.
+
+        Raises:
+            ValueError: if there are no rows, or the positive label may be spelt differently.
+        """
         if self.read == self.dropped:
             left = f"; all {self.dropped:,} were dropped" if self.dropped else ""
             raise ValueError(f"{self.source.name}: there are no rows{left}")
@@ -129,7 +163,12 @@ class RowsReader:
                 f"{self.columns.label!r} are {shown}"
             )
 
-    def _checked(self, raw: dict[str, np.ndarray]) -> Rows:
+    def rows_of(self, raw: Mapping[str, Any]) -> Rows:
+        """The rows of a block of columns, each of which is an array or `Coded`.
+
+        Raises:
+            ValueError: for invalid rows.
+        """
         columns, start = self.columns, self.read
         n = len(raw[columns.label])
         self.read += n
@@ -139,8 +178,8 @@ class RowsReader:
             raw = {name: values[~gone] for name, values in raw.items()}
             places = places[~gone]
             self.dropped += int(gone.sum())
-        scores = np.stack([numbers_of(raw[c], c, places) for c in columns.scores], axis=1)
-        labels = self._labels(raw[columns.label], places)
+        scores = np.stack([_numbers(raw[name], name, places) for name in columns.scores], axis=1)
+        labels = by_value(self._labels, raw[columns.label], places)
         probs, log_probs, rescaled = probabilities(
             scores, columns.kind, columns.scores, places, self.rescale
         )
@@ -156,12 +195,15 @@ class RowsReader:
             probs,
             log_probs,
             labels,
-            {name: texts_of(raw[name]) for name in columns.groups},
-            None if columns.time is None else times_of(raw[columns.time], columns, places),
+            {name: _texts(raw[name]) for name in columns.groups},
+            None if columns.time is None else by_value(self._times, raw[columns.time], places),
             None if columns.weight is None else weights_of(raw[columns.weight], columns, places),
         )
 
-    def _missing(self, raw: dict[str, np.ndarray], places: np.ndarray) -> np.ndarray:
+    def _times(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
+        return times_of(values, self.columns, places)
+
+    def _missing(self, raw: Mapping[str, Any], places: np.ndarray) -> np.ndarray:
         gone = np.zeros(len(places), bool)
         for name, values in raw.items():
             missing = is_missing(values)
@@ -207,6 +249,16 @@ class RowsReader:
                 )
             raise ValueError(f"{columns.label}: expected {advice}")
         return np.array(numbers, np.int64)[inverse.ravel()]
+
+
+def _numbers(values: Any, name: str, places: np.ndarray) -> np.ndarray:
+    return by_value(lambda each, where: numbers_of(each, name, where), values, places)
+
+
+def _texts(values: Any) -> Any:
+    if isinstance(values, Coded):
+        return Coded(texts_of(values.values), values.codes)
+    return texts_of(values)
 
 
 def probabilities(

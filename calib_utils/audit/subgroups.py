@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import t
@@ -13,7 +13,7 @@ from calib_utils.audit.bin_sums import CORRECT, EXPECTED, SPREAD, SQUARES, BinSu
 from calib_utils.audit.verdict import BEYOND, UNDECIDED, WITHIN
 from calib_utils.report.verdicts import holm
 
-__all__ = ["Part", "judge_parts"]
+__all__ = ["Gap", "Part", "gap_of", "judge_gaps", "judge_parts"]
 
 _FEWEST = 10  # expected positives, or negatives: with fewer, a mean is not close to normal
 _ALPHA = 0.05
@@ -32,6 +32,7 @@ class Part:
         interval: of the gap, 95 %, for this part alone.
         small: whether there are too few expected positives or negatives for a verdict.
         outcome: "within", "beyond" or "undecided", corrected for the number of parts.
+        bins: the sums behind it.
     """
 
     name: str
@@ -42,6 +43,23 @@ class Part:
     interval: tuple[float, float]
     small: bool
     outcome: str
+    bins: BinSums
+
+
+class Gap(NamedTuple):
+    """A mean gap, or the difference of two.
+
+    Attributes:
+        gap: happened minus predicted.
+        error: its standard error.
+        n: rows.
+        small: whether there are too few expected positives or negatives for a verdict.
+    """
+
+    gap: float
+    error: float
+    n: int
+    small: bool
 
 
 def judge_parts(parts: Mapping[Any, BinSums], tolerance: float) -> list[Part]:
@@ -58,37 +76,48 @@ def judge_parts(parts: Mapping[Any, BinSums], tolerance: float) -> list[Part]:
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
     """
-    rows = []
-    for name, bins in parts.items():
-        n, array = bins.n, bins.array.sum(axis=1)
-        gap = float((array[CORRECT] - array[EXPECTED]) / n)
-        around = max(array[SQUARES] - n * gap**2, 0.0)
-        error = float(((around + _ADDED * array[SPREAD] / n) / (n - 1 + _ADDED) / n) ** 0.5)
-        expected = min(array[EXPECTED], n - array[EXPECTED])
-        small = bool(n < 2 or expected < _FEWEST)
-        rows.append((str(name), bins, gap, error, small))
-    above = holm([_chance_within(gap, error, b.n, tolerance, s) for _, b, gap, error, s in rows])
-    below = holm([_chance_beyond(gap, error, b.n, tolerance, s) for _, b, gap, error, s in rows])
-    found = []
-    for (name, bins, gap, error, small), over, under in zip(rows, above, below, strict=True):
-        outcome = BEYOND if over < _ALPHA else WITHIN if under < _ALPHA else UNDECIDED
-        half = float(t.ppf(0.975, max(bins.n - 1, 1))) * error
-        found.append(
-            Part(
-                name,
-                bins.n,
-                bins.predicted,
-                bins.happened,
-                gap,
-                (gap - half, gap + half),
-                small,
-                UNDECIDED if small else outcome,
-            )
+    gaps = [gap_of(bins) for bins in parts.values()]
+    return [
+        Part(
+            str(name),
+            bins.n,
+            bins.predicted,
+            bins.happened,
+            gap.gap,
+            interval,
+            gap.small,
+            outcome,
+            bins,
         )
+        for (name, bins), gap, (interval, outcome) in zip(
+            parts.items(), gaps, judge_gaps(gaps, tolerance), strict=True
+        )
+    ]
+
+
+def gap_of(bins: BinSums) -> Gap:
+    """The mean gap of all rows in the bins."""
+    n, array = bins.n, bins.array.sum(axis=1)
+    gap = float((array[CORRECT] - array[EXPECTED]) / n)
+    around = max(array[SQUARES] - n * gap**2, 0.0)
+    error = float(((around + _ADDED * array[SPREAD] / n) / (n - 1 + _ADDED) / n) ** 0.5)
+    expected = min(array[EXPECTED], n - array[EXPECTED])
+    return Gap(gap, error, n, bool(n < 2 or expected < _FEWEST))
+
+
+def judge_gaps(gaps: Sequence[Gap], tolerance: float) -> list[tuple[tuple[float, float], str]]:
+    """The interval of each gap, and its outcome, corrected as in `judge_parts`."""
+    above = holm([_chance_within(*gap, tolerance) for gap in gaps])
+    below = holm([_chance_beyond(*gap, tolerance) for gap in gaps])
+    found = []
+    for (gap, error, n, small), over, under in zip(gaps, above, below, strict=True):
+        outcome = BEYOND if over < _ALPHA else WITHIN if under < _ALPHA else UNDECIDED
+        half = float(t.ppf(0.975, max(n - 1, 1))) * error
+        found.append(((gap - half, gap + half), UNDECIDED if small else outcome))
     return found
 
 
-def _chance_within(gap: float, error: float, n: int, tolerance: float, small: bool) -> float:
+def _chance_within(gap: float, error: float, n: int, small: bool, tolerance: float) -> float:
     """The p value of the null hypothesis that the true gap is no larger than the tolerance."""
     if small:
         return 1.0
@@ -100,7 +129,7 @@ def _chance_within(gap: float, error: float, n: int, tolerance: float, small: bo
     return float(min(1.0, np.clip(tails, 0, 1)))
 
 
-def _chance_beyond(gap: float, error: float, n: int, tolerance: float, small: bool) -> float:
+def _chance_beyond(gap: float, error: float, n: int, small: bool, tolerance: float) -> float:
     """The p value of the null hypothesis that the true gap is larger than the tolerance."""
     if small:
         return 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from calib_utils.audit.findings import Findings
-from calib_utils.audit.formatting import number, percent, points
+from calib_utils.audit.formatting import number, percent, points, signed_points
 from calib_utils.audit.subgroups import Part
 from calib_utils.audit.times import Span
 
@@ -111,7 +111,8 @@ def part_rows(parts: Sequence[Part]) -> list[tuple[str, ...]]:
             f"{part.n:,}",
             percent(part.predicted),
             percent(part.happened),
-            f"{_signed(part.gap)} ({_signed(part.interval[0])} to {_signed(part.interval[1])})",
+            f"{signed_points(part.gap)} "
+            f"({signed_points(part.interval[0])} to {signed_points(part.interval[1])})",
             "undecided: too few" if part.small else part.outcome,
         )
         for part in ordered[:MOST_PARTS]
@@ -182,10 +183,6 @@ def cost_lines(report: Findings) -> list[str]:
         f"{number(costs.lowest[1], 3)} a row",
         f"acting always: {number(costs.always, 3)} a row; never: {number(costs.never, 3)} a row",
     ]
-
-
-def _signed(gap: float) -> str:
-    return ("+" if gap > 0 else "") + points(gap)
 
 
 def _gain(gain: float) -> str:

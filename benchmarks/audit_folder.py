@@ -1,0 +1,212 @@
+"""A report on a folder of files beside what a user would write instead, in one run.
+
+It needs packages that the course does not: ``pip install duckdb==1.3.2 pandas==2.3.1``; contenders
+whose package is missing are left out. Then
+
+    python -m benchmarks.audit_folder --rows 100000000
+
+writes a month of (score, label, region, day) in 50 Parquet files to a temporary folder, and a fifth
+as many rows of ten classes, 2.5 GB in all. Each contender runs in a process of its own, in rounds
+in which each has its turn; the first round, which brings the files into the cache, does not count.
+Times are medians of wall time. Memory is the largest resident set of any process of a contender.
+The table goes to ``benchmarks/results/audit_folder.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from calib_utils.training.devices import processor_name
+from tools.sources.atomic import write_text
+
+FILES, CLASSES, SEED = 50, 10, 0
+RESULTS = Path(__file__).parent / "results" / "audit_folder.json"
+REGIONS = np.array(["north", "south", "east", "west", "abroad"])
+SCAN = """
+import pyarrow.dataset as ds
+columns = {columns!r}
+n = sum(len(b) for b in ds.dataset({folder!r}).to_batches(columns=columns))
+print(n)
+"""
+DUCKDB = """
+import duckdb
+print(len(duckdb.sql('''
+    SELECT least(floor(score * 15), 14) AS bin, region, day, count(*), sum(label), sum(score),
+           sum((score - label) * (score - label)), sum(score * (1 - score))
+    FROM '{folder}/*.parquet' GROUP BY ALL''').fetchall()))
+"""
+PANDAS = """
+import pandas as pd
+import pyarrow.dataset as ds
+columns = ["score", "label", "region", "day"]
+parts = []
+for batch in ds.dataset({folder!r}).to_batches(columns=columns, batch_size=1_000_000):
+    frame = batch.to_pandas()
+    frame["bin"] = (frame.score * 15).astype(int).clip(upper=14)
+    frame["square"] = (frame.score - frame.label) ** 2
+    frame["spread"] = frame.score * (1 - frame.score)
+    by = frame.groupby(["bin", "region", "day"])
+    parts.append(by[["label", "score", "square", "spread"]].agg("sum").assign(n=by.size()))
+print(len(pd.concat(parts).groupby(level=[0, 1, 2]).sum()))
+"""
+REPORT = """
+from calib_utils.audit import report
+if __name__ == "__main__":
+    print(report({folder!r}, **{options!r}).measures.ece)
+"""
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rows", type=int, default=100_000_000)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--output", type=Path, default=RESULTS)
+    args = parser.parse_args()
+    tables = {}
+    with tempfile.TemporaryDirectory() as temporary:
+        for name, n, make in (
+            ("score, label, region, day", args.rows, month),
+            (f"{CLASSES} classes", args.rows // 5, several_classes),
+        ):
+            folder = Path(temporary) / make.__name__
+            write(folder, n, make)
+            programs = contenders(str(folder), make is month)
+            tables[f"{n} rows of {name}"] = measured(programs, args.rounds)
+    facts = {
+        "files": FILES,
+        "seed": SEED,
+        "rounds": args.rounds,
+        "cpu": processor_name(),
+        "cores": len(os.sched_getaffinity(0)),
+        "versions": {"python": platform.python_version()}
+        | {
+            name: version(name)
+            for name in ("numpy", "pyarrow", "distributed", "duckdb", "pandas")
+            if find_spec(name)
+        },
+    }
+    write_text(args.output, json.dumps({"facts": facts, "tables": tables}, indent=2) + "\n")
+
+
+def contenders(folder: str, binary: bool) -> dict[str, str]:
+    """The program of each; first the bare scan, to compare with."""
+    named: dict[str, Any] = {"group": "region", "time": "day:D"} if binary else {}
+    columns = ["score", "label", "region", "day"]
+    if not binary:
+        columns = ["label", *(f"prob_{k}" for k in range(CLASSES))]
+    programs = {"a bare scan by pyarrow.dataset": SCAN.format(folder=folder, columns=columns)}
+    if binary and find_spec("duckdb"):
+        programs["a query by DuckDB"] = DUCKDB.format(folder=folder)
+    if binary and find_spec("pandas"):
+        programs["pandas, chunk by chunk"] = PANDAS.format(folder=folder)
+    for name, options in (
+        ("report, without recalibrators", {"cross_fit": 0}),
+        ("report, with recalibrators", {}),
+        ("report, on one Dask worker", {"cross_fit": 0, "scheduler": "ONE"}),
+        ("report, on two Dask workers", {"cross_fit": 0, "scheduler": "local"}),
+    ):
+        programs[name] = REPORT.format(folder=folder, options=named | options)
+    one = programs["report, on one Dask worker"]
+    programs["report, on one Dask worker"] = one.replace(
+        "    print",
+        "    from distributed import LocalCluster\n"
+        "    cluster = LocalCluster(1, threads_per_worker=1, dashboard_address=None)\n"
+        "    print",
+    ).replace("'ONE'", "cluster.scheduler_address")
+    return programs
+
+
+def measured(programs: dict[str, str], rounds: int) -> list[dict[str, Any]]:
+    """Seconds, memory and the ratio to the first of each, after one round that does not count."""
+    runs: dict[str, list[tuple[float, float]]] = {name: [] for name in programs}
+    for _ in range(rounds + 1):
+        for name, program in programs.items():
+            runs[name].append(run(program))
+    first = None
+    rows = []
+    for name, found in runs.items():
+        seconds = median(time for time, _ in found[1:])
+        first = first or seconds
+        mb = max(memory for _, memory in found[1:])
+        rows.append({"name": name, "seconds": seconds, "ratio": seconds / first, "mb": mb})
+        print(f"{name:<40} {seconds:>8.2f} s {seconds / first:>7.2f} {mb:>8.0f} MB", flush=True)
+    return rows
+
+
+def run(program: str) -> tuple[float, float]:
+    """Wall time in seconds, and the memory of the largest process in MB."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "contender.py"  # a file, which Dask's workers can import
+        peak = Path(folder) / "peak.txt"
+        path.write_text(program, "utf-8")
+        watched = (
+            "import pathlib, re, resource, runpy\n"
+            "if __name__ == '__main__':\n"
+            f"    runpy.run_path({str(path)!r}, run_name='__main__')\n"
+            # Not ru_maxrss, which begins with that of the process that started this one.
+            "    status = pathlib.Path('/proc/self/status').read_text()\n"
+            "    own = int(re.search(r'VmHWM:\\s+(\\d+)', status)[1])\n"
+            "    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
+            f"    pathlib.Path({str(peak)!r}).write_text(str(max(own, children)))\n"
+        )
+        outer = Path(folder) / "watched.py"
+        outer.write_text(watched, "utf-8")
+        paths = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
+        environment = os.environ | {"PYTHONPATH": paths}
+        start = time.perf_counter()
+        done = subprocess.run(
+            [sys.executable, outer], env=environment, capture_output=True, text=True, check=False
+        )
+        seconds = time.perf_counter() - start
+        if done.returncode:
+            raise RuntimeError(done.stderr)
+        return seconds, int(peak.read_text()) * 1024 / 1e6
+
+
+def month(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Calibrated scores."""
+    score = rng.beta(0.5, 3, n)
+    return {
+        "score": score,
+        "label": (rng.random(n) < score).astype(np.int8),
+        "region": REGIONS[rng.integers(len(REGIONS), size=n)],
+        "day": np.datetime64("2026-06-01") + rng.integers(30, size=n),
+    }
+
+
+def several_classes(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Calibrated probabilities of several classes."""
+    logits = 2 * rng.normal(size=(n, CLASSES))
+    label = (logits + rng.gumbel(size=logits.shape)).argmax(axis=1)
+    probs = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probs /= probs.sum(axis=1, keepdims=True)
+    return {"label": label} | {f"prob_{k}": probs[:, k] for k in range(CLASSES)}
+
+
+def write(folder: Path, n: int, make: Any) -> None:
+    """So many rows in files of equal length."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    folder.mkdir()
+    for k in range(FILES):
+        rows = make(n // FILES, np.random.default_rng([SEED, k]))
+        parquet.write_table(pa.table(rows), folder / f"part-{k:02}.parquet")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""This month against last month: two stored reports beside each other, without their rows."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calib_utils.audit.bin_sums import BinSums
+from calib_utils.audit.formatting import points, signed_points
+from calib_utils.audit.json_numbers import FORMAT, bins_of_json
+from calib_utils.audit.subgroups import Gap, gap_of, judge_gaps
+from calib_utils.audit.verdict import BEYOND, UNDECIDED
+
+__all__ = ["Change", "Changes", "compare_reports"]
+
+_ALL = "all rows"
+
+
+@dataclass(frozen=True)
+class Change:
+    """How the mean gap of some rows has changed.
+
+    Attributes:
+        name: "all rows", or the column and the value of a group.
+        n: rows of the first and of the second report.
+        gaps: happened less predicted, in both.
+        change: the second gap less the first; ``interval`` is that of this row alone, of 95 %.
+        small: whether too little is expected to happen, or not to, for any verdict.
+        outcome: "within" or "beyond" the tolerance, or "undecided", of all rows together.
+    """
+
+    name: str
+    n: tuple[int, int]
+    gaps: tuple[float, float]
+    change: float
+    interval: tuple[float, float]
+    small: bool
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Two reports beside each other.
+
+    Attributes:
+        found: all rows first, then the groups that both have.
+        tolerance: of a change, 0 to 1.
+        errors: the interval of the binned calibration error in both.
+        missing: groups that only one of the two has.
+
+    Example:
+        >>> from calib_utils.audit import compare_reports, report
+        >>> score = [0.2] * 500
+        >>> may = report({"score": score, "label": [0, 0, 0, 0, 1] * 100}, cross_fit=0)
+        >>> june = report({"score": score, "label": [0, 1] * 250}, cross_fit=0)
+        >>> compare_reports(may, june).found[0].outcome
+        'beyond'
+    """
+
+    found: list[Change]
+    tolerance: float
+    errors: tuple[tuple[float, float], tuple[float, float]]
+    missing: list[str]
+
+    @property
+    def exit_code(self) -> int:
+        """0 if all changes are within the tolerance, 1 if any is beyond, 3 if it is not clear."""
+        outcomes = {change.outcome for change in self.found}
+        return 1 if BEYOND in outcomes else 3 if UNDECIDED in outcomes else 0
+
+    def text(self) -> str:
+        """What was found, in plain text."""
+        asked = f"the tolerance of {points(self.tolerance)} points"
+        beyond = [change.name for change in self.found if change.outcome == BEYOND]
+        opening = {
+            0: f"No gap has changed by more than {asked}",
+            1: f"Changed by more than {asked}: {', '.join(beyond)}",
+            3: f"No change is clearly beyond {asked}, and not all are clearly within",
+        }[self.exit_code]
+        lines = [f"{opening}."]
+        for which, (low, high) in zip(("first", "second"), self.errors, strict=True):
+            lines.append(
+                f"  binned calibration error of the {which}: {points(low)} to {points(high)} points"
+            )
+        for one in self.found:
+            gaps = " and ".join(map(signed_points, one.gaps))
+            interval = " to ".join(map(signed_points, one.interval))
+            lines.append(
+                f"  {one.name:<24} {one.n[0]:>12,} and {one.n[1]:>12,} rows, gap {gaps}, change "
+                f"{signed_points(one.change)} ({interval}) points: "
+                f"{'undecided: too few' if one.small else one.outcome}"
+            )
+        lines += [f"  {name} is only in one of the two" for name in self.missing]
+        lines.append(
+            "  A gap is what happened less what was predicted. The verdicts are for all rows of "
+            "this table together, with Holm's correction."
+        )
+        return "\n".join(lines) + "\n"
+
+    def numbers(self) -> dict[str, Any]:
+        """All of it, for JSON."""
+        return asdict(self) | {"exit_code": self.exit_code}
+
+
+def compare_reports(first: Any, second: Any, tolerance: float = 0.02) -> Changes:
+    """Whether the gap between what was predicted and what happened has changed, by group.
+
+    Each change is tested against the tolerance, not against 0: of millions of rows every change is
+    significant. Holm's correction is for all rows and all groups together. The rows of the two
+    reports must be other rows, such as those of two months.
+
+    Args:
+        first, second: two reports, or the paths of their JSON, as ``--json`` writes it.
+        tolerance: of a change, above 0 and below 1.
+
+    Raises:
+        FileNotFoundError: if a file is not there.
+        ValueError: if a file is no such JSON, or both are of the same rows.
+
+    Example:
+        >>> from calib_utils.audit import report
+        >>> score = [0.2] * 500
+        >>> may = report({"score": score, "label": [0, 0, 0, 0, 1] * 100}, cross_fit=0)
+        >>> june = report({"score": score, "label": [0, 1] * 250}, cross_fit=0)
+        >>> compare_reports(may, june).exit_code
+        1
+    """
+    if not 0 < tolerance < 1:
+        raise ValueError(f"tolerance: expected above 0 and below 1, found {tolerance!r}; try 0.02")
+    one, two = map(_read, (first, second))
+    if one.sums.keys() == two.sums.keys() and all(
+        np.array_equal(one.sums[name].array, two.sums[name].array) for name in one.sums
+    ):
+        raise ValueError(
+            "second: expected a report of other rows than the first, found one of the same rows; "
+            "give the report of another month"
+        )
+    shared = [name for name in one.sums if name in two.sums]
+    before, after = ([gap_of(each.sums[name]) for name in shared] for each in (one, two))
+    changes = [
+        Gap(
+            new.gap - old.gap,
+            float(np.hypot(old.error, new.error)),
+            min(old.n, new.n),
+            old.small or new.small,
+        )
+        for old, new in zip(before, after, strict=True)
+    ]
+    found = [
+        Change(
+            name, (old.n, new.n), (old.gap, new.gap), change.gap, interval, change.small, verdict
+        )
+        for name, old, new, change, (interval, verdict) in zip(
+            shared, before, after, changes, judge_gaps(changes, tolerance), strict=True
+        )
+    ]
+    return Changes(found, tolerance, (one.error, two.error), sorted(one.sums.keys() ^ two.sums))
+
+
+class _Stored(NamedTuple):
+    error: tuple[float, float]
+    sums: dict[str, BinSums]
+
+
+def _read(given: Any) -> _Stored:
+    try:
+        known = json.loads(
+            given.json() if hasattr(given, "json") else Path(given).read_text("utf-8")
+        )
+        if known["format"] != FORMAT:
+            raise ValueError(f"format {known['format']!r}")
+        sums = {_ALL: bins_of_json(known["bins"])}
+        for column, parts in known["groups"].items():
+            sums |= {f"{column} {part['name']}": bins_of_json(part["bins"]) for part in parts}
+        low, high = known["measures"]["error"]
+        return _Stored((float(low), float(high)), sums)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{given}: expected the JSON of a report in format {FORMAT}, as json=... writes it, "
+            "found something else; make the report again"
+        ) from error

@@ -1,0 +1,176 @@
+"""The sums of one file of a folder, wherever it is read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from calib_utils.audit.arrow_files import from_arrow
+from calib_utils.audit.coded import Coded
+from calib_utils.audit.columns import Columns
+from calib_utils.audit.exact_sums import ExactSums
+from calib_utils.audit.folder import FolderFile
+from calib_utils.audit.lots import Lots
+from calib_utils.audit.rows import Counts, RowsReader
+from calib_utils.audit.source import Source
+
+__all__ = ["FileSums", "How", "sums_of_file"]
+
+_CELLS = 1_000_000  # of a block: a few arrays of that size fit into the caches
+
+
+class How(NamedTuple):
+    """What is read of each file, and how.
+
+    Attributes:
+        columns, n_bins, drop, rescale, seed: as for a report.
+        keep: whether rows of several classes are kept by lot, to fit recalibrators on.
+    """
+
+    columns: Columns
+    n_bins: int
+    drop: bool
+    rescale: bool
+    seed: int
+    keep: bool
+
+    def no_sums(self) -> ExactSums:
+        """The sums of no rows."""
+        lots = None
+        if self.keep and not self.columns.binary:
+            lots = Lots(self.seed, self.columns.kind == "logits")
+        return ExactSums(self.n_bins, lots)
+
+
+class FileSums(NamedTuple):
+    """What one file adds to a report.
+
+    Attributes:
+        sums: of its rows.
+        counts: what was not as it should be.
+        problem: what is wrong with the file; then nothing of it counts.
+    """
+
+    sums: ExactSums
+    counts: Counts
+    problem: str = ""
+
+
+def sums_of_file(
+    file: FolderFile, how: How, tell: Callable[[int], Any] = lambda rows: None
+) -> FileSums:
+    """Read a file, block by block: all of it counts, or nothing.
+
+    Args:
+        file: as it was when the folder was opened.
+        how: what is read.
+        tell: is called with the number of rows of each block.
+    """
+    source = Source(file.name, [], None, lambda names: iter(()))
+    reader = RowsReader(source, how.columns, how.drop, how.rescale)
+    sums = how.no_sums()
+    try:
+        for raw in _ahead(_blocks(file, how.columns)):
+            rows = reader.rows_of(raw)
+            if len(rows.labels):
+                sums.add(rows)
+            tell(len(next(iter(raw.values()))))
+    except ValueError as error:
+        known = str(error).startswith(file.name)
+        where = "" if known else f"{file.name}, row group {_group_of(file, reader)}: "
+        return FileSums(how.no_sums(), Counts(), f"{where}{error}")
+    return FileSums(sums, reader.counts())
+
+
+def _blocks(file: FolderFile, columns: Columns) -> Iterator[dict[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    stored = [name for name in columns.names if name not in file.keys]
+    coded = {columns.label, *columns.groups}
+    step = max(1, _CELLS // max(4, len(stored)))
+    group, opened = 0, None
+    try:
+        if os.path.getsize(file.path) != file.size:
+            raise ValueError(
+                f"{file.name}: the file was written to since the folder was opened; write files "
+                "elsewhere, and move them here when they are whole"
+            )
+        texts = _text_columns(file, stored)
+        with parquet.ParquetFile(file.path, read_dictionary=texts, buffer_size=1 << 20) as opened:
+            for group in range(opened.num_row_groups):
+                for batch in opened.iter_batches(step, [group], stored):
+                    n = len(batch)
+                    raw = {
+                        name: _coded(batch.column(name))
+                        if name in coded or name in texts
+                        else from_arrow(batch.column(name))
+                        for name in stored
+                    }
+                    yield raw | {
+                        name: Coded(np.array([text]), np.zeros(n, np.intp))
+                        for name, text in file.keys.items()
+                        if name in columns.names
+                    }
+    except (pa.ArrowException, OSError) as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        column = "" if opened is None else _damaged(file, group, stored)
+        raise ValueError(
+            f"{file.name}, row group {group}{column}: the file is damaged ({reason}); write it "
+            "again"
+        ) from error
+
+
+def _text_columns(file: FolderFile, stored: list[str]) -> list[str]:
+    import pyarrow.parquet as parquet
+
+    schema = parquet.read_schema(file.path)
+    return [name for name in stored if "string" in str(schema.field(name).type)]
+
+
+def _damaged(file: FolderFile, group: int, stored: list[str]) -> str:
+    """The first column that cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    for name in stored:
+        try:
+            with parquet.ParquetFile(file.path) as opened:
+                opened.read_row_group(group, [name])
+        except (pa.ArrowException, OSError):
+            return f", {name}"
+    return ""
+
+
+def _coded(column: Any) -> Coded:
+    """A column whose values PyArrow has already told apart."""
+    if not hasattr(column, "dictionary"):
+        column = column.dictionary_encode()
+    values, codes = from_arrow(column.dictionary), column.indices
+    if codes.null_count:
+        codes = codes.fill_null(len(values))
+        values = np.array([*values.tolist(), None], object)
+    return Coded(values, np.asarray(codes).astype(np.intp))
+
+
+def _ahead(blocks: Iterator[Any]) -> Iterator[Any]:
+    """The same blocks, of which the next is decoded while one is counted."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, blocks, None)
+        while (block := coming.result()) is not None:
+            coming = reader.submit(next, blocks, None)
+            yield block
+
+
+def _group_of(file: FolderFile, reader: RowsReader) -> int:
+    """The row group of the block that was read last."""
+    import pyarrow.parquet as parquet
+
+    with parquet.ParquetFile(file.path) as opened:
+        metadata = opened.metadata
+        last = np.cumsum([metadata.row_group(g).num_rows for g in range(opened.num_row_groups)])
+    return int(np.searchsorted(last, reader.read))

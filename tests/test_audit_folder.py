@@ -1,0 +1,655 @@
+"""A report on a folder of files: the same from any files, and what damaged ones are told."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import tracemalloc
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calib_utils.audit import compare_reports, report
+from calib_utils.audit import folder_totals as totals_of_folder
+from calib_utils.audit.__main__ import main
+from calib_utils.audit.exact_sums import ExactSums, cells_of, in_bins
+from calib_utils.audit.file_sums import How, sums_of_file
+from calib_utils.audit.folder import Folder, open_folder
+from calib_utils.audit.folder_totals import FolderTotals, as_they_end, read_folder
+from calib_utils.audit.lots import Lots, drawn
+from calib_utils.audit.rows import Rows
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+NAMED: dict[str, Any] = {"group": "region", "time": "day:D"}
+REGIONS = np.array(["north", "south", "east", "서울"])
+
+
+def month(n: int, seed: int = 0, shift: float = 0.0) -> dict[str, np.ndarray]:
+    """Rows of a month; in the north more happens than is predicted, by so many log-odds."""
+    rng = np.random.default_rng(seed)
+    score = rng.beta(1, 3, n).round(5)
+    region = REGIONS[rng.integers(4, size=n)]
+    odds = score / (1 - score) * np.exp(shift * (region == "north"))
+    return {
+        "score": score,
+        "label": (rng.random(n) < odds / (1 + odds)).astype(np.int8),
+        "region": region,
+        "day": np.datetime64("2026-06-01") + rng.integers(7, size=n),
+        "note": np.arange(n),  # which nobody asks for
+    }
+
+
+def classes(n: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(1)
+    logits = 2 * rng.normal(size=(n, 3))
+    logits[: n // 20] = logits[0]  # equal rows
+    noisy = logits + rng.gumbel(size=logits.shape)
+    named = {f"logit_{name}": logits[:, k] for k, name in enumerate("abc")}
+    return named | {"label": np.array(list("abc"))[noisy.argmax(axis=1)]}
+
+
+def write(folder: Path, rows: dict[str, np.ndarray], files: int = 1, order: int = 0) -> Path:
+    """The rows in so many files of different lengths; in another order, if one is asked for."""
+    folder.mkdir(parents=True)
+    n = len(next(iter(rows.values())))
+    rng = np.random.default_rng(order)
+    index = rng.permutation(n) if order else np.arange(n)
+    ends = np.sort(rng.choice(np.arange(1, n), files - 1, replace=False))
+    for k, part in enumerate(np.split(index, ends)):
+        table = pa.table({name: column[part] for name, column in rows.items()})
+        parquet.write_table(table, folder / f"part-{k:02}.parquet", row_group_size=max(1, n // 60))
+    return folder
+
+
+def numbers(data: Any, **options: Any) -> dict[str, Any]:
+    """All that a report tells but the names and the number of its files."""
+    found = json.loads(report(data, **options).json())
+    del found["facts"]["data"], found["read"][0]
+    return found
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write(tmp_path_factory.mktemp("month") / "files", month(6_000), 6)
+
+
+class TestTheSameReport:
+    @pytest.mark.parametrize(
+        ("rows", "options"),
+        [
+            (month(6_000), NAMED | {"prices": (1, 5), "cross_fit": 0}),
+            (classes(2_000), {"cross_fit": 2}),
+        ],
+        ids=["two classes", "three classes"],
+    )
+    def test_from_1_7_and_50_files_in_three_orders(
+        self,
+        rows: dict[str, np.ndarray],
+        options: dict[str, Any],
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        for module in ("lots", "folder_totals"):
+            monkeypatch.setattr(f"calib_utils.audit.{module}.MOST_DRAWN", 500)
+        expected = numbers(write(tmp_path / "1", rows), **options)
+        assert any("500 " in line for line in expected["read"])
+        for files, order in ((7, 1), (50, 2), (50, 3)):
+            found = write(tmp_path / f"{files}-{order}", rows, files, order)
+            assert numbers(found, **options) == expected
+
+    def test_other_rows_and_other_seeds_are_told_apart(self, tmp_path: Path) -> None:
+        rows = month(1_000)
+        other = rows | {"label": rows["label"] ^ (np.arange(1_000) == 7)}
+        one, two = (
+            report(write(tmp_path / str(k), each), cross_fit=0).facts
+            for k, each in enumerate((rows, other))
+        )
+        assert one["SHA-256 of the sums"] != two["SHA-256 of the sums"]
+
+    def test_a_table_in_memory_has_the_same_sums(self, folder: Path) -> None:
+        """But for the cells of bins of equal mass, and the rows that are drawn from them."""
+        rows = month(6_000)
+        one, two = (report(data, cross_fit=0, **NAMED) for data in (rows, folder))
+        np.testing.assert_allclose(two.bins.array, one.bins.array, rtol=1e-7, atol=1e-6)
+        for name in ("n", "predicted", "happened", "z", "ece", "debiased", "nll", "brier"):
+            value = getattr(one.measures, name)
+            assert getattr(two.measures, name) == pytest.approx(value, rel=1e-7), name
+        assert two.measures.accuracy == one.measures.accuracy
+        mine = {part.name: part.interval for part in two.groups["region"]}
+        theirs = {part.name: part.interval for part in one.groups["region"]}
+        assert mine.keys() == theirs.keys() == set(REGIONS)
+        for name in mine:
+            assert mine[name] == pytest.approx(theirs[name], abs=1e-8)
+        assert [(a.name, a.n) for a in two.times] == [(a.name, a.n) for a in one.times]
+        assert [a.z for a in two.times] == pytest.approx([a.z for a in one.times], abs=1e-6)
+        # The cells move the edges of bins of equal mass, and the confidences that are drawn.
+        assert two.measures.error == pytest.approx(one.measures.error, abs=1e-3)
+        assert one.measures.line is not None
+        assert two.measures.line is not None
+        assert two.measures.line.slope == pytest.approx(one.measures.line.slope, abs=1e-4)
+
+    def test_several_classes_of_a_table_in_memory(self, tmp_path: Path) -> None:
+        rows = classes(2_000)
+        one, two = (
+            report(data, cross_fit=2) for data in (rows, write(tmp_path / "files", rows, 3))
+        )
+        assert [part.name for part in two.classes] == ["a", "b", "c"]
+        for mine, theirs in zip(two.classes, one.classes, strict=True):
+            assert mine.interval == pytest.approx(theirs.interval, abs=1e-8)
+        assert two.recalibrators is not None
+        assert one.recalibrators is not None
+        # All rows were kept, in another order, so that the folds are others.
+        assert two.recalibrators.nll == pytest.approx(one.recalibrators.nll, rel=1e-9)
+        assert two.recalibrators.found[0].nll == pytest.approx(
+            one.recalibrators.found[0].nll, abs=5e-3
+        )
+
+
+class TestSums:
+    def test_by_hand(self) -> None:
+        """Three rows: 1/4 is wrong, 1/2 and 3/4 are right."""
+        probs = np.array([0.25, 0.5, 0.75])
+        rows = Rows(probs, np.log(probs / (1 - probs)), np.array([0, 1, 1]), {}, None, None)
+        sums = ExactSums(1, None)
+        sums.add(rows)
+        spread = 2 * 3 / 16 + 1 / 4
+        squares = 1 / 16 + 1 / 4 + 1 / 16
+        excess = 0.5 * -0.25 + 0 + -0.5 * 0.25
+        variance = 2 * 0.25 * 3 / 16
+        expected = [3, 2, 1.5, squares, spread, excess, variance]
+        assert in_bins(sums.bins).array[:, 0].tolist() == expected
+        assert in_bins(sums.cells).array.sum(axis=1).tolist() == expected
+        assert sums.losses[1:] == [round(squares * 2**32), 2]
+        nll = -np.log(0.75) * 2 - np.log(0.5)
+        assert sums.losses[0] / 2**32 == pytest.approx(nll, abs=1e-9)
+
+    def test_cells_are_the_nearest(self) -> None:
+        log_odds = np.array([-800, -40, -1 / 300, 0, 1 / 200, 1 / 128, 50])
+        assert cells_of(log_odds).tolist() == [0, 0, 5120, 5120, 5121, 5121, 10240]
+
+    def test_tiny_probabilities(self) -> None:
+        probs = np.full(1_000, 3e-8)
+        rows = Rows(probs, np.log(probs), np.zeros(1_000, np.int64), {}, None, None)
+        sums = ExactSums(15, None)
+        sums.add(rows)
+        assert in_bins(sums.bins).predicted == pytest.approx(3e-8, rel=0.01)
+        found = FolderTotals(sums, 0).confidences[0]
+        assert found == pytest.approx(np.full(1_000, 3e-8), rel=0.01)
+
+    def test_bins_of_equal_mass(self) -> None:
+        """As many rows in each as NumPy's quantiles of the cells' numbers give."""
+        rng = np.random.default_rng(0)
+        probs = np.concatenate([np.zeros(300), rng.beta(0.3, 2, 1_000), np.full(200, 0.5)])
+        with np.errstate(divide="ignore"):
+            log_odds = np.log(probs) - np.log1p(-probs)
+        rows = Rows(probs, log_odds, np.zeros(1_500, np.int64), {}, None, None)
+        sums = ExactSums(10, None)
+        sums.add(rows)
+        found = FolderTotals(sums, 0).binnings[1].array[0]
+        ranks = np.unique(cells_of(log_odds), return_inverse=True)[1]
+        edges = np.quantile(ranks, np.linspace(0, 1, 11))
+        index = np.clip(np.searchsorted(edges, ranks) - 1, 0, 9)
+        assert found.tolist() == np.bincount(index, minlength=10).tolist()
+
+    def test_too_many_rows_do_not_overflow(self) -> None:
+        sums, more = ExactSums(1, None), ExactSums(1, None)
+        more.bins[0, 0] = 2**30
+        sums.merge(more)
+        with pytest.raises(ValueError, match=r"fewer than 2,147,483,648 rows.*each week"):
+            sums.merge(more)
+
+
+class TestLots:
+    def test_a_lot_is_splitmix64(self) -> None:
+        """Against the published generator, step by step in Python's whole numbers."""
+
+        def next_of(state: int) -> int:
+            z = (state + 0x9E3779B97F4A7C15) % 2**64
+            z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
+            z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
+            return z ^ (z >> 31)
+
+        assert next_of(1234567) == 6457827717110365317  # the first of the reference, of that seed
+        probs = np.array([[0.25, 0.75], [0.5, 0.5]])
+        rows = Rows(probs, np.log(probs), np.array([1, 0]), {}, None, None)
+        for row, label, lot in zip(probs, rows.labels, Lots(9, False)._lots_of(rows), strict=True):
+            state = 9
+            for bits in (*row.view(np.uint64).tolist(), int(label)):
+                state = next_of(state ^ bits)
+            assert int(lot) == state
+
+    def test_each_row_is_as_likely(self) -> None:
+        """Of 400 different rows, 100 are kept for each of 300 seeds."""
+        probs = np.linspace(0.1, 0.9, 400)
+        probs = np.stack([probs, 1 - probs], axis=1)
+        rows = Rows(probs, np.log(probs), np.zeros(400, np.int64), {}, None, None)
+        kept = np.zeros(400)
+        for seed in range(300):
+            lots = Lots(seed, False)
+            lots._limit = 100
+            lots._join([(lots._lots_of(rows), np.ones(400, np.int64), rows)])
+            lots._shrink()
+            kept += np.isin(probs[:, 0], lots._parts[0][2].probs[:, 0])
+        variance = 300 * 0.25 * 0.75
+        chi2 = ((kept - 75) ** 2).sum() / variance
+        assert abs(chi2 - 400) < 5 * np.sqrt(2 * 400)  # of a mean of 400
+
+    def test_drawn_rows_are_a_sample_without_replacement(self) -> None:
+        counts = np.array([0, 5, 1_000_000_000_000, 3])
+        assert drawn(np.array([2, 0, 1]), 3, 0).tolist() == [0, 0, 2]
+        assert drawn(counts, 50, 0).tolist() == [2] * 50
+        first = [np.sum(drawn(np.array([30, 70]), 10, seed) == 0) for seed in range(500)]
+        assert np.mean(first) == pytest.approx(3, abs=0.3)  # its standard error is 0.06
+
+
+class TestFolders:
+    def test_patterns_and_partitions(self, folder: Path, tmp_path: Path) -> None:
+        rows = month(6_000)
+        expected = numbers(folder, cross_fit=0, group="region")
+        assert numbers(f"{folder}/part-*.parquet", cross_fit=0, group="region") == expected
+        table = pa.table(rows)
+        parquet.write_to_dataset(table, tmp_path / "hive", partition_cols=["region", "day"])
+        (tmp_path / "hive/_SUCCESS").touch()
+        (tmp_path / "hive/_temporary").mkdir()
+        (tmp_path / "hive/_temporary/x.parquet").touch()
+        assert numbers(tmp_path / "hive", cross_fit=0, group="region") == expected
+        by_day = report(tmp_path / "hive", cross_fit=0, time="day:D")
+        counts = np.unique(rows["day"], return_counts=True)[1]
+        assert [span.n for span in by_day.times] == counts.tolist()
+
+    def test_labels_and_dates_of_any_type(self, tmp_path: Path) -> None:
+        rows = month(2_000)
+        columns: dict[str, Callable[[Any], Any]] = {
+            "label": lambda label: np.where(label == 1, "yes", "no"),
+            "day": lambda day: np.datetime_as_string(day),
+            "region": lambda region: pa.array(region).dictionary_encode(),
+            "score": lambda score: score.astype(str),
+        }
+        expected = numbers(write(tmp_path / "plain", rows), cross_fit=0, **NAMED)
+        for name, change in columns.items():
+            path = tmp_path / name
+            path.mkdir()
+            parquet.write_table(pa.table(rows | {name: change(rows[name])}), path / "a.parquet")
+            assert numbers(path, cross_fit=0, **NAMED) == expected
+        rows["label"] = rows["label"] == 1
+        stamps = rows["day"].astype("datetime64[us]") + np.timedelta64(3, "h")
+        parquet.write_table(pa.table(rows | {"day": stamps}), tmp_path / "stamps.parquet")
+        assert numbers(f"{tmp_path}/stamp*", cross_fit=0, **NAMED) == expected
+
+    def test_missing_values_are_dropped_and_counted(self, tmp_path: Path) -> None:
+        rows = {name: column.tolist() for name, column in month(100).items()}
+        rows["label"][3] = rows["region"][7] = rows["score"][11] = rows["day"][13] = None
+        (tmp_path / "a").mkdir()
+        parquet.write_table(pa.table(rows), tmp_path / "a/a.parquet")
+        found = report(tmp_path / "a", drop=True, cross_fit=0, **NAMED)
+        assert found.measures.n == 96
+        assert "4 rows were dropped because a value was missing" in found.read
+
+    def test_a_positive_label_of_one_file_only(self, tmp_path: Path) -> None:
+        for name, label in (("a", "no"), ("b", "fraud")):
+            table = pa.table({"score": [0.1, 0.2], "label": [label, "no"]})
+            parquet.write_table(table, tmp_path / f"{name}.parquet")
+        assert report(tmp_path, positive="fraud", cross_fit=0).measures.happened == 0.25
+        with pytest.raises(ValueError, match=r"positive: expected a label that occurs, found 'x'"):
+            report(tmp_path, positive="x", cross_fit=0)
+
+    def test_files_that_come_or_change_meanwhile(self, tmp_path: Path) -> None:
+        rows = month(500)
+        path = write(tmp_path / "files", rows, 2)
+        opened = open_folder(path, NAMED_COLUMNS, False)
+        parquet.write_table(pa.table(rows), path / "part-99.parquet")
+        assert read_folder(opened, how_of(opened))[0].read == 500
+        parquet.write_table(pa.table(rows), path / "part-00.parquet")
+        with pytest.raises(ValueError, match=r"part-00.parquet: the file was written to since"):
+            read_folder(opened, how_of(opened))
+
+    def test_memory_does_not_grow_with_the_files(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(totals_of_folder, "MOST_DRAWN", 1_000)
+        path = write(tmp_path / "files", month(40_000), 2)
+        peaks = []
+        for copies in (1, 8):
+            for k in range(2, 2 * copies):
+                shutil.copy(path / f"part-{k % 2:02}.parquet", path / f"part-{k:02}.parquet")
+            tracemalloc.start()
+            report(path, cross_fit=0, **NAMED)
+            peaks.append(tracemalloc.get_traced_memory()[1])
+            tracemalloc.stop()
+        assert peaks[1] < 1.2 * peaks[0] + 2_000_000
+
+    def test_what_goes_with_folders_only_and_what_does_not(self, folder: Path) -> None:
+        with pytest.raises(ValueError, match=r"weight: expected none with a folder, found 'score'"):
+            report(folder, weight="score")
+        for options in ({"scheduler": "local"}, {"skip_bad_files": True}):
+            with pytest.raises(ValueError, match=r": expected with a folder of Parquet files"):
+                report(month(100), **options)
+        with pytest.raises(ValueError, match="prices: expected two numbers"):
+            report(folder, prices=(1,))
+
+    def test_recalibrators_may_be_fitted_on_a_file(self, folder: Path) -> None:
+        found = report(folder, fit=month(3_000, seed=5))
+        assert found.recalibrators is not None
+        assert "fitted on 3,000 other rows, judged on 6,000" in found.recalibrators.how
+        with pytest.raises(ValueError, match="fit: expected rows that the report does not use"):
+            report(folder, fit=month(6_000))
+
+    def test_a_bar_shows_rows_a_second_and_the_time_left(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        terminal = io.StringIO()
+        monkeypatch.setattr(terminal, "isatty", lambda: True, raising=False)
+        monkeypatch.setattr("sys.stderr", terminal)
+        report(folder, cross_fit=0, progress=True)
+        assert re.search(r"0.00/6.00k \[.*<\?, \? rows/s\]", terminal.getvalue())
+
+    def test_ctrl_c_says_how_far_it_came(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def stopped(file: Any, *rest: Any) -> Any:
+            if file.name == "part-02.parquet":
+                raise KeyboardInterrupt
+            return sums_of_file(file, *rest)
+
+        monkeypatch.setattr(totals_of_folder, "sums_of_file", stopped)
+        assert main([str(folder)]) == 130
+        read = sum(parquet.read_metadata(folder / f"part-0{k}.parquet").num_rows for k in (0, 1))
+        assert capsys.readouterr().err == f"\nStopped after 2 of 6 files and {read:,} rows.\n"
+
+
+NAMED_COLUMNS: dict[str, Any] = {
+    **dict.fromkeys(("label", "score", "positive", "weight")),
+    "time": "day:D",
+    "group": ("region",),
+    "classes": (),
+}
+
+
+def how_of(folder: Folder) -> How:
+    return How(folder.columns, 15, False, False, 0, True)
+
+
+def changed(column: str, value: Any) -> Callable[[Path], None]:
+    """A damage of one value, in the second row group of the file."""
+
+    def damage(path: Path) -> None:
+        table = parquet.read_table(path)
+        values = table[column].to_pylist()
+        values[len(values) // 2] = value
+        kind = None if isinstance(value, str) else table[column].type
+        table = table.set_column(
+            table.schema.get_field_index(column), column, [pa.array(values, kind)]
+        )
+        parquet.write_table(table, path, row_group_size=len(values) // 3)
+
+    return damage
+
+
+def retyped(column: str, kind: Any) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        table = parquet.read_table(path)
+        place = table.schema.get_field_index(column)
+        parquet.write_table(table.set_column(place, column, table[column].cast(kind)), path)
+
+    return damage
+
+
+def cut(part: float) -> Callable[[Path], None]:
+    def damage(path: Path) -> None:
+        content = path.read_bytes()
+        path.write_bytes(content[: int(part * len(content))])
+
+    return damage
+
+
+def overwritten(column: int) -> Callable[[Path], None]:
+    """The pages of one column, in the second row group, as a bad disk leaves them."""
+
+    def damage(path: Path) -> None:
+        found = parquet.read_metadata(path).row_group(1).column(column)
+        start = found.dictionary_page_offset or found.data_page_offset
+        with path.open("r+b") as file:
+            file.seek(start)
+            file.write(b"\xff" * found.total_compressed_size)
+
+    return damage
+
+
+def lists(path: Path) -> None:
+    table = parquet.read_table(path)
+    parquet.write_table(table.set_column(0, "score", [pa.array([[0.5]] * len(table))]), path)
+
+
+def many_regions(path: Path) -> None:
+    table = parquet.read_table(path)
+    names = [f"region {k}" for k in range(len(table))]
+    parquet.write_table(table.set_column(2, "region", [pa.array(names)]), path)
+
+
+def no_day(path: Path) -> None:
+    parquet.write_table(parquet.read_table(path).drop_columns("day"), path)
+
+
+def gone(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("nowhere")
+
+
+FOOTER = r"the file is cut, or no Parquet \(.+\); write it again"
+DAMAGED: dict[str, tuple[Callable[[Path], None], str]] = {
+    "cut in its footer": (cut(0.99), FOOTER),
+    "cut in half": (cut(0.5), FOOTER),
+    "cut after its head": (cut(0.001), FOOTER),
+    "empty": (cut(0), FOOTER),
+    "text": (lambda path: path.write_text("score,label\n0.5,1\n"), FOOTER),
+    "a link to nowhere": (gone, r"the file cannot be read \(.*No such file or directory.*\)"),
+    "no column": (no_day, r"day: expected date32\[day\] as in part-00.parquet, found no such"),
+    "another type": (
+        retyped("score", pa.float32()),
+        "score: expected double as in part-00.parquet, found float; write all files",
+    ),
+    "texts for numbers": (retyped("score", pa.string()), "score: expected double .*found string"),
+    "lists": (lists, "score: expected double .*found list"),
+    "overwritten scores": (overwritten(0), r"row group 1, score: the file is damaged"),
+    "overwritten regions": (overwritten(2), r"row group 1, region: the file is damaged"),
+    "nan": (changed("score", float("nan")), "row group 1: score: expected a value in each row"),
+    "infinite": (
+        changed("score", float("inf")),
+        "row group 1: score: expected finite numbers, found inf in row 501",
+    ),
+    "percent": (changed("score", 45.0), "row group 1: score: expected 0 to 1, found 45 in row 501"),
+    "negative": (changed("score", -0.5), "row group 1: score: expected 0 to 1, found -0.5 in row"),
+    "no label": (changed("label", None), "row group 1: label: expected a value in each row"),
+    "another label": (
+        changed("label", 7),
+        "row group 1: label: expected 0 or 1, found '7' in row 501",
+    ),
+    "no region": (changed("region", None), "row group 1: region: expected a value in each row"),
+    "no date": (changed("day", None), "row group 1: day: expected a value in each row, found none"),
+    "a thousand regions": (many_regions, "group: expected at most 1,000 values, found more"),
+}
+
+
+class TestDamage:
+    @pytest.mark.parametrize("name", DAMAGED)
+    def test_one_sentence_names_the_place(self, name: str, tmp_path: Path) -> None:
+        damage, message = DAMAGED[name]
+        path = tmp_path / "files"
+        path.mkdir()
+        n = 1_500 if name == "a thousand regions" else 1_000
+        for k in range(3):
+            part = pa.table(month(n, seed=k))
+            parquet.write_table(part, path / f"part-0{k}.parquet", row_group_size=n // 3)
+        damage(path / "part-01.parquet")
+        with pytest.raises(ValueError, match=rf"part-01\.parquet.*{message}") as caught:
+            report(path, cross_fit=0, **NAMED)
+        said = str(caught.value)
+        assert "\n" not in said
+        assert "no rows were read yet" in said or f"after 1 of 3 files and {n:,} rows" in said
+        assert said.endswith(("skip_bad_files=True", "skip_bad_files=True)"))
+        opened = open_folder(path, NAMED_COLUMNS, True)
+        reader, _, refused = read_folder(opened, how_of(opened), skip_bad_files=True)
+        assert reader.read == 2 * n
+        assert len(refused) == 1
+        assert refused[0] in said
+
+    def test_files_that_are_left_out_are_listed(self, folder: Path, tmp_path: Path) -> None:
+        bad = shutil.copytree(folder, tmp_path / "files")
+        cut(0.5)(bad / "part-01.parquet")
+        changed("score", 45.0)(bad / "part-03.parquet")
+        found = report(bad, cross_fit=0, skip_bad_files=True)
+        assert "2 files were left out" in found.read
+        for name in ("part-01.parquet: the file is cut", "part-03.parquet, row group 1: score: ex"):
+            assert f"left out: {name}" in found.text()
+            assert f"left out: {name}" in found.html()
+
+    def test_folders_without_files(self, tmp_path: Path) -> None:
+        with pytest.raises(ValueError, match=r"expected Parquet files, found none; names end in"):
+            report(tmp_path)
+        with pytest.raises(ValueError, match=r"expected Parquet files, found none"):
+            report(f"{tmp_path}/*.parquet")
+        (tmp_path / "a.parquet").touch()
+        with pytest.raises(ValueError, match=r"none of 1 files can be read: a.parquet: the file"):
+            report(tmp_path, skip_bad_files=True)
+
+    def test_all_files_are_bad(self, tmp_path: Path) -> None:
+        path = write(tmp_path / "files", month(100))
+        changed("score", 3.0)(path / "part-00.parquet")
+        with pytest.raises(ValueError, match=r"no rows are left; part-00.parquet, row group 1"):
+            report(path, skip_bad_files=True, cross_fit=0)
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Any:
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as found:
+        yield found
+
+
+@pytest.mark.thorough
+class TestDask:
+    def test_the_same_report(self, cluster: Any, folder: Path, tmp_path: Path) -> None:
+        address = cluster.scheduler_address
+        expected = numbers(folder, cross_fit=2, **NAMED)
+        assert numbers(folder, cross_fit=2, scheduler=address, **NAMED) == expected
+        several = write(tmp_path / "classes", classes(2_000), 5)
+        expected = numbers(several, cross_fit=2)
+        assert numbers(several, cross_fit=2, scheduler=address) == expected
+
+    def test_a_bad_file(self, cluster: Any, folder: Path, tmp_path: Path) -> None:
+        bad = shutil.copytree(folder, tmp_path / "files")
+        changed("score", 3.0)(bad / "part-03.parquet")
+        options = NAMED | {"scheduler": cluster.scheduler_address, "cross_fit": 0}
+        with pytest.raises(ValueError, match=r"part-03.parquet, row group 1: score: expected 0 to"):
+            report(bad, **options)
+        found = report(bad, skip_bad_files=True, **options)
+        alone = report(bad, skip_bad_files=True, cross_fit=0, **NAMED)
+        assert found.facts["SHA-256 of the sums"] == alone.facts["SHA-256 of the sums"]
+
+    @pytest.mark.parametrize("moment", [0, 5, 10])
+    def test_a_killed_worker_costs_no_row_and_adds_none(
+        self, cluster: Any, tmp_path: Path, moment: int
+    ) -> None:
+        from distributed import Client
+
+        opened = open_folder(write(tmp_path / "files", month(120_000), 12), NAMED_COLUMNS, False)
+        how = how_of(opened)
+        expected = read_folder(opened, how)[1].digest
+        sums = how.no_sums()
+        with Client(cluster) as client:
+            client.wait_for_workers(2)
+            victim = next(iter(client.run(os.getpid).values()))
+        for k, found in enumerate(
+            as_they_end(opened.files, how, cluster.scheduler_address, lambda rows: None)
+        ):
+            if k == moment:
+                os.kill(victim, signal.SIGKILL)
+            sums.merge(found.sums)
+        assert sums.digest() == expected
+
+    def test_no_scheduler(self, folder: Path) -> None:
+        with pytest.raises(ValueError, match=r"scheduler: expected 'local' or the address"):
+            report(folder, scheduler="nonsense")
+
+
+@pytest.fixture(scope="module")
+def months(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("months")
+    for name, seed, shift in (("may", 1, 0.0), ("june", 2, 0.0), ("july", 3, 1.0)):
+        rows = month(60_000, seed, shift)
+        if name == "july":
+            rows["region"] = np.where(rows["region"] == "east", "west", rows["region"])
+        report(rows, cross_fit=0, group="region").write(json=path / f"{name}.json")
+    return path
+
+
+class TestComparedMonths:
+    def test_against_the_rows(self, months: Path) -> None:
+        found = compare_reports(months / "may.json", months / "july.json")
+        by_name = {change.name: change for change in found.found}
+        assert set(by_name) == {"all rows", "region north", "region south", "region 서울"}
+        assert found.missing == ["region east", "region west"]
+        rows = [month(60_000, 1), month(60_000, 3, 1.0)]
+        gaps = [each["label"] - each["score"] for each in rows]
+        north = [gap[each["region"] == "north"] for gap, each in zip(gaps, rows, strict=True)]
+        change = by_name["region north"]
+        assert change.gaps == pytest.approx([float(gap.mean()) for gap in north], abs=1e-9)
+        error = np.sqrt(sum(gap.var(ddof=1) / len(gap) for gap in north))
+        half = (change.interval[1] - change.interval[0]) / 2
+        assert half == pytest.approx(1.96 * error, rel=1e-2)
+        assert {name: each.outcome for name, each in by_name.items()} == {
+            "all rows": "beyond",
+            "region north": "beyond",
+            "region south": "within",
+            "region 서울": "within",
+        }
+
+    def test_the_command(self, months: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        may, june, july = (str(months / f"{name}.json") for name in ("may", "june", "july"))
+        assert main(["compare", may, june]) == 0
+        assert "No gap has changed by more than the tolerance of 2.0" in capsys.readouterr().out
+        assert main(["compare", may, july, "--json", str(months / "found.json")]) == 1
+        said = capsys.readouterr().out
+        assert said.startswith("Changed by more than the tolerance of 2.0 points: all rows, region")
+        assert "region west is only in one of the two" in said
+        stored = json.loads((months / "found.json").read_text("utf-8"))
+        assert stored["exit_code"] == 1
+        assert main(["compare", may, june, "--tolerance", "0.0001"]) == 3
+        assert main(["compare", may, may]) == 2
+        assert "expected a report of other rows than the first" in capsys.readouterr().err
+
+    @pytest.mark.parametrize(
+        ("text", "message"),
+        [
+            ("{}", "found something else"),
+            ("[1]", "found something else"),
+            ("no", "found something else"),
+            ('{"format": 1}', "in format 2, .* make the report again"),
+            ('{"format": 2, "bins": {"count": [-1]}}', "found something else"),
+            ('{"format": 2, "bins": {"count": [1]}}', "found something else"),
+        ],
+    )
+    def test_what_is_no_report(self, months: Path, tmp_path: Path, text: str, message: str) -> None:
+        (tmp_path / "a.json").write_text(text)
+        with pytest.raises(ValueError, match=rf"a\.json: expected .*{message}"):
+            compare_reports(months / "may.json", tmp_path / "a.json")
+
+    def test_false_alarms_are_rare(self) -> None:
+        """Of 200 pairs of months without a change, at most 5 % have one called beyond 0."""
+        from calib_utils.audit.subgroups import Gap, judge_gaps
+
+        rng = np.random.default_rng(0)
+        wrong = 0
+        for _ in range(200):
+            gaps = [Gap(float(rng.normal(0, 0.01)), 0.01, 10_000, False) for _ in range(8)]
+            wrong += any(outcome == "beyond" for _, outcome in judge_gaps(gaps, 1e-9))
+        assert wrong <= 20  # 10 are expected; 20 has a chance of 0.2 %
