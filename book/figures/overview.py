@@ -1,8 +1,8 @@
 """The picture of the first page: `python -m book.figures.overview TARGET`.
 
-Three squares of a hundred marks: how many of a hundred answers that the ResNet-34 gives with a
-confidence of about 90 % it promises to be right, how many are, and how many are among those
-answers that it gives with this confidence once its temperature has been fitted on validation.
+Three squares of a hundred marks: how many of a hundred predictions that the ResNet-34 makes with a
+confidence of about 90 % should be correct, how many are, and how many are among those
+predictions that it makes with this confidence once its temperature has been fitted on validation.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from tools.sources.plot_settings import DRAWING
 NETWORK = "resnet34-cifar100"
 
 
-def promised_and_kept(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-    """Mean confidence and accuracy of the answers with a confidence above 85 up to 95 %."""
+def confidence_and_accuracy(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    """Mean confidence and accuracy of the predictions with a confidence above 85 up to 95 %."""
     confidences = probs.max(axis=1)
     chosen = (confidences > 0.85) & (confidences <= 0.95)
     correct = probs.argmax(axis=1) == labels
@@ -32,7 +32,7 @@ def promised_and_kept(probs: np.ndarray, labels: np.ndarray) -> tuple[float, flo
 
 
 def draw_hundred(ax: Axes, right: int, title: str) -> None:
-    """A square of a hundred marks: dots for right answers, then crosses for wrong ones."""
+    """A square of a hundred marks: dots for correct predictions, then crosses for errors."""
     row, column = np.divmod(np.arange(100), 10)
     ax.plot(column[:right], row[:right], "o", color=BLUE, markersize=5.5)
     ax.plot(column[right:], row[right:], "x", color=ORANGE, markersize=5, markeredgewidth=2)
@@ -44,17 +44,19 @@ def draw_hundred(ax: Axes, right: int, title: str) -> None:
 def main(target: Path) -> None:
     validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
     scaling = TemperatureScaling().fit(validation.logits, validation.labels)
-    promised, kept = promised_and_kept(softmax(test.logits, axis=1), test.labels)
-    _, repaired = promised_and_kept(scaling.predict_proba(test.logits), test.labels)
+    predicted, actual = confidence_and_accuracy(softmax(test.logits, axis=1), test.labels)
+    _, recalibrated = confidence_and_accuracy(scaling.predict_proba(test.logits), test.labels)
     # What the page says about the picture.
-    if not (kept < promised - 0.03 and abs(repaired - promised) < (promised - kept) / 2):
-        raise SystemExit(f"book/intro.md is no longer true: {promised=}, {kept=}, {repaired=}")
+    if not (actual < predicted - 0.03 and abs(recalibrated - predicted) < (predicted - actual) / 2):
+        raise SystemExit(
+            f"book/intro.md is no longer true: {predicted=}, {actual=}, {recalibrated=}"
+        )
 
     plt.rcParams |= DRAWING
     fig, axes = plt.subplots(1, 3, figsize=(5, 2.2), layout="constrained")
-    draw_hundred(axes[0], round(100 * promised), "It says")
-    draw_hundred(axes[1], round(100 * kept), "It is right")
-    draw_hundred(axes[2], round(100 * repaired), "Repaired")
+    draw_hundred(axes[0], round(100 * predicted), "Predicted")
+    draw_hundred(axes[1], round(100 * actual), "Actual")
+    draw_hundred(axes[2], round(100 * recalibrated), "Recalibrated")
     target.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(target, metadata={"Date": None})
 

@@ -52,15 +52,15 @@ THIN: dict[str, Any] = {"color": GREY, "linewidth": 1.2}
 DASHED = THIN | {"linestyle": (0, (3, 2.5))}
 
 
-def answers(split: str = "test") -> tuple[np.ndarray, np.ndarray]:
+def predictions(split: str = "test") -> tuple[np.ndarray, np.ndarray]:
     """The confidence of each prediction of the ResNet-34, and whether it is correct."""
     record = load_record(NETWORK, split)
     return top_label(softmax(record.logits, axis=1), record.labels)
 
 
-def a_hundred_answers(ax: Axes) -> None:
+def a_hundred_predictions(ax: Axes) -> None:
     """A hundred predictions with a confidence of about 90 %; the correct ones are filled."""
-    confidences, correct = answers()
+    confidences, correct = predictions()
     right = round(100 * correct[(confidences > 0.85) & (confidences <= 0.95)].mean())
     row, column = np.divmod(np.arange(100), 20)
     x, y = (column + 0.5) / 20, 1 - (row + 0.5) / 5
@@ -71,14 +71,14 @@ def a_hundred_answers(ax: Axes) -> None:
 
 def bars_below_the_diagonal(ax: Axes) -> None:
     """A reliability diagram."""
-    bins = reliability_bins(*answers(), n_bins=8)
+    bins = reliability_bins(*predictions(), n_bins=8)
     draw_bins(ax, bins, bins.counts < FEW)
 
 
 def chance_and_the_ece(ax: Axes) -> None:
     """The ECEs of a calibrated forecaster on 1,000 predictions, and the one measured."""
     rng = np.random.default_rng(0)
-    confidences, correct = (values[:1000] for values in answers())
+    confidences, correct = (values[:1000] for values in predictions())
     probs = np.stack([1 - confidences, confidences], axis=1)
 
     def ece(right: np.ndarray) -> float:
@@ -106,8 +106,8 @@ def two_maps(ax: Axes) -> None:
     log_odds, odd, _, _ = sets()
     across = np.linspace(0.001, 0.999, 120)
     ax.plot([0, 1], [0, 1], **DASHED)
-    for colour, repair in ((BLUE, IsotonicRegression), (ORANGE, PlattScaling)):
-        fitted = repair(inputs="probs").fit(expit(log_odds), odd)
+    for colour, method in ((BLUE, IsotonicRegression), (ORANGE, PlattScaling)):
+        fitted = method(inputs="probs").fit(expit(log_odds), odd)
         ax.plot(across, fitted.predict_proba(across), color=colour, linewidth=THICK)
     ax.set(xlim=(0, 1), ylim=(0, 1))
 
@@ -116,8 +116,8 @@ def errors_before_and_after(ax: Axes) -> None:
     """The ECE of the network as trained, with a temperature, and with two hundred parameters."""
     validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
     probs = [softmax(test.logits, axis=1)]
-    for repair in (TemperatureScaling(), VectorScaling()):
-        fitted = repair.fit(validation.logits, validation.labels)
+    for method in (TemperatureScaling(), VectorScaling()):
+        fitted = method.fit(validation.logits, validation.labels)
         probs.append(fitted.predict_proba(test.logits))
     eces = [expected_calibration_error(one, test.labels) for one in probs]
     ax.bar(range(3), eces, width=0.7, color=[ORANGE, BLUE, BLUE])
@@ -126,7 +126,7 @@ def errors_before_and_after(ax: Axes) -> None:
 
 def accuracy_of_the_surest(ax: Axes) -> None:
     """The accuracy of the most confident share of the predictions, with a dot at one half."""
-    confidences, correct = answers()
+    confidences, correct = predictions()
     right = correct[np.argsort(-confidences, kind="stable")]
     accuracies, half = np.cumsum(right) / np.arange(1, len(right) + 1), len(right) // 2
     kept = np.linspace(0.02, 1, 80) * len(right)
@@ -138,7 +138,7 @@ def accuracy_of_the_surest(ax: Axes) -> None:
 
 def cost_of_what_is_trusted(ax: Axes) -> None:
     """Errors among the predictions above each threshold, expected and observed, as trained."""
-    confidences, correct = answers()
+    confidences, correct = predictions()
     thresholds = np.linspace(0.1, 1, 60)
     trusted = confidences > thresholds[:, None]
     for colour, mistakes in ((ORANGE, ~correct), (BLUE, 1 - confidences)):
@@ -150,8 +150,8 @@ def cost_of_what_is_trusted(ax: Axes) -> None:
 def an_interval_and_a_tolerance(ax: Axes) -> None:
     """The interval of the calibration error, with and without a temperature, and a limit of 2 %."""
     validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    repaired = TemperatureScaling().fit(validation.logits, validation.labels)
-    both = softmax(test.logits, axis=1), repaired.predict_proba(test.logits)
+    recalibrated = TemperatureScaling().fit(validation.logits, validation.labels)
+    both = softmax(test.logits, axis=1), recalibrated.predict_proba(test.logits)
     for probs, height, colour in zip(both, (0.7, 0.3), (ORANGE, BLUE), strict=True):
         ends = calibration_error_interval(probs, test.labels)
         ax.plot(ends, [height, height], color=colour, linewidth=THICK)
@@ -210,7 +210,7 @@ class Card(NamedTuple):
 
 CARDS = {
     "what-calibration-means": Card(
-        "When a network is 90 % sure, how often is it correct?", a_hundred_answers
+        "When a network is 90 % sure, how often is it correct?", a_hundred_predictions
     ),
     "ece-and-mce": Card(
         "How far from calibrated is it, in one number?",
