@@ -47,4 +47,4 @@ def test_the_table_names_the_slowest_page() -> None:
     )
     assert "A processor, 2 cores, 2026-05-01. Chromium 150." in said
     assert "| ece-and-mce | 1.2 s | 0.020 | 100 | 4 |" in said
-    assert "after 1.2 s; the largest shift of any is 0.020." in said
+    assert "after 1.2 s; the largest shift of any page is 0.020." in said

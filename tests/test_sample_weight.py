@@ -191,7 +191,7 @@ BAD_WEIGHTS = {
     "negative": (np.where(np.arange(N) == 7, -1.0, 1.0), "found -1.0 at index 7; .*weight 0"),
     "NaN": (np.where(np.arange(N) == 7, np.nan, 1.0), "found nan at index 7"),
     "infinite": (np.where(np.arange(N) == 7, np.inf, 1.0), "found inf at index 7"),
-    "too large": (np.full(N, 1e308), "found inf; .*divide them by their largest"),
+    "too large": (np.full(N, 1e308), "found inf; .*divide all of them by the largest"),
     "text": (["one"] * N, "expected real numbers, found <U3"),
 }
 

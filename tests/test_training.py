@@ -526,7 +526,7 @@ class TestCheckpoint:
         """It had no checksum: 60 of 60 flipped bits loaded in silence."""
         self.rewrite(file, lambda tensors, facts: None, checksum=False)
         before = file.read_bytes()
-        sentence = r"checkpoint: .* has no checksum, .*; delete it to start that run anew"
+        sentence = r"checkpoint: .* has no checksum, .*; delete it to start that run again"
         with pytest.raises(ValueError, match=sentence):
             train(network(), random_images(), SHORT, checkpoint=file, progress=False)
         assert file.read_bytes() == before
