@@ -138,3 +138,13 @@ def test_a_site_asks_for_one_sheet_and_one_script(tmp_path: Path) -> None:
     assert (static / "book.css").read_text("utf-8") == "b{top:1px}p{top:0}"
     assert (static / "book.js").read_text("utf-8") == ';\n"use strict";\n;\ntwo = 2\n'
     assert sorted(path.name for path in static.iterdir()) == ["book.css", "book.js"]
+
+
+def test_what_scripts_make_keeps_its_rules() -> None:
+    """Each class of ours that a rule names stays, though no page has it before it is made."""
+    own = (Path(__file__).parents[1] / "book/assets/course.css").read_text("utf-8")
+    ours = re.compile(r"\.((?:yourself|playground)-[a-z]+)")
+    page = '<div class="yourself"></div><div class="bd-article"></div><p></p><button></button>'
+    kept = sheet(own, PAGE.replace("<b>", f"{page}<b>"))
+    assert len(set(ours.findall(own))) > 10
+    assert set(ours.findall(kept)) == set(ours.findall(own))

@@ -102,7 +102,7 @@
       for (const share of [0, 0.5, 1])
         parts.push(svg("line", { x1: 40, x2: 328, y1: up(share), y2: up(share), class: "play-grid" }), text(34, up(share) + 4, String(share), "play-end"));
       for (let m = 0; m <= M; m += 1) parts.push(text(across(m / M), 318, String(m / M)));
-      parts.push(text(184, 342, "Confidence"), text(4, 14, "Predictions in each bin", ""), text(4, 77, "Accuracy", ""));
+      parts.push(text(184, 342, "Confidence"), text(4, 14, "Predictions in each bin", ""), text(44, 78, "Accuracy", ""));
       state.forEach(([count, accuracy], m) => {
         const x = across(m / M) + 1, width = 288 / M - 2, height = 40 * (count / MOST);
         parts.push(svg("rect", { x, y: 68 - height, width, height, class: "play-count" }));

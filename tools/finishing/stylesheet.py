@@ -20,6 +20,7 @@ FROM_SCRIPTS = re.compile(
     r"show|showing|hiding|fade|collaps(e|ing)|modal.*|tooltip.*|bs-tooltip.*|active|scrolled|disabled"
     r"|copybtn.*|copy.*|success|o-tooltip.*|highlight.*|search.*|kind-.*|context"
     r"|no-results|docutils|pst-.*|dialog|dark|light|auto|translated|svg|play|play-.*"
+    r"|playground-.*|yourself-.*"
 )
 SCHEME = re.compile(r'html\[data-theme="?(?P<scheme>light|dark)"?\]')
 # Of a declaration; the semicolon of an address in it does not end it.
@@ -33,7 +34,8 @@ class Words(HTMLParser):
 
     def __init__(self, pages: Iterable[str]) -> None:
         super().__init__()
-        self.elements = {"mark"}  # which the search makes
+        # Which the scripts of the search and of the questions make.
+        self.elements = {"mark", "textarea", "h3"}
         self.names: set[str] = set()
         self.read: set[str] = set()
         for page in pages:
