@@ -82,7 +82,7 @@ def test_page_and_notebook_give_the_same_numbers(built: TinyBook, page: str, sen
     shown = html.unescape(re.sub(r"<[^>]+>", "", markup)).replace("\N{NO-BREAK SPACE}", " ")
     assert sentence in shown
     # There, what is in another notebook is a link to its file.
-    linked = re.compile(r"\[([^]]+)\]\([\w./-]+\.ipynb\)")
+    linked = re.compile(r"\[([^][]+)\]\([\w./-]+\.ipynb\)")
     assert sentence in linked.sub(r"\1", built.read(f"notebooks/{page}.ipynb"))
 
 
