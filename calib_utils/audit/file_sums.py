@@ -100,7 +100,7 @@ def _blocks(file: FolderFile, columns: Columns) -> Iterator[dict[str, Any]]:
                 f"{file.name}: the file was written to since the folder was opened; write files "
                 "elsewhere, and move them here when they are whole"
             )
-        texts = _text_columns(file, stored)
+        texts = [name for name in stored if name in file.texts]
         with parquet.ParquetFile(file.path, read_dictionary=texts, buffer_size=1 << 20) as opened:
             for group in range(opened.num_row_groups):
                 for batch in opened.iter_batches(step, [group], stored):
@@ -123,13 +123,6 @@ def _blocks(file: FolderFile, columns: Columns) -> Iterator[dict[str, Any]]:
             f"{file.name}, row group {group}{column}: the file is damaged ({reason}); write it "
             "again"
         ) from error
-
-
-def _text_columns(file: FolderFile, stored: list[str]) -> list[str]:
-    import pyarrow.parquet as parquet
-
-    schema = parquet.read_schema(file.path)
-    return [name for name in stored if "string" in str(schema.field(name).type)]
 
 
 def _damaged(file: FolderFile, group: int, stored: list[str]) -> str:

@@ -32,6 +32,7 @@ class FolderFile(NamedTuple):
         size: in bytes.
         rows: how many there are.
         keys: what the folders on the way say of its rows, as ``region=north`` does.
+        texts: names of columns of text.
     """
 
     path: str
@@ -39,6 +40,7 @@ class FolderFile(NamedTuple):
     size: int
     rows: int
     keys: dict[str, str]
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,8 @@ def open_folder(data: str | Path, named: Mapping[str, Any], skip_bad_files: bool
                 wanted = {each: types.get(each, "a folder's name") for each in columns.names}
                 first = name, columns, wanted
             _check_types(name, types | dict.fromkeys(keys, "a folder's name"), *first[::2])
-            files.append(FolderFile(path, name, os.path.getsize(path), rows, keys))
+            texts = tuple(each for each, kind in types.items() if "string" in kind)
+            files.append(FolderFile(path, name, os.path.getsize(path), rows, keys, texts))
         except _BadFileError as error:
             if not skip_bad_files:
                 raise ValueError(
