@@ -133,7 +133,7 @@ class PassedBefore:
                 opened = tuple(sorted(self.opened[file] & known()))
                 # What was changed meanwhile was perhaps not what was tested. A folder changes when
                 # Python caches a module in it, so that its names are compared instead.
-                found = [path for path in inputs(file, opened) if not path.is_dir()]
+                found = [p for p in inputs(file, opened) if p == BUILT or not p.is_dir()]
                 if all(path.lstat().st_ctime_ns < self.began for path in found):
                     state[file] = {"opened": opened, "digest": digest(file, opened)}
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.left_out:

@@ -61,6 +61,10 @@ def parts(page: str) -> tuple[str, str]:
     return plain("\n\n".join(text)), plain("\n\n".join(boxes))
 
 
+def words(page: str) -> int:
+    return len(re.findall(r"[A-Za-z][\w'-]*", " ".join(parts(page))))
+
+
 def sentence_lengths(page: str) -> list[int]:
     text, _ = parts(page)
     paragraphs = [p for p in re.split(r"\n\s*\n", text) if not p.lstrip().startswith(("- ", "1. "))]
@@ -70,8 +74,7 @@ def sentence_lengths(page: str) -> list[int]:
 
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_a_chapter_is_as_long_as_a_reader_has_time(page: str) -> None:
-    words = len(re.findall(r"[A-Za-z][\w'-]*", " ".join(parts(page))))
-    assert words <= WORDS[page.removeprefix("notebooks/")]
+    assert words(page) <= WORDS[page.removeprefix("notebooks/")]
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -111,5 +114,4 @@ def test_exercises_say_how_hard_and_how_long(page: str) -> None:
 
 
 def test_the_course_is_short_enough_to_be_read() -> None:
-    words = (len(re.findall(r"[A-Za-z][\w'-]*", " ".join(parts(page)))) for page in CHAPTERS)
-    assert sum(words) <= 29_000
+    assert sum(map(words, CHAPTERS)) <= 29_000

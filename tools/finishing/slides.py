@@ -19,8 +19,7 @@ from tools.finishing.publish import BUILD
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 
-# What fits a lesson.
-LEAST, MOST = 8, 15
+MOST = 15  # slides, which fit a lesson
 SHOWN = "figure.align-default, table, div.math, div.proof"
 # Marks for the mouse, and what answers to it.
 SILENT = ".headerlink, .play-figure, script, button"

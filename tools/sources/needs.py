@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from tools.sources.book import Book
 
@@ -12,6 +13,7 @@ REFERENCE = re.compile(
 NEED = re.compile(r"\*\*You need\*\*(?P<text>.*?)\n\n", re.DOTALL)
 
 
+@cache
 def needs(book: Book, page: str) -> list[str]:
     """The chapters of part I before this one that it refers to, less those that they need.
 

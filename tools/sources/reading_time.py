@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import re
 
+from tools.sources.chapter_notebook import FOLDED
 from tools.sources.myst import Directive, Text, parse
 
 # That a reader reads in a minute, where the text is new and technical.
 WORDS = 150
 SECONDS_PER_LINE = 8
-FOLDED = {f"{how}-{what}" for how in ("hide", "remove") for what in ("input", "cell")}
 # The title of an exercise: how hard it is, what it asks, and how long that takes.
 EXERCISE = re.compile(r"(?P<grade>●{1,3}) .+ · (?P<minutes>\d+) min")
 
