@@ -7,16 +7,15 @@ which is computed here from the same numbers.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from script_page import ASSETS, scripts
 from test_play_figures import FIGURE
 
 from tools.finishing import interactive as play
 
-ASSETS = Path(__file__).parents[1] / "book/assets"
 GROUND, INK, QUIET = "rgb(255, 255, 255)", "rgb(1, 2, 3)", "rgb(90, 90, 90)"
 BLUE, ORANGE = "rgb(0, 114, 178)", "rgb(194, 78, 0)"
 COLOURS = {"background": GROUND, "text-base": INK, "text-muted": QUIET, "surface": GROUND}
@@ -65,13 +64,13 @@ def tab(browser: Any) -> Iterator[Any]:
         ],
     )
     colours = "".join(f"--pst-color-{name}: {colour};" for name, colour in COLOURS.items())
-    style, script = ((ASSETS / name).read_text("utf-8") for name in ("course.css", "play.js"))
+    style = (ASSETS / "course.css").read_text("utf-8")
     tab = browser.new_page(viewport={"width": 900, "height": 900})
     errors: list[str] = []
     tab.on("pageerror", lambda error: errors.append(str(error)))
     page = (
         f'<!DOCTYPE html><html data-theme="light"><style>html {{ {colours} }} {style}</style>'
-        f"<body>{play.placed(FIGURE.format('a'), {'fig-a': one})}<script>{script}</script></body>"
+        f"<body>{play.placed(FIGURE.format('a'), {'fig-a': one})}{scripts('play.js')}</body>"
     )
     tab.route(PAGE, lambda route: route.fulfill(body=page, content_type="text/html; charset=utf-8"))
     tab.goto(PAGE)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import softmax
+from script_page import script_page
 
 from calib_utils.metrics import (
     brier_score,
     expected_calibration_error,
     maximum_calibration_error,
 )
+from tools.finishing.browser import PHONE
 
-ROOT = Path(__file__).parents[1]
 MIDDLES = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
 SET = """(stage, states) => states.map((values) => {
   [...stage.querySelectorAll("input")].forEach((input, i) => {
@@ -30,17 +30,9 @@ SET = """(stage, states) => states.map((values) => {
 
 @pytest.fixture(scope="module")
 def tab(browser: Any) -> Iterator[Any]:
-    script = (ROOT / "book/assets/playground.js").read_text("utf-8")
-    tab = browser.new_page(viewport={"width": 375, "height": 800})
-    errors: list[str] = []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.set_content(
-        '<div class="playground-bars"></div><div class="playground-triangle"></div>'
-        f"<script>{script}</script>"
-    )
-    yield tab
-    tab.close()
-    assert errors == []
+    body = '<div class="playground-bars"></div><div class="playground-triangle"></div>'
+    with script_page(browser, body, "playground.js", viewport=PHONE) as tab:
+        yield tab
 
 
 def hold(tab: Any, stage: str, states: list[list[float]]) -> list[dict[str, str]]:

@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 from scipy.stats import ttest_rel
+from script_page import script_page
 
 from benchmarks import recalibrators
 from book.tables.recalibrators import mean_differences, mean_ranks, networks_table, verdict
@@ -19,7 +20,6 @@ from calib_utils.recalibration import OneVersusRest, PlattScaling, TemperatureSc
 from calib_utils.records import Recalibrated, load_recalibrated, save_recalibrated
 from calib_utils.report import Difference
 
-ASSETS = Path(__file__).parents[1] / "book/assets"
 STORED = [("public", "cifar100"), ("public", "cifar10"), ("course", "cifar100")]
 # Of CIFAR-100, in %, and the temperature of the even images: computed by others, with other code.
 FIRST_LOOK = {
@@ -210,14 +210,12 @@ def tab(browser: Any) -> Iterator[Any]:
     heads = "".join(f"<th>{name}</th>" for name in ("data", "method"))
     heads += "".join(f'<th class="numeric">{name}</th>' for name in ("NLL", "less"))
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in line)}</tr>" for line in ROWS)
-    script = (ASSETS / "tables.js").read_text("utf-8")
-    tab = browser.new_page()
-    tab.set_content(
+    page = (
         f'<table class="sortable"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
-        f"<table><thead><tr><th>plain</th></tr></thead></table><script>{script}</script>"
+        "<table><thead><tr><th>plain</th></tr></thead></table>"
     )
-    yield tab
-    tab.close()
+    with script_page(browser, page, "tables.js") as tab:
+        yield tab
 
 
 def shown(tab: Any) -> list[int]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
+from script_page import script_page
 
 from tools.finishing.search import sections
 
@@ -103,11 +103,9 @@ BOOK = [
 @pytest.fixture(scope="module")
 def results(browser: Any) -> Iterator[Callable[[str], tuple[list[str], str]]]:
     """What a search finds, in order, and what is said of it."""
-    script = (Path(__file__).parents[1] / "book/assets/search.js").read_text("utf-8")
-    tab = browser.new_page()
-    tab.set_content(
+    body = (
         '<input id="search-field"><ol id="search-results"></ol><p id="search-status"></p>'
-        f"<script>window.bookSections = {json.dumps(BOOK)};</script><script>{script}</script>"
+        f"<script>window.bookSections = {json.dumps(BOOK)};</script>"
     )
 
     def search(question: str) -> tuple[list[str], str]:
@@ -119,8 +117,8 @@ def results(browser: Any) -> Iterator[Callable[[str], tuple[list[str], str]]]:
         )
         return links, tab.locator("#search-status").text_content()
 
-    yield search
-    tab.close()
+    with script_page(browser, body, "search.js") as tab:
+        yield search
 
 
 @pytest.mark.parametrize(

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import logit
+from script_page import script_page
 
 from book.tables.yourself import GENERAL, ROUND, of_the_course, questions
 from calib_utils.metrics import baseline_calibration_error, expected_calibration_error
 from calib_utils.recalibration import TemperatureScaling
+from tools.finishing.browser import PHONE
 
-ROOT = Path(__file__).parents[1]
 LEVELS = np.array([50, 60, 70, 80, 90, 99])
 MINUS = "\N{MINUS SIGN}"
 
@@ -44,17 +44,10 @@ def test_questions_come_in_rounds_with_their_sources(pool: list[dict[str, Any]])
 
 @pytest.fixture(scope="module")
 def tab(browser: Any) -> Iterator[Any]:
-    script = (ROOT / "book/assets/yourself.js").read_text("utf-8")
-    tab = browser.new_page(viewport={"width": 375, "height": 800})
-    errors: list[str] = []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.set_content(
-        f"{questions().replace('```{raw} html', '').replace('```', '')}"
-        f'<div class="yourself-class"></div><script>{script}</script>'
-    )
-    yield tab
-    tab.close()
-    assert errors == []
+    body = questions().replace("```{raw} html", "").replace("```", "")
+    body += '<div class="yourself-class"></div>'
+    with script_page(browser, body, "yourself.js", viewport=PHONE) as tab:
+        yield tab
 
 
 def numbers(tab: Any, stage: str) -> dict[str, str]:

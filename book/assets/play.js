@@ -4,15 +4,7 @@
   "use strict";
   const WIDTH = 340, LEFT = 40, RIGHT = 328;
 
-  const make = (one, attributes, children) => {
-    for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
-    one.append(...children);
-    return one;
-  };
-  const html = (name, attributes = {}, ...children) =>
-    make(document.createElement(name), attributes, children);
-  const svg = (name, attributes = {}, ...children) =>
-    make(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+  const { html, svg } = pageElements;
 
   const short = (value) => +value.toFixed(2);
   const text = (x, y, words, kind = "") => svg("text", { x, y, class: kind }, words);

@@ -2,14 +2,7 @@
    logits in the triangle of their probabilities. All that a mouse can do, the sliders can. */
 (() => {
   "use strict";
-  const make = (one, attributes, children) => {
-    for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
-    one.append(...children);
-    return one;
-  };
-  const html = (name, attributes = {}, ...children) => make(document.createElement(name), attributes, children);
-  const svg = (name, attributes = {}, ...children) =>
-    make(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+  const { html, svg } = pageElements;
   const text = (x, y, words, kind = "play-middle") => svg("text", { x, y, class: kind }, words);
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
   const clip = (value, low, high) => Math.min(Math.max(value, low), high);

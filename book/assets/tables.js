@@ -2,12 +2,7 @@
    for each column of words. Without it they are plain tables in the order in which they were written. */
 (() => {
   "use strict";
-  const make = (name, attributes = {}, ...children) => {
-    const one = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
-    one.append(...children);
-    return one;
-  };
+  const { html } = pageElements;
   /* "−0.12 to 0.3" counts as −0.12, "∞" as the largest; no number comes last either way. */
   const number = (words) => {
     if (words.startsWith("∞")) return Infinity;
@@ -30,13 +25,13 @@
     };
     heads.forEach((head, column) => {
       const words = head.textContent.trim();
-      const button = make("button", { type: "button", class: "play-sort" }, words);
+      const button = html("button", { type: "button", class: "play-sort" }, words);
       button.addEventListener("click", () => sort(column, head.getAttribute("aria-sort") === "ascending" ? -1 : 1));
-      head.replaceChildren(button, make("span", { class: "play-printed", "aria-hidden": "true" }, words));
+      head.replaceChildren(button, html("span", { class: "play-printed", "aria-hidden": "true" }, words));
     });
 
-    const controls = make("div", { class: "play" });
-    const status = make("p", { "aria-live": "polite" });
+    const controls = html("div", { class: "play" });
+    const status = html("p", { "aria-live": "polite" });
     const chosen = new Map();
     const filter = () => {
       let shown = 0;
@@ -49,11 +44,11 @@
     heads.forEach((head, column) => {
       const values = [...new Set(rows.map((one) => one.words[column]))];
       if (numeric[column] || values.length === rows.length) return;
-      const options = values.map((value) => make("option", { value }, value));
-      const select = make("select", { class: "play-choice" }, make("option", { value: "" }, "all"), ...options);
+      const options = values.map((value) => html("option", { value }, value));
+      const select = html("select", { class: "play-choice" }, html("option", { value: "" }, "all"), ...options);
       select.addEventListener("change", filter);
       chosen.set(column, select);
-      controls.append(make("label", { class: "play-filter" }, head.firstChild.textContent, select));
+      controls.append(html("label", { class: "play-filter" }, head.firstChild.textContent, select));
     });
     if (!chosen.size) continue;
     controls.append(status);

@@ -4,14 +4,7 @@
   "use strict";
   const LEVELS = [50, 60, 70, 80, 90, 99], ROUND = 20, Z = 1.96;
 
-  const make = (one, attributes, children) => {
-    for (const [key, value] of Object.entries(attributes)) one.setAttribute(key, value);
-    one.append(...children);
-    return one;
-  };
-  const html = (name, attributes = {}, ...children) => make(document.createElement(name), attributes, children);
-  const svg = (name, attributes = {}, ...children) =>
-    make(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+  const { html, svg } = pageElements;
   const button = (words, act, attributes = {}) => {
     const one = html("button", { type: "button", ...attributes }, words);
     one.onclick = act;
