@@ -9,7 +9,7 @@ friends of an older NumPy, and all together pull in some eighty others):
 
 A package that is missing is left out, and the table says so. Then
 
-    python -m benchmarks.recalibration                     # about half an hour
+    python -m benchmarks.recalibration                     # some 45 minutes
     python -m benchmarks.recalibration --sizes 5000x100    # one
 
 prints a table for each size and writes all to ``benchmarks/results/recalibration.json``, anew
