@@ -80,8 +80,8 @@ def test_a_chapter_is_as_long_as_a_reader_has_time(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 def test_sentences_are_joined_and_not_chopped(page: str) -> None:
     lengths = sentence_lengths(page)
-    assert 14 <= sum(lengths) / len(lengths) <= 22
-    assert sum(n < 9 for n in lengths) / len(lengths) <= 0.17
+    assert 15 <= sum(lengths) / len(lengths) <= 21
+    assert sum(n < 9 for n in lengths) / len(lengths) <= 0.15
 
 
 @pytest.mark.parametrize("page", BOOK.chapters)

@@ -139,6 +139,12 @@ def test_a_chapter_asks_and_the_right_answer_has_no_fixed_place(page: str) -> No
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_an_option_ends_without_a_full_stop(page: str) -> None:
+    options = [answer.text for question in asked(page) for answer in question.answers]
+    assert [option for option in options if option.endswith(".")] == []
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_no_question_stands_inside_a_sentence_or_before_the_list_that_was_announced(
     page: str,
 ) -> None:

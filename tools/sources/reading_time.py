@@ -15,8 +15,8 @@ SECONDS_PER_LINE = 8
 EXERCISE = re.compile(r"(?P<grade>●{1,3}) .+ · (?P<minutes>\d+) min")
 
 
-def reading_time(markdown: str) -> int:
-    """Minutes of reading, rounded up to five."""
+def minutes_of_reading(markdown: str) -> float:
+    """Minutes that the words take, and the code that is shown; without the exercises."""
     minutes = 0.0
     for block in parse(markdown):
         if isinstance(block, Directive) and block.name == "code-cell":
@@ -26,7 +26,12 @@ def reading_time(markdown: str) -> int:
         elif isinstance(block, Text | Directive) and getattr(block, "name", "") != "exercise":
             text = block.text if isinstance(block, Text) else block.body
             minutes += len(text.split()) / WORDS
-    return 5 * math.ceil(minutes / 5)
+    return minutes
+
+
+def reading_time(markdown: str) -> int:
+    """Minutes of reading, rounded up to five."""
+    return 5 * math.ceil(minutes_of_reading(markdown) / 5)
 
 
 def exercise_times(markdown: str) -> list[int]:
