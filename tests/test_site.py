@@ -600,6 +600,10 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     tab = watched.tab
     tab.goto(address + name, wait_until="load")
     tab.wait_for_function("document.getAnimations().every(one => one.playState != 'running')")
+    tab.set_viewport_size(PHONE)
+    assert tab.evaluate(SILENT_EDGES) == []
+    assert max(tab.evaluate(MOVED), default=0) < 2
+    tab.set_viewport_size(SCREEN)
     tab.evaluate(UNFOLD)
     assert tab.evaluate(SIGNS) == []
     rules = {one: {"enabled": True} for one in ("label-content-name-mismatch", "target-size")}
@@ -609,11 +613,6 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     tab.set_viewport_size(PHONE)
     assert tab.evaluate(WIDTH) <= PHONE["width"]
     assert tab.evaluate(CUT) == []
-    assert tab.evaluate(SILENT_EDGES) == []
-    assert max(tab.evaluate(MOVED), default=0) < 2
-    tab.set_viewport_size({"width": 320, "height": 800})  # as a zoom of 400 % makes of 1280
-    assert tab.evaluate(WIDTH) <= 320
-    assert tab.evaluate(BESIDE) == []
     tab.set_viewport_size(SCREEN)
     tab.evaluate(THIN)
     assert violations(tab, runOnly=["color-contrast"]) == []
@@ -628,6 +627,10 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     assert background in ("rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
     assert sum(map(int, re.findall(r"\d+", colour)[:3])) < 200
     assert buttons == 0
+    tab.emulate_media(media="screen", color_scheme="light")
+    tab.set_viewport_size({"width": 320, "height": 800})  # as a zoom of 400 % makes of 1280
+    assert tab.evaluate(WIDTH) <= 320
+    assert tab.evaluate(BESIDE) == []
     context.close()
     assert watched.errors == []
     assert watched.outside(address) == []

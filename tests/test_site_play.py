@@ -63,6 +63,7 @@ class Knobs:
     """The controls of a figure, moved by keys alone from one setting to any other."""
 
     def __init__(self, figure: Any, stops: Sequence[tuple[int, ...]] = ()) -> None:
+        self.keyboard = figure.page.keyboard
         self.last = [max(column) for column in zip(*stops, strict=True)]
         self.knobs = figure.locator(
             ".play-controls input, .play-controls select, .play-controls > div > button:first-child"
@@ -73,21 +74,26 @@ class Knobs:
         self.steps = [step[kind] for kind in kinds]
         for k, kind in enumerate(kinds):
             for key in begin[kind]:
-                self.knobs.nth(k).press(key)
+                self.press(k, key)
         self.now = [0] * len(kinds)
 
     def go(self, setting: tuple[int, ...]) -> None:
         for k, stop in enumerate(setting):
             if stop < self.now[k]:  # to begin again
-                presses = ["Home"]
                 if self.steps[k] == "Enter":
-                    presses = ["Enter"] * (self.last[k] + 1 - self.now[k])
-                for key in presses:
-                    self.knobs.nth(k).press(key)
+                    self.press(k, "Enter", self.last[k] + 1 - self.now[k])
+                else:
+                    self.press(k, "Home")
                 self.now[k] = 0
-            while self.now[k] < stop:
-                self.knobs.nth(k).press(self.steps[k])
-                self.now[k] += 1
+            self.press(k, self.steps[k], stop - self.now[k])
+            self.now[k] = stop
+
+    def press(self, k: int, key: str, times: int = 1) -> None:
+        """As a finger does that stays on a control: each press by itself would look for it anew."""
+        if times:
+            self.knobs.nth(k).focus()
+        for _ in range(times):
+            self.keyboard.press(key)
 
 
 @functools.cache
