@@ -16,7 +16,7 @@ from pathlib import Path
 
 from doit.tools import config_changed
 
-from tools.running.checked import PARTS, mark, of_page
+from tools.running.compared_runs import PARTS, mark, of_page
 from tools.running.dependencies import data_in, documented_in, files_of, files_of_chapter
 from tools.running.runner import BUILD, STATE, Reporter, action, begin, unchanged
 from tools.sources.book import Book

@@ -111,9 +111,11 @@ def packages(allow: tuple[str, ...] = ()) -> dict[str, Path]:
 
 def _distribution(name: str) -> metadata.Distribution:
     """By its own name, or by that which one imports."""
-    for known_as in (name, *metadata.packages_distributions().get(name, ())):
-        with suppress(metadata.PackageNotFoundError):
-            return metadata.distribution(known_as)
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.distribution(name)
+    # Which reads the list of files of every package.
+    for known_as in metadata.packages_distributions().get(name, ()):
+        return metadata.distribution(known_as)
     raise NotGraded(f"The package {name} is not installed here: install it.")
 
 

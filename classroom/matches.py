@@ -11,6 +11,7 @@ import ast
 import builtins
 import hashlib
 import json
+import os
 import subprocess
 import sys
 from collections import defaultdict
@@ -59,7 +60,8 @@ def _parsed(handed_in: dict[str, Cells], functions: frozenset[str]) -> dict[str,
             input=lines.encode(),
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            cwd=Path(__file__).parents[1],
+            cwd="/",
+            env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[1])},
             check=False,
         )
         answers = done.stdout.splitlines()

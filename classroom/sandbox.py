@@ -60,6 +60,7 @@ class Sandbox:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,  # bubblewrap's own: the student's goes nowhere
+            cwd="/",
             env={},
             start_new_session=True,  # an interrupt from the keyboard is for the grader alone
         )

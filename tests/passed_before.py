@@ -1,10 +1,11 @@
-"""Leave out the files of tests that passed before on the same files: `--passed-before=FILE`.
+"""Leave out tests that passed before on the same files: `--passed-before=FILE`.
 
-A file of tests depends on the modules that it imports, with their data; on what it opens or lists
-while it runs; and, where it starts a process, on what that may read: all of our code if it runs in
-a folder of its own, such as a copy of the tiny book, or else everything that git knows. Installed
-packages, the browser and the sandbox count too. When nothing of this has changed, the tests cannot
-end in another way, and they are left out until something does.
+The tests of a file depend on the modules that it names, whether it imports them or a process does,
+with their data; on what they open or list; on the chapters that they run; and, where they start a
+process in the repository, on everything that git knows. Tests of the built site depend on all of
+it, but those with the name of a page in their brackets only on that page and on what pages share.
+Installed packages, the browser and the sandbox count too. When nothing of this has changed, the
+tests cannot end in another way, and they are left out until something does.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,12 +27,18 @@ from typing import Any
 
 import pytest
 
-from tools.running.dependencies import PACKAGES, files_of
+from tools.running.dependencies import PACKAGES, files_of, files_of_chapter
 from tools.sources.atomic import write_text
 
-CODE, EVERYTHING = "*code", "*everything"
-# What no commit holds and a test may depend on all the same.
-BUILT = Path("build/html")
+EVERYTHING, RUN = "*everything", "*run "
+# What no commit holds: the tests of it are in this file, and in those that import from it.
+BUILT, SITE_TESTS = Path("build/html"), Path("tests/test_site.py")
+# The words of all pages, which only one of them reads.
+INDEX, SEARCH = BUILT / "_static/search-index.js", "search.html"
+# How a test file names a module or script of ours, and another file beside it; the id of a test.
+NAMED = re.compile(rf"\b(?:{'|'.join(PACKAGES)})(?:[./]\w+)*")
+BESIDE = re.compile(r"^\s*(?:from|import) (\w+)", re.MULTILINE)
+OF_PAGE = re.compile(r"[\[ ]([\w/-]+\.html)[\]-]")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,7 +46,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--passed-before",
         metavar="FILE",
         type=Path,
-        help="leave out test files that passed before on the same files, as noted in FILE",
+        help="leave out tests that passed before on the same files, as noted in FILE",
     )
 
 
@@ -49,7 +57,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class PassedBefore:
-    """Notes what each file of tests opened, and whether all of it passed."""
+    """Notes what the tests of each file opened, and whether all of a unit passed.
+
+    A unit is a file of tests, or in one of the built site the tests of one page.
+    """
 
     def __init__(self, config: pytest.Config) -> None:
         self.root = config.rootpath
@@ -59,23 +70,30 @@ class PassedBefore:
         self.opened: dict[str, set[str]] = defaultdict(set)
         self.expected: Counter[str] = Counter()
         self.ended: Counter[str] = Counter()
-        self.left_out: set[str] = set()
-        self.running = ""
+        self.left_out: Counter[str] = Counter()
+        self.running, self.collects = "", False
         self.began = time.time_ns()
         for folder in filter(os.path.isdir, known()):
             content(Path(folder))  # kept: what a folder holds now is what is tested
         sys.addaudithook(self.note)
 
     def note(self, event: str, args: tuple[Any, ...]) -> None:
-        """An audit hook, which sees every file that is opened and every process that starts."""
+        """An audit hook, which sees what is opened or run, and every process that starts."""
         if not self.running:
             return
+        if event == "os.listdir" and self.collects:
+            return  # as Python does, which looks for a module
         if event in ("open", "os.listdir", "os.scandir"):
             if isinstance(args[0], (str, os.PathLike)):
-                self.opened[self.running].add(self.inside(args[0]))
+                name = self.inside(args[0])
+                built = name.startswith(f"{BUILT}{os.sep}")
+                self.opened[self.running].add(str(BUILT) if built else name)
+        elif event == "exec" and args[0].co_filename.endswith(".md"):
+            self.opened[self.running].add(RUN + self.inside(args[0].co_filename))
         elif event == "subprocess.Popen":
-            apart = args[2] is not None and not self.inside(args[2])
-            self.opened[self.running].add(CODE if apart else EVERYTHING)
+            # `platform` asks the machine for its name with `uname`, which reads nothing here.
+            here = args[0] != "uname" and self.inside(args[2] or os.getcwd())
+            self.opened[self.running].update({EVERYTHING} if here else ())
 
     def inside(self, path: Any) -> str:
         """The path below the root, or nothing."""
@@ -83,20 +101,30 @@ class PassedBefore:
         root = f"{self.root}{os.sep}"
         return os.path.relpath(absolute, root) if f"{absolute}{os.sep}".startswith(root) else ""
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector) -> Iterator[None]:
+        """A file may read others as it is imported."""
+        self.running = self.inside(collector.path) if isinstance(collector, pytest.File) else ""
+        self.collects = True
+        try:
+            return (yield)
+        finally:
+            self.running, self.collects = "", False
+
     @pytest.hookimpl(trylast=True)  # when others have left out theirs
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> None:
-        files = {item.location[0] for item in items}
-        same = {file for file in files if self.is_same(file)}
-        self.left_out = same
-        self.expected = Counter(item.location[0] for item in items if item.location[0] not in same)
-        config.hook.pytest_deselected(items=[i for i in items if i.location[0] in same])
-        items[:] = [item for item in items if item.location[0] not in same]
+        units = Counter(unit(item.nodeid) for item in items)
+        self.left_out = Counter({one: n for one, n in units.items() if self.is_same(one)})
+        self.expected = units - self.left_out
+        same = [item for item in items if unit(item.nodeid) in self.left_out]
+        config.hook.pytest_deselected(items=same)
+        items[:] = [item for item in items if unit(item.nodeid) not in self.left_out]
 
-    def is_same(self, file: str) -> bool:
-        noted = self.passed.get(file)
-        return noted is not None and noted["digest"] == digest(file, tuple(noted["opened"]))
+    def is_same(self, one: str) -> bool:
+        noted = self.passed.get(one)
+        return noted is not None and noted["digest"] == digest(one, tuple(noted["opened"]))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -106,16 +134,26 @@ class PassedBefore:
         finally:
             self.running = ""
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_fixture_setup(self, fixturedef: Any) -> Iterator[None]:
+        """The browser and its server are not those of the file that happens to come first."""
+        running = self.running
+        self.running = "" if fixturedef.scope == "session" else running
+        try:
+            return (yield)
+        finally:
+            self.running = running
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when == "teardown" and report.passed:
-            self.ended[report.location[0]] += 1
+            self.ended[unit(report.nodeid)] += 1
         if report.failed:
-            self.ended[report.location[0]] -= 10**9
+            self.ended[unit(report.nodeid)] -= 10**9
 
     def pytest_testnodedown(self, node: Any) -> None:
         output = getattr(node, "workeroutput", {})
         self.expected = Counter(output.get("expected", {}))
-        self.left_out = set(output.get("left_out", ()))
+        self.left_out = Counter(output.get("left_out", {}))
         for file, names in output.get("opened", {}).items():
             self.opened[file].update(names)
 
@@ -123,19 +161,19 @@ class PassedBefore:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         if self.worker is not None:
             self.worker["expected"] = dict(self.expected)
-            self.worker["left_out"] = sorted(self.left_out)
+            self.worker["left_out"] = dict(self.left_out)
             self.worker["opened"] = {file: sorted(names) for file, names in self.opened.items()}
             return
-        state = {file: noted for file, noted in self.passed.items() if Path(file).exists()}
-        for file in self.expected:
-            state.pop(file, None)
-            if self.ended[file] == self.expected[file]:
-                opened = tuple(sorted(self.opened[file] & known()))
+        state = {one: noted for one, noted in self.passed.items() if _file(one).exists()}
+        for one in self.expected:
+            state.pop(one, None)
+            if self.ended[one] == self.expected[one]:
+                opened = tuple(sorted(filter(_is_known, self.opened[str(_file(one))])))
                 # What was changed meanwhile was perhaps not what was tested. A folder changes when
                 # Python caches a module in it, so that its names are compared instead.
-                found = [p for p in inputs(file, opened) if p == BUILT or not p.is_dir()]
+                found = [p for p in inputs(one, opened) if p == BUILT or not p.is_dir()]
                 if all(path.lstat().st_ctime_ns < self.began for path in found):
-                    state[file] = {"opened": opened, "digest": digest(file, opened)}
+                    state[one] = {"opened": opened, "digest": digest(one, opened)}
         if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED and self.left_out:
             session.exitstatus = pytest.ExitCode.OK
         self.state.parent.mkdir(exist_ok=True)
@@ -144,8 +182,8 @@ class PassedBefore:
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.left_out:
             terminalreporter.write_line(
-                f"{len(self.left_out)} files of tests passed before, and nothing that they depend "
-                f"on has changed since: left out (delete {self.state.name} to run all)"
+                f"{self.left_out.total()} tests passed before, and nothing that they depend on "
+                f"has changed since: left out (delete {self.state.name} to run all)"
             )
 
 
@@ -157,28 +195,68 @@ def _read(state: Path) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def inputs(file: str, opened: tuple[str, ...]) -> list[Path]:
-    """All that a file of tests depends on."""
-    helpers = [path for path in Path("tests").rglob("*.py") if not path.name.startswith("test_")]
-    paths = {Path(file), *helpers, *files_of(Path(file)), Path("pyproject.toml")}
+def unit(test: str) -> str:
+    """What a test is noted with: the rest of its file, or of those with the same page."""
+    file, _, name = test.partition("::")
+    page = OF_PAGE.search(name) if SITE_TESTS in beside(Path(file)) else None
+    return f"{file} {page[1]}" if page else file
+
+
+def _file(one: str) -> Path:
+    return Path(one.partition(" ")[0])
+
+
+@cache
+def beside(file: Path) -> frozenset[Path]:
+    """A file of tests, with what it and its programs import from the folders of the tests."""
+    found: set[Path] = set()
+    waiting = [file, Path("tests/conftest.py")]
+    while waiting:
+        path = waiting.pop()
+        if path not in found and path.is_file():
+            found.add(path)
+            for name in BESIDE.findall(path.read_text("utf-8")):
+                waiting += [path.with_name(f"{name}.py"), Path(f"tests/{name}.py")]
+    return frozenset(found)
+
+
+@cache
+def _own(file: Path) -> frozenset[Path]:
+    """A file of tests with those beside it, and all that the modules depend on that they name."""
+    tests = beside(file)
+    return frozenset({*files_of(*tests), *(path for one in tests for path in _named(one))})
+
+
+def _named(file: Path) -> list[Path]:
+    """All that the modules depend on that a file names."""
+    names = {name.replace("/", ".") for name in NAMED.findall(file.read_text("utf-8"))}
+    return files_of(*names)
+
+
+def inputs(one: str, opened: tuple[str, ...]) -> list[Path]:
+    """All that a unit depends on."""
+    file, _, page = one.partition(" ")
+    paths = {*_own(Path(file)), Path("pyproject.toml")}
     if EVERYTHING in opened:
-        paths.update(tracked(), [BUILT])
-    elif CODE in opened:
-        paths.update(filter(_is_code, tracked()))
-    paths.update(Path(name) for name in opened if name not in (CODE, EVERYTHING))
+        paths.update(tracked())
+    for name in opened:
+        paths.add(path := Path(name.removeprefix(RUN)))
+        if name.startswith(RUN) and path.exists():
+            paths.update(files_of_chapter(path.read_text("utf-8")), _named(path))
+    if page and page != SEARCH:
+        shared = {*(BUILT / "_static").rglob("*")} - {INDEX}
+        paths = paths - {BUILT} | shared | {BUILT / page}
+    elif SITE_TESTS in beside(Path(file)):
+        paths.add(BUILT)
     return sorted(path for path in paths if path.exists())
 
 
-def digest(file: str, opened: tuple[str, ...]) -> str:
-    """One hash of all that a file of tests depends on."""
+def digest(one: str, opened: tuple[str, ...]) -> str:
+    """One hash of all that a unit depends on."""
     found = hashlib.sha256(machine().encode())
-    for path in inputs(file, opened):
+    for path in inputs(one, opened):
         found.update(f"{path}\0{content(path)}\0".encode())
     return found.hexdigest()
-
-
-def _is_code(path: Path) -> bool:
-    return path.parts[0] in PACKAGES or path.suffix in (".py", ".toml", ".lock")
 
 
 @cache
@@ -191,9 +269,13 @@ def tracked() -> tuple[Path, ...]:
 
 @cache
 def known() -> frozenset[str]:
-    """What may be noted as opened: files that git knows, and the folders that they are in."""
+    """What may be noted as opened: files that git knows with their folders, and the built site."""
     folders = {str(folder) for path in tracked() for folder in path.parents}
-    return frozenset({CODE, EVERYTHING, *map(str, tracked()), *folders} - {"."})
+    return frozenset({EVERYTHING, str(BUILT), *map(str, tracked()), *folders} - {"."})
+
+
+def _is_known(opened: str) -> bool:
+    return opened.removeprefix(RUN) in known()
 
 
 @cache

@@ -520,6 +520,7 @@ def test_who_reads_only_the_beginning_sees_no_error(tmp_path: Path) -> None:
     os.close(reading)
     done = subprocess.run(
         [sys.executable, "-m", "calib_utils.audit", str(file), "--cross-fit", "0"],
+        cwd=tmp_path,
         stdout=writing,
         stderr=subprocess.PIPE,
         text=True,

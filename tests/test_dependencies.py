@@ -9,7 +9,7 @@ import pytest
 
 import calib_utils.records
 from tools.running.dependencies import files_of, files_of_chapter
-from tools.running.stored import LOADERS, named_records
+from tools.running.named_records import LOADERS, named_records
 from tools.sources.generated import parts
 
 REPOSITORY = Path(__file__).parents[1]

@@ -97,6 +97,7 @@ def two_processes(tmp_path_factory) -> Path:
     script = ["--nproc-per-node=2", "--no-python", sys.executable, "-c", RUN, str(folder)]
     subprocess.run(
         [*torchrun, *script],
+        cwd=folder,
         env=os.environ
         | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
         | {"CUDA_VISIBLE_DEVICES": ""},

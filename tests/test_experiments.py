@@ -1031,7 +1031,7 @@ def test_killed_grid_ends_like_one_that_was_not(tiny, tmp_path):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     first, second = (checkpoint_path(run, killed) for run in runs)
     command = [sys.executable, "-c", KILLED_GRID, *options(tiny, killed, "long")]
-    process = subprocess.Popen(command, env=environment(), stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL)
     try:
         while not second.exists() or len(read_facts(second)["history"]) < 3:
             assert process.poll() is None, "the grid ended by itself"

@@ -134,7 +134,8 @@ def test_no_setting_of_a_person_reaches_a_chapter(tmp_path: Path) -> None:
     said = "".join(nbformat.reads(text, as_version=4).cells[-1].outputs[0].text)
     command = [sys.executable, "-c", "print(hash('a'))"]
     seed = {"PYTHONHASHSEED": "0"}
-    seeded = subprocess.run(command, env=seed, capture_output=True, text=True, check=True).stdout
+    options = {"cwd": tmp_path, "capture_output": True, "text": True, "check": True}
+    seeded = subprocess.run(command, env=seed, **options).stdout
     assert said.splitlines() == [
         f"1 {seeded.strip()} [] C.UTF-8",
         "1.5 True",
@@ -298,6 +299,7 @@ def test_the_sign_of_life_shows_the_bars_of_a_training(
             [sys.executable, "-c", code],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            cwd="/",
             env=environment,
         ) as process:
             assert process.stdout is not None

@@ -509,7 +509,9 @@ def test_pickles_are_refused(tmp_path):
 def test_importing_needs_no_heavy_library():
     heavy = ("torch", "sklearn", "scipy", "matplotlib")
     code = f"import sys, calib_utils.recalibration; print([m for m in {heavy} if m in sys.modules])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=True
+    )
     assert found.stdout.strip() == "[]"
 
 

@@ -276,7 +276,9 @@ sys.meta_path.insert(0, Missing())
 from calib_utils.recalibration import *
 print(CalibratedClassifier.__name__, "CalibratedModule" in dir())
 """
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=True
+    )
     assert found.stdout.split() == ["CalibratedClassifier", "False"]
 
 

@@ -9,13 +9,20 @@ from typing import Any
 import numpy as np
 import pytest
 from play_anew import ANEW
-from test_site import BOOK, KNOWN_OF_THE_THEME, SITE
+from test_site import BOOK, KNOWN_OF_THE_THEME, SITE, text_of
 
 from calib_utils.metrics import ReliabilityBins
 from tools.finishing.browser import PHONE
 from tools.finishing.interactive import tried
 
-PAGES = {figure: f"{BOOK.labels[figure].page}.html" for figure in ANEW}
+TEXTS = {f"{page}.html": text_of(f"{page}.html") for page in BOOK.pages}
+PAGES = {
+    figure: next((name for name, text in TEXTS.items() if f'id="{figure}"' in text), "")
+    for figure in ANEW
+}
+every_figure = pytest.mark.parametrize(
+    "figure", [pytest.param(figure, id=f"{figure} {page}") for figure, page in PAGES.items()]
+)
 # In units of the drawing; below and above the bars of a diagram, and the height of its strip.
 AROUND, STRIP, ROUNDING = 38 + 76, 40, 0.011
 
@@ -32,6 +39,9 @@ STATE = """play => {
         dots: all("circle.play-dot", one => side("cx")(one) + 1000 * side("cy")(one)),
     };
 }"""
+
+# Nothing but the figure: a slow machine need not lay out the whole page anew for each key.
+ALONE = "play => document.body.replaceChildren(play)"
 
 # Numbers below their box, under which they are not read.
 TOO_FULL = """play => [...play.querySelectorAll(".play-numbers > div")].filter(
@@ -53,6 +63,7 @@ class Knobs:
     """The controls of a figure, moved by keys alone from one setting to any other."""
 
     def __init__(self, figure: Any, stops: Sequence[tuple[int, ...]] = ()) -> None:
+        self.keyboard = figure.page.keyboard
         self.last = [max(column) for column in zip(*stops, strict=True)]
         self.knobs = figure.locator(
             ".play-controls input, .play-controls select, .play-controls > div > button:first-child"
@@ -63,21 +74,26 @@ class Knobs:
         self.steps = [step[kind] for kind in kinds]
         for k, kind in enumerate(kinds):
             for key in begin[kind]:
-                self.knobs.nth(k).press(key)
+                self.press(k, key)
         self.now = [0] * len(kinds)
 
     def go(self, setting: tuple[int, ...]) -> None:
         for k, stop in enumerate(setting):
             if stop < self.now[k]:  # to begin again
-                presses = ["Home"]
                 if self.steps[k] == "Enter":
-                    presses = ["Enter"] * (self.last[k] + 1 - self.now[k])
-                for key in presses:
-                    self.knobs.nth(k).press(key)
+                    self.press(k, "Enter", self.last[k] + 1 - self.now[k])
+                else:
+                    self.press(k, "Home")
                 self.now[k] = 0
-            while self.now[k] < stop:
-                self.knobs.nth(k).press(self.steps[k])
-                self.now[k] += 1
+            self.press(k, self.steps[k], stop - self.now[k])
+            self.now[k] = stop
+
+    def press(self, k: int, key: str, times: int = 1) -> None:
+        """As a finger does that stays on a control: each press by itself would look for it anew."""
+        if times:
+            self.knobs.nth(k).focus()
+        for _ in range(times):
+            self.keyboard.press(key)
 
 
 @functools.cache
@@ -87,12 +103,13 @@ def anew(figure: str) -> list[tuple[tuple[int, ...], list[str], ReliabilityBins 
 
 # All of their numbers are in test_play_figures, too.
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.thorough)])
-@pytest.mark.parametrize("figure", ANEW)
+@every_figure
 @pytest.mark.filterwarnings("ignore")  # some methods say that ten samples are few
 def test_every_stop_shows_what_calib_utils_computes(
     figure: str, step: int, browser: Any, address: str
 ) -> None:
     tab, drawn, errors = opened(browser, address, figure)
+    drawn.evaluate(ALONE)
     stops = [*anew(figure)]
     knobs = Knobs(drawn, [setting for setting, _, _ in stops])
     play = drawn.locator(".play")
@@ -123,7 +140,7 @@ def test_every_stop_shows_what_calib_utils_computes(
     assert errors == []
 
 
-@pytest.mark.parametrize("figure", ANEW)
+@every_figure
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.thorough), "dark"])
 def test_a_moved_figure_has_nothing_that_axe_objects_to(
     figure: str, scheme: str, browser: Any, address: str
@@ -184,21 +201,14 @@ def test_a_moved_figure_has_nothing_that_axe_objects_to(
     assert errors == []
 
 
-@pytest.mark.parametrize("figure", ANEW)
-def test_the_place_of_a_figure_is_reserved(figure: str, browser: Any, address: str) -> None:
-    """Without the script the stage is as high as with it, on a phone and on a wide page."""
-    tab, drawn, _ = opened(browser, address, figure)
-    for width in (375, 1280):
-        tab.set_viewport_size({"width": width, "height": 800})
-        after, before = drawn.locator(".play-stage").evaluate("""stage => {
-            const play = stage.querySelector(".play"), after = stage.offsetHeight;
-            play.remove();
-            const before = stage.offsetHeight;
-            stage.append(play);
-            return [after, before];
-        }""")
-        assert abs(after - before) <= 6, width
-    tab.context.close()
+# Of the stage with the figure, and without.
+HEIGHTS = """stage => {
+    const play = stage.querySelector(".play"), after = stage.offsetHeight;
+    play.remove();
+    const before = stage.offsetHeight;
+    stage.append(play);
+    return [after, before];
+}"""
 
 
 def seen(tab: Any, figure: str) -> tuple[bool, bool]:
@@ -210,18 +220,25 @@ def seen(tab: Any, figure: str) -> tuple[bool, bool]:
     return whole, tab.locator(f"#{tried(figure)}").is_visible()
 
 
-@pytest.mark.parametrize("figure", ANEW)
-def test_a_play_comes_after_the_picture_and_never_in_its_place(
+@every_figure
+def test_a_play_has_a_place_of_its_own_after_the_picture(
     figure: str, browser: Any, address: str
 ) -> None:
-    """In each state of it; print and a page without scripts show the picture alone."""
+    """In each state of it; print and a page without scripts show the picture alone.
+
+    Without the script the stage is as high as with it, on a phone and on a wide page.
+    """
     tab, drawn, errors = opened(browser, address, figure)
+    for width in (375, 1280):
+        tab.set_viewport_size({"width": width, "height": 800})
+        after, before = drawn.locator(".play-stage").evaluate(HEIGHTS)
+        assert abs(after - before) <= 6, width
     for knob in drawn.locator("input").all():
         assert seen(tab, figure) == (True, True)
         knob.press("End")
-    after = "([a, b]) => document.getElementById(a).compareDocumentPosition("
-    after += "document.getElementById(b)) == Node.DOCUMENT_POSITION_FOLLOWING"
-    assert tab.evaluate(after, [figure, tried(figure)])
+    follows = "([a, b]) => document.getElementById(a).compareDocumentPosition("
+    follows += "document.getElementById(b)) == Node.DOCUMENT_POSITION_FOLLOWING"
+    assert tab.evaluate(follows, [figure, tried(figure)])
     assert seen(tab, figure) == (True, True)
     tab.emulate_media(media="print")
     assert seen(tab, figure) == (True, False)

@@ -1,14 +1,14 @@
 """The tables of the benchmark page, from results that are made up here."""
 
 import json
-import subprocess
-import sys
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 
+from benchmarks.tables import main
+
 REPOSITORY = Path(__file__).parents[1]
-SCRIPT = REPOSITORY / "benchmarks/tables.py"
 
 
 def page(folder: Path, **results: dict) -> str:
@@ -17,7 +17,8 @@ def page(folder: Path, **results: dict) -> str:
     for name, content in results.items():
         path = folder / f"benchmarks/results/{name}.json"
         path.write_text(json.dumps(content), "utf-8")
-    subprocess.run([sys.executable, SCRIPT, "build/tables/page.md"], cwd=folder, check=True)
+    with chdir(folder):
+        main(Path("build/tables/page.md"))
     return (folder / "build/tables/page.md").read_text("utf-8")
 
 

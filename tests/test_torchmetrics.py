@@ -3,14 +3,12 @@
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
 
-import calib_utils
 from calib_utils.metrics import (
     CalibrationError,
     ClasswiseCalibrationError,
@@ -125,44 +123,41 @@ def test_it_stands_in_a_collection_and_is_copied_stored_and_moved():
 def test_processes_share_it(tmp_path):
     """Also with one that has no rows: what they gather has one shape in all."""
     program = f"""
-import sys, datetime, numpy as np, torch
+import os, sys, datetime, numpy as np, torch
 from calib_utils.metrics import CalibrationError, ClasswiseCalibrationError
-rank = int(sys.argv[1])
+CalibrationError()  # imports torchmetrics, once for both
+other = os.fork()
+rank = int(other > 0)
 torch.distributed.init_process_group(
     "gloo", init_method="file://{tmp_path}/meet", rank=rank, world_size=2,
     timeout=datetime.timedelta(seconds=60),
 )
 rng = np.random.default_rng(0)
 probs, labels = rng.dirichlet(np.ones(5), 2000), rng.integers(5, size=2000)
-for first in (500, 0):
-    for metric in (CalibrationError(), CalibrationError(norm="max"), ClasswiseCalibrationError(5)):
-        if rank:
-            metric.update(probs[first:], labels[first:])
-        elif first:
-            metric.update(probs[:first], labels[:first])
-        print(repr(metric.compute().item()))
+with open(f"{tmp_path}/{{rank}}", "w") as file:
+    for first in (500, 0):
+        for metric in (
+            CalibrationError(), CalibrationError(norm="max"), ClasswiseCalibrationError(5)
+        ):
+            if rank:
+                metric.update(probs[first:], labels[first:])
+            elif first:
+                metric.update(probs[:first], labels[:first])
+            print(repr(metric.compute().item()), file=file)
+sys.exit(rank and os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
 """
-    root = Path(calib_utils.__file__).parents[1]
-    runs = [
-        subprocess.Popen(
-            [sys.executable, "-c", program, str(rank)],
-            cwd=root,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        for rank in (0, 1)
-    ]
-    try:
-        found = [run.communicate(timeout=300) for run in runs]
-    finally:
-        for run in runs:
-            run.kill()
-    for run, (out, errors) in zip(runs, found, strict=True):
-        assert run.returncode == 0, errors
-        widest, of_classes = (
-            of_all(PROBS, LABELS)
-            for of_all in (maximum_calibration_error, classwise_calibration_error)
-        )
-        expected = pytest.approx(2 * [WHOLE, widest, of_classes], rel=1e-12)
-        assert [float(line) for line in out.split()] == expected
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    widest, of_classes = (
+        of_all(PROBS, LABELS) for of_all in (maximum_calibration_error, classwise_calibration_error)
+    )
+    expected = pytest.approx(2 * [WHOLE, widest, of_classes], rel=1e-12)
+    for rank in (0, 1):
+        assert [float(line) for line in (tmp_path / f"{rank}").read_text().split()] == expected

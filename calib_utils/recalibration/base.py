@@ -17,7 +17,7 @@ from calib_utils._masks import check_label_masks, look_like_probs, zero_of
 from calib_utils._numbers import check_number
 from calib_utils.metrics.bins import rounded
 from calib_utils.predictions import Predictions, probs_of, taken
-from calib_utils.recalibration._samples import (
+from calib_utils.recalibration._classes import (
     absent_classes,
     keep_class,
     n_classes_of,

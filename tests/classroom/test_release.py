@@ -7,6 +7,7 @@ import html
 import re
 import stat
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import nbformat
@@ -80,6 +81,7 @@ def test_no_hidden_line_is_released(room: Path, name: str) -> None:
     assert set(leaked(hidden, reference)) >= lines
 
 
+@cache
 def text_of(path: Path) -> str:
     """What a file says; of a page and of a notebook, with its code as plain lines."""
     text = path.read_text("utf-8")

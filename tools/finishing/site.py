@@ -26,7 +26,7 @@ from tools.finishing.lighten import lighten
 from tools.finishing.publish import BUILD, NEW
 from tools.finishing.search import write_search
 from tools.finishing.slides import write_slides
-from tools.running.checked import is_checked
+from tools.running.compared_runs import is_checked
 from tools.running.dependencies import NO_DATA
 from tools.running.kernel import heartbeat
 from tools.sources.book import Book

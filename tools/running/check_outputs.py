@@ -17,7 +17,7 @@ from pathlib import Path
 import nbformat
 
 from tools.running import replay
-from tools.running.checked import digest, of_page, write_mark
+from tools.running.compared_runs import digest, of_page, write_mark
 from tools.running.fingerprints import AGAIN, differences, of_figures, stored
 from tools.running.kernel import ENDED_AT_START, STARTS, heartbeat, kernel_environment
 from tools.sources.locations import place

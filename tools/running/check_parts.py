@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.running.checked import PARTS
+from tools.running.compared_runs import PARTS
 from tools.running.fingerprints import AGAIN, Print, differences, of_drawing, of_text, store, stored
 from tools.running.kernel import plain_environment
 from tools.sources.generated import parts, reads

@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tools.running.stored import named_records
+from tools.running.named_records import named_records
 from tools.sources.myst import Directive, parse
-from tools.sources.opened import STORED
+from tools.sources.opened_records import STORED
 
 PACKAGES = ("benchmarks", "book", "calib_utils", "classroom", "tools")
 # What lies beside the data: code, files that are not finished, files that say nothing.

@@ -60,7 +60,8 @@ def kernel_environment(figures: str) -> dict[str, str]:
     unfinished.write_text(
         f"c.InlineBackend.figure_formats = {set(figures.split())}\n"
         "c.IPKernelApp.log_level = 'CRITICAL'\n"
-        f"c.InlineBackend.rc = {DRAWING}\nc.IPKernelApp.extensions = ['tools.sources.opened']\n",
+        f"c.InlineBackend.rc = {DRAWING}\n"
+        "c.IPKernelApp.extensions = ['tools.sources.opened_records']\n",
         "utf-8",
     )
     unfinished.replace(config)

@@ -44,10 +44,10 @@ def make(book: Book, page: str, execute: bool) -> None:
     changed = write_if_changed(notebook, path)
     if execute:
         # These bring papermill and nbval, which take a second.
-        from tools.running import pictures
-        from tools.running.checked import of_page
+        from tools.running.compared_runs import of_page
         from tools.running.execute import run
         from tools.running.fingerprints import of_figures, store, stored
+        from tools.running.notebook_pictures import kept, of_cell, show
         from tools.running.replay import paired
 
         executed = run(path, Path("build/reference") / path, "svg png", book.limit(page))
@@ -59,8 +59,8 @@ def make(book: Book, page: str, execute: bool) -> None:
             before = cell.copy()
             cell.outputs = keep_text(ran.outputs, place(page, cell.source))
             if of and (figure := figure_of(of.metadata)):
-                png = pictures.kept(figure, before, pictures.of_cell(ran) or "", prints)
-                pictures.show(cell.outputs, png, figure["alt"])
+                png = kept(figure, before, of_cell(ran) or "", prints)
+                show(cell.outputs, png, figure["alt"])
         changed |= store(of_page(page), prints[1])
         changed |= write_if_changed(numbered(notebook), path)
     if changed:

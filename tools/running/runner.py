@@ -36,7 +36,7 @@ from tools.running.build_lock import take_lock
 from tools.running.kernel import plain_environment
 from tools.running.limits import require_limits
 from tools.sources.errors import MystError, explained, tell
-from tools.sources.opened import OPENED
+from tools.sources.opened_records import OPENED
 
 BUILD = Path("build")
 STATE = BUILD / ".doit.json"

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tools.sources.opened import watch
+from tools.sources.opened_records import watch
 
 # What a person at the machine can mend, and no change of the code.
 OUTSIDE = {

@@ -1,4 +1,4 @@
-"""The kind of logits, classes without labels, and ties that rounding makes."""
+"""The classes of logits: how many, which have no labels, and which stays the predicted one."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import numpy as np
 from nbformat.v4 import new_code_cell, new_output
 from PIL import Image
 
-from tools.running.pictures import kept, of_cell, show, small
+from tools.running.notebook_pictures import kept, of_cell, show, small
 
 
 def png(colour: tuple[int, int, int, int]) -> str:

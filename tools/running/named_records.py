@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from tools.sources.opened import STORED
+from tools.sources.opened_records import STORED
 
 # What reads records, and from which folder of them.
 LOADERS = {
