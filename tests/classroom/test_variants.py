@@ -241,9 +241,11 @@ def test_the_published_solution_earns_at_most_a_third(
         for sheet in STUDENTS:
             place(name, secret, sheet)
             checks = sheet_checks(name, secret, sheet)
-            earned.append(
-                points(marked(name, checks, run(pasted(name, secret, sheet), strict=False)))
-            )
+            result = marked(name, checks, run(pasted(name, secret, sheet), strict=False))
+            earned.append(points(result))
+            hints = [row["hint"] for question in result.values() for row in question["checks"]]
+            own = words(name, variant_of(name, secret, sheet)).values()
+            assert any(f"Yours says: {said}" in hint for hint in hints for said in own)
     share = np.array(earned) / most(name)
     with capsys.disabled():
         print(f"\n{name}: pasted, {np.mean(earned):.2f} of {most(name):g} on average, ", end="")
