@@ -15,14 +15,29 @@ Command = Callable[[argparse.Namespace], None]
 
 
 def release(arguments: argparse.Namespace) -> None:
-    """Write the students' notebook and its data, and keep the solutions for the teacher."""
+    """Write the sheets for the students, and keep the rest for the teacher."""
     from classroom.release import release
 
-    files = release(arguments.name, arguments.folder, arguments.key)
-    print("Give to the students:", *files, sep="\n  ")
+    released = release(arguments.name, arguments.folder, arguments.key)
+    print(f"Give to the students: {released}, with a folder for each sheet.")
+    if arguments.table:
+        from classroom.sheets import draw_sheets
+
+        print(f"{draw_sheets(arguments.folder, arguments.table)} says who has which sheet.")
+    else:
+        print("A student takes the sheet that has the last digit of the student number.")
     kept = arguments.folder / "teacher" / arguments.name
     print(f"Keep to yourself: {kept} and {arguments.folder / 'secret'}")
     print(f"Set as the maximum on your platform: {read_goals(arguments.name).points:g} points")
+
+
+def private(arguments: argparse.Namespace) -> None:
+    """Copy the course: all of it to grade with, and without solutions and checks for students."""
+    from classroom.private import make_private
+
+    mine, shown = make_private(arguments.target)
+    print(f"Release and grade in {mine}, and keep it to yourself.")
+    print(f"Students may see {shown}: it has no assignments.")
 
 
 def collect(arguments: argparse.Namespace) -> None:
@@ -107,8 +122,17 @@ def parser() -> argparse.ArgumentParser:
         )
         return found
 
-    command("release", release).add_argument(
+    copies = commands.add_parser("private", help=private.__doc__, description=private.__doc__)
+    copies.set_defaults(run=private)
+    copies.add_argument(
+        "target", type=Path, metavar="FOLDER", help="a new folder, outside this one"
+    )
+    releases = command("release", release)
+    releases.add_argument(
         "--key", metavar="VALUE", help="the secret of the class; drawn at random without"
+    )
+    releases.add_argument(
+        "--table", type=Path, metavar="FILE", help="the platform's table: draw a sheet for each"
     )
     collects = command("collect", collect)
     collects.add_argument(

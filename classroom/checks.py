@@ -1,8 +1,8 @@
 """What a hidden check is, and judges that most checks need.
 
-An assignment's ``checks.py`` defines ``checks(secret) -> list[Check]``. A check calls one function
-of the student's with arguments that nobody can foresee, since they come from the secret. What the
-function gives comes out of the sandbox as plain JSON, and a judge decides outside.
+An assignment's ``checks.py`` defines ``checks(secret, variant) -> list[Check]``. A check calls one
+function of the student's with arguments that nobody can foresee, since they come from the secret.
+What the function gives comes out of the sandbox as plain JSON, and a judge decides outside.
 """
 
 from __future__ import annotations
@@ -175,6 +175,8 @@ class Check:
         own: Makes of the answer further calls of the student's functions, each a name and its
             arguments. The judge then gets a list of their answers, too; ``None`` for one that
             failed, and an empty list where there were none.
+        read: Reads an answer that earns nothing as one to a different variant, and gives its share
+            and a hint, see `classroom.variants.reading`.
     """
 
     question: str
@@ -186,6 +188,7 @@ class Check:
     hint: str = ""
     misread: str = ""
     own: Callable[[Any], list[tuple[str, tuple[Any, ...]]]] | None = None
+    read: Callable[[Any], tuple[float, str]] | None = None
 
     def share(self, answer: Any, own: list[Any] | None = None) -> float:
         """What the judge says of an answer; see `own`."""

@@ -11,6 +11,7 @@ import csv
 import hashlib
 import io
 import json
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field, replace
@@ -27,12 +28,16 @@ from classroom.exports import Found, files_of
 from classroom.goals import assignment_names, read_goals
 from classroom.matches import PUBLIC, matches
 from classroom.platforms import ROSTER, HandedIn, Roster, owners, read_roster
-from classroom.release import fingerprint, source_of, without_solution
+from classroom.release import fingerprint, reference_of, source_of, without_solution
 from classroom.results import plain_cell, read_json, write_csv, write_json
 from classroom.secret import read_secret
+from classroom.sheets import sheet_for
 from classroom.submission import NotGraded, defined, read_submission
+from classroom.variants import SHEETS
 
 HEAD = ("student", "name", "file", "what happened", "when")
+SHEET = re.compile(r"""^sheet = ["'](\w+)["']""", re.MULTILINE)  # in the cell of values
+REFERENCE = "the reference of the checks"
 TAKEN_BEFORE = "taken before"
 TYPED = "Text was typed into the platform's field; a notebook must be handed in as a file."
 
@@ -55,6 +60,7 @@ class Candidate:
     place: HandedIn
     problem: str = ""
     notes: list[str] = field(default_factory=list)
+    sheet: str = ""
 
     @property
     def order(self) -> list[Any]:
@@ -81,7 +87,8 @@ def collect(folder: Path, name: str, exports: Iterable[Path], plain: bool = Fals
         ClassroomError: if there is no such assignment, or an export cannot be read at all.
     """
     read_goals(name)
-    release, rows = fingerprint(read_secret(folder), name), []
+    secret, rows = read_secret(folder), []
+    releases = {fingerprint(secret, name, sheet): sheet for sheet in SHEETS}
     students: dict[str, list[Candidate]] = defaultdict(list)
     for export in exports:
         roster: Roster = {}
@@ -96,7 +103,10 @@ def collect(folder: Path, name: str, exports: Iterable[Path], plain: bool = Fals
                 continue
             for place in places:
                 candidate = Candidate(found, place)
-                candidate.problem, candidate.notes = examine(candidate, name, release)
+                examine(candidate, name, releases)
+                sheet, drawn = candidate.sheet, sheet_for(folder, place.number, place.person)
+                if sheet and drawn not in ("", sheet):
+                    candidate.problem = f"This is sheet {sheet}; this student has sheet {drawn}."
                 if candidate.problem:  # a class of bombs would fill memory
                     candidate.found = replace(found, content=b"")
                 students[place.student].append(candidate)
@@ -107,15 +117,15 @@ def collect(folder: Path, name: str, exports: Iterable[Path], plain: bool = Fals
 
 
 def matches_of(folder: Path, name: str) -> list[tuple[str, ...]]:
-    """Who handed in the same code as another student or as the public solution.
+    """Who handed in the same code as another student, the public solution or the reference.
 
     All that was ever collected takes part; ``collected/NAME/matches.csv`` has the same rows.
     """
-    cells = [c.source for c in _answers(name)]
-    handed_in = {PUBLIC: cells}
+    reference = reference_of(name)
+    handed_in = {PUBLIC: [cell.source for cell in _answers(name)], REFERENCE: [reference]}
     for file in sorted((folder / "collected" / name).glob("*/submission.ipynb")):
         handed_in[file.parent.name] = [cell.source for cell in read_submission(file).code]
-    rows = matches(handed_in, functions_of(name))
+    rows = matches(handed_in, functions_of(name) | defined(reference))
     head = [("the same, names aside", "who")]
     write_csv(folder / "collected" / name / "matches.csv", [*head, *rows])
     return rows
@@ -136,29 +146,53 @@ def _log(file: Path, rows: list[Row]) -> None:
     write_csv(file, [HEAD, *table, *new])
 
 
-def examine(candidate: Candidate, name: str, release: str) -> tuple[str, list[str]]:
-    """Why a file cannot be graded as this assignment (empty if it can), and what is to note."""
+def examine(candidate: Candidate, name: str, releases: dict[str, str]) -> None:
+    """Find out which sheet a file is, or why it cannot be graded as this assignment.
+
+    Args:
+        candidate: the file; its problem, its notes and its sheet are set.
+        name: of the assignment.
+        releases: the sheets of this class by their fingerprints.
+    """
+    try:
+        metadata, sources = _opened(candidate)
+    except NotGraded as error:
+        candidate.problem = str(error)
+        return
+    other = assignment_of(metadata, sources)
+    if other not in (None, name):
+        candidate.problem = f"This is the notebook of {other!r}, not of {name!r}."
+        return
+    release = metadata.get("release")
+    if release not in (None, *releases):
+        candidate.notes.append("The notebook was released to another class.")
+    written = SHEET.search("\n".join(sources))
+    sheet = releases.get(str(release)) or (written[1] if written else "")
+    if sheet in SHEETS:
+        candidate.sheet = sheet
+    else:
+        candidate.problem = (
+            "The notebook does not say which sheet it is: its line 'sheet = ...' is missing."
+        )
+
+
+def _opened(candidate: Candidate) -> tuple[dict[str, Any], list[str]]:
+    """The metadata of a notebook, and its code cells.
+
+    Raises:
+        NotGraded: It is none.
+    """
     if candidate.found.problem:
-        return f"The file {candidate.found.problem}.", []
+        raise NotGraded(f"The file {candidate.found.problem}.")
     if candidate.place.is_text:
-        return TYPED, []
+        raise NotGraded(TYPED)
     content = candidate.found.content
     with TemporaryDirectory() as folder:
         file = Path(folder) / "submission.ipynb"
         file.write_bytes(content)
-        try:
-            sources = [cell.source for cell in read_submission(file).code]
-        except NotGraded as error:
-            return str(error), []
+        sources = [cell.source for cell in read_submission(file).code]
     metadata = json.loads(content).get("metadata")
-    metadata = metadata if isinstance(metadata, dict) else {}
-    other = assignment_of(metadata, sources)
-    if other not in (None, name):
-        return f"This is the notebook of {other!r}, not of {name!r}.", []
-    notes = []
-    if metadata.get("release") not in (None, release):
-        notes.append("The notebook was released to another class.")
-    return "", notes
+    return metadata if isinstance(metadata, dict) else {}, sources
 
 
 def assignment_of(metadata: dict[str, Any], sources: Iterable[str]) -> str | None:
@@ -211,7 +245,7 @@ def _take(folder: Path, taken: Candidate, stored: dict[str, Any]) -> str:
         return f"not taken: {earlier['file']} was collected before, and is later"
     again = [f"It took the place of {earlier['file']}, collected before."] if earlier else []
     _write(folder, taken, [*taken.notes, *again])
-    return " ".join(["taken.", *taken.notes, *again])
+    return " ".join([f"taken, sheet {taken.sheet}.", *taken.notes, *again])
 
 
 def _write(folder: Path, candidate: Candidate, notes: list[str]) -> None:
@@ -234,6 +268,7 @@ def _write(folder: Path, candidate: Candidate, notes: list[str]) -> None:
         "order": candidate.order,
         "hash": candidate.hash,
         "problem": candidate.problem or None,
+        "sheet": candidate.sheet,
         "notes": notes,
     }
     write_json(folder / "facts.json", facts)

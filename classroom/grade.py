@@ -1,8 +1,9 @@
 """Grade a class: each submission in a sandbox of its own, judged outside it.
 
-A batch begins with the grader itself: through the same sandbox, the reference must earn all
-points and the notebook as released none. A result is a file, written when its submission is done,
-so an interrupted batch goes on where it was. What cannot be graded says why and is never a zero.
+A batch begins with the grader itself: through the same sandbox, the reference of each sheet must
+earn all points and the sheet as released none. A result is a file, written when its submission is
+done, so an interrupted batch goes on where it was. What cannot be graded says why and is never a
+zero.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from classroom.results import read_json, submitted, write_json
 from classroom.run import run_submission
 from classroom.secret import read_secret
 from classroom.submission import read_submission
+from classroom.variants import SHEETS, secret_of, variant_of
 
 GRADER = (
     "bubblewrap",
@@ -37,30 +39,27 @@ GRADER = (
     "run",
     "sandbox",
     "submission",
+    "variants",
 )
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """All that grading needs of an assignment.
+    """All that grading needs of one sheet of an assignment.
 
     Attributes:
         goals: Its questions and points.
-        checks: The hidden checks, for the class's secret.
-        released: The folder with the notebook as released, and its data.
+        checks: The hidden checks of this sheet.
+        notebook: As it was released, beside its data.
         reference: The notebook with the solutions.
         hashes: Of the checks, with all that grades them, and of the secret.
     """
 
     goals: Goals
     checks: list[Check]
-    released: Path
+    notebook: Path
     reference: Path
     hashes: dict[str, str]
-
-    @property
-    def stub(self) -> Path:
-        return self.released / f"{self.goals.name}.ipynb"
 
     @property
     def functions(self) -> dict[str, str]:
@@ -68,14 +67,15 @@ class Assignment:
         return {check.function: check.question for check in self.checks}
 
 
-def read_assignment(folder: Path, name: str) -> Assignment:
-    """Read an assignment as it was released to a class.
+def read_assignment(folder: Path, name: str, sheet: str) -> Assignment:
+    """Read a sheet of an assignment as it was released to a class.
 
     Raises:
         ClassroomError: It was not released, or its checks and its goals do not fit together.
     """
     goals, secret = read_goals(name), read_secret(folder)
-    checks = list(load(name).checks(secret))
+    own, variant = secret_of(secret, sheet), variant_of(name, secret, sheet)
+    checks = list(load(name).checks(own, variant))
     asked = {q.name for q in goals.questions.values() if q.kind == "checked"}
     place = f"assignments/{name}/checks.py"
     if {check.question for check in checks} != asked:
@@ -88,13 +88,18 @@ def read_assignment(folder: Path, name: str) -> Assignment:
                 f"{place}: one and the same answer passes every check of {question}"
             )
     sources = [Path(__file__).with_name(f"{module}.py") for module in GRADER]
-    sources += [ASSIGNMENTS / name / file for file in ("checks.py", "goals.toml")]
-    hashes = {"checks": _hash(*(f.read_bytes() for f in sources)), "secret": _hash(secret)}
-    reference = folder / "teacher" / name / "reference.ipynb"
-    found = Assignment(goals, checks, folder / "released" / name, reference, hashes)
-    for file in (found.stub, reference):
-        if not file.is_file():
-            raise ClassroomError(f"{file} is missing: release {name} to this class first")
+    sources += [ASSIGNMENTS / name / file for file in ("checks.py", "goals.toml", "variants.toml")]
+    sources += [ASSIGNMENTS / name / "reference.py", ASSIGNMENTS / "measures.py"]
+    hashes = {
+        "checks": _hash(*(f.read_bytes() for f in sources if f.exists())),
+        "secret": _hash(secret),
+    }
+    file = f"{name}-{sheet}.ipynb"
+    notebook = folder / "released" / name / f"sheet-{sheet}" / file
+    found = Assignment(goals, checks, notebook, folder / "teacher" / name / file, hashes)
+    for path in (found.notebook, found.reference):
+        if not path.is_file():
+            raise ClassroomError(f"{path} is missing: release {name} to this class first")
     return found
 
 
@@ -112,7 +117,7 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
         NotGraded: Nothing can be said about it.
     """
     goals, checks = assignment.goals, assignment.checks
-    submission, released = read_submission(file), read_submission(assignment.stub)
+    submission, released = read_submission(file), read_submission(assignment.notebook)
     if assignment.functions and not submission.defines(assignment.functions):
         raise NotGraded(
             f"The notebook holds none of the functions of {goals.title!r}: "
@@ -122,7 +127,13 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
     seconds = math.ceil(goals.seconds)
     limits = Limits(step_seconds=seconds, wall_seconds=60 + 4 * seconds)
     outcomes, cells = run_submission(
-        submission, released, checks, assignment.functions, assignment.released, goals.allow, limits
+        submission,
+        released,
+        checks,
+        assignment.functions,
+        assignment.notebook.parent,
+        goals.allow,
+        limits,
     )
     questions: dict[str, Any] = {}
     for question in goals.questions.values():
@@ -138,13 +149,13 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
 
 
 def check_grader(assignment: Assignment) -> None:
-    """Grade the reference and the notebook as released.
+    """Grade the reference of a sheet, and the sheet as released.
 
     Raises:
         ClassroomError: The first has not all points, or the second has any, or neither can be
             graded. Then no student can be graded either.
     """
-    for file, wanted in ((assignment.reference, 1.0), (assignment.stub, 0.0)):
+    for file, wanted in ((assignment.reference, 1.0), (assignment.notebook, 0.0)):
         try:
             found = grade_submission(assignment, file)
         except NotGraded as error:
@@ -157,6 +168,11 @@ def check_grader(assignment: Assignment) -> None:
                         f"has {row['share']:g} of check {row['name']!r} of {name}, not {wanted:g} "
                         f"({row['failure']})"
                     )
+
+
+def sheet_of(student: Path) -> str:
+    """The sheet that a student handed in; any will do where nothing can be graded."""
+    return str(read_json(student / "facts.json").get("sheet") or SHEETS[0])
 
 
 def students(folder: Path, name: str) -> list[Path]:
@@ -211,22 +227,26 @@ def grade_class(
     Raises:
         ClassroomError: Nothing can be graded, and the message says what to do.
     """
-    assignment = read_assignment(folder, name)
     everyone = {path.name: path for path in students(folder, name)}
+    handed_in = {SHEETS[0], *map(sheet_of, everyone.values())}
+    sheets = {sheet: read_assignment(folder, name, sheet) for sheet in handed_in}
     if unknown := sorted(set(again or ()) - everyone.keys()):
         raise ClassroomError(f"nobody with the id {', '.join(unknown)} handed in {name}")
     graded = folder / "graded" / name
     chosen = []
     for student, place in everyone.items():
         wanted = not again or student in again
-        if wanted and (again is not None or _left(assignment, place, graded / f"{student}.json")):
+        if wanted and (
+            again is not None or _left(sheets[sheet_of(place)], place, graded / f"{student}.json")
+        ):
             chosen.append(place)
     if not chosen:
         print(f"{name}: nothing is left to grade; {len(everyone)} results are in {graded}")
         return []
-    check_grader(assignment)
+    for sheet in sorted(set(map(sheet_of, chosen))):
+        check_grader(sheets[sheet])
     results = []
-    for result in _batch(assignment, chosen, graded, jobs):
+    for result in _batch(sheets, chosen, graded, jobs):
         results.append(result)
         print(f"[{len(results)}/{len(chosen)}] {line_of(result)}", flush=True)
     done = sum(result["status"] == "graded" for result in results)
@@ -242,7 +262,7 @@ def grade_class(
 
 
 def _batch(
-    assignment: Assignment, chosen: list[Path], graded: Path, jobs: int
+    sheets: dict[str, Assignment], chosen: list[Path], graded: Path, jobs: int
 ) -> Iterator[dict[str, Any]]:
     # Ctrl-C is for this thread alone: a sandbox that was just starting would die of it, and its
     # student would be written down as not graded.
@@ -251,7 +271,9 @@ def _batch(
         max(1, jobs), initializer=signal.pthread_sigmask, initargs=deaf
     ) as pool:
         waiting = [
-            pool.submit(grade_student, assignment, place, graded / f"{place.name}.json")
+            pool.submit(
+                grade_student, sheets[sheet_of(place)], place, graded / f"{place.name}.json"
+            )
             for place in chosen
         ]
         try:

@@ -44,15 +44,31 @@ def kind(answer: Any) -> str:
     return "an array"
 
 
-def judge(check: Check, outcome: Outcome) -> tuple[float, Failure | None]:
-    """The share of a check's points, and what went wrong where it is less than 1."""
+def worth(check: Check, answer: Any, own: tuple[Any, ...] = ()) -> tuple[float, str]:
+    """The share of a check's points for an answer, and the hint where it is less than 1.
+
+    What earns nothing may be the answer to a different variant, see `Check.read`.
+    """
+    earned = share(check, answer, own)
+    if earned or check.read is None or isinstance(answer, Raised):
+        return earned, (check.misread if earned else "") or check.hint
+    try:
+        earned, hint = check.read(answer)
+    except Exception:  # an answer of any shape
+        return 0.0, check.hint
+    return earned, hint or check.hint
+
+
+def judge(check: Check, outcome: Outcome) -> tuple[float, Failure | None, str]:
+    """The share of a check's points, and what went wrong where it is less than 1, with the hint."""
     if outcome.raised is None and outcome.failure is not None:
-        return 0.0, outcome.failure
+        return 0.0, outcome.failure, check.hint
     answer = outcome.answer if outcome.raised is None else outcome.raised
-    earned = share(check, answer, outcome.own)
+    earned, hint = worth(check, answer, outcome.own)
     if earned == 1:
-        return earned, None
-    return earned, outcome.failure or {"kind": "part" if earned else "wrong", "what": kind(answer)}
+        return earned, None, hint
+    failure = outcome.failure or {"kind": "part" if earned else "wrong", "what": kind(answer)}
+    return earned, failure, hint
 
 
 def _said(outcome: Outcome) -> str:
@@ -69,20 +85,20 @@ def mark(pairs: list[tuple[Check, Outcome]], points: float) -> dict[str, Any]:
     every call, and somebody who computes nothing could have said it, it does not count.
     """
     found = [judge(check, outcome) for check, outcome in pairs]
-    passed = [check for (check, _), (earned, _) in zip(pairs, found, strict=True) if earned > 0]
+    passed = [check for (check, _), (earned, *_) in zip(pairs, found, strict=True) if earned > 0]
     constant = len({_said(outcome) for _, outcome in pairs}) == 1
     if passed and constant and guessable(passed):
-        found = [(0.0, {"kind": "guess"} if earned else failure) for earned, failure in found]
+        found = [(0.0, {"kind": "guess"} if earned else why, hint) for earned, why, hint in found]
     checks = [check for check, _ in pairs]
     total = sum(check.weight for check in checks)
-    parts = [c.weight * earned for c, (earned, _) in zip(checks, found, strict=True)]
+    parts = [c.weight * earned for c, (earned, *_) in zip(checks, found, strict=True)]
     rows = [
         {
             "name": c.name,
             "share": round(earned, 4),
-            "hint": (c.misread if earned else "") or c.hint,
+            "hint": hint,
             "failure": failure,
         }
-        for c, (earned, failure) in zip(checks, found, strict=True)
+        for c, (earned, failure, hint) in zip(checks, found, strict=True)
     ]
     return {"points": round(points * sum(parts) / total, 2), "of": points, "checks": rows}

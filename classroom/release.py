@@ -1,7 +1,7 @@
-"""Release an assignment to a class: the students' notebook, its data, the teacher's reference.
+"""Release an assignment to a class: the students' sheets with their data, the teacher's files.
 
-The source holds the solutions. What students get does not, and no line of the hidden checks
-either: `leaked` proves it line by line each time, before anything is written.
+The source holds the published solution. What students get does not, and no line of the hidden
+checks either: `leaked` proves it line by line each time, before anything is written.
 """
 
 from __future__ import annotations
@@ -14,13 +14,25 @@ from typing import Any
 
 import jupytext
 import nbformat
+import numpy as np
 from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
 from calib_utils.records.npz import write_npz
 from classroom import ClassroomError
 from classroom.goals import ASSIGNMENTS, Goals, load, read_goals
+from classroom.results import write_csv
 from classroom.secret import generator, make_secret
+from classroom.submission import defined
+from classroom.variants import (
+    PUBLISHED,
+    SHEETS,
+    Code,
+    Variant,
+    secret_of,
+    variant_of,
+    words,
+)
 from tools.sources.atomic import write_text
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import notebook_metadata, write_if_changed
@@ -34,12 +46,29 @@ SOLUTION = re.compile(
 )
 STUB = re.compile(r"^ *# STUB: (?P<code>.+)\n", re.MULTILINE)
 PLACE = re.compile(r"\{\{\s+(\w+)\s+\}\}")
-VALUE = re.compile(r"^(?P<name>\w+) = .+$", re.MULTILINE)
+FILLED = ("expected_", "given_")  # how the names of values in examples begin
+WIDTH = 70
+OF_THIS_SHEET = """
+
+from functools import wraps
+
+
+def of_this_sheet(function):
+    '''A function of the reference that knows the variant.'''
+
+    @wraps(function)
+    def known(*given, variant={variant}):
+        return function(*given, variant=variant)
+
+    return known
+
+
+"""
 LONG = 20  # characters from which on a line is recognised anywhere in a text
 
 
-def release(name: str, folder: Path, key: str | None = None) -> list[Path]:
-    """Write what students get to ``released/NAME``, and what the teacher keeps.
+def release(name: str, folder: Path, key: str | None = None) -> Path:
+    """Write the sheets for the students to ``released/NAME``, and what the teacher keeps.
 
     Args:
         name: of the assignment.
@@ -47,49 +76,54 @@ def release(name: str, folder: Path, key: str | None = None) -> list[Path]:
         key: the secret to take, see `make_secret`.
 
     Returns:
-        The files for the students, the notebook first.
+        The folder for the students, in which each sheet has a folder.
 
     Raises:
         ClassroomError: if there is no such assignment, its source is wrong, or a line of a
             solution or a check would be released.
     """
     goals = read_goals(name)
-    secret = make_secret(folder, key)
-    student, reference = notebooks(name, secret)
-    found = leaked(hidden_lines(name), all_text(student))
-    if found:
-        raise ClassroomError(f"{name}: students would get this hidden line: {found[0]}")
-    released, teacher = folder / "released" / name, folder / "teacher" / name
-    files = [released / f"{name}.ipynb"]
-    write_if_changed(student, files[0])
-    write_if_changed(reference, teacher / "reference.ipynb")
-    for file, arrays in data_of(name, secret).items():
-        write_npz(released / file, arrays, {"assignment": name})
-        files.append(released / file)
+    secret, hidden = make_secret(folder, key), hidden_lines(name)
+    sheets = {sheet: notebook(name, secret, sheet) for sheet in SHEETS}
+    for released in sheets.values():
+        if found := leaked(hidden, all_text(released)):
+            raise ClassroomError(f"{name}: students would get this hidden line: {found[0]}")
+    students, teacher = folder / "released" / name, folder / "teacher" / name
+    for sheet, released in sheets.items():
+        place, file = students / f"sheet-{sheet}", f"{name}-{sheet}.ipynb"
+        write_if_changed(released, place / file)
+        write_if_changed(notebook(name, secret, sheet, solved=True), teacher / file)
+        for data, arrays in data_of(name, secret, sheet).items():
+            write_npz(place / data, arrays, {"assignment": name})
+    variants = [[sheet, *variant_of(name, secret, sheet).values()] for sheet in SHEETS]
+    published = variant_of(name, secret, PUBLISHED)
+    write_csv(teacher / "variants.csv", [["sheet", *published], *variants])
     sample = ASSIGNMENTS / name / "sample.md"
     if sample.exists():
-        values = values_of(goals, secret) | load(name).sample(secret)
+        numbers = load(name).sample(secret_of(secret, PUBLISHED), published)
+        values = values_of(goals, published, PUBLISHED) | numbers
         write_text(teacher / "sample.md", rendered(sample.read_text("utf-8"), values))
-    return files
+    return students
 
 
 def source_of(name: str) -> str:
     return (ASSIGNMENTS / name / f"{name}.md").read_text("utf-8")
 
 
-def data_of(name: str, secret: bytes) -> dict[str, dict[str, Any]]:
-    """The files that lie beside the notebook, each with its arrays."""
+def data_of(name: str, secret: bytes, sheet: str) -> dict[str, dict[str, Any]]:
+    """The files that lie beside the notebook of a sheet, each with its arrays."""
     module = load(name)
-    return module.data(secret) if hasattr(module, "data") else {}
+    if not hasattr(module, "data"):
+        return {}
+    found = module.data(secret_of(secret, sheet), variant_of(name, secret, sheet))
+    return {f"{stem}-{sheet}.npz": arrays for stem, arrays in found.items()}
 
 
-def values_of(goals: Goals, secret: bytes) -> dict[str, str]:
+def values_of(goals: Goals, variant: Variant, sheet: str) -> dict[str, str]:
     """What stands for ``{{ … }}`` in a text: points, minutes, and what the secret decides."""
-    module = load(goals.name)
-    values = {"minutes": goals.minutes, "points": f"{goals.points:g}", **module.variant(secret)}
+    values = {"minutes": goals.minutes, "points": f"{goals.points:g}", "sheet": sheet}
+    values |= variant | words(goals.name, variant)
     values |= {question.name: f"{question.points:g}" for question in goals.questions.values()}
-    if hasattr(module, "texts"):
-        values |= module.texts(secret)
     return {key: str(value) for key, value in values.items()}
 
 
@@ -104,14 +138,14 @@ def rendered(text: str, values: dict[str, str]) -> str:
     return PLACE.sub(lambda found: values[found[1]], text)
 
 
-def notebooks(name: str, secret: bytes) -> tuple[NotebookNode, NotebookNode]:
-    """The students' notebook, and the one with the solutions."""
-    return _notebook(name, secret, solved=False), _notebook(name, secret, solved=True)
-
-
-def _notebook(name: str, secret: bytes, solved: bool) -> NotebookNode:
-    goals, values = read_goals(name), values_of(read_goals(name), secret)
-    variant = load(name).variant(secret)
+def notebook(name: str, secret: bytes, sheet: str, solved: bool = False) -> NotebookNode:
+    """The notebook of a sheet, as students get it or with the solutions."""
+    goals, variant = read_goals(name), variant_of(name, secret, sheet)
+    values = values_of(goals, variant, sheet)
+    given = {"sheet": sheet, **variant}
+    expected, reference = load(name).examples(variant), reference_of(name)
+    known = defined(reference)
+    reference += OF_THIS_SHEET.format(variant=variant)
     flattener = Flattener(_book(), f"notebooks/{name}")
     cells = []
     for cell in jupytext.reads(source_of(name), fmt="md:myst").cells:
@@ -122,8 +156,15 @@ def _notebook(name: str, secret: bytes, solved: bool) -> NotebookNode:
             cell.metadata = {"cellView": "form", "jupyter": {"source_hidden": True}}
         elif not solved:
             cell.source = without_solution(cell.source)
+        elif sheet != PUBLISHED and "question" in cell.metadata:
+            functions = sorted(defined(without_solution(cell.source)))
+            if known.issuperset(functions):  # else the published solution answers any sheet
+                calls = [f"{function} = of_this_sheet({function})" for function in functions]
+                cell.source, reference = "\n".join([reference, *calls]), ""
         if "variant" in cell.metadata.get("tags", []):
-            cell.source = with_values(cell.source, variant)
+            cell.source = with_values(cell.source, given)
+        elif cell.cell_type == "code" and "question" not in cell.metadata:
+            cell.source = with_values(cell.source, expected, FILLED)
         if "question" in cell.metadata:
             cell.metadata["nbgrader"] = nbgrader(goals, cell)
         cells.append(cell)
@@ -132,7 +173,7 @@ def _notebook(name: str, secret: bytes, solved: bool) -> NotebookNode:
         raise ClassroomError(f"{name}: goals.toml and the source do not have the same questions")
     for position, cell in enumerate(cells, start=1):
         cell.id = f"cell-{position:02d}"
-    of = {"assignment": name, "release": fingerprint(secret, name)}
+    of = {"assignment": name, "release": fingerprint(secret, name, sheet)}
     return new_notebook(cells=cells, metadata=notebook_metadata() | of)
 
 
@@ -142,21 +183,55 @@ def _book() -> Book:
     return Book(ASSIGNMENTS.parent)
 
 
-def fingerprint(secret: bytes, name: str) -> str:
-    """Says of a notebook to which class it was released, and nothing of the secret."""
-    return generator(secret, "release", name).bytes(6).hex()
+def fingerprint(secret: bytes, name: str, sheet: str) -> str:
+    """Says of a notebook which sheet of which class it is, and nothing of the secret."""
+    return generator(secret_of(secret, sheet), "release", name).bytes(6).hex()
 
 
-def with_values(source: str, variant: dict[str, Any]) -> str:
-    """A cell of simple values, with those of this class."""
-    missing = {found["name"] for found in VALUE.finditer(source)} - variant.keys()
-    if missing:
-        raise ClassroomError(f"variant(secret) gives no {', '.join(sorted(missing))}")
-    return VALUE.sub(lambda found: f"{found['name']} = {_literal(variant[found['name']])}", source)
+def with_values(source: str, values: dict[str, Any], begin: tuple[str, ...] = ("",)) -> str:
+    """A cell with the values of a sheet.
+
+    Args:
+        source: of the cell.
+        values: by name.
+        begin: how the names begin whose values are set; all by default.
+
+    Raises:
+        ClassroomError: if there is no value for such a name.
+    """
+    lines = source.split("\n")
+    for statement in reversed(ast.parse(source).body):
+        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
+        if isinstance(target, ast.Name) and target.id.startswith(begin):
+            if target.id not in values:
+                raise ClassroomError(f"the sheet has no value for {target.id}")
+            written = f"{target.id} = {_literal(values[target.id])}"
+            if len(written) > WIDTH:
+                wrapped = _literal(values[target.id], comma=",\n    ")
+                written = f"{target.id} = {wrapped}"
+            lines[statement.lineno - 1 : statement.end_lineno] = [written]
+    return "\n".join(lines)
 
 
-def _literal(value: Any) -> str:
-    return f'"{value}"' if isinstance(value, str) else repr(value)
+def _literal(value: Any, comma: str = ", ") -> str:
+    """A value as Python; what separates the items of a long one begins a new line."""
+    if isinstance(value, Code):
+        return value
+    if isinstance(value, np.ndarray):
+        return f"np.array({_literal(value.tolist(), comma)})"
+    if isinstance(value, float):
+        return "np.nan" if np.isnan(value) else repr(round(value, 6) + 0.0)
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, list):
+        items, ends = [_literal(item) for item in value], "[]"
+    elif isinstance(value, dict):
+        items, ends = [f'"{key}": {_literal(item)}' for key, item in value.items()], "{}"
+    else:
+        return repr(value)
+    if comma == ", ":
+        return ends[0] + ", ".join(items) + ends[1]
+    return ends[0] + "\n    " + comma.join(items) + ",\n" + ends[1]
 
 
 def without_solution(source: str) -> str:
@@ -196,21 +271,32 @@ def hidden_lines(name: str) -> set[str]:
     source, folder = source_of(name), ASSIGNMENTS / name
     goals = read_goals(name)
     solutions = [STUB.sub("", found["lines"]) for found in SOLUTION.finditer(source)]
-    texts = [*solutions, without_imports((folder / "checks.py").read_text("utf-8"))]
+    code = [folder / "checks.py", folder / "reference.py", ASSIGNMENTS / "measures.py"]
+    texts = [*solutions, *(without_imports(path.read_text("utf-8")) for path in code)]
     texts += [path.read_text("utf-8") for path in folder.glob("sample.md")]
     for question in goals.questions.values():
         texts += [question.hint, *(text for _, text in question.rubric)]
     shown = without_solution(source) + "\n" + HELPER.read_text("utf-8")
-    given = {line.strip() for line in shown.splitlines()}
     lines = {line.strip() for text in texts for line in text.splitlines()}
-    return {line for line in lines - given if re.search(r"[^\W\d_]", line)}
+    return {line for line in lines - set(leaked(lines, shown)) if re.search(r"[^\W\d_]", line)}
 
 
-def without_imports(code: str) -> str:
-    """Python without its imports: everybody's modules import the same."""
+def reference_of(name: str) -> str:
+    """The code that answers any sheet of an assignment: functions that get the variant."""
+    files = [ASSIGNMENTS / "measures.py", ASSIGNMENTS / name / "reference.py"]
+    files = [file for file in files if file.exists()]
+    code = [
+        without_imports(file.read_text("utf-8"), ("__future__", "assignments")) for file in files
+    ]
+    return "\n".join(code)
+
+
+def without_imports(code: str, begin: tuple[str, ...] = ("",)) -> str:
+    """Python without its imports, or without those from modules that begin in some way."""
     lines = code.splitlines()
     for statement in ast.parse(code).body:
-        if isinstance(statement, ast.Import | ast.ImportFrom):
+        module = getattr(statement, "module", "")
+        if isinstance(statement, ast.Import | ast.ImportFrom) and module.startswith(begin):
             end = statement.end_lineno or statement.lineno
             lines[statement.lineno - 1 : end] = [""] * (end - statement.lineno + 1)
     return "\n".join(lines)

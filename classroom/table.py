@@ -46,16 +46,8 @@ def fill(table: Path, target: Path, goals: Goals, students: list[Student], colum
         ClassroomError: The table cannot be read, has no such column or another maximum, or nobody
             of the class is in it.
     """
-    try:
-        text = table.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ClassroomError(f"{table} cannot be read as a CSV file in UTF-8: {error}") from None
-    sign = max(",;\t", key=text.split("\n", 1)[0].count)
-    head, *rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=sign)) or [[]]
-    rows = [row for row in rows if len(row) == len(head)]
+    head, above, rows, sign = read_table(table)
     place = _column(head, goals.title, column, table)
-    above = [row for row in rows if row[0].strip().casefold() in ABOVE]
-    rows = rows[len(above) :]
     _check_maximum(head, above, rows, place, goals, table)
     filled, missing = [], []
     numbers = _identifiers(rows, {str(found["number"]) for found, _ in students})
@@ -73,6 +65,28 @@ def fill(table: Path, target: Path, goals: Goals, students: list[Student], colum
     write_text(target, written.getvalue(), "utf-8-sig")
     said = f"{target}: {len(filled)} rows with points; the column is {head[place]!r}"
     return said + (f"; not in the table: {', '.join(missing)}" if missing else "")
+
+
+def read_table(table: Path) -> tuple[list[str], list[list[str]], list[list[str]], str]:
+    """A platform's table: its head, the rows above the students, theirs, and what separates cells.
+
+    Raises:
+        ClassroomError: It cannot be read.
+    """
+    try:
+        text = table.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ClassroomError(f"{table} cannot be read as a CSV file in UTF-8: {error}") from None
+    sign = max(",;\t", key=text.split("\n", 1)[0].count)
+    head, *rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=sign)) or [[]]
+    rows = [row for row in rows if len(row) == len(head)]
+    above = [row for row in rows if row[0].strip().casefold() in ABOVE]
+    return head, above, rows[len(above) :], sign
+
+
+def find_row(rows: list[list[str]], number: str, person: str) -> list[str] | None:
+    """The row of a student: by the number, else by the name."""
+    return _identifiers(rows, {number}).get(number) or _by_name(rows, person)
 
 
 def _column(head: list[str], title: str, column: str, table: Path) -> int:

@@ -11,12 +11,13 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import log_softmax, logsumexp, softmax
 
-from calib_utils.metrics import accuracy, expected_calibration_error
+from assignments.diagnosing.reference import class_gaps, probabilities, summary
 from calib_utils.records import load_record
-from classroom.checks import Check, close, equal, partly
+from classroom.checks import Check, Judge, close, equal, partly
 from classroom.secret import drawn_labels, generator
+from classroom.variants import Variant, reading
 
 SOURCES = ("lenet5-cifar100", "resnet34-cifar100")
 NETWORKS = ("A", "B", "C")
@@ -24,8 +25,8 @@ KINDS = ("overconfident", "underconfident", "calibrated", "class bias")
 N_CLASSES, N_ANSWERS = 20, 2400
 
 
-def variant(secret: bytes) -> dict[str, Any]:
-    """The values that differ from class to class."""
+def values(secret: bytes) -> dict[str, Any]:
+    """The values that differ from sheet to sheet."""
     return {"n_bins": int(generator(secret, "diagnosing", "variant").choice([10, 12, 18, 20]))}
 
 
@@ -50,7 +51,7 @@ def distorted(rng: np.random.Generator, logits: np.ndarray, kind: str) -> np.nda
 
 
 def network(secret: bytes, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Logits, float32, shape (2400, 20), and labels of one network."""
+    """Logits, shape (2400, 20), and labels of one network."""
     rng = generator(secret, "diagnosing", "network", name)
     source = str(rng.choice(SOURCES))
     records = [load_record(source, split) for split in ("validation", "test")]
@@ -61,61 +62,103 @@ def network(secret: bytes, name: str) -> tuple[np.ndarray, np.ndarray]:
     chosen = logits[rows][:, classes]
     chosen -= chosen.mean(axis=1, keepdims=True)
     found = distorted(rng, chosen, diagnoses(secret)[name])
-    return found.round(2).astype(np.float32), drawn_labels(rng, softmax(chosen, axis=1))
+    return found, drawn_labels(rng, softmax(chosen, axis=1))
 
 
-def data(secret: bytes) -> dict[str, dict[str, np.ndarray]]:
+def scores_of(logits: np.ndarray, form: str) -> np.ndarray:
+    """The scores of a sheet: logits, bits or odds against each class."""
+    logs = log_softmax(logits, axis=1)
+    if form == "bits":
+        return -logs / np.log(2)
+    if form == "odds":
+        others = [logsumexp(np.delete(logs, k, axis=1), axis=1) for k in range(logs.shape[1])]
+        with np.errstate(over="ignore"):  # then they are infinite
+            return np.asarray(np.exp(np.stack(others, axis=1) - logs))
+    return logits
+
+
+def data(secret: bytes, variant: Variant) -> dict[str, dict[str, np.ndarray]]:
     """The files that lie beside the notebook, each with its arrays."""
     arrays = {}
     for name in NETWORKS:
-        arrays[f"{name}_logits"], arrays[f"{name}_labels"] = network(secret, name)
-    return {"networks.npz": arrays}
+        logits, labels = network(secret, name)
+        scores = scores_of(logits, variant["form"])
+        arrays[f"{name}_scores"] = scores.astype(np.float32)
+        arrays[f"{name}_labels"] = labels
+    return {"networks": arrays}
 
 
-def checks(secret: bytes) -> list[Check]:
-    n_bins = variant(secret)["n_bins"]
+def examples(variant: Variant) -> dict[str, Any]:
+    """What the examples of the notebook give, and scores for them."""
+    form = variant["form"]
+    found: dict[str, Any] = {}
+    for name, stated in {
+        "summary": [[0.51, 0.49], [0.93, 0.07], [0.23, 0.77]],
+        "gaps": [[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]],
+    }.items():
+        scores = scores_of(np.log(stated), form).round(6)
+        labels = np.arange(len(stated)) % 2 * (name == "gaps")
+        how = summary if name == "summary" else class_gaps
+        expected = how(scores, labels, variant=variant)
+        found |= {f"given_{name}": scores, f"expected_{name}": expected}
+    return found
+
+
+def checks(secret: bytes, variant: Variant) -> list[Check]:
+    form = variant["form"]
     rng = generator(secret, "diagnosing", "inputs")
     logits = rng.normal(0, 2, (300, 6))
     labels = drawn_labels(rng, softmax(logits / rng.uniform(1.2, 2), axis=1))
-    stated = softmax(logits, axis=1)
-    huge = logits * 1000
-    summaries = {
-        "accuracy": accuracy(stated, labels),
-        "confidence": stated.max(axis=1).mean(),
-        "ece": expected_calibration_error(stated, labels, n_bins=n_bins),
-    }
+    scores, huge = scores_of(logits, form), scores_of(logits * 1000, form)
 
-    def under(key: str, expected: float) -> Any:
+    def under(key: str, expected: float) -> Judge:
         judge = close(expected)
         return lambda answer: isinstance(answer, dict) and judge(answer.get(key, "missing"))
 
-    def gaps(z: np.ndarray, y: np.ndarray) -> np.ndarray:
-        p = softmax(z, axis=1)
-        excess = (p - np.eye(p.shape[1])[y]).sum(axis=0)
-        return np.asarray(excess / np.sqrt((p * (1 - p)).sum(axis=0)))
+    def number(key: str, z: np.ndarray, name: str = "", hint: str = "") -> Check:
+        def right(found: Variant) -> Judge:
+            return under(key, summary(z, labels, variant=found)[key])
+
+        asked = ("form", "error") if key == "error" else ("form",)
+        other = reading("diagnosing", variant, asked, right)
+        return Check(
+            "q1", name or key, "summary", (z, labels), right(variant), hint=hint, read=other
+        )
 
     def by_class(name: str, y: np.ndarray, weight: float) -> Check:
-        judge = partly(close(gaps(logits, y)), close(-gaps(logits, y)))
-        misread = "The sign is the other way round: expected minus observed."
-        return Check("q2", name, "class_gaps", (logits, y), judge, weight, misread=misread)
+        def right(found: Variant) -> Judge:
+            return close(class_gaps(scores, y, variant=found))
 
-    def told(name: str, kind: str) -> Any:
+        own = class_gaps(scores, y, variant=variant)
+        return Check(
+            "q2",
+            name,
+            "class_gaps",
+            (scores, y),
+            partly(close(own), close(-own)),
+            weight,
+            misread="The sign is the other way round: read again what is subtracted from what.",
+            read=reading("diagnosing", variant, ("form", "gap"), right),
+        )
+
+    def told(name: str, kind: str) -> Judge:
         return lambda answer: isinstance(answer, dict) and equal(kind)(answer.get(name))
+
+    def turned(found: Variant) -> Judge:
+        return close(probabilities(scores, variant=found))
 
     absent = np.minimum(labels, 4)  # class 5 is nobody's label
     return [
-        *(
-            Check("q1", key, "summary", (logits, labels), under(key, expected))
-            for key, expected in summaries.items()
-        ),
         Check(
             "q1",
-            "large logits",
-            "summary",
-            (huge, labels),
-            under("ece", expected_calibration_error(softmax(huge, axis=1), labels, n_bins=n_bins)),
-            hint="Subtract the largest logit of each row before you take the exponential.",
+            "probabilities",
+            "probabilities",
+            (scores,),
+            turned(variant),
+            read=reading("diagnosing", variant, ("form",), turned),
         ),
+        *(number(key, scores) for key in ("accuracy", "confidence", "error")),
+        number("error", huge, "large scores", "No step may overflow, however large a score is."),
         by_class("any labels", labels, 2.0),
         by_class("a class without labels", absent, 1.0),
         *(

@@ -6,27 +6,25 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
-from calib_utils.metrics import (
-    accuracy,
-    baseline_calibration_error,
-    expected_calibration_error,
-    negative_log_likelihood,
-)
-from calib_utils.recalibration import TemperatureScaling
-from classroom.checks import Check, close, partly
+from assignments.lab.reference import cut, report, reported
+from assignments.measures import temperature
+from calib_utils.metrics import baseline_calibration_error
+from classroom.checks import Check, Judge, close, partly
 from classroom.secret import drawn_labels, generator
+from classroom.variants import Code, Variant, reading
 
 N_DIGITS = 10
+N_WRITERS = 60
 EPOCHS = 400  # of the sample report
 ENOUGH = 0.9  # of the accuracy of who knows which images are negatives: for all points
 
 
-def variant(secret: bytes) -> dict[str, Any]:
-    """The values that differ from class to class."""
+def values(secret: bytes) -> dict[str, Any]:
+    """The values that differ from sheet to sheet."""
     rng = generator(secret, "lab", "variant")
     return {"n_bins": int(rng.choice([8, 10, 12])), "first": int(rng.choice([40, 50, 60]))}
 
@@ -46,6 +44,7 @@ def digits(secret: bytes) -> dict[str, np.ndarray]:
         "images": noisy.round(2).astype(np.float32),
         "labels": labels[order],
         "negative": negative,
+        "writers": rng.integers(0, N_WRITERS, len(labels)),
     }
 
 
@@ -61,26 +60,64 @@ def half_negative(rng: np.random.Generator, images: np.ndarray, labels: np.ndarr
     return np.where(negative[:, None], 1 - images, images), negative
 
 
-def data(secret: bytes) -> dict[str, dict[str, np.ndarray]]:
-    return {"digits.npz": {key: digits(secret)[key] for key in ("images", "labels")}}
+def annotated(secret: bytes, labels: np.ndarray, way: str) -> np.ndarray:
+    """What people said of images with these labels: the label, five votes, or a pair of labels."""
+    if way == "label":
+        return labels
+    rng, n_classes = generator(secret, "lab", "annotations"), int(labels.max()) + 1
+    people = np.tile(labels[:, None], 5 if way == "votes" else 2)
+    people = np.where(
+        rng.random(people.shape) < 0.95, people, rng.integers(n_classes, size=people.shape)
+    )
+    return np.eye(n_classes, dtype=np.int64)[people].sum(axis=1) if way == "votes" else people
 
 
-def cut(secret: bytes, n: int) -> tuple[int, int]:
-    """The sizes of training and validation; the rest is test."""
-    first = n * variant(secret)["first"] // 100
-    return first, (n - first) // 2
+def renumbered(told: np.ndarray, order: np.ndarray, way: str) -> np.ndarray:
+    """The same annotations with the classes renumbered: class k is now ``order[k]``."""
+    return told[:, np.argsort(order)] if way == "votes" else order[told]
 
 
-def parts_of(answer: Any, sizes: tuple[int, int], n: int) -> list[np.ndarray] | None:
-    """Three arrays of indices, if they are a partition of these sizes."""
+def data(secret: bytes, variant: Variant) -> dict[str, dict[str, np.ndarray]]:
+    """The file that lies beside the notebook."""
+    found = {key: digits(secret)[key] for key in ("images", "labels", "writers")}
+    said = annotated(secret, found["labels"], variant["annotation"])
+    return {"digits": {**found, "annotations": said}}
+
+
+def parts_of(answer: Any, n: int) -> list[np.ndarray] | None:
+    """Three arrays of indices, if they are a partition of 0 to n - 1."""
     if not isinstance(answer, list | tuple) or len(answer) != 3:
         return None
     parts = [np.asarray(part) for part in answer]
     if any(part.dtype.kind not in "iu" or part.ndim != 1 for part in parts):
         return None
-    if [len(part) for part in parts] != [*sizes, n - sum(sizes)]:
-        return None
     return parts if np.array_equal(np.sort(np.concatenate(parts)), np.arange(n)) else None
+
+
+def follows_rule(
+    answer: Any, labels: np.ndarray, writers: np.ndarray, variant: Variant, slack: int = 0
+) -> bool:
+    """Whether an answer is a split as the sheet asks, each part to within ``slack`` units.
+
+    Units are images, or writers; a split in which training has just the first units is not random.
+    """
+    parts = parts_of(answer, len(labels))
+    if parts is None:
+        return False
+    way = variant["split"]
+    kinds = labels if way == "class" else np.zeros(len(labels), dtype=np.int64)
+    first = []
+    for k in np.unique(kinds):
+        rows = [part[kinds[part] == k] for part in parts]
+        units = [np.unique(writers[part] if way == "writer" else part) for part in rows]
+        everything = np.unique(np.concatenate(units))
+        sizes = np.array([len(found) for found in units])
+        if sizes.sum() != len(everything):
+            return False  # a writer is in two parts
+        if (np.abs(sizes - cut(len(everything), variant=variant)) > slack).any():
+            return False
+        first.append(np.array_equal(units[0], everything[: sizes[0]]))
+    return not all(first)
 
 
 Images = tuple[np.ndarray, np.ndarray, np.ndarray]  # images, labels, whether they are negatives
@@ -124,6 +161,15 @@ def trained(seen: Images, new: Images) -> Any:
     return judge
 
 
+def has_form(logits: Any, way: str) -> bool:
+    """Whether rows of logits are normalised as a sheet asks."""
+    found = np.asarray(logits)
+    if found.dtype.kind != "f" or found.ndim != 2:
+        return False
+    ends = {"normalised": logsumexp(found, axis=1), "reference": found[:, 0], "logits": 0.0}[way]
+    return bool(np.abs(ends).max() < 1e-6)
+
+
 def same(found: Any, wanted: Any) -> bool:
     """Whether two arrays of logits are the same, as far as a computer repeats itself."""
     found, wanted = np.asarray(found), np.asarray(wanted)
@@ -132,34 +178,52 @@ def same(found: Any, wanted: Any) -> bool:
     return bool(np.allclose(found, wanted, rtol=1e-4, atol=1e-6))
 
 
-def checks(secret: bytes) -> list[Check]:
-    stored, n_bins = digits(secret), variant(secret)["n_bins"]
+def examples(variant: Variant) -> dict[str, Any]:
+    """What the examples of the notebook give, and annotations for them."""
+    first = variant["first"]
+    half = (100 - first) // 2
+    given = {"label": "kinds", "votes": "5 * np.eye(2, dtype=int)[kinds]"}
+    pair = "np.stack([kinds, kinds], axis=1)"
+    return {
+        "expected_sizes": [first, half, 100 - first - half],
+        "given_annotations": Code(given.get(variant["annotation"], pair)),
+    }
+
+
+def checks(secret: bytes, variant: Variant) -> list[Check]:
+    stored, way = digits(secret), variant["annotation"]
     n = len(stored["labels"])
+    said = annotated(secret, stored["labels"], way)
     rng = generator(secret, "lab", "inputs")
     seeds = [int(seed) for seed in rng.integers(1000, 9999, 3)]
-    renumbered = (np.arange(N_DIGITS) + int(rng.integers(1, N_DIGITS))) % N_DIGITS
+    order = (np.arange(N_DIGITS) + int(rng.integers(1, N_DIGITS))) % N_DIGITS
 
     def splits(size: int, seed: int) -> Check:
-        first, second = cut(secret, size)
+        labels, writers = rng.integers(0, 7, size), rng.integers(0, size // 8, size)
 
-        def of_sizes(*sizes: int) -> Any:
-            def judge(answer: Any) -> bool:
-                parts = parts_of(answer, (sizes[0], sizes[1]), size)
-                return parts is not None and bool((np.diff(parts[0]) < 0).any())  # shuffled
+        def right(found: Variant, slack: int = 0) -> Judge:
+            return lambda answer: follows_rule(answer, labels, writers, found, slack)
 
-            return judge
+        return Check(
+            "q1",
+            f"{size} images",
+            "split",
+            (labels, writers, seed),
+            partly(right(variant), right(variant, slack=1)),
+            misread="A part is one too long or too short: mind how the text rounds.",
+            read=reading("lab", variant, ("split",), right),
+        )
 
-        near = [of_sizes(first + a, second + b) for a in (-1, 0, 1) for b in (-1, 0, 1)]
-        judge = partly(of_sizes(first, second), *near)
-        misread = "A part is one number too long or too short: mind how the text rounds."
-        return Check("q1", f"{size} images", "split", (size, seed), judge, misread=misread)
-
-    def trains(name: str, seen: Images, new: Images, seed: int) -> Check:
-        arguments = (seen[0], seen[1], new[0], seed)
+    def trains(name: str, seen: Images, new: Images, told: np.ndarray, seed: int) -> Check:
+        arguments = (seen[0], told, new[0], seed)
         return Check("q2", name, "train_and_predict", arguments, trained(seen, new))
 
     patterns = blobs(rng, 10)
-    given = (patterns[0][0], patterns[0][1], patterns[1][0])
+    given = (patterns[0][0], annotated(secret, patterns[0][1], way), patterns[1][0])
+
+    def returns(found: Variant) -> Judge:
+        judge = trained(*patterns)
+        return lambda answer: judge(answer) > 0 and has_form(answer, found["output"])
 
     def decides(answer: Any, own: list[Any]) -> bool:
         right = bool(own) and trained(*patterns)(answer) > 0
@@ -174,11 +238,20 @@ def checks(secret: bytes) -> list[Check]:
         0.5,
         own=lambda answer: [("train_and_predict", (*given, seeds[1] + k)) for k in (0, 1)],
     )
+    form = Check(
+        "q2",
+        "what is returned",
+        "train_and_predict",
+        (*given, seeds[1]),
+        returns(variant),
+        read=reading("lab", variant, ("output",), returns),
+    )
 
     def whole(answer: Any) -> list[np.ndarray] | None:
-        if not isinstance(answer, dict):
-            return None
-        return parts_of(answer.get("split"), cut(secret, n), n)
+        """The split of a record."""
+        parts = answer.get("split") if isinstance(answer, dict) else None
+        good = follows_rule(parts, stored["labels"], stored["writers"], variant)
+        return parts_of(parts, n) if good else None
 
     def part(place: int, key: str) -> Check:
         def again(answer: Any) -> list[tuple[str, tuple[Any, ...]]]:
@@ -186,9 +259,9 @@ def checks(secret: bytes) -> list[Check]:
             parts, seed = whole(answer), answer["seed"]
             if parts is None or type(seed) is not int:
                 return []
-            images, labels, _ = part_of(stored, parts[0])
+            images, told = stored["images"][parts[0]], said[parts[0]]
             rest = np.concatenate([stored["images"][rows] for rows in parts[1:]])
-            given = (labels, renumbered[labels])
+            given = (told, renumbered(told, order, way))
             return [("train_and_predict", (images, y, rest, seed)) for y in given]
 
         def judge(answer: Any, own: list[Any]) -> bool | float:
@@ -202,28 +275,34 @@ def checks(secret: bytes) -> list[Check]:
             seen, new = part_of(stored, parts[0]), part_of(stored, parts[place])
             right = float(trained(seen, new)(mine))
             # Logits that were looked up know nothing of other numbers for the classes.
-            seen, new = ((x, renumbered[y], negative) for x, y, negative in (seen, new))
+            seen, new = ((x, order[y], negative) for x, y, negative in (seen, new))
             return right if all(trained(seen, new)(logits) > 0 for logits in other) else False
 
         return Check("q3", f"the {key}", "record", (), judge, own=again)
 
-    validation, test = (reported(rng) for _ in range(2))
-    best = float(TemperatureScaling().fit(*validation).temperature_)
-    is_best = close(best, rtol=0.02)
+    validation, test = (overconfident(rng) for _ in range(2))
 
     def reports(key: str) -> Check:
-        def judge(answer: Any) -> bool:
-            if not isinstance(answer, dict) or key not in answer:
-                return False
-            found: Any = answer.get("temperature")
-            if key == "temperature":
-                return is_best(found)
-            # The numbers after recalibration must fit the temperature that is given.
-            positive = close(0, atol=20)(found) and found > 0 and abs(found - 1) > 0.01
-            used = float(found) if positive else best
-            return close(numbers(test, used, n_bins)[key])(answer[key])
+        def right(asked: Variant) -> Judge:
+            best = temperature(*validation, asked["loss"])
+            is_best = close(best, rtol=0.02)
 
-        return Check("q4", key, "report", (*validation, *test), judge)
+            def judge(answer: Any) -> bool:
+                if not isinstance(answer, dict) or key not in answer:
+                    return False
+                found: Any = answer.get("temperature")
+                if key == "temperature":
+                    return is_best(found)
+                # The numbers after recalibration must fit the temperature that is given.
+                positive = close(0, atol=20)(found) and found > 0 and abs(found - 1) > 0.01
+                used = float(found) if positive else best
+                return close(reported(*test, used, variant=asked)[key])(answer[key])
+
+            return judge
+
+        asked = {"t": ("loss",), "l": ("loss",), "e": ("error",)}.get(key[0], ())
+        other = reading("lab", variant, asked, right)
+        return Check("q4", key, "report", (*validation, *test), right(variant), read=other)
 
     # In a different order of the pixels, so that nothing can be looked up in the file.
     points = rng.permutation(64)
@@ -232,42 +311,29 @@ def checks(secret: bytes) -> list[Check]:
     return [
         splits(997, seeds[0]),
         splits(200, seeds[1]),
-        trains("ten patterns", *patterns, seeds[1]),
-        trains("digits", shown, rest, seeds[2]),
+        trains("ten patterns", *patterns, given[1], seeds[1]),
+        trains("digits", shown, rest, said[:1200], seeds[2]),
+        form,
         seeded,
         Check("q3", "the split", "record", (), lambda answer: whole(answer) is not None),
         part(1, "validation_logits"),
         part(2, "test_logits"),
-        *(reports(key) for key in numbers(test, best, n_bins)),
+        *(reports(key) for key in report(*validation, *test, variant=variant)),
     ]
 
 
-def reported(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def overconfident(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Logits that are twice too large, and labels."""
     truth = rng.normal(0, 1.5, (400, 6))
     return 2 * truth, drawn_labels(rng, softmax(truth, axis=1))
 
 
-def numbers(test: tuple[np.ndarray, np.ndarray], divisor: float, n_bins: int) -> dict[str, float]:
-    """The numbers of a report on the test part, before and after a temperature."""
-    stated, labels = test
-    before, after = softmax(stated, axis=1), softmax(stated / divisor, axis=1)
-    return {
-        "temperature": divisor,
-        "accuracy": accuracy(before, labels),
-        "nll_before": negative_log_likelihood(stated, labels, inputs="logits"),
-        "nll_after": negative_log_likelihood(stated / divisor, labels, inputs="logits"),
-        "ece_before": expected_calibration_error(before, labels, n_bins=n_bins),
-        "ece_after": expected_calibration_error(after, labels, n_bins=n_bins),
-    }
-
-
-def sample(secret: bytes) -> dict[str, str]:
+def sample(secret: bytes, variant: Variant) -> dict[str, str]:
     """The numbers of the marked sample report, from a network that is trained here."""
-    stored, n_bins = digits(secret), variant(secret)["n_bins"]
-    n = len(stored["labels"])
-    first, second = cut(secret, n)
-    parts = np.split(generator(secret, "lab", "sample").permutation(n), [first, first + second])
+    stored = digits(secret)
+    sizes = cut(len(stored["labels"]), variant=variant)
+    order = generator(secret, "lab", "sample").permutation(sizes.sum())
+    parts = np.split(order, np.cumsum(sizes)[:2])
     network = MLPClassifier((64,), alpha=0, random_state=0)
     seen = (stored["images"][parts[0]], stored["labels"][parts[0]])
     for _ in range(EPOCHS):
@@ -276,22 +342,22 @@ def sample(secret: bytes) -> dict[str, str]:
         (np.log(network.predict_proba(stored["images"][rows]).clip(1e-12)), stored["labels"][rows])
         for rows in parts[1:]
     )
-    found = numbers(test, float(TemperatureScaling().fit(*validation).temperature_), n_bins)
+    found = report(*validation, *test, variant=variant)
     scaled = softmax(test[0] / found["temperature"], axis=1)
-    baseline = baseline_calibration_error(scaled, n_bins=n_bins)
+    baseline = baseline_calibration_error(scaled, n_bins=variant["n_bins"])
     percent = "\N{NO-BREAK SPACE}%"
-    sizes = zip(("train", "validation", "test"), map(len, parts), strict=True)
+    names = zip(("train", "validation", "test"), sizes, strict=True)
     return {
-        **{f"n_{name}": str(size) for name, size in sizes},
+        **{f"n_{name}": str(size) for name, size in names},
         "epochs": str(EPOCHS),
         "temperature": f"{found['temperature']:.2f}",
         "direction": "overconfident" if found["temperature"] > 1 else "underconfident",
-        **{f"nll_{when}": f"{found[f'nll_{when}']:.2f}" for when in ("before", "after")},
+        **{f"loss_{when}": f"{found[f'loss_{when}']:.2f}" for when in ("before", "after")},
         **{
             key: f"{100 * found[key]:.1f}{percent}"
-            for key in ("accuracy", "ece_before", "ece_after")
+            for key in ("accuracy", "error_before", "error_after")
         },
         "baseline": f"{100 * baseline.mean:.1f}{percent}",
         "baseline_high": f"{100 * baseline.high:.1f}{percent}",
-        "within": "is within" if found["ece_after"] <= baseline.high else "lies above",
+        "within": "is within" if found["error_after"] <= baseline.high else "lies above",
     }

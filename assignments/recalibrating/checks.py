@@ -7,28 +7,36 @@ course. The labels of the new images never leave the teacher's computer.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
-from calib_utils.metrics import expected_calibration_error
-from classroom.checks import Check, close, partly
+from assignments.measures import binned_error, temperature
+from assignments.recalibrating.reference import (
+    asked_of,
+    constant_confidence,
+    constants,
+    fit_temperatures,
+    loss,
+)
+from classroom.checks import Check, Judge, close, partly
 from classroom.secret import drawn_labels, generator
+from classroom.variants import Reading, Variant, reading
 
 N_CLASSES = 8
 N_FIT, N_NEW = 2000, 2000
+NLL = {"loss": "nll", "parameter": "temperature"}
 FULL = 0.98  # of what a temperature for each group saves: for all points
 HALF = 0.5  # of the points: for what one temperature for all saves
 LOSS_HINTS = {
-    "logits of usual size": "The NLL is a mean over all rows, of minus the logarithm: above 0.",
+    "logits of usual size": "The loss is a mean over all rows, and above 0.",
     "large logits": "Never take the logarithm of a probability that was rounded to 0. Subtract the "
     "largest logit of each row, then use log(sum(exp(...))).",
 }
-LOSS = "Nearly: the NLL is the mean over the rows, not their sum, and it is above 0."
-FIT = "This is one over the temperature: the logits are divided by it."
+LOSS = "Nearly: the loss is the mean over the rows, not their sum, and it is above 0."
 FIT_HINTS = {
     "one group": "Logits are divided by the temperature: that of an overconfident network is "
     "above 1.",
@@ -39,8 +47,8 @@ FIT_HINTS = {
 }
 
 
-def variant(secret: bytes) -> dict[str, Any]:
-    """The values that differ from class to class: how often it is night, in per cent."""
+def values(secret: bytes) -> dict[str, Any]:
+    """The values that differ from sheet to sheet: how often it is night, in per cent."""
     return {"night": int(generator(secret, "recalibrating", "variant").integers(25, 45))}
 
 
@@ -58,52 +66,30 @@ def draw(
     return logits.round(3), labels, groups
 
 
-def nll(logits: np.ndarray, labels: np.ndarray) -> float:
-    return float(-log_softmax(logits, axis=1)[np.arange(len(labels)), labels].mean())
-
-
-def temperature(logits: np.ndarray, labels: np.ndarray) -> float:
-    """The temperature with the lowest NLL; nan without rows."""
-    if len(labels) == 0:
-        return float("nan")
-    best = minimize_scalar(
-        lambda power: nll(logits * np.exp(power), labels),
-        bounds=(-4, 4),
-        method="bounded",
-        options={"xatol": 1e-9},
-    )
-    return float(np.exp(-best.x))
-
-
-def temperatures(logits: np.ndarray, labels: np.ndarray, groups: np.ndarray, n: int) -> np.ndarray:
-    return np.array([temperature(logits[groups == g], labels[groups == g]) for g in range(n)])
-
-
-def constant(accuracy: float, logits: np.ndarray) -> np.ndarray:
-    """The same confidence for each prediction."""
-    answered = np.eye(logits.shape[1])[logits.argmax(axis=1)]
-    rest = (1 - accuracy) / (logits.shape[1] - 1)
-    return np.asarray(np.where(answered == 1, accuracy, rest))
-
-
 @cache
 def network(secret: bytes) -> dict[str, np.ndarray]:
     """The images to fit on, and new ones.
 
-    Drawn again until the constant confidence has the lower ECE of the two methods, on both halves
+    Drawn again until the constant confidences have the lower ECE of the two methods, on both halves
     of the images, because the last question asks about it.
     """
-    share = variant(secret)["night"] / 100
+    share = values(secret)["night"] / 100
     for attempt in range(1000):
         rng = generator(secret, "recalibrating", "network", str(attempt))
         sizes = np.array([rng.uniform(1.2, 1.4), rng.uniform(2.5, 3.2)])
         offset = rng.permutation(np.linspace(-0.9, 0.9, N_CLASSES))
         fit = draw(rng, N_FIT, sizes, share, offset)
         new = draw(rng, N_NEW, sizes, share, offset)
-        scaled = softmax(new[0] / temperatures(*fit, 2)[new[2]][:, None], axis=1)
-        even = constant(float((fit[0].argmax(axis=1) == fit[1]).mean()), new[0])
-        errors = [expected_calibration_error(probs, new[1]) for probs in (even, scaled)]
-        if errors[0] < errors[1] - 0.005:
+        scaled = softmax(
+            new[0] / fit_temperatures(*fit, 2, variant=NLL)[new[2]][:, None], axis=1
+        ).max(axis=1)
+        even = [constants(*fit, new[2], variant={"constant": way}) for way in ("accuracy", "group")]
+        correct, ones = new[0].argmax(axis=1) == new[1], np.ones(N_NEW)
+        *errors, most = [
+            binned_error(said, correct, ones, bins="width", norm="mean", n_bins=15)
+            for said in (*even, scaled)
+        ]
+        if max(errors) < most - 0.005:
             names = ("logits", "labels", "groups")
             return {
                 **{f"fit_{name}": array for name, array in zip(names, fit, strict=True)},
@@ -112,87 +98,139 @@ def network(secret: bytes) -> dict[str, np.ndarray]:
     raise RuntimeError("no network was drawn: make N_FIT larger")
 
 
-def data(secret: bytes) -> dict[str, dict[str, np.ndarray]]:
+def data(secret: bytes, variant: Variant) -> dict[str, dict[str, np.ndarray]]:
     """The files for the folder of the notebook: all but the labels of the new images."""
-    return {"cameras.npz": {k: v for k, v in network(secret).items() if k != "new_labels"}}
+    return {"cameras": {k: v for k, v in network(secret).items() if k != "new_labels"}}
 
 
-def saves(parts: dict[str, np.ndarray]) -> Any:
-    """Judge of a recalibration: its decrease of the NLL, between none and one for each group."""
+def log_loss(probs: np.ndarray, happened: np.ndarray) -> float:
+    """The mean of -log of what each row gives to what happened: its class, or yes or no."""
+    if probs.ndim == 1:
+        found = np.where(happened, probs, 1 - probs)
+    else:
+        found = probs[np.arange(len(probs)), happened]
+    return float(-np.log(np.maximum(found, 1e-300)).mean())
+
+
+def saves(parts: dict[str, np.ndarray], variant: Variant) -> Judge:
+    """Judge of a recalibration: its decrease of the log loss, between none and one by groups."""
     logits, labels, groups = (parts[f"new_{name}"] for name in ("logits", "labels", "groups"))
-    fitted = temperatures(
-        parts["fit_logits"], parts["fit_labels"], parts["fit_groups"], int(groups.max()) + 1
-    )
-    before = nll(logits, labels)
-    one = nll(logits / temperature(parts["fit_logits"], parts["fit_labels"]), labels)
-    best = before - FULL * (before - nll(logits / fitted[groups][:, None], labels))
+    fit = (parts["fit_logits"], parts["fit_labels"], parts["fit_groups"])
+    top = logits.argmax(axis=1)
+    wanted = {"all": labels, "confidence": top == labels, "risk": top != labels}[variant["wanted"]]
+
+    def after(divisor: Any) -> float:
+        return log_loss(asked_of(softmax(logits / divisor, axis=1), variant=variant), wanted)
+
+    n_groups = int(groups.max()) + 1
+    losses = [{**NLL, "loss": way} for way in ("nll", variant["loss"])]
+    each = [fit_temperatures(*fit, n_groups, variant=way) for way in losses]
+    before, shape = after(1), asked_of(logits, variant=variant).shape
+    best = before - FULL * (before - max(after(found[groups][:, None]) for found in each))
+    one = min(max(after(temperature(*fit[:2], "nll")), best), before)
 
     def judge(answer: Any) -> bool | float:
         probs = np.asarray(answer)
-        if probs.dtype.kind not in "iuf" or probs.shape != logits.shape:
+        if probs.dtype.kind not in "iuf" or probs.shape != shape:
             return False
-        if not (np.isfinite(probs).all() and (probs >= 0).all()):
+        if not (np.isfinite(probs).all() and (probs >= 0).all() and (probs <= 1 + 1e-6).all()):
             return False
-        if not np.allclose(probs.sum(axis=1), 1, atol=1e-6):
-            return False
-        if (probs.argmax(axis=1) != logits.argmax(axis=1)).any():
-            return False  # the accuracy is to stay as it is
-        said = np.maximum(probs[np.arange(len(labels)), labels], 1e-300)
-        share = np.interp(-np.log(said).mean(), [best, one, before], [1, HALF, 0])
+        if variant["wanted"] == "all":
+            if not np.allclose(probs.sum(axis=1), 1, atol=1e-6):
+                return False
+            if (probs.argmax(axis=1) != top).any():
+                return False  # the accuracy is to stay as it is
+        share = np.interp(log_loss(probs, wanted), [best, one, before], [1, HALF, 0])
         return round(float(share), 6)
 
     return judge
 
 
-def checks(secret: bytes) -> list[Check]:
+def examples(variant: Variant) -> dict[str, Any]:
+    """What the examples of the notebook give."""
+    logits = np.log([[0.6, 0.3, 0.1], [0.2, 0.7, 0.1]])
+    four, labels = np.tile([2 * np.log(3), 0.0], (4, 1)), np.array([0, 0, 0, 1])
+    zeros = np.zeros(4, dtype=np.int64)
+    rows = np.array([[2.0, 0, 1], [0, 3, 1], [0, 1, 2]])
+    fit = (rows, np.array([0, 2, 2]), np.array([0, 0, 1]))
+    new = (rows[:2], np.array([0, 1]))
+    return {
+        "expected_loss": loss(logits, np.array([0, 0]), variant=variant),
+        "expected_large": loss(np.array([[5000.0, 0, 0]]), np.array([1]), variant=variant),
+        "expected_parameter": round(
+            float(fit_temperatures(four, labels, zeros, 1, variant=variant)[0]), 1
+        ),
+        "expected_shape": [N_NEW, N_CLASSES] if variant["wanted"] == "all" else [N_NEW],
+        "expected_constant": constant_confidence(*fit, *new, variant=variant).tolist(),
+    }
+
+
+def checks(secret: bytes, variant: Variant) -> list[Check]:
     parts = network(secret)
     rng = generator(secret, "recalibrating", "inputs")
     logits = rng.normal(0, 3, (300, 5))
     labels = drawn_labels(rng, softmax(logits / 2, axis=1))
     groups = rng.choice([0, 2], 300)
     hot = logits / 6
-    other = dict(
-        zip(
-            ("fit_logits", "fit_labels", "fit_groups"),
-            draw(rng, 1500, np.array([0.5, 2.0]), 0.5, np.zeros(N_CLASSES)),
-            strict=True,
-        )
-    )
-    other |= dict(
-        zip(
-            ("new_logits", "new_labels", "new_groups"),
-            draw(rng, 1500, np.array([0.5, 2.0]), 0.5, np.zeros(N_CLASSES)),
-            strict=True,
-        )
-    )
+    other: dict[str, np.ndarray] = {}
+    for which in ("fit", "new"):
+        drawn = draw(rng, 1500, np.array([0.5, 2.0]), 0.5, np.zeros(N_CLASSES))
+        names = [f"{which}_{name}" for name in ("logits", "labels", "groups")]
+        other |= dict(zip(names, drawn, strict=True))
+
+    def read(asked: tuple[str, ...], judge_of: Callable[[Variant], Judge]) -> Reading:
+        return reading("recalibrating", variant, asked, judge_of)
 
     def fits(name: str, z: np.ndarray, g: np.ndarray, n_groups: int) -> Check:
-        expected = temperatures(z, labels, g, n_groups)
-        arguments = (z, labels, g, n_groups)
-        judge = partly(close(expected, rtol=0.02), close(1 / expected, rtol=0.02))
-        return Check("q2", name, "fit_temperatures", arguments, judge, 1.0, FIT_HINTS[name], FIT)
+        def right(found: Variant) -> Judge:
+            expected = fit_temperatures(z, labels, g, n_groups, variant=found)
+            log = found["parameter"] == "log"
+            return close(expected, atol=0.02 if log else 1e-9, rtol=0 if log else 0.02)
 
-    def loss(name: str, z: np.ndarray) -> Check:
-        mean = nll(z, labels)
+        return Check(
+            "q2",
+            name,
+            "fit_temperatures",
+            (z, labels, g, n_groups),
+            right(variant),
+            hint=FIT_HINTS[name],
+            read=read(("loss", "parameter"), right),
+        )
+
+    def losses(name: str, z: np.ndarray) -> Check:
+        def right(found: Variant) -> Judge:
+            return close(loss(z, labels, variant=found))
+
+        mean = loss(z, labels, variant=variant)
         judge = partly(close(mean), close(mean * len(labels)), close(-mean))
-        return Check("q1", name, "nll", (z, labels), judge, 1.0, LOSS_HINTS[name], LOSS)
-
-    def is_sure(answer: Any) -> bool:
-        """The confidence is correct, whatever the other classes get."""
-        probs = np.asarray(answer)
-        if probs.dtype.kind != "f" or probs.shape != logits[:50].shape:
-            return False
-        rows, answered = np.arange(50), logits[:50, ::-1].argmax(axis=1)
-        return bool(np.allclose(probs[rows, answered], right))
+        hint = LOSS_HINTS[name]
+        return Check(
+            "q1", name, "loss", (z, labels), judge, 1.0, hint, LOSS, read=read(("loss",), right)
+        )
 
     def recalibrates(name: str, found: dict[str, np.ndarray]) -> Check:
         keys = ("fit_logits", "fit_labels", "fit_groups", "new_logits", "new_groups")
-        return Check("q3", name, "recalibrate", tuple(found[key] for key in keys), saves(found))
+        judge = saves(found, variant)
+        arguments = tuple(found[key] for key in keys)
+        shape = read(("wanted",), lambda other: saves(found, other))
+        return Check("q3", name, "recalibrate", arguments, judge, read=shape)
 
-    right = float((logits.argmax(axis=1) == labels).mean())
+    fit, new = (logits, labels, groups), (7 * logits[:50, ::-1], groups[:50])
+
+    def even(found: Variant) -> Judge:
+        return close(constant_confidence(*fit, *new, variant=found))
+
+    def is_sure(answer: Any) -> bool:
+        """The confidences are correct, whatever the other classes get."""
+        probs = np.asarray(answer)
+        if probs.dtype.kind != "f" or probs.shape != new[0].shape:
+            return False
+        said = probs[np.arange(len(probs)), new[0].argmax(axis=1)]
+        return bool(np.allclose(said, constants(*fit, new[1], variant=variant)))
+
     return [
-        loss("logits of usual size", logits),
-        loss("large logits", 1000 * logits),
+        losses("logits of usual size", logits),
+        losses("large logits", 1000 * logits),
         fits("one group", logits, np.zeros(300, dtype=np.int64), 1),
         fits("two groups, and one without rows", logits, groups, 3),
         fits("an underconfident network", hot, 0 * groups, 1),
@@ -202,8 +240,9 @@ def checks(secret: bytes) -> list[Check]:
             "q4",
             "the confidence of the fit, whatever is new",
             "constant_confidence",
-            (logits, labels, 7 * logits[:50, ::-1]),
-            partly(close(constant(right, logits[:50, ::-1])), is_sure),
-            misread="The confidence is correct. The other classes share the rest equally.",
+            (*fit, *new),
+            partly(even(variant), is_sure),
+            misread="The confidences are correct. Read again what the other classes get.",
+            read=read(("constant", "rest"), even),
         ),
     ]

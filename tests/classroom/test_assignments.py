@@ -10,76 +10,61 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pytest
+from answering import NAMES, marked, run, sheet_checks, write_data
 from scipy.special import softmax
 
+from assignments.measures import binned_error
+from assignments.recalibrating.reference import constant_confidence, fit_temperatures
 from calib_utils.metrics import expected_calibration_error
+from calib_utils.recalibration import TemperatureScaling
 from classroom.goals import ASSIGNMENTS, load, read_goals
-from classroom.release import data_of, notebooks
+from classroom.judge import worth
+from classroom.release import notebook
+from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
 
-NAMES = ["measuring", "diagnosing", "recalibrating", "lab"]
 SECRETS = [b"first", b"second"]
+SECRET = SECRETS[0]
+Places = Callable[[str, bytes, str], Path]
 
 
 @pytest.fixture(scope="module")
-def places(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, bytes], Path]:
-    """A folder with the data of an assignment."""
+def places(tmp_path_factory: pytest.TempPathFactory) -> Places:
+    """A folder with the data of a sheet."""
 
     @cache
-    def place(name: str, secret: bytes) -> Path:
+    def place(name: str, secret: bytes, sheet: str) -> Path:
         folder = tmp_path_factory.mktemp(name)
-        for file, arrays in data_of(name, secret).items():
-            np.savez(folder / file, **arrays)
+        write_data(name, secret, sheet, folder)
         return folder
 
     return place
 
 
-def run(name: str, secret: bytes, solved: bool, pictures: bool = False) -> dict[str, Any]:
-    """The names that a notebook defines when all its cells run in the current folder."""
-    matplotlib.use("Agg")
-    names: dict[str, Any] = {}
-    for cell in notebooks(name, secret)[solved].cells:
-        draws = "picture" in cell.metadata.get("tags", [])
-        if cell.cell_type == "code" and (pictures or not draws):
-            exec(compile(cell.source, cell.id, "exec"), names)
-    return names
-
-
-def marks(name: str, secret: bytes, names: dict[str, Any]) -> dict[str, list[float]]:
+def marks(name: str, secret: bytes, sheet: str, names: dict[str, Any]) -> dict[str, list[float]]:
     """What each check gives, by question."""
-    found: dict[str, list[float]] = {}
-    for check in load(name).checks(secret):
-        try:
-            answer = names[check.function](*check.arguments)
-            calls = check.own(answer) if check.own else []
-            share = check.share(answer, [names[name](*arguments) for name, arguments in calls])
-        except NotImplementedError:
-            share = 0.0
-        assert 0 <= share <= 1
-        found.setdefault(check.question, []).append(share)
-    return found
+    found = marked(name, sheet_checks(name, secret, sheet), names)
+    return {q: [row["share"] for row in question["checks"]] for q, question in found.items()}
 
 
-@pytest.mark.parametrize("secret", SECRETS)
+@pytest.mark.parametrize("sheet", SHEETS[:3])
 @pytest.mark.parametrize("name", NAMES)
 def test_the_reference_gets_full_marks(
     name: str,
-    secret: bytes,
-    places: Callable[[str, bytes], Path],
+    sheet: str,
+    places: Places,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(places(name, secret))
-    names = run(name, secret, solved=True)
+    monkeypatch.chdir(places(name, SECRET, sheet))
+    names = run(notebook(name, SECRET, sheet, solved=True))
     # Every example agrees with the reference.
     said = capsys.readouterr().out
-    assert said.count(": as expected") >= len(load(name).checks(secret)) / 5
+    assert said.count(": as expected") >= len(sheet_checks(name, SECRET, sheet)) / 5
     assert "expected one of" not in said
     assert "your function gives" not in said
-    found = marks(name, secret, names)
+    found = marks(name, SECRET, sheet, names)
     checked = [q.name for q in read_goals(name).questions.values() if q.kind == "checked"]
     assert list(found) == checked
     assert {share for shares in found.values() for share in shares} == {1.0}
@@ -88,16 +73,16 @@ def test_the_reference_gets_full_marks(
 @pytest.mark.parametrize("name", NAMES)
 def test_the_stub_gets_nothing_and_its_notebook_runs(
     name: str,
-    places: Callable[[str, bytes], Path],
+    places: Places,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(places(name, SECRETS[0]))
-    names = run(name, SECRETS[0], solved=False, pictures=True)
+    monkeypatch.chdir(places(name, SECRET, "0"))
+    names = run(notebook(name, SECRET, "0"), pictures=True)
     said = capsys.readouterr().out
     assert ": not written yet" in said
     assert "as expected" not in said
-    found = marks(name, SECRETS[0], names)
+    found = marks(name, SECRET, "0", names)
     assert {share for shares in found.values() for share in shares} == {0.0}
 
 
@@ -110,26 +95,23 @@ def test_without_the_data_file_it_is_said_what_to_do(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(FileNotFoundError):
-        run(name, SECRETS[0], solved=False)
-    assert "into the folder of this notebook" in capsys.readouterr().out
+        run(notebook(name, SECRET, "0"))
+    assert "-0.npz beside this notebook" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "measuring"])
 def test_a_second_download_has_another_name(
-    name: str,
-    tmp_path: Path,
-    places: Callable[[str, bytes], Path],
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    [file] = places(name, SECRETS[0]).iterdir()
+    [file] = places(name, SECRET, "0").iterdir()
     (tmp_path / f"{file.stem} (1).npz").write_bytes(file.read_bytes())
     monkeypatch.chdir(tmp_path)
-    assert "example" in run(name, SECRETS[0], solved=False)
+    assert "example" in run(notebook(name, SECRET, "0"))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_same_secret_gives_the_same_checks(name: str) -> None:
-    first, again, other = (load(name).checks(secret) for secret in (b"x", b"x", b"y"))
+    first, again, other = (sheet_checks(name, secret, "0") for secret in (b"x", b"x", b"y"))
     assert [(c.question, c.name, c.weight) for c in first] == [
         (c.question, c.name, c.weight) for c in again
     ]
@@ -153,7 +135,7 @@ def test_nothing_that_is_no_answer_breaks_a_judge(name: str) -> None:
         *({"split": [[0.5], [1], [2]]}, {"temperature": None}, {"temperature": []}),
         *(np.zeros((0, 3)), np.zeros((2, 2, 2)), np.array(["a"]), np.array(5)),
     ]
-    for check in load(name).checks(SECRETS[0]):
+    for check in sheet_checks(name, SECRET, "0"):
         for answer in strange:
             try:
                 share = check.share(answer)
@@ -165,54 +147,54 @@ def test_nothing_that_is_no_answer_breaks_a_judge(name: str) -> None:
 # ---- partial credit, and answers that are wrong in one way
 
 
+def of_question(name: str, question: str, sheet: str = PUBLISHED) -> list[Any]:
+    return [c for c in sheet_checks(name, SECRET, sheet) if c.question == question]
+
+
 def test_measuring_without_weights_keeps_a_part() -> None:
-    secret = SECRETS[0]
-    sign = load("measuring").variant(secret)["sign"]
-    checks = [check for check in load("measuring").checks(secret) if check.question == "q1"]
-    gaps = [sign * float(c.mean() - r.mean()) for c, r, _ in (check.arguments for check in checks)]
+    checks = of_question("measuring", "q1")
+    gaps = [float(c.mean() - r.mean()) for c, r, _ in (check.arguments for check in checks)]
     assert [check.judge(gap) for check, gap in zip(checks, gaps, strict=True)] == [1, 0, 0]
     assert [check.judge(-gap) for check, gap in zip(checks, gaps, strict=True)] == [0.5, 0, 0]
 
 
-@pytest.mark.parametrize("number", range(6))
-def test_measuring_edges_and_classes_matter(number: int) -> None:
-    """An edge put into the bin above, or the other mean over classes, fails its check."""
-    secret = str(number).encode()
-    module = load("measuring")
-    chosen = module.variant(secret)
-    checks = [check for check in module.checks(secret) if check.question == "q3"]
+@pytest.mark.parametrize("sheet", SHEETS)
+def test_measuring_edges_and_classes_matter(sheet: str) -> None:
+    """An edge in another bin fails its check, and one misread choice costs half of each."""
+    from assignments.measuring.reference import classwise_error
+
+    variant = variant_of("measuring", SECRET, sheet)
+    checks = of_question("measuring", "q3", sheet)
     edges = next(check for check in checks if "edges" in check.name)
     probs, labels, weights = edges.arguments
-    assert not edges.judge(module.error(chosen, probs + 1e-12, labels, weights))
-    assert edges.judge(module.error(chosen, probs - 1e-12, labels, weights))
-    other = {"equal": "labels", "labels": "equal"}[chosen["class_weights"]]
+    if variant["bins"] == "edges":
+        given = (labels, weights)
+        assert not edges.judge(classwise_error(probs - 1e-12, *given, variant=variant))
+        assert edges.judge(classwise_error(probs + 1e-12, *given, variant=variant))
+    other = {"labels": "largest", "largest": "labels"}[variant["classes"]]
     for check in checks:
-        wrong = module.error({**chosen, "class_weights": other}, *check.arguments)
-        assert check.judge(wrong) == 0.5  # of what one misreading costs
+        wrong = classwise_error(*check.arguments, variant={**variant, "classes": other})
+        share, hint = worth(check, wrong)
+        assert share == 0.5  # of what one misreading costs
+        assert "Yours says: The class-wise error is" in hint
 
 
-def cheaper(name: str, cell: str, old: str, new: str, place: Path) -> dict[str, float]:
-    """The points of a reference in which one thing is wrong, by question."""
-    names = run(name, SECRETS[0], solved=True)
-    source = next(
-        c.source
-        for c in notebooks(name, SECRETS[0])[True].cells
-        if c.metadata.get("question") == cell
-    )
+def spoilt(name: str, cell: str, old: str, new: str) -> dict[str, float]:
+    """The points of the published solution in which one thing is wrong, by question."""
+    found = notebook(name, SECRET, PUBLISHED, solved=True)
+    names = run(found)
+    source = next(c.source for c in found.cells if c.metadata.get("question") == cell)
     assert source.count(old) == 1
     exec(source.replace(old, new), names)
-    found, points = marks(name, SECRETS[0], names), read_goals(name).questions
-    weights: dict[str, list[float]] = {}
-    for check in load(name).checks(SECRETS[0]):
-        weights.setdefault(check.question, []).append(check.weight)
-    return {q: points[q].points * np.average(found[q], weights=weights[q]) for q in found}
+    result = marked(name, sheet_checks(name, SECRET, PUBLISHED), names)
+    return {q: question["points"] for q, question in result.items()}
 
 
 @pytest.mark.parametrize(
     ("name", "cell", "old", "new", "lost"),
     [
         # One wrong sign costs half of its question, and nothing of those that build on it.
-        ("measuring", "q1", "float(sign *", "float(-sign *", {"q1": 6 / 7}),
+        ("measuring", "q1", "float(surplus", "float(-surplus", {"q1": 6 / 7}),
         # A forgotten argument costs what depends on it: the weights are not all of a question.
         ("measuring", "q1", "surplus / heaviness", "surplus / len(weights)", {"q1": 8 / 7}),
         ("measuring", "q3", "unmet = weights *", "unmet = 1 *", {"q3": 1}),
@@ -228,38 +210,47 @@ def test_one_mistake_costs_its_own_part_only(
     old: str,
     new: str,
     lost: dict[str, float],
-    places: Callable[[str, bytes], Path],
+    places: Places,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.chdir(places(name, SECRETS[0]))
+    monkeypatch.chdir(places(name, SECRET, PUBLISHED))
     goals = read_goals(name)
-    for question, points in cheaper(name, cell, old, new, Path()).items():
+    for question, points in spoilt(name, cell, old, new).items():
         of = goals.questions[question].points
-        assert of - points == pytest.approx(lost.get(question, 0)), question
+        assert of - points == pytest.approx(lost.get(question, 0), abs=0.006), question
 
 
 def test_a_wrong_sign_is_followed_but_nothing_is_not() -> None:
     """By an own wrong answer, the next one is right; by one that computes nothing, it is not."""
-    module = load("measuring")
-    check = next(c for c in module.checks(SECRETS[0]) if c.question == "q2")
+    from assignments.measuring.reference import signed_gap, signed_gaps
+
+    variant = variant_of("measuring", SECRET, PUBLISHED)
+    check = of_question("measuring", "q2")[0]
+    truth = signed_gaps(*check.arguments, variant=variant).tolist()
     assert check.own is not None
-    truth = check.judge.__closure__ and [
-        module.gap(module.variant(SECRETS[0]), arguments) for _, arguments in check.own(None)
-    ]
-    assert check.share(truth, truth) == 1
-    assert check.share([-gap for gap in truth], [-gap for gap in truth]) == 1
-    assert check.share([-gap for gap in truth], truth) == 0
-    for nothing in ([0.0] * len(truth), [np.nan] * len(truth), [None] * len(truth), []):
-        assert check.share(nothing, nothing) == 0
+    own = [signed_gap(*arguments, variant=variant) for _, arguments in check.own(None)]
+    assert check.share(truth, own) == 1
+    assert check.share([-gap for gap in truth], [-gap for gap in own]) == 1
+    assert check.share([-gap for gap in truth], own) == 0
+    for nothing in (0.0, np.nan, None):
+        assert check.share([nothing] * len(truth), [nothing] * len(own)) == 0
+    assert check.share([], []) == 0
 
 
 def test_diagnosing_gives_points_a_network() -> None:
     module = load("diagnosing")
-    truth = module.diagnoses(SECRETS[0])
+    truth = module.diagnoses(secret_of(SECRET, PUBLISHED))
     wrong = next(word for word in module.KINDS if word != truth["B"])
     answer = {**truth, "B": wrong}
-    checks = [c for c in module.checks(SECRETS[0]) if c.question == "q3"]
+    checks = of_question("diagnosing", "q3")
     assert [check.judge(answer) for check in checks] == [True, False, True]
+
+
+def deviations(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """How far the classes of a network are out, in standard deviations."""
+    probs = softmax(logits, axis=1)
+    spread = np.sqrt((probs * (1 - probs)).sum(axis=0))
+    return np.abs((probs.sum(axis=0) - np.bincount(labels, minlength=20)) / spread)
 
 
 @pytest.mark.parametrize("number", range(8))
@@ -269,15 +260,19 @@ def test_the_networks_show_what_they_have(number: int) -> None:
     for name, kind in module.diagnoses(secret).items():
         logits, labels = module.network(secret, name)
         assert logits.shape == (2400, 20)
-        probs = softmax(logits.astype(float), axis=1)
+        probs = softmax(logits, axis=1)
         excess = probs.max(axis=1).mean() - (probs.argmax(axis=1) == labels).mean()
         ece = expected_calibration_error(probs, labels)
-        spread = np.sqrt((probs * (1 - probs)).sum(axis=0))
-        gap = np.abs((probs.sum(axis=0) - np.bincount(labels, minlength=20)) / spread).max()
+        gap = deviations(logits, labels).max()
+        # As Pearson's residuals, which some sheets ask for, biased classes stand out as well.
+        expected = probs.sum(axis=0)
+        residuals = np.abs(np.bincount(labels, minlength=20) - expected) / np.sqrt(expected)
         if kind == "class bias":
             assert gap > 8
+            assert residuals.max() > 4
         else:
             assert gap < 6
+            assert residuals.max() < 4
             assert kind != "calibrated" or gap < 3  # as the text says
             assert (ece < 0.035) == (kind == "calibrated")
             assert (excess > 0.04) == (kind == "overconfident")
@@ -285,60 +280,84 @@ def test_the_networks_show_what_they_have(number: int) -> None:
 
 
 def test_a_class_beyond_three_is_common_where_a_network_is_too_sure() -> None:
-    """The text says "often" of overconfident networks, and "rarely" of calibrated ones."""
+    """The text says that overconfident networks may have one, and calibrated ones rarely do."""
     module, beyond = load("diagnosing"), {kind: [] for kind in ("overconfident", "calibrated")}
     for number in range(12):
         for name, kind in module.diagnoses(str(number).encode()).items():
             if kind in beyond:
                 logits, labels = module.network(str(number).encode(), name)
-                probs = softmax(logits.astype(float), axis=1)
-                spread = np.sqrt((probs * (1 - probs)).sum(axis=0))
-                gaps = (probs.sum(axis=0) - np.bincount(labels, minlength=20)) / spread
-                beyond[kind].append(np.abs(gaps).max() > 3)
+                beyond[kind].append(deviations(logits, labels).max() > 3)
     assert np.mean(beyond["overconfident"]) > 0.3
     assert np.mean(beyond["calibrated"]) < 0.1
 
 
-def test_repairs_earn_what_they_save() -> None:
+def parts_of(module: Any, secret: bytes) -> tuple[tuple[Any, ...], Any, Any, np.ndarray]:
+    """What a recalibration is fitted on, the new logits and groups, and each temperature."""
+    parts = module.network(secret)
+    fit = tuple(parts[f"fit_{name}"] for name in ("logits", "labels", "groups"))
+    each = fit_temperatures(*fit, 2, variant=module.NLL)
+    return fit, parts["new_logits"], parts["new_groups"], each
+
+
+@pytest.mark.parametrize("wanted", ["all", "confidence", "risk"])
+def test_repairs_earn_what_they_save(wanted: str) -> None:
     module = load("recalibrating")
-    parts = module.network(SECRETS[0])
-    logits, groups = parts["new_logits"], parts["new_groups"]
-    judge = module.saves(parts)
-    one = module.temperature(parts["fit_logits"], parts["fit_labels"])
-    each = module.temperatures(parts["fit_logits"], parts["fit_labels"], parts["fit_groups"], 2)
-    best = softmax(logits / each[groups][:, None], axis=1)
+    variant = {"wanted": wanted, "loss": "nll", "constant": "accuracy", "rest": "equal"}
+    fit, logits, groups, each = parts_of(module, SECRET)
+    judge = module.saves(module.network(SECRET), variant)
+
+    def asked(probs: np.ndarray) -> np.ndarray:
+        best = probs.max(axis=1)
+        return {"all": probs, "confidence": best, "risk": 1 - best}[wanted]
+
+    one = TemperatureScaling().fit(fit[0], fit[1]).temperature_
+    best = asked(softmax(logits / each[groups][:, None], axis=1))
     assert judge(best) == 1
-    assert judge(softmax(logits / one, axis=1)) == pytest.approx(module.HALF)
-    assert judge(softmax(logits, axis=1)) == 0
-    right = (parts["fit_logits"].argmax(axis=1) == parts["fit_labels"]).mean()
-    assert judge(module.constant(right, logits)) < 0.3
-    # Changed answers, rows that do not sum to one, a wrong shape, numbers that are none.
-    swapped = best.copy()
-    swapped[0] = swapped[0, ::-1]
+    assert judge(asked(softmax(logits / one, axis=1))) == pytest.approx(module.HALF, abs=1e-3)
+    assert judge(asked(softmax(logits, axis=1))) == 0
+    even = constant_confidence(*fit, logits, groups, variant=variant)
+    assert judge(asked(even)) < module.HALF
+    # Rows that do not sum to one, a wrong shape, numbers that are none.
     below = best.copy()
-    below[0, 0] = np.nan
-    for wrong in (swapped, 2 * best, best[1:], below, best.astype(str)):
+    below.flat[0] = np.nan
+    for wrong in (2 * best, best[1:], below, best.astype(str)):
         assert judge(wrong) == 0
+    if wanted == "all":  # a changed prediction
+        swapped = best.copy()
+        swapped[0] = swapped[0, ::-1]
+        assert judge(swapped) == 0
 
 
 @pytest.mark.parametrize("number", range(8))
 def test_the_trick_question_has_its_trick(number: int) -> None:
-    """By ECE the constant confidence wins, by NLL it loses by far."""
-    module = load("recalibrating")
-    parts = module.network(str(number).encode())
-    each = module.temperatures(parts["fit_logits"], parts["fit_labels"], parts["fit_groups"], 2)
-    right = (parts["fit_logits"].argmax(axis=1) == parts["fit_labels"]).mean()
-    lazy = module.constant(right, parts["new_logits"])
-    mended = softmax(parts["new_logits"] / each[parts["new_groups"]][:, None], axis=1)
-    labels = parts["new_labels"]
-    rows = np.arange(len(labels))
-    assert expected_calibration_error(lazy, labels) < expected_calibration_error(mended, labels)
-    loss = [-np.log(probs[rows, labels]).mean() for probs in (lazy, mended)]
-    assert loss[0] > loss[1] + 0.15
+    """By ECE a constant confidence wins, by the log loss it loses, whichever is asked."""
+    module, secret = load("recalibrating"), str(number).encode()
+    fit, logits, groups, each = parts_of(module, secret)
+    correct = logits.argmax(axis=1) == module.network(secret)["new_labels"]
+    mended = softmax(logits / each[groups][:, None], axis=1).max(axis=1)
+    for constant in ("accuracy", "group", "laplace"):
+        variant = {"constant": constant, "rest": "equal"}
+        lazy = constant_confidence(*fit, logits, groups, variant=variant).max(axis=1)
+        eces, losses = [], []
+        for confidences in (lazy, mended):
+            two = np.stack([1 - confidences, confidences], axis=1)
+            how = {"bins": "width", "norm": "mean", "n_bins": 15}
+            eces.append(binned_error(confidences, correct, np.ones(len(two)), **how))
+            losses.append(-np.log(two[np.arange(len(two)), correct.astype(int)]).mean())
+        assert eces[0] < eces[1]
+        assert losses[0] > losses[1] + 0.04
+
+
+def test_a_tie_of_the_two_largest_logits_is_no_division_by_zero() -> None:
+    fit = (np.eye(3), np.arange(3), np.zeros(3, dtype=int))
+    tied = np.array([[1.0, 2.0, 2.0], [2.0, 2.0, 1.0]])
+    variant = {"constant": "laplace", "rest": "second"}
+    found = constant_confidence(*fit, tied, np.zeros(2, dtype=int), variant=variant)
+    np.testing.assert_allclose(found, [[0, 0.8, 0.2], [0.8, 0.2, 0]])
 
 
 LOOKED_UP = """
-def train_and_predict(seen, seen_labels, new_images, seed):
+def train_and_predict(seen, told, new_images, seed):
     rows = [int(np.abs(images - image).sum(axis=1).argmin()) for image in new_images]
     return 9 * np.eye(10)[labels[rows]]
 """
@@ -350,7 +369,7 @@ def train_and_predict(seen, seen_labels, new_images, seed):
 """
 WRITTEN_DOWN = """
 def record():
-    mine = split(len(labels), 1)
+    mine = split(labels, writers, 1)
     logits = [9 * np.eye(10)[labels[rows]] for rows in mine[1:]]
     return {
         "seed": 1, "split": mine, "validation_logits": logits[0], "test_logits": logits[1],
@@ -369,21 +388,17 @@ def train_and_predict(seen, seen_labels, new_images, seed, right=train_and_predi
         (LOOKED_UP, 0, 1 / 3),  # only the split is right
         (NEAREST, 0, 1 / 3),
         (WRITTEN_DOWN, 1, 1 / 3),
-        (NO_SEED, 2 / 3, 1),
+        (NO_SEED, 3 / 4, 1),
     ],
 )
 def test_the_lab_needs_a_network(
-    changed: str,
-    q2: float,
-    q3: float,
-    places: Callable[[str, bytes], Path],
-    monkeypatch: pytest.MonkeyPatch,
+    changed: str, q2: float, q3: float, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.chdir(places("lab", SECRETS[0]))
-    names = run("lab", SECRETS[0], solved=True)
+    monkeypatch.chdir(places("lab", SECRET, PUBLISHED))
+    names = run(notebook("lab", SECRET, PUBLISHED, solved=True))
     exec(changed, names)
-    found = marks("lab", SECRETS[0], names)
-    assert (np.mean(found["q2"]), np.mean(found["q3"])) == pytest.approx((q2, q3))
+    found = marks("lab", SECRET, PUBLISHED, names)
+    assert (np.mean(found["q2"]), np.mean(found["q3"])) == pytest.approx((q2, q3), abs=1e-4)
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -401,14 +416,43 @@ def test_in_the_lab_means_are_no_better_than_guessing(number: int) -> None:
 
 
 def test_after_the_repair_is_judged_by_the_temperature_that_is_given() -> None:
-    module, secret = load("lab"), SECRETS[0]
-    checks = [check for check in module.checks(secret) if check.question == "q4"]
+    from assignments.lab.reference import reported
+
+    checks, variant = of_question("lab", "q4"), variant_of("lab", SECRET, PUBLISHED)
     validation, test = checks[0].arguments[:2], checks[0].arguments[2:]
-    best = float(module.TemperatureScaling().fit(*validation).temperature_)
-    n_bins = module.variant(secret)["n_bins"]
+    best = float(TemperatureScaling().fit(*validation).temperature_)
     for factor, expected in [(1, [1] * 6), (1.015, [1] * 6), (1.3, [0, 1, 1, 1, 1, 1])]:
-        answer = module.numbers(test, best * factor, n_bins)
+        answer = reported(*test, best * factor, variant=variant)
         assert [float(check.judge(answer)) for check in checks] == expected
+
+
+@pytest.mark.parametrize("way", ["random", "class", "writer"])
+def test_a_split_is_as_the_sheet_asks(way: str) -> None:
+    """Exact, random, and for no other way; one unit too many is half right."""
+    from assignments.lab.reference import split
+
+    module, rng = load("lab"), np.random.default_rng(0)
+    variant = {"split": way, "first": 50}
+    labels, writers = rng.integers(0, 7, 300), rng.integers(0, 30, 300)
+    for other in ("random", "class", "writer"):
+        parts = split(labels, writers, 0, variant={**variant, "split": other})
+        assert module.follows_rule(parts, labels, writers, variant) == (other == way)
+    given, parts = (labels, writers, variant), split(labels, writers, 0, variant=variant)
+    moved = [np.append(parts[0], parts[1][0]), parts[1][1:], parts[2]]
+    assert not module.follows_rule(moved, *given)
+    assert module.follows_rule(moved, *given, slack=1) == (way != "writer")
+    for wrong in ([*parts, parts[0]], [parts[0], parts[0], parts[2]], None, [[0], [1], "x"]):
+        assert not module.follows_rule(wrong, *given, slack=1)
+    # The first of everything, in order, is no random part.
+    units = writers if way == "writer" else np.arange(300)
+    kinds = labels if way == "class" else np.zeros(300, dtype=int)
+    plain: list[list[int]] = [[], [], []]
+    for k in np.unique(kinds):
+        ordered = np.unique(units[kinds == k])
+        first, second = len(ordered) // 2, (len(ordered) - len(ordered) // 2) // 2
+        for part, chosen in zip(plain, np.split(ordered, [first, first + second]), strict=True):
+            part += np.flatnonzero(np.isin(units, chosen)).tolist()
+    assert not module.follows_rule(plain, *given)
 
 
 # ---- the helper that the students' notebook holds

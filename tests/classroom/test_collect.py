@@ -19,9 +19,12 @@ from classroom.collect import assignment_of, functions_of
 from classroom.give_back import give_back, returned_name
 from classroom.goals import read_goals
 from classroom.platforms import HandedIn, read_path
+from classroom.release import fingerprint
 from classroom.results import read_json, submitted, write_json
-from classroom.secret import make_secret
+from classroom.secret import make_secret, read_secret
+from classroom.sheets import draw_sheets
 from classroom.table import fill
+from classroom.variants import SHEETS
 
 KOREAN = "ece의 사본.ipynb"
 MOODLE = "Jiwoo Kim_1234567_assignsubmission_file_"
@@ -95,8 +98,11 @@ def test_other_names_are_nobody(path: str) -> None:
     assert read_path(path) is None
 
 
+SHEET = 'sheet = "4"\n'
+
+
 def notebook(name: str | None = "measuring", source: str = "def signed_gap(): ...") -> bytes:
-    cell = {"cell_type": "code", "metadata": {}, "source": source, "outputs": []}
+    cell = {"cell_type": "code", "metadata": {}, "source": SHEET + source, "outputs": []}
     metadata = {"assignment": name} if name else {}
     return json.dumps({"cells": [cell], "metadata": metadata, "nbformat": 4}).encode()
 
@@ -149,8 +155,8 @@ def test_an_export_of_each_platform(tmp_path: Path, room: Path, as_folder: bool)
         export = zipped(tmp_path / "export.zip", members)
     rows = collected(room, export)
     assert rows == {
-        f"{MOODLE}/{KOREAN}": "taken.",
-        "lee_LATE_5_61_ece.ipynb": "taken.",
+        f"{MOODLE}/{KOREAN}": "taken, sheet 4.",
+        "lee_LATE_5_61_ece.ipynb": "taken, sheet 4.",
         "readme.txt": "not taken: it has no name that a platform gives",
         "Ada L_7_assignsubmission_file_/report.pdf": (
             "not taken: The file is a PDF, not a notebook (.ipynb)."
@@ -173,7 +179,7 @@ def test_the_latest_wins_and_it_is_said(tmp_path: Path, room: Path) -> None:
     names = ["kim_5_61_ece-1.ipynb", "kim_5_60_ece.ipynb", "kim_5_61_ece.ipynb"]
     export = zipped(tmp_path / "a.zip", dict(zip(names, [second, third, first], strict=True)))
     rows = collected(room, export)
-    assert rows[names[0]] == "taken."
+    assert rows[names[0]] == "taken, sheet 4."
     assert rows[names[1]] == rows[names[2]] == "not taken: a later one was handed in"
     assert stored(room, "canvas-5") == second
     # The same export once more, an older one, a later one.
@@ -206,7 +212,7 @@ def test_a_damaged_file_does_not_hide_an_earlier_notebook(tmp_path: Path, room: 
     }
     rows = collected(room, zipped(tmp_path / "a.zip", members))
     assert [status.split(":")[0] for status in rows.values()] == [
-        "taken.",
+        "taken, sheet 4.",
         "not taken",
         "not taken",
     ]
@@ -232,7 +238,7 @@ def test_names_that_lead_out(tmp_path: Path, room: Path, name: str) -> None:
     rows = collected(room, export)
     path = name.replace("\\", "/")
     assert rows[path] == "not taken: it has a name that leads out of its folder"
-    assert rows["kim_5_61_a.ipynb"] == "taken."
+    assert rows["kim_5_61_a.ipynb"] == "taken, sheet 4."
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.zip", "class"]
 
 
@@ -252,7 +258,7 @@ def test_damaged_members_stop_nothing(tmp_path: Path, room: Path) -> None:
     export.write_bytes(content)
     rows = collected(room, export)
     assert rows["kim_5_61_a.ipynb"].startswith("not taken: The file is damaged")
-    assert rows["lee_6_62_a.ipynb"] == "taken."
+    assert rows["lee_6_62_a.ipynb"] == "taken, sheet 4."
 
 
 def test_an_encrypted_member_stops_nothing(tmp_path: Path, room: Path) -> None:
@@ -274,7 +280,7 @@ def test_a_bomb_is_not_unpacked(
     )
     rows = collected(room, bomb)
     assert "is larger than" in rows["kim_5_61_a.ipynb"]
-    assert rows["b_6_62_a.ipynb"] == "taken."
+    assert rows["b_6_62_a.ipynb"] == "taken, sheet 4."
     monkeypatch.setattr(exports, "MAX_TOTAL", 1000)
     with pytest.raises(ClassroomError, match="unpacks to more"):
         collected(room, zipped(tmp_path / "b.zip", {f"k_{n}_1_a": bytes(400) for n in range(4)}))
@@ -329,12 +335,28 @@ def test_a_notebook_of_another_class_is_noted(tmp_path: Path, room: Path) -> Non
     assert facts(room, "canvas-5")["notes"] == ["The notebook was released to another class."]
 
 
+def test_the_sheet_is_that_of_the_release_or_of_the_line(tmp_path: Path, room: Path) -> None:
+    """A changed line does not change the sheet; a notebook without either is not graded."""
+    content = json.loads(notebook())
+    secret = read_secret(room)
+    for release, sheet in ((fingerprint(secret, "measuring", "7"), "7"), (None, "4")):
+        content["metadata"]["release"] = release
+        export = zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": json.dumps(content).encode()})
+        assert collected(room, export)["kim_5_61_a.ipynb"].startswith(f"taken, sheet {sheet}.")
+        assert facts(room, "canvas-5")["sheet"] == sheet
+    for written in ("", 'sheet = "published"', "sheet = 11"):
+        content["cells"][0]["source"] = f"{written}\ndef signed_gap(): ..."
+        export = zipped(tmp_path / "b.zip", {"lee_6_62_a.ipynb": json.dumps(content).encode()})
+        message = "not taken: The notebook does not say which sheet it is"
+        assert collected(room, export)["lee_6_62_a.ipynb"].startswith(message)
+
+
 def test_each_assignment_is_known_by_its_functions() -> None:
     for name in ("measuring", "diagnosing", "recalibrating", "lab"):
         assert functions_of(name)
         assert assignment_of({}, [f"def {one}(): ..." for one in functions_of(name)]) == name
     assert assignment_of({}, ["x = 1"]) is None
-    assert assignment_of({"assignment": "nothing"}, ["def nll(): ...", "def split(): ..."]) is None
+    assert assignment_of({"assignment": "nothing"}, ["def loss(): ...", "def split(): ..."]) is None
 
 
 @pytest.mark.parametrize("content", [None, b"no zip", b"PK\x05\x06" + bytes(17)])
@@ -486,7 +508,7 @@ def test_plain_folders_and_files_name_their_students(tmp_path: Path, room: Path)
         "not taken: it has no name that a platform gives"
     }
     rows = collect.collect(room, "measuring", [export], plain=True)
-    assert [row.status for row in rows] == ["taken."] * 3
+    assert [row.status for row in rows] == ["taken, sheet 4."] * 3
     assert sorted(row.name for row in rows) == ["Ada L", "Bo N", "김 지우"]
     keys = {row.student for row in rows}
     assert len(keys) == 3
@@ -522,8 +544,8 @@ def test_an_export_of_gradescope(tmp_path: Path, room: Path) -> None:
     }
     rows = collect.collect(room, "measuring", [zipped(tmp_path / "a.zip", members)])
     assert {(row.name, row.status) for row in rows} == {
-        ("Ada L", "taken."),
-        ("Bo N", "taken."),
+        ("Ada L", "taken, sheet 4."),
+        ("Bo N", "taken, sheet 4."),
         ("", "not taken: it has no name that a platform gives"),
     }
     assert facts(room, "gradescope-901")["number"] == "901"
@@ -543,11 +565,11 @@ def test_the_table_of_files_grows(tmp_path: Path, room: Path) -> None:
     first = zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": notebook(), "=x.txt": b""})
     collected(room, first)
     before = files()
-    assert ("kim_5_61_a.ipynb", "taken.") in before
+    assert ("kim_5_61_a.ipynb", "taken, sheet 4.") in before
     collected(room, first)  # says nothing new
     assert files() == before
     collected(room, zipped(tmp_path / "b.zip", {"lee_6_62_a.ipynb": notebook()}))
-    assert files() == [*before, ("lee_6_62_a.ipynb", "taken.")]
+    assert files() == [*before, ("lee_6_62_a.ipynb", "taken, sheet 4.")]
 
 
 def test_feedback_keeps_the_platforms_own_name() -> None:
@@ -569,7 +591,7 @@ def test_names_that_are_no_text(tmp_path: Path, room: Path) -> None:
     endless = f"park_7_63_x-{'9' * 6000}.ipynb"
     evil = "choi_8_64_\x1b[2J.ipynb"
     export = zipped(tmp_path / "a.zip", dict.fromkeys([endless, evil], notebook()))
-    assert set(collected(room, export).values()) == {"taken."}
+    assert set(collected(room, export).values()) == {"taken, sheet 4."}
     assert facts(room, "canvas-7")["order"][:2] == [63, 0]
 
 
@@ -578,4 +600,52 @@ def test_the_terminal_is_not_steered(
 ) -> None:
     export = zipped(tmp_path / "a.zip", {"choi_8_64_\x1b[2J.ipynb": notebook()})
     assert main(["collect", "measuring", str(export), "--class", str(room)]) == 0
-    assert "canvas-8 choi_8_64_?[2J.ipynb: taken." in capsys.readouterr().out
+    assert "canvas-8 choi_8_64_?[2J.ipynb: taken, sheet 4." in capsys.readouterr().out
+
+
+TABLES = {
+    "moodle": (
+        "Identifier;Full name;Grade\nParticipant 5;Ada L;\nParticipant 6;Bo N;\n",
+        "Ada L_5_assignsubmission_file_/a.ipynb",
+    ),
+    "canvas": ("Student,ID,Work\n  Points Possible,,10\nL Ada,5,\nN Bo,6,\n", "lada_5_61_a.ipynb"),
+    "others": ("First name,Last name\nAda,L\nBo,N\n", "5-34 - Ada L - someday/a.ipynb"),
+}
+
+
+@pytest.mark.parametrize("platform", TABLES)
+def test_a_drawn_sheet_is_the_only_one_that_is_taken(
+    tmp_path: Path, room: Path, platform: str
+) -> None:
+    """Whoever hands in the solution of a different sheet has not handed in their own."""
+    table, path = TABLES[platform]
+    (tmp_path / "table.csv").write_text(table, "utf-8")
+    with draw_sheets(room, tmp_path / "table.csv").open(encoding="utf-8-sig") as file:
+        _, row, _ = csv.reader(file)
+    assert draw_sheets(room, tmp_path / "table.csv").read_text("utf-8-sig").count("\n") == 3
+    for sheet in SHEETS:
+        content = notebook().replace(b'\\"4\\"', f'\\"{sheet}\\"'.encode())
+        said = collected(room, zipped(tmp_path / "a.zip", {path: content}))[path]
+        if sheet == row[-1]:
+            assert said.startswith(f"taken, sheet {sheet}.")
+        else:
+            wrong = f"This is sheet {sheet}; this student has sheet {row[-1]}."
+            assert said == f"not taken: {wrong}"
+    # A student who is not in the table has the sheet of the last digit, which nobody checks.
+    other = path.replace("5", "9").replace("Ada L", "Cy M").replace("lada", "mcy")
+    rows = collected(room, zipped(tmp_path / "b.zip", {other: notebook()}))
+    assert rows[other] == "taken, sheet 4."
+
+
+def test_sheets_are_drawn_evenly_and_from_the_secret(tmp_path: Path, room: Path) -> None:
+    people = [f"Participant {number},Name {number}" for number in range(1000)]
+    (tmp_path / "table.csv").write_text("\n".join(["Identifier,Full name", *people]), "utf-8")
+    make_secret(tmp_path / "other", "for other tests")
+    drawn = []
+    for folder in (room, room, tmp_path / "other"):
+        with draw_sheets(folder, tmp_path / "table.csv").open(encoding="utf-8-sig") as file:
+            drawn.append([row["sheet"] for row in csv.DictReader(file)])
+    assert drawn[0] == drawn[1]
+    same = sum(a == b for a, b in zip(drawn[0], drawn[2], strict=True))
+    assert 50 < same < 150
+    assert all(50 < drawn[0].count(sheet) < 150 for sheet in SHEETS)

@@ -65,7 +65,7 @@ from classroom.__main__ import main
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "released/measuring/measuring.ipynb").exists()
+    assert (tmp_path / "released/measuring/sheet-0/measuring-0.ipynb").exists()
 
 
 def test_the_guides_say_how_to_install_it() -> None:

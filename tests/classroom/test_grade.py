@@ -154,8 +154,8 @@ def test_a_reference_without_all_points_stops_everything(folder: Path) -> None:
     need_sandbox()
     hand_in(folder, "ada", answers())
     wrong = Q2.replace("[0]", "[0] + 1")
-    write_notebook(folder / "teacher/tiny/reference.ipynb", answers(q2=wrong))
-    with pytest.raises(ClassroomError, match=r"wrong about itself: reference.ipynb .* 'four bins'"):
+    write_notebook(folder / "teacher/tiny/tiny-0.ipynb", answers(q2=wrong))
+    with pytest.raises(ClassroomError, match=r"wrong about itself: tiny-0.ipynb .* 'four bins'"):
         grade_class(folder, "tiny")
     assert not (folder / "graded").exists()
 
@@ -163,8 +163,8 @@ def test_a_reference_without_all_points_stops_everything(folder: Path) -> None:
 def test_a_stub_with_points_stops_everything(folder: Path) -> None:
     need_sandbox()
     hand_in(folder, "ada", answers())
-    write_notebook(folder / "released/tiny/tiny.ipynb", answers(Q1, *STUBS[1:]))
-    with pytest.raises(ClassroomError, match=r"tiny.ipynb has 1 of check 'fifty answers' of q1"):
+    write_notebook(folder / "released/tiny/sheet-0/tiny-0.ipynb", answers(Q1, *STUBS[1:]))
+    with pytest.raises(ClassroomError, match=r"tiny-0.ipynb has 1 of check 'fifty answers' of q1"):
         grade_class(folder, "tiny")
 
 
@@ -235,13 +235,13 @@ def test_checks_that_do_not_fit_are_named(folder: Path, old: str, new: str, mess
     assert CHECKS.count(old) == 1
     (goals.ASSIGNMENTS / "tiny/checks.py").write_text(CHECKS.replace(old, new), "utf-8")
     with pytest.raises(ClassroomError, match=message):
-        read_assignment(folder, "tiny")
+        read_assignment(folder, "tiny", "0")
 
 
 def test_what_is_missing_is_named(folder: Path) -> None:
     with pytest.raises(ClassroomError, match="nobody with the id eve"):
         grade_class(folder, "tiny", again=["eve"])
-    (folder / "teacher/tiny/reference.ipynb").unlink()
+    (folder / "teacher/tiny/tiny-0.ipynb").unlink()
     with pytest.raises(ClassroomError, match="release tiny to this class first"):
         grade_class(folder, "tiny")
 

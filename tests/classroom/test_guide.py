@@ -7,6 +7,7 @@ scored and given back by the commands.
 from __future__ import annotations
 
 import csv
+import inspect
 import json
 import re
 import subprocess
@@ -14,12 +15,17 @@ import sys
 import zipfile
 from pathlib import Path
 
+import by_hand
 import nbformat
 import pytest
+from answering import pasted
 from tiny_class import need_sandbox
 
 from classroom.__main__ import main
 from classroom.goals import assignment_names, read_goals
+from classroom.secret import make_secret
+from classroom.submission import defined
+from classroom.variants import variant_of
 from tools.sources.book import Book
 
 REPOSITORY = Path(__file__).parents[2]
@@ -35,12 +41,22 @@ def commands() -> list[tuple[str, str]]:
     return [(found["words"], found["said"]) for found in COMMAND.finditer(blocks)]
 
 
-def solved(path: Path, **changed: str) -> bytes:
-    """The teacher's reference, with other code in some questions."""
+def released(folder: str, sheet: str) -> Path:
+    return Path(f"{folder}/released/measuring/sheet-{sheet}/measuring-{sheet}.ipynb")
+
+
+def worked_out(path: Path, secret: bytes, sheet: str) -> bytes:
+    """A sheet of "Measure by group", solved by somebody who has seen no solution."""
     notebook = json.loads(path.read_text("utf-8"))
+    parts = (by_hand.bin_of, by_hand.gaps, by_hand.joined, by_hand.measuring)
+    code = ["from __future__ import annotations", "import math", "from collections import Counter"]
+    code += map(inspect.getsource, parts)
+    code += [f"answers = measuring({variant_of('measuring', secret, sheet)})"]
     for cell in notebook["cells"]:
-        if cell["metadata"].get("question") in changed:
-            cell["source"] = changed[cell["metadata"]["question"]]
+        if cell["cell_type"] == "code" and "question" in cell["metadata"]:
+            [name] = defined("".join(cell["source"]))
+            cell["source"] = "\n".join([*code, f"{name} = answers['{name}']"])
+            code = []
     return json.dumps(notebook).encode()
 
 
@@ -59,16 +75,19 @@ def test_the_class_of_three(
     assert [words.split()[0] for words, _ in steps] == [
         *("release", "collect", "grade", "return", "regrade")
     ]
-    reference = Path("autumn/teacher/measuring/reference.ipynb")
-    zero = "def classwise_error(probs, labels, weights):\n    return 1 / 0\n"
+    secret = make_secret(Path("autumn"), "the same in each run")
     for words, expected in steps:
         if words.startswith("collect"):
             folder = "assignsubmission_file_"
             hand_in(
                 Path("moodle.zip"),
                 {
-                    f"Jiwoo Kim_101_{folder}/ece의 사본.ipynb": solved(reference),
-                    f"Ada L_102_{folder}/Copy of measuring.ipynb": solved(reference, q3=zero),
+                    f"Jiwoo Kim_101_{folder}/ece의 사본.ipynb": worked_out(
+                        released("autumn", "1"), secret, "1"
+                    ),
+                    f"Ada L_102_{folder}/Copy of measuring-2.ipynb": nbformat.writes(
+                        pasted("measuring", secret, "2")
+                    ).encode(),
                     f"Bo N_103_{folder}/report.pdf": b"%PDF-1.7",
                 },
             )
@@ -97,8 +116,8 @@ def test_the_whole_way(
         assert main(list(words)) == 0, capsys.readouterr()
 
     run("release", name)
-    full = solved(Path(f"class/teacher/{name}/reference.ipynb"))
-    stub = Path(f"class/released/{name}/{name}.ipynb").read_bytes()
+    full = Path(f"class/teacher/{name}/{name}-4.ipynb").read_bytes()
+    stub = Path(f"class/released/{name}/sheet-7/{name}-7.ipynb").read_bytes()
     hand_in(
         Path("moodle.zip"),
         {

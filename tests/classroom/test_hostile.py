@@ -118,7 +118,7 @@ def test_no_page_has_a_hidden_input(graded: tuple[Path, dict[str, Case]]) -> Non
 
     numbers = [
         repr(number)[:8]
-        for check in load("tiny").checks(SECRET)
+        for check in load("tiny").checks(SECRET, {})
         for argument in check.arguments
         for number in getattr(argument, "tolist", lambda: [])()
         if isinstance(number, float) and number

@@ -11,7 +11,7 @@ import pytest
 from classroom import collect
 from classroom.goals import assignment_names
 from classroom.matches import PUBLIC, matches, trees_of
-from classroom.release import source_of
+from classroom.release import reference_of
 
 LONG = """
 def error(probs, labels, n_bins):
@@ -75,12 +75,32 @@ def test_the_public_solution_is_recognised(name: str, tmp_path: Path) -> None:
     pasted = ["\n".join(cells)]
     for word in set(words):
         pasted = [re.sub(rf"\b{word}\b(?!=)", f"{word}_2", text) for text in pasted]
-    place = tmp_path / "collected" / name / "ada"
-    place.mkdir(parents=True)
-    code = {"cell_type": "code", "metadata": {}, "source": pasted[0], "outputs": []}
-    (place / "submission.ipynb").write_text(json.dumps({"cells": [code]}), "utf-8")
+    hand_in(tmp_path, name, "ada", pasted[0])
     [(same, people)] = collect.matches_of(tmp_path, name)
     assert people == f"ada, {PUBLIC}"
     assert len(same.split(", ")) >= len(collect.functions_of(name)) / 2
     assert same in (tmp_path / "collected" / name / "matches.csv").read_text("utf-8-sig")
-    assert source_of(name)
+
+
+@pytest.mark.parametrize("name", assignment_names())
+def test_the_reference_is_recognised(name: str, tmp_path: Path) -> None:
+    """It answers every sheet, and who pastes it is told of."""
+    hand_in(tmp_path, name, "ada", reference_of(name))
+    [(same, people)] = collect.matches_of(tmp_path, name)
+    assert people == f"ada, {collect.REFERENCE}"
+    assert len(same.split(", ")) >= 2
+
+
+def test_fourteen_who_hand_in_the_same_are_named(tmp_path: Path) -> None:
+    names = [f"student-{number:02d}" for number in range(14)]
+    for name in names:
+        hand_in(tmp_path, "measuring", name, LONG.replace("def error", "def classwise_error"))
+    assert collect.matches_of(tmp_path, "measuring") == [("classwise_error", ", ".join(names))]
+
+
+def hand_in(folder: Path, name: str, student: str, source: str) -> None:
+    """Put a notebook with one cell where `collect` puts it."""
+    place = folder / "collected" / name / student
+    place.mkdir(parents=True)
+    code = {"cell_type": "code", "metadata": {}, "source": source, "outputs": []}
+    (place / "submission.ipynb").write_text(json.dumps({"cells": [code]}), "utf-8")

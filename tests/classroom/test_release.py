@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import csv
 import html
+import math
 import re
 import stat
 import tomllib
@@ -24,7 +26,7 @@ from classroom.release import (
     fingerprint,
     hidden_lines,
     leaked,
-    notebooks,
+    notebook,
     release,
     rendered,
     source_of,
@@ -32,6 +34,7 @@ from classroom.release import (
     without_solution,
 )
 from classroom.secret import generator, make_secret, read_secret
+from classroom.variants import PUBLISHED, SHEETS, Code, variant_of
 from tools.sources.book import Book
 from tools.sources.lint import sources, style
 
@@ -39,13 +42,19 @@ REPOSITORY = Path(__file__).parents[2]
 NAMES = ["measuring", "diagnosing", "recalibrating", "lab"]
 SECRET = b"for the tests"
 # What readers get: the book, as it is written and as it is built, and the package.
-PUBLISHED = [
+FOR_READERS = [
     *REPOSITORY.glob("book/**/*.md"),
     *REPOSITORY.glob("notebooks/**/*.md"),
     *REPOSITORY.glob("notebooks/**/*.ipynb"),
     *REPOSITORY.glob("build/html/**/*.html"),
     *REPOSITORY.glob("calib_utils/**/*.py"),
 ]
+
+
+def released(room: Path, name: str, sheet: str) -> nbformat.NotebookNode:
+    """The notebook of a sheet, as the students get it."""
+    file = room / f"released/{name}/sheet-{sheet}/{name}-{sheet}.ipynb"
+    return nbformat.read(str(file), as_version=4)
 
 
 @pytest.fixture(scope="module")
@@ -66,15 +75,15 @@ def test_no_hidden_line_is_released(room: Path, name: str) -> None:
     """Line by line: of solutions, checks, hints, rubrics and samples, in any file."""
     hidden = hidden_lines(name)
     assert len(hidden) > 80
-    notebook = nbformat.read(str(room / f"released/{name}/{name}.ipynb"), as_version=4)
-    assert leaked(hidden, all_text(notebook)) == []
-    for path in (room / "released" / name).iterdir():
+    for sheet in SHEETS:
+        assert leaked(hidden, all_text(released(room, name, sheet))) == []
+    for path in (room / "released" / name).rglob("*.*"):
         content = path.read_bytes()
         assert not [line for line in hidden if len(line) >= LONG and line.encode() in content]
         assert b"SOLUTION" not in content
         assert b"for the tests" not in content  # the secret
-    # The proof can fail: the teacher's notebook holds every line of every solution.
-    reference = all_text(notebooks(name, SECRET)[1])
+    # The proof can fail: the notebook with the solutions holds every line of them.
+    reference = all_text(notebook(name, SECRET, PUBLISHED, solved=True))
     solved = "\n".join(found["lines"] for found in SOLUTION.finditer(source_of(name)))
     lines = {line.strip() for line in solved.splitlines()} & hidden
     assert len(lines) > 15
@@ -97,8 +106,8 @@ def test_no_hidden_line_is_published(name: str) -> None:
     Where one is by chance: give a name in the solution or in the checks another word.
     """
     hidden = {line for line in hidden_lines(name) if len(line) >= LONG}
-    assert len(PUBLISHED) > 30
-    found = {path: leaked(hidden, text_of(path)) for path in PUBLISHED}
+    assert len(FOR_READERS) > 30
+    found = {path: leaked(hidden, text_of(path)) for path in FOR_READERS}
     assert {path.name: lines for path, lines in found.items() if lines} == {}
 
 
@@ -131,12 +140,12 @@ def test_a_solution_that_would_leak_stops_the_release(
 @pytest.mark.parametrize("name", NAMES)
 def test_the_students_notebook(room: Path, name: str) -> None:
     goals = read_goals(name)
-    notebook = nbformat.read(str(room / f"released/{name}/{name}.ipynb"), as_version=4)
-    nbformat.validate(notebook)
-    assert notebook.metadata["assignment"] == name
-    assert notebook.metadata["release"] == fingerprint(SECRET, name)
-    assert not any(cell.get("outputs") for cell in notebook.cells)
-    answers = {c.metadata["question"]: c for c in notebook.cells if "question" in c.metadata}
+    found = released(room, name, "3")
+    nbformat.validate(found)
+    assert found.metadata["assignment"] == name
+    assert found.metadata["release"] == fingerprint(SECRET, name, "3")
+    assert not any(cell.get("outputs") for cell in found.cells)
+    answers = {c.metadata["question"]: c for c in found.cells if "question" in c.metadata}
     assert list(answers) == list(goals.questions)
     for question, cell in answers.items():
         read = goals.questions[question].kind == "read"
@@ -149,7 +158,7 @@ def test_the_students_notebook(room: Path, name: str) -> None:
         if not read:
             ast.parse(cell.source)
             assert "raise NotImplementedError" in cell.source or "return {" in cell.source
-    text = all_text(notebook)
+    text = all_text(found)
     assert "{{" not in text
     assert f"There are {goals.points:g} points" in " ".join(text.split())
     for question in goals.questions.values():
@@ -158,8 +167,7 @@ def test_the_students_notebook(room: Path, name: str) -> None:
 
 def test_pictures_are_marked_and_nothing_else_draws(room: Path) -> None:
     for name in NAMES:
-        notebook = nbformat.read(str(room / f"released/{name}/{name}.ipynb"), as_version=4)
-        for cell in notebook.cells:
+        for cell in released(room, name, "0").cells:
             if cell.cell_type == "code":
                 assert ("plt." in cell.source) == ("picture" in cell.metadata.get("tags", []))
 
@@ -183,40 +191,51 @@ def test_all_sources_are_checked_for_style() -> None:
 
 def test_code_fits_the_page() -> None:
     for name in NAMES:
-        for notebook in notebooks(name, SECRET):
-            for cell in notebook.cells:
+        shown = [notebook(name, SECRET, sheet) for sheet in SHEETS]
+        for found in (*shown, notebook(name, SECRET, PUBLISHED, solved=True)):
+            for cell in found.cells:
                 if cell.cell_type == "code":
                     assert max(map(len, cell.source.splitlines())) <= 70, cell.source
 
 
 def test_the_same_secret_releases_the_same(room: Path, tmp_path: Path) -> None:
     for name in ("measuring", "diagnosing", "recalibrating"):
-        for path in release(name, tmp_path, key="for the tests"):
-            assert path.read_bytes() == (room / "released" / name / path.name).read_bytes()
+        for path in release(name, tmp_path, key="for the tests").rglob("*.*"):
+            assert path.read_bytes() == (room / path.relative_to(tmp_path)).read_bytes()
 
 
 def test_another_secret_releases_another(room: Path, tmp_path: Path) -> None:
     for name in ("diagnosing", "recalibrating"):
-        notebook, data = release(name, tmp_path)
-        assert data.read_bytes() != (room / "released" / name / data.name).read_bytes()
-        assert notebook.read_bytes() != (room / "released" / name / notebook.name).read_bytes()
+        files = list(release(name, tmp_path).rglob("*.*"))
+        assert len(files) == 2 * len(SHEETS)
+        for path in files:
+            assert path.read_bytes() != (room / path.relative_to(tmp_path)).read_bytes()
+        assert len({path.read_bytes() for path in files}) == len(files)
 
 
-def test_variants_differ_and_reach_the_text() -> None:
+def test_values_differ_and_reach_the_text() -> None:
     texts = set()
-    for number in range(12):
-        secret = str(number).encode()
-        variant = load("measuring").variant(secret)
-        text = all_text(notebooks("measuring", secret)[0])
+    for sheet in SHEETS:
+        variant = variant_of("measuring", SECRET, sheet)
+        text = all_text(notebook("measuring", SECRET, sheet))
         assert f"n_bins = {variant['n_bins']}\n" in text
         assert f"**at least {variant['min_size']} rows**" in text
-        assert ("overconfident." in text) == (variant["sign"] == 1)
         texts.add(text)
-    assert len(texts) == 12
+    assert len(texts) == len(SHEETS)
+
+
+def test_a_table_tells_the_teacher_what_each_sheet_asks(room: Path) -> None:
+    for name in NAMES:
+        with (room / f"teacher/{name}/variants.csv").open(encoding="utf-8-sig") as file:
+            rows = {row.pop("sheet"): row for row in csv.DictReader(file)}
+        assert list(rows) == list(SHEETS)
+        for sheet, row in rows.items():
+            asked = variant_of(name, SECRET, sheet)
+            assert row == {key: str(value) for key, value in asked.items()}
 
 
 def test_labels_of_the_new_images_stay(room: Path) -> None:
-    with np.load(room / "released/recalibrating/cameras.npz") as data:
+    with np.load(room / "released/recalibrating/sheet-0/cameras-0.npz") as data:
         assert set(data.files) == {
             *("fit_logits", "fit_labels", "fit_groups", "new_logits", "new_groups", "facts")
         }
@@ -272,8 +291,18 @@ def test_values_of_a_text_and_of_a_cell() -> None:
     with pytest.raises(ClassroomError, match="no value c"):
         rendered("{{ c }}", {"a": "1"})
     assert with_values('a = 1\nb = "x"', {"a": 2, "b": "y", "c": 3}) == 'a = 2\nb = "y"'
-    with pytest.raises(ClassroomError, match="gives no b"):
+    with pytest.raises(ClassroomError, match="no value for b"):
         with_values("a = 1\nb = 2", {"a": 1})
+    example = "x = 1\nexpected_x = [\n    1,\n    2,\n]\nprint(x)"
+    values = {"expected_x": [0.1 + 0.2, math.nan, None]}
+    written = "x = 1\nexpected_x = [0.3, np.nan, None]\nprint(x)"
+    assert with_values(example, values, ("expected_",)) == written
+    long = with_values("given_y = 1", {"given_y": np.full((3, 3), 1 / 3)})
+    assert max(map(len, long.splitlines())) <= 70
+    names: dict[str, object] = {"np": np}
+    exec(long, names)
+    np.testing.assert_allclose(names["given_y"], 1 / 3, atol=1e-6)
+    assert with_values("given_k = 1", {"given_k": Code("kinds + 1")}) == "given_k = kinds + 1"
 
 
 @pytest.mark.parametrize("name", NAMES)

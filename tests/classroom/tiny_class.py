@@ -52,7 +52,10 @@ import numpy as np
 from classroom.checks import Check, close, equal, raises
 from classroom.secret import generator
 
-def checks(secret):
+def values(secret):
+    return {"half": 0.5}
+
+def checks(secret, variant):
     rng = generator(secret, "tiny")
     c, r = rng.uniform(0.5, 1, 50), rng.random(50) < 0.7
     few = rng.random(20)
@@ -120,7 +123,7 @@ def answers(q1: str = Q1, q2: str = Q2, q3: str = Q3, why: str = "Because.") -> 
     """The cells of a submission; by default of the reference."""
     asked = [
         ("text", "# A tiny one"),
-        ("code:+variant", "half = 0.5"),
+        ("code:+variant", 'sheet = "0"\nhalf = 0.5'),
         code("q1", q1),
         ("code", "# gap([1], [1]) is 0"),
     ]
@@ -136,12 +139,15 @@ def make_class(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assignment.mkdir(parents=True)
     (assignment / "goals.toml").write_text(GOALS, "utf-8")
     (assignment / "checks.py").write_text(CHECKS, "utf-8")
-    for place in ("released/tiny", "teacher/tiny", "collected/tiny"):
+    (assignment / "variants.toml").write_text("", "utf-8")
+    for place in ("released/tiny/sheet-0", "teacher/tiny", "collected/tiny"):
         (folder / place).mkdir(parents=True)
     (folder / "secret").write_bytes(SECRET)
-    write_notebook(folder / "released/tiny/tiny.ipynb", answers(*STUBS, why="*Your answer*"))
-    np.savez(folder / "released/tiny/squares.npz", squares=np.arange(10) ** 2)
-    write_notebook(folder / "teacher/tiny/reference.ipynb", answers())
+    write_notebook(
+        folder / "released/tiny/sheet-0/tiny-0.ipynb", answers(*STUBS, why="*Your answer*")
+    )
+    np.savez(folder / "released/tiny/sheet-0/squares.npz", squares=np.arange(10) ** 2)
+    write_notebook(folder / "teacher/tiny/tiny-0.ipynb", answers())
     return folder
 
 

@@ -1,0 +1,34 @@
+"""The answers to "Three unknown networks" for any sheet."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import softmax
+
+from assignments.measures import Array, Variant, top_label_error
+
+
+def probabilities(scores: Array, *, variant: Variant) -> Array:
+    if variant["form"] == "bits":
+        return np.exp2(-scores)
+    if variant["form"] == "odds":
+        return np.asarray(1 / (1 + scores))
+    return np.asarray(softmax(scores, axis=1))
+
+
+def summary(scores: Array, labels: Array, *, variant: Variant) -> dict[str, float]:
+    probs = probabilities(scores, variant=variant)
+    return {
+        "accuracy": float((probs.argmax(axis=1) == labels).mean()),
+        "confidence": float(probs.max(axis=1).mean()),
+        "error": top_label_error(probs, labels, variant["error"], variant["n_bins"]),
+    }
+
+
+def class_gaps(scores: Array, labels: Array, *, variant: Variant) -> Array:
+    p = probabilities(scores, variant=variant)
+    expected, observed = p.sum(axis=0), np.bincount(labels, minlength=p.shape[1])
+    if variant["gap"] == "pearson":
+        return np.asarray((observed - expected) / np.sqrt(expected))
+    found = (expected - observed) / np.sqrt((p * (1 - p)).sum(axis=0))
+    return np.asarray(found if variant["gap"] == "excess" else -found)

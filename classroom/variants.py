@@ -1,0 +1,97 @@
+"""What differs between the students of a class: the sheets, and the variant that each one asks.
+
+An assignment's ``variants.toml`` has its choices, each a question that may be asked in several
+ways. The published solution answers the first way of every choice, and no sheet ever asks it: each
+sheet draws one of the other ways from the class's secret.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable
+from functools import cache
+from itertools import product
+from typing import Any
+
+from classroom import goals
+from classroom.checks import Judge
+from classroom.secret import generator
+
+SHEETS = tuple("0123456789")  # a student takes that of the last digit of their number
+PUBLISHED = "published"  # the sheet that the published solution answers, and that nobody gets
+NEAR = 0.5  # the share of an answer that misreads one of several choices
+
+Variant = dict[str, Any]
+
+
+class Code(str):
+    """A value that is written into a cell as it stands."""
+
+
+def secret_of(secret: bytes, sheet: str) -> bytes:
+    """The secret of one sheet, from that of the class."""
+    return generator(secret, "sheet", sheet).bytes(32)
+
+
+def choices(name: str) -> dict[str, dict[str, str]]:
+    """The choices of an assignment, each with its ways and their words."""
+    path = goals.ASSIGNMENTS / name / "variants.toml"
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+def variant_of(name: str, secret: bytes, sheet: str) -> Variant:
+    """What a sheet asks: its values, and its way of each choice."""
+    own = secret_of(secret, sheet)
+    found: Variant = dict(goals.load(name).values(own))
+    for choice, ways in choices(name).items():
+        published, *others = ways
+        drawn = str(generator(own, name, choice).choice(others))
+        found[choice] = published if sheet == PUBLISHED else drawn
+    return found
+
+
+def words(name: str, variant: Variant) -> dict[str, str]:
+    """How the text of a sheet says its way of each choice; its values may be in the words."""
+    return {
+        choice: ways[variant[choice]].format_map(variant) for choice, ways in choices(name).items()
+    }
+
+
+Reading = Callable[[Any], tuple[float, str]]
+
+
+def reading(
+    name: str, variant: Variant, asked: tuple[str, ...], judge_of: Callable[[Variant], Judge]
+) -> Reading:
+    """Read a wrong answer as the answer to a different variant.
+
+    Args:
+        name: of the assignment.
+        variant: of the sheet.
+        asked: the choices that the answer depends on.
+        judge_of: makes the judge of any variant.
+
+    Returns:
+        A function that gives the share of an answer and the hint, which says what the sheet asks:
+        `NEAR` for one misread choice of several, else 0; and 0 and no hint for any other answer.
+    """
+
+    @cache
+    def others() -> list[tuple[dict[str, str], Judge]]:
+        """What else the choices may be, with the judges; those nearest to the sheet first."""
+        ways = [choices(name)[choice] for choice in asked]
+        found = [dict(zip(asked, chosen, strict=True)) for chosen in product(*ways)]
+        found = [{c: way for c, way in other.items() if way != variant[c]} for other in found]
+        near = sorted(filter(None, found), key=len)
+        return [(other, judge_of({**variant, **other})) for other in near]
+
+    def read(answer: Any) -> tuple[float, str]:
+        for other, judge in others():
+            if judge(answer):
+                own = words(name, variant)
+                says = " ".join(own[choice] for choice in other)
+                share = NEAR if len(other) == 1 < len(asked) else 0.0
+                return share, f"This would be right on a different sheet. Yours says: {says}"
+        return 0.0, ""
+
+    return read

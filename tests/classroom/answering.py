@@ -1,0 +1,121 @@
+"""Run notebooks of an assignment in this process, and mark their answers as the grader does."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext, suppress
+from functools import cache
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from nbformat import NotebookNode
+
+from classroom.checks import Check
+from classroom.goals import load, read_goals
+from classroom.inside import decode, encode, run_cell
+from classroom.judge import mark
+from classroom.release import data_of, notebook
+from classroom.run import Outcome
+from classroom.variants import PUBLISHED, Variant, choices, secret_of, variant_of
+
+NAMES = ["measuring", "diagnosing", "recalibrating", "lab"]
+Names = dict[str, Any]
+
+
+def sheet_checks(name: str, secret: bytes, sheet: str) -> list[Check]:
+    """The hidden checks of a sheet."""
+    own = secret_of(secret, sheet)
+    return load(name).checks(own, variant_of(name, secret, sheet))
+
+
+def write_data(name: str, secret: bytes, sheet: str, folder: Path) -> None:
+    """Put the data of a sheet into a folder."""
+    for file, arrays in data_of(name, secret, sheet).items():
+        np.savez(folder / file, **arrays)
+
+
+def run(found: NotebookNode, pictures: bool = False, strict: bool = True) -> Names:
+    """The names that a notebook defines when all its cells run in the current folder.
+
+    Args:
+        found: the notebook.
+        pictures: whether cells run that draw.
+        strict: whether an error ends it; in the sandbox, none does.
+    """
+    matplotlib.use("Agg")
+    names: Names = {}
+    for cell in found.cells:
+        draws = "picture" in cell.metadata.get("tags", [])
+        if cell.cell_type == "code" and (pictures or not draws):
+            with nullcontext() if strict else suppress(Exception):
+                run_cell(cell.source, cell.id, names)
+    return names
+
+
+def outcome(check: Check, names: Names) -> Outcome:
+    """What a call gives, as it would come out of the sandbox."""
+    try:
+        answer = plain(names[check.function](*check.arguments))
+    except Exception as error:
+        return Outcome(failure={"kind": "exception", "type": type(error).__name__})
+    own = []
+    for function, arguments in _calls(check, answer):
+        try:
+            own.append(plain(names[function](*arguments)))
+        except Exception:
+            own.append(None)
+    return Outcome(answer, own=tuple(own))
+
+
+def _calls(check: Check, answer: Any) -> list[tuple[str, tuple[Any, ...]]]:
+    try:
+        return check.own(answer) if check.own else []
+    except Exception:
+        return []
+
+
+def plain(value: Any) -> Any:
+    return decode(encode(value))
+
+
+def marked(name: str, checks: list[Check], names: Names) -> dict[str, Any]:
+    """The result of each question, as the grader has it."""
+    pairs = [(check, outcome(check, names)) for check in checks]
+    questions = read_goals(name).questions
+    return {
+        q: mark([pair for pair in pairs if pair[0].question == q], questions[q].points)
+        for q in dict.fromkeys(check.question for check in checks)
+    }
+
+
+def points(result: dict[str, Any]) -> float:
+    return sum(question["points"] for question in result.values())
+
+
+def most(name: str) -> float:
+    """The automatic points that there are."""
+    return sum(q.points for q in read_goals(name).questions.values() if q.kind == "checked")
+
+
+def pasted(name: str, secret: bytes, sheet: str) -> NotebookNode:
+    """A sheet into which the published solution was pasted, cell by cell."""
+    found = notebook(name, secret, sheet)
+    for cell, solution in zip(found.cells, _published(name).cells, strict=True):
+        if "question" in cell.metadata:
+            cell.source = solution.source
+    return found
+
+
+@cache
+def _published(name: str) -> NotebookNode:
+    return notebook(name, b"any", PUBLISHED, solved=True)
+
+
+def variants(name: str, values: Variant, asked: tuple[str, ...]) -> list[Variant]:
+    """A variant for all ways of some choices, the published ways too."""
+    found = choices(name)
+    first = {choice: next(iter(ways)) for choice, ways in found.items()}
+    all_ways = product(*(found[choice] for choice in asked))
+    return [{**values, **first, **dict(zip(asked, ways, strict=True))} for ways in all_ways]

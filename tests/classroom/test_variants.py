@@ -1,0 +1,309 @@
+"""The variants: right for every sheet, and the published solution is right for none.
+
+The reference is held against hand-worked numbers and against `by_hand`, which shares nothing with
+it. Then the published solution is pasted into ten classes, as a student would.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import by_hand
+import numpy as np
+import pytest
+from answering import (
+    NAMES,
+    marked,
+    most,
+    pasted,
+    points,
+    run,
+    sheet_checks,
+    variants,
+    write_data,
+)
+
+from classroom.goals import load
+from classroom.release import all_text, notebook
+from classroom.variants import NEAR, PUBLISHED, SHEETS, choices, secret_of, variant_of, words
+
+CLASSES = [f"class {number}".encode() for number in range(10)]
+STUDENTS = ("1", "4", "7")
+nan = math.nan
+GUIDE = (Path(__file__).parents[2] / "book/teach.md").read_text("utf-8")
+
+
+def test_a_sheet_draws_from_the_secret_and_never_the_published_way() -> None:
+    for name in NAMES:
+        ways = choices(name)
+        drawn = [variant_of(name, secret, sheet) for secret in CLASSES for sheet in SHEETS]
+        for choice, found in ways.items():
+            published, *others = found
+            assert {variant[choice] for variant in drawn} == set(others)
+            assert variant_of(name, CLASSES[0], PUBLISHED)[choice] == published
+        assert drawn[0] == variant_of(name, CLASSES[0], SHEETS[0])
+        # Students beside each other seldom have the same sheet of questions.
+        asked = [tuple(variant[choice] for choice in ways) for variant in drawn]
+        same = [asked[a] == asked[b] for a in range(len(asked)) for b in range(a)]
+        assert np.mean(same) < 0.1
+        assert len({str(found) for found in asked}) >= 8
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_text_says_what_the_sheet_asks(name: str) -> None:
+    for sheet in SHEETS:
+        text = " ".join(all_text(notebook(name, CLASSES[0], sheet)).split())
+        variant = variant_of(name, CLASSES[0], sheet)
+        assert f"This is sheet {sheet}." in text
+        for choice, said in words(name, variant).items():
+            others = {
+                words(name, {**variant, choice: way})[choice] for way in choices(name)[choice]
+            }
+            assert [other for other in others if other in text] == [said]
+
+
+# ---- hand-worked: what the examples of the notebooks give, in each way
+
+EXAMPLES: dict[str, list[tuple[dict[str, str], str, Any]]] = {
+    "measuring": [
+        # Confidences 1/2, 3/4, 1, 3/4, of which the middle two are correct: 3/4 against 1/2.
+        ({"gap": "excess"}, "expected_gap", 0.25),
+        ({"gap": "shortfall"}, "expected_gap", -0.25),
+        ({"gap": "ratio"}, "expected_gap", 2 / 3),
+        ({"gap": "standardised"}, "expected_gap", -1 / math.sqrt(0.625)),
+        # Weights 0, 3, 1, 0: confidence 13/16, accuracy 1.
+        ({"gap": "excess"}, "expected_weighted", -3 / 16),
+        ({"gap": "shortfall"}, "expected_weighted", 3 / 16),
+        ({"gap": "ratio"}, "expected_weighted", 16 / 13),
+        ({"gap": "standardised"}, "expected_weighted", 0.75 / math.sqrt(27 / 16)),
+        ({"gap": "shortfall", "camera": "alone"}, "expected_gaps", [-1 / 8, nan, -3 / 8]),
+        ({"gap": "shortfall", "camera": "without"}, "expected_gaps", [-3 / 8, -1 / 4, -1 / 8]),
+        ({"gap": "shortfall", "camera": "against"}, "expected_gaps", [1 / 4, nan, -1 / 4]),
+        # For either class, three rows in three bins, with gaps of 1/2, 0 and 3/4.
+        *(
+            ({"bins": bins, "norm": norm, "classes": classes}, "expected_error", error)
+            for bins in ("width", "mass", "edges")
+            for classes in ("equal", "labels", "largest")
+            for norm, error in {
+                "mean": 5 / 12,
+                "squares": math.sqrt(13 / 48),
+                "largest": 3 / 4,
+            }.items()
+        ),
+        ({"norm": "mean"}, "expected_heavy", 1 / 2),  # the last row counts twice
+        ({"norm": "squares"}, "expected_heavy", math.sqrt(11 / 32)),
+        ({"answer": "worst"}, "expected_cameras", 1),
+        ({"answer": "ranking"}, "expected_cameras", [1, 2, 0]),
+        ({"answer": "extremes"}, "expected_cameras", [0, 1]),
+        ({"answer": "worst"}, "expected_none", None),
+        ({"answer": "ranking"}, "expected_none", []),
+        ({"answer": "extremes"}, "expected_none", None),
+    ],
+    "diagnosing": [
+        *(
+            ({"form": form, "error": error}, "expected_summary", number)
+            for form in ("logits", "bits", "odds")
+            # Confidences 0.51 and 0.93, correct, and 0.77, wrong: gaps of 0.49, 0.07 and 0.77.
+            for error, number in {
+                "ece": 1.33 / 3,
+                "mass": 1.33 / 3,
+                "largest": 0.77,
+                "squares": math.sqrt((0.49**2 + 0.07**2 + 0.77**2) / 3),
+            }.items()
+        ),
+        # Expected 1, 1/2, 1/2 of the classes, observed 1, 1, 0.
+        ({"gap": "excess"}, "expected_gaps", [0, -0.5 / 0.375**0.5, 0.5 / 0.375**0.5]),
+        ({"gap": "shortfall"}, "expected_gaps", [0, 0.5 / 0.375**0.5, -0.5 / 0.375**0.5]),
+        ({"gap": "pearson"}, "expected_gaps", [0, 0.5**0.5, -(0.5**0.5)]),
+    ],
+    "recalibrating": [
+        # Rows 0.6, 0.3, 0.1 and 0.2, 0.7, 0.1; both times the first class is true.
+        ({"loss": "nll"}, "expected_loss", -math.log(0.6 * 0.2) / 2),
+        ({"loss": "brier"}, "expected_loss", (0.16 + 0.09 + 0.01 + 0.64 + 0.49 + 0.01) / 2),
+        ({"loss": "binary"}, "expected_loss", -math.log(0.6 * 0.3) / 2),
+        ({"loss": "nll"}, "expected_large", 5000),
+        ({"loss": "brier"}, "expected_large", 2),
+        ({"loss": "binary"}, "expected_large", 5000 - math.log(2)),
+        *(
+            ({"loss": loss, "parameter": parameter}, "expected_parameter", number)
+            for loss in ("nll", "brier", "binary")
+            for parameter, number in {"temperature": 2.0, "slope": 0.5, "log": 0.7}.items()
+        ),
+        ({"wanted": "all"}, "expected_shape", [2000, 8]),
+        ({"wanted": "confidence"}, "expected_shape", [2000]),
+        ({"wanted": "risk"}, "expected_shape", [2000]),
+        # Two of three are correct, and of the first group one of two; labels 0, 2, 2.
+        *(
+            ({"constant": constant, "rest": rest}, "expected_constant", rows)
+            for constant, (a, b) in {
+                "accuracy": (2 / 3, 2 / 3),
+                "group": (1 / 2, 1),
+                "laplace": (3 / 5, 3 / 5),
+            }.items()
+            for rest, rows in {
+                "equal": [[a, (1 - a) / 2, (1 - a) / 2], [(1 - b) / 2, b, (1 - b) / 2]],
+                "labels": [[a, 0, 1 - a], [(1 - b) / 3, b, (1 - b) * 2 / 3]],
+                "second": [[a, 0, 1 - a], [0, b, 1 - b]],
+            }.items()
+        ),
+    ],
+    "lab": [({"annotation": "label"}, "expected_sizes", [50, 25, 25])],
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_examples_give_what_was_worked_by_hand(name: str) -> None:
+    given = {"n_bins": 12, "min_size": 30, "night": 30, "first": 50, "sheet": "0"}
+    first = {choice: next(iter(ways)) for choice, ways in choices(name).items()}
+    told: dict[str, set[str]] = {}
+    for ways, key, expected in EXAMPLES[name]:
+        found = load(name).examples({**given, **first, **ways})[key]
+        if key == "expected_summary":
+            assert found["accuracy"] == pytest.approx(2 / 3)
+            assert found["confidence"] == pytest.approx(2.21 / 3, abs=1e-6)
+            found = found["error"]
+        if expected is None:
+            assert found is None
+        else:
+            np.testing.assert_allclose(np.asarray(found, float), expected, atol=1e-5)
+        for choice, way in ways.items():
+            told.setdefault(choice, set()).add(way)
+    if name != "lab":  # whose split, training and report have no such numbers
+        assert told == {choice: set(ways) for choice, ways in choices(name).items()}
+
+
+# ---- independent: every variant of every assignment, row by row
+
+
+# The choices that a question depends on.
+ASKED = {
+    ("measuring", "q1"): ("gap",),
+    ("measuring", "q2"): ("gap", "camera"),
+    ("measuring", "q3"): ("bins", "norm", "classes"),
+    ("measuring", "q4"): ("answer", "norm"),
+    ("diagnosing", "q1"): ("form", "error"),
+    ("diagnosing", "q2"): ("form", "gap"),
+    ("recalibrating", "q1"): ("loss",),
+    ("recalibrating", "q2"): ("loss", "parameter"),
+    ("recalibrating", "q3"): ("loss", "wanted"),
+    ("recalibrating", "q4"): ("constant", "rest"),
+    ("lab", "q1"): ("split",),
+    ("lab", "q2"): ("annotation", "output"),
+    ("lab", "q4"): ("loss", "error"),
+}
+
+
+@pytest.mark.parametrize(("name", "question"), ASKED)
+def test_what_was_written_apart_earns_full_points(name: str, question: str) -> None:
+    """In each way of each choice, the published ways too."""
+    secret = secret_of(b"apart", PUBLISHED)
+    for variant in variants(name, variant_of(name, b"apart", PUBLISHED), ASKED[name, question]):
+        checks = load(name).checks(secret, variant)
+        checks = [check for check in checks if check.question == question]
+        [found] = marked(name, checks, getattr(by_hand, name)(variant)).values()
+        assert [row for row in found["checks"] if row["share"] != 1] == [], variant
+
+
+def test_every_choice_takes_part() -> None:
+    for name in NAMES:
+        asked = {choice for (of, _), chosen in ASKED.items() for choice in chosen if of == name}
+        assert asked == set(choices(name))
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bytes, str], None]:
+    """Make the data of a sheet, and go to their folder."""
+
+    def go(name: str, secret: bytes, sheet: str) -> None:
+        folder = tmp_path / secret.hex() / sheet
+        if not folder.is_dir():
+            folder.mkdir(parents=True)
+            write_data(name, secret, sheet, folder)
+        monkeypatch.chdir(folder)
+
+    return go
+
+
+# ---- the published solution, pasted
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_published_solution_earns_at_most_a_third(
+    name: str, place: Callable[[str, bytes, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Pasted into ten classes by three students each: on average, and nobody earns half."""
+    earned = []
+    for secret in CLASSES:
+        for sheet in STUDENTS:
+            place(name, secret, sheet)
+            checks = sheet_checks(name, secret, sheet)
+            result = marked(name, checks, run(pasted(name, secret, sheet), strict=False))
+            earned.append(points(result))
+            hints = [row["hint"] for question in result.values() for row in question["checks"]]
+            own = words(name, variant_of(name, secret, sheet)).values()
+            assert any(f"Yours says: {said}" in hint for hint in hints for said in own)
+    share = np.array(earned) / most(name)
+    with capsys.disabled():
+        print(f"\n{name}: pasted, {np.mean(earned):.2f} of {most(name):g} on average, ", end="")
+        print(f"at most {max(earned):g} ({len(earned)} students)")
+    assert share.mean() <= 1 / 3
+    assert share.max() <= 1 / 2
+    said = re.search(r"earned (\d+) %, (\d+) %, (\d+) % and (\d+) % of", " ".join(GUIDE.split()))
+    assert said is not None
+    assert int(said[1 + NAMES.index(name)]) == round(100 * share.mean())
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_published_solution_answers_the_published_sheet(
+    name: str, place: Callable[[str, bytes, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The proof above can fail: on its own sheet, the same code earns all points."""
+    place(name, CLASSES[0], PUBLISHED)
+    names = run(notebook(name, CLASSES[0], PUBLISHED, solved=True))
+    said = capsys.readouterr().out
+    assert ": as expected" in said
+    assert "your function gives" not in said
+    assert points(marked(name, sheet_checks(name, CLASSES[0], PUBLISHED), names)) == most(name)
+
+
+@pytest.mark.parametrize("name", ["measuring", "diagnosing", "recalibrating"])
+def test_a_solution_of_one_student_fails_for_most_others(
+    name: str, place: Callable[[str, bytes, str], None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The solved notebook of each sheet, handed in for each other sheet of its class."""
+    earned, secret = [], CLASSES[0]
+    for own in SHEETS:
+        place(name, secret, own)
+        names = run(notebook(name, secret, own, solved=True))
+        for sheet in SHEETS:
+            if sheet != own:
+                checks = sheet_checks(name, secret, sheet)
+                earned.append(points(marked(name, checks, names)) / most(name))
+    with capsys.disabled():
+        print(f"\n{name}: the solution of another sheet earns {np.mean(earned):.0%} on average")
+    assert np.mean(np.array(earned) < 0.6) > 0.5
+    assert np.mean(np.array(earned) > 0.99) < 0.1
+
+
+# ---- hints
+
+
+def test_the_answer_to_another_variant_gets_a_hint_that_says_what_was_asked() -> None:
+    name, secret, sheet = "measuring", CLASSES[0], SHEETS[0]
+    variant = variant_of(name, secret, sheet)
+    checks = sheet_checks(name, secret, sheet)
+    own = words(name, variant)
+    for choice, question in {"gap": "q1", "camera": "q2", "norm": "q3", "answer": "q4"}.items():
+        for way in choices(name)[choice]:
+            if way == variant[choice]:
+                continue
+            functions = by_hand.measuring({**variant, choice: way})
+            result = marked(name, checks, functions)[question]
+            hints = {row["hint"] for row in result["checks"] if row["failure"]}
+            assert any(own[choice] in hint for hint in hints) or "sign" in str(hints)
+            lost = [row["share"] for row in result["checks"] if row["failure"]]
+            assert set(lost) <= ({0, NEAR} if question in {"q1", "q2", "q3"} else {0})
