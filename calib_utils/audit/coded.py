@@ -44,7 +44,8 @@ def coded(values: np.ndarray) -> Coded:
     low, high = int(whole.min()), int(whole.max())
     if high - low >= _WIDEST:
         return Coded(*np.unique(values, return_inverse=True))
-    return occurring((low + np.arange(high - low + 1)).astype(values.dtype), whole - low)
+    between, codes = (low + np.arange(high - low + 1)).astype(values.dtype), whole - low
+    return Coded(between, codes) if len(between) < 3 else occurring(between, codes)
 
 
 def by_value(

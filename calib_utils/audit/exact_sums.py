@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from functools import reduce
 from math import prod
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from calib_utils.audit.bin_sums import BinSums, check_few, confidences_of, losses
+from calib_utils.audit.bin_sums import BinSums, check_few, losses
 from calib_utils.audit.coded import Coded
 from calib_utils.audit.lots import Lots
-from calib_utils.audit.rows import Rows
+from calib_utils.audit.rows import Rows, row_sums
 from calib_utils.metrics.bins import uniform_index
 
 __all__ = ["CELL_ENDS", "UNIT", "ExactSums", "cells_of", "in_bins", "in_cells"]
@@ -33,6 +34,7 @@ _EDGES = (np.arange(_LAST + 2) - 0.5) / _PER_LOG_ODDS - _FARTHEST
 CELL_ENDS = np.concatenate([[0.0], expit(_EDGES[1:-1]), [1.0]])
 _STEP = 1 << 15  # numbers of an array: a few such arrays fit into a core's own cache
 _MOST_JOINT = 1 << 14  # bins of a table that is counted at once, for the same reason
+_COPIES, _SMALL = 4, 1 << 10
 _LEAST, _MOST = np.finfo(np.float64).smallest_subnormal, 1 - np.finfo(np.float64).epsneg
 
 
@@ -100,12 +102,11 @@ class ExactSums:
             self.lots.add(rows)
 
     def _add_confidences(self, rows: Rows, place: slice, tables: list[_Table]) -> None:
-        confidences, right = confidences_of(rows)
+        confidences, right, log_odds, nll = _measured(rows)
         terms = _terms(confidences)
         index = uniform_index(confidences, self.bins.shape[-1], "float64")
         for table in tables:
             table.add(place, index, right, terms)
-        log_odds, nll = _log_odds_and_losses(rows, confidences, right)
         cells = cells_of(log_odds) + right * (_LAST + 1)
         self.cells += _tally(cells, terms[:1], self.cells[0].size).reshape(self.cells.shape)
         if nll.max() >= UNIT:
@@ -120,7 +121,7 @@ class ExactSums:
 
     def _add_classes(self, rows: Rows) -> None:
         n_classes, n_bins = len(self.classes), self.bins.shape[-1]
-        probs = np.minimum(rows.probs.T, 1, order="C")
+        probs = np.minimum(rows.probs.T, 1)
         key = uniform_index(probs, n_bins, "float64")
         key += 2 * n_bins * np.arange(n_classes)[:, None]
         key[rows.labels, np.arange(len(rows.labels))] += n_bins
@@ -237,21 +238,31 @@ def _slices(n: int, width: int) -> Iterator[slice]:
     return (slice(start, start + step) for start in range(0, n if width else 0, step))
 
 
-def _log_odds_and_losses(
-    rows: Rows, confidences: np.ndarray, right: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """The log-odds of the confidences, and the NLL of each row, from as few logarithms as can be."""
-    if rows.probs.ndim == 1 and rows.logits is not None:
-        return rows.logits, losses(rows)
+def _measured(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Of each row its confidence, whether it is right, the log-odds of the confidence, and the NLL.
+
+    The same as those of bin_sums but for rounding, with as few logarithms and passes as can be.
+    """
+    if rows.probs.ndim == 1:
+        confidences, right = rows.probs, rows.labels == 1
+        if rows.logits is not None:
+            return confidences, right, rows.logits, losses(rows)
+    else:
+        of_label = rows.probs[np.arange(len(rows.labels)), rows.labels]
+        top = reduce(np.maximum, rows.probs.T)
+        confidences, right = np.minimum(top, 1), of_label == top
+        if np.count_nonzero(rows.probs == top[:, None]) > len(top):  # then the first one counts
+            right = rows.probs.argmax(axis=1) == rows.labels
     inside = np.clip(confidences, _LEAST, _MOST)
     outside = 1 - inside
     log_odds = np.log(inside / outside)
     if rows.logits is not None:
-        return log_odds, losses(rows)
-    if rows.probs.ndim == 1:
-        return log_odds, -np.log(np.where(right, inside, outside))
-    of_label = np.maximum(rows.probs[np.arange(len(rows.labels)), rows.labels], _LEAST)
-    return log_odds, np.log(rows.probs.sum(axis=1)) - np.log(of_label)
+        nll = losses(rows)
+    elif rows.probs.ndim == 1:
+        nll = -np.log(np.where(right, inside, outside))
+    else:
+        nll = np.log(row_sums(rows.probs)) - np.log(np.maximum(of_label, _LEAST))
+    return confidences, right, log_odds, nll
 
 
 def _terms(confidences: np.ndarray) -> list[np.ndarray]:
@@ -264,9 +275,17 @@ def _units(values: np.ndarray) -> np.ndarray:
 
 
 def _tally(key: np.ndarray, terms: list[np.ndarray], size: int) -> np.ndarray:
-    """Int64, (1 + terms, size); float64 sums a million terms of up to 2^32 without rounding."""
-    sums = [np.bincount(key, term, size).astype(np.int64) for term in terms]
-    return np.stack([np.bincount(key, minlength=size), *sums])
+    """Int64, (1 + terms, size); float64 sums a million terms of up to 2^32 without rounding.
+
+    Rows that follow each other are often of one bin. Each would wait for the last one to be
+    written, so they are added to different copies of a small table.
+    """
+    copies = _COPIES if size <= _SMALL else 1
+    if copies > 1:
+        key = key + size * (np.arange(len(key)) & (copies - 1))
+    sums = [np.bincount(key, term, copies * size).astype(np.int64) for term in terms]
+    found = np.stack([np.bincount(key, minlength=copies * size), *sums])
+    return found.reshape(-1, copies, size).sum(axis=1)
 
 
 def _brier(sums: np.ndarray) -> int:

@@ -19,7 +19,7 @@ from calib_utils.audit.source import Source
 
 __all__ = ["FileSums", "How", "sums_of_file"]
 
-_CELLS = 1_000_000  # of a block: a few arrays of that size fit into the caches
+_CELLS = 1 << 18  # of a block: larger arrays are new pages of memory each time
 
 
 class How(NamedTuple):
@@ -75,7 +75,8 @@ def sums_of_file(
         tell: is called with the number of rows of each block.
     """
     source = Source(file.name, [], None, lambda names: iter(()))
-    reader = RowsReader(source, how.columns, how.drop, how.rescale)
+    by_class = how.columns.kind == "probs"  # the softmax of logits adds up row by row
+    reader = RowsReader(source, how.columns, how.drop, how.rescale, by_class)
     sums = how.no_sums()
     rng = np.random.default_rng([how.seed, 1, *file.name.encode()])
     try:

@@ -51,7 +51,9 @@ class Lots:
         """The rows that were kept, each as often as it came up; if those are too many, some."""
         self._shrink()
         (_, counts, rows) = self._parts[0]
-        return rows.take(drawn(counts, self._limit, self.seed))
+        rows = rows.take(drawn(counts, self._limit, self.seed))
+        logits = None if rows.logits is None else np.ascontiguousarray(rows.logits)
+        return rows._replace(probs=np.ascontiguousarray(rows.probs), logits=logits)
 
     def _join(self, parts: list[tuple[np.ndarray, np.ndarray, Rows]]) -> None:
         self._parts += parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,7 @@ from calib_utils.audit.column_types import (
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.source import Source
 
-__all__ = ["Counts", "Rows", "RowsReader", "probabilities"]
+__all__ = ["Counts", "Rows", "RowsReader", "probabilities", "row_sums"]
 
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 _SHOWN = 1_000  # labels of a block from which an error's examples are taken
@@ -116,12 +117,15 @@ class RowsReader(Counts):
         source, columns: what is read.
         drop: whether rows with a missing value are left out.
         rescale: whether rows of probabilities are divided by their sum.
+        by_class: whether the probabilities of a class lie side by side in memory, and not those of
+            a row.
     """
 
     source: Source
     columns: Columns
     drop: bool = False
     rescale: bool = False
+    by_class: bool = False
 
     def __post_init__(self) -> None:
         self.doubtful = self.columns.kind in ("logit", "logits")
@@ -184,7 +188,8 @@ class RowsReader(Counts):
             raw = {name: values[~gone] for name, values in raw.items()}
             places = places[~gone]
             self.dropped += int(gone.sum())
-        scores = np.stack([_numbers(raw[name], name, places) for name in columns.scores], axis=1)
+        numbers = [_numbers(raw[name], name, places) for name in columns.scores]
+        scores = np.stack(numbers).T if self.by_class else np.stack(numbers, axis=1)
         labels = as_array(by_value(self._labels, raw[columns.label], places))
         probs, logits, rescaled = probabilities(
             scores, columns.kind, columns.scores, places, self.rescale
@@ -293,7 +298,7 @@ def probabilities(
     scores = _in_range(scores, names, places)
     if len(names) == 1:
         return scores[:, 0], None, 0
-    sums = scores.sum(axis=1)
+    sums = row_sums(scores)
     off = np.abs(sums - 1) > _ROUNDED
     rescaled = 0
     if rescale and (sums > 0).all():
@@ -306,6 +311,11 @@ def probabilities(
             "of logits logit_…, or divide rounded rows by their sum with rescale=True"
         )
     return scores, None, rescaled
+
+
+def row_sums(values: np.ndarray) -> np.ndarray:
+    """Of each row: added from the first class to the last, however they lie in memory."""
+    return reduce(np.add, values.T)
 
 
 def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> np.ndarray:
