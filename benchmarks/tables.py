@@ -23,7 +23,11 @@ SAME_NLL = 1e-4  # fits whose NLLs differ by less are called equally good
 REPORT = "a report"
 ON_DASK = f"{REPORT}, one Dask worker", f"{REPORT}, two Dask workers"
 # What was aimed at before the measurement: of the time of each, of one worker, and of memory.
-AIMS = {"a bare scan by pyarrow.dataset": 1.5, "a query by DuckDB": 1.0, "pandas, chunk by chunk": 0.2}
+AIMS = {
+    "a bare scan by pyarrow.dataset": 1.5,
+    "a query by DuckDB": 1.0,
+    "pandas, chunk by chunk": 0.2,
+}
 ON_TWO, MOST_MB = 1.7, 1000
 DEVICES = {"cpu": "On a CPU", "cuda": "On a GPU"}
 
@@ -122,8 +126,8 @@ def read_folder(rows: list[dict[str, Any]]) -> str:
     missed += [f"two workers {ON_TWO:g} times as fast as one"] if one < ON_TWO * two else []
     missed += [f"at most {short(MOST_MB)} MB"] if memory > MOST_MB else []
     return (
-        f"The report takes {', '.join(read)}. Two Dask workers are {short(one / two)} times as fast "
-        f"as one, and no process of a report needs more than {short(memory)} MB. "
+        f"The report takes {', '.join(read)}. Two Dask workers are {short(one / two)} times as "
+        f"fast as one, and no process of a report needs more than {short(memory)} MB. "
         + (f"Aims that we missed: {'; '.join(missed)}." if missed else "All our aims are met.")
     )
 

@@ -338,7 +338,7 @@ class TestFolders:
         expected = numbers(folder, cross_fit=0, **NAMED)
         damaged = shutil.copytree(folder, tmp_path / "files")
         overwritten(4)(damaged / "part-03.parquet")
-        with pytest.raises(OSError, match="."):
+        with pytest.raises(OSError, match=r"page|Corrupt|header|Invalid"):
             parquet.read_table(damaged / "part-03.parquet")
         assert numbers(damaged, cross_fit=0, **NAMED) == expected
 
@@ -402,7 +402,9 @@ class TestFolders:
         rows = {"score": [0.1, 0.2], "label": [0, 1], "weight": [1.0, 2.0]}
         for column, options in (([1.0, 2.0], {"write_statistics": False}), (["9", "10"], {})):
             parquet.write_table(pa.table(rows | {"weight": column}), path, **options)
-            with pytest.raises(ValueError, match=r"a\.parquet: weight: expected finite numbers, and"):
+            with pytest.raises(
+                ValueError, match=r"a\.parquet: weight: expected finite numbers, and"
+            ):
                 report(tmp_path, weight="weight")
         parquet.write_table(pa.table(rows | {"weight": [0.0, 0.0]}), path)
         with pytest.raises(ValueError, match="weight: expected a weight above 0, found none"):

@@ -333,8 +333,8 @@ def test_a_folder_beside_what_a_user_would_write(tmp_path: Path) -> None:
     assert "### 5,000 rows of score" in found
     assert "| a report | 4.0 s | 2.0 | 300 |" in found
     assert (
-        "The report takes 2.0 times as long as a bare scan by pyarrow.dataset, 0.80 of the time of a "
-        "query by DuckDB. Two Dask workers are 2.0 times as fast as one, and no process of a report "
-        "needs more than 300 MB. Aims that we missed: at most 1.5 times the time of a bare "
+        "The report takes 2.0 times as long as a bare scan by pyarrow.dataset, 0.80 of the time of "
+        "a query by DuckDB. Two Dask workers are 2.0 times as fast as one, and no process of a "
+        "report needs more than 300 MB. Aims that we missed: at most 1.5 times the time of a bare "
         "scan by pyarrow.dataset."
     ) in found

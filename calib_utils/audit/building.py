@@ -88,8 +88,8 @@ def report(
         score: the column of predictions, or a pattern such as ``p_*`` for a column a class.
         positive: the label that counts as positive; with several classes, the one to look at.
         weight: a column of weights. Rows are kept with a probability proportional to their weight,
-            so that all kept rows count equally, as the intervals require. Which rows of a folder are
-            kept depends on the names of its files and on the order of the rows in them.
+            so that all kept rows count equally, as the intervals require. Which rows of a folder
+            are kept depends on the names of its files and on the order of the rows in them.
         group: a column, or several, whose values divide the rows into groups.
         time: a column of dates, and the unit: "date:D" (days), "date:W", "date:M", "date:h".
         classes: the names of the classes, in the order of the columns.

@@ -189,7 +189,9 @@ class _Table:
         sums = self.sums.reshape(3, 2, *shape, self.n_bins)
         for k, (name, column) in enumerate(self.columns):
             others = tuple(2 + other for other in range(len(shape)) if other != k)
-            for value, part in zip(column.values, np.moveaxis(sums.sum(axis=others), 2, 0), strict=True):
+            for value, part in zip(
+                column.values, np.moveaxis(sums.sum(axis=others), 2, 0), strict=True
+            ):
                 yield name, str(value), part
 
 

@@ -166,6 +166,7 @@ def _footer(path: str, name: str) -> tuple[Any, dict[str, str]]:
 
 def _largest(metadata: Any, keys: Mapping[str, str], name: str, column: str) -> float:
     """The largest number in a column, which is read from the footer and not from the rows."""
+    found: list[Any]
     if column in keys:
         found = [float(keys[column]) if is_number(keys[column]) else keys[column]]
     else:

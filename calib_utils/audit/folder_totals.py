@@ -86,8 +86,8 @@ class FolderTotals(Totals):
         which = "all" if n == self.bins.n else "a random sample of"
         found = (
             "all rows were counted, in bins and in cells of log-odds that are 1/128 wide, which is "
-            f"at most 0.2 points; bins of equal mass are made of these cells, and {what} use {which} "
-            f"{n:,} rows, each with the mean confidence of its cell"
+            "at most 0.2 points; bins of equal mass are made of these cells, and "
+            f"{what} use {which} {n:,} rows, each with the mean confidence of its cell"
         )
         if kept is not None:
             found += f"; recalibrators use a random sample of {len(kept.labels):,} whole rows"
@@ -170,7 +170,7 @@ def _progress(folder: Folder, done: int, reader: RowsReader) -> str:
 def as_they_end(
     files: Sequence[FolderFile], how: How, scheduler: str | None, tell: Callable[[int], Any]
 ) -> Iterator[FileSums]:
-    """The sums of each file, as soon as they are known; the arguments are those of `read_folder`."""
+    """The sums of each file, as soon as they are known; for the arguments see `read_folder`."""
     if scheduler is None:
         yield from _in_threads(files, how, tell)
         return
