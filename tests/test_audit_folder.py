@@ -662,7 +662,7 @@ class TestDask:
         expected = read_folder(opened, how)[1].digest
         sums = how.no_sums()
         with Client(cluster) as client:
-            client.wait_for_workers(2)
+            client.wait_for_workers(2, timeout=120)
             victim = next(iter(client.run(os.getpid).values()))
         for k, found in enumerate(
             as_they_end(opened.files, how, cluster.scheduler_address, lambda rows: None)
