@@ -356,6 +356,17 @@ class TestFolders:
         with pytest.raises(ValueError, match=r"part-00.parquet: the file was written to since"):
             read_folder(opened, how_of(opened))
 
+    def test_files_and_row_groups_without_rows(self, folder: Path, tmp_path: Path) -> None:
+        expected = report(folder, cross_fit=0, **NAMED).facts["SHA-256 of the sums"]
+        more = shutil.copytree(folder, tmp_path / "files")
+        table = parquet.read_table(more / "part-03.parquet")
+        parquet.write_table(table.slice(0, 0), more / "part-98.parquet")
+        with parquet.ParquetWriter(more / "part-03.parquet", table.schema) as file:
+            for part in (table.slice(0, 0), table, table.slice(0, 0)):
+                file.write_table(part)
+        found = report(more, cross_fit=0, **NAMED)
+        assert found.facts["SHA-256 of the sums"] == expected
+
     def test_other_columns_are_not_read(self, folder: Path, tmp_path: Path) -> None:
         expected = numbers(folder, cross_fit=0, **NAMED)
         damaged = shutil.copytree(folder, tmp_path / "files")
