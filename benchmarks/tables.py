@@ -20,6 +20,15 @@ from calib_utils.report import Markdown, paired_difference, table
 RESULTS = Path("benchmarks/results")
 OURS = "calib_utils"
 SAME_NLL = 1e-4  # fits whose NLLs differ by less are called equally good
+REPORT = "a report"
+ON_DASK = f"{REPORT}, one Dask worker", f"{REPORT}, two Dask workers"
+# What was aimed at before the measurement: of the time of each, of one worker, and of memory.
+AIMS = {
+    "a bare scan by pyarrow.dataset": 1.5,
+    "a query by DuckDB": 1.0,
+    "pandas, chunk by chunk": 0.2,
+}
+ON_TWO, MOST_MB = 1.7, 1000
 DEVICES = {"cpu": "On a CPU", "cuda": "On a GPU"}
 
 
@@ -97,8 +106,30 @@ def audit_folder(results: dict[str, Any]) -> str:
         parts += [
             f"### {int(n):,} {what}",
             captioned(f"folder {title}", caption, folder_table(rows)),
+            read_folder(rows),
         ]
     return "\n\n".join(parts)
+
+
+def read_folder(rows: list[dict[str, Any]]) -> str:
+    """How the report compares, and which of the aims that were set beforehand were missed."""
+    seconds = {row["name"]: row["seconds"] for row in rows}
+    ours, peers = seconds[REPORT], [name for name in AIMS if name in seconds]
+    read = [f"{times(ours, seconds[name])} {name}" for name in peers]
+    one, two = (seconds[name] for name in ON_DASK)
+    memory = max(row["mb"] for row in rows if row["name"].startswith(REPORT))
+    missed = [
+        f"at most {AIMS[name]:g} times the time of {name}"
+        for name in peers
+        if ours > AIMS[name] * seconds[name]
+    ]
+    missed += [f"two workers {ON_TWO:g} times as fast as one"] if one < ON_TWO * two else []
+    missed += [f"at most {short(MOST_MB)} MB"] if memory > MOST_MB else []
+    return (
+        f"The report takes {', '.join(read)}. Two Dask workers are {short(one / two)} times as "
+        f"fast as one, and no process of a report needs more than {short(memory)} MB. "
+        + (f"Aims that we missed: {'; '.join(missed)}." if missed else "All our aims are met.")
+    )
 
 
 def folder_table(rows: list[dict[str, Any]]) -> Markdown:

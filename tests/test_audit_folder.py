@@ -15,15 +15,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 from calib_utils.audit import compare_reports, report
 from calib_utils.audit import folder_totals as totals_of_folder
 from calib_utils.audit.__main__ import main
-from calib_utils.audit.exact_sums import ExactSums, cells_of, in_bins
+from calib_utils.audit.bin_sums import Totals
+from calib_utils.audit.exact_sums import ExactSums, cells_of, in_bins, in_cells
 from calib_utils.audit.file_sums import How, sums_of_file
 from calib_utils.audit.folder import Folder, open_folder
 from calib_utils.audit.folder_totals import FolderTotals, as_they_end, read_folder
 from calib_utils.audit.lots import Lots, drawn
+from calib_utils.audit.measures import larger_error
 from calib_utils.audit.rows import Rows
 
 pa = pytest.importorskip("pyarrow")
@@ -57,6 +60,14 @@ def classes(n: int) -> dict[str, np.ndarray]:
     return named | {"label": np.array(list("abc"))[noisy.argmax(axis=1)]}
 
 
+def rounded_classes(n: int) -> dict[str, np.ndarray]:
+    """Of ten, so that NumPy adds eight and eight up where a row is all that a file has."""
+    rng = np.random.default_rng(2)
+    probs = rng.dirichlet(np.ones(10), n).round(3)
+    label = rng.integers(10, size=n)
+    return {f"prob_{k}": probs[:, k] for k in range(10)} | {"label": label}
+
+
 def write(folder: Path, rows: dict[str, np.ndarray], files: int = 1, order: int = 0) -> Path:
     """The rows in so many files of different lengths; in another order, if one is asked for."""
     folder.mkdir(parents=True)
@@ -88,8 +99,9 @@ class TestTheSameReport:
         [
             (month(6_000), NAMED | {"prices": (1, 5), "cross_fit": 0}),
             (classes(2_000), {"cross_fit": 2}),
+            (rounded_classes(1_000), {"cross_fit": 2, "rescale": True}),
         ],
-        ids=["two classes", "three classes"],
+        ids=["two classes", "three classes", "ten rounded classes"],
     )
     def test_from_1_7_and_50_files_in_three_orders(
         self,
@@ -100,11 +112,14 @@ class TestTheSameReport:
     ) -> None:
         for module in ("lots", "folder_totals"):
             monkeypatch.setattr(f"calib_utils.audit.{module}.MOST_DRAWN", 500)
-        expected = numbers(write(tmp_path / "1", rows), **options)
+        one = write(tmp_path / "1" / "files", rows)
+        expected, page = numbers(one, **options), report(one, **options).html()
         assert any("500 " in line for line in expected["read"])
         for files, order in ((7, 1), (50, 2), (50, 3)):
-            found = write(tmp_path / f"{files}-{order}", rows, files, order)
+            found = write(tmp_path / f"{files}-{order}" / "files", rows, files, order)
             assert numbers(found, **options) == expected
+        html = report(found, **options).html()
+        assert html.replace("(50 files)", "(1 file)") == page
 
     def test_other_rows_and_other_seeds_are_told_apart(self, tmp_path: Path) -> None:
         rows = month(1_000)
@@ -158,17 +173,19 @@ class TestSums:
     def test_by_hand(self) -> None:
         """Three rows: 1/4 is wrong, 1/2 and 3/4 are right."""
         probs = np.array([0.25, 0.5, 0.75])
-        rows = Rows(probs, np.log(probs / (1 - probs)), np.array([0, 1, 1]), {}, None, None)
-        sums = ExactSums(1, None)
+        rows = Rows(probs, None, np.array([0, 1, 1]), {}, None, None)
+        sums = ExactSums(1)
         sums.add(rows)
         spread = 2 * 3 / 16 + 1 / 4
         squares = 1 / 16 + 1 / 4 + 1 / 16
         excess = 0.5 * -0.25 + 0 + -0.5 * 0.25
         variance = 2 * 0.25 * 3 / 16
-        expected = [3, 2, 1.5, squares, spread, excess, variance]
+        expected = [3, 2, 1.5, squares, spread]
         assert in_bins(sums.bins).array[:, 0].tolist() == expected
-        assert in_bins(sums.cells).array.sum(axis=1).tolist() == expected
-        assert sums.losses[1:] == [round(squares * 2**32), 2]
+        assert in_cells(sums.cells).array.sum(axis=1).tolist() == expected
+        spreads = 2 * (3 / 16) ** 2 + 1 / 16
+        assert sums.losses[1:] == [round(squares * 2**32), round(spreads * 2**32), 2]
+        assert FolderTotals(sums, 0).of_z.tolist() == [excess, variance]
         nll = -np.log(0.75) * 2 - np.log(0.5)
         assert sums.losses[0] / 2**32 == pytest.approx(nll, abs=1e-9)
 
@@ -178,12 +195,31 @@ class TestSums:
 
     def test_tiny_probabilities(self) -> None:
         probs = np.full(1_000, 3e-8)
-        rows = Rows(probs, np.log(probs), np.zeros(1_000, np.int64), {}, None, None)
-        sums = ExactSums(15, None)
+        rows = Rows(probs, None, np.zeros(1_000, np.int64), {}, None, None)
+        sums = ExactSums(15)
         sums.add(rows)
         assert in_bins(sums.bins).predicted == pytest.approx(3e-8, rel=0.01)
         found = FolderTotals(sums, 0).confidences[0]
         assert found == pytest.approx(np.full(1_000, 3e-8), rel=0.01)
+
+    def test_how_far_cells_move_the_error(self) -> None:
+        """In 24 sets of several shapes, rounded, rare or far from calibrated."""
+        moved = []
+        for seed in range(16, 40):
+            rng = np.random.default_rng(seed)
+            n = int(rng.integers(2_000, 60_000))
+            probs = rng.beta(*rng.choice([0.3, 1, 3, 30], 2), n)
+            probs = [probs, probs.round(2), expit(rng.normal(0, 3, n)), probs / 1_000][seed % 4]
+            truth = np.clip(probs * rng.uniform(0.7, 1.3) + rng.uniform(-0.02, 0.02), 0, 1)
+            labels = (rng.random(n) < truth).astype(np.int64)
+            rows = Rows(probs, None, labels, {}, None, None)
+            sums, all_rows = ExactSums(15), Totals(15, 0)
+            sums.add(rows)
+            all_rows.add(rows)
+            one, two = (larger_error(t.binnings, 0) for t in (all_rows, FolderTotals(sums, 0)))
+            moved.append(np.abs(np.subtract(one, two)).max())
+        assert max(moved) < 0.0011  # as the docstring of FolderTotals says
+        assert np.median(moved) < 0.00002
 
     def test_bins_of_equal_mass(self) -> None:
         """As many rows in each as NumPy's quantiles of the cells' numbers give."""
@@ -192,7 +228,7 @@ class TestSums:
         with np.errstate(divide="ignore"):
             log_odds = np.log(probs) - np.log1p(-probs)
         rows = Rows(probs, log_odds, np.zeros(1_500, np.int64), {}, None, None)
-        sums = ExactSums(10, None)
+        sums = ExactSums(10)
         sums.add(rows)
         found = FolderTotals(sums, 0).binnings[1].array[0]
         ranks = np.unique(cells_of(log_odds), return_inverse=True)[1]
@@ -200,8 +236,16 @@ class TestSums:
         index = np.clip(np.searchsorted(edges, ranks) - 1, 0, 9)
         assert found.tolist() == np.bincount(index, minlength=10).tolist()
 
+    @pytest.mark.parametrize(("name", "value"), [("_STEP", 7), ("_MOST_JOINT", 1)])
+    def test_however_they_are_counted(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, value: int
+    ) -> None:
+        expected = report(folder, cross_fit=0, **NAMED).facts["SHA-256 of the sums"]
+        monkeypatch.setattr(f"calib_utils.audit.exact_sums.{name}", value)
+        assert report(folder, cross_fit=0, **NAMED).facts["SHA-256 of the sums"] == expected
+
     def test_too_many_rows_do_not_overflow(self) -> None:
-        sums, more = ExactSums(1, None), ExactSums(1, None)
+        sums, more = ExactSums(1), ExactSums(1)
         more.bins[0, 0] = 2**30
         sums.merge(more)
         with pytest.raises(ValueError, match=r"fewer than 2,147,483,648 rows.*each week"):
@@ -220,7 +264,7 @@ class TestLots:
 
         assert next_of(1234567) == 6457827717110365317  # the first of the reference, of that seed
         probs = np.array([[0.25, 0.75], [0.5, 0.5]])
-        rows = Rows(probs, np.log(probs), np.array([1, 0]), {}, None, None)
+        rows = Rows(probs, None, np.array([1, 0]), {}, None, None)
         for row, label, lot in zip(probs, rows.labels, Lots(9, False)._lots_of(rows), strict=True):
             state = 9
             for bits in (*row.view(np.uint64).tolist(), int(label)):
@@ -231,7 +275,7 @@ class TestLots:
         """Of 400 different rows, 100 are kept for each of 300 seeds."""
         probs = np.linspace(0.1, 0.9, 400)
         probs = np.stack([probs, 1 - probs], axis=1)
-        rows = Rows(probs, np.log(probs), np.zeros(400, np.int64), {}, None, None)
+        rows = Rows(probs, None, np.zeros(400, np.int64), {}, None, None)
         kept = np.zeros(400)
         for seed in range(300):
             lots = Lots(seed, False)
@@ -312,6 +356,34 @@ class TestFolders:
         with pytest.raises(ValueError, match=r"part-00.parquet: the file was written to since"):
             read_folder(opened, how_of(opened))
 
+    def test_files_and_row_groups_without_rows(self, folder: Path, tmp_path: Path) -> None:
+        expected = report(folder, cross_fit=0, **NAMED).facts["SHA-256 of the sums"]
+        more = shutil.copytree(folder, tmp_path / "files")
+        table = parquet.read_table(more / "part-03.parquet")
+        parquet.write_table(table.slice(0, 0), more / "part-98.parquet")
+        with parquet.ParquetWriter(more / "part-03.parquet", table.schema) as file:
+            for part in (table.slice(0, 0), table, table.slice(0, 0)):
+                file.write_table(part)
+        found = report(more, cross_fit=0, **NAMED)
+        assert found.facts["SHA-256 of the sums"] == expected
+
+    def test_other_columns_are_not_read(self, folder: Path, tmp_path: Path) -> None:
+        expected = numbers(folder, cross_fit=0, **NAMED)
+        damaged = shutil.copytree(folder, tmp_path / "files")
+        overwritten(4)(damaged / "part-03.parquet")
+        with pytest.raises(OSError, match=r"page|Corrupt|header|Invalid"):
+            parquet.read_table(damaged / "part-03.parquet")
+        assert numbers(damaged, cross_fit=0, **NAMED) == expected
+
+    def test_files_are_not_read_on_after_the_end(self, tmp_path: Path) -> None:
+        opened = open_folder(write(tmp_path / "files", month(3_000), 50), NAMED_COLUMNS, False)
+        told: list[int] = []
+        sums = as_they_end(opened.files, how_of(opened), None, told.append)
+        first = next(sums)
+        sums.close()  # type: ignore[attr-defined]
+        assert first.counts.read <= sum(told) < 3_000
+        assert first.counts.read == opened.files[0].rows
+
     def test_memory_does_not_grow_with_the_files(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -328,13 +400,48 @@ class TestFolders:
         assert peaks[1] < 1.2 * peaks[0] + 2_000_000
 
     def test_what_goes_with_folders_only_and_what_does_not(self, folder: Path) -> None:
-        with pytest.raises(ValueError, match=r"weight: expected none with a folder, found 'score'"):
-            report(folder, weight="score")
         for options in ({"scheduler": "local"}, {"skip_bad_files": True}):
             with pytest.raises(ValueError, match=r": expected with a folder of Parquet files"):
                 report(month(100), **options)
         with pytest.raises(ValueError, match="prices: expected two numbers"):
             report(folder, prices=(1,))
+
+    def test_weights(self, tmp_path: Path) -> None:
+        """Of 200,000 rows every positive one was logged, and a tenth of the others."""
+        rows = month(200_000)
+        logged = (rows["label"] == 1) | (np.random.default_rng(1).random(200_000) < 0.1)
+        rows = {name: column[logged] for name, column in rows.items()}
+        rows["weight"] = np.where(rows["label"] == 1, 1.0, 10.0)
+        path = write(tmp_path / "files", rows, 5)
+        found, again = (report(path, weight="weight", cross_fit=0, **NAMED) for _ in range(2))
+        assert found.measures == again.measures
+        n = found.measures.n
+        assert f"{n:,} rows were kept at random, in proportion to their weights" in found.read
+        share = rows["weight"].sum() / 10
+        assert n == pytest.approx(share, abs=4 * share**0.5)
+        truth = np.average(rows["label"], weights=rows["weight"])
+        assert found.measures.happened == pytest.approx(truth, abs=4 * (truth / n) ** 0.5)
+        assert abs(found.measures.z) < 4
+        for weight in (1, 10):
+            (tmp_path / f"hive/weight={weight}").mkdir(parents=True)
+            part = {name: rows[name][rows["weight"] == weight] for name in ("score", "label")}
+            parquet.write_table(pa.table(part), tmp_path / f"hive/weight={weight}/a.parquet")
+        hive = report(tmp_path / "hive", weight="weight", cross_fit=0)
+        assert hive.measures.n == pytest.approx(share, abs=4 * share**0.5)
+        assert abs(hive.measures.z) < 4
+
+    def test_weights_whose_largest_is_unknown(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.parquet"
+        rows = {"score": [0.1, 0.2], "label": [0, 1], "weight": [1.0, 2.0]}
+        for column, options in (([1.0, 2.0], {"write_statistics": False}), (["9", "10"], {})):
+            parquet.write_table(pa.table(rows | {"weight": column}), path, **options)
+            with pytest.raises(
+                ValueError, match=r"a\.parquet: weight: expected finite numbers, and"
+            ):
+                report(tmp_path, weight="weight")
+        parquet.write_table(pa.table(rows | {"weight": [0.0, 0.0]}), path)
+        with pytest.raises(ValueError, match="weight: expected a weight above 0, found none"):
+            report(tmp_path, weight="weight")
 
     def test_recalibrators_may_be_fitted_on_a_file(self, folder: Path) -> None:
         found = report(folder, fit=month(3_000, seed=5))
@@ -566,7 +673,7 @@ class TestDask:
         expected = read_folder(opened, how)[1].digest
         sums = how.no_sums()
         with Client(cluster) as client:
-            client.wait_for_workers(2)
+            client.wait_for_workers(2, timeout=120)
             victim = next(iter(client.run(os.getpid).values()))
         for k, found in enumerate(
             as_they_end(opened.files, how, cluster.scheduler_address, lambda rows: None)

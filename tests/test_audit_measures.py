@@ -385,9 +385,9 @@ class TestParts:
 
     def test_the_interval_of_a_part_written_out(self) -> None:
         """With two more rows, which spread as those of a calibrated model."""
-        array = np.zeros((7, 2))
-        array[:5, 0] = 30, 10, 18, 8, 7
-        array[:5, 1] = 20, 10, 12, 4, 4
+        array = np.zeros((5, 2))
+        array[:, 0] = 30, 10, 18, 8, 7
+        array[:, 1] = 20, 10, 12, 4, 4
         (found,) = judge_parts({"a": BinSums(array)}, 0.02)
         within = (12 - 50 * 0.2**2 + 2 * 11 / 50) / (50 - 1 + 2)
         half = t.ppf(0.975, 49) * (within / 50) ** 0.5
@@ -441,7 +441,7 @@ class TestTimes:
 
     def test_z_against_a_few_rows_written_out(self) -> None:
         """Two calibrated rows are added to the eight of the baseline."""
-        new, old = np.zeros((7, 1)), np.array([[8.0], [2], [4]])
+        new, old = np.zeros((5, 1)), np.array([[8.0], [2], [4]])
         new[:3, 0] = 100, 50, 60
         (found,) = control({"a": BinSums(new)}, old)
         assert found.expected == pytest.approx(0.6 + (2 - 4) / 10)

@@ -9,6 +9,7 @@ from typing import TextIO
 
 import numpy as np
 
+from calib_utils._masks import log_of_probs
 from calib_utils.audit.atomic_files import replacing
 from calib_utils.audit.class_columns import scores_of
 from calib_utils.audit.column_types import numbers_of
@@ -67,8 +68,10 @@ def _write(
     for raw in source.blocks(source.columns):
         places = np.arange(n + 1, n + 1 + len(raw[scores[0]]))
         values = np.stack([numbers_of(raw[name], name, places) for name in scores], axis=1)
-        probs, log_probs, _ = probabilities(values, kind, scores, places, rescale)
-        given = log_probs if recalibrator.inputs == "logits" else probs
+        probs, logits, _ = probabilities(values, kind, scores, places, rescale)
+        given = probs
+        if recalibrator.inputs == "logits":
+            given = log_of_probs(probs) if logits is None else logits
         recalibrated = np.asarray(recalibrator.predict_proba(given)).reshape(len(places), -1)
         columns = raw | dict(zip(scores, recalibrated.T.tolist(), strict=True))
         writer.writerows(zip(*(columns[name] for name in source.columns), strict=True))

@@ -17,17 +17,16 @@ __all__ = ["BinSums", "Totals", "log_odds_cells"]
 _KEPT_ROWS, _KEPT_CELLS = 1_000_000, 20_000_000  # of the sample: at most 160 MB an array
 _MOST_KEYS = 1_000
 _CELL_EDGES = np.arange(-18, 18.01, 0.25)  # log-odds between which probabilities are counted
-# The rows of `BinSums.array`; the first five are those of the intervals.
-COUNT, CORRECT, EXPECTED, SQUARES, SPREAD, Z_EXCESS, Z_SPREAD = range(7)
+COUNT, CORRECT, EXPECTED, SQUARES, SPREAD = range(5)  # the rows of `BinSums.array`
 
 
 class BinSums(NamedTuple):
     """Sums over the rows in each of M bins.
 
     Attributes:
-        array: float64, (7, M): the number of rows, the number of correct ones (or positives), and
-            the sums of the confidence c, of (c - correct)^2, of c (1 - c), and of the numerator
-            and the variance of Spiegelhalter's z.
+        array: float64, (5, M), as `calib_utils.metrics.intervals` takes it: the number of rows, the
+            number of correct ones (or positives), and the sums of the confidence c, of
+            (c - correct)^2 and of c (1 - c).
     """
 
     array: np.ndarray
@@ -47,25 +46,11 @@ class BinSums(NamedTuple):
         """The share of rows that are correct, or positive."""
         return float(self.array[CORRECT].sum() / self.n)
 
-    @property
-    def of_intervals(self) -> np.ndarray:
-        """The five rows that `calib_utils.metrics.intervals` takes."""
-        return self.array[:Z_EXCESS]
-
 
 def tally(confidences: np.ndarray, correct: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
-    """The sums of `BinSums`, (7, size)."""
-    spread = confidences * (1 - confidences)
-    lean = 1 - 2 * confidences
+    """The sums of `BinSums`, (5, size)."""
     hits = correct.astype(np.float64)
-    terms = (
-        hits,
-        confidences,
-        (confidences - hits) ** 2,
-        spread,
-        lean * (hits - confidences),
-        lean**2 * spread,
-    )
+    terms = hits, confidences, (confidences - hits) ** 2, confidences * (1 - confidences)
     counts = np.bincount(index, minlength=size).astype(np.float64)
     return np.stack([counts, *(np.bincount(index, term, minlength=size) for term in terms)])
 
@@ -104,12 +89,13 @@ class Totals:
 
     def __init__(self, n_bins: int, seed: int):
         self.n_bins = n_bins
-        self.bins = BinSums(np.zeros((7, n_bins)))
-        self.cells = BinSums(np.zeros((7, len(_CELL_EDGES) + 1)))
+        self.bins = BinSums(np.zeros((5, n_bins)))
+        self.cells = BinSums(np.zeros((5, len(_CELL_EDGES) + 1)))
         self.classes: dict[int, BinSums] = {}
         self.groups: dict[tuple[str, str], BinSums] = {}
         self.times: dict[str, BinSums] = {}
         self.losses = np.zeros(3)  # the sums of NLL, Brier score and correct predictions
+        self.of_z = np.zeros(2)  # the sums of the numerator and the variance of Spiegelhalter's z
         self.complete = True
         self._parts: list[tuple[np.ndarray, Rows]] = []
         self._rng = np.random.default_rng(seed)
@@ -126,6 +112,11 @@ class Totals:
         cells = log_odds_cells(confidences)
         self.cells.array[:] += tally(confidences, correct, cells, self.cells.array.shape[1])
         self.losses += [losses(rows).sum(), _brier(rows), correct_predictions(rows)]
+        lean = 1 - 2 * confidences
+        self.of_z += [
+            (lean * (correct - confidences)).sum(),
+            (lean**2 * confidences * (1 - confidences)).sum(),
+        ]
         if rows.probs.ndim == 2:
             for k, column in enumerate(rows.probs.T):
                 column = np.minimum(column, 1)
@@ -149,7 +140,7 @@ class Totals:
         return all(
             np.allclose(mine, theirs, rtol=1e-9, atol=1e-9)
             for mine, theirs in (
-                (self.bins.of_intervals, other.bins.of_intervals),
+                (self.bins.array, other.bins.array),
                 (self.losses, other.losses),
             )
         )

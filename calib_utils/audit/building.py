@@ -73,9 +73,11 @@ def report(
     A folder of Parquet files is read as a stream and need not fit into memory. Its report is the
     same, bit for bit, for any order and number of files and workers, because the sums are kept in
     whole numbers: each term is rounded to a multiple of 2^-32, so the mean of probabilities around
-    1e-8 is exact to one percent. Bins of equal mass are then made of cells of log-odds that are
-    1/128 wide, and whatever needs single rows uses a random sample of at most 200,000. With
-    several classes, rows that agree in every column are either all in that sample or all out.
+    1e-8 is exact to one percent. Processors of different kinds may differ in the last bit of a
+    logarithm or an exponential; then the NLL, and all sums if logits were given, agree to 1e-12.
+    Bins of equal mass are made of cells of log-odds that are 1/128 wide, and whatever needs single
+    rows uses a random sample of at most 200,000. With several classes, rows that agree in every
+    column are either all in that sample or all out.
 
     Args:
         frame: the path of a .csv, .parquet or .npz file, "-" for CSV from the standard input, a
@@ -86,7 +88,8 @@ def report(
         score: the column of predictions, or a pattern such as ``p_*`` for a column a class.
         positive: the label that counts as positive; with several classes, the one to look at.
         weight: a column of weights. Rows are kept with a probability proportional to their weight,
-            so that all kept rows count equally, as the intervals require.
+            so that all kept rows count equally, as the intervals require. Which rows of a folder
+            are kept depends on the names of its files and on the order of the rows in them.
         group: a column, or several, whose values divide the rows into groups.
         time: a column of dates, and the unit: "date:D" (days), "date:W", "date:M", "date:h".
         classes: the names of the classes, in the order of the columns.

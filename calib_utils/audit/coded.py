@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Coded", "by_value"]
+__all__ = ["Coded", "as_array", "by_value", "coded", "occurring"]
+
+_WIDEST = 10_000  # range of whole numbers that are told apart without sorting them
 
 
 class Coded:
@@ -15,38 +17,57 @@ class Coded:
 
     Attributes:
         values: (m,), of which each occurs.
-        codes: (n,), the place of each row's value among them.
+        codes: intp, (n,), the place of each row's value among them.
     """
 
     def __init__(self, values: np.ndarray, codes: np.ndarray):
-        used = np.bincount(codes, minlength=len(values)) > 0
-        if not used.all():
-            values, codes = values[used], (np.cumsum(used) - 1)[codes]
         self.values, self.codes = values, codes
 
     def __len__(self) -> int:
         return len(self.codes)
 
     def __getitem__(self, rows: Any) -> Coded:
-        return Coded(self.values, self.codes[rows])
+        return occurring(self.values, self.codes[rows])
 
-    def first(self) -> np.ndarray:
-        """The first row that has each value, (m,)."""
-        found = np.empty(len(self.values), np.intp)
-        found[self.codes[::-1]] = np.arange(len(self.codes))[::-1]
-        return found
+
+def occurring(values: np.ndarray, codes: np.ndarray) -> Coded:
+    """A column without the values that no row has."""
+    used = np.bincount(codes, minlength=len(values)) > 0
+    if used.all():
+        return Coded(values, codes)
+    return Coded(values[used], (np.cumsum(used) - 1)[codes])
+
+
+def coded(values: np.ndarray) -> Coded:
+    """A column of whole numbers, truth values or times."""
+    whole = values.view(np.int64) if values.dtype.kind == "M" else values.astype(np.intp)
+    low, high = int(whole.min()), int(whole.max())
+    if high - low >= _WIDEST:
+        return Coded(*np.unique(values, return_inverse=True))
+    between, codes = (low + np.arange(high - low + 1)).astype(values.dtype), whole - low
+    return Coded(between, codes) if len(between) < 3 else occurring(between, codes)
 
 
 def by_value(
     function: Callable[[np.ndarray, np.ndarray], np.ndarray], column: Any, places: np.ndarray
-) -> np.ndarray:
-    """What ``function`` makes of each row of an array, or of each value of a `Coded` column.
+) -> Any:
+    """What ``function`` makes of a column: of each row of an array, of each value if it is `Coded`.
 
     Args:
         function: takes values and the numbers of the rows in which they stand.
         column: (n,).
         places: (n,), the numbers of the rows.
     """
-    if isinstance(column, Coded):
-        return function(column.values, places[column.first()])[column.codes]
-    return function(column, places)
+    if not isinstance(column, Coded):
+        return function(column, places)
+    try:
+        return Coded(function(column.values, places[: len(column.values)]), column.codes)
+    except ValueError:  # which names the first row that has a value
+        first = np.empty(len(column.values), np.intp)
+        first[column.codes[::-1]] = np.arange(len(column))[::-1]
+        return Coded(function(column.values, places[first]), column.codes)
+
+
+def as_array(column: Any) -> np.ndarray:
+    """A column with a value in each row."""
+    return column.values[column.codes] if isinstance(column, Coded) else column

@@ -33,7 +33,8 @@ def texts_of(values: np.ndarray) -> np.ndarray:
 def is_missing(values: np.ndarray | Coded) -> np.ndarray:
     """Which cells are empty, or contain a word for a missing value."""
     if isinstance(values, Coded):
-        return is_missing(values.values)[values.codes]
+        of_values = is_missing(values.values)
+        return of_values[values.codes] if of_values.any() else np.zeros(len(values), bool)
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind == "M":
@@ -46,7 +47,7 @@ def is_missing(values: np.ndarray | Coded) -> np.ndarray:
 def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
     """Finite numbers from a column of any type."""
     if values.dtype.kind in "biuf":
-        numbers = values.astype(np.float64)
+        numbers = values.astype(np.float64, copy=False)
     elif values.dtype.kind in "cmM":
         raise ValueError(f"{name}: expected numbers, found {values.dtype}; give numbers")
     else:
@@ -63,9 +64,8 @@ def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
             raise ValueError(
                 f"{name}: expected numbers, found {text[:60]!r} in row {places[row]:,}; {advice}"
             ) from None
-    bad = ~np.isfinite(numbers)
-    if bad.any():
-        row = int(bad.argmax())
+    if numbers.size and not (np.isfinite(numbers.min()) and np.isfinite(numbers.max())):
+        row = int(np.argmin(np.isfinite(numbers)))
         bounded = ", or give probabilities, where 0 and 1 are allowed"
         raise ValueError(
             f"{name}: expected finite numbers, found {numbers[row]} in row {places[row]:,}; "

@@ -2,33 +2,28 @@
 
 A floating-point sum depends on the order of its terms. So each term is rounded to a multiple of
 2^-32 first, once and by itself, and what is added up are whole numbers of these units. Sums of one
-file, of fifty, and of many machines are then equal bit for bit.
+file, of fifty, and of many machines are then equal bit for bit, provided that their processors
+compute logarithms and exponentials alike: some differ in the last bit, which is of 1e-16.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from functools import reduce
+from math import prod
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from calib_utils._masks import log_of_probs
-from calib_utils.audit.bin_sums import (
-    BinSums,
-    briers,
-    check_few,
-    confidences_of,
-    correct_predictions,
-    losses,
-)
+from calib_utils.audit.bin_sums import BinSums, check_few, losses
 from calib_utils.audit.coded import Coded
 from calib_utils.audit.lots import Lots
-from calib_utils.audit.rows import Rows
+from calib_utils.audit.rows import Rows, row_sums
 from calib_utils.metrics.bins import uniform_index
 
-__all__ = ["CELL_ENDS", "UNIT", "ExactSums", "cells_of", "in_bins"]
+__all__ = ["CELL_ENDS", "UNIT", "ExactSums", "cells_of", "in_bins", "in_cells"]
 
 UNIT = 2.0**32
 _MOST_ROWS = 2**31  # whose sums still fit into 64 bits
@@ -37,6 +32,10 @@ _LAST = 2 * _FARTHEST * _PER_LOG_ODDS
 _EDGES = (np.arange(_LAST + 2) - 0.5) / _PER_LOG_ODDS - _FARTHEST
 # Between which confidences each cell lies; the first has those of 0, and the last those of 1.
 CELL_ENDS = np.concatenate([[0.0], expit(_EDGES[1:-1]), [1.0]])
+_STEP = 1 << 15  # numbers of an array: a few such arrays fit into a core's own cache
+_MOST_JOINT = 1 << 14  # bins of a table that is counted at once, for the same reason
+_COPIES, _SMALL = 4, 1 << 10  # of a table that has at most so many bins
+_LEAST, _MOST = np.finfo(np.float64).smallest_subnormal, 1 - np.finfo(np.float64).epsneg
 
 
 class ExactSums:
@@ -44,24 +43,26 @@ class ExactSums:
 
     Args:
         n_bins: how many bins of equal width.
+        n_classes: 0 if each row has one score.
         lots: chooses rows of several classes to be kept; None to keep none.
 
     Attributes:
-        bins: int64, (4, 2, n_bins): of the rows that are wrong and those that are right, how many
-            there are, and the sums of c, c^2 and (c (1 - c))^2 in units of 2^-32, where c is the
-            confidence.
-        cells: the same, (4, 2, 10241), in cells of log-odds that are 1/128 wide.
-        classes, groups, times: as ``bins``, for each class, value of a column, and span of time.
-        losses: the sums of NLL and Brier score, in units, and how many predictions are right.
+        bins: int64, (3, 2, n_bins): of the rows that are wrong and those that are right, how many
+            there are, and the sums of c and of c^2 in units of 2^-32, where c is the confidence.
+        cells: (2, 2, 10241), the first two of these in cells of log-odds that are 1/128 wide.
+        classes: (n_classes, 3, 2, n_bins), as ``bins``.
+        groups, times: as ``bins``, for each value of a column, and span of time.
+        losses: the sums of NLL, Brier score and (c (1 - c))^2, in units, and how many predictions
+            are right.
     """
 
-    def __init__(self, n_bins: int, lots: Lots | None):
-        self.bins = np.zeros((4, 2, n_bins), np.int64)
-        self.cells = np.zeros((4, 2, _LAST + 1), np.int64)
-        self.classes: dict[int, np.ndarray] = {}
+    def __init__(self, n_bins: int, n_classes: int = 0, lots: Lots | None = None):
+        self.bins = np.zeros((3, 2, n_bins), np.int64)
+        self.cells = np.zeros((2, 2, _LAST + 1), np.int64)
+        self.classes = np.zeros((n_classes, 3, 2, n_bins), np.int64)
         self.groups: dict[tuple[str, str], np.ndarray] = {}
         self.times: dict[str, np.ndarray] = {}
-        self.losses = [0, 0, 0]
+        self.losses = [0, 0, 0, 0]
         self.lots = lots
 
     @property
@@ -70,42 +71,65 @@ class ExactSums:
         return int(self.bins[0].sum())
 
     def add(self, rows: Rows) -> None:
-        """Count a block of at most a million rows, whose groups are `Coded`.
+        """Count a block of at most a million rows, whose groups and times are `Coded`.
 
         Raises:
             ValueError: if a column of groups has more than a thousand values.
         """
-        confidences, correct = confidences_of(rows)
-        n_bins, terms = self.bins.shape[-1], _terms(confidences)
-        index = uniform_index(confidences, n_bins, "float64")
-        log_odds = rows.log_probs if rows.probs.ndim == 1 else log_of_probs(confidences)
-        self.cells += _tally(cells_of(log_odds), correct, terms, _LAST + 1)
-        self._add_losses(rows)
-        if rows.probs.ndim == 2:
-            for k, column in enumerate(rows.probs.T):
-                column = np.minimum(column, 1)
-                where = uniform_index(column, n_bins, "float64")
-                _increase(
-                    self.classes, {k: _tally(where, rows.labels == k, _terms(column), n_bins)}
-                )
-        whole = None
-        by_part: list[tuple[str | None, Any]] = list(rows.groups.items())
-        by_part += [] if rows.times is None else [(None, coded_times(rows.times))]
-        for name, column in by_part:
-            size = len(column.values) * n_bins
-            found = _tally(column.codes * n_bins + index, correct, terms, size)
-            parts = found.reshape(4, 2, -1, n_bins).swapaxes(0, 2)
-            whole = parts.sum(axis=0).swapaxes(0, 1) if whole is None else whole
-            for value, part in zip(map(str, column.values), parts, strict=True):
-                array = part.swapaxes(0, 1)
+        n, n_bins = len(rows.labels), self.bins.shape[-1]
+        columns: list[tuple[str | None, Coded]] = list(rows.groups.items())
+        if rows.times is not None:
+            texts = np.datetime_as_string(rows.times.values)
+            columns.append((None, Coded(texts, rows.times.codes)))
+        tables = [_Table(some, n, n_bins) for some in _together(columns, n_bins)]
+        bare = rows._replace(groups={}, times=None)
+        for some in _slices(n, 1):
+            self._add_confidences(bare.take(some), some, tables)
+        for some in _slices(n, len(self.classes)):
+            self._add_classes(bare.take(some))
+        bins = tables[0].sums.reshape(3, 2, -1, n_bins).sum(axis=2)
+        self.bins += bins
+        if not len(self.classes):
+            self.losses[1] += _brier(bins)
+        for table in tables:
+            for name, value, part in table.parts():
                 if name is None:
-                    _increase(self.times, {value: array})
+                    _increase(self.times, {value: part})
                 else:
-                    _increase(self.groups, {(name, value): array})
-        self.bins += _tally(index, correct, terms, n_bins) if whole is None else whole
+                    _increase(self.groups, {(name, value): part})
         check_few(self.groups)
         if self.lots is not None:
             self.lots.add(rows)
+
+    def _add_confidences(self, rows: Rows, place: slice, tables: list[_Table]) -> None:
+        confidences, right, log_odds, nll = _measured(rows)
+        terms = _terms(confidences)
+        index = uniform_index(confidences, self.bins.shape[-1], "float64")
+        for table in tables:
+            table.add(place, index, right, terms)
+        cells = cells_of(log_odds) + right * (_LAST + 1)
+        self.cells += _tally(cells, terms[:1], self.cells[0].size).reshape(self.cells.shape)
+        if nll.max() >= UNIT:
+            raise ValueError(
+                f"expected logits that lie less than {UNIT:,.0f} apart, found {nll.max():.3g}"
+            )
+        whole = np.floor(nll)
+        self.losses[0] += int(whole.sum()) * int(UNIT) + int(_units(nll - whole).sum())
+        self.losses[2] += int(_units((confidences * (1 - confidences)) ** 2).sum())
+        decided = right if rows.probs.ndim == 2 else (confidences > 0.5) == right
+        self.losses[3] += int(np.count_nonzero(decided))
+
+    def _add_classes(self, rows: Rows) -> None:
+        n_classes, n_bins = len(self.classes), self.bins.shape[-1]
+        probs = np.minimum(rows.probs.T, 1)
+        key = uniform_index(probs, n_bins, "float64")
+        key += 2 * n_bins * np.arange(n_classes)[:, None]
+        key[rows.labels, np.arange(len(rows.labels))] += n_bins
+        terms = [term.ravel() for term in _terms(probs)]
+        found = _tally(key.ravel(), terms, 2 * n_classes * n_bins)
+        found = found.reshape(3, n_classes, 2, n_bins).swapaxes(0, 1)
+        self.classes += found
+        self.losses[1] += _brier(found.sum(axis=0))
 
     def merge(self, other: ExactSums) -> None:
         """Add the sums of other rows.
@@ -115,8 +139,9 @@ class ExactSums:
         """
         self.bins += other.bins
         self.cells += other.cells
-        for name in ("classes", "groups", "times"):
-            _increase(getattr(self, name), getattr(other, name))
+        self.classes += other.classes
+        _increase(self.groups, other.groups)
+        _increase(self.times, other.times)
         self.losses = [sum(both) for both in zip(self.losses, other.losses, strict=True)]
         if self.lots is not None and other.lots is not None:
             self.lots.merge(other.lots)
@@ -130,40 +155,65 @@ class ExactSums:
     def digest(self) -> str:
         """The SHA-256 of all sums: the same for the same rows, in any order and any files."""
         found = hashlib.sha256(repr(self.losses).encode())
-        whole = {"bins": self.bins, "cells": self.cells}
-        parts: list[dict[Any, np.ndarray]] = [whole, self.classes, self.groups, self.times]
+        whole = {"bins": self.bins, "cells": self.cells, "classes": self.classes}
+        parts: list[dict[Any, np.ndarray]] = [whole, self.groups, self.times]
         for each in parts:
             for key in sorted(each):
                 found.update(repr(key).encode())
                 found.update(each[key].astype("<i8").tobytes())
         return found.hexdigest()
 
-    def _add_losses(self, rows: Rows) -> None:
-        nll = losses(rows)
-        if nll.max() >= UNIT:
-            raise ValueError(
-                f"expected logits that lie less than {UNIT:,.0f} apart, found {nll.max():.3g}"
-            )
-        whole = np.floor(nll)
-        found = (
-            int(whole.sum()) * int(UNIT) + _units(nll - whole),
-            _units(briers(rows)),
-            correct_predictions(rows),
-        )
-        self.losses = [sum(both) for both in zip(self.losses, found, strict=True)]
+
+class _Table:
+    """The sums in bins of equal width, for all combinations of the values of some columns."""
+
+    def __init__(self, columns: list[tuple[str | None, Coded]], n: int, n_bins: int):
+        self.columns, self.n_bins = columns, n_bins
+        self.size = n_bins * prod(len(column.values) for _, column in columns)
+        self.first_bins = np.zeros(n, np.intp)
+        for _, column in columns:
+            self.first_bins *= len(column.values)
+            self.first_bins += column.codes
+        self.first_bins *= n_bins
+        self.sums = np.zeros((3, 2 * self.size), np.int64)
+
+    def add(self, place: slice, index: np.ndarray, right: np.ndarray, terms: Any) -> None:
+        key = right * self.size
+        key += index
+        key += self.first_bins[place]
+        self.sums += _tally(key, terms, 2 * self.size)
+
+    def parts(self) -> Iterator[tuple[str | None, str, np.ndarray]]:
+        """The name of a column, a value, and its sums, as `ExactSums.bins` has them."""
+        shape = [len(column.values) for _, column in self.columns]
+        sums = self.sums.reshape(3, 2, *shape, self.n_bins)
+        for k, (name, column) in enumerate(self.columns):
+            others = tuple(2 + other for other in range(len(shape)) if other != k)
+            for value, part in zip(
+                column.values, np.moveaxis(sums.sum(axis=others), 2, 0), strict=True
+            ):
+                yield name, str(value), part
 
 
 def in_bins(array: np.ndarray) -> BinSums:
-    """The sums of `BinSums`, of whole numbers as `ExactSums` keeps them, (4, 2, M)."""
+    """The sums of `BinSums`, of whole numbers as `ExactSums` keeps them, (3, 2, M)."""
     n, right = array[0].sum(axis=0), array[0, 1]
-    c, squares, spreads = array[1:].sum(axis=1) / UNIT
-    of_right = array[1, 1] / UNIT
-    spread = c - squares
-    found = [n, right, c, squares - 2 * of_right + right, spread]
-    found += [right - c - 2 * of_right + 2 * squares, spread - 4 * spreads]
-    result = np.stack(found).astype(np.float64)
-    result[[3, 4, 6]] = np.maximum(result[[3, 4, 6]], 0)  # sums of squares, but for rounding
-    return BinSums(result)
+    c, squares = array[1:].sum(axis=1) / UNIT
+    return _bin_sums(n, right, c, squares, array[1, 1] / UNIT)
+
+
+def in_cells(array: np.ndarray) -> BinSums:
+    """The same of cells, (2, 2, M), in which each row counts with the mean confidence."""
+    n, right = array[0].sum(axis=0), array[0, 1]
+    c = array[1].sum(axis=0) / UNIT
+    mean = c / np.maximum(n, 1)
+    return _bin_sums(n, right, c, n * mean**2, right * mean)
+
+
+def _bin_sums(n: Any, right: Any, c: Any, squares: Any, of_right: Any) -> BinSums:
+    # Sums of squares are never negative but for rounding.
+    distances = np.maximum(squares - 2 * of_right + right, 0)
+    return BinSums(np.stack([n, right, c, distances, np.maximum(c - squares, 0)]))
 
 
 def cells_of(log_odds: np.ndarray) -> np.ndarray:
@@ -172,33 +222,78 @@ def cells_of(log_odds: np.ndarray) -> np.ndarray:
     return np.rint((near + _FARTHEST) * _PER_LOG_ODDS).astype(np.intp)
 
 
-def coded_times(times: np.ndarray) -> Coded:
-    """Times, of which usually few lie between the first and the last."""
-    first, last = times.min(), times.max()
-    span = int((last - first).astype(np.int64)) + 1
-    if span > len(times) + 1_000:
-        values, codes = np.unique(times, return_inverse=True)
-        return Coded(np.datetime_as_string(values), codes)
-    codes = (times - first).astype(np.int64)
-    return Coded(np.datetime_as_string(first + np.arange(span)), codes)
+def _together(columns: list[tuple[str | None, Coded]], n_bins: int) -> list[Any]:
+    """The columns in lists, each of which has few combinations of values; one list may be empty."""
+    lists: list[list[tuple[str | None, Coded]]] = [[]]
+    for each in columns:
+        more = [*lists[-1], each]
+        if lists[-1] and 2 * n_bins * prod(len(c.values) for _, c in more) > _MOST_JOINT:
+            lists.append([each])
+        else:
+            lists[-1] = more
+    return lists
+
+
+def _slices(n: int, width: int) -> Iterator[slice]:
+    """Rows in steps, of numbers that fit into a cache if each row has so many; none of width 0."""
+    step = max(1, _STEP // max(1, width))
+    return (slice(start, start + step) for start in range(0, n if width else 0, step))
+
+
+def _measured(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Of each row its confidence, whether it is right, the log-odds of the confidence, and the NLL.
+
+    The same as those of bin_sums but for rounding, with as few logarithms and passes as can be.
+    """
+    if rows.probs.ndim == 1:
+        confidences, right = rows.probs, rows.labels == 1
+        if rows.logits is not None:
+            return confidences, right, rows.logits, losses(rows)
+    else:
+        of_label = rows.probs[np.arange(len(rows.labels)), rows.labels]
+        top = reduce(np.maximum, rows.probs.T)
+        confidences, right = np.minimum(top, 1), of_label == top
+        if np.count_nonzero(rows.probs == top[:, None]) > len(top):  # then the first one counts
+            right = rows.probs.argmax(axis=1) == rows.labels
+    inside = np.clip(confidences, _LEAST, _MOST)
+    outside = 1 - inside
+    log_odds = np.log(inside / outside)
+    if rows.logits is not None:
+        nll = losses(rows)
+    elif rows.probs.ndim == 1:
+        nll = -np.log(np.where(right, inside, outside))
+    else:
+        nll = np.log(row_sums(rows.probs)) - np.log(np.maximum(of_label, _LEAST))
+    return confidences, right, log_odds, nll
 
 
 def _terms(confidences: np.ndarray) -> list[np.ndarray]:
-    spread = confidences * (1 - confidences)
-    return [np.rint(UNIT * each) for each in (confidences, confidences**2, spread**2)]
+    return [_units(confidences), _units(confidences**2)]
 
 
-def _tally(
-    index: np.ndarray, correct: np.ndarray, terms: list[np.ndarray], size: int
-) -> np.ndarray:
-    """Int64, (4, 2, size); float64 sums a million terms of up to 2^32 without rounding."""
-    key = index + size * correct
-    found = [np.bincount(key, term, 2 * size).astype(np.int64) for term in terms]
-    return np.stack([np.bincount(key, minlength=2 * size), *found]).reshape(4, 2, size)
+def _units(values: np.ndarray) -> np.ndarray:
+    found = UNIT * values
+    return np.rint(found, out=found)
 
 
-def _units(values: np.ndarray) -> int:
-    return int(np.rint(UNIT * values).sum())
+def _tally(key: np.ndarray, terms: list[np.ndarray], size: int) -> np.ndarray:
+    """Int64, (1 + terms, size); float64 sums a million terms of up to 2^32 without rounding.
+
+    Rows that follow each other are often of one bin. Each would wait for the last one to be
+    written, so they are added to different copies of a small table.
+    """
+    copies = _COPIES if size <= _SMALL else 1
+    if copies > 1:
+        key = key + size * (np.arange(len(key)) & (copies - 1))
+    sums = [np.bincount(key, term, copies * size).astype(np.int64) for term in terms]
+    found = np.stack([np.bincount(key, minlength=copies * size), *sums])
+    return found.reshape(-1, copies, size).sum(axis=1)
+
+
+def _brier(sums: np.ndarray) -> int:
+    """The sum of squared distances, in units, of sums as `ExactSums.bins` has them."""
+    counts, of_c, of_squares = sums.sum(axis=2)
+    return int(of_squares.sum() - 2 * of_c[1] + counts[1] * int(UNIT))
 
 
 def _increase(sums: dict[Any, np.ndarray], found: Mapping[Any, np.ndarray]) -> None:

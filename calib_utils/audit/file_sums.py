@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from calib_utils.audit.arrow_files import from_arrow
-from calib_utils.audit.coded import Coded
+from calib_utils.audit.coded import Coded, coded, occurring
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.exact_sums import ExactSums
 from calib_utils.audit.folder import FolderFile
@@ -20,7 +19,7 @@ from calib_utils.audit.source import Source
 
 __all__ = ["FileSums", "How", "sums_of_file"]
 
-_CELLS = 1_000_000  # of a block: a few arrays of that size fit into the caches
+_CELLS = 1 << 18  # of a block: larger arrays are new pages of memory each time
 
 
 class How(NamedTuple):
@@ -29,6 +28,7 @@ class How(NamedTuple):
     Attributes:
         columns, n_bins, drop, rescale, seed: as for a report.
         keep: whether rows of several classes are kept by lot, to fit recalibrators on.
+        heaviest: the largest weight in any file; 0 without weights.
     """
 
     columns: Columns
@@ -37,13 +37,14 @@ class How(NamedTuple):
     rescale: bool
     seed: int
     keep: bool
+    heaviest: float = 0.0
 
     def no_sums(self) -> ExactSums:
         """The sums of no rows."""
-        lots = None
-        if self.keep and not self.columns.binary:
-            lots = Lots(self.seed, self.columns.kind == "logits")
-        return ExactSums(self.n_bins, lots)
+        if self.columns.binary:
+            return ExactSums(self.n_bins)
+        lots = Lots(self.seed, self.columns.kind == "logits") if self.keep else None
+        return ExactSums(self.n_bins, len(self.columns.scores), lots)
 
 
 class FileSums(NamedTuple):
@@ -65,17 +66,24 @@ def sums_of_file(
 ) -> FileSums:
     """Read a file, block by block: all of it counts, or nothing.
 
+    Rows with weights are kept with a chance in proportion to their weight, by numbers that the
+    seed and the name of the file give.
+
     Args:
         file: as it was when the folder was opened.
         how: what is read.
         tell: is called with the number of rows of each block.
     """
     source = Source(file.name, [], None, lambda names: iter(()))
-    reader = RowsReader(source, how.columns, how.drop, how.rescale)
+    by_class = how.columns.kind == "probs"  # the softmax of logits adds up row by row
+    reader = RowsReader(source, how.columns, how.drop, how.rescale, by_class)
     sums = how.no_sums()
+    rng = np.random.default_rng([how.seed, 1, *file.name.encode()])
     try:
-        for raw in _ahead(_blocks(file, how.columns)):
+        for raw in _blocks(file, how.columns):
             rows = reader.rows_of(raw)
+            if rows.weights is not None:
+                rows = rows.take(rng.random(len(rows.labels)) * how.heaviest < rows.weights)
             if len(rows.labels):
                 sums.add(rows)
             tell(len(next(iter(raw.values()))))
@@ -91,7 +99,8 @@ def _blocks(file: FolderFile, columns: Columns) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as parquet
 
     stored = [name for name in columns.names if name not in file.keys]
-    coded = {columns.label, *columns.groups}
+    few = {columns.label, columns.time, *columns.groups}  # that have few values
+    units = {columns.time: columns.unit} if columns.time not in columns.groups else {}
     step = max(1, _CELLS // max(4, len(stored)))
     group, opened = 0, None
     try:
@@ -103,11 +112,11 @@ def _blocks(file: FolderFile, columns: Columns) -> Iterator[dict[str, Any]]:
         texts = [name for name in stored if name in file.texts]
         with parquet.ParquetFile(file.path, read_dictionary=texts, buffer_size=1 << 20) as opened:
             for group in range(opened.num_row_groups):
-                for batch in opened.iter_batches(step, [group], stored):
+                for batch in opened.iter_batches(step, [group], stored, use_threads=False):
                     n = len(batch)
                     raw = {
-                        name: _coded(batch.column(name))
-                        if name in coded or name in texts
+                        name: _coded(batch.column(name), units.get(name))
+                        if name in few or name in texts
                         else from_arrow(batch.column(name))
                         for name in stored
                     }
@@ -139,24 +148,21 @@ def _damaged(file: FolderFile, group: int, stored: list[str]) -> str:
     return ""
 
 
-def _coded(column: Any) -> Coded:
-    """A column whose values PyArrow has already told apart."""
+def _coded(column: Any, unit: str | None) -> Coded:
+    """A column whose values are told apart; times are rounded down first, if a unit is given."""
+    if not column.null_count and not hasattr(column, "dictionary"):
+        values = from_arrow(column)
+        if values.dtype.kind == "M":
+            return coded(values.astype(f"datetime64[{unit}]") if unit else values)
+        if values.dtype.kind in "biu":
+            return coded(values)
     if not hasattr(column, "dictionary"):
         column = column.dictionary_encode()
     values, codes = from_arrow(column.dictionary), column.indices
     if codes.null_count:
         codes = codes.fill_null(len(values))
         values = np.array([*values.tolist(), None], object)
-    return Coded(values, np.asarray(codes).astype(np.intp))
-
-
-def _ahead(blocks: Iterator[Any]) -> Iterator[Any]:
-    """The same blocks, of which the next is decoded while one is counted."""
-    with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(next, blocks, None)
-        while (block := coming.result()) is not None:
-            coming = reader.submit(next, blocks, None)
-            yield block
+    return occurring(values, np.asarray(codes).astype(np.intp))
 
 
 def _group_of(file: FolderFile, reader: RowsReader) -> int:

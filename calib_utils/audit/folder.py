@@ -14,6 +14,7 @@ import numpy as np
 
 from calib_utils.audit.arrow_files import parquet_source
 from calib_utils.audit.class_columns import columns_of
+from calib_utils.audit.column_types import is_number
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.printable import printable
 from calib_utils.audit.source import EXTRA, Block, Source, with_checked_names
@@ -33,6 +34,7 @@ class FolderFile(NamedTuple):
         rows: how many there are.
         keys: what the folders on the way say of its rows, as ``region=north`` does.
         texts: names of columns of text.
+        heaviest: the largest weight; 0 without weights.
     """
 
     path: str
@@ -41,6 +43,7 @@ class FolderFile(NamedTuple):
     rows: int
     keys: dict[str, str]
     texts: tuple[str, ...]
+    heaviest: float
 
 
 @dataclass(frozen=True)
@@ -87,7 +90,7 @@ def open_folder(data: str | Path, named: Mapping[str, Any], skip_bad_files: bool
     for path in paths:
         name = printable(os.path.relpath(path, root))
         try:
-            rows, types = _footer(path, name)
+            metadata, types = _footer(path, name)
             keys = {key: each for key, each in _keys(path, root).items() if key not in types}
             if first is None:
                 columns = columns_of(_source_of(path, str(data), keys), **named)
@@ -95,7 +98,10 @@ def open_folder(data: str | Path, named: Mapping[str, Any], skip_bad_files: bool
                 first = name, columns, wanted
             _check_types(name, types | dict.fromkeys(keys, "a folder's name"), *first[::2])
             texts = tuple(each for each, kind in types.items() if "string" in kind)
-            files.append(FolderFile(path, name, os.path.getsize(path), rows, keys, texts))
+            weight = columns.weight
+            heaviest = _largest(metadata, keys, name, weight) if weight else 0.0
+            size, rows = os.path.getsize(path), metadata.num_rows
+            files.append(FolderFile(path, name, size, rows, keys, texts, heaviest))
         except _BadFileError as error:
             if not skip_bad_files:
                 raise ValueError(
@@ -141,8 +147,8 @@ def _keys(path: str, root: str) -> dict[str, str]:
     }
 
 
-def _footer(path: str, name: str) -> tuple[int, dict[str, str]]:
-    """How many rows a file has, and of what type its columns are."""
+def _footer(path: str, name: str) -> tuple[Any, dict[str, str]]:
+    """What a file says of itself, and of what type its columns are."""
     try:
         import pyarrow as pa
         import pyarrow.parquet as parquet
@@ -151,11 +157,30 @@ def _footer(path: str, name: str) -> tuple[int, dict[str, str]]:
     try:
         with parquet.ParquetFile(path) as file:
             types = {field.name: str(_plain(field.type)) for field in file.schema_arrow}
-            return file.metadata.num_rows, types
+            return file.metadata, types
     except (pa.ArrowException, OSError) as error:
         what = "cannot be read" if isinstance(error, FileNotFoundError) else "is cut, or no Parquet"
         reason = str(error).partition("\n")[0].rstrip(".")
         raise _BadFileError(f"{name}: the file {what} ({reason}); write it again") from error
+
+
+def _largest(metadata: Any, keys: Mapping[str, str], name: str, column: str) -> float:
+    """The largest number in a column, which is read from the footer and not from the rows."""
+    found: list[Any]
+    if column in keys:
+        found = [float(keys[column]) if is_number(keys[column]) else keys[column]]
+    else:
+        place = metadata.schema.names.index(column)
+        groups = map(metadata.row_group, range(metadata.num_row_groups))
+        known = [group.column(place).statistics for group in groups if group.num_rows]
+        found = [each.max if each is not None and each.has_min_max else None for each in known]
+    for largest in found:
+        if not isinstance(largest, (int, float)) or not np.isfinite(largest):
+            raise _BadFileError(
+                f"{name}: {column}: expected finite numbers, and the largest of them in the footer "
+                f"of the file, found {largest}; write the file with statistics"
+            )
+    return float(max(found, default=0.0))
 
 
 def _plain(kind: Any) -> Any:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from threading import Event, Lock
 from typing import Any
 
 import numpy as np
 
 from calib_utils._masks import log_of_probs
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, Totals
-from calib_utils.audit.exact_sums import CELL_ENDS, UNIT, ExactSums, in_bins
+from calib_utils.audit.exact_sums import CELL_ENDS, UNIT, ExactSums, in_bins, in_cells
 from calib_utils.audit.file_sums import FileSums, How, sums_of_file
 from calib_utils.audit.folder import Folder, FolderFile
 from calib_utils.audit.lots import MOST_DRAWN, drawn
@@ -21,13 +25,16 @@ from calib_utils.metrics.bins import right_closed_index
 __all__ = ["FolderTotals", "as_they_end", "read_folder"]
 
 _LOCAL_WORKERS = 2
+_MOST_THREADS = 4  # more would wait for each other in Python
 
 
 class FolderTotals(Totals):
     """The totals of rows of which only the exact sums are left.
 
-    Where single rows are needed, they are a simple random sample drawn from the counts of the
-    cells of log-odds, and each row has the mean confidence of its cell. With several classes, the
+    Bins of equal mass are made of cells of log-odds. In 24 sets of 2,000 to 60,000 rows this moved
+    no end of the interval of the error by more than 0.11 points, and half of them by less than
+    0.002. Where single rows are needed, they are a simple random sample drawn from the counts of
+    the cells, and each row has the mean confidence of its cell. With several classes, the
     recalibrators use whole rows that were kept while reading.
 
     Args:
@@ -38,12 +45,16 @@ class FolderTotals(Totals):
     def __init__(self, sums: ExactSums, seed: int):
         super().__init__(sums.bins.shape[-1], seed)
         self.complete = False
-        self.bins, self.cells = in_bins(sums.bins), in_bins(sums.cells)
-        self.classes = {k: in_bins(sums.classes[k]) for k in sorted(sums.classes)}
+        self.bins, self.cells = in_bins(sums.bins), in_cells(sums.cells)
+        self.classes = dict(enumerate(map(in_bins, sums.classes)))
         self.groups = {key: in_bins(sums.groups[key]) for key in sorted(sums.groups)}
         self.times = {key: in_bins(array) for key, array in sums.times.items()}
-        nll, brier, correct = sums.losses
+        nll, brier, spreads, correct = sums.losses
         self.losses = np.array([nll / UNIT, brier / UNIT, correct])
+        (_, right), c, squares = sums.bins.sum(axis=2).tolist()
+        excess = right * int(UNIT) - sum(c) - 2 * c[1] + 2 * sum(squares)
+        variance = sum(c) - sum(squares) - 4 * spreads
+        self.of_z = np.array([excess / UNIT, variance / UNIT])
         self.digest = sums.digest()
         self._drawn = self._draw(seed)
         self._kept = None if sums.lots is None else sums.lots.rows()
@@ -76,9 +87,9 @@ class FolderTotals(Totals):
         what = alone if kept is None else "slope and decomposition"
         which = "all" if n == self.bins.n else "a random sample of"
         found = (
-            "all rows were counted, in bins and in cells of log-odds that are 1/128 wide; bins of "
-            f"equal mass are made of these cells, and {what} use {which} {n:,} rows, each with the "
-            "mean confidence of its cell"
+            "all rows were counted, in bins and in cells of log-odds that are 1/128 wide, which is "
+            "at most 0.2 points; bins of equal mass are made of these cells, and "
+            f"{what} use {which} {n:,} rows, each with the mean confidence of its cell"
         )
         if kept is not None:
             found += f"; recalibrators use a random sample of {len(kept.labels):,} whole rows"
@@ -114,8 +125,8 @@ def read_folder(
     Args:
         folder: as it was opened.
         how: what is read.
-        scheduler: the address of a Dask scheduler, or "local"; None to read one file after the
-            other. Workers need the files at the same paths, and one thread each.
+        scheduler: the address of a Dask scheduler, or "local"; None to read the files here, as many
+            at a time as there are cores. Workers need the files at the same paths.
         skip_bad_files: whether bad files are left out, and not an error.
         progress: whether a bar is shown, if anybody looks.
 
@@ -145,6 +156,8 @@ def read_folder(
             raise KeyboardInterrupt(_progress(folder, done, reader)) from None
     if reader.read == reader.dropped and refused:
         raise ValueError(f"{folder.name}: no rows are left; {refused[0]}")
+    if reader.read > reader.dropped and not sums.n:
+        raise ValueError(f"{how.columns.weight}: expected a weight above 0, found none")
     n = len(folder.files) + len(folder.refused) - len(refused)
     name = f"{folder.name} ({n:,} {'file' if n == 1 else 'files'})"
     reader.source = reader.source._replace(name=name)
@@ -159,16 +172,16 @@ def _progress(folder: Folder, done: int, reader: RowsReader) -> str:
 def as_they_end(
     files: Sequence[FolderFile], how: How, scheduler: str | None, tell: Callable[[int], Any]
 ) -> Iterator[FileSums]:
+    """The sums of each file, as soon as they are known; for the arguments see `read_folder`."""
     if scheduler is None:
-        for file in files:
-            yield sums_of_file(file, how, tell)
+        yield from _in_threads(files, how, tell)
         return
     try:
         from distributed import KilledWorker, as_completed
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             "scheduler: needs Dask, which is not installed: pip install distributed; without it "
-            "the files are read here, one after the other"
+            "the files are read here"
         ) from error
     with _client(scheduler) as client:
         futures = {client.submit(sums_of_file, file, how, pure=False): file for file in files}
@@ -183,6 +196,33 @@ def as_they_end(
             future.release()
             tell(futures[future].rows)
             yield found
+
+
+def _in_threads(
+    files: Sequence[FolderFile], how: How, tell: Callable[[int], Any]
+) -> Iterator[FileSums]:
+    """The sums of each file, in the order of the files."""
+    stopped, one = Event(), Lock()
+
+    def told(rows: int) -> None:
+        if stopped.is_set():
+            raise CancelledError
+        with one:
+            tell(rows)
+
+    cores = min(_MOST_THREADS, os.cpu_count() or 1)
+    with ThreadPoolExecutor(cores) as pool:
+        waiting: deque[Future[FileSums]] = deque()
+        try:
+            for file in files:
+                waiting.append(pool.submit(sums_of_file, file, how, told))
+                if len(waiting) > 2 * cores:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            stopped.set()
+            pool.shutdown(cancel_futures=True)
 
 
 @contextmanager

@@ -63,14 +63,10 @@ def gather(
                     "leave it out"
                 )
         return gather_file(data, named, n_bins, drop, rescale, seed, check)
-    if named["weight"] is not None:
-        raise ValueError(
-            f"weight: expected none with a folder, found {named['weight']!r}; give one file, or "
-            "rows that count alike"
-        )
     folder = open_folder(data, named, skip_bad_files)
     check(folder.columns)
-    how = How(folder.columns, n_bins, drop, rescale, int(seed), keep)
+    heaviest = max(file.heaviest for file in folder.files)
+    how = How(folder.columns, n_bins, drop, rescale, int(seed), keep, heaviest)
     reader, totals, refused = read_folder(
         folder, how, scheduler=scheduler, skip_bad_files=skip_bad_files, progress=progress
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, SPREAD, SQUARES, BinSums
+from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
 from calib_utils.audit.findings import Findings
 from calib_utils.audit.recalibrators import TriedRecalibrators
 from calib_utils.audit.subgroups import Part
@@ -18,9 +18,7 @@ from calib_utils.audit.subgroups import Part
 __all__ = ["FORMAT", "as_json", "bins_of_baseline", "bins_of_json"]
 
 FORMAT = 2  # of the JSON
-# The rows of `BinSums.array` that a later report needs for a comparison.
-_SUMS = {"count": COUNT, "correct": CORRECT, "predicted": EXPECTED}
-_SUMS |= {"squares": SQUARES, "spread": SPREAD}
+_SUMS = "count", "correct", "predicted", "squares", "spread"  # the rows of `BinSums.array`
 
 
 def as_json(report: Findings) -> str:
@@ -68,7 +66,7 @@ def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
 
 
 def bins_of_json(known: Mapping[str, Any]) -> BinSums:
-    """The sums of an earlier report, without those of Spiegelhalter's z.
+    """The sums of an earlier report.
 
     Raises:
         KeyError: if some of them are missing.
@@ -78,13 +76,11 @@ def bins_of_json(known: Mapping[str, Any]) -> BinSums:
     found = np.array([known[name] for name in _SUMS], np.float64)
     if found.ndim != 2 or not (np.isfinite(found) & (found >= 0) & (found <= found[0])).all():
         raise ValueError("impossible counts")
-    result = np.zeros((7, found.shape[1]))
-    result[list(_SUMS.values())] = found
-    return BinSums(result)
+    return BinSums(found)
 
 
 def _of_bins(bins: BinSums) -> dict[str, list[float]]:
-    return {name: bins.array[row].tolist() for name, row in _SUMS.items()}
+    return dict(zip(_SUMS, bins.array.tolist(), strict=True))
 
 
 def _of_part(part: Part) -> dict[str, Any]:

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from calib_utils.audit.coded import Coded
 from calib_utils.audit.rows import Rows
 
 __all__ = ["MOST_DRAWN", "Lots", "drawn"]
@@ -52,7 +51,9 @@ class Lots:
         """The rows that were kept, each as often as it came up; if those are too many, some."""
         self._shrink()
         (_, counts, rows) = self._parts[0]
-        return rows.take(drawn(counts, self._limit, self.seed))
+        rows = rows.take(drawn(counts, self._limit, self.seed))
+        logits = None if rows.logits is None else np.ascontiguousarray(rows.logits)
+        return rows._replace(probs=np.ascontiguousarray(rows.probs), logits=logits)
 
     def _join(self, parts: list[tuple[np.ndarray, np.ndarray, Rows]]) -> None:
         self._parts += parts
@@ -73,23 +74,23 @@ class Lots:
     def _lots_of(self, rows: Rows) -> np.ndarray:
         lots = np.full(len(rows.labels), self.seed % 2**64, np.uint64)
         for bits in self._bits(rows):
-            lots = (lots ^ bits) + _MIX[0]
-            lots = (lots ^ (lots >> np.uint64(30))) * _MIX[1]
-            lots = (lots ^ (lots >> np.uint64(27))) * _MIX[2]
+            lots ^= bits
+            lots += _MIX[0]
+            lots ^= lots >> np.uint64(30)
+            lots *= _MIX[1]
+            lots ^= lots >> np.uint64(27)
+            lots *= _MIX[2]
             lots ^= lots >> np.uint64(31)
         return lots
 
     def _bits(self, rows: Rows) -> Iterator[np.ndarray]:
         """All that a row holds, 64 bits at a time."""
         scores = rows.log_probs if self.from_logits else rows.probs
-        for column in scores.T:
-            yield (column + 0.0).view(np.uint64)  # of -0.0 and 0.0 the same
+        for column in np.add(scores.T, 0.0, order="C"):  # of -0.0 and 0.0 the same
+            yield column.view(np.uint64)
         yield rows.labels.view(np.uint64)
-        for column in rows.groups.values():
-            assert isinstance(column, Coded)
-            yield np.array([_number_of(str(text)) for text in column.values])[column.codes]
-        if rows.times is not None:
-            yield rows.times.view(np.uint64)
+        for coded in (*rows.groups.values(), *([] if rows.times is None else [rows.times])):
+            yield np.array([_number_of(str(value)) for value in coded.values])[coded.codes]
 
 
 def _number_of(text: str) -> np.uint64:

@@ -13,8 +13,6 @@ from calib_utils.audit.bin_sums import (
     COUNT,
     EXPECTED,
     SQUARES,
-    Z_EXCESS,
-    Z_SPREAD,
     BinSums,
     Totals,
 )
@@ -87,7 +85,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
     confidences, correct = totals.confidences
     chance = binomtest(round(bins.array[CORRECT].sum()), n).proportion_ci(LEVEL, method="wilson")
     expected = max(bins.predicted, np.finfo(float).tiny)
-    spread = bins.array[Z_SPREAD].sum() ** 0.5
+    excess, variance = totals.of_z
     nll, brier, accuracy = totals.losses / n
     return Measures(
         n,
@@ -95,13 +93,13 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
         bins.happened,
         bins.happened / expected,
         (chance.low / expected, chance.high / expected),
-        float(bins.array[Z_EXCESS].sum() / spread) if spread > 0 else float("nan"),
+        float(excess / variance**0.5) if variance > 0 else float("nan"),
         calibration_line(confidences, correct),
         ece_of(bins),
         _baseline(totals, confidences, seed),
         larger_error(totals.binnings, seed),
         max(debiased_square(bins), 0.0) ** 0.5,
-        root_square_ends(bins.of_intervals, LEVEL, seed),
+        root_square_ends(bins.array, LEVEL, seed),
         float(nll),
         float(brier),
         bins.happened if top_label else float(accuracy),
@@ -116,7 +114,7 @@ def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
     less often (Bonferroni). It is below the largest upper end if that of its own binning is valid.
     """
     strict = 1 - (1 - LEVEL) / len(binnings)
-    ends = [error_ends(bins.of_intervals, (strict, LEVEL), seed) for bins in binnings]
+    ends = [error_ends(bins.array, (strict, LEVEL), seed) for bins in binnings]
     return max(low for low, _ in ends), max(high for _, high in ends)
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib_utils._masks import log_of_probs
 from calib_utils.audit.bin_sums import losses
 from calib_utils.audit.rows import Rows
 from calib_utils.metrics import expected_calibration_error
@@ -106,7 +105,7 @@ def inputs_of(rows: Rows, recalibrator: Recalibrator) -> np.ndarray:
 def recalibrated(rows: Rows, recalibrator: Recalibrator) -> Rows:
     """The rows with recalibrated predictions."""
     probs = np.asarray(recalibrator.predict_proba(inputs_of(rows, recalibrator)), np.float64)
-    return rows._replace(probs=probs, log_probs=log_of_probs(probs))
+    return rows._replace(probs=probs, logits=None)
 
 
 def try_recalibrators(
@@ -176,12 +175,12 @@ def _cross_fitted(
     rows: Rows, make: Callable[[], Recalibrator], fold_of: np.ndarray, folds: int
 ) -> Rows:
     """Each fold, recalibrated by a fit on the others."""
-    probs, logs = rows.probs.copy(), rows.log_probs.copy()
+    probs = rows.probs.copy()
     for fold in range(folds):
         here = fold_of == fold
         after = recalibrated(rows.take(here), _fit(make, rows.take(~here)))
-        probs[here], logs[here] = after.probs, after.log_probs
-    return rows._replace(probs=probs, log_probs=logs)
+        probs[here] = after.probs
+    return rows._replace(probs=probs, logits=None)
 
 
 def _name(recalibrator: Recalibrator) -> str:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from calib_utils._arrays import log_softmax
 from calib_utils._masks import MANY, like_probs, log_of_probs
-from calib_utils.audit.coded import Coded, by_value
+from calib_utils.audit.coded import as_array, by_value
 from calib_utils.audit.column_types import (
     is_missing,
     numbers_of,
@@ -21,7 +22,7 @@ from calib_utils.audit.column_types import (
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.source import Source
 
-__all__ = ["Counts", "Rows", "RowsReader", "probabilities"]
+__all__ = ["Counts", "Rows", "RowsReader", "probabilities", "row_sums"]
 
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 _SHOWN = 1_000  # labels of a block from which an error's examples are taken
@@ -33,25 +34,31 @@ class Rows(NamedTuple):
 
     Attributes:
         probs: float64, (n,) of the positive class, or (n, K).
-        log_probs: the log-odds if (n,); the logarithms, up to a constant in each row, if (n, K).
+        logits: what was given, if it was log-odds, (n,), or logits, (n, K); None if `probs` was.
         labels: int64, (n,).
         groups: text, (n,), for each column of groups; `Coded` in the files of a folder.
-        times: datetime64 in the unit that was asked for, (n,); None without a column of time.
+        times: datetime64 in the unit that was asked for, (n,), or `Coded`; None without a column
+            of time.
         weights: (n,); None without a column of weights.
     """
 
     probs: np.ndarray
-    log_probs: np.ndarray
+    logits: np.ndarray | None
     labels: np.ndarray
     groups: dict[str, Any]
-    times: np.ndarray | None
+    times: Any
     weights: np.ndarray | None
+
+    @property
+    def log_probs(self) -> np.ndarray:
+        """The log-odds if (n,); the logarithms, up to a constant in each row, if (n, K)."""
+        return log_of_probs(self.probs) if self.logits is None else self.logits
 
     def take(self, which: Any) -> Rows:
         """The rows that an index or a mask selects."""
         return Rows(
             self.probs[which],
-            self.log_probs[which],
+            None if self.logits is None else self.logits[which],
             self.labels[which],
             {name: values[which] for name, values in self.groups.items()},
             None if self.times is None else self.times[which],
@@ -61,10 +68,10 @@ class Rows(NamedTuple):
     @staticmethod
     def join(parts: Sequence[Rows]) -> Rows:
         """All rows of several parts."""
-        probs, log_probs, labels, groups, times, weights = zip(*parts, strict=True)
+        probs, logits, labels, groups, times, weights = zip(*parts, strict=True)
         return Rows(
             np.concatenate(probs),
-            np.concatenate(log_probs),
+            None if logits[0] is None else np.concatenate(logits),
             np.concatenate(labels),
             {name: np.concatenate([one[name] for one in groups]) for name in groups[0]},
             None if times[0] is None else np.concatenate(times),
@@ -110,12 +117,15 @@ class RowsReader(Counts):
         source, columns: what is read.
         drop: whether rows with a missing value are left out.
         rescale: whether rows of probabilities are divided by their sum.
+        by_class: whether the probabilities of a class lie side by side in memory, and not those of
+            a row.
     """
 
     source: Source
     columns: Columns
     drop: bool = False
     rescale: bool = False
+    by_class: bool = False
 
     def __post_init__(self) -> None:
         self.doubtful = self.columns.kind in ("logit", "logits")
@@ -178,27 +188,27 @@ class RowsReader(Counts):
             raw = {name: values[~gone] for name, values in raw.items()}
             places = places[~gone]
             self.dropped += int(gone.sum())
-        scores = np.stack([_numbers(raw[name], name, places) for name in columns.scores], axis=1)
-        labels = by_value(self._labels, raw[columns.label], places)
-        probs, log_probs, rescaled = probabilities(
+        numbers = [_numbers(raw[name], name, places) for name in columns.scores]
+        scores = np.stack(numbers).T if self.by_class else np.stack(numbers, axis=1)
+        labels = as_array(by_value(self._labels, raw[columns.label], places))
+        probs, logits, rescaled = probabilities(
             scores, columns.kind, columns.scores, places, self.rescale
         )
         self.rescaled += rescaled
         if self.doubtful and len(scores):
             self.doubtful = bool(like_probs(scores if probs.ndim == 2 else scores[:, 0]))
-        of_label = probs[np.arange(len(probs)), labels] if probs.ndim == 2 else probs
-        if probs.ndim == 1:
-            of_label = np.where(labels == 1, probs, 1 - probs)
-        if columns.kind not in ("logit", "logits"):
+        if logits is None and probs.size and (probs.min() <= 0 or probs.max() >= 1):
+            if probs.ndim == 2:
+                of_label = probs[np.arange(len(probs)), labels]
+            else:
+                of_label = np.where(labels == 1, probs, 1 - probs)
             self.impossible += int((of_label <= 0).sum())
-        return Rows(
-            probs,
-            log_probs,
-            labels,
-            {name: _texts(raw[name]) for name in columns.groups},
-            None if columns.time is None else by_value(self._times, raw[columns.time], places),
-            None if columns.weight is None else weights_of(raw[columns.weight], columns, places),
-        )
+        times = None if columns.time is None else by_value(self._times, raw[columns.time], places)
+        weights = None
+        if columns.weight is not None:
+            weights = weights_of(as_array(raw[columns.weight]), columns, places)
+        groups = {name: by_value(_texts, raw[name], places) for name in columns.groups}
+        return Rows(probs, logits, labels, groups, times, weights)
 
     def _times(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         return times_of(values, self.columns, places)
@@ -207,7 +217,9 @@ class RowsReader(Counts):
         gone = np.zeros(len(places), bool)
         for name, values in raw.items():
             missing = is_missing(values)
-            if missing.any() and not self.drop:
+            if not missing.any():
+                continue
+            if not self.drop:
                 more = int(missing.sum()) - 1
                 others = f", and in at least {more:,} more" if more else ""
                 raise ValueError(
@@ -252,19 +264,17 @@ class RowsReader(Counts):
 
 
 def _numbers(values: Any, name: str, places: np.ndarray) -> np.ndarray:
-    return by_value(lambda each, where: numbers_of(each, name, where), values, places)
+    return as_array(by_value(lambda each, where: numbers_of(each, name, where), values, places))
 
 
-def _texts(values: Any) -> Any:
-    if isinstance(values, Coded):
-        return Coded(texts_of(values.values), values.codes)
+def _texts(values: np.ndarray, places: np.ndarray) -> np.ndarray:
     return texts_of(values)
 
 
 def probabilities(
     scores: np.ndarray, kind: str, names: Sequence[str], places: np.ndarray, rescale: bool = False
-) -> tuple[np.ndarray, np.ndarray, int]:
-    """Probabilities, their logarithms, and how many rows were divided by their sum.
+) -> tuple[np.ndarray, np.ndarray | None, int]:
+    """Probabilities, the logits if they were given, and how many rows were divided by their sum.
 
     Args:
         scores: (n, 1), or (n, K) of several classes; finite.
@@ -274,7 +284,7 @@ def probabilities(
         rescale: whether rows are divided by their sum.
 
     Returns:
-        As ``probs`` and ``log_probs`` of `Rows`; and a number.
+        As ``probs`` and ``logits`` of `Rows`; and a number.
 
     Raises:
         ValueError: for numbers that are not probabilities.
@@ -287,9 +297,8 @@ def probabilities(
         return expit(scores[:, 0]), scores[:, 0], 0
     scores = _in_range(scores, names, places)
     if len(names) == 1:
-        probs = scores[:, 0]
-        return probs, log_of_probs(probs), 0
-    sums = scores.sum(axis=1)
+        return scores[:, 0], None, 0
+    sums = row_sums(scores)
     off = np.abs(sums - 1) > _ROUNDED
     rescaled = 0
     if rescale and (sums > 0).all():
@@ -301,14 +310,19 @@ def probabilities(
             f"{sums[row]:.6g} in row {places[row]:,}, and {off.sum() - 1:,} more; name columns "
             "of logits logit_…, or divide rounded rows by their sum with rescale=True"
         )
-    return scores, log_of_probs(scores), rescaled
+    return scores, None, rescaled
+
+
+def row_sums(values: np.ndarray) -> np.ndarray:
+    """Of each row: added from the first class to the last, however they lie in memory."""
+    return reduce(np.add, values.T)
 
 
 def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> np.ndarray:
     """Scores from 0 to 1, up to the rounding of a softmax."""
-    bad = (scores < 0) | (scores > 1)
-    if not bad.any():
+    if not scores.size or (scores.min() >= 0 and scores.max() <= 1):
         return scores
+    bad = (scores < 0) | (scores > 1)
     row, k = np.argwhere(bad)[0]
     where = f"{names[k]}: expected 0 to 1, found {scores[row, k]:g} in row {places[row]:,}"
     if scores.min() < 0 or scores.max() > 100:
