@@ -221,7 +221,7 @@ def lab(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
         write_json(place / "facts.json", {"id": student, "problem": None, "sheet": "0"})
     with pytest.MonkeyPatch.context() as patch:
         # A reference that trains needs a few seconds; one attack takes all that there are.
-        patch.setattr(grade, "Limits", lambda **given: Limits(**{**given, "step_seconds": 20}))
+        patch.setattr(grade, "Limits", lambda **given: Limits(**{**given, "step_seconds": 10}))
         grade_class(folder, "lab", jobs=2)
     write_feedback(folder, "lab")
     return folder
