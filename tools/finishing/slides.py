@@ -26,7 +26,7 @@ SHOWN = "figure.align-default, table, div.math, div.proof"
 # Marks for the mouse, and what answers to it.
 SILENT = ".headerlink, .play-figure, script, button"
 STYLE = """
-html { scroll-snap-type: y mandatory; }
+html { scroll-padding: 0; scroll-snap-type: y mandatory; }
 body { margin: 0; }
 .slide { box-sizing: border-box; display: flex; flex-direction: column; gap: 1.2rem;
   justify-content: center; min-height: 100vh; padding: 4vh 7vw; scroll-snap-align: start; }
