@@ -40,6 +40,13 @@ def private(arguments: argparse.Namespace) -> None:
     print(f"Students may see {shown}: it has no assignments.")
 
 
+def rehearse(arguments: argparse.Namespace) -> None:
+    """Write what three made-up students hand in, to try the commands below."""
+    from classroom.rehearsal import rehearse
+
+    print("Three made-up students have handed in:", *rehearse(arguments.folder, arguments.name))
+
+
 def collect(arguments: argparse.Namespace) -> None:
     """Take the exports of a platform, folders or zips, and say what became of each file."""
     from classroom.collect import collect, matches_of
@@ -134,6 +141,7 @@ def parser() -> argparse.ArgumentParser:
     releases.add_argument(
         "--table", type=Path, metavar="FILE", help="the platform's table: draw a sheet for each"
     )
+    command("rehearse", rehearse)
     collects = command("collect", collect)
     collects.add_argument(
         "exports", nargs="+", type=Path, metavar="EXPORT", help="a folder or zip of the platform"

@@ -25,6 +25,7 @@ from packaging.requirements import Requirement
 
 INSIDE = Path(__file__).with_name("inside.py")
 HOME = "/home/student"
+FOLDERS = ("/dev/shm", "/tmp", HOME)  # in memory, and small
 PACKAGES = "/packages"
 # What Colab has and the course's module needs; an assignment may allow more.
 STACK = ("numpy", "scipy", "matplotlib", "scikit-learn")
@@ -145,7 +146,7 @@ def _mounts(files: Path | None, allow: tuple[str, ...], limits: Limits) -> list[
         bound |= {Path(f): Path(f) for f in map(shutil.which, ("bwrap", "setpriv")) if f}
 
     options = ["--proc", "/proc", "--dev", "/dev"]
-    for folder in ("/dev/shm", "/tmp", HOME):
+    for folder in FOLDERS:
         options += [*_parents(Path(folder)), *sized, folder]
     for name in ("lib", "lib32", "lib64", "libx32"):
         place = Path("/", name)

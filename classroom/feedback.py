@@ -49,8 +49,8 @@ pre { background: #f2f2f2; padding: .7rem; white-space: pre-wrap }
 .answer .block { margin: 1rem 0 }
 section { border-top: 1px solid #bbb }
 fieldset { border: 0; margin: .5rem 0; padding: 0 }
-fieldset label { border: 1px solid #bbb; border-radius: .3rem; margin-right: .3rem }
-fieldset label { padding: .2rem .5rem }
+fieldset label { border: 1px solid #bbb; border-radius: .3rem; display: inline-block }
+fieldset label { margin: .2rem .2rem 0 0; padding: .3rem .6rem }
 fieldset label:has(:checked) { background: #d7e8ff }
 textarea { box-sizing: border-box; display: block; font: inherit; width: 100% }
 button { font: inherit; margin: .5rem 0 1.5rem }

@@ -15,6 +15,8 @@ from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
+FILE = 1024  # bytes that Linux needs for a file in memory beside its content
+
 
 @cache
 def places() -> tuple[Path, ...]:
@@ -45,9 +47,15 @@ def _writable(folder: Path) -> bool:
     return os.access(folder, os.W_OK) and os.access(folder / "cgroup.procs", os.W_OK)
 
 
-def memory_of(parent: int) -> int:
-    """Bytes that a process and its descendants hold, each shared page once."""
-    children, total = defaultdict(list), 0
+def memory_of(parent: int, folders: tuple[str, ...] = ()) -> int:
+    """Bytes that a process and its descendants hold, each shared page once.
+
+    Args:
+        parent: The process.
+        folders: Those of a sandbox that are in memory, whose files count by their number.
+    """
+    children, total, files = defaultdict(list), 0, dict.fromkeys(folders, 0)
+    outside = os.readlink("/proc/self/ns/mnt")
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has just ended
             children[int(file.read_text().rpartition(")")[2].split()[1])].append(file.parent)
@@ -58,7 +66,12 @@ def memory_of(parent: int) -> int:
         with suppress(OSError):
             words = (process / "smaps_rollup").read_text().split()
             total += 1024 * int(words[words.index("Pss:") + 1])
-    return total
+            if os.readlink(process / "ns/mnt") == outside:
+                continue
+            for folder in folders:
+                found = os.statvfs(f"{process}/root{folder}")
+                files[folder] = max(files[folder], found.f_files - found.f_ffree)
+    return total + FILE * sum(files.values())
 
 
 class Group:

@@ -71,6 +71,8 @@ class Desk(HTTPServer):
         hand = complete_hand(self.folder, self.goals.name, self.goals)
         rows = self.goals.questions[key[1]].rubric
         chosen = [form.get(f"row-{number}") for number in range(len(rows))]
+        if None in chosen and any(chosen):
+            raise ClassroomError("each row of the rubric needs points: go back, and click them")
         before = hand[key]
         points, rubric = before.points, before.rubric
         if None not in chosen:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from classroom.bubblewrap import Limits, NotGraded, command
+from classroom.bubblewrap import FOLDERS, Limits, NotGraded, command
 from classroom.group import Group, memory_of
 from classroom.inside import MAX_BYTES
 
@@ -98,15 +98,14 @@ class Sandbox:
         with selectors.DefaultSelector() as selector:
             selector.register(out, selectors.EVENT_READ)
             selector.register(into, selectors.EVENT_WRITE)
+            look = time.monotonic() + LOOK
             while (left := self.until - time.monotonic()) > 0:
                 ready = selector.select(min(left, LOOK))
-                if (
-                    not ready
-                    and not self.group.folders
-                    and memory_of(self.process.pid) > self.memory
-                ):
-                    self.process.kill()
-                    raise Ended("memory")
+                if time.monotonic() >= look:  # also while it goes on writing
+                    look = time.monotonic() + LOOK
+                    if self._too_large():
+                        self.process.kill()
+                        raise Ended("memory")
                 for key, _ in ready:
                     if key.fd == into:
                         try:
@@ -137,7 +136,7 @@ class Sandbox:
 
     def _too_large(self) -> bool:
         """Whether all processes together hold more than they may, and no control group saw it."""
-        return not self.group.folders and memory_of(self.process.pid) > self.memory
+        return not self.group.folders and memory_of(self.process.pid, FOLDERS) > self.memory
 
     def _ended(self) -> Exception:
         try:

@@ -38,6 +38,7 @@ def make_secret(folder: Path, key: str | None = None) -> bytes:
     if key is not None and len(key) < 8:
         raise ClassroomError(f"--key: {len(key)} characters can be guessed; take 8 or more")
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / ".gitignore").write_text("*\n", "utf-8")  # the folder may lie in a repository
     secret = (key or secrets.token_hex(32)).encode()
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with os.fdopen(descriptor, "wb") as file:

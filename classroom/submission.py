@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import unquote
 
 from classroom.bubblewrap import NotGraded
 
@@ -17,6 +17,7 @@ MAX_CELLS = 2_000
 MAX_ANSWER = 20_000  # characters of a written answer, without its pictures
 MAX_PICTURES = 4_000_000  # characters of them
 PICTURE = re.compile(r"data:image/(?:png|jpeg);base64,[A-Za-z0-9+/=]+")
+ATTACHED = re.compile(r"attachment:((?:[^\s<>\"'()]|\([^\s<>\"'()]*\))+)")
 
 
 @dataclass(frozen=True)
@@ -175,11 +176,7 @@ def _cell(cell: dict[str, Any]) -> tuple[str, Cell]:
     metadata = cell.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     question, tags = metadata.get("question"), metadata.get("tags")
-    source, attached = _text(cell["source"]), cell.get("attachments")
-    for name, kinds in attached.items() if isinstance(attached, dict) else ():
-        for picture in _pictures(kinds):
-            for written in {name, quote(name)}:
-                source = source.replace(f"attachment:{written}", picture)
+    source = _with_pictures(_text(cell["source"]), cell.get("attachments"))
     outputs = cell.get("outputs")
     drawn = [output.get("data") for output in outputs] if isinstance(outputs, list) else []
     return str(cell["cell_type"]), Cell(
@@ -194,6 +191,13 @@ def _cell(cell: dict[str, Any]) -> tuple[str, Cell]:
 def _text(source: Any) -> str:
     text = source if isinstance(source, str) else "".join(source)
     return text.encode(errors="replace").decode()  # lone surrogates go nowhere
+
+
+def _with_pictures(source: str, attached: Any) -> str:
+    """A text with its attached pictures, each once: a short text can ask for a large one often."""
+    kinds = attached if isinstance(attached, dict) else {}
+    pictures = {name: drawn for name in kinds for drawn in _pictures(kinds[name])}
+    return ATTACHED.sub(lambda found: pictures.pop(unquote(found[1]), found[0]), source)
 
 
 def _pictures(kinds: Any) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ POINTS = {
     *("评分", "成绩", "成績", "評点", "оценка"),
 }
 MAXIMUM = re.compile(r"MaxPoints:([0-9.]+)")  # Brightspace, in the name of the column
-ABOVE = ("", "points possible")  # how the first cell of Canvas's rows above the students begins
 
 Student = tuple[dict[str, Any], str]  # facts, and points; "" for none
 
@@ -49,19 +49,25 @@ def fill(table: Path, target: Path, goals: Goals, students: list[Student], colum
     head, above, rows, sign = read_table(table)
     place = _column(head, goals.title, column, table)
     _check_maximum(head, above, rows, place, goals, table)
-    filled, missing = [], []
-    numbers = _identifiers(rows, {str(found["number"]) for found, _ in students})
+    filled: set[int] = set()
+    missing = []
+    numbers, platform = _own_numbers(rows, students)
+    unclaimed = [row for row in rows if all(row is not one for one in numbers.values())]
     for found, points in students:
-        row = numbers.get(str(found["number"])) or _by_name(rows, str(found["name"]))
+        row = None
+        if not numbers or found.get("platform") == platform:
+            row = numbers.get(str(found["number"])) or _by_name(unclaimed, str(found["name"]))
         if row is None:
             missing.append(str(found["id"]))
         elif points:
             row[place] = points.replace(".", ",") if sign == ";" else points
-            filled.append(row)
+            filled.add(id(row))
     if len(missing) == len(students):
         raise ClassroomError(f"{table} has nobody of the class: is it the table of another course?")
     written = io.StringIO()
-    csv.writer(written, delimiter=sign).writerows([head, *above, *filled])
+    csv.writer(written, delimiter=sign).writerows(
+        [head, *above, *(row for row in rows if id(row) in filled)]
+    )
     write_text(target, written.getvalue(), "utf-8-sig")
     said = f"{target}: {len(filled)} rows with points; the column is {head[place]!r}"
     return said + (f"; not in the table: {', '.join(missing)}" if missing else "")
@@ -80,7 +86,8 @@ def read_table(table: Path) -> tuple[list[str], list[list[str]], list[list[str]]
     sign = max(",;\t", key=text.split("\n", 1)[0].count)
     head, *rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=sign)) or [[]]
     rows = [row for row in rows if len(row) == len(head)]
-    above = [row for row in rows if row[0].strip().casefold() in ABOVE]
+    # Canvas has rows above the students, and begins them so in every language.
+    above = [*takewhile(lambda row: not row[0] or row[0].startswith("  "), rows)]
     return head, above, rows[len(above) :], sign
 
 
@@ -126,6 +133,21 @@ def _check_maximum(
                 f"{table}: the maximum is {most:g} there and {goals.points:g} here; set it to "
                 f"{goals.points:g} in the assignment's settings, and download the table again"
             )
+
+
+def _own_numbers(
+    rows: list[list[str]], students: list[Student]
+) -> tuple[dict[str, list[str]], Any]:
+    """The rows of one platform's students by their numbers, and the platform that has the most.
+
+    On any other one, the same number or name may be somebody else's.
+    """
+    numbers: dict[Any, set[str]] = {}
+    for found, _ in students:
+        numbers.setdefault(found.get("platform"), set()).add(str(found["number"]))
+    tables = {platform: _identifiers(rows, wanted) for platform, wanted in numbers.items()}
+    best = max(tables, key=lambda platform: len(tables[platform]))
+    return tables[best], best
 
 
 def _identifiers(rows: list[list[str]], numbers: set[str]) -> dict[str, list[str]]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from tools.finishing.slides import MOST, deck, slides_of
+from tools.finishing.slides import MOST, article_of, deck, slides_of, solutions_of
 from tools.sources.errors import MystError
 
 QUESTION = (
@@ -13,6 +15,10 @@ QUESTION = (
     '<details class="is-right"><summary>One</summary><p><strong>Right.</strong> Count.</p>'
     "</details>"
     "<details><summary>Two</summary><p><strong>Wrong.</strong> Again.</p></details></fieldset>"
+)
+SOLUTION = (
+    '<details class="solution admonition"><summary>Solution to Exercise 2.1'
+    '<a class="headerlink" href="#x">#</a></summary><p>Two.</p></details>'
 )
 FIGURE = '<figure class="align-default" id="fig-{}"><svg class="drawing"></svg></figure>'
 PAGE = f"""<article class="bd-article"><section id="bins">
@@ -70,10 +76,35 @@ def test_a_deck_fits_a_lesson(sections: int, questions: int) -> None:
     assert "<h1>Many</h1>" in found[0].body
 
 
-def test_a_deck_is_a_page_of_its_own() -> None:
-    page = BeautifulSoup(deck(PAGE, "Bins & more"), "html.parser")
-    assert str(page.title) == "<title>Bins &amp; more: slides</title>"
-    assert len(page.select("section.slide")) == 5
-    assert len(page.select("aside.notes")) == 5
-    with pytest.raises(MystError, match="has an article"):
-        deck("<html></html>", "None")
+def test_notes_and_solutions_are_in_the_teachers_copy_alone() -> None:
+    slides = slides_of(article(PAGE))
+    shown = BeautifulSoup(deck(slides, "Bins & more"), "html.parser")
+    assert str(shown.title) == "<title>Bins &amp; more: slides</title>"
+    assert len(shown.select("section.slide")) == 5
+    assert not shown.select(".notes")
+    assert not {"Why.", "Right."} & set(shown.stripped_strings)
+    solved = solutions_of(article(f"<article>{SOLUTION}</article>"))
+    copy = BeautifulSoup(deck([*slides, *solved], "Bins", teachers=True), "html.parser")
+    *notes, solution = [note.get_text() for note in copy.select("aside.notes")]
+    assert "Why." in notes
+    assert any("Right." in note for note in notes)
+    assert solution == "Two."
+    assert copy.select("section.slide")[-1].h2
+    assert "Solution to Exercise 2.1#" not in copy.get_text()
+
+
+def test_links_lead_from_the_folder_of_the_slides(tmp_path: Path) -> None:
+    links = '<a href="#here">1</a><a href="other.html#x">2</a><a href="https://a.org">3</a>'
+    marks = '<img src="../_images/p.png"><svg><use href="#mark"></use></svg>'
+    (tmp_path / "notebooks").mkdir()
+    page = f'<article class="bd-article">{links}{marks}</article>'
+    (tmp_path / "notebooks/one.html").write_text(page, "utf-8")
+    found = article_of(tmp_path, "notebooks/one")
+    assert [a["href"] for a in found.select("a")] == [
+        *("../notebooks/one.html#here", "../notebooks/other.html#x", "https://a.org")
+    ]
+    assert [i["src"] for i in found.select("img")] == ["../_images/p.png"]
+    assert [u["href"] for u in found.select("use")] == ["#mark"]  # of the drawing itself
+    (tmp_path / "two.html").write_text("<html></html>", "utf-8")
+    with pytest.raises(MystError, match="two: a page has an article"):
+        article_of(tmp_path, "two")

@@ -38,7 +38,8 @@ def syllabus(book: Book) -> str:
             for goals in assignments.get(page, [])
         )
         part, _, _ = book.parts[page].partition(":")
-        deck = f'<a href="../slides/{Path(page).name}.html">slides</a>'
+        place = f"../slides/{Path(page).name}"
+        deck = f'<a href="{place}.html">slides</a>, <a href="{place}-teacher.html">with notes</a>'
         row = [week, part, f"{{doc}}`/{page}`", reading_time(source), len(times), sum(times)]
         rows.append([*row, deck, given])
     head = ["week", "part", "chapter", "minutes to read", "exercises", "minutes for them", "slides"]

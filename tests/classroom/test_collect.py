@@ -493,6 +493,16 @@ def test_a_table_of_others_is_refused(tmp_path: Path) -> None:
         fill(tmp_path / "none.csv", tmp_path / "x", read_goals("measuring"), CLASS)
 
 
+def test_the_number_and_the_name_of_another_platform_are_somebody_elses(tmp_path: Path) -> None:
+    of_canvas = [(found | {"platform": "canvas"}, points) for found, points in CLASS]
+    others = [student("7", "Ada L", "1"), student("8", "Ada Lovelace", "2")]
+    of_moodle = [(found | {"platform": "moodle"}, points) for found, points in others]
+    for class_ in (of_canvas + of_moodle, of_moodle + of_canvas):
+        assert filled(tmp_path, GRADEBOOK, class_=class_)[3:] == [
+            '"Kim, Jiwoo",1234567,jiwoo,1,7.5,0'
+        ]
+
+
 def test_an_unknown_platform_is_an_error(tmp_path: Path, room: Path) -> None:
     collected(room, zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": notebook()}))
     file = room / "collected/measuring/canvas-5/facts.json"

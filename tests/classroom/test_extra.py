@@ -72,3 +72,13 @@ def test_the_guides_say_how_to_install_it() -> None:
     for name in ("README.md", "book/teach.md"):
         text = (REPOSITORY / name).read_text("utf-8")
         assert re.search(r"pip install '\.\[classroom\]'", text), name
+
+
+def test_the_guides_name_the_line_that_installs_in_colab() -> None:
+    from tools.sources.colab_notebook import INSTALL
+
+    [line] = re.findall(r"%pip install -q (\".+\")", INSTALL)
+    for name in ("README.md", "book/teach.md"):
+        text = (REPOSITORY / name).read_text("utf-8")
+        assert f"%pip install {line.replace('{address}', 'ADDRESS')}" in text, name
+        assert "git+https://" in text

@@ -117,6 +117,7 @@ def test_the_notebook_is_linked(desk: Desk) -> None:
         {"student": "m-1", "question": "q4", "row-0": "4", "row-1": "0"},
         {"student": "m-1", "question": "q4", "row-0": "nan", "row-1": "0"},
         {"student": "m-1", "question": "q4", "row-0": "x", "row-1": "0"},
+        {"student": "m-1", "question": "q4", "row-0": "2", "comment": "One row is forgotten."},
     ],
 )
 def test_a_form_that_fits_nothing_changes_nothing(desk: Desk, form: dict[str, str]) -> None:
@@ -149,6 +150,9 @@ def test_without_answers_there_is_nothing_to_mark(
         ("$\\text{<script>}$", "&lt;script&gt;"),
         ("| a |\n|---|\n| 1 |", "<td>1</td>"),
         ("> " * 10_000, "<blockquote>"),
+        ("<img alt=x width=9 src='data:image/png;base64,iVBORw=='>", '<img src="data:image/png'),
+        ("![mine](https://a.org/b.png)", "<code>mine (https://a.org/b.png)</code>"),
+        ("$x$ " * 101, "<code>x</code>"),
     ],
 )
 def test_markdown(source: str, expected: str) -> None:

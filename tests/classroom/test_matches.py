@@ -60,7 +60,11 @@ def test_the_last_function_of_a_name_counts() -> None:
 
 @pytest.mark.parametrize(
     "bomb",
-    ["(" * 50_000, "x = " + "-" * 50_000 + "1", "x" + ".a" * 40_000, "a\0b", "[" * 90_000],
+    [
+        *("(" * 50_000, "x = " + "-" * 50_000 + "1", "x" + ".a" * 40_000, "a\0b", "[" * 90_000),
+        # Parsed anew for each of its lines: it would take minutes.
+        pytest.param("!x\n" * 33_000, marks=pytest.mark.thorough),
+    ],
 )
 def test_code_that_upsets_a_parser_costs_nobody_else(bomb: str) -> None:
     handed_in = {"ada": [LONG], "bo": [bomb], "cy": [DISGUISED]}

@@ -8,6 +8,7 @@ import html
 import math
 import re
 import stat
+import subprocess
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -323,3 +324,11 @@ def test_unknown_assignments_are_named() -> None:
         read_goals("nothing")
     with pytest.raises(ClassroomError, match="no assignment"):
         load("../measuring/x")
+
+
+def test_git_ignores_the_folder_of_a_class_under_any_name(tmp_path: Path) -> None:
+    git = ["git", "-C", str(tmp_path)]
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    make_secret(tmp_path / "autumn")
+    said = subprocess.run([*git, "status", "--short"], check=True, capture_output=True).stdout
+    assert said == b""

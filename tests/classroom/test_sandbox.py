@@ -18,7 +18,14 @@ import pytest
 from tiny_class import need_sandbox
 
 from classroom import bubblewrap, group
-from classroom.bubblewrap import Limits, NotGraded, command, environment, packages
+from classroom.bubblewrap import (
+    FOLDERS,
+    Limits,
+    NotGraded,
+    command,
+    environment,
+    packages,
+)
 from classroom.group import Group, memory_of, places
 from classroom.sandbox import Ended, Sandbox, check_sandbox
 
@@ -169,6 +176,20 @@ def test_without_a_group_the_memory_of_all_together_ends_as_well(
     monkeypatch.setattr(group, "places", lambda: ())
     with Sandbox(limits=LIMITS) as sandbox, pytest.raises(Ended, match="memory"):
         run(sandbox, TOGETHER + "\ntime.sleep(600)")
+
+
+def test_without_a_group_files_that_are_empty_count_as_well(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    need_sandbox()
+    monkeypatch.setattr(group, "places", lambda: ())
+    many = (
+        "for k in range(10**5):\n    open(f'/tmp/{k}', 'w').close()\nimport time\ntime.sleep(600)"
+    )
+    with Sandbox(limits=LIMITS) as sandbox:
+        sandbox.memory = memory_of(sandbox.process.pid, FOLDERS) + 5 * 10**7
+        with pytest.raises(Ended, match="memory"):
+            run(sandbox, many)
 
 
 def test_shared_memory_counts_once() -> None:

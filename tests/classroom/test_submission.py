@@ -113,3 +113,14 @@ def test_outputs_that_are_none_make_a_damaged_file(tmp_path: Path, bad: Any) -> 
     file.write_text(json.dumps({"cells": [{**code("1"), "outputs": [bad]}]}), "utf-8")
     with pytest.raises(submission.NotGraded, match="damaged"):
         read_submission(file)
+
+
+def test_a_picture_is_not_multiplied(tmp_path: Path) -> None:
+    """A short text may ask for one picture very often."""
+    picture = {"a (1).png": {"image/png": PNG}, "b.png": {"image/png": PNG}}
+    source = "![](attachment:a%20(1).png) ![](attachment:a%20(1).png) ![](attachment:c.png)"
+    file = tmp_path / "a.ipynb"
+    file.write_text(json.dumps({"cells": [text(source, attachments=picture)]}), "utf-8")
+    [cell] = read_submission(file).cells
+    drawn = f"![](data:image/png;base64,{PNG})"
+    assert cell.source == f"{drawn} ![](attachment:a%20(1).png) ![](attachment:c.png)"

@@ -2,8 +2,9 @@
 
     python -m tools.finishing.slides FOLDER     print the decks of the built site as PDF
 
-A section gives a slide with its first figure, formula or table, and its text as notes; a question
-gives one for a vote. A teacher shows the page in a browser: arrow keys go on, N shows the notes.
+A section gives a slide with its first figure, formula or table; a question gives one for a vote.
+Arrow keys turn them. The teacher's copy, `slides/NAME-teacher.html`, has the text of the sections
+as notes, the reasons behind the options, and the solutions of the exercises.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import html
 import sys
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urljoin, urlsplit
 
 from bs4 import BeautifulSoup, Tag
 
@@ -24,7 +26,7 @@ SHOWN = "figure.align-default, table, div.math, div.proof"
 # Marks for the mouse, and what answers to it.
 SILENT = ".headerlink, .play-figure, script, button"
 STYLE = """
-html { scroll-snap-type: y mandatory; }
+html { scroll-padding: 0; scroll-snap-type: y mandatory; }
 body { margin: 0; }
 .slide { box-sizing: border-box; display: flex; flex-direction: column; gap: 1.2rem;
   justify-content: center; min-height: 100vh; padding: 4vh 7vw; scroll-snap-align: start; }
@@ -35,17 +37,21 @@ body { margin: 0; }
 .slide svg.drawing { height: auto; max-height: 62vh; max-width: 100%; width: 60rem; }
 .slide figcaption, .slide caption { font-size: 1.1rem; }
 .slide table { font-size: 1.2rem; margin: 0 auto; }
-.notes { border-top: 1px solid; display: none; font-size: 1rem; }
-.with-notes .notes { display: block; }
+.notes { border-top: 1px solid; font-size: 1rem; }
 @page { margin: 0; size: 13.333in 7.5in; }
 @media print { .slide { break-after: page; height: 7.5in; min-height: 0; overflow: hidden; } }
+"""
+# On paper: a slide with its notes, as long as they are.
+TEACHERS_STYLE = """
+.slide svg.drawing { max-height: 40vh; }
+@page { margin: 1.5cm; size: A4; }
+@media print { .slide { break-after: auto; height: auto; overflow: visible; padding: 1rem 0; } }
 """
 SCRIPT = """
 addEventListener("keydown", (event) => {
   const slides = [...document.querySelectorAll(".slide")];
   const now = slides.findIndex((one) => one.getBoundingClientRect().bottom > innerHeight / 2);
   const by = { ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1 }[event.key];
-  if (event.key === "n") document.body.classList.toggle("with-notes");
   if (!by) return;
   event.preventDefault();
   slides[Math.min(Math.max(now + by, 0), slides.length - 1)].scrollIntoView();
@@ -110,32 +116,67 @@ def _few(slides: list[Slide]) -> list[Slide]:
     return kept if len(kept) <= MOST else [*kept[: MOST - 1], kept[-1]]
 
 
-def deck(page: str, title: str) -> str:
-    """The page with the slides of a built chapter."""
-    article = BeautifulSoup(page, "html.parser").find("article", class_="bd-article")
+def article_of(site: Path, page: str) -> Tag:
+    """What a built page says; its links lead there from the folder of the slides, too.
+
+    Those within a drawing stay: they lead to its own marks.
+    """
+    found = BeautifulSoup((site / f"{page}.html").read_text("utf-8"), "html.parser")
+    article = found.find("article", class_="bd-article")
     if not isinstance(article, Tag):
-        raise MystError("a chapter's page has an article")
-    slides = "\n".join(
-        f'<section class="slide">{slide.body}<aside class="notes">{slide.notes}</aside></section>'
-        for slide in slides_of(article)
+        raise MystError(f"{page}: a page has an article")
+    for tag in article.select("a[href], img[src]"):
+        name = "href" if tag.name == "a" else "src"
+        if not urlsplit(link := str(tag[name])).scheme:
+            tag[name] = f"../{urljoin(f'{page}.html', link)}"
+    return article
+
+
+def solutions_of(article: Tag) -> list[Slide]:
+    """The solutions of the exercises, one after the other."""
+    made = []
+    for one in article.select("details.solution"):
+        for silent in one.select(SILENT):
+            silent.decompose()
+        if one.summary:
+            title = html.escape(one.summary.extract().get_text())
+            made.append(Slide(f"<h2>{title}</h2>", one.decode_contents()))
+    return made
+
+
+def deck(slides: list[Slide], title: str, teachers: bool = False) -> str:
+    """The page with these slides; their notes are in the teacher's copy alone."""
+    shown = "\n".join(
+        f'<section class="slide">{slide.body}'
+        + (f'<aside class="notes">{slide.notes}</aside>' if teachers else "")
+        + "</section>"
+        for slide in slides
     )
-    name = html.escape(title)
+    kind = "the teacher's copy of the slides" if teachers else "slides"
+    name = f"{html.escape(title)}: {kind}"
+    style = STYLE + (TEACHERS_STYLE if teachers else "")
     return f"""<!DOCTYPE html>
 <html lang="en" data-theme="light"><head><meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1"><title>{name}: slides</title>
-<link rel="stylesheet" href="../_static/book.css"><style>{STYLE}</style></head>
-<body><main class="bd-article">{slides}</main><script>{SCRIPT}</script></body></html>
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>{name}</title>
+<link rel="stylesheet" href="../_static/book.css"><style>{style}</style></head>
+<body><main class="bd-article">{shown}</main><script>{SCRIPT}</script></body></html>
 """
 
 
 def write_slides(site: Path, book: Book) -> None:
-    """Write a deck for each chapter of a finished site."""
+    """Write a deck for each chapter of a finished site, and the teacher's copy of it."""
     (site / "slides").mkdir(exist_ok=True)
     for page, number in book.pages.items():
         if number is not None:
-            made = deck((site / f"{page}.html").read_text("utf-8"), book.title(page))
-            made = made.replace('href="#', f'href="../{page}.html#')
-            (site / "slides" / f"{Path(page).name}.html").write_text(made, "utf-8")
+            slides, title = slides_of(article_of(site, page)), book.title(page)
+            name = Path(page).name
+            solved = f"{Path(page).parent}/solutions/{name}"
+            solutions = solutions_of(article_of(site, solved)) if solved in book.pages else []
+            for file, made in {
+                f"{name}.html": deck(slides, title),
+                f"{name}-teacher.html": deck([*slides, *solutions], title, teachers=True),
+            }.items():
+                (site / "slides" / file).write_text(made, "utf-8")
 
 
 def print_slides(folder: Path) -> None:
