@@ -20,6 +20,11 @@ from tools.sources.errors import MystError
 
 SITE = Path(__file__).parents[1] / "build/html"
 MINUTES = 600_000  # in milliseconds
+# The files of tests that take longest come first, so that no worker waits for another at the end.
+LONGEST = [
+    f"tests/test_{name}.py"
+    for name in ("pipeline_build", "experiments", "play_figures", "torchmetrics", "training")
+]
 
 # A shell starts what runs in its background with Ctrl-C ignored, and so all that the tests start.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -32,6 +37,10 @@ def pytest_sessionstart() -> None:
         require_loopback()
     except MystError as error:
         pytest.exit(str(error), returncode=1)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.location[0] not in LONGEST)
 
 
 @pytest.fixture(scope="session")

@@ -224,13 +224,14 @@ def beside(file: Path) -> frozenset[Path]:
 def _own(file: Path) -> frozenset[Path]:
     """A file of tests with those beside it, and all that the modules depend on that they name."""
     tests = beside(file)
-    return frozenset({*files_of(*tests), *(path for one in tests for path in _named(one))})
+    return tests | {*files_of(*tests, *(name for path in tests for name in _named(path)))}
 
 
-def _named(file: Path) -> list[Path]:
-    """All that the modules depend on that a file names."""
-    names = {name.replace("/", ".") for name in NAMED.findall(file.read_text("utf-8"))}
-    return files_of(*names)
+@cache
+def _named(file: Path) -> frozenset[str]:
+    """The modules and scripts that a file names."""
+    names = NAMED.findall(file.read_text("utf-8"))
+    return frozenset(name.replace("/", ".") for name in names)
 
 
 def inputs(one: str, opened: tuple[str, ...]) -> list[Path]:
@@ -242,7 +243,7 @@ def inputs(one: str, opened: tuple[str, ...]) -> list[Path]:
     for name in opened:
         paths.add(path := Path(name.removeprefix(RUN)))
         if name.startswith(RUN) and path.exists():
-            paths.update(files_of_chapter(path.read_text("utf-8")), _named(path))
+            paths.update(files_of_chapter(path.read_text("utf-8")), files_of(*_named(path)))
     if page and page != SEARCH:
         shared = {*(BUILT / "_static").rglob("*")} - {INDEX}
         paths = paths - {BUILT} | shared | {BUILT / page}

@@ -35,6 +35,7 @@ def files_of(*starts: str | Path) -> list[Path]:
     """
     found: set[Path] = set()
     records: set[Path] = set()
+    names: set[str] = set()
     waiting: list[Path] = []
     for start in starts:
         waiting += _module(start) if isinstance(start, str) else [start]
@@ -44,14 +45,11 @@ def files_of(*starts: str | Path) -> list[Path]:
             code = path.read_text("utf-8")
             found.add(path)
             records |= named_records(code, library=path.parts[0] == "calib_utils")
-            for name in _imported(code, path.parent.parts):
-                waiting += _module(name)
+            new = _imported(code, path.parent.parts) - names
+            names |= new
+            waiting += [file for name in new for file in _module(name)]
     for folder in {path.parent for path in found if path.parts[0] in PACKAGES}:
-        found.update(
-            path
-            for path in data_in(folder)
-            if path.suffix in DATA and not path.is_relative_to(STORED)
-        )
+        found.update(path for path in data_in(folder) if path.suffix in DATA)
     return sorted(found | records)
 
 
@@ -77,13 +75,16 @@ def documented_in(folder: Path) -> set[str]:
 
 
 def data_in(folder: Path) -> Iterator[Path]:
-    """All that is no code in one folder, and in its sub-folders that are no packages."""
+    """All that is no code in one folder, and in its sub-folders that are no packages.
+
+    But for the stored records, which are many, and which code depends on by their names.
+    """
     for path in folder.iterdir():
         if any(path.match(pattern) for pattern in NO_DATA):
             continue
         if path.is_file():
             yield path
-        elif not (path / "__init__.py").exists():
+        elif path != STORED and not (path / "__init__.py").exists():
             yield from data_in(path)
 
 
