@@ -49,6 +49,7 @@ from calib_utils._names import (
     class_names,
     column_names,
 )
+from calib_utils._numbers import check_flag
 
 __all__ = ["Predictions", "as_predictions"]
 
@@ -148,6 +149,7 @@ def as_predictions(
     classes = None if classes is None else class_names(classes)
     check_frames(named[name], correct if labels is None else labels, classes)
     check_rows(named[name], sample_weight, "sample_weight")
+    check_flag(rescale, "rescale")
     if rescale and name != "probs":
         raise ValueError(f"rescale: expected with probs only, found {name}; leave it out")
     scores = _rescaled(probs) if rescale else named[name]

@@ -13,6 +13,7 @@ from calib_utils._arrays import is_tensor, like, softmax, to_numpy
 from calib_utils._checks import check_inputs, check_labels
 from calib_utils._masks import HUGE, check_maskable_logits, look_like_probs
 from calib_utils._names import check_frames
+from calib_utils._numbers import check_whole
 from calib_utils.predictions import Predictions, taken
 
 __all__ = ["Stream"]
@@ -26,6 +27,8 @@ class Stream:
 
     def __init__(self, shape: tuple[int, ...], inputs: str, ignore_index: int | None):
         check_inputs(inputs)
+        if ignore_index is not None:
+            check_whole(ignore_index, "ignore_index")
         self.inputs = inputs
         self.ignore_index = ignore_index
         self._begin(shape)
