@@ -312,6 +312,47 @@ def as_good(loss: float | str, than: float | str) -> bool:
     return loss <= than + SAME_NLL
 
 
+def rounding(results: dict[str, Any]) -> str:
+    """The temperature by the form of the input, and how far rounding to four digits moves it."""
+
+    def worst(library: str) -> float:
+        found = []
+        for rows in results["networks"].values():
+            by_form = {row["form"]: row[library] for row in rows}
+            found.append(abs(by_form["4 digits"] / by_form["logits"] - 1))
+        return max(found)
+
+    return "\n\n".join(
+        [
+            machine(results),
+            captioned(
+                "rounding",
+                "The temperature of three networks by the form of their predictions, and the "
+                "share of probabilities that are exactly 0.",
+                rounding_table(results["networks"]),
+            ),
+            f"Four digits change the temperature of {OURS} by up to {percent(worst('ours'))} of "
+            f"the one from logits, and that of scikit-learn by up to "
+            f"{percent(worst('scikit-learn'))}.",
+        ]
+    )
+
+
+def rounding_table(networks: dict[str, list[dict[str, Any]]]) -> Markdown:
+    cells = (
+        [
+            name if row["form"] == "logits" else "",
+            row["form"],
+            percent(row["zeros"]),
+            f"{row['ours']:.3f}",
+            f"{row['scikit-learn']:.3f}",
+        ]
+        for name, rows in networks.items()
+        for row in rows
+    )
+    return table(["network", "input", "zeros", f"T, {OURS}", "T, scikit-learn"], cells, numbers=3)
+
+
 def coverage(results: dict[str, Any]) -> str:
     """The coverage of each interval, by number of samples and by bins."""
     rows = results["rows"]
@@ -571,6 +612,13 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         f"and the NLL that it reaches. The ratio is to {OURS}. A lower NLL on the fitted samples "
         "means that the fit came closer to its optimum; on new samples it may mean the opposite.",
         recalibration,
+    ),
+    "rounding": (
+        "The temperature from rounded probabilities",
+        "Where only probabilities are known, rounding and underflow leave exact zeros, which have "
+        "no logarithm, so the temperature depends on what they count as. scikit-learn's is that of "
+        "`CalibratedClassifierCV`, which adds 1e-12 to each probability.",
+        rounding,
     ),
     "training": (
         "Training a network",

@@ -136,7 +136,7 @@ def smallest(array: np.ndarray) -> float:
     return float(np.finfo(array.dtype).smallest_subnormal)
 
 
-def zero_of(probs: np.ndarray) -> tuple[float, list[str]]:
+def zero_of(probs: np.ndarray, name: str = "logits") -> tuple[float, list[str]]:
     """What an exact 0 of a validation set counts as, and a warning if a fit depends on that.
 
     Rounding to a step s turns everything below s/2 into 0, and so do averages of few trees. The
@@ -149,6 +149,7 @@ def zero_of(probs: np.ndarray) -> tuple[float, list[str]]:
 
     Args:
         probs: (N, K) or (N,), checked.
+        name: the name of the argument in the warning.
 
     Returns:
         The number, 0 if there is no exact 0, nor 1 of (N,); and the warning, if there is one.
@@ -174,9 +175,9 @@ def zero_of(probs: np.ndarray) -> tuple[float, list[str]]:
     found = " or ".join(end for end, count in counts.items() if count)
     least = max(zero, float(np.finfo(probs.dtype).epsneg)) if ones else zero
     return zero, [
-        f"logits: {100 * (zeros + ones) / probs.size:.2g} % of the probabilities are exactly "
+        f"{name}: {100 * (zeros + ones) / probs.size:.2g} % of the probabilities are exactly "
         f"{found}, and count as {least:.1g} from there, because the nearest others are {step:.1g} "
-        "away; the fit depends on that, so give logits, or probabilities with more digits"
+        "away; what is fitted depends on that, so give logits, or probabilities with more digits"
     ]
 
 

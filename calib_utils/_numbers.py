@@ -8,7 +8,15 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["check_count", "check_n_bins", "check_number", "check_seed", "check_share"]
+__all__ = [
+    "check_count",
+    "check_flag",
+    "check_n_bins",
+    "check_number",
+    "check_seed",
+    "check_share",
+    "check_whole",
+]
 
 _MOST = (
     1_000_000  # bins, draws or steps; a larger number is a typing error that would exhaust memory
@@ -44,6 +52,18 @@ def check_seed(value: Any, name: str = "seed") -> int:
     if not _is_whole(value) or value < 0:
         raise ValueError(f"{name}: expected an integer of 0 or more, found {value!r}; try 0")
     return int(value)
+
+
+def check_whole(value: Any, name: str) -> None:
+    """Raise a ValueError unless ``value`` is an integer."""
+    if not _is_whole(value):
+        raise ValueError(f"{name}: expected an integer, found {value!r}")
+
+
+def check_flag(value: Any, name: str) -> None:
+    """Raise a ValueError unless ``value`` is True or False: any text would count as True."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}: expected True or False, found {value!r}")
 
 
 def check_share(value: Any, name: str, usual: float) -> None:

@@ -42,7 +42,14 @@ from calib_utils._checks import (
     float_scores,
     tolerance,
 )
-from calib_utils._names import check_frames, class_indices
+from calib_utils._names import (
+    check_frames,
+    check_rows,
+    class_indices,
+    class_names,
+    column_names,
+)
+from calib_utils._numbers import check_flag
 
 __all__ = ["Predictions", "as_predictions"]
 
@@ -65,6 +72,7 @@ class Predictions:
             "confidence", in a prediction that is correct or not.
         inputs: whether the scores are "probs" or "logits".
         array: the scores in NumPy, with bfloat16 as float32.
+        columns: the names of the columns, if the scores came in a data frame; otherwise none.
 
     Example:
         >>> as_predictions(confidence=[0.9, 0.6], correct=[True, False])
@@ -77,6 +85,7 @@ class Predictions:
     kind: str
     inputs: str
     array: np.ndarray
+    columns: list[str]
     _checked: bool
 
     def __len__(self) -> int:
@@ -115,10 +124,12 @@ def as_predictions(
         sample_weight: (N,), how much each sample counts relative to the others, 0 or more.
 
     Raises:
-        ValueError: for bad input, or arguments that do not go together.
+        ValueError: for bad input, or arguments that do not go together, such as ``classes`` and the
+            names of a data frame's columns.
 
     Warns:
-        UserWarning: how many rows were divided by their sum, and by how much at most.
+        UserWarning: how many rows were divided by their sum, and by how much at most; or that the
+            index of another argument has the rows in a different order.
 
     Example:
         >>> from calib_utils.metrics import accuracy, expected_calibration_error
@@ -135,7 +146,10 @@ def as_predictions(
             f"probs: expected exactly one of probs, logits and confidence, found {given}"
         )
     (name,) = given
+    classes = None if classes is None else class_names(classes)
     check_frames(named[name], correct if labels is None else labels, classes)
+    check_rows(named[name], sample_weight, "sample_weight")
+    check_flag(rescale, "rescale")
     if rescale and name != "probs":
         raise ValueError(f"rescale: expected with probs only, found {name}; leave it out")
     scores = _rescaled(probs) if rescale else named[name]
@@ -158,7 +172,8 @@ def as_predictions(
     if name != "logits":
         for _ in checked_blocks(array, tolerance(scores), name):
             pass
-    return _predictions(scores, array, labels, sample_weight, name, checked=name != "logits")
+    columns = column_names(named[name])
+    return _predictions(scores, array, labels, sample_weight, name, columns, name != "logits")
 
 
 def taken(
@@ -209,7 +224,8 @@ def taken(
         )
     if given is None:
         check_frames(probs, labels)
-        given = _predictions(probs, array, labels, sample_weight, inputs)
+        check_rows(probs, sample_weight, "sample_weight")
+        given = _predictions(probs, array, labels, sample_weight, inputs, column_names(probs))
     if labelled and given.labels is None:
         raise ValueError(f"labels: expected one for each of {len(given)} samples, found none")
     if not padding and given.sample_weight is not None and not given.sample_weight.any():
@@ -259,18 +275,20 @@ def _predictions(
     labels: Any,
     sample_weight: Any,
     name: str,
+    columns: list[str],
     checked: bool = False,
 ) -> Predictions:
     """Predictions whose labels and weights are checked; ``array`` has the numbers of ``scores``."""
-    n, columns = len(array), max(array[:1].size, 2)
+    n, n_classes = len(array), max(array[:1].size, 2)
     kind = "multi-class" if array.ndim == 2 else "confidence" if name == "confidence" else "binary"
     return Predictions(
         scores if is_tensor(scores) else array,
-        None if labels is None else check_labels(labels, n, columns),
+        None if labels is None else check_labels(labels, n, n_classes),
         None if sample_weight is None else check_sample_weight(sample_weight, n),
         kind,
         "logits" if name == "logits" else "probs",
         array,
+        columns,
         checked,
     )
 

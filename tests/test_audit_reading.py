@@ -361,7 +361,7 @@ def test_a_positive_label_may_be_rare(tmp_path: Path) -> None:
         ({"seed": -1}, "seed: expected a whole number"),
         ({"tolerance": "2"}, "tolerance: expected above 0"),
         ({"prices": (1, 2, 3)}, "prices: expected two numbers"),
-        ({"classes": "ab"}, "classes: expected a list"),
+        ({"classes": "ab"}, "classes: expected several in a list"),
         ({"group": 3}, "3: there is no such column"),
         ({"baseline": "base.json"}, "baseline: expected together with time="),
     ],
@@ -468,6 +468,15 @@ class TestColumnsCalledAsTheLabels:
             assert f"order of the columns: {', '.join(map(str, names))}" in "".join(found.read)
         assert any("(guessed)" in line for line in found.read)
 
+    def test_of_a_frame_whose_columns_are_numbers(self) -> None:
+        """As pandas names them for integer classes."""
+        pandas = pytest.importorskip("pandas")
+        for classes in ([0, 1, 2], [3, 1, 2]):
+            label = np.array(classes)[CLASS]
+            found = report(pandas.DataFrame(PROBS, columns=classes).assign(label=label))
+            assert found.columns.classes == tuple(map(str, classes))
+            assert found.measures.accuracy == metrics.accuracy(PROBS, CLASS)
+
     def test_a_class_that_the_first_rows_lack(self) -> None:
         data = self.frame(["a", "b", "c"])
         data["label"] = np.where(data["label"] == "c", "a", data["label"])
@@ -490,6 +499,8 @@ def test_a_file_with_semicolons_and_decimal_commas(tmp_path: Path) -> None:
     rows = rows_of(path, group=["site"])
     assert rows.probs.tolist() == [0.25, 1e-5, 0.5, 1, 0.75]
     assert rows.groups["site"].tolist() == ["1,5 m", "b", "c", "d", "e"]
+    path.write_text(text.replace(";", "\t"), "utf-8")
+    assert rows_of(path).probs.tolist() == [0.25, 1e-5, 0.5, 1, 0.75]
     path.write_text("score;label\n0,25;1\n0.5;0\n", "utf-8")
     with pytest.raises(ValueError, match=r"found '0,25' in row 1; write numbers with a point"):
         report(path)
@@ -608,6 +619,43 @@ def test_the_nll_is_that_of_the_metric(tmp_path: Path) -> None:
     expected = -np.log(np.maximum(probs[np.arange(302), classes], 5e-324)).mean()
     assert found.measures.nll == pytest.approx(expected)
     assert expected == pytest.approx(metrics.negative_log_likelihood(probs, classes))
+
+
+@pytest.mark.parametrize("folds", [0, 5])
+@pytest.mark.parametrize("name", ["probs", "score", "confidence"])
+def test_a_report_on_rounded_probabilities_says_what_a_zero_counts_as(
+    name: str, folds: int
+) -> None:
+    """Recalibrators see all probabilities, and the slope those of the predicted classes."""
+    rng = np.random.default_rng(0)
+    logits = 4 * rng.normal(size=(400, 3))
+    probs = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    truth = (probs.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1)
+    rounded = probs.round(2) / probs.round(2).sum(axis=1, keepdims=True)
+    label = "correct" if name == "confidence" else "label"
+    for rows in (probs, rounded):
+        top = rows.max(axis=1)
+        scores = {"probs": rows, "score": rows[:, 0], "confidence": top}[name]
+        right = {"score": truth == 0, "confidence": rows.argmax(axis=1) == truth}.get(name, truth)
+        told = [
+            line
+            for line in report({name: scores, label: right}, cross_fit=folds).read
+            if "of the probabilities are exactly" in line
+        ]
+        seen = top if name == "probs" and not folds else scores
+        share = np.isin(seen, [0] if seen.ndim == 2 else [0, 1]).mean()
+        assert (share > 0) == (rows is rounded)
+        assert len(told) == (share > 0)
+        if told:
+            assert f": {100 * share:.2g} % of" in told[0]
+            assert "what is fitted depends on that" in told[0]
+
+
+def test_classes_have_an_order() -> None:
+    data = {"p_0": PROBS[:, 0], "p_1": PROBS[:, 1], "p_2": PROBS[:, 2], "label": NAMES[CLASS]}
+    for classes in (set(NAMES), dict.fromkeys(NAMES), "cat"):
+        with pytest.raises(ValueError, match=r"^classes: expected (a list|several)"):
+            report(data, score="p_*", classes=classes)
 
 
 def test_infinite_log_odds_are_told_what_to_do() -> None:
@@ -775,3 +823,14 @@ class TestWhatIsAskedFor:
             ):
                 rows = rows_of(data, time=f"when:{unit}")
                 assert rows.times.astype(str).tolist() == expected
+
+
+def test_tensors_of_any_type() -> None:
+    torch = pytest.importorskip("torch")
+    expected = report({"score": SCORE, "label": LABEL}, cross_fit=0).measures
+    score = torch.tensor(SCORE)
+    for tensor in (score, score.requires_grad_(), score.detach().bfloat16()):
+        found = report({"score": tensor, "label": torch.tensor(LABEL)}, cross_fit=0).measures
+        assert found.brier == pytest.approx(expected.brier, abs=5e-3)
+    with pytest.raises(ValueError, match=r"^score: "):
+        report({"score": score.to("meta"), "label": LABEL})

@@ -169,6 +169,30 @@ class TestApply:
         for path in (two, three):
             assert main(["apply", str(saved), path]) == 2
 
+    def test_columns_in_another_order(self, tmp_path: Path) -> None:
+        """Each class has a map of its own, so columns are found by their names."""
+        rng = np.random.default_rng(0)
+        truth = rng.dirichlet([1, 1, 1], 4_000)
+        label = (truth.cumsum(axis=1) < rng.random((4_000, 1))).sum(axis=1)
+        bent = truth * [1, 4, 16] / (truth * [1, 4, 16]).sum(axis=1, keepdims=True)
+        columns = {f"prob_{k}": bent[:, k] for k in range(3)}
+        best = report(columns | {"label": label}).calibrator
+        assert best is not None
+        best.save(tmp_path / "cal.npz")
+        found = {}
+        for order in ([0, 1, 2], [2, 0, 1]):
+            new = {f"prob_{k}": bent[:5, k] for k in order}
+            out = tmp_path / "out.csv"
+            file = written(tmp_path / "new.csv", **new)
+            main(["apply", str(tmp_path / "cal.npz"), file, "--output", str(out)])
+            with out.open(encoding="utf-8", newline="") as stream:
+                rows = list(csv.DictReader(stream))
+            assert list(rows[0]) == list(new)
+            found[order[0]] = [[float(row[f"prob_{k}"]) for k in range(3)] for row in rows]
+        assert found[2] == found[0]
+        np.testing.assert_allclose(found[0], best.predict_proba(bent[:5]), rtol=1e-12)
+        assert abs(best.predict_proba(bent).mean(axis=0) - truth.mean(axis=0)).max() < 0.02
+
     def test_nothing_is_left_of_what_failed(
         self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

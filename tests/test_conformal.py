@@ -189,6 +189,7 @@ PROBS, LABELS = samples(20)
     [
         ("coverage", lambda: ConformalSets(90).fit(PROBS, LABELS)),
         ("coverage", lambda: ConformalSets(0).fit(PROBS, LABELS)),
+        ("adaptive", lambda: ConformalSets(adaptive="no").fit(PROBS, LABELS)),
         ("probs", lambda: ConformalSets().fit(np.log(PROBS), LABELS)),
         ("probs", lambda: ConformalSets().fit(PROBS[:, 0], LABELS)),
         ("labels", lambda: ConformalSets().fit(PROBS, LABELS[:3])),

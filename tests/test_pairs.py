@@ -229,3 +229,11 @@ class TestECEsInPairs:
         heavy = as_predictions(confidence=[0.9, 0.8], correct=[1, 0], sample_weight=[1, 2])
         with pytest.raises(ValueError, match="sample_weight"):
             paired_ece_difference(good, heavy)
+
+    def test_other_samples_have_other_labels(self):
+        rows = [[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]]
+        first = as_predictions(rows, [0, 1, 0])
+        with pytest.raises(ValueError, match=r"second: expected the labels .* 0 for 1 at index 1"):
+            paired_ece_difference(first, as_predictions(rows, [0, 0, 1]))
+        found = as_predictions(confidence=[0.9, 0.8, 0.6], correct=[True, True, False])
+        assert paired_ece_difference(first, found).mean != 0

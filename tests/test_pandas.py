@@ -1,11 +1,13 @@
 """Series and data frames: taken by position, whatever their index, or refused; never misread."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from calib_utils import audit, decisions, metrics, report
 from calib_utils.predictions import as_predictions
-from calib_utils.recalibration import PlattScaling, TemperatureScaling, VectorScaling
+from calib_utils.recalibration import PlattScaling, TemperatureScaling, VectorScaling, load
 
 pd = pytest.importorskip("pandas")
 
@@ -30,7 +32,7 @@ USES = {
 }
 BY_NUMBER = USES | {
     "sets": lambda p, y: decisions.ConformalSets().fit(p, y).predict(p),
-    "priors": lambda p, _: decisions.adjust_priors(p, pd.Series([0.2, 0.3, 0.5], [2, 1, 0]), EVEN),
+    "priors": lambda p, _: decisions.adjust_priors(p, pd.Series([0.2, 0.3, 0.5]), EVEN),
 }
 EVEN = [1 / 3] * 3
 NUMBERS = {
@@ -168,5 +170,114 @@ def test_names_that_frames_carry_are_held_against_each_other():
     assert named.labels.tolist() == [0, 1, 0]
     shuffled = pd.Series([0, 1, 0], index=[2, 1, 0])
     for call in (as_predictions, metrics.expected_calibration_error):
-        with pytest.warns(UserWarning, match=r"labels: their index has .* a different order"):
+        with pytest.warns(UserWarning, match=r"labels: the index has .* a different order"):
             call(frame, shuffled)
+
+
+CAT_AND_DOG = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]
+
+
+def frames(columns):
+    """The same rows in each library that is installed."""
+    yield pd.DataFrame(CAT_AND_DOG, columns=list(columns))
+    for name in ("polars", "pyarrow"):
+        library = pytest.importorskip(name)
+        table = library.DataFrame if name == "polars" else library.table
+        yield table(dict(zip(map(str, columns), zip(*CAT_AND_DOG, strict=True), strict=True)))
+
+
+@pytest.mark.parametrize("columns", [["cat", "dog"], ["p_cat", "p_dog"], ["prob cat", "prob dog"]])
+@pytest.mark.parametrize("kind", [list, tuple, np.array, pd.Index, pd.Series, iter])
+def test_classes_against_the_names_of_columns(columns, kind):
+    for frame in frames(columns):
+        named = as_predictions(frame, ["cat", "dog", "cat"], classes=kind(["cat", "dog"]))
+        assert named.labels.tolist() == [0, 1, 0]
+        with pytest.raises(ValueError, match=r"^classes: expected the order of the columns"):
+            as_predictions(frame, ["cat", "dog", "cat"], classes=kind(["dog", "cat"]))
+
+
+def test_names_of_columns_that_say_nothing_of_the_classes():
+    labels = ["cat", "dog", "cat"]
+    for columns in (["a", "b"], ["bobcat", "p_cat"], ["0", "1"]):
+        classes = ["dog", "cat"] if "bobcat" in columns else ["cat", "dog"]
+        for frame in frames(columns):
+            given = as_predictions(frame, labels, classes=classes)
+            assert given.labels.tolist() == [classes.index(label) for label in labels]
+    for frame in frames(["p_10", "p_0"]):
+        assert as_predictions(frame, [10, 0, 10], classes=[10, 0]).labels.tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize("columns", [[1, 0], [1, 2], ["p_1", "p_0"], ["class 7", "class 8"]])
+def test_numbers_of_classes_are_no_positions(columns):
+    """As ``DataFrame(predict_proba(X), columns=model.classes_)`` has them."""
+    numbers = [int(str(name)[-1]) for name in columns]
+    labels = np.array(numbers)[[0, 1, 0]]
+    stream = metrics.CalibrationError()
+    for frame in frames(columns):
+        for use in (metrics.expected_calibration_error, stream.update, TemperatureScaling().fit):
+            with pytest.raises(ValueError, match=r"^labels: .* are all in the columns' names"):
+                use(frame, labels)
+        named = as_predictions(frame, labels, classes=numbers)
+        assert metrics.accuracy(named) == 1
+    if 0 not in numbers:
+        for frame in frames(columns):  # which are positions
+            assert metrics.accuracy(frame, [0, 1, 0]) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("correct", lambda c, y: metrics.reliability_bins(c, y)),
+        ("correct", lambda c, y: decisions.risk_coverage(c, y)),
+        ("labels", lambda c, y: metrics.CalibrationError().update(c, y)),
+        ("labels", lambda c, y: PlattScaling(inputs="probs").fit(c, y)),
+        ("sample_weight", lambda c, y: as_predictions(c, BINARY, sample_weight=y)),
+        ("sample_weight", lambda c, y: PlattScaling(inputs="probs").fit(c, BINARY, y)),
+        ("second", lambda c, y: report.paired_difference(c, y)),
+    ],
+)
+def test_rows_in_another_order_are_doubted(name, use):
+    others = pd.Series(BINARY, index=SCORES.index[::-1])
+    with pytest.warns(UserWarning, match=f"^{name}: the index has the rows of") as caught:
+        use(SCORES, others)
+    assert caught[0].filename == __file__
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        use(SCORES, others.set_axis(SCORES.index))
+    assert not any("index" in str(warning.message) for warning in caught)
+
+
+def test_columns_in_another_order_than_in_fit(tmp_path):
+    fitted = VectorScaling("probs").fit(as_predictions(FRAME, LABELS))
+    expected = fitted.predict_proba(PROBS)
+    fitted.save(tmp_path / "fitted.npz")
+    for method in (fitted, load(tmp_path / "fitted.npz")):
+        turned = FRAME[["owl", "cat", "dog"]]
+        with pytest.raises(ValueError, match=r"^logits: expected the columns in the order of fit"):
+            method.predict_proba(turned)
+        for same in (FRAME, turned[method.columns_], FRAME.set_axis(["a", "b", "c"], axis=1)):
+            np.testing.assert_allclose(method.predict_proba(same), expected, rtol=1e-9)
+    fitted.fit(PROBS, LABELS).predict_proba(turned)  # nothing is known of these
+
+
+def test_frequencies_have_the_order_of_the_columns():
+    """``value_counts`` sorts them by how frequent they are."""
+    train = np.repeat(NAMES, [30, 20, 50])
+    share = pd.Series(train).value_counts(normalize=True)
+    assert share.index.tolist() == ["owl", "cat", "dog"]
+    sums = decisions.adjust_priors(PROBS, EVEN, [0.3, 0.2, 0.5])
+    for probs in (PROBS, FRAME, FRAME.add_prefix("p_")):
+        for use in (
+            lambda probs: decisions.adjust_priors(probs, EVEN, share),
+            lambda probs: decisions.adjust_priors(probs, share, EVEN),
+            lambda probs: decisions.estimate_priors(probs, share),
+        ):
+            with pytest.raises(ValueError, match=r"^(old|new): .* found the index 'owl', 'cat'"):
+                use(probs)
+        sorted_share = share.loc[NAMES]
+        np.testing.assert_array_equal(decisions.adjust_priors(probs, EVEN, sorted_share), sums)
+    turned = FRAME[["owl", "cat", "dog"]]
+    found = decisions.adjust_priors(turned, EVEN, share)
+    np.testing.assert_allclose(found[:, [1, 2, 0]], sums, rtol=1e-12)
+    with pytest.raises(ValueError, match=r"^new: "):
+        decisions.adjust_priors(turned, EVEN, sorted_share)

@@ -96,3 +96,10 @@ def test_bad_input_is_refused_before_anything_is_drawn(samples):
     with pytest.raises(RuntimeError, match="not fitted"):
         calibration_map(PlattScaling(), logits, labels)
     assert plt.get_fignums() == []
+
+
+def test_scores_in_the_place_of_log_odds_are_doubted(samples):
+    logits, labels = samples
+    fitted = PlattScaling().fit(logits, labels)
+    with pytest.warns(UserWarning, match="logits: all are from 0 to 1, like probabilities"):
+        calibration_map(fitted, expit(logits), labels)

@@ -194,6 +194,7 @@ def test_kinds_are_told():
     [
         ({}, r"probs: expected exactly one of .*found \[\]"),
         ({"probs": P, "confidence": P}, r"probs: expected exactly one .*'probs', 'confidence'"),
+        ({"probs": PROBS, "rescale": "no"}, "rescale: expected True or False, found 'no'"),
         ({"logits": Z, "rescale": True}, "rescale: expected with probs only, found logits"),
         ({"confidence": P, "labels": Y}, "labels: expected neither"),
         ({"confidence": P, "positive": 1}, "labels: expected neither"),

@@ -3,10 +3,12 @@
 import copy
 import datetime
 import math
+import shutil
 import subprocess
 import sys
 import warnings
 import zipfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -513,6 +515,70 @@ def test_importing_needs_no_heavy_library():
         [sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=True
     )
     assert found.stdout.strip() == "[]"
+
+
+ALONE = '''
+import os
+import sys
+
+class OnlyNumPyAndSciPy:
+    """Finds nothing else that is not in the standard library, as if it were not installed."""
+
+    def find_spec(self, name, path=None, target=None):
+        known = {*sys.stdlib_module_names, "numpy", "scipy", "calib_utils"}
+        first = name.partition(".")[0]
+        if first not in known and not first.startswith("_sysconfigdata"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, OnlyNumPyAndSciPy())
+import numpy as np
+from calib_utils import decisions, metrics, predictions, recalibration
+
+rng = np.random.default_rng(0)
+logits = rng.normal(size=(400, 4))
+labels = (logits + 0.5 * rng.gumbel(size=(400, 4))).argmax(axis=1)
+binary = recalibration.HistogramBinning(5)
+for name in recalibration.__all__:
+    method = getattr(recalibration, name, None) if not name.startswith("Calibrated") else None
+    if not isinstance(method, type) or name == "Recalibrator":
+        continue
+    method = method(binary) if name == "OneVersusRest" else method()
+    two = method._shapes == ("(N,)",)
+    scores, given = (logits[:, 1] - logits[:, 0], labels % 2) if two else (logits, labels)
+    method.fit(scores, given).save(sys.argv[1])
+    again = recalibration.load(sys.argv[1])
+    assert (again.predict_proba(scores) == method.predict_proba(scores)).all()
+    print(name)
+probs = recalibration.TemperatureScaling(2.0).predict_proba(logits)
+given = predictions.as_predictions(probs, labels)
+metrics.expected_calibration_error(given), metrics.integrated_calibration_index(given)
+metrics.calibration_error_interval(given), metrics.baseline_calibration_error(given)
+metrics.labels_first(metrics.brier_score)(labels, given.array), metrics.cox_line(given)
+decisions.ConformalSets().fit(given).predict(given), decisions.risk_coverage(given)
+assert not {"torch", "sklearn", "matplotlib"} & {*sys.modules}
+assert sys.modules["calib_utils"].__file__.startswith(os.getcwd())
+try:
+    recalibration.CalibratedClassifier
+except ModuleNotFoundError as error:
+    print(error)
+'''
+
+
+def test_numpy_and_scipy_are_all_that_a_recalibrator_needs(tmp_path):
+    """To fit, save, load, predict and measure, without the records of the course either."""
+    shutil.copytree(
+        Path(calib_utils.__file__).parent,
+        tmp_path / "calib_utils",
+        ignore=shutil.ignore_patterns("stored", "__pycache__"),
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", ALONE, "fitted.npz"], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    *names, refused = done.stdout.splitlines()
+    made = {type(case[1]()).__name__ for case in CASES}
+    assert set(names) == made
+    assert "sklearn" in refused
 
 
 def test_every_public_name_is_there():

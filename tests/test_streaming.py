@@ -157,6 +157,9 @@ def test_classes_are_as_many_as_was_said():
     for bad in (1, 0, 2.5, None):
         with pytest.raises(ValueError, match=f"^n_classes: expected .*found {bad}"):
             ClasswiseCalibrationError(bad)
+    for make in (CalibrationError, lambda **given: ClasswiseCalibrationError(3, **given)):
+        with pytest.raises(ValueError, match=r"^ignore_index: expected an integer, found 'void'"):
+            make(ignore_index="void")
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])

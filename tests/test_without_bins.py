@@ -71,6 +71,25 @@ def test_the_line_is_scikit_learns():
         cox_line([0.3, 0.3], [0, 1])
 
 
+def test_a_line_through_probabilities_of_exactly_one():
+    """Of 20,000 answers rounded to three digits. A one may not count as the last number below it,
+    whose log-odds would be 16 in float32 and 37 in float64.
+    """
+    rng = np.random.default_rng(0)
+    z = rng.normal(3, 3, 20_000)
+    exact = 1 / (1 + np.exp(-z))
+    labels = (rng.random(20_000) < 1 / (1 + np.exp(-0.7 * z))).astype(int)
+    rounded = exact.round(3)
+    assert 0.05 < (rounded == 1).mean() < 0.1
+    slopes = []
+    for probs in (rounded, rounded.astype(np.float32)):
+        with pytest.warns(UserWarning, match=r"^probs: .* exactly 0 or 1, and count as") as caught:
+            slopes.append(cox_line(probs, labels).slope)
+        assert caught[0].filename == __file__
+    assert slopes == pytest.approx([cox_line(exact, labels).slope] * 2, rel=0.02)
+    assert slopes[0] == pytest.approx(slopes[1], rel=1e-4)
+
+
 def test_the_ratio_and_z_by_their_definitions():
     assert observed_to_expected(PROBS, LABELS) == pytest.approx(RIGHT.sum() / TOP.sum())
     weighted = as_predictions(POSITIVE, BINARY, sample_weight=WEIGHTS)

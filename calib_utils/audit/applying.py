@@ -59,6 +59,8 @@ def _write(
     recalibrator = load(calibrator)
     source = open_source(data)
     scores, kind = scores_of(source, score, vars(recalibrator).get("n_classes_"))
+    fitted = list(recalibrator.columns_)
+    scores = fitted if sorted(fitted) == sorted(scores) else scores  # in the order of the fit
     new_names = {name: name for name in source.columns}
     if kind in ("logit", "logits"):
         new_names |= {name: _as_prob(name) for name in scores}

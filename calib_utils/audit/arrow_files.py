@@ -57,7 +57,7 @@ def csv_source(path: Path) -> Source:
                 for name, length in zip(names, map(compute.binary_length, batch), strict=True):
                     if len(length) and compute.max(length).as_py() > _LONGEST:
                         raise ValueError(f"{path}: {name}: found a cell {_TOO_LONG}")
-                read_cells = _with_points if delimiter == ";" else lambda cells: cells
+                read_cells = _with_points if delimiter in ";\t" else lambda cells: cells
                 yield {name: from_arrow(read_cells(batch.column(name))) for name in names}
         except pa.ArrowInvalid as error:
             raise ValueError(f"{path}: {_explained(str(error), refused)}") from error
@@ -66,7 +66,7 @@ def csv_source(path: Path) -> Source:
 
 
 def _with_points(cells: Any) -> Any:
-    """Numbers with a decimal comma, as files with semicolons have them, with a point."""
+    """Numbers with a decimal comma, as files with semicolons or tabs have them, with a point."""
     import pyarrow.compute as compute
 
     if compute.any(compute.match_substring(cells, ".")).as_py():

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from calib_utils import __version__
+from calib_utils._masks import zero_of
+from calib_utils._names import class_names
 from calib_utils._numbers import check_count, check_n_bins
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import cost_curve
@@ -142,12 +144,10 @@ def report(
         raise ValueError(
             "baseline: expected together with time=..., because days are compared with it"
         )
-    if isinstance(classes, str):
-        raise ValueError(f"classes: expected a list of names, found {classes!r}")
     given = {"label": label, "score": score, "positive": positive, "weight": weight, "time": time}
     named = {
         **{name: None if value is None else str(value) for name, value in given.items()},
-        "classes": tuple(map(str, classes)),
+        "classes": tuple(map(str, class_names(classes))),
         "group": tuple(map(str, [group] if isinstance(group, (str, int)) else group)),
     }
     gathered = gather(
@@ -191,6 +191,8 @@ def report(
             n_bins=n_bins,
             seed=seed,
         )
+        if recalibrators is not None and recalibrators.best is not None:
+            recalibrators.best.columns_ = list(columns.scores)
     verdict = judge_error(measures, totals.binnings, tolerance, columns.top_label, recalibrators)
     of_classes = {columns.classes[k]: bins for k, bins in totals.classes.items()}
     groups = {
@@ -211,7 +213,7 @@ def report(
         recalibrators,
         costs,
         columns,
-        _what_was_read(gathered),
+        _what_was_read(gathered, recalibrators is not None),
         _facts(gathered, seed, command),
     )
 
@@ -230,7 +232,7 @@ def _check_prices(columns: Columns, prices: Any) -> None:
         )
 
 
-def _what_was_read(gathered: Gathered) -> list[str]:
+def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
     reader, totals, refused = gathered.reader, gathered.totals, gathered.refused
     lines = [f"{reader.source.name}: {reader.read:,} rows", *reader.columns.describe()]
     if reader.dropped:
@@ -246,6 +248,10 @@ def _what_was_read(gathered: Gathered) -> list[str]:
             f"{reader.impossible:,} rows gave a probability of 0 to what happened; it is replaced "
             "by the smallest positive number, because the NLL would be infinite otherwise"
         )
+    if reader.columns.kind not in ("logit", "logits"):
+        ends = dict.fromkeys([reader.columns.scores[0], reader.columns.scores[-1]])
+        probs = totals.rows.probs if fitted else totals.confidences[0]
+        lines += zero_of(probs, " to ".join(map(repr, ends)))[1]
     if reader.doubtful:
         lines.append(_DOUBT.format(repr(reader.columns.scores[0])))
     lines += [totals.note] if totals.note else []

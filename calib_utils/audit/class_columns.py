@@ -74,8 +74,9 @@ def _called_as_labels(source: Source, label: str, candidates: Sequence[str]) -> 
 
 
 def _sum_to_one(block: Block, names: Sequence[str]) -> bool:
-    sums = sum(_numbers(block[name]) for name in names)
-    return bool(np.nanmedian(np.abs(sums - 1)) <= _ROUNDED)
+    sums = np.asarray(sum(_numbers(block[name]) for name in names))
+    sums = sums[~np.isnan(sums)]
+    return bool(len(sums) and np.median(np.abs(sums - 1)) <= _ROUNDED)
 
 
 def _holds_probabilities(values: np.ndarray) -> bool:

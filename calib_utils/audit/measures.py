@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -149,6 +150,8 @@ def calibration_line(confidences: np.ndarray, correct: np.ndarray) -> CoxLine | 
     if min(correct.sum(), (~correct).sum()) < _FEWEST:
         return None
     try:
-        return cox_line(as_predictions(confidence=confidences, correct=correct))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # about zeros, which the report tells
+            return cox_line(as_predictions(confidence=confidences, correct=correct))
     except ValueError:
         return None  # a threshold separates correct from incorrect, or all confidences are equal

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from calib_utils._arrays import is_tensor, to_numpy
 from calib_utils.audit.arrow_files import csv_source, parquet_source
 from calib_utils.audit.npz_arrays import npz_source
 from calib_utils.audit.printable import printable
@@ -91,6 +92,8 @@ def _arrays(given: Mapping[str, Any]) -> Source:
     arrays: dict[str, np.ndarray] = {}
     for key, column in given.items():
         try:
+            if is_tensor(column):
+                column = to_numpy(column, key)
             if isinstance(column, np.ma.MaskedArray):
                 hidden, column = np.ma.getmaskarray(column), column.data.astype(object)
                 column[hidden] = None
@@ -125,13 +128,13 @@ def _frame(frame: Any) -> Source:
             f"frame: expected a path, a data frame or a dictionary of arrays, found "
             f"{type(frame).__name__}"
         ) from error
-    named: dict[str, Any] = {str(name): name for name in rows.columns}
+    places = {str(name): place for place, name in enumerate(rows.columns)}  # pandas has any names
 
     def blocks(names: Sequence[str]) -> Iterator[Block]:
         step = rows_of_block(len(names))
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
-            yield {name: _from_narwhals(part[named[name]]) for name in names}
+            yield {name: _from_narwhals(part[:, places[name]]) for name in names}
 
     return Source("a data frame", [str(name) for name in rows.columns], None, blocks)
 

@@ -9,7 +9,7 @@ from scipy.stats import binomtest
 
 from calib_utils._arrays import like, to_numpy
 from calib_utils._checks import check_labels
-from calib_utils._numbers import check_seed, check_share
+from calib_utils._numbers import check_flag, check_seed, check_share
 from calib_utils.predictions import Predictions, probs_of, taken, unweighted
 
 __all__ = ["ConformalSets", "SetCoverage", "set_coverage"]
@@ -85,6 +85,7 @@ class ConformalSets:
             0.4
         """
         check_share(self.coverage, "coverage", 0.9)
+        check_flag(self.adaptive, "adaptive")
         predictions = unweighted(taken(probs, labels, columns=True))
         scores = self._scores(predictions)
         own = np.sort(scores[np.arange(len(scores)), predictions.labels])

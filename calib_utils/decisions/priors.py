@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils._arrays import like, to_numpy
+from calib_utils._names import check_order
 from calib_utils._numbers import check_number
 from calib_utils.predictions import probs_of, taken, unweighted
 
@@ -46,7 +47,10 @@ def adjust_priors(probs: Any, old: Any, new: Any) -> Any:
     """
     predictions = taken(probs, labelled=False, columns=True)
     array = probs_of(predictions).astype(np.float64)
-    old, new = (_frequencies(p, name, array.shape[1]) for p, name in ((old, "old"), (new, "new")))
+    columns = predictions.columns
+    old, new = (
+        _frequencies(p, name, array.shape[1], columns) for p, name in ((old, "old"), (new, "new"))
+    )
     _require_positive(old)
     result = array * (new / old)
     sums = result.sum(axis=1, keepdims=True)
@@ -97,7 +101,7 @@ def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.nd
     """
     predictions = unweighted(taken(probs, labelled=False, columns=True))
     array = probs_of(predictions).astype(np.float64)
-    old = _frequencies(old, "old", array.shape[1])
+    old = _frequencies(old, "old", array.shape[1], predictions.columns)
     _require_positive(old)
     check_number(pseudo_count, "pseudo_count", 0, advice="; 1 is usual")
     ratios = array / old
@@ -123,8 +127,9 @@ def _require_positive(old: np.ndarray) -> None:
         )
 
 
-def _frequencies(values: Any, name: str, n_classes: int) -> np.ndarray:
-    """Frequencies of the classes as float64 of shape (K,)."""
+def _frequencies(values: Any, name: str, n_classes: int, columns: list[str]) -> np.ndarray:
+    """Frequencies of the classes as float64 of shape (K,), in the order of the columns."""
+    check_order(values, columns, name)
     array = to_numpy(values, name).astype(np.float64)
     if array.shape != (n_classes,):
         raise ValueError(

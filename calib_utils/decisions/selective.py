@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import beta
 
 from calib_utils._checks import check_confidences, check_correct
+from calib_utils._names import check_rows
 from calib_utils._numbers import check_share
 from calib_utils.metrics.confidences import confidence_and_correct
 from calib_utils.predictions import Predictions, probs_of, taken, unweighted
@@ -178,6 +179,7 @@ def _checked(confidences: Any, correct: Any) -> tuple[np.ndarray, np.ndarray]:
     """The confidence of each prediction, and whether it is correct."""
     if not isinstance(confidences, Predictions):
         values = check_confidences(confidences)
+        check_rows(confidences, correct, "correct", "confidences")
         return values, check_correct(correct, len(values))
     predictions = unweighted(taken(confidences, correct, name="confidences"))
     if predictions.kind != "binary":

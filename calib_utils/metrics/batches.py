@@ -12,6 +12,8 @@ import numpy as np
 from calib_utils._arrays import is_tensor, like, softmax, to_numpy
 from calib_utils._checks import check_inputs, check_labels
 from calib_utils._masks import HUGE, check_maskable_logits, look_like_probs
+from calib_utils._names import check_frames
+from calib_utils._numbers import check_whole
 from calib_utils.predictions import Predictions, taken
 
 __all__ = ["Stream"]
@@ -25,6 +27,8 @@ class Stream:
 
     def __init__(self, shape: tuple[int, ...], inputs: str, ignore_index: int | None):
         check_inputs(inputs)
+        if ignore_index is not None:
+            check_whole(ignore_index, "ignore_index")
         self.inputs = inputs
         self.ignore_index = ignore_index
         self._begin(shape)
@@ -57,6 +61,7 @@ class Stream:
         """
         name = "probs" if self.inputs == "probs" else "probs (inputs='logits')"
         if not isinstance(probs, Predictions):
+            check_frames(probs, labels)
             probs, labels = _in_rows(_with_rows(probs, name), labels, name)
             if self.ignore_index is not None:
                 probs, labels = self._without_ignored(probs, labels)

@@ -11,6 +11,7 @@ import numpy as np
 
 from calib_utils._arrays import dtype_name, like
 from calib_utils._checks import check_confidences, check_correct
+from calib_utils._names import check_rows
 from calib_utils._numbers import check_n_bins
 from calib_utils.metrics.confidences import weighted_predictions
 from calib_utils.predictions import Predictions, taken
@@ -91,6 +92,7 @@ def reliability_bins(
         confidences = predictions.scores
     else:
         values = check_confidences(confidences)
+        check_rows(confidences, correct, "correct", "confidences")
         hits = check_correct(correct, len(values))
     bins = bin_predictions(values, hits, n_bins, strategy, dtype_name(confidences), weights)
     return ReliabilityBins(*(like(array, confidences) for array in bins))

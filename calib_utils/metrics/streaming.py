@@ -69,8 +69,8 @@ class CalibrationError(Stream):
         columns: the number of columns of the predictions, 1 for (N,), and 0 before there are any.
 
     Raises:
-        ValueError: if ``n_bins`` is not an integer from 1 to a million, or ``norm`` or ``inputs``
-            is not known.
+        ValueError: if ``n_bins`` is not an integer from 1 to a million, ``norm`` or ``inputs`` is
+            not known, or ``ignore_index`` is no integer.
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class ClasswiseCalibrationError(Stream):
 
     Raises:
         ValueError: if ``n_classes`` is not an integer from 2, ``n_bins`` not one from 1, to a
-            million, or ``inputs`` is not known.
+            million, ``inputs`` is not known, or ``ignore_index`` is no integer.
     """
 
     def __init__(

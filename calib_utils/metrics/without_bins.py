@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._masks import log_of_probs
+from calib_utils._masks import log_of_probs, zero_of
 from calib_utils.metrics.confidences import confidence_and_correct, float_pairs
 from calib_utils.metrics.logistic_fit import (
     checked_middle,
@@ -54,7 +55,9 @@ class CoxLine(NamedTuple):
 def cox_line(probs: Any, labels: Any = None) -> CoxLine:
     """Cox's slope and intercept: the logistic regression of the outcomes on the log-odds.
 
-    The intervals are Wald's, from the information at the optimum.
+    The intervals are Wald's, from the information at the optimum. A probability of exactly 0 or 1
+    has no log-odds, and counts as it does in a fit: see ``zero_`` of
+    `calib_utils.recalibration.Recalibrator`.
 
     Args:
         probs: (N, K), of which the confidence in the predicted class counts, and its correctness;
@@ -64,6 +67,9 @@ def cox_line(probs: Any, labels: Any = None) -> CoxLine:
     Raises:
         ValueError: for bad input, including weights; or if there is no best line because all
             confidences are equal, or a threshold separates the outcomes.
+
+    Warns:
+        UserWarning: if probabilities are exactly 0 or 1, and what they count as.
 
     Source: Cox 1958, "Two further applications of a model for binary regression".
 
@@ -75,7 +81,10 @@ def cox_line(probs: Any, labels: Any = None) -> CoxLine:
     from scipy.special import expit
 
     confidences, correct = confidence_and_correct(unweighted(taken(probs, labels)))
-    z = log_of_probs(confidences).astype(np.float64)
+    zero, doubts = zero_of(confidences, "probs")
+    for doubt in doubts:
+        warnings.warn(doubt, stacklevel=2)
+    z = log_of_probs(confidences, zero)
     target, problems = targets(z, correct.astype(np.int64), False, None)
     if problems or np.ptp(z) == 0:
         why = "all are equal" if np.ptp(z) == 0 else problems[0].partition(",")[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ from matplotlib.axes import Axes
 from scipy.special import expit
 
 from calib_utils._checks import check_logits
+from calib_utils._masks import look_like_probs
 from calib_utils.metrics import ReliabilityBins, reliability_bins
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.predictions import probs_of, taken
@@ -77,6 +79,9 @@ def calibration_map(
         ValueError: for bad input, recalibrators of different inputs, or more than three.
         RuntimeError: if a recalibrator is not fitted.
 
+    Warns:
+        UserWarning: if the logits look like probabilities.
+
     Source: Niculescu-Mizil and Caruana 2005, "Predicting Good Probabilities With Supervised
     Learning", figures 1 and 2.
 
@@ -107,6 +112,8 @@ def calibration_map(
     if inputs == "probs":
         scores = np.minimum(probs_of(given, name), 1)
     else:
+        for doubt in look_like_probs(given.array):
+            warnings.warn(doubt, stacklevel=2)
         scores = expit(check_logits(given.array))
     dots = taken(scores, given.labels, given.sample_weight)
     bins = reliability_bins(dots, n_bins=n_bins, strategy="quantile")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -51,6 +52,7 @@ class Recalibrator(Estimator, ABC):
         date_: of the fit, such as "2026-11-20".
         version_: of ``calib_utils``.
         fitted_as_: the arguments of the fit, as text.
+        columns_: the names of the columns of the validation set, if it was a data frame.
         zero_: with ``inputs="probs"``, the value that replaces a probability of exactly 0. By
             convention it is the mean of probabilities that continue below half the smallest other
             one as densely, in their logarithms, as around it, and at most 0.001. It is 0, for the
@@ -74,6 +76,7 @@ class Recalibrator(Estimator, ABC):
     version_: str
     fitted_as_: str
     zero_: float = 0.0
+    columns_: Sequence[str] = ()
 
     # Whether the predicted class is always that of the logits.
     _keeps_class: ClassVar[bool] = False
@@ -111,6 +114,7 @@ class Recalibrator(Estimator, ABC):
         """
         self._check_arguments()
         given = self._taken(logits, labels, sample_weight)
+        self.columns_ = given.columns
         problems: list[str] = []
         if self._zeros_matter():
             self.zero_, problems = zero_of(probs_of(given, self._name))
@@ -310,6 +314,12 @@ class Recalibrator(Estimator, ABC):
         """The checked scores; and the original ones, whose type and kind the result will have."""
         self._require_fitted()
         given = self._taken(logits, labelled=False)
+        found, fitted = given.columns, list(self.columns_)
+        if found != fitted and sorted(found) == sorted(fitted):
+            raise ValueError(
+                f"logits: expected the columns in the order of fit, {fitted}, found {found}; give "
+                "logits[recalibrator.columns_]"
+            )
         array = self._checked(given)
         self._check_shape(array.shape)
         self._check_fit()

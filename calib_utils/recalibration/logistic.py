@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calib_utils._arrays import row_blocks
-from calib_utils._numbers import check_number
+from calib_utils._numbers import check_flag, check_number
 from calib_utils.metrics.logistic_fit import (
     SURE,
     checked_middle,
@@ -61,10 +61,7 @@ class PlattScaling(BinaryRecalibrator):
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
-        if not isinstance(self.smooth_targets, (bool, np.bool_)):
-            raise ValueError(
-                f"smooth_targets: expected True or False, found {self.smooth_targets!r}"
-            )
+        check_flag(self.smooth_targets, "smooth_targets")
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         z = np.empty(len(logits))

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.stats import binomtest, t
 
 from calib_utils._arrays import dtype_name, to_numpy
+from calib_utils._names import check_rows
 from calib_utils._numbers import check_count, check_n_bins, check_share
 from calib_utils.metrics.bins import edges_and_index
 from calib_utils.metrics.confidences import confidence_and_correct
@@ -186,12 +187,21 @@ def paired_ece_difference(first: Predictions, second: Predictions, n_bins: int =
         >>> round(difference.mean, 3), difference.standard_error < 1e-6
         (-0.15, True)
     """
-    return paired_difference(*(_parts_of_ece(one, n_bins) for one in (first, second)))
+    sides = [unweighted(taken(one)) for one in (first, second)]
+    parts = [_parts_of_ece(one, n_bins) for one in sides]
+    difference = paired_difference(*parts)
+    known = [side.labels for side in sides if side.kind != "confidence"]
+    if len(known) == 2 and (known[0] != known[1]).any():
+        where = int((known[0] != known[1]).argmax())
+        raise ValueError(
+            f"second: expected the labels of the first, found {known[1][where]} for "
+            f"{known[0][where]} at index {where}; give the same samples in the same order"
+        )
+    return difference
 
 
 def _parts_of_ece(predictions: Predictions, n_bins: int) -> np.ndarray:
     """The contribution of each sample to the ECE, which is their mean."""
-    predictions = unweighted(taken(predictions))
     confidences, correct = confidence_and_correct(predictions)
     _, index = edges_and_index(
         confidences, check_n_bins(n_bins), "uniform", dtype_name(predictions.scores)
@@ -245,6 +255,7 @@ def _pair(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:
             f"second: expected {len(arrays[0])} values, one for each of first, found "
             f"{len(arrays[1])}; give the same samples in the same order"
         )
+    check_rows(first, second, "second", "first")
     return arrays
 
 
