@@ -38,7 +38,7 @@ body { margin: 0; }
 .slide figcaption, .slide caption { font-size: 1.1rem; }
 .slide table { font-size: 1.2rem; margin: 0 auto; }
 .notes { border-top: 1px solid; font-size: 1rem; }
-@page { margin: 0; size: 13.333in 7.5in; }
+@page { margin: 0; size: 13.333in 7.5in; @bottom-center { content: none; } }
 @media print { .slide { break-after: page; height: 7.5in; min-height: 0; overflow: hidden; } }
 """
 # On paper: a slide with its notes, as long as they are.
