@@ -53,7 +53,7 @@ def test_a_policy_refuses_what_the_build_has_not_seen(browser: Any, address: str
     context.close()
 
 
-def use(tab: Any, name: str) -> None:
+def use(tab: Any) -> None:
     """Do on a page what a reader can do there."""
     for query, act in {
         "button.theme-switch-button": lambda one: one.click(),
@@ -89,7 +89,7 @@ def test_no_policy_stands_in_the_way_of_a_reader(name: str, browser: Any, addres
     watched = Watched(context)
     watched.tab.goto(address + name, wait_until="load")
     before = watched.tab.content()
-    use(watched.tab, name)
+    use(watched.tab)
     assert watched.tab.evaluate("refused") == []
     assert watched.tab.content() != before
     context.close()

@@ -158,6 +158,7 @@ def deck(slides: list[Slide], title: str, teachers: bool = False) -> str:
     return f"""<!DOCTYPE html>
 <html lang="en" data-theme="light"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>{name}</title>
+<link rel="icon" href="../_static/favicon.svg">
 <link rel="stylesheet" href="../_static/book.css"><style>{style}</style></head>
 <body><main class="bd-article">{shown}</main><script>{SCRIPT}</script></body></html>
 """
