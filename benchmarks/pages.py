@@ -67,7 +67,7 @@ def visit(started: Any, address: str) -> dict[str, float]:
     )
     tools.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
     tab.goto(address, wait_until="networkidle")
-    tab.wait_for_function(f"({FIRST_TEXT}) !== null")
+    tab.wait_for_function(f"() => ({FIRST_TEXT}) !== null")
     first_text, shifted = tab.evaluate(f"[{FIRST_TEXT}, window.shifted]")
     context.close()
     return {"first_text_ms": first_text, "shift": shifted, **found}

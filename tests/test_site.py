@@ -600,7 +600,7 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     watched = Watched(context)
     tab = watched.tab
     tab.goto(address + name, wait_until="load")
-    tab.wait_for_function("document.getAnimations().every(one => one.playState != 'running')")
+    tab.wait_for_function("() => document.getAnimations().every(one => one.playState != 'running')")
     tab.set_viewport_size(PHONE)
     assert tab.evaluate(SILENT_EDGES) == []
     assert max(tab.evaluate(MOVED), default=0) < 2
@@ -624,7 +624,7 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     assert violations(tab, runOnly=["color-contrast"]) == []
     tab.emulate_media(color_scheme="dark")
     tab.wait_for_function(
-        "document.documentElement.dataset.theme != 'light' && matchMedia("
+        "() => document.documentElement.dataset.theme != 'light' && matchMedia("
         "'(prefers-color-scheme: dark)').matches"
     )
     assert violations(tab, runOnly=["color-contrast"]) == []
@@ -665,7 +665,7 @@ def test_a_keyboard_reaches_the_first_chapter_in_ten_stops(browser: Any, address
             tab.keyboard.press("Tab")
             if tab.evaluate("document.activeElement.href") == address + chapter:
                 # It comes into view.
-                tab.wait_for_function("document.activeElement.getBoundingClientRect().y >= 0")
+                tab.wait_for_function("() => document.activeElement.getBoundingClientRect().y >= 0")
                 return stop
         pytest.fail(f"{chapter} is no stop among the first ten")
 
