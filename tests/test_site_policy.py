@@ -68,7 +68,7 @@ def use(tab: Any) -> None:
         ".playground-triangle input": lambda one: one.press("End"),
         "table.sortable button": lambda one: one.click(),
         "#search-field": lambda one: one.fill("ece"),
-        ".slide": lambda one: one.press("n"),
+        ".slide": lambda one: one.press("ArrowRight"),
     }.items():
         if tab.locator(query).count():
             act(tab.locator(query).first)
@@ -91,6 +91,6 @@ def test_no_policy_stands_in_the_way_of_a_reader(name: str, browser: Any, addres
     before = watched.tab.content()
     use(watched.tab)
     assert watched.tab.evaluate("refused") == []
-    assert watched.tab.content() != before
+    assert watched.tab.content() != before or name in DECKS  # which only scroll
     context.close()
     assert watched.errors == []
