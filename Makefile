@@ -11,14 +11,13 @@ INSTALLED := $(VENV)/.installed
 # Those marked as thorough are left to CI, or to THOROUGH=1.
 PYTEST := $(BIN)/python -m pytest -p tests.passed_before -n 2 $(if $(THOROUGH),,-m "not thorough")
 # What needs the built book.
-SITE_TESTS := tests/test_site.py tests/test_site_play.py tests/test_site_questions.py \
-  tests/test_site_slides.py
+SITE_TESTS := $(wildcard tests/test_site*.py)
 
 # A person's, which would reach the pipeline itself.
 unexport PYTHONWARNINGS
 
 .DEFAULT_GOAL := help
-.PHONY: help book dist notebooks slides test test-code test-site test-colab test-sphinx test-versions \
+.PHONY: help book pdf dist notebooks slides test test-code test-site test-colab test-sphinx test-versions \
   lint format lock clean
 
 help: ## Say what there is
@@ -34,6 +33,9 @@ notebooks: $(INSTALLED) ## Run the chapters and store their outputs and figures 
 
 slides: book ## Print the slides of each chapter, and the teacher's copy of them, beside their pages
 	$(BIN)/python -m tools.finishing.slides build/html/slides
+
+pdf: book ## Print the whole book into build/book.pdf
+	@$(BIN)/python -m tools.finishing.pdf build/book.pdf
 
 dist: $(INSTALLED) ## Make wheel and sdist in build/dist
 	$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir build/dist

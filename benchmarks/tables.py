@@ -528,7 +528,7 @@ def false_findings(results: dict[str, Any]) -> str:
 
 
 def pages(results: dict[str, Any]) -> str:
-    """First text, layout shift, bytes and requests of each page, and the slowest of them."""
+    """First text, layout shift, bytes, requests and score of each page, and the slowest of them."""
     rows = results["rows"]
     cells = (
         [
@@ -537,6 +537,7 @@ def pages(results: dict[str, Any]) -> str:
             f"{row['shift']:.3f}",
             f"{row['bytes'] / 1000:.0f}",
             f"{row['requests']:.0f}",
+            row.get("lighthouse", ""),
         ]
         for row in rows
     )
@@ -547,7 +548,11 @@ def pages(results: dict[str, Any]) -> str:
             captioned(
                 "pages",
                 "Each page on an emulated phone with a slow line.",
-                table(["page", "first text", "shift", "kB", "requests"], cells, numbers=4),
+                table(
+                    ["page", "first text", "shift", "kB", "requests", "Lighthouse"],
+                    cells,
+                    numbers=5,
+                ),
             ),
             f"The slowest page shows its first text after {slowest['first_text_ms'] / 1000:.1f} s; "
             f"the largest shift of any page is {max(row['shift'] for row in rows):.3f}.",

@@ -600,6 +600,28 @@ class TestFactorPlot:
             assert labels[2:] == ["baseline"] * (name == "ECE")
         plt.close("all")
 
+    def test_a_seed_has_the_same_sign_everywhere_which_the_legend_names(
+        self, calibrated, overconfident
+    ):
+        runs = [*calibrated, *overconfident]
+        error, ece = factor_panels(runs)
+        (legend,) = error.ax.figure.legends
+        names = [text.get_text() for text in legend.get_texts()]
+        signs = [handle.get_marker() for handle in legend.legend_handles]
+        seeds = sorted({run.seed for run in runs})
+        assert names == [f"Seed {seed}" for seed in seeds]
+        assert len(set(signs)) == len(seeds)
+        for panel, metric in ((error, "error"), (ece, "ece")):
+            for seed, sign in zip(seeds, signs, strict=True):
+                drawn = [
+                    x for x in panel.ax.lines if x.get_marker() == sign and x.get_xydata().size
+                ]
+                values = {round(float(x.get_ydata()[0]), 6) for x in drawn}
+                assert values == {
+                    round(100 * getattr(r, metric), 6) for r in runs if r.seed == seed
+                }
+        plt.close("all")
+
     def test_nothing_is_drawn_of_no_runs(self):
         with pytest.raises(ValueError, match="records: expected at least one run, found none"):
             factor_panels([])

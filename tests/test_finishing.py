@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
 from tiny_book import write_tiny_book
 
-from tools.finishing.frame import HIDDEN, START, frame, framed
+from tools.finishing.frame import HIDDEN, SKIP, START, frame, framed
 from tools.finishing.lighten import with_one_sheet_and_script
 from tools.finishing.pages import pages_of, replaced
+from tools.finishing.policy import guard, guarded
 from tools.finishing.search import write_search
 from tools.sources.book import Book
 from tools.sources.errors import MystError
@@ -51,7 +54,7 @@ def test_a_page_of_another_theme_stops_the_build(tmp_path: Path) -> None:
     with pytest.raises(MystError, match=r"search\.html .*bd-search-container"):
         write_search(tmp_path, book)
     with pytest.raises(MystError, match=r"one\.html .*stylesheet"):
-        with_one_sheet_and_script(OTHER, "", "one.html")
+        with_one_sheet_and_script(OTHER, "one.html")
 
 
 def test_a_page_has_its_chapter_and_the_feed_of_releases() -> None:
@@ -80,3 +83,57 @@ def test_pages_are_those_that_a_reader_opens(tmp_path: Path) -> None:
         "a/index.html",
         "b.html",
     ]
+
+
+def test_the_first_page_leads_to_the_first_chapter_before_its_menu() -> None:
+    page = OURS.replace("<body>", f"<body><div>{SKIP}</div>")
+    assert framed(page, "one.html") == framed(page, "one.html", start="")
+    led = framed(page, "one.html", start="../notebooks/one.html")
+    assert f'{SKIP} · <a href="../notebooks/one.html">Start with chapter 1</a></div>' in led
+
+
+SCRIPTS = """<html><head>
+    <meta charset="utf-8" />
+<script data-a="b">document.title = "é";</script><script type="application/json">{}</script>
+<script defer src="a.js"></script><script>let hint = 'Click';</script>
+<link rel="stylesheet" href="a.css"/></head></html>"""
+
+
+def test_a_policy_names_the_scripts_in_a_page_and_stands_before_them() -> None:
+    page = guarded(SCRIPTS, "one.html")
+    before, _, after = page.partition('<meta http-equiv="Content-Security-Policy" content="')
+    assert before == SCRIPTS[: len(before)]
+    assert before.endswith('<meta charset="utf-8" />\n')
+    policy = dict(one.split(" ", 1) for one in after.partition('"')[0].split("; "))
+    inline = ('document.title = "é";', "let hint = 'Click';")
+    hashes = [b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in inline]
+    assert policy["script-src"] == f"'self' file: 'sha256-{hashes[0]}' 'sha256-{hashes[1]}'"
+    assert policy["default-src"] == "'self' file:"
+    assert all("unsafe" not in said for kind, said in policy.items() if kind != "style-src")
+    with pytest.raises(MystError, match=r"^one\.html does not contain <meta charset"):
+        guarded(OTHER, "one.html")
+
+
+def test_every_page_of_a_site_gets_its_policy(tmp_path: Path) -> None:
+    for name in ("index.html", "slides/a.html"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(SCRIPTS, "utf-8")
+    guard(tmp_path)
+    for path in tmp_path.rglob("*.html"):
+        assert path.read_text("utf-8") == guarded(SCRIPTS, path)
+
+
+def test_settings_of_scripts_that_are_left_out_are_left_out_too() -> None:
+    page = SCRIPTS.replace("</head>", '<script src="_static/b.js"></script></head>')
+    page = with_one_sheet_and_script(page.replace("a.css", "_static/a.css"), "one.html")
+    assert "hint" not in page
+    assert 'data-a="b"' in page
+    assert page.count("src=") == 1
+
+
+def test_one_viewport_is_kept() -> None:
+    tag = '<meta name="viewport" content="width=device-width{}"/>'
+    page = OURS.replace("<head>", f"<head>{tag.format('')}\n{tag.format(1)}{tag.format('')}")
+    assert framed(page, "one.html") == framed(OURS, "one.html").replace(
+        "<head>", f"<head>{tag.format('')}"
+    )

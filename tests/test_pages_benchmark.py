@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pages import ROUND_TRIP_MS, visit
+from benchmarks.pages import ROUND_TRIP_MS, TARGET, visit
 from benchmarks.tables import pages
 from tools.finishing.browser import served
 
@@ -32,7 +33,13 @@ def test_a_visit_counts_bytes_and_requests_and_waits_for_the_line(
 
 
 def test_the_table_names_the_slowest_page() -> None:
-    row = {"first_text_ms": 900.0, "shift": 0.0, "bytes": 99_600.0, "requests": 4.0}
+    row = {
+        "first_text_ms": 900.0,
+        "shift": 0.0,
+        "bytes": 99_600.0,
+        "requests": 4.0,
+        "lighthouse": 97,
+    }
     said = pages(
         {
             "cpu": "A processor",
@@ -46,5 +53,12 @@ def test_the_table_names_the_slowest_page() -> None:
         }
     )
     assert "A processor, 2 cores, 2026-05-01. Chromium 150." in said
-    assert "| ece-and-mce | 1.2 s | 0.020 | 100 | 4 |" in said
+    assert "| ece-and-mce | 1.2 s | 0.020 | 100 | 4 | 97 |" in said
     assert "after 1.2 s; the largest shift of any page is 0.020." in said
+
+
+def test_no_page_is_heavy_or_below_95_of_lighthouses_points() -> None:
+    rows = json.loads(TARGET.read_text("utf-8"))["rows"]
+    assert {row["page"]: row["bytes"] for row in rows if row["bytes"] > 350_000} == {}
+    scores = {row["page"]: row["lighthouse"] for row in rows if "lighthouse" in row}
+    assert {page: score for page, score in scores.items() if score < 95} == {}

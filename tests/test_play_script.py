@@ -87,9 +87,9 @@ def panel(tab: Any, nth: int, stop: int = 0) -> Any:
 
 
 def sides(panel: Any, kind: str) -> np.ndarray:
-    """Left, top, width and height of the rectangles of a kind, without that of the legend."""
+    """Left, top, width and height of the rectangles of a kind, without those of the legend."""
     read = "all => all.map(one => ['x', 'y', 'width', 'height'].map(k => +one.getAttribute(k)))"
-    in_legend = 0 if kind == "play-count" else 1
+    in_legend = 0 if kind == "play-count" else 2
     return np.array(panel.locator(f"rect.{kind}").evaluate_all(read))[in_legend:]
 
 
@@ -153,8 +153,8 @@ def test_a_gap_above_its_bar_is_orange_and_one_inside_it_can_be_seen(tab: Any) -
     }"""
     found = panel(tab, 0).locator("rect.play-gap").evaluate_all(f"all => all.map({hatch})")
     colours, rises = zip(*found, strict=True)
-    # First that in the legend.
-    assert colours == (ORANGE, ORANGE, ORANGE, GROUND)
+    # First those in the legend.
+    assert colours == (ORANGE, GROUND, ORANGE, ORANGE, GROUND)
     np.testing.assert_allclose(rises, 1)
     assert set(styles(panel(tab, 0), "rect.play-gap", "stroke")) == {ORANGE}
 

@@ -114,8 +114,12 @@ def test_each_task_can_be_done_and_says_so(
     for nth, values in solved.items():
         reason = items.nth(nth).locator("p").last
         hold(tab, f".playground-{stage}", [np.ravel(values).tolist()])
+        # The answer waits for a guess.
+        assert "Done. What would you have guessed?" in items.nth(nth).text_content()
+        assert not reason.is_visible()
+        items.nth(nth).get_by_role("button", name="No").press("Enter")
         assert reason.is_visible()
-        assert "Done." in items.nth(nth).text_content()
+        assert items.nth(nth).locator(".playground-state").text_content() == "Done."
     hold(tab, f".playground-{stage}", [start])
     assert items.nth(0).locator("p").last.is_visible()
 

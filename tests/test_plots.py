@@ -325,7 +325,8 @@ class TestWhatIsDrawn:
         assert diagram.counts_ax.get_ylabel() == "n"
         bar, line = "Positives" if binary else "Accuracy", "Perfect calibration"
         legend = [text.get_text() for text in diagram.ax.get_legend().get_texts()]
-        assert sorted(legend) == sorted([bar, "Gap", line])
+        low = "Gap, predicted low" if binary else "Gap, underconfident"
+        assert sorted(legend) == sorted([bar, "Gap", low, line])
 
     def test_a_strip_above_the_diagram_counts_the_samples(self, diagram):
         self.assert_bars(diagram.counts_ax, self.COUNTS)
@@ -504,3 +505,24 @@ def test_the_smooth_curve_of_two_classes_says_so():
     assert drawn.ax is ax
     assert ax.get_ylabel() == "Frequency of the positive class"
     assert "Positives" in [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+@pytest.mark.parametrize(
+    ("probs", "name"),
+    [([[0.6, 0.4]] * 10, "Gap, underconfident"), ([0.6] * 10, "Gap, predicted low")],
+)
+def test_a_gap_inside_a_bar_has_a_name_of_its_own(probs, name):
+    labels = np.array([0 if np.ndim(probs) == 2 else 1] * 10)
+    drawn = plots.reliability_diagram(np.array(probs), labels)
+    legend = drawn.ax.get_legend()
+    assert legend.get_texts()[-1].get_text() == name
+    patch = legend.get_patches()[-1]
+    assert patch.get_hatch()
+    assert same_color(patch.get_facecolor(), plots.BLUE)
+    assert same_color(patch.get_edgecolor(), "white")
+    above = plots.reliability_diagram(np.array(probs), 1 - labels)
+    assert name not in [text.get_text() for text in above.ax.get_legend().get_texts()]
+    # Of several diagrams, those that have one name it for all.
+    both = plots.reliability_diagrams({"a": np.array(probs), "b": np.array(probs)}, labels)
+    (shared,) = both["a"].ax.figure.legends
+    assert [text.get_text() for text in shared.get_texts()].count(name) == 1

@@ -67,7 +67,7 @@ BOOK = [
         "Bins",
         [
             ["bins", "Bins", "A mean over bins of one versus rest."],
-            ["draw", "Drawing a reliability diagram", "Bars."],
+            ["draw", "Drawing a reliability diagram", "Bars.", "reliability diagram"],
         ],
     ],
     [
@@ -75,8 +75,13 @@ BOOK = [
         "Since 2017",
         [
             ["since", "Since 2017", "The expected calibration error of deep ensembles."],
-            ["averages", "Deep ensembles", "Several networks. A reliability diagram."],
-            ["sets", "A set instead of one class", "Conformal prediction."],
+            [
+                "averages",
+                "Averages",
+                "An ensemble is several networks. A reliability diagram.",
+                "ensemble",
+            ],
+            ["sets", "A set instead of one class", "A conformal set.", "conformal set"],
         ],
     ],
     [
@@ -85,6 +90,8 @@ BOOK = [
         [
             ["term-ece", "expected calibration error · 기대 보정 오차", "A mean of gaps."],
             ["term-diagram", "reliability diagram · 신뢰도 그림", "A picture."],
+            ["term-ensemble", "ensemble · 앙상블 · deep ensemble", "Several networks."],
+            ["term-set", "conformal set · 집합", "Classes."],
         ],
     ],
     [
@@ -126,7 +133,7 @@ def results(browser: Any) -> Iterator[Callable[[str], tuple[list[str], str]]]:
     [
         ("deep ensembles", "averages"),
         ("Deep-Ensembles", "averages"),
-        ("deep ensemble", "averages"),
+        ("deep ensemble", "term-ensemble"),
         ("reliability diagrams", "draw"),
         ("reliability diagram", "term-diagram"),
         ("conformal", "sets"),

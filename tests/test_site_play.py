@@ -33,8 +33,8 @@ STATE = """play => {
         height: play.querySelector("svg").viewBox.baseVal.height,
         numbers: all("dd", one => one.textContent),
         said: all("input", one => one.getAttribute("aria-valuetext")),
-        bars: all("rect.play-bar", side("height")).slice(1),
-        gaps: all("rect.play-gap", side("height")).slice(1),
+        bars: all("rect.play-bar", side("height")).slice(2),
+        gaps: all("rect.play-gap", side("height")).slice(2),
         strip: all("rect.play-count", side("height")),
         dots: all("circle.play-dot", one => side("cx")(one) + 1000 * side("cy")(one)),
     };
@@ -108,19 +108,22 @@ def anew(figure: str) -> list[tuple[tuple[int, ...], list[str], ReliabilityBins 
 def test_every_stop_shows_what_calib_utils_computes(
     figure: str, step: int, browser: Any, address: str
 ) -> None:
+    """Beside the picture that the text describes, which no state changes or hides."""
     tab, drawn, errors = opened(browser, address, figure)
     drawn.evaluate(ALONE)
     stops = [*anew(figure)]
     knobs = Knobs(drawn, [setting for setting, _, _ in stops])
     play = drawn.locator(".play")
-    seen = set()
+    picture = tab.locator(f"#{figure}").inner_html()
+    dots = set()
     for setting, numbers, bins in stops[::step]:
         knobs.go(setting)
+        assert seen(tab, figure) == (True, True), setting
         state = play.evaluate(STATE)
         assert state["numbers"] == numbers, setting
         for said in state["said"]:
             assert all(number in said for number in numbers)
-        seen.add(tuple(state["dots"]))
+        dots.add(tuple(state["dots"]))
         if bins is None:
             continue
         full = bins.counts > 0
@@ -135,8 +138,9 @@ def test_every_stop_shows_what_calib_utils_computes(
         strip = np.array(state["strip"])
         np.testing.assert_allclose(strip, strip.max() * counts / counts.max(), atol=ROUNDING)
         assert strip.max() <= STRIP
+    assert tab.locator(f"#{figure}").inner_html() == picture
     tab.context.close()
-    assert seen == {()} or len(seen) > 0.2 * len(stops[::step])  # the dots, if any, move
+    assert dots == {()} or len(dots) > 0.2 * len(stops[::step])  # the dots, if any, move
     assert errors == []
 
 

@@ -7,13 +7,16 @@ import textwrap
 import pytest
 from docutils import nodes
 from docutils.core import publish_doctree
+from myst_nb.sphinx_ import HideCodeCellNode
 
 from calib_utils.records import describe_protocol, load_grid, load_record
 from tools.finishing.typesetting import (
     PROVENANCE,
     as_fold,
+    fold_rest,
     hold_sign,
     is_dropdown,
+    is_shown_code,
     keep_units,
     link_terms,
     mark_numeric,
@@ -190,3 +193,18 @@ def test_a_docstring_has_true_minus_signs() -> None:
     minus = "\N{MINUS SIGN}"
     said = "From 0 to K_M_1, (1_M_p), M100, M.5 or 1eM4 to Minf, Mlog(p); not 2-3, K - 1"
     assert doctree.astext() == said.replace("_", SPACE).replace("M", minus)
+
+
+@pytest.mark.parametrize(("lines", "is_long"), [(10, False), (11, True)])
+@pytest.mark.parametrize("is_folded", [False, True])
+def test_a_long_cell_can_be_opened(lines: int, is_long: bool, is_folded: bool) -> None:
+    """Unless all of it is folded: then it opens at once."""
+    code = nodes.container("", nodes.literal_block("", "x = 1\n" * lines))
+    code["nb_element"] = "cell_code_source"
+    around = HideCodeCellNode("", code) if is_folded else nodes.container("", code)
+    assert is_shown_code(code) is not is_folded
+    assert not is_shown_code(around)
+    fold_rest(code)
+    rest = code.children[1:]
+    assert [one.astext() for one in rest] == [f"All {lines} lines"] * is_long
+    assert [one["tag"] for one in rest] == ["details"] * is_long

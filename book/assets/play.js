@@ -41,7 +41,10 @@
         svg("pattern", { id: hatch + where, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
           line(0, 0, 0, 5, "play-hatch" + where))),
       box(LEFT, 3, 11, 11, "play-bar"), text(LEFT + 16, 13, panel.y),
-      svg("rect", { x: 138, y: 3, width: 11, height: 11, fill: `url(#${hatch})`, class: "play-gap" }), text(154, 13, "gap"),
+      box(145, 3, 11, 11, "play-bar"), /* for a gap inside a bar */
+      ...["", "-in"].map((where, i) =>
+        svg("rect", { x: 132 + 13 * i, y: 3, width: 11, height: 11, fill: `url(#${hatch}${where})`, class: "play-gap" })),
+      text(160, 13, "gap"),
       line(196, 9, 216, 9, "play-diagonal"), text(222, 13, "calibrated"),
       text(LEFT - 6, 34, most.toLocaleString("en"), "play-end"),
       line(LEFT, foot, RIGHT, foot, "play-axis"), text(LEFT - 6, foot, "0", "play-end"),

@@ -23,7 +23,7 @@
   };
   const numbers = (found) =>
     Object.entries(found).map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value)));
-  /* What to reach: first a guess, then by hand; `reached` says when it is done. */
+  /* What to reach: first a guess, then by hand; `reached` says when it is done, and why comes after both. */
   const tasks = (all) => {
     const lines = all.map(({ task, ask, options, why }) => {
       const state = html("span", { class: "playground-state" }), reason = html("p", { hidden: "" }, why);
@@ -31,16 +31,18 @@
         const one = html("button", { type: "button", "aria-pressed": "false" }, words);
         one.onclick = () => {
           guesses.forEach((other) => other.setAttribute("aria-pressed", other === one));
-          state.textContent = "Now try it.";
+          if (reason.hidden) state.textContent = "Now try it.";
+          check();
         };
         return one;
       });
-      return { state, reason, line: html("li", {}, html("p", {}, task), html("p", {}, ask, " ", ...guesses, " ", state), reason) };
+      return { state, reason, guesses, line: html("li", {}, html("p", {}, task), html("p", {}, ask, " ", ...guesses, " ", state), reason) };
     });
     const check = () => all.forEach(({ reached }, i) => {
-      if (!lines[i].reason.hidden || !reached()) return;
-      lines[i].reason.hidden = false;
-      lines[i].state.textContent = "Done.";
+      const { state, reason, guesses } = lines[i];
+      if (!reason.hidden || !reached()) return;
+      reason.hidden = !guesses.some((one) => one.getAttribute("aria-pressed") === "true");
+      state.textContent = reason.hidden ? "Done. What would you have guessed?" : "Done.";
     });
     return { check, list: html("ol", { class: "playground-tasks" }, ...lines.map(({ line }) => line)) };
   };

@@ -1,5 +1,6 @@
 // Finds the sections that hold all the words of a question. The sections come from a script that
-// the build writes: `bookSections`, a list of [address, title, sections], each [anchor, title, text].
+// the build writes: `bookSections`, a list of [address, title, sections], each [anchor, title, text],
+// and the terms that it introduces.
 (() => {
   const field = document.getElementById("search-field");
   const list = document.getElementById("search-results");
@@ -13,25 +14,28 @@
       return plain.length === one.length ? plain : one;
     }).join("");
   const isHangul = (word) => /\p{Script=Hangul}/u.test(word);
-  const bare = (text) => text.replace(/\s+/g, "");
 
   // A word is found where a word begins, in the singular too; in Korean anywhere, and whatever is
   // written together, for both differ from writer to writer.
   const pattern = (word) => {
     const escape = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
     if (isHangul(word)) return new RegExp(Array.from(word, escape).join("\\s*"), "gu");
-    const stem = word.length > 4 ? word.replace(/([^s])s$/, "$1") : word;
-    return new RegExp((/^[\p{L}\p{N}]/u.test(word) ? "(?<![\\p{L}\\p{N}])" : "") + escape(stem), "gu");
+    return new RegExp((/^[\p{L}\p{N}]/u.test(word) ? "(?<![\\p{L}\\p{N}])" : "") + escape(singular(word)), "gu");
   };
+  const singular = (word) => (word.length > 4 ? word.replace(/([^s])s$/, "$1") : word);
+  /* What differs in no more than plurals and in what is written together is the same name. */
+  const core = (name) => name.split(/\s+/).map(singular).join("");
 
-  // Chapters, other pages, and last the module's names and the solutions.
+  // Chapters, other pages, those with lists, and last the module's names and the solutions.
   const rank = (page) =>
-    /^notebooks\/[^/]+$/.test(page) ? 3 : /^(book\/api|notebooks\/solutions)\//.test(page) ? 0 : 2;
+    /^notebooks\/[^/]+$/.test(page) ? 3 : /^(book\/api|notebooks\/solutions)\//.test(page) ? 0
+      : /^book\/(benchmarks|changes|references)\./.test(page) ? 1 : 2;
   const sections = window.bookSections.flatMap(([page, chapter, parts], order) =>
-    parts.map(([anchor, title, text], place) => ({
+    parts.map(([anchor, title, text, ...terms], place) => ({
       address: `${page}#${anchor}`, chapter, title, text, isWhole: place === 0,
       isTerm: anchor.startsWith("term-"), rank: rank(page),
-      order: order + place / 1000, inTitle: folded(title), inText: folded(text),
+      order: order + place / 1000, inTitle: folded(title), inText: folded(text), inTerms: folded(terms.join(" · ")),
+      cores: [...title.split(" · "), ...terms].map((name) => core(folded(name))),
     })),
   );
   const has = (section, one) => section.inTitle.search(one) >= 0 || section.inText.search(one) >= 0;
@@ -53,48 +57,51 @@
     return [...vocabulary].filter(near);
   };
 
-  // A Korean term is asked for in English, too, for the chapters are in English.
-  const translated = (words) => {
-    if (!words.some(isHangul)) return [];
-    const terms = sections.filter((one) => one.isTerm);
-    const names = terms.map((one) => one.inTitle.split(" · "));
-    return names.filter((all) => all.some((name) => bare(name) === bare(words.join(""))))
-      .flatMap((all) => all.filter((name) => !isHangul(name)).map((name) => name.split(" ")));
+  // A term is asked for by its other English names, too: a Korean one, for the chapters are in English.
+  const otherNames = (words) => {
+    const asked = core(words.join(" "));
+    const terms = sections.filter((one) => one.isTerm && one.cores.includes(asked));
+    return terms.flatMap((one) => one.inTitle.split(" · "))
+      .filter((name) => !isHangul(name) && core(name) !== asked).map((name) => name.split(" "));
   };
+  const best = (a, b) =>
+    b.exact - a.exact || b.score - a.score || Math.min(b.times, 9) - Math.min(a.times, 9) ||
+    a.section.order - b.section.order;
 
   function search(words) {
     const patterns = words.map(pattern), whole = words.join(" "), found = [];
     for (const section of sections) {
       if (!patterns.every((one) => has(section, one))) continue;
-      const titles = patterns.filter((one) => section.inTitle.search(one) >= 0).length;
+      const titles = patterns.filter((one) => section.inTitle.search(one) >= 0 || section.inTerms.search(one) >= 0).length;
       const times = patterns.reduce((sum, one) => sum + (section.inText.match(one) || []).length, 0);
-      // What is called just so comes first: the word of the glossary, then all else.
-      const same = section.inTitle.split(" · ").some((name) => name === whole || (isHangul(whole) && bare(name) === bare(whole)));
+      // What is called just so comes first: the word of the glossary, then the part of a chapter that
+      // introduces it, which of a plural is the first; names of the module only if asked as code.
+      const isNamed = section.cores.includes(core(whole));
+      const isWord = isHangul(whole) || section.inTitle.split(" · ").includes(whole);
+      const exact = !isNamed ? 0 : section.isTerm ? (isWord ? 3 : 1) : 2 * (section.rank === 3 || /[_.]/.test(whole));
       const isPhrase = words.length > 1 && section.inTitle.includes(whole);
       const score = (3 * titles) / words.length + section.rank + 2 * isPhrase;
-      found.push({ section, times, score, exact: same && 1 + section.isTerm });
+      found.push({ section, times, score, exact });
     }
-    found.sort((a, b) =>
-      b.exact - a.exact || b.score - a.score || Math.min(b.times, 9) - Math.min(a.times, 9) ||
-      a.section.order - b.section.order);
     return { found, patterns };
   }
 
   function find(question) {
     const words = folded(question.normalize("NFC")).split(/\s+/).filter(Boolean);
-    if (!words.length) return { found: [], patterns: [] };
-    const first = search(words), found = [...first.found], patterns = [...first.patterns];
-    const more = (others) => {
-      const next = search(others), known = new Set(found.map(({ section }) => section));
-      found.push(...next.found.filter(({ section }) => !known.has(section)));
+    const found = new Map(), patterns = [];
+    const ask = (others) => {
+      const next = search(others);
+      next.found.forEach((one) => found.has(one.section) || found.set(one.section, one));
       patterns.push(...next.patterns);
     };
-    translated(words).forEach(more);
-    if (found.length) return { found, patterns };
+    const sorted = () => [...found.values()].sort(best);
+    if (!words.length) return { found: [], patterns };
+    [words, ...otherNames(words)].forEach(ask);
+    if (found.size) return { found: sorted(), patterns };
     const unknown = words.filter((word) => !sections.some((one) => has(one, pattern(word))));
     const [word] = unknown, instead = unknown.length === 1 ? nearest(word) : [];
-    instead.forEach((other) => more(words.map((one) => (one === word ? other : one))));
-    return { found, patterns, instead: found.length ? `“${word}” is nowhere; for ${instead.map((one) => `“${one}”`).join(", ")}: ` : "" };
+    instead.forEach((other) => ask(words.map((one) => (one === word ? other : one))));
+    return { found: sorted(), patterns, instead: found.size ? `“${word}” is nowhere; for ${instead.map((one) => `“${one}”`).join(", ")}: ` : "" };
   }
 
   function marked(element, text, plain, patterns) {

@@ -128,7 +128,7 @@ def maps() -> Json:
         ],
         [
             lines(
-                "Probability",
+                "Output",
                 axis(0, 1, shares, "Score"),
                 axis(0, 1, shares),
                 [

@@ -8,7 +8,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
-from matplotlib.patches import PathPatch
+from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
@@ -169,7 +169,10 @@ def draw_diagram(
         ylabel="Frequency of the positive class" if binary else "Accuracy",
     )
     ax.set_aspect("equal")
-    _legend(ax, left, np.where(full, np.maximum(bins.accuracy, bins.confidence), 0))
+    tops = np.where(full, np.maximum(bins.accuracy, bins.confidence), 0)
+    inside = (full & (bins.confidence < bins.accuracy)).any()
+    name = "Gap, predicted low" if binary else "Gap, underconfident"
+    _legend(ax, left, tops, name if inside else "")
     ax.text(
         0.96,
         0.05,
@@ -234,16 +237,22 @@ def _bars(
     ax.add_artist(PathPatch(outline, **{"linewidth": 0.8} | style, snap=True))
 
 
-def _legend(ax: Axes, left: np.ndarray, tops: np.ndarray) -> None:
-    """In the upper left or, if it would cover the tops of bars, above the box with the ECE."""
+def _legend(ax: Axes, left: np.ndarray, tops: np.ndarray, inside: str) -> None:
+    """In the upper left or, if it would cover the tops of bars, above the box with the ECE.
+
+    ``inside`` is the name of a gap inside a bar, if there is one.
+    """
+    handles, names = ax.get_legend_handles_labels()
+    if inside:
+        handles.append(Patch(facecolor=BLUE, edgecolor="white", hatch="///"))
+        names.append(inside)
     em = plt.rcParams["font.size"] * ax.figure.dpi / 72 / ax.bbox.width
-    lines = len(ax.get_legend_handles_labels()[0])
     # Not measured, for the reason above; it is about 11 em wide.
-    covered = tops[left < 11.5 * em].max(initial=0) > 1 - (1 + 1.4 * lines) * em
+    covered = tops[left < 11.5 * em].max(initial=0) > 1 - (1 + 1.4 * len(names)) * em
     place: dict[str, Any] = {"loc": "upper left"}
     if covered:
         place = {"loc": "lower right", "bbox_to_anchor": (0.98, 0.05 + 2.4 * em)}
-    ax.legend(**place, fontsize="small", framealpha=0.95)
+    ax.legend(handles, names, **place, fontsize="small", framealpha=0.95)
 
 
 def _counts_strip(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import cycle
 from typing import Any, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.lines import Line2D
 
 from calib_utils.metrics import baseline_calibration_error
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
@@ -19,9 +21,11 @@ __all__ = ["FactorPlot", "factor_panels", "factor_plot"]
 
 # The second of two networks has hollow dots and the second line style.
 _STYLES = {
-    "error": ("Test error", BLUE, "o", ("-", "-.")),
-    "ece": ("ECE", ORANGE, "s", ("--", ":")),
+    "error": ("Test error", BLUE, ("-", "-.")),
+    "ece": ("ECE", ORANGE, ("--", ":")),
 }
+# Of the seeds, from the lowest.
+_MARKERS = "osD^v"
 
 
 class FactorPlot(NamedTuple):
@@ -49,9 +53,9 @@ def factor_plot(
 ) -> FactorPlot:
     """A metric against the factor of a grid: a dot for each seed, a line through the means.
 
-    The values of the factor are equally spaced. A second network has hollow dots. Below the ECE a
-    grey line shows its baseline, the mean ECE of calibrated networks with the same confidences
-    (`calib_utils.metrics.baseline_calibration_error`).
+    The values of the factor are equally spaced. Each seed has its own sign, which is hollow for
+    a second network. Below the ECE a grey line shows its baseline, the mean ECE of calibrated
+    networks with the same confidences (`calib_utils.metrics.baseline_calibration_error`).
 
     Args:
         records: of one grid and protocol.
@@ -75,18 +79,21 @@ def factor_plot(
     groups = by_level(records)
     if ax is None:
         ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1]
-    label, colour, marker, lines = _STYLES[metric]
+    label, colour, lines = _STYLES[metric]
     levels = sorted({level for _, level in groups})
     networks = list(dict.fromkeys(network for network, _ in groups))
+    signs = _signs(records)
     dots = {key: [100 * getattr(r, metric) for r in runs] for key, runs in groups.items()}
     for network, fill, line in zip(networks, (colour, "none"), lines, strict=False):
-        own = {levels.index(level): dots[name, level] for name, level in dots if name == network}
+        own = {levels.index(of): runs for (n, of), runs in groups.items() if n == network}
         name = f"{label}, {network_name(network)}" if len(networks) > 1 else label
         look: dict[str, Any] = {"color": colour, "markerfacecolor": fill, "markersize": 4.5}
-        ax.plot(list(own), [np.mean(seeds) for seeds in own.values()], line, color=colour)
-        for place, seeds in own.items():
-            ax.plot([place] * len(seeds), seeds, marker, **look)
-        ax.plot([], [], line, marker=marker, label=name, **look)  # for a legend
+        means = [np.mean([100 * getattr(r, metric) for r in runs]) for runs in own.values()]
+        ax.plot(list(own), means, line, color=colour)
+        for place, runs in own.items():
+            for run in runs:
+                ax.plot(place, 100 * getattr(run, metric), signs[run.seed], **look)
+        ax.plot([], [], line, marker=_MARKERS[0], label=name, **look)  # for a legend
     for network, line in zip(networks, lines, strict=False) if metric == "ece" else ():
         baselines = {
             levels.index(of): _baseline(runs) for (n, of), runs in groups.items() if n == network
@@ -102,6 +109,11 @@ def factor_plot(
     return FactorPlot(ax, levels, dots)
 
 
+def _signs(records: list[ExperimentRecord]) -> dict[int, str]:
+    """The marker of each seed."""
+    return dict(zip(sorted({run.seed for run in records}), cycle(_MARKERS), strict=False))
+
+
 def _baseline(runs: list[ExperimentRecord]) -> float:
     return 100 * float(np.mean([baseline_calibration_error(run.confidences).mean for run in runs]))
 
@@ -109,7 +121,7 @@ def _baseline(runs: list[ExperimentRecord]) -> float:
 def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, FactorPlot]:
     """The test error of a grid, and below it the ECE, each as in `factor_plot`.
 
-    With two networks or more there is a legend.
+    The legend above them names the seeds. With two networks or more each panel has one, too.
 
     Args:
         records: of one grid and protocol.
@@ -127,7 +139,7 @@ def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, Fact
     """
     records = check_records(records, "records")
     by_level(records)  # refused before anything is drawn
-    _, axes = plt.subplots(2, figsize=(4.8, 4.8), sharex=True, layout="constrained")
+    fig, axes = plt.subplots(2, figsize=(4.8, 4.8), sharex=True, layout="constrained")
     error, ece = (
         factor_plot(records, metric, ax) for metric, ax in zip(_STYLES, axes, strict=True)
     )
@@ -136,4 +148,10 @@ def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, Fact
     if len({network for network, _ in error.dots}) > 1:
         error.ax.legend(fontsize="small")
         ece.ax.legend(fontsize="small")
+    if len(signs := _signs(records)) > 1:
+        seeds = [
+            Line2D([], [], linestyle="none", color=GREY, marker=sign, label=f"Seed {seed}")
+            for seed, sign in signs.items()
+        ]
+        fig.legend(handles=seeds, loc="outside upper center", ncols=len(seeds), fontsize="small")
     return error, ece

@@ -65,6 +65,7 @@ def reliability_diagrams(
         layout=ConstrainedLayoutEngine(hspace=0.08),
     )
     drawn = {}
+    signs: dict[str, Any] = {}
     for ax, (title, values) in zip(axes.flat, probs.items(), strict=False):
         try:
             drawn[title] = reliability_diagram(
@@ -81,7 +82,10 @@ def reliability_diagrams(
             plt.close(fig)  # so that a notebook does not show it below the error
             raise
         drawn[title].counts_ax.set_title(title, pad=0)
-        ax.get_legend().remove()
+        legend = ax.get_legend()
+        names = (text.get_text() for text in legend.get_texts())
+        signs |= dict(zip(names, legend.legend_handles, strict=True))
+        legend.remove()
         # Only the outer axes have names.
         if not ax.get_subplotspec().is_first_col():
             ax.set_ylabel("")
@@ -91,8 +95,13 @@ def reliability_diagrams(
             ax.tick_params(labelbottom=False)
     for ax in axes.flat[len(probs) :]:
         ax.remove()
-    handles, names = axes.flat[0].get_legend_handles_labels()
-    fig.legend(handles, names, loc="outside upper center", ncols=max(columns, 2), fontsize="small")
+    fig.legend(
+        list(signs.values()),
+        list(signs),
+        loc="outside upper center",
+        ncols=max(columns, 2),
+        fontsize="small",
+    )
     return drawn
 
 

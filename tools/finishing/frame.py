@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import re
+from itertools import count
 from pathlib import Path
+from posixpath import relpath
 
 from tools.finishing.pages import pages_of, replaced
 from tools.sources.book import Book
@@ -19,8 +21,14 @@ WITHOUT_SCRIPTS = """.sidebar-toggle { display: none !important; }
           margin: 0; max-height: none; max-width: none; opacity: 1; transform: none; width: 100%; }
       }
       @media (min-width: 992px) { .menu-link { display: none; } }"""
+# Of docutils, Sphinx and the theme: one is enough.
+VIEWPORT = re.compile(r'\s*<meta name="viewport"[^>]*>')
+# Of a page without one; the theme prints its title, too.
+UNTITLED = re.compile(r"<h1></h1>\s*")
 START = '<div class="header-article-items__start">'
 MENU = '<noscript><a class="menu-link" href="#pst-primary-sidebar">Menu</a></noscript>'
+# The theme's first stop of the Tab key, before its menu.
+SKIP = '<a href="#main-content">Skip to main content</a>'
 # A name beside which more is to be seen; the button's own text says both.
 NAMED = re.compile(
     r'(<button class="[^"]*\bsearch-button-field\b[^"]*") title="Search" aria-label="Search"'
@@ -42,15 +50,21 @@ def folded(part: re.Match[str]) -> str:
     return f'<details class="menu-part"{is_open}>{summary}\n{part["pages"]}</details>'
 
 
-def framed(text: str, where: object, chapter: str = "", feed: str = "") -> str:
+def framed(text: str, where: object, chapter: str = "", feed: str = "", start: str = "") -> str:
     """The page, with its chapter's name, such as `Chapter 2`, for the style sheet to show.
 
-    `feed` is the address of the feed of releases, if there is one.
+    `feed` is the address of the feed of releases, if there is one; `start` is that of the first
+    chapter, to which the first page leads before its menu.
     """
+    text = UNTITLED.sub("", text)
+    nth = count()
+    text = VIEWPORT.sub(lambda found: found[0] * (next(nth) == 0), text)
     text = replaced(text, HIDDEN, f"{HIDDEN}\n      {WITHOUT_SCRIPTS}", where)
     text = replaced(text, START, START + MENU, where)
     text = replaced(text, NAMED, lambda found: found[1], where)
     text = replaced(text, PART, folded, where)
+    if start:
+        text = replaced(text, SKIP, f'{SKIP} · <a href="{start}">Start with chapter 1</a>', where)
     if feed:
         link = f'<link rel="alternate" type="application/atom+xml" href="{feed}">'
         text = replaced(text, "</head>", f"{link}\n</head>", where)
@@ -64,7 +78,9 @@ def frame(site: Path, book: Book) -> None:
     chapters = {site / f"{page}.html": number for page, number in book.pages.items()}
     name = book.config["sphinx"]["config"]["numfig_format"]["section"]
     feed = f"{book.repository}/releases.atom" if book.repository else ""
+    one = next(path for path, number in chapters.items() if number)
     for path in pages_of(site):
         number = chapters.get(path)
         chapter = name % number if number else ""
-        path.write_text(framed(path.read_text("utf-8"), path, chapter, feed), "utf-8")
+        start = relpath(one, path.parent) if path == next(iter(chapters)) else ""
+        path.write_text(framed(path.read_text("utf-8"), path, chapter, feed, start), "utf-8")

@@ -215,8 +215,7 @@ def placed(body: str, plays: dict[str, Json]) -> str:
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
         for sign in "<>&":  # so that no word in it ends the script
             text = text.replace(sign, f"\\u{ord(sign):04x}")
-        narrow, wide = reserved(one)
-        style = escape(f"--narrow:{narrow};--wide:{wide}")
+        style = ";".join(f"--{name}:{value:.1f}" for name, value in reserved(one).items())
         return (
             f'{found[0]}\n<figure class="play-figure" id="{tried(found["name"])}">'
             f'<div class="play-stage" style="{style}"></div>'
@@ -238,19 +237,22 @@ FIGURE = re.compile(
 )
 
 
-def reserved(one: Json) -> tuple[str, str]:
-    """The height of a play in CSS, on a phone and on a wide page: nothing jumps when it comes."""
+def reserved(one: Json) -> dict[str, float]:
+    """The height of a play on a phone and on a wide page: nothing jumps when it comes.
+
+    In per cent of the width of its place, and with `-lines` in rem in addition.
+    """
     heights = [panel["height"] / WIDTH for panel in one["panels"]]
     controls = [CONTROL[c["kind"]] + BUTTONS * bool(c.get("marks")) for c in one["controls"]]
     pairs = [max(controls[k : k + 2]) for k in range(0, len(controls), 2)]
     rows = -(-len(one["numbers"]) // 2)
     # On a phone there is a gap below the numbers.
     lines = TITLE + sum(controls) + NUMBERS * rows + LINK + 0.5
-    narrow = f"calc({100 * sum(heights):.1f}cqw + {lines:.1f}rem)"
+    narrow = {"narrow": 100 * sum(heights), "narrow-lines": lines}
     wide = TITLE + sum(pairs) + NUMBERS + LINK
     if len(heights) == 1:
-        return narrow, f"{ALONE * heights[0] + wide:.1f}rem"
-    return narrow, f"calc({50 * max(heights[0], sum(heights[1:])):.1f}cqw + {wide:.1f}rem)"
+        return narrow | {"wide": 0, "wide-lines": ALONE * heights[0] + wide}
+    return narrow | {"wide": 50 * max(heights[0], sum(heights[1:])), "wide-lines": wide}
 
 
 def _short(values: np.ndarray, digits: int) -> list[float]:

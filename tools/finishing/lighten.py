@@ -25,6 +25,8 @@ ICON = re.compile(
     r'<(?P<tag>i|span) class="(?P<before>[^"]*?)\bfa-solid\s+fa-(?P<name>[a-z-]+)'
     r'(?P<after>[^"]*)"(?P<rest>[^>]*)></(?P=tag)>'
 )
+# An icon has it, and a drawing may not.
+TITLE = re.compile(r'\s+title="[^"]*"')
 # Names, signs and spaces in code, which both themes draw as they draw the text around them.
 PLAIN_CODE = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
 
@@ -34,8 +36,8 @@ NOT_NEEDED = (
     *("searchtools.js", "language_data.js", "searchindex.js"),
     *("doctools.js", "sphinx_highlight.js"),
 )
-# A few bytes, which scripts inside the page need before all others.
-OPTIONS = "documentation_options.js"
+# What only such scripts read.
+SETTING = re.compile(r"[ \t]*<script>(?:let |var |DOCUMENTATION_OPTIONS\.)[^<]*</script>\n?")
 # Each for one page, no other.
 ALONE = ("search-index.js", "search.js", "yourself.js", "playground.js")
 STYLE, CODE = "_static/book.css", "_static/book.js"
@@ -53,14 +55,13 @@ def lighten(site: Path) -> None:
             sheets |= _sheets(site, _in_site(site, path, sheet["path"]))
         for script in SCRIPT.finditer(text):
             name = _in_site(site, path, script["path"])
-            if Path(name).name not in (*NOT_NEEDED, *ALONE, OPTIONS):
+            if Path(name).name not in (*NOT_NEEDED, *ALONE):
                 scripts[name] = (site / name).read_text("utf-8")
     (site / STYLE).write_text(one_sheet(sheets, posixpath.dirname(STYLE), pages.values()), "utf-8")
     # The semicolon keeps one file's "use strict" from being everyone's.
     (site / CODE).write_text("".join(f";\n{text}\n" for text in scripts.values()), "utf-8")
-    options = (site / "_static" / OPTIONS).read_text("utf-8")
     for path, text in pages.items():
-        path.write_text(with_one_sheet_and_script(text, options, path), "utf-8")
+        path.write_text(with_one_sheet_and_script(text, path), "utf-8")
     _delete_unused(site, pages)
 
 
@@ -78,16 +79,17 @@ def with_icons(text: str, icons: dict[str, tuple[str, str, str]]) -> str:
     def drawn(found: re.Match[str]) -> str:
         width, height, path = icons[found["name"]]
         classes = f"{found['before']}svg-inline--fa fa-{found['name']}{found['after']}"
-        rest = "" if "aria-" in found["rest"] else ' aria-hidden="true"'
+        said = TITLE.sub("", found["rest"])
+        hidden = "" if "aria-" in said else ' aria-hidden="true"'
         return (
-            f'<svg class="{" ".join(classes.split())}"{found["rest"]}{rest} role="img" '
+            f'<svg class="{" ".join(classes.split())}"{said}{hidden} role="img" '
             f'viewBox="0 0 {width} {height}"><path fill="currentColor" d="{path}"/></svg>'
         )
 
     return ICON.sub(drawn, text)
 
 
-def with_one_sheet_and_script(text: str, options: str, where: object) -> str:
+def with_one_sheet_and_script(text: str, where: object) -> str:
     """The page, asking for the joint files, and for a script that it alone needs."""
     roots: list[str] = []
 
@@ -96,12 +98,9 @@ def with_one_sheet_and_script(text: str, options: str, where: object) -> str:
         return f'<link rel="stylesheet" href="{roots[0]}{STYLE}">\n' * (len(roots) == 1)
 
     def script(found: re.Match[str]) -> str:
-        name = Path(found["path"]).name
-        if name == OPTIONS:
-            return f"<script>{' '.join(options.split())}</script>\n"
-        return found[0] * (name in ALONE)
+        return found[0] * (Path(found["path"]).name in ALONE)
 
-    text = replaced(PRELOAD.sub("", text), SHEET, sheet, where)
+    text = replaced(SETTING.sub("", PRELOAD.sub("", text)), SHEET, sheet, where)
     text = replaced(text, SCRIPT, script, where)
     return replaced(
         text, "</head>", f'<script defer src="{roots[0]}{CODE}"></script>\n</head>', where

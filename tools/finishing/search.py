@@ -2,13 +2,14 @@
 
 Sphinx's own search finds pages, and asks the server for their text. This one finds sections, and
 their text is in a script that only the page for searching loads, so it works from a folder, too.
+Pagefind was weighed: it finds sections as well, but it fetches its index, and so needs a server.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bs4 import BeautifulSoup, SoupStrainer, Tag
@@ -25,7 +26,7 @@ BLOCKS = {"p", "li", "td", "th", "dd", "div", "pre", "figcaption", "summary"}
 # most of whose answers are wrong.
 SILENT = (
     "script, style, svg, button, math, fieldset, "
-    ".headerlink, .katex-mathml, .tocdepth, .prev-next-area, .caption-number"
+    ".headerlink, .rest, .katex-mathml, .tocdepth, .prev-next-area, .caption-number"
 )
 # What the theme has for its own search, and the script that leads the cursor there.
 THEIRS = re.compile(r'<div class="bd-search-container">.*?</script>', re.DOTALL)
@@ -53,14 +54,15 @@ class Section:
     title: str = ""
     text: str = ""
     code: str = ""
+    terms: list[str] = field(default_factory=list)
 
     def entry(self) -> list[str]:
-        """Code behind the text, from which an excerpt is rather taken."""
-        return [self.anchor, _plain(self.title), _plain(f"{self.text} {self.code}")]
+        """Code behind the text, from which an excerpt is rather taken; then the terms."""
+        return [self.anchor, _plain(self.title), _plain(f"{self.text} {self.code}"), *self.terms]
 
 
 def sections(page: str) -> list[list[str]]:
-    """Anchor, title and text of each section of a built page that says anything.
+    """Anchor, title, text and new terms of each section of a built page that says anything.
 
     A section is what stands below a heading, a term, or a name of the module.
     """
@@ -79,6 +81,8 @@ def sections(page: str) -> list[list[str]]:
                 found.append(parts[id(node)])
             elif node.name == "dt" and node.get("id"):
                 parts[home] = _entry(str(node["id"]), _is_name(node), found)
+            elif home and node.parent and node.parent.name == "strong" and _is_term(node):
+                parts[home].terms.append(_plain(node.get_text()))
             elif node.name in BLOCKS and home:
                 parts[home].text += " "
         elif home and any(map(_is_title, above)):
@@ -98,6 +102,11 @@ def _entry(anchor: str, is_name: bool, found: list[Section]) -> Section:
         return before
     found.append(Section(anchor, anchor.rpartition(".")[2] if is_name else ""))
     return found[-1]
+
+
+def _is_term(node: Tag) -> bool:
+    """Whether it leads to the glossary, as a word does where a chapter explains it."""
+    return "glossary.html#term-" in str(node.get("href", ""))
 
 
 def _is_name(node: Tag) -> bool:

@@ -23,6 +23,8 @@ from nbformat import NotebookNode
 from tools.finishing.drawings import draw
 from tools.finishing.frame import frame
 from tools.finishing.lighten import lighten
+from tools.finishing.metadata import describe
+from tools.finishing.policy import guard
 from tools.finishing.publish import BUILD, NEW
 from tools.finishing.search import write_search
 from tools.finishing.slides import write_slides
@@ -154,9 +156,11 @@ def finish(site: Path, book: Book) -> None:
     write_front_page(site, book)
     write_search(site, book)
     frame(site, book)
+    describe(site, book)
     draw(site)
     lighten(site)
     write_slides(site, book)
+    guard(site)
 
 
 def write_front_page(site: Path, book: Book) -> None:

@@ -38,7 +38,7 @@ body { margin: 0; }
 .slide figcaption, .slide caption { font-size: 1.1rem; }
 .slide table { font-size: 1.2rem; margin: 0 auto; }
 .notes { border-top: 1px solid; font-size: 1rem; }
-@page { margin: 0; size: 13.333in 7.5in; }
+@page { margin: 0; size: 13.333in 7.5in; @bottom-center { content: none; } }
 @media print { .slide { break-after: page; height: 7.5in; min-height: 0; overflow: hidden; } }
 """
 # On paper: a slide with its notes, as long as they are.
@@ -158,6 +158,7 @@ def deck(slides: list[Slide], title: str, teachers: bool = False) -> str:
     return f"""<!DOCTYPE html>
 <html lang="en" data-theme="light"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1"><title>{name}</title>
+<link rel="icon" href="../_static/favicon.svg">
 <link rel="stylesheet" href="../_static/book.css"><style>{style}</style></head>
 <body><main class="bd-article">{shown}</main><script>{SCRIPT}</script></body></html>
 """

@@ -23,6 +23,9 @@ from tools.finishing.interactive import placed, plays_in, tried
 from tools.finishing.pages import replaced
 from tools.sources.errors import MystError
 
+# What sphinx-exercise and sphinx-proof name alike in each box, and MyST-NB puts into a summary.
+TWICE = re.compile(r' id="(?:exercise|solution|proof)-content"')
+FOLD_TITLE = re.compile(r'<p class="(collapsed|expanded) admonition-title">(.*?)</p>', re.DOTALL)
 # What sphinxext-opengraph has cut within a sentence; 1. begins an item, and ends none.
 CUT = re.compile(r'(description" content="[^"]*(?<!\d)[.?!]) [^"]*\.\.\."')
 
@@ -42,6 +45,15 @@ def _without_obsolete_roles(
         context["body"] = replaced(
             body, ' role="list" class="citation-list"', ' class="citation-list"', page
         )
+
+
+def _as_html_allows(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """No name is that of two elements, and no summary holds a paragraph."""
+    if doctree:
+        title = r'<span class="\1 admonition-title">\2</span>'
+        context["body"] = FOLD_TITLE.sub(title, TWICE.sub("", context["body"]))
 
 
 def _in_whole_sentences(
@@ -133,6 +145,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ]
     app.connect("config-inited", _with_address)
     app.connect("html-page-context", _without_obsolete_roles)
+    app.connect("html-page-context", _as_html_allows)
     app.connect("html-page-context", _in_whole_sentences)
     app.connect("html-page-context", _with_plays)
     app.connect("autodoc-skip-member", _is_documented_elsewhere)

@@ -30,6 +30,8 @@ SPACED = re.compile(r"(?<=[\w)\]])\s-\s(?=[\w(\[])")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # Code in a line, in signs, that no line should break.
 SHORT = 24
+# Lines of a cell that are open.
+OPEN = 10
 # What a record, or a grid of them, says of how its networks were trained.
 SENTENCE = 30
 PROVENANCE = re.compile(r"\d\s+training\s+images\s+of\s+[^,]+,\s+\d+\s+epochs\b")
@@ -45,6 +47,9 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
     if page.startswith("book/api/"):
         for text in list(doctree.findall(nodes.Text)):
             set_minus(text)
+    for link in doctree.findall(nodes.reference):
+        if "<" in link.get("refuri", ""):  # as in some DOIs
+            link["refuri"] = link["refuri"].replace("<", "%3C").replace(">", "%3E")
     for formula in doctree.findall(nodes.math):
         hold_sign(formula)
     for code in doctree.findall(nodes.literal):
@@ -64,6 +69,8 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
         for printed in output.findall(nodes.literal_block):
             printed.rawsource = HYPHEN.sub("\N{MINUS SIGN}", printed.astext())
             printed[:] = [nodes.Text(printed.rawsource)]
+    for code in list(doctree.findall(is_shown_code)):
+        fold_rest(code)
     for box in list(doctree.findall(is_dropdown)):
         as_fold(box)
 
@@ -164,6 +171,19 @@ def mark_wordy(table: nodes.table) -> None:
 
 def is_output(node: nodes.Node) -> bool:
     return isinstance(node, nodes.container) and "cell_output" in node["classes"]
+
+
+def is_shown_code(node: nodes.Node) -> bool:
+    is_code = isinstance(node, nodes.container) and node.get("nb_element") == "cell_code_source"
+    return is_code and not isinstance(node.parent, HideCodeCellNode)
+
+
+def fold_rest(code: nodes.Element) -> None:
+    """Below a long cell, what opens the rest of it; whoever copies it gets all."""
+    lines = len(code.astext().strip().splitlines())
+    if lines > OPEN:
+        named = tagged_text("", f"All {lines} lines", tag="summary")
+        code += tagged("", named, tag="details", classes=["rest"])
 
 
 def is_dropdown(node: nodes.Node) -> bool:

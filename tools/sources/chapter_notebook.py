@@ -11,6 +11,7 @@ from nbformat import NotebookNode
 
 from tools.sources.atomic import write_text
 from tools.sources.book import Book, figure_of, table_of
+from tools.sources.folding import FOLDED, fold_drawings
 from tools.sources.myst import Directive, MystError, parse
 
 TAGS = (
@@ -22,8 +23,6 @@ TAGS = (
 # What has no place in the caption of a table.
 MARKUP = set("`*_{}$\\")
 
-# Code that the page shows only when asked, or that only a notebook has.
-FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 # Of a check that the page removes: in a notebook it says when the text no longer holds.
 CHECK = "Does the text above still hold?"
 
@@ -42,13 +41,14 @@ def is_solutions(page: str) -> bool:
 
 
 def page_notebook(book: Book, page: str) -> NotebookNode:
-    """Read the source of a page for papermill to run.
+    """Read the source of a page for papermill to run; code that draws is folded.
 
     Raises:
         MystError: A code cell has an unknown tag, a fold without a name or an incomplete figure,
             or a chapter solves its own exercises.
     """
     notebook = jupytext.reads(book.source(page), fmt="md:myst")
+    fold_drawings([cell for cell in notebook.cells if cell.cell_type == "code"])
     for cell in notebook.cells:
         if cell.cell_type == "code":
             _check(cell)
@@ -61,14 +61,11 @@ def page_notebook(book: Book, page: str) -> NotebookNode:
 def fold_title(metadata: dict[str, Any]) -> str:
     """What a reader is offered in place of folded code, such as "Where these numbers come from".
 
-    It is what MyST-NB writes on the fold of the page, or the beginning of the figure's caption.
+    It is what MyST-NB writes on the fold of the page.
     """
-    mystnb = metadata.get("mystnb", {})
-    figure = figure_of(metadata)
-    drawn = "Draw: " + figure["caption"].partition(".")[0].partition(":")[0] if figure else ""
     tags = set(metadata.get("tags", []))
-    given = mystnb.get("code_prompt_show", CHECK if "remove-cell" in tags else drawn)
-    return given if FOLDED & tags else ""
+    given = metadata.get("mystnb", {}).get("code_prompt_show", "")
+    return (given or CHECK * ("remove-cell" in tags)) if FOLDED & tags else ""
 
 
 def notebook_metadata() -> dict[str, Any]:

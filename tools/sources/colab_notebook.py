@@ -19,7 +19,6 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from calib_utils import __version__
 from tools.sources.book import Book, figure_of, table_of
 from tools.sources.chapter_notebook import (
-    FOLDED,
     fold_title,
     is_solutions,
     notebook_metadata,
@@ -28,6 +27,7 @@ from tools.sources.chapter_notebook import (
 )
 from tools.sources.errors import ExecutionError
 from tools.sources.flatten import Flattener
+from tools.sources.folding import FOLDED
 from tools.sources.locations import ANSWER, INSTALLS
 from tools.sources.myst import Directive, parse
 

@@ -1,0 +1,77 @@
+"""What a page says of itself to machines: `citation_*` for Google Scholar and for managers of
+references, and schema.org for all others.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from tools.finishing.pages import replaced
+from tools.sources.book import Book
+
+LICENCE = "https://creativecommons.org/licenses/by/4.0/"
+DESCRIPTION = re.compile(r'<meta name="description" content="([^"]*)"')
+
+
+def citation(book: Book, page: str) -> dict[str, str]:
+    """The tags by name: the course on its first page, and elsewhere a part of it."""
+    tags = {
+        "title": book.title(page),
+        "author": book.config["author"],
+        "publication_date": re.findall(r"\d{4}", book.config["copyright"])[0],
+        "language": book.config["sphinx"]["config"]["language"],
+    }
+    if page != next(iter(book.pages)):
+        tags["inbook_title"] = book.config["title"]
+    if book.website:
+        tags["fulltext_html_url"] = f"{book.website}{page}.html"
+    return {f"citation_{name}": said for name, said in tags.items()}
+
+
+def schema(book: Book, page: str, description: str) -> dict[str, Any]:
+    """The same in the words of schema.org."""
+    first = next(iter(book.pages))
+    author = {"@type": "Organization", "name": book.config["author"]}
+    said: dict[str, Any] = {
+        "@context": "https://schema.org",
+        **_link(book, page),
+        "description": description,
+        "inLanguage": book.config["sphinx"]["config"]["language"],
+        "license": LICENCE,
+        "isAccessibleForFree": True,
+        "author": author,
+    }
+    if page == first:
+        chapters = [name for name, number in book.pages.items() if number]
+        said |= {"provider": author, "hasPart": [_link(book, name) for name in chapters]}
+    else:
+        said["isPartOf"] = _link(book, first)
+        said |= {"position": number} if (number := book.pages[page]) else {}
+    return said
+
+
+def _link(book: Book, page: str) -> dict[str, str]:
+    """Type, name and, if there is one, address of a page."""
+    kind = "Course" if page == next(iter(book.pages)) else "LearningResource"
+    link = {"@type": kind, "name": book.title(page)}
+    return link | ({"url": f"{book.website}{page}.html"} if book.website else {})
+
+
+def describe(site: Path, book: Book) -> None:
+    """Rewrite the pages of a built site."""
+    for page in book.pages:
+        path = site / f"{page}.html"
+        text = path.read_text("utf-8")
+        found = DESCRIPTION.search(text)
+        data = schema(book, page, html.unescape(found[1]) if found else "")
+        written = json.dumps(data, ensure_ascii=False).replace("<", "\\u003c")
+        tags = [
+            f'<meta name="{name}" content="{html.escape(said)}">'
+            for name, said in citation(book, page).items()
+        ]
+        tags += [f'<script type="application/ld+json">{written}</script>', "</head>"]
+        path.write_text(replaced(text, "</head>", "\n".join(tags), path), "utf-8")
