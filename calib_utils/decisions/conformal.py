@@ -150,7 +150,7 @@ def _shares(rows: np.ndarray, seed: int) -> np.ndarray:
     differ by a few per mille have unrelated numbers, but without jumps, so that a rounding error
     changes them by about a thousand times its own size at most.
     """
-    weights = np.random.default_rng(seed).uniform(500, 1500, rows.shape[1])
+    weights = np.random.default_rng(seed).uniform(500, 1500, size=(rows.shape[1],))
     weights[1::2] *= -1  # so that an error in the sum of the probabilities cancels
     # float32 makes smaller probabilities 0; and the order of a sum depends on the memory's.
     logs = np.log(np.ascontiguousarray(rows).clip(min=np.finfo(np.float32).tiny))
