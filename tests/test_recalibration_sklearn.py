@@ -112,6 +112,7 @@ EXPECTED = {
     "integers and objects are no logits": [
         *("check_estimators_dtypes", "check_sample_weights_not_an_array", "check_dtype_object"),
         *("check_sample_weights_shape", "check_classifier_data_not_an_array"),
+        "check_sample_weights_pandas_series",
     ],
     "labels are integers, not floats, columns or missing": [
         *("check_estimators_nan_inf", "check_supervised_y_2d", "check_requires_y_none"),

@@ -40,8 +40,9 @@ STATE = """play => {
     };
 }"""
 
-# Nothing but the figure: a slow machine need not lay out the whole page anew for each key.
-ALONE = "play => document.body.replaceChildren(play)"
+# Nothing but the picture and what is tried: a slow machine need not lay out the whole page anew for each key.
+ALONE = """(play, figure) =>
+    document.body.replaceChildren(document.getElementById(figure), play)"""
 
 # Numbers below their box, under which they are not read.
 TOO_FULL = """play => [...play.querySelectorAll(".play-numbers > div")].filter(
@@ -110,7 +111,7 @@ def test_every_stop_shows_what_calib_utils_computes(
 ) -> None:
     """Beside the picture that the text describes, which no state changes or hides."""
     tab, drawn, errors = opened(browser, address, figure)
-    drawn.evaluate(ALONE)
+    drawn.evaluate(ALONE, figure)
     stops = [*anew(figure)]
     knobs = Knobs(drawn, [setting for setting, _, _ in stops])
     play = drawn.locator(".play")

@@ -8,6 +8,7 @@ from contextlib import suppress
 from nbformat import NotebookNode
 
 from tools.sources.book import figure_of
+from tools.sources.no_break import with_units_kept
 
 # Code that the page shows only when asked, or that only a notebook has.
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
@@ -29,7 +30,9 @@ def fold_drawings(cells: list[NotebookNode]) -> None:
             cell.metadata["tags"] = tags = [*tags, "hide-input"]
         if figure and FOLDED & set(tags):
             title = figure["caption"].partition(".")[0].partition(":")[0]
-            cell.metadata["mystnb"].setdefault("code_prompt_show", f"Draw: {title}")
+            cell.metadata["mystnb"].setdefault(
+                "code_prompt_show", with_units_kept(f"Draw: {title}")
+            )
         if not FOLDED & set(tags):
             needed = (needed - bound) | read
 
