@@ -253,7 +253,7 @@ def test_columns_in_another_order_than_in_fit(tmp_path):
     fitted.save(tmp_path / "fitted.npz")
     for method in (fitted, load(tmp_path / "fitted.npz")):
         turned = FRAME[["owl", "cat", "dog"]]
-        with pytest.raises(ValueError, match=r"^logits: expected the columns in the order of fit"):
+        with pytest.raises(ValueError, match=r"^logits \(inputs='probs'\): expected the columns"):
             method.predict_proba(turned)
         for same in (FRAME, turned[method.columns_], FRAME.set_axis(["a", "b", "c"], axis=1)):
             np.testing.assert_allclose(method.predict_proba(same), expected, rtol=1e-9)

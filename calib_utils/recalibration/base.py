@@ -317,8 +317,8 @@ class Recalibrator(Estimator, ABC):
         found, fitted = given.columns, list(self.columns_)
         if found != fitted and sorted(found) == sorted(fitted):
             raise ValueError(
-                f"logits: expected the columns in the order of fit, {fitted}, found {found}; give "
-                "logits[recalibrator.columns_]"
+                f"{self._name}: expected the columns in the order of fit, {fitted}, found {found}; "
+                "give logits[recalibrator.columns_]"
             )
         array = self._checked(given)
         self._check_shape(array.shape)
