@@ -9,12 +9,11 @@ from typing import TextIO
 
 import numpy as np
 
-from calib_utils._masks import log_of_probs
 from calib_utils.audit.atomic_files import replacing
 from calib_utils.audit.class_columns import scores_of
 from calib_utils.audit.column_types import numbers_of
 from calib_utils.audit.reading import open_source
-from calib_utils.audit.rows import probabilities
+from calib_utils.audit.rows import log_probs_of, probabilities
 from calib_utils.recalibration import load
 
 __all__ = ["apply_calibrator"]
@@ -71,9 +70,7 @@ def _write(
         places = np.arange(n + 1, n + 1 + len(raw[scores[0]]))
         values = np.stack([numbers_of(raw[name], name, places) for name in scores], axis=1)
         probs, logits, _ = probabilities(values, kind, scores, places, rescale)
-        given = probs
-        if recalibrator.inputs == "logits":
-            given = log_of_probs(probs) if logits is None else logits
+        given = log_probs_of(probs, logits) if recalibrator.inputs == "logits" else probs
         recalibrated = np.asarray(recalibrator.predict_proba(given)).reshape(len(places), -1)
         columns = raw | dict(zip(scores, recalibrated.T.tolist(), strict=True))
         writer.writerows(zip(*(columns[name] for name in source.columns), strict=True))

@@ -224,13 +224,14 @@ def confidences_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 def losses(rows: Rows) -> np.ndarray:
     """The negative log-likelihood of each row, (n,)."""
+    log_probs = rows.log_probs
     if rows.probs.ndim == 1:
-        against = np.where(rows.labels == 1, -rows.log_probs, rows.log_probs)
+        against = np.where(rows.labels == 1, -log_probs, log_probs)
         # As `numpy.logaddexp` of it and 0, in half the time.
         return np.maximum(against, 0) + np.log1p(np.exp(-np.abs(against)))
-    of_label = rows.log_probs[np.arange(len(rows.labels)), rows.labels]
-    top = rows.log_probs.max(axis=1)
-    return np.asarray(top - of_label + np.log(np.exp(rows.log_probs - top[:, None]).sum(axis=1)))
+    of_label = log_probs[np.arange(len(rows.labels)), rows.labels]
+    top = log_probs.max(axis=1)
+    return np.asarray(top - of_label + np.log(np.exp(log_probs - top[:, None]).sum(axis=1)))
 
 
 def briers(rows: Rows) -> np.ndarray:

@@ -22,7 +22,7 @@ from calib_utils.audit.column_types import (
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.source import Source
 
-__all__ = ["Counts", "Rows", "RowsReader", "probabilities", "row_sums"]
+__all__ = ["Counts", "Rows", "RowsReader", "log_probs_of", "probabilities", "row_sums"]
 
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 _SHOWN = 1_000  # labels of a block from which an error's examples are taken
@@ -51,8 +51,8 @@ class Rows(NamedTuple):
 
     @property
     def log_probs(self) -> np.ndarray:
-        """The log-odds if (n,); the logarithms, up to a constant in each row, if (n, K)."""
-        return log_of_probs(self.probs) if self.logits is None else self.logits
+        """As `log_probs_of` gives them; of probabilities anew at each call."""
+        return log_probs_of(self.probs, self.logits)
 
     def take(self, which: Any) -> Rows:
         """The rows that an index or a mask selects."""
@@ -311,6 +311,11 @@ def probabilities(
             "of logits logit_…, or divide rounded rows by their sum with rescale=True"
         )
     return scores, None, rescaled
+
+
+def log_probs_of(probs: np.ndarray, logits: np.ndarray | None) -> np.ndarray:
+    """The log-odds if (n,); the logarithms, up to a constant in each row, if (n, K)."""
+    return log_of_probs(probs) if logits is None else logits
 
 
 def row_sums(values: np.ndarray) -> np.ndarray:
