@@ -40,7 +40,8 @@ STATE = """play => {
     };
 }"""
 
-# Nothing but the picture and what is tried: a slow machine need not lay out the whole page anew for each key.
+# Nothing but the picture and what is tried: a slow machine need not lay out
+# the whole page anew for each key.
 ALONE = """(play, figure) =>
     document.body.replaceChildren(document.getElementById(figure), play)"""
 
