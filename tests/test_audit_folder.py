@@ -638,7 +638,9 @@ class TestDamage:
 @pytest.fixture(scope="module")
 def cluster() -> Any:
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as found:
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None
+    ) as found:
         yield found
 
 
@@ -682,6 +684,14 @@ class TestDask:
                 os.kill(victim, signal.SIGKILL)
             sums.merge(found.sums)
         assert sums.digest() == expected
+
+    def test_local_starts_two_workers_that_keep_freed_memory(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)  # other clusters leave it
+        with totals_of_folder._client("local") as client:
+            found = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_")
+        assert list(found.values()) == [None, None]
 
     def test_no_scheduler(self, folder: Path) -> None:
         with pytest.raises(ValueError, match=r"scheduler: expected 'local' or the address"):

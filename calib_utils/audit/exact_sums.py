@@ -32,7 +32,7 @@ _LAST = 2 * _FARTHEST * _PER_LOG_ODDS
 _EDGES = (np.arange(_LAST + 2) - 0.5) / _PER_LOG_ODDS - _FARTHEST
 # Between which confidences each cell lies; the first has those of 0, and the last those of 1.
 CELL_ENDS = np.concatenate([[0.0], expit(_EDGES[1:-1]), [1.0]])
-_STEP = 1 << 15  # numbers of an array: a few such arrays fit into a core's own cache
+_STEP = 1 << 17  # numbers of an array, of which a few fit into a cache
 _MOST_JOINT = 1 << 14  # bins of a table that is counted at once, for the same reason
 _COPIES, _SMALL = 4, 1 << 10  # of a table that has at most so many bins
 _LEAST, _MOST = np.finfo(np.float64).smallest_subnormal, 1 - np.finfo(np.float64).epsneg

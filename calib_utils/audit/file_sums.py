@@ -19,7 +19,10 @@ from calib_utils.audit.source import Source
 
 __all__ = ["FileSums", "How", "sums_of_file"]
 
-_CELLS = 1 << 18  # of a block: larger arrays are new pages of memory each time
+# Numbers of a block: in larger ones little is left in the caches, and in smaller ones the threads
+# wait for each other more often than they count.
+_CELLS = 1_000_000
+_LARGE = 31 << 20  # bytes
 
 
 class How(NamedTuple):
@@ -79,6 +82,7 @@ def sums_of_file(
     reader = RowsReader(source, how.columns, how.drop, how.rescale, by_class)
     sums = how.no_sums()
     rng = np.random.default_rng([how.seed, 1, *file.name.encode()])
+    np.empty(_LARGE, np.uint8)  # freed at once, by which glibc learns to keep what is freed later
     try:
         for raw in _blocks(file, how.columns):
             rows = reader.rows_of(raw)

@@ -25,6 +25,8 @@ from calib_utils.metrics.bins import right_closed_index
 __all__ = ["FolderTotals", "as_they_end", "read_folder"]
 
 _LOCAL_WORKERS = 2
+# Has Dask's workers return memory to the system all the time and ask for it anew: twice the work.
+_GIVES_BACK = "distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_"
 _MOST_THREADS = 4  # more would wait for each other in Python
 
 
@@ -227,6 +229,7 @@ def _in_threads(
 
 @contextmanager
 def _client(scheduler: str) -> Iterator[Any]:
+    import dask
     from distributed import Client, LocalCluster
 
     if scheduler != "local":
@@ -241,7 +244,10 @@ def _client(scheduler: str) -> Iterator[Any]:
             yield client
         return
     with (
-        LocalCluster(_LOCAL_WORKERS, threads_per_worker=1, dashboard_address=None) as cluster,
+        dask.config.set({_GIVES_BACK: None}),
+        LocalCluster(
+            n_workers=_LOCAL_WORKERS, threads_per_worker=1, dashboard_address=None
+        ) as cluster,
         Client(cluster) as client,
     ):
         yield client
