@@ -502,7 +502,10 @@ def test_folded_code_has_a_title_in_colab_and_so_have_checks(tmp_path: Path) -> 
         "---\ntags: [hide-input]\nmystnb: {figure: {name: fig-x, caption: 'A line. It rises.'}, "
         "image: {alt: A line.}}\n---\nb = 1"
     )
-    cells = [named, drawn, ":tags: [remove-cell]\n\nc = 1", "d = 1"]
+    # On the page it is open, because who copies only the open cells needs its axes.
+    needed = drawn.replace("tags: [hide-input]\n", "").replace("b = 1", "_, ax = plt.subplots()")
+    needed = needed.replace("fig-x", "fig-y").replace("A line", "Axes")
+    cells = [named, drawn, needed, ":tags: [remove-cell]\n\nc = 1", "d = ax"]
     source = "# One\n\n" + "\n\n".join(f"{CELL}{cell}\n```" for cell in cells)
     book = Book(write_tiny_book(tmp_path, source, LABELS))
     notebook = colab_notebook(book, "notebooks/01-one")
@@ -515,11 +518,12 @@ def test_folded_code_has_a_title_in_colab_and_so_have_checks(tmp_path: Path) -> 
     assert folded == {
         "# @title Why so\na = 1": True,
         "# @title Draw: A line\nb = 1": True,
+        "# @title Draw: Axes\n_, ax = plt.subplots()": True,
         "# @title Does the text above still hold?\nc = 1": True,
-        "d = 1": False,
+        "d = ax": False,
     }
-    caption = notebook.cells[-3].source
-    assert caption == "**Figure 1.1.** A line. It rises."
+    captions = [notebook.cells[-k].source for k in (5, 3)]
+    assert captions == ["**Figure 1.1.** A line. It rises.", "**Figure 1.2.** Axes. It rises."]
 
 
 def test_a_solution_is_open_in_colab(book: Book) -> None:

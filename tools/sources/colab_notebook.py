@@ -27,7 +27,7 @@ from tools.sources.chapter_notebook import (
 )
 from tools.sources.errors import ExecutionError
 from tools.sources.flatten import Flattener
-from tools.sources.folding import FOLDED
+from tools.sources.folding import drawing_title, draws
 from tools.sources.locations import ANSWER, INSTALLS
 from tools.sources.myst import Directive, parse
 
@@ -71,12 +71,13 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
             continue
         tags = cell.metadata.get("tags", [])
         figure, table = figure_of(cell.metadata), table_of(cell.metadata)
-        title = fold_title(cell.metadata)
+        # Here code is run rather than copied, so all that draws is folded.
+        title = fold_title(cell.metadata) or (drawing_title(cell) if draws(cell) else "")
         if "parameters" in tags:
             cell.source = _form(book, page, cell.source)
         elif title:
             cell.source = f"# @title {title}\n{cell.source}"
-        cell.metadata = _colab_metadata(tags)
+        cell.metadata = _colab_metadata(tags, bool(title))
         cells.append(cell)
         if figure:
             caption = flattener.caption(figure["name"], figure["caption"])
@@ -145,7 +146,7 @@ def _install_cell(book: Book) -> NotebookNode:
     wheel = f"{release}/calibration_course-{__version__}-py3-none-any.whl"
     return new_code_cell(
         INSTALL.replace("WHEEL", wheel if book.repository else ""),
-        metadata=_colab_metadata(["hide-input"]),
+        metadata=_colab_metadata(["hide-input"], is_folded=True),
     )
 
 
@@ -167,9 +168,9 @@ def _form(book: Book, page: str, parameters: str) -> str:
     return "\n".join(lines)
 
 
-def _colab_metadata(tags: list[str]) -> dict[str, Any]:
-    """Code that is folded on the page is folded in Colab and in JupyterLab."""
+def _colab_metadata(tags: list[str], is_folded: bool) -> dict[str, Any]:
+    """What folds code in Colab and in JupyterLab."""
     metadata: dict[str, Any] = {"tags": tags} if tags else {}
-    if FOLDED & set(tags):
+    if is_folded:
         metadata |= {"cellView": "form", "jupyter": {"source_hidden": True}}
     return metadata

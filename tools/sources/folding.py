@@ -24,17 +24,24 @@ def fold_drawings(cells: list[NotebookNode]) -> None:
     needed: set[str] = set()
     for cell in reversed(cells):
         bound, read = _names(cell.source)
-        figure = figure_of(cell.metadata)
         tags = cell.metadata.get("tags", [])
-        if figure and DRAWS in cell.source and not FOLDED & set(tags) and not bound & needed:
+        if draws(cell) and not FOLDED & set(tags) and not bound & needed:
             cell.metadata["tags"] = tags = [*tags, "hide-input"]
-        if figure and FOLDED & set(tags):
-            title = figure["caption"].partition(".")[0].partition(":")[0]
-            cell.metadata["mystnb"].setdefault(
-                "code_prompt_show", with_units_kept(f"Draw: {title}")
-            )
+        if figure_of(cell.metadata) and FOLDED & set(tags):
+            cell.metadata["mystnb"].setdefault("code_prompt_show", drawing_title(cell))
         if not FOLDED & set(tags):
             needed = (needed - bound) | read
+
+
+def draws(cell: NotebookNode) -> bool:
+    """Whether a cell draws its figure with Matplotlib itself."""
+    return figure_of(cell.metadata) is not None and DRAWS in cell.source
+
+
+def drawing_title(cell: NotebookNode) -> str:
+    """What the code of a figure is called, as its caption begins."""
+    caption = cell.metadata["mystnb"]["figure"]["caption"]
+    return with_units_kept(f"Draw: {caption.partition('.')[0].partition(':')[0]}")
 
 
 def _names(code: str) -> tuple[set[str], set[str]]:
