@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from calib_utils.metrics import baseline_calibration_error
+from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.records import ExperimentRecord, by_level
 from calib_utils.records.grids import check_records
@@ -77,8 +78,7 @@ def factor_plot(
         raise ValueError(f"metric: expected 'error' or 'ece', found {metric!r}")
     records = check_records(records, "records")
     groups = by_level(records)
-    if ax is None:
-        ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1]
+    ax = axes_or_new(ax, (4.6, 3.6))
     label, colour, lines = _STYLES[metric]
     levels = sorted({level for _, level in groups})
     networks = list(dict.fromkeys(network for network, _ in groups))
