@@ -78,9 +78,10 @@ def frame(site: Path, book: Book) -> None:
     chapters = {site / f"{page}.html": number for page, number in book.pages.items()}
     name = book.config["sphinx"]["config"]["numfig_format"]["section"]
     feed = f"{book.repository}/releases.atom" if book.repository else ""
+    front = site / f"{book.front_page}.html"
     one = next(path for path, number in chapters.items() if number)
     for path in pages_of(site):
         number = chapters.get(path)
         chapter = name % number if number else ""
-        start = relpath(one, path.parent) if path == next(iter(chapters)) else ""
+        start = relpath(one, path.parent) if path == front else ""
         path.write_text(framed(path.read_text("utf-8"), path, chapter, feed, start), "utf-8")
