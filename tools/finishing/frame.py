@@ -57,12 +57,12 @@ def framed(text: str, where: object, chapter: str = "", feed: str = "", start: s
     chapter, to which the first page leads before its menu.
     """
     text = UNTITLED.sub("", text)
-    nth = count()
-    text = VIEWPORT.sub(lambda found: found[0] * (next(nth) == 0), text)
     text = replaced(text, HIDDEN, f"{HIDDEN}\n      {WITHOUT_SCRIPTS}", where)
     text = replaced(text, START, START + MENU, where)
     text = replaced(text, NAMED, lambda found: found[1], where)
     text = replaced(text, PART, folded, where)
+    nth = count()
+    text = replaced(text, VIEWPORT, lambda found: found[0] * (next(nth) == 0), where)
     if start:
         text = replaced(text, SKIP, f'{SKIP} · <a href="{start}">Start with chapter 1</a>', where)
     if feed:
