@@ -265,6 +265,7 @@ def test_a_pale_line_shows_how_it_was_at_the_start(tab: Any) -> None:
     ends = "all => all.map(one => ['x1', 'x2', 'y1', 'y2'].map(k => +one.getAttribute(k)))"
     in_legend, *ghosts = panel(tab, 0, stop=3).locator("line.play-ghost").evaluate_all(ends)
     assert in_legend[2:] == [9, 9]
+    assert max(map(float, styles(panel(tab, 0, stop=3), "line.play-ghost", "opacity"))) < 0.7
     counts, right, _ = np.array(BINS, dtype=float)
     full = counts > 0
     edges = LEFT + (RIGHT - LEFT) * np.linspace(0, 1, len(counts) + 1)
@@ -289,6 +290,7 @@ def test_a_pale_line_and_the_signs_leave_out_what_is_above_their_axis(tab: Any) 
         drawn = ghost.get_attribute("d")
         points = [[float(side) for side in point.split(",")] for point in drawn[1:].split("L")]
         np.testing.assert_allclose(points, in_panel([0, 1], [0.2, 0.8]), atol=0.02)
+        assert max(map(float, styles(panel(tab, 2, stop), "path.play-ghost", "opacity"))) < 0.7
 
 
 def test_a_state_is_an_address(tab: Any) -> None:
