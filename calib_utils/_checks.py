@@ -196,7 +196,7 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
     """Importance weights as a float64 array of shape (n,).
 
     Raises:
-        ValueError: unless they are n finite numbers of 0 or more, whose sum is finite.
+        ValueError: unless they are n finite numbers of 0, or of 1e-150 to 1e150.
     """
     array = to_numpy(sample_weight, "sample_weight").astype(np.float64)
     if array.shape != (n,):
@@ -211,12 +211,12 @@ def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:
             f"sample_weight: expected finite numbers of 0 or more, found {array[where]} at index "
             f"{where}; give the weight 0 to a sample that is not to count"
         )
-    with np.errstate(over="ignore"):
-        total = array.sum()
-    if total == np.inf:
+    extreme = (array > 0) & ((array < 1e-150) | (array > 1e150))  # whose squares are 0 or infinite
+    if extreme.any():
+        where = int(extreme.argmax())
         raise ValueError(
-            f"sample_weight: expected a finite sum, found {total}; only the ratios of weights "
-            "matter, so divide all of them by the largest"
+            f"sample_weight: expected 0, or numbers from 1e-150 to 1e150, found {array[where]:g} "
+            f"at index {where}; only their ratios matter, so divide all of them by the largest"
         )
     return array
 

@@ -173,9 +173,10 @@ def zero_of(probs: np.ndarray, name: str = "logits") -> tuple[float, list[str]]:
         return zero, []  # too small for this type, and so too small to matter
     counts = {"0": zeros, "1": ones}
     found = " or ".join(end for end, count in counts.items() if count)
+    share = 100 * (zeros + ones) / probs.size
     least = max(zero, float(np.finfo(probs.dtype).epsneg)) if ones else zero
     return zero, [
-        f"{name}: {100 * (zeros + ones) / probs.size:.2g} % of the probabilities are exactly "
+        f"{name}: {share:{'.2g' if share < 99 else '.3g'}} % of the probabilities are exactly "
         f"{found}, and count as {least:.1g} from there, because the nearest others are {step:.1g} "
         "away; what is fitted depends on that, so give logits, or probabilities with more digits"
     ]
@@ -211,4 +212,7 @@ def like_probs(rows: Any) -> Any:
         A boolean, on the tensor's device if it is a tensor.
     """
     within = (rows.min() >= 0) & (rows.max() <= _ONE)  # -inf is below 0
-    return within if rows.ndim == 1 else within & (abs(rows.sum(1) - 1).max() <= _ROUNDING)
+    if rows.ndim == 1:
+        return within
+    with np.errstate(over="ignore", invalid="ignore"):  # of large logits
+        return within & (abs(rows.sum(1) - 1).max() <= _ROUNDING)

@@ -1,5 +1,7 @@
 """Bad input to decisions, plots and reports: a ValueError that names the argument, no picture."""
 
+from inspect import signature
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from bad_input_cases import (
     K,
     with_value,
 )
+from matplotlib.figure import Figure
 
 from calib_utils import decisions, plots, report
 from calib_utils.recalibration import PlattScaling, VectorScaling
@@ -183,6 +186,35 @@ def test_a_history_is_drawn_on_its_axes():
             plots.history_panels(GRID[0].history, panels)
     with pytest.raises(ValueError, match=r"^axes: expected 1, one for each panel, found 0"):
         plots.history_panels(GRID[0].history, [["train_loss"]], axes=[])
+    for axes in (3, [3], Figure()):
+        with pytest.raises(ValueError, match=r"^axes: expected (several|axes of Matplotlib)"):
+            plots.history_panels(GRID[0].history, [["train_loss"]], axes=axes)
+
+
+ON_AXES = {
+    plots.calibration_map: (PLATT, LOGITS[:, 0], BINARY),
+    plots.confidence_histogram: (PROBS, LABELS),
+    plots.decision_curve_plot: (POSITIVE, BINARY),
+    plots.factor_plot: (GRID,),
+    plots.generalization_plot: (GRID,),
+    plots.reliability_diagram: (PROBS, LABELS),
+    plots.smooth_reliability_diagram: (PROBS, LABELS),
+    plots.temperature_curve: (LOGITS, LABELS, [1.0]),
+}
+
+
+def test_the_axes_of_each_plot_are_tried():
+    functions = (getattr(plots, name) for name in plots.__all__)
+    functions = (one for one in functions if callable(one) and not isinstance(one, type))
+    assert {one for one in functions if "ax" in signature(one).parameters} == ON_AXES.keys()
+
+
+@pytest.mark.parametrize("ax", [3, "x", (None, None), Figure()], ids=lambda x: type(x).__name__)
+@pytest.mark.parametrize("plot", ON_AXES, ids=lambda x: x.__name__)
+def test_axes(plot, ax):
+    """As `plt.subplots()` gives them, a figure and axes, they are not axes."""
+    with pytest.raises(ValueError, match=r"^ax: expected axes of Matplotlib, found \w+; make them"):
+        plot(*ON_AXES[plot], ax=ax)
 
 
 def test_forecasts_by_words():

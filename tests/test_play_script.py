@@ -31,6 +31,8 @@ BINS = [[0, 99, 100, 400], [0, 33, 45, 380], [0, 40, 60, 340]]
 UNEQUAL = [[100, 50, 300], [20, 25, 150], [40, 24, 240], [0.1, 0.5, 0.501, 1]]
 # The second point stands above the axis, the third on its upper end.
 CURVE = ([0, 0.25, 0.5, 1], [0.5, 1.4, 1, 0.2])
+# At the start, the second point stands above the axis.
+CHANGED = ([0, 0.95, 1], [[0.2, 1.4, 0.8], *[[0.3, 0.5, 0.9]] * 3])
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +57,7 @@ def tab(browser: Any) -> Iterator[Any]:
                 [
                     play.curve(CURVE[0], play.table([CURVE[1]]), "moving", "a", moves=True),
                     play.curve([0, 1], play.table([[0.1, 0.9]]), "squares", "b", dots="s"),
-                    play.curve([0, 1], play.table([[0.2, 0.8]]), "both", "c", dots="d+"),
+                    play.curve(CHANGED[0], play.table(CHANGED[1], [0]), "both", "c", dots="d+"),
                 ],
                 at=0,
                 marks=[(0.4, "before"), (0.6, "after")],
@@ -149,12 +151,14 @@ def test_a_gap_above_its_bar_is_orange_and_one_inside_it_can_be_seen(tab: Any) -
         const pattern = document.getElementById(name), line = pattern.querySelector("line");
         const { a, b, c, d } = pattern.patternTransform.baseVal.consolidate().matrix;
         const [x, y] = ["x", "y"].map(k => line[k + 2].baseVal.value - line[k + 1].baseVal.value);
-        return [getComputedStyle(line).stroke, -(b * x + d * y) / (a * x + c * y)];
+        const { stroke, strokeWidth } = getComputedStyle(line);
+        return [stroke, parseFloat(strokeWidth), -(b * x + d * y) / (a * x + c * y)];
     }"""
     found = panel(tab, 0).locator("rect.play-gap").evaluate_all(f"all => all.map({hatch})")
-    colours, rises = zip(*found, strict=True)
+    colours, widths, rises = zip(*found, strict=True)
     # First those in the legend.
     assert colours == (ORANGE, GROUND, ORANGE, ORANGE, GROUND)
+    assert min(widths) >= 1
     np.testing.assert_allclose(rises, 1)
     assert set(styles(panel(tab, 0), "rect.play-gap", "stroke")) == {ORANGE}
 
@@ -261,12 +265,32 @@ def test_a_pale_line_shows_how_it_was_at_the_start(tab: Any) -> None:
     ends = "all => all.map(one => ['x1', 'x2', 'y1', 'y2'].map(k => +one.getAttribute(k)))"
     in_legend, *ghosts = panel(tab, 0, stop=3).locator("line.play-ghost").evaluate_all(ends)
     assert in_legend[2:] == [9, 9]
+    assert max(map(float, styles(panel(tab, 0, stop=3), "line.play-ghost", "opacity"))) < 0.7
     counts, right, _ = np.array(BINS, dtype=float)
     full = counts > 0
     edges = LEFT + (RIGHT - LEFT) * np.linspace(0, 1, len(counts) + 1)
     heights = BOTTOM - (BOTTOM - DIAGRAM_TOP) * right[full] / counts[full]
     expected = np.stack([edges[:-1][full], edges[1:][full], heights, heights], axis=1)
     np.testing.assert_allclose(ghosts, expected, atol=0.02)
+
+
+def test_a_pale_line_and_the_signs_leave_out_what_is_above_their_axis(tab: Any) -> None:
+    def in_panel(across: list[float], up: list[float]) -> np.ndarray:
+        x, y = np.array([across, up])
+        return np.stack([LEFT + (RIGHT - LEFT) * x, BOTTOM - (BOTTOM - LINES_TOP) * y], axis=1)
+
+    assert panel(tab, 2).locator(".play-ghost").count() == 0
+    places = (
+        "all => all.map(one => one.transform.baseVal.consolidate().matrix).map(m => [m.e, m.f])"
+    )
+    signs = panel(tab, 2).locator("path.play-sign.play-c").evaluate_all(places)
+    np.testing.assert_allclose(signs[:-1], in_panel([0, 1], [0.2, 0.8]), atol=0.02)  # its name last
+    for stop in (1, 3):
+        (ghost,) = panel(tab, 2, stop).locator("path.play-ghost").all()
+        drawn = ghost.get_attribute("d")
+        points = [[float(side) for side in point.split(",")] for point in drawn[1:].split("L")]
+        np.testing.assert_allclose(points, in_panel([0, 1], [0.2, 0.8]), atol=0.02)
+        assert max(map(float, styles(panel(tab, 2, stop), "path.play-ghost", "opacity"))) < 0.7
 
 
 def test_a_state_is_an_address(tab: Any) -> None:

@@ -160,9 +160,37 @@ def test_outliers_beyond_what_a_fit_can_see_are_refused(name, outlier):
     z[3] = outlier
     with pytest.raises(ValueError, match="logits: "):
         BINARY[name]().fit(z, labels)
+    with pytest.raises(ValueError, match=r"^logits: expected differences of .* found inf"):
+        BINARY[name]().fit(np.sign(z) * 1.7e308, labels)
 
 
-@pytest.mark.parametrize("size", [1e18, 1e300])
+@pytest.mark.parametrize("make", [PlattScaling, BetaCalibration, IsotonicRegression])
+@pytest.mark.parametrize("score", [0.123, 1e-5, 1e-300, 0.5])
+def test_equal_scores_tell_nothing_of_others(make, score):
+    """Where rounding tells two of them apart, a slope between these would be anything."""
+    method = make(inputs="probs").fit(np.full(90, score), np.tile([0, 1, 1], 30))
+    np.testing.assert_allclose(method.predict_proba([score, 0.01, 0.99]), 2 / 3)
+
+
+@pytest.mark.parametrize("make", [PlattScaling, BetaCalibration])
+def test_a_class_may_weigh_next_to_nothing(make):
+    z, labels = binary(50, slope=1.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = make().fit(z, labels, np.where(labels == 1, 1e150, 1e-150)).predict_proba(z)
+    assert found.min() > 1 - 1e-12
+
+
+def test_float32_holds_the_sums_of_no_large_logits():
+    z, labels = multiclass(400, 3, dtype=np.float64)
+    z *= 3e38 / np.abs(z).max()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = TemperatureScaling().fit(z.astype(np.float32), labels).temperature_
+    assert found == pytest.approx(TemperatureScaling().fit(z / 1e30, labels).temperature_ * 1e30)
+
+
+@pytest.mark.parametrize("size", [1e18, 1e300, 1.7e308])
 def test_isotonic_sees_only_the_order(size):
     z, labels = binary(500)
     expected = IsotonicRegression().fit(z, labels).predict_proba(z)

@@ -248,6 +248,8 @@ def test_binary_probabilities_of_zero_and_one():
     scores = np.array([0.0, 0.2, 0.6, 0.5, 1.0, 1.0], np.float32)
     with pytest.warns(UserWarning, match="50 % of the probabilities are exactly 0 or 1"):
         fitted = TemperatureScaling(inputs="probs").fit(scores, [0, 0, 1, 1, 1, 0])
+    with pytest.warns(UserWarning, match="^logits: 100 % of the probabilities are exactly 0 or 1"):
+        TemperatureScaling(inputs="probs").fit(scores.round(), [0, 0, 1, 1, 1, 0])
     probs = fitted.predict_proba(scores)
     assert ((probs > 0) & (probs < 1)).all()
     np.testing.assert_allclose(probs[0], 1 - probs[-1], rtol=1e-3)

@@ -237,6 +237,8 @@ def test_a_module_takes_the_last_axis_for_the_classes(name):
     np.testing.assert_allclose(found.reshape(600, 5), expected, atol=1e-6)
     with pytest.raises(ValueError, match=r"found torch\.int64"):
         model(torch.tensor([[3, 2, 1, 0, 0]]))
+    with pytest.raises(ValueError, match=r"^network: .* found a single number"):
+        model(torch.tensor(0.3))
 
 
 def test_decision_values_of_pairs_are_refused():

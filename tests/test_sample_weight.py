@@ -191,7 +191,8 @@ BAD_WEIGHTS = {
     "negative": (np.where(np.arange(N) == 7, -1.0, 1.0), "found -1.0 at index 7; .*weight 0"),
     "NaN": (np.where(np.arange(N) == 7, np.nan, 1.0), "found nan at index 7"),
     "infinite": (np.where(np.arange(N) == 7, np.inf, 1.0), "found inf at index 7"),
-    "too large": (np.full(N, 1e308), "found inf; .*divide all of them by the largest"),
+    "too large": (np.full(N, 1e151), r"1e150, found 1e\+151 at index 0; .*divide all of them"),
+    "too small": (np.full(N, 5e-324), "1e-150 .*found 4.94066e-324 at index 0; .*divide all"),
     "text": (["one"] * N, "expected real numbers, found <U3"),
 }
 

@@ -104,6 +104,7 @@ def test_the_ratio_and_z_by_their_definitions():
     with pytest.raises(ValueError, match=r"^probs: expected some above 0"):
         observed_to_expected(np.zeros(3), [0, 0, 1])
     assert np.isnan(spiegelhalter_test([0.5, 0.5], [0, 1])).all()
+    assert spiegelhalter_test([1.0, 0.5], [0, 1]) == (np.inf, 0.0)  # what cannot happen did
 
 
 def test_of_calibrated_predictions_p_values_are_even():

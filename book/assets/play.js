@@ -81,21 +81,21 @@
   const lines = (panel, pick, hatch, state, start) => {
     const top = 26, bottom = panel.height - (panel.x.label ? 38 : 22);
     const [across, up, drawn] = axes(panel.x, panel.y, top, bottom);
+    const placed = (xs, ys) => ys.map((value, i) => [across(xs[i]), up(value)]);
+    const within = (points) => points.filter(([, y]) => y >= top);
     drawn.push(text(LEFT, 13, panel.title, "play-head"));
     panel.marks.forEach(([at, words], i) =>
       drawn.push(line(across(at), top - 4, across(at), bottom, "play-mark"), text(across(at) + (i ? 4 : -4), top + 6, words, i ? "" : "play-end")));
     let names = RIGHT;
     for (const { x, y, name, style, dots, moves } of panel.curves) {
-      const places = pick(x), points = pick(y).map((value, i) => [across(places[i]), up(value)]);
+      const points = placed(pick(x), pick(y));
       const sign = ([x, y], kind = "") =>
         svg("path", { d: SIGNS[dots[0]] || SIGNS.o, transform: `translate(${x} ${y})`, class: `play-sign play-${style} ${kind}` });
       const joined = !dots || dots[1], begun = pick(y, start);
-      if (joined && begun !== pick(y)) {
-        const were = pick(x, start), before = begun.map((value, i) => [across(were[i]), up(value)]);
-        drawn.push(svg("path", { d: "M" + before.filter(([, y]) => y >= top).join("L"), class: "play-line play-ghost" }));
-      }
-      if (joined) drawn.push(svg("path", { d: "M" + points.filter(([, y]) => y >= top).join("L"), class: `play-line play-${style}` }));
-      if (dots) drawn.push(...points.map((point) => sign(point)));
+      if (joined && begun !== pick(y))
+        drawn.push(svg("path", { d: "M" + within(placed(pick(x, start), begun)).join("L"), class: "play-line play-ghost" }));
+      if (joined) drawn.push(svg("path", { d: "M" + within(points).join("L"), class: `play-line play-${style}` }));
+      if (dots) drawn.push(...within(points).map((point) => sign(point)));
       if (moves) {
         const [x, y] = points[state[panel.at]];
         drawn.push(line(x, top, x, bottom, "play-here"));

@@ -42,8 +42,8 @@ def targets(
 
 def checked_middle(z: np.ndarray) -> float:
     """The median of log-odds, after a check that float64 suffices for their fit."""
-    middle = float(np.median(z))
     with np.errstate(over="ignore"):
+        middle = float(np.median(z))
         distance = z - middle
     np.abs(distance, out=distance)
     largest = distance.max()
@@ -90,15 +90,20 @@ def logistic_regression(
         (J + 1,), the slopes and the intercept; and the decrease of the NLL in the last step,
         infinite or NaN if the fit did not converge.
     """
-    size = np.maximum(features.max(axis=1) - middles, middles - features.min(axis=1))
-    used = np.flatnonzero(size > 0)
+    highest, lowest = features.max(axis=1), features.min(axis=1)
+    size = np.maximum(highest - middles, middles - lowest)
+    # A constant one may differ from its typical value by rounding.
+    used = np.flatnonzero((highest > lowest) & (size > _SIZES[0]))
 
     def scaled(rows: slice | np.ndarray) -> np.ndarray:
         return (features[:, rows][used] - middles[used, None]) / size[used, None]
 
     share = None if weights is None else weights / weights.sum()
     mean = target.mean() if share is None else share @ target
-    best, left = np.append(np.zeros(len(used)), np.log(mean / (1 - mean))), 0.0
+    rest = 1 - mean
+    if rest == 0 and share is not None:  # one class weighs too little to be seen beside the other
+        rest = share @ (1.0 - target)
+    best, left = np.append(np.zeros(len(used)), np.log(mean / rest)), 0.0
     if len(used):
         rows, counts = _first_rows(target, share)
         if 2 * len(rows) < len(target):

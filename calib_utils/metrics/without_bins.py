@@ -105,7 +105,8 @@ class SpiegelhalterTest(NamedTuple):
 
     Attributes:
         z: approximately standard normal for many calibrated predictions; above 0 if the Brier score
-            is higher than expected. NaN if all confidences are 0, 1/2 or 1.
+            is higher than expected. If all confidences are 0, 1/2 or 1 it is NaN, or infinite if
+            a certain prediction is wrong.
         p_value: two-sided.
 
     Example:
@@ -147,7 +148,8 @@ def spiegelhalter_test(probs: Any, labels: Any = None) -> SpiegelhalterTest:
     confidences, correct, _ = float_pairs(unweighted(taken(probs, labels)))
     lean = 1 - 2 * confidences
     spread = float((lean**2 * confidences * (1 - confidences)).sum()) ** 0.5
-    z = float(lean @ (correct - confidences)) / spread if spread > 0 else float("nan")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = float(np.divide(lean @ (correct - confidences), spread))
     return SpiegelhalterTest(z, float(erfc(abs(z) / 2**0.5)))
 
 

@@ -23,6 +23,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.metrics.bins import expected_gap
 from calib_utils.metrics.consistency import consistency_limits
+from calib_utils.plots._axes import check_axes
 from calib_utils.predictions import taken, unweighted
 
 __all__ = ["ReliabilityDiagram", "reliability_diagram"]
@@ -153,7 +154,7 @@ def draw_diagram(
     # Vertical numbers in the size of the other text; in narrower bins they would overlap.
     counts = counts and width.min() > 0.03
     strip = 0.22 if counts else 0.15
-    ax = _square_axes((4.6, 5.2), 1.02 + strip) if ax is None else ax
+    ax = _square_axes((4.6, 5.2), 1.02 + strip) if ax is None else check_axes(ax)
     if band is not None:
         chance, low, high = band
         ends = (left + width / 2)[full], low[full], high[full]

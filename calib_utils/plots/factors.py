@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from calib_utils.metrics import baseline_calibration_error
+from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.records import ExperimentRecord, by_level
 from calib_utils.records.grids import check_records
@@ -77,22 +78,20 @@ def factor_plot(
         raise ValueError(f"metric: expected 'error' or 'ece', found {metric!r}")
     records = check_records(records, "records")
     groups = by_level(records)
-    if ax is None:
-        ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1]
+    ax = axes_or_new(ax, (4.6, 3.6))
     label, colour, lines = _STYLES[metric]
     levels = sorted({level for _, level in groups})
     networks = list(dict.fromkeys(network for network, _ in groups))
     signs = _signs(records)
     dots = {key: [100 * getattr(r, metric) for r in runs] for key, runs in groups.items()}
     for network, fill, line in zip(networks, (colour, "none"), lines, strict=False):
-        own = {levels.index(of): runs for (n, of), runs in groups.items() if n == network}
+        own = {key: levels.index(key[1]) for key in groups if key[0] == network}
         name = f"{label}, {network_name(network)}" if len(networks) > 1 else label
         look: dict[str, Any] = {"color": colour, "markerfacecolor": fill, "markersize": 4.5}
-        means = [np.mean([100 * getattr(r, metric) for r in runs]) for runs in own.values()]
-        ax.plot(list(own), means, line, color=colour)
-        for place, runs in own.items():
-            for run in runs:
-                ax.plot(place, 100 * getattr(run, metric), signs[run.seed], **look)
+        ax.plot(list(own.values()), [np.mean(dots[key]) for key in own], line, color=colour)
+        for key, place in own.items():
+            for run, dot in zip(groups[key], dots[key], strict=True):
+                ax.plot(place, dot, signs[run.seed], **look)
         ax.plot([], [], line, marker=_MARKERS[0], label=name, **look)  # for a legend
     for network, line in zip(networks, lines, strict=False) if metric == "ece" else ():
         baselines = {

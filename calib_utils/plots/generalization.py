@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from itertools import cycle
 from typing import NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
+from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.records import ExperimentRecord
 from calib_utils.records.grids import check_records
@@ -65,8 +65,7 @@ def generalization_plot(
     if not runs:
         raise ValueError("records: expected at least one run, found none")
     dots = {grid: np.array(pairs) for grid, pairs in runs.items()}
-    if ax is None:
-        ax = plt.subplots(figsize=(4.8, 4), layout="constrained")[1]
+    ax = axes_or_new(ax, (4.8, 4))
     signs = cycle(zip("osD^", (BLUE, ORANGE, GREY, "black"), strict=True))
     for (grid, pairs), (marker, colour) in zip(dots.items(), signs, strict=False):
         ax.plot(

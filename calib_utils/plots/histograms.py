@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
 from calib_utils.metrics import ReliabilityBins, reliability_bins
+from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE, as_numpy
 from calib_utils.predictions import taken
 
@@ -73,7 +73,7 @@ def confidence_histogram(
     accuracy = float(np.nansum(bins.counts * bins.accuracy) / n)
     binary = predictions.kind == "binary"
 
-    ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1] if ax is None else ax
+    ax = axes_or_new(ax, (4.6, 3.6))
     ax.bar(
         bins.edges[:-1],
         share,

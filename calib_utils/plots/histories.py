@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 
 from calib_utils._checks import check_several
 from calib_utils._numbers import check_number
+from calib_utils.plots._axes import check_axes
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 
 __all__ = ["history_panels"]
@@ -51,8 +52,10 @@ def history_panels(
         raise ValueError(f"history: expected an entry for each epoch, found {found}")
     if not (isinstance(panels, Sequence) and panels and all(map(_is_panel, panels))):
         raise ValueError(f"panels: expected one to three keys for each panel, found {panels!r}")
-    if axes is not None and len(axes) != len(panels):
-        raise ValueError(f"axes: expected {len(panels)}, one for each panel, found {len(axes)}")
+    if axes is not None:
+        axes = [check_axes(ax, "axes") for ax in check_several(axes, "axes")]
+        if len(axes) != len(panels):
+            raise ValueError(f"axes: expected {len(panels)}, one for each panel, found {len(axes)}")
     for mark in check_several(marks, "marks"):
         check_number(mark, "marks")
     keys = {key for panel in panels for key in panel}

@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from scipy.special import expit
@@ -14,6 +13,7 @@ from scipy.special import expit
 from calib_utils._checks import check_logits
 from calib_utils._masks import look_like_probs
 from calib_utils.metrics import ReliabilityBins, reliability_bins
+from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.predictions import probs_of, taken
 from calib_utils.recalibration import Recalibrator
@@ -121,8 +121,7 @@ def calibration_map(
     places = grid if inputs == "probs" else _GRID
     curves = {name: one.predict_proba(places) for name, one in maps.items()}
 
-    if ax is None:
-        ax = plt.subplots(figsize=(4.2, 4.2), layout="constrained")[1]
+    ax = axes_or_new(ax, (4.2, 4.2))
     ax.plot([0, 1], [0, 1], "--", color=GREY, linewidth=1)
     ax.plot(bins.confidence, bins.accuracy, "o", color=GREY, markersize=5)
     for (name, curve), (colour, style) in zip(curves.items(), _STYLES, strict=False):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 
 from calib_utils.metrics import DecisionCurve, decision_curve
+from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 
 __all__ = ["DecisionCurvePlot", "decision_curve_plot"]
@@ -60,8 +60,7 @@ def decision_curve_plot(
         ['A network', 'All', 'None']
     """
     curve = decision_curve(probs, labels, thresholds)
-    if ax is None:
-        ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1]
+    ax = axes_or_new(ax, (4.6, 3.6))
     ax.plot(curve.thresholds, curve.net_benefit, color=BLUE, label=name)
     ax.plot(curve.thresholds, curve.treat_all, "--", color=ORANGE, label="All")
     ax.axhline(0, color=GREY, linestyle=":", label="None")

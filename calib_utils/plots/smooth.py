@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
 from calib_utils.metrics import SmoothReliability, smooth_reliability
+from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.predictions import taken, unweighted
 
@@ -75,8 +75,7 @@ def smooth_reliability_diagram(
     accuracy = np.where(seen, curve.accuracy, np.nan)
     binary = predictions.kind == "binary"
 
-    if ax is None:
-        ax = plt.subplots(figsize=(4.6, 4.6), layout="constrained")[1]
+    ax = axes_or_new(ax, (4.6, 4.6))
     ax.fill_between(
         curve.confidence,
         _DENSITY * curve.density / curve.density.max(),

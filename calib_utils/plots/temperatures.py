@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
 from calib_utils._arrays import to_numpy
 from calib_utils._checks import check_logits
 from calib_utils.metrics import expected_calibration_error
+from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, ORANGE
 from calib_utils.predictions import taken
 from calib_utils.recalibration import TemperatureScaling
@@ -97,8 +97,7 @@ def temperature_curve(
         return np.array([expected_calibration_error(each, n_bins=n_bins) for each in weighted])
 
     curve, of_marks = eces(places), eces(marked)
-    if ax is None:
-        ax = plt.subplots(figsize=(4.6, 3.6), layout="constrained")[1]
+    ax = axes_or_new(ax, (4.6, 3.6))
     ax.plot(places, 100 * curve, **({"color": BLUE} | line))
     ax.plot(marked, 100 * of_marks, "D", color=ORANGE)
     ax.set(xlabel="Temperature T", ylabel="ECE (%)")

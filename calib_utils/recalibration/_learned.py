@@ -46,5 +46,5 @@ def check_steps(thresholds: Any, name: str, probs: Any, n_more: int) -> None:
     check_array(probs, "probabilities_", (None,), 0, 1)
     if len(probs) - n_more or not (isinstance(thresholds, np.ndarray) and thresholds.size == 0):
         check_array(thresholds, name, (len(probs) - n_more,))
-        if (np.diff(thresholds) < 0).any():
+        if (thresholds[1:] < thresholds[:-1]).any():
             raise ValueError(f"{name}: expected rising numbers, found some that fall")

@@ -103,6 +103,8 @@ class CalibratedModule(nn.Module):
                 f"network: expected logits of floating-point numbers, found {outputs.dtype}; the "
                 "result would be rounded to that type"
             )
+        if not outputs.ndim:
+            raise ValueError("network: expected logits of one axis or more, found a single number")
         column = outputs.ndim == 2 and outputs.shape[1] == 1
         logits = outputs[:, 0] if column else outputs
         if outputs.ndim > 2:

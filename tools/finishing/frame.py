@@ -57,12 +57,12 @@ def framed(text: str, where: object, chapter: str = "", feed: str = "", start: s
     chapter, to which the first page leads before its menu.
     """
     text = UNTITLED.sub("", text)
-    nth = count()
-    text = VIEWPORT.sub(lambda found: found[0] * (next(nth) == 0), text)
     text = replaced(text, HIDDEN, f"{HIDDEN}\n      {WITHOUT_SCRIPTS}", where)
     text = replaced(text, START, START + MENU, where)
     text = replaced(text, NAMED, lambda found: found[1], where)
     text = replaced(text, PART, folded, where)
+    nth = count()
+    text = replaced(text, VIEWPORT, lambda found: found[0] * (next(nth) == 0), where)
     if start:
         text = replaced(text, SKIP, f'{SKIP} · <a href="{start}">Start with chapter 1</a>', where)
     if feed:
@@ -78,9 +78,10 @@ def frame(site: Path, book: Book) -> None:
     chapters = {site / f"{page}.html": number for page, number in book.pages.items()}
     name = book.config["sphinx"]["config"]["numfig_format"]["section"]
     feed = f"{book.repository}/releases.atom" if book.repository else ""
+    front = site / f"{book.front_page}.html"
     one = next(path for path, number in chapters.items() if number)
     for path in pages_of(site):
         number = chapters.get(path)
         chapter = name % number if number else ""
-        start = relpath(one, path.parent) if path == next(iter(chapters)) else ""
+        start = relpath(one, path.parent) if path == front else ""
         path.write_text(framed(path.read_text("utf-8"), path, chapter, feed, start), "utf-8")

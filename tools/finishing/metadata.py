@@ -25,7 +25,7 @@ def citation(book: Book, page: str) -> dict[str, str]:
         "publication_date": re.findall(r"\d{4}", book.config["copyright"])[0],
         "language": book.config["sphinx"]["config"]["language"],
     }
-    if page != next(iter(book.pages)):
+    if page != book.front_page:
         tags["inbook_title"] = book.config["title"]
     if book.website:
         tags["fulltext_html_url"] = f"{book.website}{page}.html"
@@ -34,7 +34,6 @@ def citation(book: Book, page: str) -> dict[str, str]:
 
 def schema(book: Book, page: str, description: str) -> dict[str, Any]:
     """The same in the words of schema.org."""
-    first = next(iter(book.pages))
     author = {"@type": "Organization", "name": book.config["author"]}
     said: dict[str, Any] = {
         "@context": "https://schema.org",
@@ -45,18 +44,18 @@ def schema(book: Book, page: str, description: str) -> dict[str, Any]:
         "isAccessibleForFree": True,
         "author": author,
     }
-    if page == first:
+    if page == book.front_page:
         chapters = [name for name, number in book.pages.items() if number]
         said |= {"provider": author, "hasPart": [_link(book, name) for name in chapters]}
     else:
-        said["isPartOf"] = _link(book, first)
+        said["isPartOf"] = _link(book, book.front_page)
         said |= {"position": number} if (number := book.pages[page]) else {}
     return said
 
 
 def _link(book: Book, page: str) -> dict[str, str]:
     """Type, name and, if there is one, address of a page."""
-    kind = "Course" if page == next(iter(book.pages)) else "LearningResource"
+    kind = "Course" if page == book.front_page else "LearningResource"
     link = {"@type": kind, "name": book.title(page)}
     return link | ({"url": f"{book.website}{page}.html"} if book.website else {})
 

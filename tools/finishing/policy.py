@@ -32,7 +32,8 @@ def guarded(text: str, where: object) -> str:
             f"style-src {OWN} 'unsafe-inline'",
             f"img-src {OWN} data:",
             f"form-action {OWN}",
-            *(f"{kind} 'none'" for kind in ("base-uri", "object-src")),
+            "base-uri 'none'",
+            "object-src 'none'",
         ]
     )
     tag = f'<meta http-equiv="Content-Security-Policy" content="{escape(policy, quote=False)}">'

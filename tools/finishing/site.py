@@ -76,7 +76,7 @@ def not_found(book: Book, root: str) -> dict[str, str]:
         for page, number in book.pages.items()
         if number
     )
-    start = next(iter(book.pages))
+    start = book.front_page
     return {
         "title": "Page not found",
         "body": f"""<h1>Page not found</h1>
@@ -165,7 +165,7 @@ def finish(site: Path, book: Book) -> None:
 
 def write_front_page(site: Path, book: Book) -> None:
     """The page at the site's address, for who reads, links or finds it, not only for a browser."""
-    root = next(iter(book.pages))
+    root = book.front_page
     tags = re.findall(
         r'<meta (?:property="og:|name="(?:description|twitter:))[^>]*>',
         (site / f"{root}.html").read_text("utf-8"),

@@ -64,6 +64,10 @@ class Book:
         self.parts: dict[str, str] = {page: part for page, _, part in toc}
 
     @property
+    def front_page(self) -> str:
+        return next(iter(self.pages))
+
+    @property
     def chapters(self) -> list[str]:
         """The pages that are notebooks, such as `notebooks/ece-and-mce`."""
         return [page for page in self.pages if page.startswith("notebooks/")]
