@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from assignments.measures import Array, Variant, top_label_error
 
@@ -13,7 +13,7 @@ def probabilities(scores: Array, *, variant: Variant) -> Array:
         return np.exp2(-scores)
     if variant["form"] == "odds":
         return np.asarray(1 / (1 + scores))
-    return np.asarray(softmax(scores, axis=1))
+    return np.asarray(expit(scores) if variant["form"] == "log-odds" else softmax(scores, axis=1))
 
 
 def summary(scores: Array, labels: Array, *, variant: Variant) -> dict[str, float]:

@@ -83,6 +83,7 @@ EXAMPLES: dict[str, list[tuple[dict[str, str], str, Any]]] = {
         ({"gap": "shortfall", "camera": "alone"}, "expected_gaps", [-1 / 8, nan, -3 / 8]),
         ({"gap": "shortfall", "camera": "without"}, "expected_gaps", [-3 / 8, -1 / 4, -1 / 8]),
         ({"gap": "shortfall", "camera": "against"}, "expected_gaps", [1 / 4, nan, -1 / 4]),
+        ({"gap": "shortfall", "camera": "beyond"}, "expected_gaps", [1 / 8, nan, -1 / 8]),
         # For either class, three rows in three bins, with gaps of 1/2, 0 and 3/4.
         *(
             ({"bins": bins, "norm": norm, "classes": classes}, "expected_error", error)
@@ -99,14 +100,16 @@ EXAMPLES: dict[str, list[tuple[dict[str, str], str, Any]]] = {
         ({"answer": "worst"}, "expected_cameras", 1),
         ({"answer": "ranking"}, "expected_cameras", [1, 2, 0]),
         ({"answer": "extremes"}, "expected_cameras", [0, 1]),
+        ({"answer": "spread"}, "expected_cameras", 1 / 2),
         ({"answer": "worst"}, "expected_none", None),
         ({"answer": "ranking"}, "expected_none", []),
         ({"answer": "extremes"}, "expected_none", None),
+        ({"answer": "spread"}, "expected_none", None),
     ],
     "diagnosing": [
         *(
             ({"form": form, "error": error}, "expected_summary", number)
-            for form in ("logits", "bits", "odds")
+            for form in ("logits", "bits", "odds", "log-odds")
             # Confidences 0.51 and 0.93, correct, and 0.77, wrong: gaps of 0.49, 0.07 and 0.77.
             for error, number in {
                 "ece": 1.33 / 3,
@@ -125,17 +128,21 @@ EXAMPLES: dict[str, list[tuple[dict[str, str], str, Any]]] = {
         ({"loss": "nll"}, "expected_loss", -math.log(0.6 * 0.2) / 2),
         ({"loss": "brier"}, "expected_loss", (0.16 + 0.09 + 0.01 + 0.64 + 0.49 + 0.01) / 2),
         ({"loss": "binary"}, "expected_loss", -math.log(0.6 * 0.3) / 2),
+        # The lengths of the rows are the roots of 0.46 and 0.54.
+        ({"loss": "spherical"}, "expected_loss", 1 - 0.3 / math.sqrt(0.46) - 0.1 / math.sqrt(0.54)),
         ({"loss": "nll"}, "expected_large", 5000),
         ({"loss": "brier"}, "expected_large", 2),
+        ({"loss": "spherical"}, "expected_large", 1),
         ({"loss": "binary"}, "expected_large", 5000 - math.log(2)),
         *(
             ({"loss": loss, "parameter": parameter}, "expected_parameter", number)
-            for loss in ("nll", "brier", "binary")
+            for loss in ("nll", "brier", "binary", "spherical")
             for parameter, number in {"temperature": 2.0, "slope": 0.5, "log": 0.7}.items()
         ),
         ({"wanted": "all"}, "expected_shape", [2000, 8]),
         ({"wanted": "confidence"}, "expected_shape", [2000]),
         ({"wanted": "risk"}, "expected_shape", [2000]),
+        ({"wanted": "two"}, "expected_shape", [2000, 2]),
         # Two of three are correct, and of the first group one of two; labels 0, 2, 2.
         *(
             ({"constant": constant, "rest": rest}, "expected_constant", rows)
@@ -147,6 +154,8 @@ EXAMPLES: dict[str, list[tuple[dict[str, str], str, Any]]] = {
             for rest, rows in {
                 "equal": [[a, (1 - a) / 2, (1 - a) / 2], [(1 - b) / 2, b, (1 - b) / 2]],
                 "labels": [[a, 0, 1 - a], [(1 - b) / 3, b, (1 - b) * 2 / 3]],
+                # Each class is predicted once.
+                "predictions": [[a, (1 - a) / 2, (1 - a) / 2], [(1 - b) / 2, b, (1 - b) / 2]],
                 "second": [[a, 0, 1 - a], [0, b, 1 - b]],
             }.items()
         ),
