@@ -66,12 +66,14 @@ def network(secret: bytes, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scores_of(logits: np.ndarray, form: str) -> np.ndarray:
-    """The scores of a sheet: logits, bits, odds against each class, or its log-odds."""
+    """The scores of a sheet: logits, distances, bits, odds against each class, or its log-odds."""
     logs = log_softmax(logits, axis=1)
     if form == "bits":
         return -logs / np.log(2)
     if form == "logits":
         return logits
+    if form == "distances":
+        return np.asarray(logits.max(axis=1, keepdims=True) - logits)
     others = [logsumexp(np.delete(logs, k, axis=1), axis=1) for k in range(logs.shape[1])]
     against = np.stack(others, axis=1) - logs
     with np.errstate(over="ignore"):  # then they are infinite

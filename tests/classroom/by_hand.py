@@ -139,6 +139,8 @@ def turned(row: Any, form: str) -> list[float]:
         return [1 / (1 + score) for score in row]
     if form == "log-odds":
         return [math.exp(min(score, 0)) / (1 + math.exp(-abs(score))) for score in row]
+    if form == "distances":
+        row = [-score for score in row]
     powers = [math.exp(score - max(row)) for score in row]
     return [power / sum(powers) for power in powers]
 
@@ -168,6 +170,7 @@ def diagnosing(v: Variant) -> Functions:
                     "excess": surplus / spread,
                     "shortfall": -surplus / spread,
                     "pearson": -surplus / math.sqrt(expected),
+                    "roots": 2 * math.sqrt(expected - surplus) - 2 * math.sqrt(expected),
                 }[v["gap"]]
             )
         return found
