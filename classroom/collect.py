@@ -27,8 +27,8 @@ from nbformat import NotebookNode
 from classroom.exports import Found, files_of
 from classroom.goals import assignment_names, read_goals
 from classroom.matches import PUBLIC, matches
+from classroom.notebooks import fingerprint, reference_of, source_of, without_solution
 from classroom.platforms import ROSTER, HandedIn, Roster, owners, read_roster
-from classroom.release import fingerprint, reference_of, source_of, without_solution
 from classroom.results import plain_cell, read_json, write_csv, write_json
 from classroom.secret import read_secret
 from classroom.sheets import sheet_for

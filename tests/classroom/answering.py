@@ -16,7 +16,8 @@ from classroom.checks import Check
 from classroom.goals import load, read_goals
 from classroom.inside import decode, encode, run_cell
 from classroom.judge import mark
-from classroom.release import data_of, notebook
+from classroom.notebooks import notebook
+from classroom.release import data_of
 from classroom.run import Outcome
 from classroom.variants import PUBLISHED, Variant, choices, secret_of, variant_of
 

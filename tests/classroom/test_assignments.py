@@ -21,7 +21,7 @@ from calib_utils.metrics import expected_calibration_error
 from calib_utils.recalibration import TemperatureScaling
 from classroom.goals import ASSIGNMENTS, load, read_goals
 from classroom.judge import worth
-from classroom.release import notebook
+from classroom.notebooks import notebook
 from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
 
 SECRETS = [b"first", b"second"]

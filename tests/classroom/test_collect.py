@@ -18,8 +18,8 @@ from classroom.__main__ import main
 from classroom.collect import assignment_of, functions_of
 from classroom.give_back import give_back, returned_name
 from classroom.goals import read_goals
+from classroom.notebooks import fingerprint
 from classroom.platforms import HandedIn, read_path
-from classroom.release import fingerprint
 from classroom.results import read_json, submitted, write_json
 from classroom.secret import make_secret, read_secret
 from classroom.sheets import draw_sheets

@@ -28,7 +28,8 @@ from answering import (
 )
 
 from classroom.goals import load
-from classroom.release import all_text, notebook
+from classroom.notebooks import notebook
+from classroom.release import all_text
 from classroom.variants import NEAR, PUBLISHED, SHEETS, choices, secret_of, variant_of, words
 
 CLASSES = [f"class {number}".encode() for number in range(10)]
