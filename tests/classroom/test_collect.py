@@ -22,7 +22,7 @@ from classroom.notebooks import fingerprint
 from classroom.platforms import HandedIn, read_path
 from classroom.results import read_json, submitted, write_json
 from classroom.secret import make_secret, read_secret
-from classroom.sheets import draw_sheets
+from classroom.sheets import draw_sheets, sheet_for
 from classroom.table import fill
 from classroom.variants import SHEETS
 
@@ -645,6 +645,11 @@ def test_a_drawn_sheet_is_the_only_one_that_is_taken(
     other = path.replace("5", "9").replace("Ada L", "Cy M").replace("lada", "mcy")
     rows = collected(room, zipped(tmp_path / "b.zip", {other: notebook()}))
     assert rows[other] == "taken, sheet 4."
+
+
+def test_the_number_of_a_sheet_is_no_students_number() -> None:
+    drawn = [["Ada L", "5", "7"], ["Bo N", "6", "5"]]
+    assert [sheet_for(drawn, number, "Cy M") for number in "567"] == ["7", "5", ""]
 
 
 def test_sheets_are_drawn_evenly_and_from_the_secret(tmp_path: Path, room: Path) -> None:
