@@ -88,8 +88,9 @@ def read_assignment(folder: Path, name: str, sheet: str) -> Assignment:
                 f"{place}: one and the same answer passes every check of {question}"
             )
     sources = [Path(__file__).with_name(f"{module}.py") for module in GRADER]
-    sources += [ASSIGNMENTS / name / file for file in ("checks.py", "goals.toml", "variants.toml")]
-    sources += [ASSIGNMENTS / name / "reference.py", ASSIGNMENTS / "measures.py"]
+    sources += sorted((ASSIGNMENTS / name).glob("*.py"))
+    sources += [ASSIGNMENTS / name / "goals.toml", ASSIGNMENTS / name / "variants.toml"]
+    sources += [ASSIGNMENTS / "measures.py"]
     hashes = {
         "checks": _hash(*(f.read_bytes() for f in sources if f.exists())),
         "secret": _hash(secret),

@@ -93,7 +93,7 @@ def hidden_lines(name: str) -> set[str]:
     source, folder = source_of(name), ASSIGNMENTS / name
     goals = read_goals(name)
     solutions = [STUB.sub("", found["lines"]) for found in SOLUTION.finditer(source)]
-    code = [folder / "checks.py", folder / "reference.py", ASSIGNMENTS / "measures.py"]
+    code = [*folder.glob("*.py"), ASSIGNMENTS / "measures.py"]
     texts = [*solutions, *(without_imports(path.read_text("utf-8")) for path in code)]
     texts += [path.read_text("utf-8") for path in folder.glob("sample.md")]
     for question in goals.questions.values():
