@@ -19,7 +19,7 @@ from assignments.measures import binned_error
 from assignments.recalibrating.reference import constant_confidence, fit_temperatures
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.recalibration import TemperatureScaling
-from classroom.goals import ASSIGNMENTS, load, read_goals
+from classroom.goals import load, read_goals
 from classroom.judge import worth
 from classroom.notebooks import notebook
 from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
@@ -455,50 +455,3 @@ def test_a_split_is_as_the_sheet_asks(way: str) -> None:
         for part, chosen in zip(plain, np.split(ordered, [first, first + second]), strict=True):
             part += np.flatnonzero(np.isin(units, chosen)).tolist()
     assert not module.follows_rule(plain, *given)
-
-
-# ---- the helper that the students' notebook holds
-
-
-@pytest.fixture(scope="module")
-def helper() -> dict[str, Any]:
-    names: dict[str, Any] = {}
-    exec((ASSIGNMENTS / "helper.py").read_text("utf-8"), names)
-    return names
-
-
-def not_written() -> None:
-    raise NotImplementedError
-
-
-def fails() -> None:
-    raise KeyError("logits")
-
-
-EXAMPLES = [
-    (lambda: 0.5, 0.5, "as expected"),
-    (lambda: 0.4, 0.5, "expected 0.5\n    your function gives 0.4"),
-    (lambda: None, 0.5, "expected 0.5\n    your function gives None"),
-    (lambda: "x", 0.5, "expected 0.5\n    your function gives x"),
-    (lambda: [1, float("nan")], [1, float("nan")], "as expected"),
-    (lambda: [[1], [1, 2]], [1, 2], "expected [1, 2]"),
-    (lambda: {"a": 1}, {"a": 1.0}, "as expected"),
-    (lambda: {"a": 1}, {"b": 1}, "expected {'b': 1}"),
-    (lambda: 1, {"b": 1}, "expected {'b': 1}"),
-    (lambda: None, None, "as expected"),
-    (lambda: 3, None, "expected None"),
-    (not_written, 1, "not written yet"),
-    (fails, 1, "KeyError: 'logits'\n    expected 1"),
-]
-
-
-@pytest.mark.parametrize(("function", "expected", "message"), EXAMPLES)
-def test_an_example_says_what_was_expected(
-    helper: dict[str, Any],
-    capsys: pytest.CaptureFixture[str],
-    function: Callable[[], Any],
-    expected: Any,
-    message: str,
-) -> None:
-    helper["example"](function, expected=expected)
-    assert message in capsys.readouterr().out
