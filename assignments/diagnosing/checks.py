@@ -66,18 +66,19 @@ def network(secret: bytes, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scores_of(logits: np.ndarray, form: str) -> np.ndarray:
-    """The scores of a sheet: logits, distances, bits, odds against each class, or its log-odds."""
+    """The scores of a sheet: logits, distances, weights, bits, or odds against each class."""
     logs = log_softmax(logits, axis=1)
     if form == "bits":
         return -logs / np.log(2)
-    if form == "logits":
-        return logits
+    if form == "weights":
+        return np.asarray(1000 * np.exp(logs))
     if form == "distances":
         return np.asarray(logits.max(axis=1, keepdims=True) - logits)
-    others = [logsumexp(np.delete(logs, k, axis=1), axis=1) for k in range(logs.shape[1])]
-    against = np.stack(others, axis=1) - logs
-    with np.errstate(over="ignore"):  # then they are infinite
-        return -against if form == "log-odds" else np.asarray(np.exp(against))
+    if form == "odds":
+        others = [logsumexp(np.delete(logs, k, axis=1), axis=1) for k in range(logs.shape[1])]
+        with np.errstate(over="ignore"):  # then they are infinite
+            return np.asarray(np.exp(np.stack(others, axis=1) - logs))
+    return logits
 
 
 def data(secret: bytes, variant: Variant) -> dict[str, dict[str, np.ndarray]]:

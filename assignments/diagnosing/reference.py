@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
 from assignments.measures import Array, Variant, top_label_error
 
@@ -13,8 +13,8 @@ def probabilities(scores: Array, *, variant: Variant) -> Array:
         return np.exp2(-scores)
     if variant["form"] == "odds":
         return np.asarray(1 / (1 + scores))
-    if variant["form"] == "log-odds":
-        return np.asarray(expit(scores))
+    if variant["form"] == "weights":
+        return scores / scores.sum(axis=1, keepdims=True)
     return np.asarray(softmax(scores if variant["form"] == "logits" else -scores, axis=1))
 
 

@@ -137,8 +137,8 @@ def turned(row: Any, form: str) -> list[float]:
         return [0.5**score for score in row]
     if form == "odds":
         return [1 / (1 + score) for score in row]
-    if form == "log-odds":
-        return [math.exp(min(score, 0)) / (1 + math.exp(-abs(score))) for score in row]
+    if form == "weights":
+        return [score / math.fsum(row) for score in row]
     if form == "distances":
         row = [-score for score in row]
     powers = [math.exp(score - max(row)) for score in row]

@@ -110,7 +110,7 @@ EXAMPLES: dict[str, list[tuple[dict[str, str], str, Any]]] = {
     "diagnosing": [
         *(
             ({"form": form, "error": error}, "expected_summary", number)
-            for form in ("logits", "bits", "odds", "log-odds", "distances")
+            for form in ("logits", "bits", "odds", "weights", "distances")
             # Confidences 0.51 and 0.93, correct, and 0.77, wrong: gaps of 0.49, 0.07 and 0.77.
             for error, number in {
                 "ece": 1.33 / 3,
