@@ -17,7 +17,7 @@ from assignments.lab.images import (
     part_of,
     renumbered,
 )
-from assignments.lab.reference import cut, report, reported
+from assignments.lab.reference import cut, kinds_and_units, report, reported
 from assignments.measures import temperature
 from calib_utils.metrics import baseline_calibration_error
 from classroom.checks import Check, Judge, close, partly
@@ -61,12 +61,11 @@ def follows_rule(
     parts = parts_of(answer, len(labels))
     if parts is None:
         return False
-    way = variant["split"]
-    kinds = labels if way == "class" else np.zeros(len(labels), dtype=np.int64)
+    kinds, stays = kinds_and_units(labels, writers, variant=variant)
     first = []
     for k in np.unique(kinds):
         rows = [part[kinds[part] == k] for part in parts]
-        units = [np.unique(writers[part] if way == "writer" else part) for part in rows]
+        units = [np.unique(stays[part]) for part in rows]
         everything = np.unique(np.concatenate(units))
         sizes = np.array([len(found) for found in units])
         if sizes.sum() != len(everything):

@@ -277,6 +277,7 @@ def lab(v: Variant) -> Functions:
             "random": lambda row: (0, row),
             "class": lambda row: (labels[row], row),
             "writer": lambda row: (0, writers[row]),
+            "within": lambda row: (writers[row], row),
         }[v["split"]]
         keys = [of(row) for row in range(len(labels))]
         parts: list[list[int]] = [[], [], []]

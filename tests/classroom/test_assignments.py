@@ -428,7 +428,7 @@ def test_after_the_repair_is_judged_by_the_temperature_that_is_given() -> None:
         assert [float(check.judge(answer)) for check in checks] == expected
 
 
-@pytest.mark.parametrize("way", ["random", "class", "writer"])
+@pytest.mark.parametrize("way", ["random", "class", "writer", "within"])
 def test_a_split_is_as_the_sheet_asks(way: str) -> None:
     """Exact, random, and for no other way; one unit too many is half right."""
     from assignments.lab.reference import split
@@ -436,7 +436,7 @@ def test_a_split_is_as_the_sheet_asks(way: str) -> None:
     module, rng = load("lab"), np.random.default_rng(0)
     variant = {"split": way, "first": 50}
     labels, writers = rng.integers(0, 7, 300), rng.integers(0, 30, 300)
-    for other in ("random", "class", "writer"):
+    for other in ("random", "class", "writer", "within"):
         parts = split(labels, writers, 0, variant={**variant, "split": other})
         assert module.follows_rule(parts, labels, writers, variant) == (other == way)
     given, parts = (labels, writers, variant), split(labels, writers, 0, variant=variant)
@@ -447,7 +447,7 @@ def test_a_split_is_as_the_sheet_asks(way: str) -> None:
         assert not module.follows_rule(wrong, *given, slack=1)
     # The first of everything, in order, is no random part.
     units = writers if way == "writer" else np.arange(300)
-    kinds = labels if way == "class" else np.zeros(300, dtype=int)
+    kinds = {"class": labels, "within": writers}.get(way, np.zeros(300, dtype=int))
     plain: list[list[int]] = [[], [], []]
     for k in np.unique(kinds):
         ordered = np.unique(units[kinds == k])
