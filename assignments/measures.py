@@ -73,8 +73,13 @@ def top_label_error(probs: Array, labels: Array, way: str, n_bins: int) -> float
 
 
 def mean_loss(logits: Array, labels: Array, way: str) -> float:
-    """A mean loss of logits, shape (n, K), of any size: "nll", "brier" or "binary"."""
+    """A mean loss of logits, shape (n, K), of any size.
+
+    "nll", "brier", "binary" or "spherical" (1 minus the score of Gneiting and Raftery, 2007, 4.2).
+    """
     logs, rows = log_softmax(logits, axis=1), np.arange(len(labels))
+    if way == "spherical":
+        return float(1 - np.exp(logs[rows, labels] - logsumexp(2 * logs, axis=1) / 2).mean())
     if way == "brier":
         return float(((np.exp(logs) - np.eye(logits.shape[1])[labels]) ** 2).sum(axis=1).mean())
     if way == "binary":
@@ -92,7 +97,7 @@ def temperature(logits: Array, labels: Array, way: str) -> float:
     def at(power: float) -> float:
         return mean_loss(logits * np.exp(-power), labels, way)
 
-    tried = np.linspace(LOWEST, HIGHEST, 61)  # a Brier score may have more than one valley
+    tried = np.linspace(LOWEST, HIGHEST, 61)  # a score may have more than one valley
     best = int(np.argmin([at(power) for power in tried]))
     bounds = (tried[max(best - 1, 0)], tried[min(best + 1, 60)])
     found = minimize_scalar(at, bounds=bounds, method="bounded", options={"xatol": 1e-7})

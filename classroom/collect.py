@@ -1,8 +1,8 @@
 """Collect what students handed in, from the exports of platforms or from plain folders.
 
 Each file of an export gets a row in ``collected/NAME/collected.csv``: taken, or why not. The table
-grows: nothing that was written there once is ever lost. Each
-student gets a folder ``collected/NAME/ID`` with the latest notebook and the facts about it.
+grows: nothing that was written there once is ever lost. Each student gets a folder
+``collected/NAME/ID`` with the latest notebook and the facts about it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from nbformat import NotebookNode
 from classroom.exports import Found, files_of
 from classroom.goals import assignment_names, read_goals
 from classroom.matches import PUBLIC, matches
+from classroom.notebooks import fingerprint, reference_of, source_of, without_solution
 from classroom.platforms import ROSTER, HandedIn, Roster, owners, read_roster
-from classroom.release import fingerprint, reference_of, source_of, without_solution
 from classroom.results import plain_cell, read_json, write_csv, write_json
 from classroom.secret import read_secret
-from classroom.sheets import sheet_for
+from classroom.sheets import drawn_sheets, sheet_for
 from classroom.submission import NotGraded, defined, read_submission
 from classroom.variants import SHEETS
 
@@ -87,7 +87,7 @@ def collect(folder: Path, name: str, exports: Iterable[Path], plain: bool = Fals
         ClassroomError: if there is no such assignment, or an export cannot be read at all.
     """
     read_goals(name)
-    secret, rows = read_secret(folder), []
+    secret, all_drawn, rows = read_secret(folder), drawn_sheets(folder), []
     releases = {fingerprint(secret, name, sheet): sheet for sheet in SHEETS}
     students: dict[str, list[Candidate]] = defaultdict(list)
     for export in exports:
@@ -104,7 +104,7 @@ def collect(folder: Path, name: str, exports: Iterable[Path], plain: bool = Fals
             for place in places:
                 candidate = Candidate(found, place)
                 examine(candidate, name, releases)
-                sheet, drawn = candidate.sheet, sheet_for(folder, place.number, place.person)
+                sheet, drawn = candidate.sheet, sheet_for(all_drawn, place.number, place.person)
                 if sheet and drawn not in ("", sheet):
                     candidate.problem = f"This is sheet {sheet}; this student has sheet {drawn}."
                 if candidate.problem:  # a class of bombs would fill memory

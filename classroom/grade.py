@@ -38,6 +38,7 @@ GRADER = (
     "judge",
     "run",
     "sandbox",
+    "secret",
     "submission",
     "variants",
 )
@@ -88,8 +89,9 @@ def read_assignment(folder: Path, name: str, sheet: str) -> Assignment:
                 f"{place}: one and the same answer passes every check of {question}"
             )
     sources = [Path(__file__).with_name(f"{module}.py") for module in GRADER]
-    sources += [ASSIGNMENTS / name / file for file in ("checks.py", "goals.toml", "variants.toml")]
-    sources += [ASSIGNMENTS / name / "reference.py", ASSIGNMENTS / "measures.py"]
+    sources += sorted((ASSIGNMENTS / name).glob("*.py"))
+    sources += [ASSIGNMENTS / name / "goals.toml", ASSIGNMENTS / name / "variants.toml"]
+    sources += [ASSIGNMENTS / "measures.py"]
     hashes = {
         "checks": _hash(*(f.read_bytes() for f in sources if f.exists())),
         "secret": _hash(secret),
@@ -228,25 +230,24 @@ def grade_class(
         ClassroomError: Nothing can be graded, and the message says what to do.
     """
     everyone = {path.name: path for path in students(folder, name)}
-    handed_in = {SHEETS[0], *map(sheet_of, everyone.values())}
+    own = {student: sheet_of(place) for student, place in everyone.items()}
+    handed_in = {SHEETS[0], *own.values()}
     sheets = {sheet: read_assignment(folder, name, sheet) for sheet in handed_in}
     if unknown := sorted(set(again or ()) - everyone.keys()):
         raise ClassroomError(f"nobody with the id {', '.join(unknown)} handed in {name}")
     graded = folder / "graded" / name
     chosen = []
     for student, place in everyone.items():
-        wanted = not again or student in again
-        if wanted and (
-            again is not None or _left(sheets[sheet_of(place)], place, graded / f"{student}.json")
-        ):
-            chosen.append(place)
+        assignment, wanted = sheets[own[student]], not again or student in again
+        if wanted and (again is not None or _left(assignment, place, graded / f"{student}.json")):
+            chosen.append((assignment, place))
     if not chosen:
         print(f"{name}: nothing is left to grade; {len(everyone)} results are in {graded}")
         return []
-    for sheet in sorted(set(map(sheet_of, chosen))):
+    for sheet in sorted({own[place.name] for _, place in chosen}):
         check_grader(sheets[sheet])
     results = []
-    for result in _batch(sheets, chosen, graded, jobs):
+    for result in _batch(chosen, graded, jobs):
         results.append(result)
         print(f"[{len(results)}/{len(chosen)}] {line_of(result)}", flush=True)
     done = sum(result["status"] == "graded" for result in results)
@@ -262,7 +263,7 @@ def grade_class(
 
 
 def _batch(
-    sheets: dict[str, Assignment], chosen: list[Path], graded: Path, jobs: int
+    chosen: list[tuple[Assignment, Path]], graded: Path, jobs: int
 ) -> Iterator[dict[str, Any]]:
     # Ctrl-C is for this thread alone: a sandbox that was just starting would die of it, and its
     # student would be written down as not graded.
@@ -271,10 +272,8 @@ def _batch(
         max(1, jobs), initializer=signal.pthread_sigmask, initargs=deaf
     ) as pool:
         waiting = [
-            pool.submit(
-                grade_student, sheets[sheet_of(place)], place, graded / f"{place.name}.json"
-            )
-            for place in chosen
+            pool.submit(grade_student, assignment, place, graded / f"{place.name}.json")
+            for assignment, place in chosen
         ]
         try:
             for future in as_completed(waiting):

@@ -9,7 +9,7 @@ import nbformat
 
 from classroom import ClassroomError
 from classroom.goals import read_goals
-from classroom.release import notebook
+from classroom.notebooks import notebook
 from classroom.results import write_csv
 from classroom.secret import read_secret
 from classroom.variants import PUBLISHED

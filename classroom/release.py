@@ -6,64 +6,33 @@ checks either: `leaked` proves it line by line each time, before anything is wri
 
 from __future__ import annotations
 
-import ast
 import re
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import jupytext
 import nbformat
-import numpy as np
 from nbformat import NotebookNode
-from nbformat.v4 import new_notebook
 
 from calib_utils.records.npz import write_npz
 from classroom import ClassroomError
-from classroom.goals import ASSIGNMENTS, Goals, load, read_goals
+from classroom.goals import ASSIGNMENTS, load, read_goals
+from classroom.notebooks import (
+    HELPER,
+    SOLUTION,
+    STUB,
+    notebook,
+    rendered,
+    source_of,
+    values_of,
+    without_imports,
+    without_solution,
+)
 from classroom.results import write_csv
-from classroom.secret import generator, make_secret
-from classroom.submission import defined
-from classroom.variants import (
-    PUBLISHED,
-    SHEETS,
-    Code,
-    Variant,
-    secret_of,
-    variant_of,
-    words,
-)
+from classroom.secret import make_secret
+from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
 from tools.sources.atomic import write_text
-from tools.sources.book import Book
-from tools.sources.chapter_notebook import notebook_metadata, write_if_changed
-from tools.sources.flatten import Flattener
+from tools.sources.chapter_notebook import write_if_changed
 
-HELPER = ASSIGNMENTS / "helper.py"
-IMPORT = "from helper import example"  # a cell of its own; students get the helper instead
-SOLUTION = re.compile(
-    r"^(?P<indent> *)### BEGIN SOLUTION\n(?P<lines>.*?)^ *### END SOLUTION(?:\n|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
-STUB = re.compile(r"^ *# STUB: (?P<code>.+)\n", re.MULTILINE)
-PLACE = re.compile(r"\{\{\s+(\w+)\s+\}\}")
-FILLED = ("expected_", "given_")  # how the names of values in examples begin
-WIDTH = 70
-OF_THIS_SHEET = """
-
-from functools import wraps
-
-
-def of_this_sheet(function):
-    '''A function of the reference that knows the variant.'''
-
-    @wraps(function)
-    def known(*given, variant={variant}):
-        return function(*given, variant=variant)
-
-    return known
-
-
-"""
 LONG = 20  # characters from which on a line is recognised anywhere in a text
 
 
@@ -106,10 +75,6 @@ def release(name: str, folder: Path, key: str | None = None) -> Path:
     return students
 
 
-def source_of(name: str) -> str:
-    return (ASSIGNMENTS / name / f"{name}.md").read_text("utf-8")
-
-
 def data_of(name: str, secret: bytes, sheet: str) -> dict[str, dict[str, Any]]:
     """The files that lie beside the notebook of a sheet, each with its arrays."""
     module = load(name)
@@ -117,149 +82,6 @@ def data_of(name: str, secret: bytes, sheet: str) -> dict[str, dict[str, Any]]:
         return {}
     found = module.data(secret_of(secret, sheet), variant_of(name, secret, sheet))
     return {f"{stem}-{sheet}.npz": arrays for stem, arrays in found.items()}
-
-
-def values_of(goals: Goals, variant: Variant, sheet: str) -> dict[str, str]:
-    """What stands for ``{{ … }}`` in a text: points, minutes, and what the secret decides."""
-    values = {"minutes": goals.minutes, "points": f"{goals.points:g}", "sheet": sheet}
-    values |= variant | words(goals.name, variant)
-    values |= {question.name: f"{question.points:g}" for question in goals.questions.values()}
-    return {key: str(value) for key, value in values.items()}
-
-
-def rendered(text: str, values: dict[str, str]) -> str:
-    """The text with its values.
-
-    Raises:
-        ClassroomError: if it asks for one that there is not.
-    """
-    if unknown := set(PLACE.findall(text)) - values.keys():
-        raise ClassroomError(f"no value {', '.join(sorted(unknown))}; there are {list(values)}")
-    return PLACE.sub(lambda found: values[found[1]], text)
-
-
-def notebook(name: str, secret: bytes, sheet: str, solved: bool = False) -> NotebookNode:
-    """The notebook of a sheet, as students get it or with the solutions."""
-    goals, variant = read_goals(name), variant_of(name, secret, sheet)
-    values = values_of(goals, variant, sheet)
-    given = {"sheet": sheet, **variant}
-    expected, reference = load(name).examples(variant), reference_of(name)
-    known = defined(reference)
-    reference += OF_THIS_SHEET.format(variant=variant)
-    flattener = Flattener(_book(), f"notebooks/{name}")
-    cells = []
-    for cell in jupytext.reads(source_of(name), fmt="md:myst").cells:
-        if cell.cell_type == "markdown":
-            cell.source = flattener.flatten(rendered(cell.source, values))
-        elif cell.source == IMPORT:
-            cell.source = HELPER.read_text("utf-8").strip()
-            cell.metadata = {"cellView": "form", "jupyter": {"source_hidden": True}}
-        elif not solved:
-            cell.source = without_solution(cell.source)
-        elif sheet != PUBLISHED and "question" in cell.metadata:
-            functions = sorted(defined(without_solution(cell.source)))
-            if known.issuperset(functions):  # else the published solution answers any sheet
-                calls = [f"{function} = of_this_sheet({function})" for function in functions]
-                cell.source, reference = "\n".join([reference, *calls]), ""
-        if "variant" in cell.metadata.get("tags", []):
-            cell.source = with_values(cell.source, given)
-        elif cell.cell_type == "code" and "question" not in cell.metadata:
-            cell.source = with_values(cell.source, expected, FILLED)
-        if "question" in cell.metadata:
-            cell.metadata["nbgrader"] = nbgrader(goals, cell)
-        cells.append(cell)
-    asked = {cell.metadata["question"] for cell in cells if "question" in cell.metadata}
-    if asked != set(goals.questions):
-        raise ClassroomError(f"{name}: goals.toml and the source do not have the same questions")
-    for position, cell in enumerate(cells, start=1):
-        cell.id = f"cell-{position:02d}"
-    of = {"assignment": name, "release": fingerprint(secret, name, sheet)}
-    return new_notebook(cells=cells, metadata=notebook_metadata() | of)
-
-
-@cache
-def _book() -> Book:
-    """The book, whose chapters the assignments refer to."""
-    return Book(ASSIGNMENTS.parent)
-
-
-def fingerprint(secret: bytes, name: str, sheet: str) -> str:
-    """Says of a notebook which sheet of which class it is, and nothing of the secret."""
-    return generator(secret_of(secret, sheet), "release", name).bytes(6).hex()
-
-
-def with_values(source: str, values: dict[str, Any], begin: tuple[str, ...] = ("",)) -> str:
-    """A cell with the values of a sheet.
-
-    Args:
-        source: of the cell.
-        values: by name.
-        begin: how the names begin whose values are set; all by default.
-
-    Raises:
-        ClassroomError: if there is no value for such a name.
-    """
-    lines = source.split("\n")
-    for statement in reversed(ast.parse(source).body):
-        target = statement.targets[0] if isinstance(statement, ast.Assign) else None
-        if isinstance(target, ast.Name) and target.id.startswith(begin):
-            if target.id not in values:
-                raise ClassroomError(f"the sheet has no value for {target.id}")
-            written = f"{target.id} = {_literal(values[target.id])}"
-            if len(written) > WIDTH:
-                wrapped = _literal(values[target.id], comma=",\n    ")
-                written = f"{target.id} = {wrapped}"
-            lines[statement.lineno - 1 : statement.end_lineno] = [written]
-    return "\n".join(lines)
-
-
-def _literal(value: Any, comma: str = ", ") -> str:
-    """A value as Python; what separates the items of a long one begins a new line."""
-    if isinstance(value, Code):
-        return value
-    if isinstance(value, np.ndarray):
-        return f"np.array({_literal(value.tolist(), comma)})"
-    if isinstance(value, float):
-        return "np.nan" if np.isnan(value) else repr(round(value, 6) + 0.0)
-    if isinstance(value, str):
-        return f'"{value}"'
-    if isinstance(value, list):
-        items, ends = [_literal(item) for item in value], "[]"
-    elif isinstance(value, dict):
-        items, ends = [f'"{key}": {_literal(item)}' for key, item in value.items()], "{}"
-    else:
-        return repr(value)
-    if comma == ", ":
-        return ends[0] + ", ".join(items) + ends[1]
-    return ends[0] + "\n    " + comma.join(items) + ",\n" + ends[1]
-
-
-def without_solution(source: str) -> str:
-    """A cell as students get it: a stub where the solution stood."""
-
-    def stub(found: re.Match[str]) -> str:
-        given = STUB.search(found["lines"])
-        code = given["code"] if given else "raise NotImplementedError"
-        return f"{found['indent']}{code}\n"
-
-    return SOLUTION.sub(stub, source).rstrip("\n")
-
-
-def nbgrader(goals: Goals, cell: NotebookNode) -> dict[str, Any]:
-    """What a course that uses nbgrader needs of an answer's cell."""
-    question = goals.questions[cell.metadata["question"]]
-    read = question.kind == "read"
-    points = {"points": question.points} if read else {}
-    return {
-        "schema_version": 3,
-        "grade_id": f"{goals.name}-{question.name}",
-        "cell_type": cell.cell_type,
-        "solution": True,
-        "grade": read,
-        "locked": False,
-        "task": False,
-        **points,
-    }
 
 
 def hidden_lines(name: str) -> set[str]:
@@ -271,7 +93,7 @@ def hidden_lines(name: str) -> set[str]:
     source, folder = source_of(name), ASSIGNMENTS / name
     goals = read_goals(name)
     solutions = [STUB.sub("", found["lines"]) for found in SOLUTION.finditer(source)]
-    code = [folder / "checks.py", folder / "reference.py", ASSIGNMENTS / "measures.py"]
+    code = [*folder.glob("*.py"), ASSIGNMENTS / "measures.py"]
     texts = [*solutions, *(without_imports(path.read_text("utf-8")) for path in code)]
     texts += [path.read_text("utf-8") for path in folder.glob("sample.md")]
     for question in goals.questions.values():
@@ -279,27 +101,6 @@ def hidden_lines(name: str) -> set[str]:
     shown = without_solution(source) + "\n" + HELPER.read_text("utf-8")
     lines = {line.strip() for text in texts for line in text.splitlines()}
     return {line for line in lines - set(leaked(lines, shown)) if re.search(r"[^\W\d_]", line)}
-
-
-def reference_of(name: str) -> str:
-    """The code that answers any sheet of an assignment: functions that get the variant."""
-    files = [ASSIGNMENTS / "measures.py", ASSIGNMENTS / name / "reference.py"]
-    files = [file for file in files if file.exists()]
-    code = [
-        without_imports(file.read_text("utf-8"), ("__future__", "assignments")) for file in files
-    ]
-    return "\n".join(code)
-
-
-def without_imports(code: str, begin: tuple[str, ...] = ("",)) -> str:
-    """Python without its imports, or without those from modules that begin in some way."""
-    lines = code.splitlines()
-    for statement in ast.parse(code).body:
-        module = getattr(statement, "module", "")
-        if isinstance(statement, ast.Import | ast.ImportFrom) and module.startswith(begin):
-            end = statement.end_lineno or statement.lineno
-            lines[statement.lineno - 1 : end] = [""] * (end - statement.lineno + 1)
-    return "\n".join(lines)
 
 
 def leaked(lines: set[str], text: str) -> list[str]:

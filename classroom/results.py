@@ -98,8 +98,8 @@ def total(
         Points a question, ``None`` where nobody gave any yet; and ``"graded"``, `WAITING` or
         ``"not graded"``. Only what is graded has a sum.
     """
-    student, points = str(result["student"]), dict.fromkeys(goals.questions, None)
-    found: dict[str, float | None] = dict(points)
+    student = str(result["student"])
+    found: dict[str, float | None] = dict.fromkeys(goals.questions)
     if result["status"] != "graded":
         return found, "not graded"
     for question in goals.questions.values():

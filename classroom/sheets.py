@@ -31,10 +31,13 @@ def draw_sheets(folder: Path, table: Path) -> Path:
     return folder / "sheets.csv"
 
 
-def sheet_for(folder: Path, number: str, person: str) -> str:
-    """The sheet that was drawn for a student, "" where there is no table or no such student."""
-    if not (folder / "sheets.csv").is_file():
-        return ""
-    _, _, rows, _ = read_table(folder / "sheets.csv")
-    row = find_row(rows, number, person)
-    return row[-1] if row else ""
+def drawn_sheets(folder: Path) -> list[list[str]]:
+    """The rows of the students in that table, none where there is no table."""
+    file = folder / "sheets.csv"
+    return read_table(file)[2] if file.is_file() else []
+
+
+def sheet_for(drawn: list[list[str]], number: str, person: str) -> str:
+    """The sheet that was drawn for a student, "" where the rows have no such student."""
+    row = find_row([known for *known, _ in drawn], number, person)
+    return next((sheet for *known, sheet in drawn if known == row), "")

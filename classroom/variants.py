@@ -1,8 +1,9 @@
 """What differs between the students of a class: the sheets, and the variant that each one asks.
 
 An assignment's ``variants.toml`` has its choices, each a question that may be asked in several
-ways. The published solution answers the first way of every choice, and no sheet ever asks it: each
-sheet draws one of the other ways from the class's secret.
+ways. The published solution answers the first way of every choice, and no sheet ever asks it: the
+class's secret deals the other ways out to the sheets, each to as many sheets as the next, or one
+more. Two sheets then have less in common than if each drew for itself.
 """
 
 from __future__ import annotations
@@ -45,8 +46,11 @@ def variant_of(name: str, secret: bytes, sheet: str) -> Variant:
     found: Variant = dict(goals.load(name).values(own))
     for choice, ways in choices(name).items():
         published, *others = ways
-        drawn = str(generator(own, name, choice).choice(others))
-        found[choice] = published if sheet == PUBLISHED else drawn
+        if sheet == PUBLISHED:
+            found[choice] = published
+        else:
+            dealt = generator(secret, name, choice).permutation(len(SHEETS))
+            found[choice] = others[dealt[SHEETS.index(sheet)] % len(others)]
     return found
 
 

@@ -66,10 +66,14 @@ def network(secret: bytes, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scores_of(logits: np.ndarray, form: str) -> np.ndarray:
-    """The scores of a sheet: logits, bits or odds against each class."""
+    """The scores of a sheet: logits, distances, weights, bits, or odds against each class."""
     logs = log_softmax(logits, axis=1)
     if form == "bits":
         return -logs / np.log(2)
+    if form == "weights":
+        return np.asarray(1000 * np.exp(logs))
+    if form == "distances":
+        return np.asarray(logits.max(axis=1, keepdims=True) - logits)
     if form == "odds":
         others = [logsumexp(np.delete(logs, k, axis=1), axis=1) for k in range(logs.shape[1])]
         with np.errstate(over="ignore"):  # then they are infinite

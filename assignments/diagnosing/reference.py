@@ -13,7 +13,9 @@ def probabilities(scores: Array, *, variant: Variant) -> Array:
         return np.exp2(-scores)
     if variant["form"] == "odds":
         return np.asarray(1 / (1 + scores))
-    return np.asarray(softmax(scores, axis=1))
+    if variant["form"] == "weights":
+        return scores / scores.sum(axis=1, keepdims=True)
+    return np.asarray(softmax(scores if variant["form"] == "logits" else -scores, axis=1))
 
 
 def summary(scores: Array, labels: Array, *, variant: Variant) -> dict[str, float]:
@@ -30,5 +32,7 @@ def class_gaps(scores: Array, labels: Array, *, variant: Variant) -> Array:
     expected, observed = p.sum(axis=0), np.bincount(labels, minlength=p.shape[1])
     if variant["gap"] == "pearson":
         return np.asarray((observed - expected) / np.sqrt(expected))
+    if variant["gap"] == "roots":
+        return np.asarray(2 * (np.sqrt(observed) - np.sqrt(expected)))
     found = (expected - observed) / np.sqrt((p * (1 - p)).sum(axis=0))
     return np.asarray(found if variant["gap"] == "excess" else -found)

@@ -1,24 +1,29 @@
-"""Hidden checks of "Your own network, and its report", and its images, from the secret."""
+"""Hidden checks of "Your own network, and its report"; their inputs come from the secret."""
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp, softmax
-from sklearn.datasets import load_digits
 from sklearn.neural_network import MLPClassifier
 
-from assignments.lab.reference import cut, report, reported
+from assignments.lab.images import (
+    N_DIGITS,
+    Images,
+    annotated,
+    blobs,
+    digits,
+    part_of,
+    renumbered,
+)
+from assignments.lab.reference import cut, kinds_and_units, report, reported
 from assignments.measures import temperature
 from calib_utils.metrics import baseline_calibration_error
 from classroom.checks import Check, Judge, close, partly
 from classroom.secret import drawn_labels, generator
 from classroom.variants import Code, Variant, reading
 
-N_DIGITS = 10
-N_WRITERS = 60
 EPOCHS = 400  # of the sample report
 ENOUGH = 0.9  # of the accuracy of who knows which images are negatives: for all points
 
@@ -27,54 +32,6 @@ def values(secret: bytes) -> dict[str, Any]:
     """The values that differ from sheet to sheet."""
     rng = generator(secret, "lab", "variant")
     return {"n_bins": int(rng.choice([8, 10, 12])), "first": int(rng.choice([40, 50, 60]))}
-
-
-@cache
-def digits(secret: bytes) -> dict[str, np.ndarray]:
-    """scikit-learn's digits, (1797, 64) from 0 to 1, in a different order, half as negatives.
-
-    So the mean image of each class is grey, and a rule that compares means fails.
-    """
-    rng = generator(secret, "lab", "digits")
-    images, labels = load_digits(return_X_y=True)
-    order = rng.permutation(len(labels))
-    images, negative = half_negative(rng, images[order] / 16, labels[order])
-    noisy = images + rng.normal(0, rng.uniform(0.14, 0.2), images.shape)
-    return {
-        "images": noisy.round(2).astype(np.float32),
-        "labels": labels[order],
-        "negative": negative,
-        "writers": rng.integers(0, N_WRITERS, len(labels)),
-    }
-
-
-Negatives = tuple[np.ndarray, np.ndarray]  # images, whether they are negatives
-
-
-def half_negative(rng: np.random.Generator, images: np.ndarray, labels: np.ndarray) -> Negatives:
-    """The images, half of each class as negatives; and which."""
-    negative = np.zeros(len(labels), dtype=bool)
-    for k in np.unique(labels):
-        rows = rng.permutation(np.flatnonzero(labels == k))
-        negative[rows[: len(rows) // 2]] = True
-    return np.where(negative[:, None], 1 - images, images), negative
-
-
-def annotated(secret: bytes, labels: np.ndarray, way: str) -> np.ndarray:
-    """What people said of images with these labels: the label, five votes, or a pair of labels."""
-    if way == "label":
-        return labels
-    rng, n_classes = generator(secret, "lab", "annotations"), int(labels.max()) + 1
-    people = np.tile(labels[:, None], 5 if way == "votes" else 2)
-    people = np.where(
-        rng.random(people.shape) < 0.95, people, rng.integers(n_classes, size=people.shape)
-    )
-    return np.eye(n_classes, dtype=np.int64)[people].sum(axis=1) if way == "votes" else people
-
-
-def renumbered(told: np.ndarray, order: np.ndarray, way: str) -> np.ndarray:
-    """The same annotations with the classes renumbered: class k is now ``order[k]``."""
-    return told[:, np.argsort(order)] if way == "votes" else order[told]
 
 
 def data(secret: bytes, variant: Variant) -> dict[str, dict[str, np.ndarray]]:
@@ -104,12 +61,11 @@ def follows_rule(
     parts = parts_of(answer, len(labels))
     if parts is None:
         return False
-    way = variant["split"]
-    kinds = labels if way == "class" else np.zeros(len(labels), dtype=np.int64)
+    kinds, stays = kinds_and_units(labels, writers, variant=variant)
     first = []
     for k in np.unique(kinds):
         rows = [part[kinds[part] == k] for part in parts]
-        units = [np.unique(writers[part] if way == "writer" else part) for part in rows]
+        units = [np.unique(stays[part]) for part in rows]
         everything = np.unique(np.concatenate(units))
         sizes = np.array([len(found) for found in units])
         if sizes.sum() != len(everything):
@@ -118,24 +74,6 @@ def follows_rule(
             return False
         first.append(np.array_equal(units[0], everything[: sizes[0]]))
     return not all(first)
-
-
-Images = tuple[np.ndarray, np.ndarray, np.ndarray]  # images, labels, whether they are negatives
-
-
-def blobs(rng: np.random.Generator, n_classes: int) -> tuple[Images, Images]:
-    """Noisy copies of a few patterns, half of them as negatives: to train on, and new ones."""
-    centres = rng.random((n_classes, 64))
-    parts = []
-    for n in (600, 300):
-        labels = rng.permutation(np.arange(n) % n_classes)
-        images, negative = half_negative(rng, centres[labels], labels)
-        parts.append((images + rng.normal(0, 0.4, images.shape), labels, negative))
-    return parts[0], parts[1]
-
-
-def part_of(stored: dict[str, np.ndarray], rows: np.ndarray) -> Images:
-    return stored["images"][rows], stored["labels"][rows], stored["negative"][rows]
 
 
 def trained(seen: Images, new: Images) -> Any:

@@ -16,10 +16,20 @@ def cut(n: int, *, variant: Variant) -> Array:
     return np.array([first, (n - first) // 2, n - first - (n - first) // 2])
 
 
+def kinds_and_units(labels: Array, writers: Array, *, variant: Variant) -> tuple[Array, Array]:
+    """What is split by itself, and what stays together."""
+    everything, rows = np.zeros(len(labels), dtype=np.int64), np.arange(len(labels))
+    return {
+        "random": (everything, rows),
+        "class": (labels, rows),
+        "writer": (everything, writers),
+        "within": (writers, rows),
+    }[variant["split"]]
+
+
 def split(labels: Array, writers: Array, seed: int, *, variant: Variant) -> list[Array]:
-    dice, way = np.random.default_rng(seed), variant["split"]
-    kinds = labels if way == "class" else np.zeros(len(labels), dtype=np.int64)
-    units = writers if way == "writer" else np.arange(len(labels))
+    dice = np.random.default_rng(seed)
+    kinds, units = kinds_and_units(labels, writers, variant=variant)
     parts: list[list[int]] = [[], [], []]
     for k in np.unique(kinds):
         mixed = dice.permutation(np.unique(units[kinds == k]))

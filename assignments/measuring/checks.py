@@ -102,12 +102,12 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
         calls = [
             ("signed_gap", tuple(column[rows] for column in columns))
             for g in range(n_groups)
-            for rows in (groups == g, groups != g)
+            for rows in (groups == g, groups != g, slice(None))
         ]
 
         def of_own(own: list[Any]) -> list[float]:
-            pairs = zip(own[::2], own[1::2], strict=True)
-            return [entry(*pair, variant=variant) for pair in pairs]
+            gaps = zip(own[::3], own[1::3], own[2::3], strict=True)
+            return [entry(*of_camera, variant=variant) for of_camera in gaps]
 
         def right(found: Variant) -> Judge:
             return close(signed_gaps(*columns, groups, n_groups, variant=found))

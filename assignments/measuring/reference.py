@@ -24,9 +24,10 @@ def signed_gap(confidences: Array, correct: Array, weights: Array, *, variant: V
     return float((accuracy - confidence) / deviation)
 
 
-def entry(own: float, others: float, *, variant: Variant) -> float:
-    """The entry of a camera, of its own gap and that of all other cameras."""
-    return {"alone": own, "without": others, "against": own - others}[variant["camera"]]
+def entry(own: float, others: float, everyone: float, *, variant: Variant) -> float:
+    """The entry of a camera, of its own gap, that of all other cameras and that of all."""
+    ways = {"alone": own, "without": others, "against": own - others, "beyond": own - everyone}
+    return ways[variant["camera"]]
 
 
 def signed_gaps(
@@ -40,9 +41,11 @@ def signed_gaps(
 ) -> Array:
     columns, entries = (confidences, correct, weights), []
     for g in range(n_groups):
-        parts = [[column[rows] for column in columns] for rows in (groups == g, groups != g)]
-        own, others = (signed_gap(*part, variant=variant) for part in parts)
-        entries.append(entry(own, others, variant=variant))
+        gaps = [
+            signed_gap(*(column[rows] for column in columns), variant=variant)
+            for rows in (groups == g, groups != g, slice(None))
+        ]
+        entries.append(entry(*gaps, variant=variant))
     return np.array(entries)
 
 
@@ -62,6 +65,8 @@ def compared(errors: list[float], cameras: list[int], *, variant: Variant) -> An
         return down
     if not cameras:
         return None
+    if variant["answer"] == "spread":
+        return max(errors) - min(errors)
     smallest = cameras[int(np.argmin(errors))]
     return down[0] if variant["answer"] == "worst" else [smallest, down[0]]
 

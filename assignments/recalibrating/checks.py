@@ -117,7 +117,9 @@ def saves(parts: dict[str, np.ndarray], variant: Variant) -> Judge:
     logits, labels, groups = (parts[f"new_{name}"] for name in ("logits", "labels", "groups"))
     fit = (parts["fit_logits"], parts["fit_labels"], parts["fit_groups"])
     top = logits.argmax(axis=1)
-    wanted = {"all": labels, "confidence": top == labels, "risk": top != labels}[variant["wanted"]]
+    ways = {"all": labels, "confidence": top == labels, "risk": top != labels}
+    ways["two"] = (top == labels).astype(np.int64)
+    wanted = ways[variant["wanted"]]
 
     def after(divisor: Any) -> float:
         return log_loss(asked_of(softmax(logits / divisor, axis=1), variant=variant), wanted)
@@ -135,11 +137,10 @@ def saves(parts: dict[str, np.ndarray], variant: Variant) -> Judge:
             return False
         if not (np.isfinite(probs).all() and (probs >= 0).all() and (probs <= 1 + 1e-6).all()):
             return False
-        if variant["wanted"] == "all":
-            if not np.allclose(probs.sum(axis=1), 1, atol=1e-6):
-                return False
-            if (probs.argmax(axis=1) != top).any():
-                return False  # the accuracy is to stay as it is
+        if probs.ndim == 2 and not np.allclose(probs.sum(axis=1), 1, atol=1e-6):
+            return False
+        if variant["wanted"] == "all" and (probs.argmax(axis=1) != top).any():
+            return False  # the accuracy is to stay as it is
         share = np.interp(log_loss(probs, wanted), [best, one, before], [1, HALF, 0])
         return round(float(share), 6)
 
@@ -160,7 +161,7 @@ def examples(variant: Variant) -> dict[str, Any]:
         "expected_parameter": round(
             float(fit_temperatures(four, labels, zeros, 1, variant=variant)[0]), 1
         ),
-        "expected_shape": [N_NEW, N_CLASSES] if variant["wanted"] == "all" else [N_NEW],
+        "expected_shape": list(asked_of(np.ones((N_NEW, N_CLASSES)), variant=variant).shape),
         "expected_constant": constant_confidence(*fit, *new, variant=variant).tolist(),
     }
 

@@ -37,7 +37,8 @@ def recalibrate(
 def asked_of(probs: Array, *, variant: Variant) -> Array:
     """What the sheet wants of the probabilities of all classes."""
     best = probs.max(axis=1)
-    return {"all": probs, "confidence": best, "risk": 1 - best}[variant["wanted"]]
+    two = np.stack([1 - best, best], axis=1)
+    return {"all": probs, "confidence": best, "risk": 1 - best, "two": two}[variant["wanted"]]
 
 
 def constants(
@@ -71,6 +72,8 @@ def constant_confidence(
     rest = np.ones((n, n_classes))
     if variant["rest"] == "labels":
         rest = rest * np.bincount(fit_labels, minlength=n_classes)
+    if variant["rest"] == "predictions":
+        rest = rest * np.bincount(fit_logits.argmax(axis=1), minlength=n_classes)
     if variant["rest"] == "second":
         others = np.where(np.arange(n_classes) == top[:, None], -np.inf, new_logits)
         rest = np.eye(n_classes)[others.argmax(axis=1)]

@@ -16,7 +16,8 @@ from classroom.checks import Check
 from classroom.goals import load, read_goals
 from classroom.inside import decode, encode, run_cell
 from classroom.judge import mark
-from classroom.release import data_of, notebook
+from classroom.notebooks import notebook
+from classroom.release import data_of
 from classroom.run import Outcome
 from classroom.variants import PUBLISHED, Variant, choices, secret_of, variant_of
 
@@ -99,18 +100,25 @@ def most(name: str) -> float:
     return sum(q.points for q in read_goals(name).questions.values() if q.kind == "checked")
 
 
-def pasted(name: str, secret: bytes, sheet: str) -> NotebookNode:
-    """A sheet into which the published solution was pasted, cell by cell."""
-    found = notebook(name, secret, sheet)
-    for cell, solution in zip(found.cells, _published(name).cells, strict=True):
+def pasted(name: str, secret: bytes, sheet: str, of: str = PUBLISHED) -> NotebookNode:
+    """A sheet into which the answers to a different one were pasted, cell by cell.
+
+    Code reads the values, such as the number of bins, of the sheet that it is pasted into.
+    """
+    found, theirs = notebook(name, secret, sheet), variant_of(name, secret, of)
+    own = {
+        **variant_of(name, secret, sheet),
+        **{choice: theirs[choice] for choice in choices(name)},
+    }
+    for cell, solution in zip(found.cells, _solved(name, secret, of).cells, strict=True):
         if "question" in cell.metadata:
-            cell.source = solution.source
+            cell.source = solution.source.replace(repr(theirs), repr(own))
     return found
 
 
 @cache
-def _published(name: str) -> NotebookNode:
-    return notebook(name, b"any", PUBLISHED, solved=True)
+def _solved(name: str, secret: bytes, sheet: str) -> NotebookNode:
+    return notebook(name, secret, sheet, solved=True)
 
 
 def variants(name: str, values: Variant, asked: tuple[str, ...]) -> list[Variant]:

@@ -78,6 +78,7 @@ def measuring(v: Variant) -> Functions:
                 "alone": lambda g: of(lambda other: other == g),
                 "without": lambda g: of(lambda other: other != g),
                 "against": lambda g: of(lambda o: o == g) - of(lambda o: o != g),
+                "beyond": lambda g: of(lambda o: o == g) - of(lambda o: True),
             }[v["camera"]](g)
             for g in range(n_groups)
         ]
@@ -104,6 +105,8 @@ def measuring(v: Variant) -> Functions:
             return ranking
         if not ranking:
             return None
+        if v["answer"] == "spread":
+            return errors[ranking[0]] - errors[ranking[-1]]
         best = min(errors, key=lambda g: (errors[g], g))
         return ranking[0] if v["answer"] == "worst" else [best, ranking[0]]
 
@@ -134,6 +137,10 @@ def turned(row: Any, form: str) -> list[float]:
         return [0.5**score for score in row]
     if form == "odds":
         return [1 / (1 + score) for score in row]
+    if form == "weights":
+        return [score / math.fsum(row) for score in row]
+    if form == "distances":
+        row = [-score for score in row]
     powers = [math.exp(score - max(row)) for score in row]
     return [power / sum(powers) for power in powers]
 
@@ -163,6 +170,7 @@ def diagnosing(v: Variant) -> Functions:
                     "excess": surplus / spread,
                     "shortfall": -surplus / spread,
                     "pearson": -surplus / math.sqrt(expected),
+                    "roots": 2 * math.sqrt(expected - surplus) - 2 * math.sqrt(expected),
                 }[v["gap"]]
             )
         return found
@@ -181,6 +189,8 @@ def loss_of(logits: Any, labels: Any, way: str) -> float:
         whole, top = log_sum(row), row.index(max(row))
         if way == "nll":
             total.append(whole - row[y])
+        elif way == "spherical":
+            total.append(1 - math.exp(row[y] - log_sum([2 * z for z in row]) / 2))
         elif way == "brier":
             total += [(math.exp(z - whole) - (k == y)) ** 2 for k, z in enumerate(row)]
         elif top == y:
@@ -223,6 +233,8 @@ def recalibrating(v: Variant) -> Functions:
         probs = [turned([score / found[group] for score in row], "logits") for row, group in rows]
         if v["wanted"] == "all":
             return probs
+        if v["wanted"] == "two":
+            return [[1 - max(row), max(row)] for row in probs]
         return [max(row) if v["wanted"] == "confidence" else 1 - max(row) for row in probs]
 
     def constant_confidence(z: Any, y: Any, g: Any, new: Any, new_groups: Any) -> Any:
@@ -239,6 +251,9 @@ def recalibrating(v: Variant) -> Functions:
             counts = {
                 "equal": [1 for _ in others],
                 "labels": [int((y == k).sum()) for k in others],
+                "predictions": [
+                    sum(int(np.argmax(z[i]) == k) for i in range(len(y))) for k in others
+                ],
                 "second": [int(k == second) for k in others],
             }[v["rest"]]
             probs = [c] * len(row)
@@ -262,6 +277,7 @@ def lab(v: Variant) -> Functions:
             "random": lambda row: (0, row),
             "class": lambda row: (labels[row], row),
             "writer": lambda row: (0, writers[row]),
+            "within": lambda row: (writers[row], row),
         }[v["split"]]
         keys = [of(row) for row in range(len(labels))]
         parts: list[list[int]] = [[], [], []]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
 from tiny_class import FULL, NONE, Q1, Q2, Q3, STUBS, Cells, answers, code
 
 Q1_ONLY = {**NONE, "q1": 2.0}
@@ -32,6 +33,12 @@ class Case:
     said: str = ""
     metadata: bool = True
     facts: tuple[tuple[str, Any], ...] = ()
+
+
+def selected(request: pytest.FixtureRequest, test: str) -> list[str]:
+    """The submissions of this run."""
+    items = (item for item in request.session.items if getattr(item, "originalname", "") == test)
+    return [item.callspec.params["student"] for item in items]
 
 
 def attack(source: str, said: str = "Not written yet") -> Case:

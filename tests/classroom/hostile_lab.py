@@ -45,7 +45,7 @@ def reports(value: str, said: str) -> LabCase:
 
 
 WRONG = "an array, and this is not right"
-SIX = '"temperature", "accuracy", "nll_before", "nll_after", "ece_before", "ece_after"'
+SIX = '"temperature", "accuracy", "loss_before", "loss_after", "error_before", "error_after"'
 LOOK_FOR_LABELS = """
 import gc, sys
 n, frame = len(new_images), sys._getframe()
@@ -64,7 +64,7 @@ found = []
 for root, folders, files in os.walk("/"):
     if root in ("/usr/lib", "/packages", "/proc", "/sys", "/dev"):
         folders.clear()
-    found += [name for name in files if name in ("checks.py", "secret", "reference.ipynb")]
+    found += {"checks.py", "reference.py", "variants.csv", "secret"}.intersection(files)
 assert not found, found
 raise Warning("only the digits")
 """

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from tiny_class import Q1, STUBS, answers, code, make_class, need_sandbox, notebook
 
-from classroom import grade, release
+from classroom import grade, notebooks
 from classroom.__main__ import main
 from classroom.platforms import read_path
 
@@ -124,7 +124,7 @@ def room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The class, graded, with the points of its written answers."""
     need_sandbox()
     folder = make_class(tmp_path, monkeypatch)
-    monkeypatch.setattr(release, "ASSIGNMENTS", tmp_path / "assignments")
+    monkeypatch.setattr(notebooks, "ASSIGNMENTS", tmp_path / "assignments")
     (tmp_path / "assignments/tiny/tiny.md").write_text(SOURCE, "utf-8")
     for place in ("measures.py", "tiny/reference.py"):
         (tmp_path / "assignments" / place).write_text("", "utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -10,7 +9,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from tiny_class import (
     CHECKS,
@@ -28,12 +26,8 @@ from tiny_class import (
 
 from classroom import ClassroomError, bubblewrap, goals, grade
 from classroom.bubblewrap import Limits
-from classroom.checks import Check, Raised, close, equal, partly, raises
 from classroom.grade import grade_class, read_assignment
-from classroom.inside import MAX_ITEMS, NotPlain, decode, encode
-from classroom.judge import CONSTANTS, guessable, kind, mark
 from classroom.results import read_json
-from classroom.run import Outcome, raised
 from classroom.submission import defined
 
 
@@ -244,158 +238,6 @@ def test_what_is_missing_is_named(folder: Path) -> None:
     (folder / "teacher/tiny/tiny-0.ipynb").unlink()
     with pytest.raises(ClassroomError, match="release tiny to this class first"):
         grade_class(folder, "tiny")
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        None, True, -3, 0.1, "신뢰", [1, [2.5, "x"]], {"a": {"b": []}}, [], {},
-        np.arange(6).reshape(2, 3), np.zeros((0, 3)), np.array(2.5, np.float32), np.array([True]),
-    ],
-)  # fmt: skip
-def test_plain_data_comes_back_as_it_was(value: Any) -> None:
-    found = decode(json.loads(json.dumps(encode(value))))
-    assert type(found) is type(value)
-    np.testing.assert_equal(found, value)
-    if isinstance(value, np.ndarray):
-        assert (found.dtype, found.shape) == (value.dtype, value.shape)
-
-
-def test_numbers_that_are_not_finite_come_back() -> None:
-    found = decode(json.loads(json.dumps(encode([np.nan, np.inf, np.array([-np.inf])]))))
-    np.testing.assert_equal(found, [np.nan, np.inf, np.array([-np.inf])])
-
-
-@pytest.mark.parametrize(
-    ("value", "word"),
-    [
-        ({1, 2}, "type"), (1j, "type"), (object, "type"), ({1: 2}, "type"), (b"x", "type"),
-        (np.array([1j]), "type"), (10**400, "large"), ([0] * (MAX_ITEMS + 1), "large"),
-        (np.zeros(MAX_ITEMS + 1), "large"), (np.array([object()]), "type"),
-    ],
-)  # fmt: skip
-def test_other_data_does_not_leave(value: Any, word: str) -> None:
-    with pytest.raises(NotPlain, match=word):
-        encode(value)
-
-
-@pytest.mark.parametrize(
-    "array",
-    [
-        {"array": [1], "dtype": "object", "shape": [1]},
-        {"array": [1], "dtype": "U1000000000", "shape": [1]},
-        {"array": [[1], [2, 3]], "dtype": "int64", "shape": [2]},
-        {"array": [1], "dtype": "int64", "shape": [-1]},
-        {"array": [1], "dtype": "int64", "shape": [10**12]},
-        {"array": [], "dtype": "int64", "shape": [0, 10**12]},
-        {"array": ["1"], "dtype": "float64", "shape": [1]},
-        {"array": [10**30], "dtype": "int64", "shape": [1]},
-        {"array": 3, "dtype": ["int64"], "shape": None},
-    ],
-)
-def test_what_only_claims_to_be_an_array_is_none(array: dict[str, Any]) -> None:
-    with pytest.raises(NotPlain):
-        decode(array)
-
-
-def test_no_more_comes_out_than_may() -> None:
-    array = {"array": [0] * MAX_ITEMS, "dtype": "int8", "shape": [MAX_ITEMS]}
-    for value in ([[]] * (MAX_ITEMS + 1), [array, array], {"a": [[0]] * MAX_ITEMS}):
-        with pytest.raises(NotPlain, match="large"):
-            decode(value)
-
-
-def test_judges() -> None:
-    assert close([1, 2])(np.array([1.0, 2.0 + 1e-9]))
-    assert close(np.nan)(float("nan"))
-    assert not close([1, 2])([1, 2, 3])
-    assert not close(1.0)(True)
-    assert not close(1.0)("1")
-    assert not close([1.0, 2.0])([[1.0, 2.0]])
-    assert equal({"b": [1], "a": "x"})({"a": "x", "b": (1,)})
-    assert not equal(1)(True)
-    assert not equal(0)(None)
-    assert raises(ValueError)(Raised("UnicodeError", ("ValueError",)))
-    assert not raises(Exception)(Raised("NotImplementedError", ("Exception",)))
-    assert not raises(ValueError)("ValueError")
-
-
-@pytest.mark.parametrize("judge", [close(0.25), equal([1, 2]), raises(ValueError), lambda a: a > 3])
-@pytest.mark.parametrize(
-    "answer", [*CONSTANTS[:3], "x", [1, "a"], [[1], 2], {"a": 1}, np.zeros((3, 0)), 10**300, [[]]]
-)
-def test_no_answer_upsets_a_judge(judge: Any, answer: Any) -> None:
-    check = Check("q", "name", "f", (), judge)
-    assert 0 <= mark([(check, Outcome(answer))], 1)["points"] <= 1
-
-
-def test_one_answer_for_everything_earns_nothing_but_real_ones_keep_all() -> None:
-    checks = [Check("q", str(n), "f", (n,), equal(n == 2)) for n in range(4)]
-    assert not guessable(checks)
-
-    def earned(answers: list[Any]) -> float:
-        return mark([(c, Outcome(a)) for c, a in zip(checks, answers, strict=True)], 4)["points"]
-
-    assert earned([False] * 4) == earned([True] * 4) == earned([None] * 4) == 0
-    assert earned([False, False, True, False]) == 4
-    assert earned([3, 3, True, 3]) == 1  # a right answer is no guess beside other ones
-    assert earned([True, False, True, False]) == 3
-
-
-def test_a_judge_may_give_a_part_but_never_more_than_all() -> None:
-    for said, share in ((0.25, 0.25), (7, 1), (-1, 0), (float("nan"), 0)):
-        check = Check("q", "n", "f", (), lambda a, said=said: said if a == 99 else 0)
-        assert mark([(check, Outcome(99))], 2)["points"] == 2 * share
-
-
-def test_what_is_right_in_part_has_its_own_hint() -> None:
-    judge = partly(close(2.5), close(-2.5))
-    check = Check("q", "n", "f", (), judge, hint="Read it.", misread="Mind the sign.")
-    for answer, share, hint in [(2.5, 1, ""), (-2.5, 0.5, "Mind the sign."), (3, 0, "Read it.")]:
-        row = mark([(check, Outcome(answer))], 4)["checks"][0]
-        assert (row["share"], row["hint"] if row["failure"] else "") == (share, hint)
-
-
-def test_an_exception_is_an_answer_only_where_one_is_expected() -> None:
-    check = Check("q", "n", "f", (), lambda answer: True)
-    error = Outcome(
-        raised=Raised("ValueError"), failure={"kind": "exception", "type": "ValueError"}
-    )
-    marked = mark([(check, error)], 2)
-    assert marked["points"] == 0
-    assert [row["failure"] for row in marked["checks"]] == [error.failure]
-
-
-def test_who_raises_always_earns_nothing() -> None:
-    """Where all checks that were passed expect an exception, one answer passes them."""
-    checks = [Check("q", str(n), "f", (n,), raises(ValueError)) for n in range(2)]
-    checks.append(Check("q", "2", "f", (2,), equal(4)))
-    error = Outcome(
-        raised=Raised("ValueError", ("Exception", "BaseException", "object")),
-        failure={"kind": "exception", "type": "ValueError"},
-    )
-
-    def earned(*outcomes: Outcome) -> float:
-        return mark(list(zip(checks, outcomes, strict=False)), 3)["points"]
-
-    assert guessable(checks[:2])
-    assert not guessable(checks)
-    assert earned(error, error) == earned(error, error, error) == 0
-    assert earned(error, error, Outcome(4)) == 3
-
-
-@pytest.mark.parametrize(
-    "described", [None, [], {}, {"types": 3}, {"types": [None, "1234", "print", "int"]}, "x"]
-)
-def test_only_names_of_built_in_exceptions_come_out(described: Any) -> None:
-    assert raised(described) == Raised("Exception")
-
-
-def test_kinds_tell_no_value_and_no_length() -> None:
-    found = {
-        kind(v) for n in (3, 4) for v in (n, n / 8, "x" * n, [n] * n, {"n" * n: n}, np.ones(n))
-    }
-    assert found == {"a number", "a text", "a list", "a dictionary", "an array"}
 
 
 def test_no_page_tells_a_hidden_input_by_lengths_or_lines(folder: Path) -> None:

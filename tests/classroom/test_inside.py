@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import ast
+import json
+from typing import Any
 
+import numpy as np
 import pytest
 
-from classroom.inside import describe, plain_python, run_cell
+from classroom.inside import (
+    MAX_ITEMS,
+    NotPlain,
+    decode,
+    describe,
+    encode,
+    plain_python,
+    run_cell,
+)
 
 
 @pytest.mark.parametrize(
@@ -45,3 +56,62 @@ def test_a_statement_that_fails_costs_no_other() -> None:
     assert (names["f"](1), names["y"]) == (2, 3)  # type: ignore[operator]
     assert describe(caught.value)["line"] == 2
     assert describe(caught.value)["cell"] == 7
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None, True, -3, 0.1, "신뢰", [1, [2.5, "x"]], {"a": {"b": []}}, [], {},
+        np.arange(6).reshape(2, 3), np.zeros((0, 3)), np.array(2.5, np.float32), np.array([True]),
+    ],
+)  # fmt: skip
+def test_plain_data_comes_back_as_it_was(value: Any) -> None:
+    found = decode(json.loads(json.dumps(encode(value))))
+    assert type(found) is type(value)
+    np.testing.assert_equal(found, value)
+    if isinstance(value, np.ndarray):
+        assert (found.dtype, found.shape) == (value.dtype, value.shape)
+
+
+def test_numbers_that_are_not_finite_come_back() -> None:
+    found = decode(json.loads(json.dumps(encode([np.nan, np.inf, np.array([-np.inf])]))))
+    np.testing.assert_equal(found, [np.nan, np.inf, np.array([-np.inf])])
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [
+        ({1, 2}, "type"), (1j, "type"), (object, "type"), ({1: 2}, "type"), (b"x", "type"),
+        (np.array([1j]), "type"), (10**400, "large"), ([0] * (MAX_ITEMS + 1), "large"),
+        (np.zeros(MAX_ITEMS + 1), "large"), (np.array([object()]), "type"),
+    ],
+)  # fmt: skip
+def test_other_data_does_not_leave(value: Any, word: str) -> None:
+    with pytest.raises(NotPlain, match=word):
+        encode(value)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        {"array": [1], "dtype": "object", "shape": [1]},
+        {"array": [1], "dtype": "U1000000000", "shape": [1]},
+        {"array": [[1], [2, 3]], "dtype": "int64", "shape": [2]},
+        {"array": [1], "dtype": "int64", "shape": [-1]},
+        {"array": [1], "dtype": "int64", "shape": [10**12]},
+        {"array": [], "dtype": "int64", "shape": [0, 10**12]},
+        {"array": ["1"], "dtype": "float64", "shape": [1]},
+        {"array": [10**30], "dtype": "int64", "shape": [1]},
+        {"array": 3, "dtype": ["int64"], "shape": None},
+    ],
+)
+def test_what_only_claims_to_be_an_array_is_none(array: dict[str, Any]) -> None:
+    with pytest.raises(NotPlain):
+        decode(array)
+
+
+def test_no_more_comes_out_than_may() -> None:
+    array = {"array": [0] * MAX_ITEMS, "dtype": "int8", "shape": [MAX_ITEMS]}
+    for value in ([[]] * (MAX_ITEMS + 1), [array, array], {"a": [[0]] * MAX_ITEMS}):
+        with pytest.raises(NotPlain, match="large"):
+            decode(value)

@@ -11,7 +11,7 @@ import pytest
 from classroom import collect
 from classroom.goals import assignment_names
 from classroom.matches import PUBLIC, matches, trees_of
-from classroom.release import reference_of
+from classroom.notebooks import reference_of
 
 LONG = """
 def error(probs, labels, n_bins):

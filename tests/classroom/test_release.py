@@ -20,20 +20,16 @@ from setuptools import find_packages
 
 from classroom import ClassroomError
 from classroom.goals import ASSIGNMENTS, assignment_names, load, read_goals
-from classroom.release import (
-    LONG,
+from classroom.notebooks import (
     SOLUTION,
-    all_text,
     fingerprint,
-    hidden_lines,
-    leaked,
     notebook,
-    release,
     rendered,
     source_of,
     with_values,
     without_solution,
 )
+from classroom.release import LONG, all_text, hidden_lines, leaked, release
 from classroom.secret import generator, make_secret, read_secret
 from classroom.variants import PUBLISHED, SHEETS, Code, variant_of
 from tools.sources.book import Book
@@ -129,10 +125,11 @@ def test_the_book_holds_no_assignment() -> None:
 def test_a_solution_that_would_leak_stops_the_release(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from classroom import release as module
+    from classroom import notebooks
+    from classroom import release as releasing
 
-    monkeypatch.setattr(module, "without_solution", lambda source: source)
-    monkeypatch.setattr(module, "hidden_lines", lambda name: {"heaviness = weights.sum()"})
+    monkeypatch.setattr(notebooks, "without_solution", lambda source: source)
+    monkeypatch.setattr(releasing, "hidden_lines", lambda name: {"heaviness = weights.sum()"})
     with pytest.raises(ClassroomError, match="students would get this hidden line: heaviness"):
         release("measuring", tmp_path, key="for the tests")
     assert not (tmp_path / "released").exists()
