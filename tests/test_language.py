@@ -447,5 +447,5 @@ class TestRecipe:
         (tmp_path / "answers.csv").write_text("\n".join(["confidence,correct", *lines]))
         found = report(tmp_path / "answers.csv")
         assert found.measures.accuracy == 0.5
-        # Mean confidence 0.75; each group of ten in a bin of its own, off by 0.2, 0 and 0.6.
+        # Ten rows of 0.8, ten of 1 and twenty of 0.6, which are off by 0.2, 0 and 0.6.
         assert found.measures.ece == pytest.approx((10 * 0.2 + 20 * 0.6) / 40)
