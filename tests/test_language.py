@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import re
 from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from sklearn.metrics import roc_auc_score
 from torch import nn
 
 import calib_utils.training
+from calib_utils.audit import report
 from calib_utils.experiments.grids import plan_grid
 from calib_utils.experiments.one_run import run_experiment
 from calib_utils.metrics import confidence_auroc
@@ -333,7 +337,8 @@ reward = { reward_steps = 2 }
             for value, run in runs.items()
         }
         assert windows["one-pass"] == len(load_shakespeare()[0])
-        assert windows["forty-passes"] == pytest.approx(windows["one-pass"])
+        assert windows["forty-passes-of-a-fortieth"] == pytest.approx(windows["one-pass"])
+        assert windows["forty-passes-of-a-tenth"] == pytest.approx(4 * windows["one-pass"])
         once = runs["one-pass"]
         assert replace(runs["reward"].recipe, reward_steps=0) == once.recipe
         model = build_model(**once.network, n_classes=65)
@@ -395,3 +400,52 @@ class TestAnswers:
         stored = Path(calib_utils.__file__).parent / "records/stored/answers"
         assert "Copyright (c) 2024 Ben Plaut" in (stored / "LICENSE").read_text()
         assert {path.stem for path in stored.glob("*.npz")} == set(QUESTIONS)
+
+
+class TestRecipe:
+    """The two examples of the chapter that ask a model, and the file that they end in."""
+
+    @pytest.fixture
+    def names(self):
+        chapter = Path(__file__).parents[1] / "notebooks/language-models.md"
+        found: dict[str, Any] = {}
+        for code in re.findall(r"(?ms)^```python\n(.*?)^```$", chapter.read_text("utf-8")):
+            exec(code, found)
+        return found
+
+    @staticmethod
+    def client(token: str, logprob: float) -> SimpleNamespace:
+        """It replies with this token, in the form of OpenAI's client."""
+        content = [SimpleNamespace(token=token, logprob=logprob)]
+        reply = SimpleNamespace(
+            choices=[SimpleNamespace(logprobs=SimpleNamespace(content=content))]
+        )
+
+        def create(**asked):
+            assert (asked["max_tokens"], asked["logprobs"]) == (1, True)
+            return reply
+
+        return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))
+
+    def test_a_letter_has_the_probability_of_its_token(self, names):
+        letter, probability = names["ask"](self.client(" B", -0.25), "some-model", "Which?")
+        assert letter == "B"
+        assert probability == pytest.approx(0.7788, abs=1e-4)
+
+    @pytest.mark.parametrize("token", ["The", "E", "b", "AB", "", " "])
+    def test_what_is_no_letter_is_missing(self, names, token):
+        assert names["ask"](self.client(token, -0.1), "some-model", "Which?") == (None, None)
+
+    def test_agreement_by_hand(self, names):
+        assert names["agreement"](list("BABBCBBDBA")) == ("B", 0.6)
+
+    def test_from_a_file_to_the_report(self, names, tmp_path):
+        asked = [list("AAAAB"), list("BBBBB"), list("CCDDD"), list("AABBB")] * 10
+        truth = ["A", "B", "C", "A"] * 10
+        rows = [names["agreement"](answers) for answers in asked]
+        lines = [f"{q},{int(a == y)}" for (a, q), y in zip(rows, truth, strict=True)]
+        (tmp_path / "answers.csv").write_text("\n".join(["confidence,correct", *lines]))
+        found = report(tmp_path / "answers.csv")
+        assert found.measures.accuracy == 0.5
+        # Ten rows of 0.8, ten of 1 and twenty of 0.6, which are off by 0.2, 0 and 0.6.
+        assert found.measures.ece == pytest.approx((10 * 0.2 + 20 * 0.6) / 40)
