@@ -125,6 +125,7 @@ SETTINGS = {
     "n_bins of a map": lambda x: plots.calibration_map(PLATT, LOGITS[:, 0], BINARY, n_bins=x),
     "strategy": lambda x: plots.reliability_diagram(PROBS, LABELS, strategy=x),
     "min_count": lambda x: plots.reliability_diagram(PROBS, LABELS, min_count=x),
+    "counts": lambda x: plots.reliability_diagram(PROBS, LABELS, counts=x),
     "columns": lambda x: plots.reliability_diagrams({"a": PROBS}, LABELS, columns=x),
     "temperatures": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0, x]),
     "marks": lambda x: plots.temperature_curve(LOGITS, LABELS, [1.0], marks=[1.0, x]),

@@ -101,6 +101,16 @@ def found_or_said(call):
         return None, str(error)
 
 
+def numbers_or_said(call):
+    """The same, if the error names an argument; no library underneath warns."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", UserWarning)
+        found, said = found_or_said(call)
+    assert re.match(r"\w+( \(inputs='\w+'\))?: ", said) or found is not None
+    return found
+
+
 def check_shape(use):
     """Probabilities (N,) give numbers, or an error that says which shape there must be."""
     found, said = found_or_said(lambda: use(POSITIVE, BINARY))
@@ -150,6 +160,20 @@ def refused(use, message, *given):
 @every_use_of_probs
 def test_probabilities_of_the_positive_class_work_or_are_refused(name):
     check_shape(OF_PROBS[name])
+
+
+@every_use
+@pytest.mark.parametrize("right", [True, False])
+def test_a_single_row(name, right):
+    """Also one that is certain; only a test may then be without an answer."""
+    for kind, (scores, _) in data_of(name).items():
+        for top in (0.7, 1.0, 0.25):
+            row = np.array([top, *[(1 - top) / 3] * 3]) if scores.ndim == 2 else np.array(top)
+            if kind in ("logits", "odds"):
+                row = np.log(np.maximum(row, 1e-9)) - (kind == "odds") * np.log(1 - 0.9 * row)
+            found = numbers_or_said(lambda row=row: USES[name](row[None], [int(not right)]))
+            sure = top == 1 and name == "spiegelhalter_test"
+            assert found is None or sure or not np.isnan(found).all()
 
 
 PER_CLASS = {"ConformalSets", "adjust_priors", "estimate_priors"}
@@ -286,6 +310,46 @@ def check_masks(make):
         probs = make().fit(logits, LABELS).predict_proba(logits)
         assert (probs[masked] == 0).all()
         np.testing.assert_allclose(probs.sum(axis=1), 1)
+
+
+SIGNS = np.where(np.arange(240).reshape(60, 4) % 7 % 2, 1.0, -1.0)
+SOME = np.arange(60) % 4
+ONES = np.ones(60)
+# Logits, labels and weights of rows; of two classes, of the first column and of whether a label is.
+EXTREMES = {
+    "one row": (LOGITS[:1], SOME[:1], ONES[:1]),
+    "two rows": (LOGITS[:2], SOME[:2], ONES[:2]),
+    "two rows of a class": (LOGITS[:2], SOME[:2] * 0, ONES[:2]),
+    "equal rows": (np.repeat(LOGITS[:1], 60, axis=0), SOME, ONES),
+    "equal rows of a class": (np.repeat(LOGITS[:1], 60, axis=0), SOME * 0, ONES),
+    "all right": (9 * np.eye(4)[SOME], SOME, ONES),
+    "all wrong": (-9 * np.eye(4)[SOME], SOME, ONES),
+    "one class": (LOGITS[:60], SOME * 0 + 3, ONES),
+    "large": (1e4 * SIGNS, SOME, ONES),
+    "huge": (1.7e308 * SIGNS, SOME, ONES),
+    "huge and small": (np.where(SIGNS > 0, 1e308, 1e-308), SOME, ONES),
+    "small": (1e-308 * SIGNS, SOME, ONES),
+    "light": (LOGITS[:60], SOME, 1e-150 * ONES),
+    "heavy": (LOGITS[:60], SOME, 1e150 * ONES),
+    "light and heavy": (LOGITS[:60], SOME, np.where(SOME == 1, 1e150, 1e-150)),
+    "too light": (LOGITS[:60], SOME, 1e-300 * ONES),
+    "too heavy": (LOGITS[:60], SOME, 1e300 * ONES),
+}
+
+
+@every_method
+@pytest.mark.parametrize("extreme", EXTREMES)
+def test_extreme_fits(name, extreme):
+    make, kind = METHODS[name]
+    scores, labels, weights = EXTREMES[extreme]
+    if kind == "odds":
+        scores, labels = scores[:, 0], (labels == 0).astype(int)
+    found = numbers_or_said(lambda: make().fit(scores, labels, weights).predict_proba(scores))
+    if extreme.startswith("too "):
+        assert found is None
+    if found is not None:
+        assert ((found >= 0) & (found <= 1)).all()
+        np.testing.assert_allclose(found.sum(axis=1) if found.ndim == 2 else 1, 1)
 
 
 @every_method

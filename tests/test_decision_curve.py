@@ -69,11 +69,24 @@ def test_of_rows_to_act_is_to_rely_on_the_prediction():
 
 
 @pytest.mark.parametrize(
-    ("bad", "found"), [([0.0], "0.0"), ([0.2, 1.0], "1.0"), ([np.nan], "nan"), (0.5, r"shape \(\)")]
+    ("bad", "found"),
+    [
+        ([0.0], "0.0"),
+        ([0.2, 1.0], "1.0"),
+        ([np.nan], "nan"),
+        (0.5, r"shape \(\)"),
+        ([], r"shape \(0,\)"),
+    ],
 )
 def test_thresholds_between_zero_and_one(bad, found):
     with pytest.raises(ValueError, match=rf"^thresholds: expected \(M,\) .*found {found}"):
         decision_curve(PROBS, LABELS, bad)
+
+
+@pytest.mark.parametrize("name", ["", "_mine", None, 3])
+def test_a_name_that_no_legend_shows(name):
+    with pytest.raises(ValueError, match=r"^name: expected text, found "):
+        decision_curve_plot(PROBS, LABELS, name=name)
 
 
 def test_the_picture_shows_the_curve_beside_all_and_none():

@@ -63,6 +63,10 @@ class TestTable:
         shown = table(["a", "b"], [(True, np.bool_(False)), ([10, 20], (1, True))])
         assert shown.splitlines()[2:] == ["| yes | no |", "| 10, 20 | 1, yes |"]
 
+    def test_a_cell_stays_one_cell(self):
+        shown = table(["a|b", "c"], [["P(y | x)", "two\nlines"]])
+        assert shown.splitlines()[::2] == [r"| a\|b | c |", r"| P(y \| x) | two lines |"]
+
     def test_without_rows_has_a_head(self):
         assert table(["a"], []) == "| a |\n| --- |"
 

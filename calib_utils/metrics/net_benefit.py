@@ -72,7 +72,7 @@ def decision_curve(probs: Any, labels: Any = None, thresholds: Any = None) -> De
     places = np.arange(1, 100) / 100 if thresholds is None else to_numpy(thresholds, "thresholds")
     places = places.astype(np.float64)
     bad = ~((places > 0) & (places < 1))
-    if places.ndim != 1 or bad.any():
+    if places.ndim != 1 or not places.size or bad.any():
         found = places[bad][0] if bad.any() else f"shape {places.shape}"
         raise ValueError(f"thresholds: expected (M,) above 0 and below 1, found {found}; try [0.2]")
     predictions = taken(probs, labels)

@@ -14,7 +14,7 @@ from matplotlib.patheffects import withStroke
 
 from calib_utils._arrays import dtype_name
 from calib_utils._checks import check_confidences
-from calib_utils._numbers import check_number, check_share
+from calib_utils._numbers import check_flag, check_number, check_share
 from calib_utils.metrics import (
     ReliabilityBins,
     baseline_calibration_error,
@@ -111,6 +111,7 @@ def reliability_diagram(
     if consistency is not None:
         check_share(consistency, "consistency", 0.95)
     check_number(min_count, "min_count", 0)
+    check_flag(counts, "counts")
     predictions = unweighted(taken(probs, labels))
     confidences, correct = top_label(predictions)
     bins = as_numpy(reliability_bins(confidences, correct, n_bins, strategy))

@@ -59,6 +59,11 @@ def decision_curve_plot(
         >>> [line.get_label() for line in drawn.ax.lines]
         ['A network', 'All', 'None']
     """
+    if not isinstance(name, str) or not name or name.startswith("_"):
+        raise ValueError(
+            f"name: expected text, found {name!r}; Matplotlib shows no empty one in a legend, and "
+            "none that begins with _"
+        )
     curve = decision_curve(probs, labels, thresholds)
     ax = axes_or_new(ax, (4.6, 3.6))
     ax.plot(curve.thresholds, curve.net_benefit, color=BLUE, label=name)

@@ -40,7 +40,7 @@ def table(head: Sequence[Any], rows: Iterable[Sequence[Any]], *, numbers: int = 
     Args:
         head: the names of the columns.
         rows: the cells of each row, as many as there are columns. True and False are shown as
-            yes and no, several values in a cell with commas between them.
+            yes and no, several values in a cell with commas between them, and its text in one line.
         numbers: how many of the last columns are right-aligned, as for numbers.
 
     Raises:
@@ -69,7 +69,7 @@ def _words(cell: Any) -> str:
         return "yes" if cell else "no"
     if isinstance(cell, list | tuple):
         return ", ".join(map(_words, cell))
-    return str(cell)
+    return " ".join(str(cell).splitlines()).replace("|", r"\|")  # which would begin another cell
 
 
 def signed(value: float, digits: int = 1) -> str:
