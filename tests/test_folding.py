@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from nbformat.v4 import new_code_cell
 
-from tools.sources.folding import fold_drawings
+from tools.sources.folding import drawing_title, fold_drawings
 
 FIGURE = {"mystnb": {"figure": {"name": "fig-a", "caption": "A."}}}
 DRAWN = "import matplotlib.pyplot as plt\nfig, ax = plt.subplots()\nfor x in y:\n    ax.plot(x)"
@@ -50,3 +50,17 @@ def test_a_tag_of_the_author_stays_alone() -> None:
     fold_drawings([plain, drawn])
     assert drawn.metadata["tags"] == ["varies", "hide-cell"]
     assert "tags" not in plain.metadata
+
+
+@pytest.mark.parametrize(
+    ("caption", "title"),
+    [
+        ("Two networks. Bars: accuracy.", "Two networks"),
+        ("Rain with a chance of 0.7. A mark.", "Rain with a chance of 0.7"),
+        ("Two classes: the best prediction.", "Two classes"),
+        ("One line", "One line"),
+    ],
+)
+def test_a_fold_is_called_as_the_caption_begins(caption: str, title: str) -> None:
+    figure = {"mystnb": {"figure": {"name": "fig-a", "caption": caption}}}
+    assert drawing_title(new_code_cell(DRAWN, metadata=figure)) == f"Draw: {title}"

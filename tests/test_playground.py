@@ -144,7 +144,7 @@ def test_a_bar_follows_the_pointer(tab: Any) -> None:
 
     third = 40 + 288 * 0.5
     drag(third, 250, 300 - 220 * 0.9)
-    drag(third, 60, 48)
+    drag(third, 52, 40)
     values = tab.locator(".playground-bars input").evaluate_all("all => all.map(i => +i.value)")
     assert values[4] == pytest.approx(0.9, abs=0.02)
     assert values[5] == pytest.approx(50, abs=4)

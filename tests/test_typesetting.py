@@ -131,11 +131,11 @@ def test_a_small_number_is_no_name_and_a_sum_stays_in_one_line() -> None:
 
 def test_a_number_stays_beside_what_it_is_the_number_of() -> None:
     tree = publish_doctree(
-        "See Figure 7.1 and *Exercise 2.3* at T = 1.2, or at Tea; if x = y, ``at T``."
+        "See Figure 7.1, *Exercise 2.3* and part II at T = 1.2, or at Tea; if x = y, ``at T``."
     )
     for text in list(tree.findall(nodes.Text)):
         keep_units(text)
-    said = "See Figure_7.1 and Exercise_2.3 at_T_=_1.2, or at Tea; if x = y, at T."
+    said = "See Figure_7.1, Exercise_2.3 and part_II at_T_=_1.2, or at Tea; if x = y, at T."
     assert tree.astext() == said.replace("_", SPACE)
 
 

@@ -49,7 +49,7 @@
 
   /* Five bins; a bin's predictions all have the confidence in its middle. */
   const bars = (stage) => {
-    const M = 5, MOST = 100, middle = (m) => (m + 0.5) / M;
+    const M = 5, MOST = 100, FOOT = 60, middle = (m) => (m + 0.5) / M;
     const start = [[20, 0.1], [20, 0.3], [20, 0.4], [20, 0.5], [20, 0.7]];
     const state = start.map((bin) => [...bin]);
     const measured = () => {
@@ -97,10 +97,10 @@
       for (const share of [0, 0.5, 1])
         parts.push(svg("line", { x1: 40, x2: 328, y1: up(share), y2: up(share), class: "play-grid" }), text(34, up(share) + 4, String(share), "play-end"));
       for (let m = 0; m <= M; m += 1) parts.push(text(across(m / M), 318, String(m / M)));
-      parts.push(text(184, 342, "Confidence"), text(4, 14, "Predictions in each bin", ""), text(44, 78, "Accuracy", ""));
+      parts.push(text(184, 342, "Confidence"), text(4, 14, "Predictions in each bin", ""), text(44, 75, "Accuracy", ""));
       state.forEach(([count, accuracy], m) => {
         const x = across(m / M) + 1, width = 288 / M - 2, height = 40 * (count / MOST);
-        parts.push(svg("rect", { x, y: 68 - height, width, height, class: "play-count" }));
+        parts.push(svg("rect", { x, y: FOOT - height, width, height, class: "play-count" }));
         if (!count) return;
         parts.push(svg("rect", { x, y: up(accuracy), width, height: 300 - up(accuracy), class: "play-bar" }));
         parts.push(svg("line", { x1: x + width / 2, x2: x + width / 2, y1: up(accuracy), y2: up(middle(m)), class: "play-line play-b" }));
@@ -112,12 +112,12 @@
         accuracy: percent(found.accuracy), "mean confidence": percent(found.confidence) }));
       todo.check();
     };
-    /* In a bin, above 74 units the pointer sets how many predictions there are, below it the accuracy. */
+    /* In a bin, above 70 units the pointer sets how many predictions there are, below it the accuracy. */
     const drag = (event) => {
       const place = new DOMPoint(event.clientX, event.clientY).matrixTransform(drawn.getScreenCTM().inverse());
       const m = clip(Math.floor(((place.x - 40) / 288) * M), 0, M - 1);
-      if (held === null) held = place.y < 74 ? 1 : 0;
-      const value = held ? Math.round(clip(((68 - place.y) / 40) * MOST, 0, MOST)) : Math.round(clip((300 - place.y) / 220, 0, 1) * 100) / 100;
+      if (held === null) held = place.y < 70 ? 1 : 0;
+      const value = held ? Math.round(clip(((FOOT - place.y) / 40) * MOST, 0, MOST)) : Math.round(clip((300 - place.y) / 220, 0, 1) * 100) / 100;
       state[m][held ? 0 : 1] = value;
       knobs[m][held].set(value);
       draw();
@@ -174,7 +174,7 @@
         reached: () => map.mix === 0 && changes() > 0,
       },
       {
-        task: "Now mix some of B's logit into A's, as matrix scaling may, with no bias and a weight of 1.",
+        task: "Now mix some of B’s logit into A’s, as matrix scaling may, with no bias and a weight of 1.",
         ask: "Do all arrows then point the same way along their line?", options: ["Yes", "No"],
         why: "They do not. What happens to A now depends on B, so points that differ in B alone move differently. That takes K × K parameters, which is many to fit from few images.",
         reached: () => only("mix") && Math.abs(map.mix) >= 0.5,

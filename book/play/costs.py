@@ -72,7 +72,7 @@ def costs() -> Json:
         ],
         [
             lines(
-                "Total cost in thousands",
+                "Total cost (1,000s)",
                 axis(0.5, 1, [(t / 10, str(t / 10)) for t in range(5, 11)], "Threshold"),
                 axis(6, 22, [(y, str(y)) for y in range(6, 23, 4)]),
                 [

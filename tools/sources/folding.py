@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from contextlib import suppress
 
 from nbformat import NotebookNode
@@ -14,6 +15,8 @@ from tools.sources.no_break import with_units_kept
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 # Where Matplotlib itself draws; how `calib_utils.plots` is called, the chapters teach.
 DRAWS = "plt.subplots("
+# Of a caption, to its first full stop or colon, but not to the point of a number.
+BEGINNING = re.compile(r".*?(?=[.:](?:\s|$)|$)", re.DOTALL)
 
 
 def fold_drawings(cells: list[NotebookNode]) -> None:
@@ -41,7 +44,7 @@ def draws(cell: NotebookNode) -> bool:
 def drawing_title(cell: NotebookNode) -> str:
     """What the code of a figure is called, as its caption begins."""
     caption = cell.metadata["mystnb"]["figure"]["caption"]
-    return with_units_kept(f"Draw: {caption.partition('.')[0].partition(':')[0]}")
+    return with_units_kept(f"Draw: {BEGINNING.match(caption)[0]}")
 
 
 def _names(code: str) -> tuple[set[str], set[str]]:
