@@ -18,6 +18,7 @@ LISTS = [
 ]
 ENTRIES = [entry for entries in LISTS for entry in entries]
 CHAPTERS = [page for page in BOOK.chapters if "/solutions/" not in page]
+NUMBERED = [page for page, number in BOOK.pages.items() if number]
 MOST_WORDS = 4  # of a term; what is longer and in bold is a sentence to remember
 # Words in bold that need no entry: the characters of chapter 1, the course's own words for its
 # runs and verdicts, and what a sentence only stresses.
@@ -37,10 +38,21 @@ def english(entry: list[str]) -> list[str]:
     return [name for name in terms(entry) if not re.search("[\uac00-\ud7a3]", name)]
 
 
+# Plain words before a chapter makes them terms; chapter 1 says what it is to recalibrate.
+PLAIN = {
+    *("bin", "coverage", "gap", "intercept", "miscalibration", "parameter", "recalibration"),
+    *("score", "slope", "width"),
+}
+
+
+def prose(page: str) -> str:
+    """A chapter without its code."""
+    return re.sub(r"^(`{3,}).*?^\1", "", BOOK.source(page), flags=re.DOTALL | re.MULTILINE)
+
+
 def in_bold(page: str) -> list[str]:
     """What a chapter sets in bold, outside of code."""
-    prose = re.sub(r"^(`{3,}).*?^\1", "", BOOK.source(page), flags=re.DOTALL | re.MULTILINE)
-    found = re.findall(r"(?<!\*)\*\*([A-Za-z][^*]*)\*\*", prose)
+    found = re.findall(r"(?<!\*)\*\*([A-Za-z][^*]*)\*\*", prose(page))
     return [" ".join(text.split()) for text in found]
 
 
@@ -80,6 +92,12 @@ def entries_of(term: str) -> list[list[str]]:
     return same or [entry for entry in ENTRIES if begins_or_ends(term, entry)]
 
 
+def pages_of(text: str) -> set[str]:
+    """The pages that a text refers to."""
+    labels = re.findall(r"\{(?:ref|eq|numref|prf:ref)\}`(?:[^`<]*<)?([^`<>]+)>?`", text)
+    return {BOOK.labels[label].page for label in labels}
+
+
 DEFINED = {page: in_bold(page) for page in CHAPTERS}
 MEANT = {
     page: [entry[0] for term in found for entry in entries_of(term)]
@@ -97,8 +115,7 @@ def test_a_word_has_its_korean_and_an_explanation(entry: list[str]) -> None:
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry[0])
 def test_it_leads_to_the_chapter_that_introduces_it(entry: list[str]) -> None:
     """It refers to a chapter that has the term, in bold if any chapter has it in bold."""
-    labels = re.findall(r"\{(?:ref|eq|numref|prf:ref)\}`([^`<]+)`", "\n".join(entry))
-    pages = {BOOK.labels[label].page for label in labels}
+    pages = pages_of("\n".join(entry))
     assert pages, "no reference"
     sources = [" ".join(words_of(BOOK.source(page))) for page in pages]
     assert any(
@@ -110,6 +127,19 @@ def test_it_leads_to_the_chapter_that_introduces_it(entry: list[str]) -> None:
     )
     defining = {page for page, meant in MEANT.items() if entry[0] in meant}
     assert not defining or pages & defining, sorted(defining)
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry[0])
+def test_no_chapter_uses_it_before_the_one_that_introduces_it(entry: list[str]) -> None:
+    """Unless the paragraph says where that is."""
+    introduced = pages_of("\n".join(entry))
+    used = re.compile(rf"\b({'|'.join(map(re.escape, english(entry)))})s?\b", re.IGNORECASE)
+    for page in NUMBERED if introduced & {*NUMBERED} and not PLAIN & {*english(entry)} else []:
+        if page in introduced:
+            break
+        paragraphs = re.split(r"\n\s*\n", prose(page))
+        early = [text for text in paragraphs if used.search(text)]
+        assert all(pages_of(text) & introduced for text in early), early
 
 
 @pytest.mark.parametrize("page", CHAPTERS)
