@@ -329,3 +329,15 @@ def test_the_answer_to_another_variant_gets_a_hint_that_says_what_was_asked() ->
             assert any(own[choice] in hint for hint in hints) or "sign" in str(hints)
             lost = [row["share"] for row in result["checks"] if row["failure"]]
             assert set(lost) <= ({0, NEAR} if question in {"q1", "q2", "q3"} else {0})
+
+
+@pytest.mark.parametrize(("name", "choice"), [("diagnosing", "form"), ("recalibrating", "loss")])
+def test_who_reads_the_first_question_wrongly_has_half_of_the_second(
+    name: str, choice: str
+) -> None:
+    variant = variant_of(name, CLASSES[0], SHEETS[0])
+    checks = [c for c in sheet_checks(name, CLASSES[0], SHEETS[0]) if c.question == "q2"]
+    for way in choices(name)[choice]:
+        functions = getattr(by_hand, name)({**variant, choice: way})
+        shares = [row["share"] for row in marked(name, checks, functions)["q2"]["checks"]]
+        assert min(shares) >= (1 if way == variant[choice] else NEAR)
