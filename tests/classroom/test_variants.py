@@ -162,7 +162,13 @@ EXAMPLES: dict[str, list[tuple[dict[str, str], str, Any]]] = {
             }.items()
         ),
     ],
-    "lab": [({"annotation": "label"}, "expected_sizes", [50, 25, 25])],
+    "lab": [
+        # Of a hundred images of one class, by twenty writers of five each.
+        ({"split": "random"}, "expected_sizes", [50, 25, 25]),
+        ({"split": "class"}, "expected_sizes", [50, 25, 25]),
+        ({"split": "writer"}, "expected_sizes", [50, 25, 25]),
+        ({"split": "within"}, "expected_sizes", [40, 20, 40]),
+    ],
 }
 
 
