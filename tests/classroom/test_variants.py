@@ -296,7 +296,7 @@ def test_the_published_solution_answers_the_published_sheet(
 @pytest.mark.parametrize(
     "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n == "lab")) for n in NAMES]
 )
-def test_the_answers_of_a_classmate_earn_about_a_third(
+def test_the_answers_of_a_classmate_earn_well_under_half(
     name: str, place: Callable[[str, bytes, str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Those of each sheet of a class, pasted into each other one; in the lab, into two others."""
@@ -310,7 +310,7 @@ def test_the_answers_of_a_classmate_earn_about_a_third(
             earned.append(points(marked(name, checks, names)) / most(name))
     with capsys.disabled():
         print(f"\n{name}: a classmate's, {np.mean(earned):.1%} on average of {len(earned)}")
-    assert np.mean(earned) <= 0.4
+    assert np.mean(earned) <= 0.45
     assert np.mean(np.array(earned) > 0.99) < 0.1
     assert said_of(name, "classmate's answers into other sheets of one class") == round(
         100 * np.mean(earned)
