@@ -75,7 +75,8 @@ def top_label_error(probs: Array, labels: Array, way: str, n_bins: int) -> float
 def mean_loss(logits: Array, labels: Array, way: str) -> float:
     """A mean loss of logits, shape (n, K), of any size.
 
-    "nll", "brier", "binary" or "spherical" (1 minus the score of Gneiting and Raftery, 2007, 4.2).
+    "nll", "brier", "binary", or "spherical": 1 minus the score of Gneiting and Raftery (2007),
+    section 3.
     """
     logs, rows = log_softmax(logits, axis=1), np.arange(len(labels))
     if way == "spherical":

@@ -17,7 +17,7 @@ from assignments.lab.images import (
     part_of,
     renumbered,
 )
-from assignments.lab.reference import cut, kinds_and_units, report, reported
+from assignments.lab.reference import cut, kinds_and_units, report, reported, split
 from assignments.measures import temperature
 from calib_utils.metrics import baseline_calibration_error
 from classroom.checks import Check, Judge, close, partly
@@ -104,7 +104,12 @@ def has_form(logits: Any, way: str) -> bool:
     found = np.asarray(logits)
     if found.dtype.kind != "f" or found.ndim != 2:
         return False
-    ends = {"normalised": logsumexp(found, axis=1), "reference": found[:, 0], "logits": 0.0}[way]
+    ends = {
+        "logits": 0.0,
+        "normalised": logsumexp(found, axis=1),
+        "reference": found[:, 0],
+        "top": found.max(axis=1),
+    }[way]
     return bool(np.abs(ends).max() < 1e-6)
 
 
@@ -118,12 +123,11 @@ def same(found: Any, wanted: Any) -> bool:
 
 def examples(variant: Variant) -> dict[str, Any]:
     """What the examples of the notebook give, and annotations for them."""
-    first = variant["first"]
-    half = (100 - first) // 2
+    parts = split(np.zeros(100, dtype=np.int64), np.arange(100) % 20, 0, variant=variant)
     given = {"label": "kinds", "votes": "5 * np.eye(2, dtype=int)[kinds]"}
     pair = "np.stack([kinds, kinds], axis=1)"
     return {
-        "expected_sizes": [first, half, 100 - first - half],
+        "expected_sizes": [len(part) for part in parts],
         "given_annotations": Code(given.get(variant["annotation"], pair)),
     }
 
@@ -185,16 +189,21 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
         read=reading("lab", variant, ("output",), returns),
     )
 
-    def whole(answer: Any) -> list[np.ndarray] | None:
-        """The split of a record."""
+    def is_split(answer: Any) -> bool:
         parts = answer.get("split") if isinstance(answer, dict) else None
-        good = follows_rule(parts, stored["labels"], stored["writers"], variant)
-        return parts_of(parts, n) if good else None
+        return follows_rule(parts, stored["labels"], stored["writers"], variant)
+
+    def usable(answer: Any) -> list[np.ndarray] | None:
+        """The parts of a record if they have about the right sizes, whatever rule they follow."""
+        parts = parts_of(answer.get("split") if isinstance(answer, dict) else None, n)
+        sizes = [len(part) for part in parts or ()]
+        right = bool(sizes) and np.allclose(sizes, cut(n, variant=variant), rtol=0, atol=n / 20)
+        return parts if right else None
 
     def part(place: int, key: str) -> Check:
         def again(answer: Any) -> list[tuple[str, tuple[Any, ...]]]:
             """The training of the record, and the same with the classes renumbered."""
-            parts, seed = whole(answer), answer["seed"]
+            parts, seed = usable(answer), answer["seed"]
             if parts is None or type(seed) is not int:
                 return []
             images, told = stored["images"][parts[0]], said[parts[0]]
@@ -203,7 +212,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             return [("train_and_predict", (images, y, rest, seed)) for y in given]
 
         def judge(answer: Any, own: list[Any]) -> bool | float:
-            parts = whole(answer)
+            parts = usable(answer)
             if parts is None or not own or not all(isinstance(o, np.ndarray) for o in own):
                 return False
             n_first = len(parts[1])
@@ -232,8 +241,9 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
                 if key == "temperature":
                     return is_best(found)
                 # The numbers after recalibration must fit the temperature that is given.
-                positive = close(0, atol=20)(found) and found > 0 and abs(found - 1) > 0.01
-                used = float(found) if positive else best
+                # Below 0.05 they would be infinite, and nan would be right.
+                allowed = close(0, atol=20)(found) and found >= 0.05 and abs(found - 1) > 0.01
+                used = float(found) if allowed else best
                 return close(reported(*test, used, variant=asked)[key])(answer[key])
 
             return judge
@@ -253,7 +263,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
         trains("digits", shown, rest, said[:1200], seeds[2]),
         form,
         seeded,
-        Check("q3", "the split", "record", (), lambda answer: whole(answer) is not None),
+        Check("q3", "the split", "record", (), is_split),
         part(1, "validation_logits"),
         part(2, "test_logits"),
         *(reports(key) for key in report(*validation, *test, variant=variant)),

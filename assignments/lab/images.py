@@ -7,17 +7,16 @@ from functools import cache
 import numpy as np
 from sklearn.datasets import load_digits
 
+from assignments.measures import Array
 from classroom.secret import generator
 
 N_DIGITS = 10
 N_WRITERS = 60
 
-Images = tuple[np.ndarray, np.ndarray, np.ndarray]  # images, labels, whether they are negatives
+Images = tuple[Array, Array, Array]  # images, labels, whether they are negatives
 
 
-def half_negative(
-    rng: np.random.Generator, images: np.ndarray, labels: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def half_negative(rng: np.random.Generator, images: Array, labels: Array) -> tuple[Array, Array]:
     """The images, half of each class as negatives; and which."""
     negative = np.zeros(len(labels), dtype=bool)
     for k in np.unique(labels):
@@ -27,7 +26,7 @@ def half_negative(
 
 
 @cache
-def digits(secret: bytes) -> dict[str, np.ndarray]:
+def digits(secret: bytes) -> dict[str, Array]:
     """scikit-learn's digits, (1797, 64) from 0 to 1, in a different order, half as negatives.
 
     So the mean image of each class is grey, and a rule that compares means fails.
@@ -45,7 +44,7 @@ def digits(secret: bytes) -> dict[str, np.ndarray]:
     }
 
 
-def annotated(secret: bytes, labels: np.ndarray, way: str) -> np.ndarray:
+def annotated(secret: bytes, labels: Array, way: str) -> Array:
     """What people said of images with these labels: the label, five votes, or a pair of labels."""
     if way == "label":
         return labels
@@ -57,7 +56,7 @@ def annotated(secret: bytes, labels: np.ndarray, way: str) -> np.ndarray:
     return np.eye(n_classes, dtype=np.int64)[people].sum(axis=1) if way == "votes" else people
 
 
-def renumbered(told: np.ndarray, order: np.ndarray, way: str) -> np.ndarray:
+def renumbered(told: Array, order: Array, way: str) -> Array:
     """The same annotations with the classes renumbered: class k is now ``order[k]``."""
     return told[:, np.argsort(order)] if way == "votes" else order[told]
 
@@ -73,5 +72,5 @@ def blobs(rng: np.random.Generator, n_classes: int) -> tuple[Images, Images]:
     return parts[0], parts[1]
 
 
-def part_of(stored: dict[str, np.ndarray], rows: np.ndarray) -> Images:
+def part_of(stored: dict[str, Array], rows: Array) -> Images:
     return stored["images"][rows], stored["labels"][rows], stored["negative"][rows]

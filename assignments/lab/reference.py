@@ -67,6 +67,8 @@ def train_and_predict(
     logits = np.maximum(0, new_images @ w1 + b1) @ w2 + b2
     if variant["output"] == "reference":
         return logits - logits[:, :1]
+    if variant["output"] == "top":
+        return logits - logits.max(axis=1, keepdims=True)
     return log_softmax(logits, axis=1) if variant["output"] == "normalised" else logits
 
 

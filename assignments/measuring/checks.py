@@ -63,6 +63,19 @@ def examples(variant: Variant) -> dict[str, Any]:
     }
 
 
+def labels_on_edges(rng: np.random.Generator, probs: np.ndarray, variant: Variant) -> np.ndarray:
+    """Labels for which the error depends on the bin that a probability on an edge belongs to."""
+    while True:
+        # No gap where the probability is 1, or that would be the largest, wherever edges belong.
+        labels = np.where(probs[:, 1] > 0.9, 1, rng.integers(0, 3, len(probs)))
+        given = (labels, np.ones(len(probs)))
+        below, above = (
+            classwise_error(probs + shift, *given, variant=variant) for shift in (-1e-9, 1e-9)
+        )
+        if variant["bins"] == "mass" or abs(below - above) > 1e-3:
+            return labels
+
+
 def checks(secret: bytes, variant: Variant) -> list[Check]:
     rng = generator(secret, "measuring", "inputs")
     n = 200
@@ -128,7 +141,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
     quarters = np.array([[0.25, 0.75, 0], [0.5, 0.25, 0.25], [0, 1, 0], [0.75, 0, 0.25]] * 20)
     beside = np.abs(quarters + rng.choice([-0.01, 0.01], (80, 1)) * [1, -1, 0])
     on_edges = np.concatenate([quarters, beside])  # the edges share their bins with others
-    of_edges = rng.integers(0, 3, 160)
+    of_edges = labels_on_edges(rng, on_edges, variant)
     absent = np.minimum(labels, 3)  # class 4 is nobody's label
 
     def classwise(name: str, p: np.ndarray, y: np.ndarray, w: np.ndarray) -> Check:

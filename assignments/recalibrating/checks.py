@@ -117,9 +117,13 @@ def saves(parts: dict[str, np.ndarray], variant: Variant) -> Judge:
     logits, labels, groups = (parts[f"new_{name}"] for name in ("logits", "labels", "groups"))
     fit = (parts["fit_logits"], parts["fit_labels"], parts["fit_groups"])
     top = logits.argmax(axis=1)
-    ways = {"all": labels, "confidence": top == labels, "risk": top != labels}
-    ways["two"] = (top == labels).astype(np.int64)
-    wanted = ways[variant["wanted"]]
+    correct = top == labels
+    wanted = {
+        "all": labels,
+        "confidence": correct,
+        "risk": ~correct,
+        "two": correct.astype(np.int64),
+    }[variant["wanted"]]
 
     def after(divisor: Any) -> float:
         return log_loss(asked_of(softmax(logits / divisor, axis=1), variant=variant), wanted)

@@ -309,6 +309,8 @@ def lab(v: Variant) -> Functions:
         logs = np.log(network.predict_proba(new_images).clip(1e-300))
         if v["output"] == "reference":
             return logs - logs[:, [0]]
+        if v["output"] == "top":
+            return [[z - max(row) for z in row] for row in logs.tolist()]
         shift = 3.0 if v["output"] == "logits" else np.log(np.exp(logs).sum(1, keepdims=True))
         return logs - shift
 

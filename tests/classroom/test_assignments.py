@@ -202,6 +202,8 @@ def spoilt(name: str, cell: str, old: str, new: str) -> dict[str, float]:
         ("recalibrating", "q1", ".mean())", ".sum())", {"q1": 1}),
         ("recalibrating", "q4", "(1 - share) / (n_classes - 1)", "0.0", {"q4": 1}),
         ("lab", "q4", "float(tried[np.", "3 * float(tried[np.", {"q4": 2 / 3}),
+        # One image too many in a part: half of the split, and only the split of the record.
+        ("lab", "q1", "n * first // 100", "n * first // 100 + 1", {"q1": 1, "q3": 1}),
     ],
 )  # fmt: skip
 def test_one_mistake_costs_its_own_part_only(

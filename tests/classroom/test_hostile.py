@@ -158,7 +158,7 @@ def test_no_page_is_large_or_runs_anything(graded: tuple[Path, dict[str, Case]])
         found = Tags()
         found.feed(page)
         allowed = "html head meta title style body h1 h2 p strong table tr th td pre ul li div "
-        allowed += "thead tbody em code a blockquote img"  # what Markdown makes of an answer
+        allowed += "thead tbody em code a blockquote img span"  # what Markdown makes of an answer
         assert found.tags <= set(allowed.split()), student
         for name, value in found.attributes:
             assert not name.startswith("on"), student
