@@ -123,9 +123,13 @@ def test_the_pictures_of_a_site_come_into_its_pages(tmp_path: Path, diagram: str
     image = '<img alt="A &quot;b&quot;" src="../_images/one.svg" />'
     page = tmp_path / "pages/one.html"
     page.write_text(f"<p>{image}{image}<img src='../_images/other.png'></p>", "utf-8")
+    next_page = tmp_path / "pages/two.html"
+    next_page.write_text(image, "utf-8")
     draw(tmp_path)
     text = page.read_text("utf-8")
     assert text.count('aria-label="A &quot;b&quot;"') == 2
     assert 'id="d1-0"' in text
     assert 'id="d2-0"' in text
+    # Slides join the drawings of two pages.
+    assert 'id="d3-0"' in next_page.read_text("utf-8")
     assert [path.name for path in (tmp_path / "_images").iterdir()] == ["other.png"]

@@ -39,7 +39,8 @@ def test_a_chapter_has_a_deck_and_a_teachers_copy(name: str) -> None:
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_the_marks_of_a_drawing_are_in_the_deck(name: str) -> None:
     for page in (read(name), read(f"{name}-teacher")):
-        ids = {str(tag["id"]) for tag in page.select("[id]")}
+        ids = [str(tag["id"]) for tag in page.select("[id]")]
+        assert len(ids) == len(set(ids))
         used = {str(tag["href"]) for tag in page.select("use[href]")}
         assert used <= {f"#{one}" for one in ids}
 

@@ -84,7 +84,7 @@ def rain() -> Json:
             lines(
                 "Left open",
                 axis(0.2, 3, across, "Power"),
-                axis(0, 0.5, [(0, "0"), (0.2, "0.2"), (0.4, "0.4")]),
+                axis(0, 0.6, [(0, "0"), (0.2, "0.2"), (0.4, "0.4")]),
                 [curve(POWERS, table([left_open]), "", "a", moves=True)],
                 at=0,
                 marks=places,

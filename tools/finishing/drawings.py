@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import Any
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
@@ -56,10 +55,11 @@ POINT, CLOSE = 4 / 3, 0.1
 def draw(site: Path) -> None:
     """Rewrite the pages of a built site: their SVG pictures are drawings inside them."""
     pictures: set[Path] = set()
+    # Of all pages, because slides join the drawings of two.
+    names = (f"d{k}" for k in itertools.count(1))
     for page in pages_of(site):
-        names = (f"d{k}" for k in itertools.count(1))
 
-        def drawn(found: re.Match[str], folder: Path = page.parent, names: Any = names) -> str:
+        def drawn(found: re.Match[str], folder: Path = page.parent) -> str:
             picture = (folder / found["path"]).resolve()
             pictures.add(picture)
             alt = ALT.search(found[0])

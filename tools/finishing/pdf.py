@@ -32,6 +32,8 @@ STYLE = """
 body, .bd-main, .bd-main .bd-content, .bd-main .bd-content .bd-article-container { display: block; }
 .bd-main .bd-content .bd-article-container .bd-article { break-before: page; padding-block: 0; }
 .bd-main .bd-content .bd-article-container .bd-article h1 { display: block; }
+/* Else a heading's lines are run together in the outline. */
+.bd-article :is(h1, h2, h3) { white-space: pre-wrap; }
 .toctree-wrapper { display: none; }
 """
 

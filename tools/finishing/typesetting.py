@@ -29,7 +29,7 @@ HYPHEN = re.compile(r"(?:(?<![\w.\-])|(?<=\de))-(?=\.?\d|inf\b|log\b)")
 SPACED = re.compile(r"(?<=[\w)\]])\s-\s(?=[\w(\[])")
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # Code in a line, in signs, that no line should break.
-SHORT = 24
+SHORT = 28
 # Lines of a cell that are open.
 OPEN = 10
 # What a record, or a grid of them, says of how its networks were trained.
