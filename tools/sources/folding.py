@@ -15,8 +15,8 @@ from tools.sources.no_break import with_units_kept
 FOLDED = {"hide-input", "hide-cell", "remove-input", "remove-cell"}
 # Where Matplotlib itself draws; how `calib_utils.plots` is called, the chapters teach.
 DRAWS = "plt.subplots("
-# Of a caption, to its first full stop or colon, but not to the point of a number.
-BEGINNING = re.compile(r".*?(?=[.:](?:\s|$)|$)", re.DOTALL)
+# Where the beginning of a caption ends, which it does not at the point of a number.
+STOP = re.compile(r"[.:](?:\s|$)")
 
 
 def fold_drawings(cells: list[NotebookNode]) -> None:
@@ -44,7 +44,7 @@ def draws(cell: NotebookNode) -> bool:
 def drawing_title(cell: NotebookNode) -> str:
     """What the code of a figure is called, as its caption begins."""
     caption = cell.metadata["mystnb"]["figure"]["caption"]
-    return with_units_kept(f"Draw: {BEGINNING.match(caption)[0]}")
+    return with_units_kept(f"Draw: {STOP.split(caption)[0]}")
 
 
 def _names(code: str) -> tuple[set[str], set[str]]:
