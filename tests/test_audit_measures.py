@@ -234,6 +234,15 @@ class TestVerdict:
             assert ("too high and too low cancel" in found.text()) is explained
             assert ("too high and too low cancel" in found.html()) is explained
 
+    def test_few_rows_call_no_model_calibrated(self) -> None:
+        sentence = report({"score": [0.7], "label": [1]}).verdict.sentence
+        assert sentence.replace("\N{NO-BREAK SPACE}", " ").startswith(
+            "Too few rows to tell: it predicts 70.0 % on average and 100.0 % happened, "
+            "a difference that chance may explain. "
+        )
+        half = report({"score": np.full(100, 0.5), "label": np.arange(100) % 2}).verdict.sentence
+        assert "so it is calibrated on average" in half
+
     def test_gaps_that_cancel_on_average_are_told(self) -> None:
         score = np.repeat([0.3, 0.7], 2_000)
         label = np.concatenate([np.arange(2_000) < 1_000, np.arange(2_000) < 1_000])

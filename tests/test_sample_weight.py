@@ -21,7 +21,6 @@ POSITIVE = PROBS[:, 0].copy()
 LOGITS = 3 * RNG.standard_normal((N, K))
 LABELS = RNG.integers(K, size=N)
 BINARY = (RNG.random(N) < POSITIVE**2).astype(int)
-TIMES = RNG.integers(1, 6, size=N)
 WEIGHTS = RNG.exponential(size=N)
 
 

@@ -64,7 +64,7 @@ def judge_error(
     rarest = min(measures.happened, 1 - measures.happened)
     if outcome == WITHIN and rarest < tolerance:
         opening = "Within a tolerance that is too large to mean much"
-    sentence = f"{opening}: {_on_average(measures, outcome, top_label)}."
+    sentence = f"{opening}: {_on_average(measures, outcome, tolerance, top_label)}."
     if outcome != WITHIN and recalibrators is not None:
         sentence += f" {_remedy(recalibrators)}"
     asked = f"the tolerance of {points(tolerance)} points"
@@ -94,7 +94,7 @@ def judge_error(
     return Verdict(outcome, tolerance, needed, sentence)
 
 
-def _on_average(measures: Measures, outcome: str, top_label: bool) -> str:
+def _on_average(measures: Measures, outcome: str, tolerance: float, top_label: bool) -> str:
     predicted, happened = percent(measures.predicted), percent(measures.happened)
     if top_label:
         text = f"its mean confidence is {predicted} and its accuracy {happened}"
@@ -102,7 +102,9 @@ def _on_average(measures: Measures, outcome: str, top_label: bool) -> str:
         text = f"it predicts {predicted} on average and {happened} happened"
     gap = measures.predicted - measures.happened
     low, high = measures.ratio_interval
-    if low <= 1 <= high:
+    if low <= 1 <= high and outcome == UNDECIDED and abs(gap) > tolerance:
+        text += ", a difference that chance may explain"
+    elif low <= 1 <= high:
         text += ", so it is calibrated on average"
     else:
         above, below = ("over", "under") if top_label else ("too high", "too low")
