@@ -186,7 +186,7 @@ class TestPlan:
                 pairs = [(row.first, row.second, row.metric, row.network) for row in rows]
                 assert len(set(pairs)) == len(pairs)
         counts = [len(planned_comparisons(grid)) for grid in grid_names()]
-        assert counts == [2, 2, 4, 4, 2, 2, 5, 16, 10, 10]
+        assert counts == [2, 2, 4, 4, 2, 2, 5, 16, 10, 16]
         assert planned_comparisons("batch-norm")[2].network == "cifar_resnet"
 
     def test_all_images_for_what_small_runs_left_open(self):
