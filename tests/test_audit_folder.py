@@ -635,6 +635,19 @@ class TestDamage:
             report(path, skip_bad_files=True, cross_fit=0)
 
 
+@pytest.mark.thorough
+class TestLocalCluster:
+    """Before other clusters start, whose workers' variables Dask sets in this process, too."""
+
+    def test_local_starts_two_workers_that_keep_freed_memory(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
+        with totals_of_folder._client("local") as client:
+            found = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_")
+        assert list(found.values()) == [None, None]
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Any:
     distributed = pytest.importorskip("distributed")
@@ -684,14 +697,6 @@ class TestDask:
                 os.kill(victim, signal.SIGKILL)
             sums.merge(found.sums)
         assert sums.digest() == expected
-
-    def test_local_starts_two_workers_that_keep_freed_memory(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)  # other clusters leave it
-        with totals_of_folder._client("local") as client:
-            found = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_")
-        assert list(found.values()) == [None, None]
 
     def test_no_scheduler(self, folder: Path) -> None:
         with pytest.raises(ValueError, match=r"scheduler: expected 'local' or the address"):
