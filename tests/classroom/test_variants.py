@@ -218,7 +218,13 @@ ASKED = {
 }
 
 
-@pytest.mark.parametrize(("name", "question"), ASKED)
+@pytest.mark.parametrize(
+    ("name", "question"),
+    [
+        pytest.param(*asked, marks=[pytest.mark.thorough] * (asked == ("lab", "q2")))
+        for asked in ASKED
+    ],
+)
 def test_what_was_written_apart_earns_full_points(name: str, question: str) -> None:
     """In each way of each choice, the published ways too."""
     secret = secret_of(b"apart", PUBLISHED)
@@ -260,7 +266,14 @@ def said_of(name: str, what: str) -> int:
     return int(said[1 + NAMES.index(name)])
 
 
-@pytest.mark.parametrize("name", NAMES)
+# The pasted answers of these take longer than all other tests of the sheets together.
+SLOW_APART = [
+    pytest.param(name, marks=[pytest.mark.thorough] * (name in ("recalibrating", "lab")))
+    for name in NAMES
+]
+
+
+@pytest.mark.parametrize("name", SLOW_APART)
 def test_the_published_solution_earns_at_most_a_third(
     name: str, place: Callable[[str, bytes, str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -297,9 +310,7 @@ def test_the_published_solution_answers_the_published_sheet(
     assert points(marked(name, sheet_checks(name, CLASSES[0], PUBLISHED), names)) == most(name)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=[pytest.mark.thorough] * (n == "lab")) for n in NAMES]
-)
+@pytest.mark.parametrize("name", SLOW_APART)
 def test_the_answers_of_a_classmate_earn_well_under_half(
     name: str, place: Callable[[str, bytes, str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
