@@ -73,6 +73,7 @@ class PassedBefore:
         self.left_out: Counter[str] = Counter()
         self.running, self.collects = "", False
         self.began = time.time_ns()
+        machine()  # kept: a test file that imports setuptools adds the packages inside it
         for folder in filter(os.path.isdir, known()):
             content(Path(folder))  # kept: what a folder holds now is what is tested
         sys.addaudithook(self.note)

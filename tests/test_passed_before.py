@@ -21,7 +21,7 @@ TESTS = {
     "notes/a.txt": "",
     "notes/code.md": "from calib_utils.used import VALUE\n",
     "tests/helper.py": "",
-    "tests/test_helped.py": "import helper\ndef test_it():\n    assert helper\n",
+    "tests/test_helped.py": "import helper, setuptools\ndef test_it():\n    assert helper\n",
     "tests/test_imports.py": "def test_it():\n    from calib_utils.used import VALUE\n"
     "    assert VALUE\n",
     "tests/test_opens.py": "def test_it():\n    assert open('README.md').read()\n",
