@@ -40,12 +40,13 @@ def signed_gaps(
     variant: Variant,
 ) -> Array:
     columns, entries = (confidences, correct, weights), []
+    everyone = signed_gap(*columns, variant=variant)
     for g in range(n_groups):
-        gaps = [
+        own, others = (
             signed_gap(*(column[rows] for column in columns), variant=variant)
-            for rows in (groups == g, groups != g, slice(None))
-        ]
-        entries.append(entry(*gaps, variant=variant))
+            for rows in (groups == g, groups != g)
+        )
+        entries.append(entry(own, others, everyone, variant=variant))
     return np.array(entries)
 
 
