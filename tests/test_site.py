@@ -35,14 +35,23 @@ DRAWING = re.compile(r'<svg class="drawing".*?</svg>', re.DOTALL)
 SCREEN = {"width": 1280, "height": 800}
 
 
-def in_a_browser(names: list[str]) -> list[Any]:
-    """All pages; of the solutions, and of the pages on the module, all but one are thorough."""
-    firsts = {next(name for name in PAGES if kind in name) for kind in ("/solutions/", "/api/")}
-    alike = [name for name in names if re.search("/(solutions|api)/", name)]
-    thorough = {*alike} - firsts
+# The page at the root goes on to the first one.
+WALKED = [name for name in PAGES if name != "index.html"]
+# A page for addresses that do not exist needs a server.
+FILES = [name for name in WALKED if name != "404.html"]
+# One page of each kind, and those that are not like another.
+KINDS = [
+    *(next(name for name in PAGES if kind in name) for kind in ("/intro", "/solutions/", "/api/")),
+    *(f"book/{name}.html" for name in ("calibrate-yourself", "playground", "literature")),
+    *("notebooks/ece-and-mce.html", "search.html", "404.html"),
+]
+UNLIKE = [name for name in WALKED if not re.search("/(solutions|api)/", name)]
+
+
+def mostly_thorough(names: list[str], chosen: list[str]) -> list[Any]:
+    """All of them; those that were not chosen are left to a thorough run."""
     return [
-        pytest.param(name, marks=pytest.mark.thorough) if name in thorough else name
-        for name in names
+        name if name in chosen else pytest.param(name, marks=pytest.mark.thorough) for name in names
     ]
 
 
@@ -175,22 +184,15 @@ def test_a_page_says_of_itself_what_it_is_about(name: str) -> None:
 BUDGET = {"without figures": 200_000, "with figures": 350_000, "requests": 20}
 # With all that it can find.
 SEARCH = BUDGET | {"without figures": 350_000}
-# The page at the root goes on to the first one.
-WALKED = [name for name in PAGES if name != "index.html"]
 
 
-@pytest.mark.parametrize("name", in_a_browser(WALKED))
-def test_a_page_comes_over_a_slow_line(name: str, browser: Any, address: str) -> None:
-    tab = browser.new_page(viewport=PHONE)
-    answers: list[Any] = []
-    tab.on("response", lambda answer: answers.append(answer))
-    tab.goto(address + name, wait_until="networkidle")
+def beyond(name: str, answers: list[Any]) -> dict[str, int]:
+    """What a page takes beyond its budget, of what a server sent for it."""
     sizes = {
         answer.url: len(body if answer.url.endswith("woff2") else gzip.compress(body))
         for answer in answers
         for body in [answer.body()]
     }
-    tab.close()
     text = page(name).text
     figures = len(gzip.compress(text.encode())) - len(gzip.compress(DRAWING.sub("", text).encode()))
     found = {
@@ -199,7 +201,7 @@ def test_a_page_comes_over_a_slow_line(name: str, browser: Any, address: str) ->
         "requests": len(answers),
     }
     budget = SEARCH if name == "search.html" else BUDGET
-    assert {what: n for what, n in found.items() if n > budget[what]} == {}
+    return {what: n for what, n in found.items() if n > budget[what]}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -360,49 +362,6 @@ def test_a_print_is_the_same_from_dark_as_from_light(browser: Any, address: str)
     assert found[0][0][1] == "rgb(255, 255, 255)"
 
 
-@pytest.mark.parametrize("name", [name for name in PAGES if DRAWING.search(text_of(name))])
-def test_the_words_of_a_drawing_can_be_read_on_a_phone(
-    name: str, browser: Any, address: str
-) -> None:
-    """They are 9 px high or more, none is cut, and none stands on another."""
-    context = browser.new_context(viewport=PHONE, java_script_enabled=False)
-    tab = context.new_page()
-    tab.goto(address + name, wait_until="load")
-    found = tab.evaluate(
-        """() => {
-            document.querySelectorAll("details").forEach(one => one.open = true);
-            const poor = [];
-            for (const svg of document.querySelectorAll("svg.drawing[role=img]")) {
-                const all = svg.getBoundingClientRect();
-                const scale = all.width / svg.viewBox.baseVal.width;
-                const name = svg.getAttribute("aria-label").slice(0, 40);
-                const say = (...what) => poor.push([name, ...what].join(" "));
-                if (!all.width) say("is not shown");
-                if (!svg.querySelector("text")) say("has no words that are text");
-                const seen = [];
-                for (const text of svg.querySelectorAll("text")) {
-                    const words = text.textContent.trim(), box = text.getBoundingClientRect();
-                    if (!words) continue;
-                    const size = parseFloat(getComputedStyle(text).fontSize) * scale;
-                    if (size < 9) say(words, `is ${size.toFixed(1)} px high`);
-                    const away = Math.max(all.left - box.left, box.right - all.right,
-                        all.top - box.top - 1, box.bottom - all.bottom - 1);
-                    if (away > 1) say(words, "is cut");
-                    for (const [others, { left, right, top, bottom }] of seen) {
-                        const wide = Math.min(box.right, right) - Math.max(box.left, left);
-                        const high = Math.min(box.bottom, bottom) - Math.max(box.top, top);
-                        if (wide > 1 && high > 3) say(words, "stands on", others);
-                    }
-                    seen.push([words, box]);
-                }
-            }
-            return poor;
-        }"""
-    )
-    context.close()
-    assert found == []
-
-
 def test_a_chapter_begins_with_a_picture(browser: Any, address: str) -> None:
     """At least a quarter of it is seen before a reader scrolls."""
     tab = browser.new_page(viewport=SCREEN)
@@ -514,6 +473,35 @@ CUT = """() => [...document.querySelectorAll(".bd-article .katex-html")].filter(
     const box = one.closest("div.math > .katex-display, .pst-scrollable-table-container");
     return !box && one.getBoundingClientRect().right > innerWidth;
 }).map(one => one.textContent)"""
+# The words of a drawing are 9 px high or more, none is cut, and none stands on another.
+POOR_WORDS = """() => {
+    const poor = [];
+    for (const svg of document.querySelectorAll("svg.drawing[role=img]")) {
+        const all = svg.getBoundingClientRect();
+        const scale = all.width / svg.viewBox.baseVal.width;
+        const name = svg.getAttribute("aria-label").slice(0, 40);
+        const say = (...what) => poor.push([name, ...what].join(" "));
+        if (!all.width) say("is not shown");
+        if (!svg.querySelector("text")) say("has no words that are text");
+        const seen = [];
+        for (const text of svg.querySelectorAll("text")) {
+            const words = text.textContent.trim(), box = text.getBoundingClientRect();
+            if (!words) continue;
+            const size = parseFloat(getComputedStyle(text).fontSize) * scale;
+            if (size < 9) say(words, `is ${size.toFixed(1)} px high`);
+            const away = Math.max(all.left - box.left, box.right - all.right,
+                all.top - box.top - 1, box.bottom - all.bottom - 1);
+            if (away > 1) say(words, "is cut");
+            for (const [others, { left, right, top, bottom }] of seen) {
+                const wide = Math.min(box.right, right) - Math.max(box.left, left);
+                const high = Math.min(box.bottom, bottom) - Math.max(box.top, top);
+                if (wide > 1 && high > 3) say(words, "stands on", others);
+            }
+            seen.push([words, box]);
+        }
+    }
+    return poor;
+}"""
 # The links to the pages before and after.
 BESIDE = """() => [...document.querySelectorAll(".prev-next-area *")].filter(
     one => one.getBoundingClientRect().right > innerWidth).map(one => one.outerHTML)"""
@@ -550,10 +538,12 @@ class Watched:
     def __init__(self, context: Any) -> None:
         self.errors: list[str] = []
         self.requests: list[str] = []
+        self.answers: list[Any] = []
         self.tab = context.new_page()
         self.tab.on("console", self.note)
         self.tab.on("pageerror", lambda error: self.errors.append(str(error)))
         self.tab.on("request", lambda request: self.requests.append(request.url))
+        self.tab.on("response", lambda answer: self.answers.append(answer))
         self.tab.on("requestfailed", lambda request: self.errors.append(f"failed: {request.url}"))
 
     def note(self, line: Any) -> None:
@@ -590,18 +580,18 @@ def test_the_root_goes_on_to_the_first_page(scripts: bool, browser: Any, address
         assert watched.outside(start) == []
 
 
-@pytest.mark.parametrize("name", in_a_browser(WALKED))
+@pytest.mark.parametrize("name", mostly_thorough(WALKED, [*KINDS, *UNLIKE]))
 def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     """No error in the console, no request that leaves the site, nothing that axe-core objects to.
 
-    In light, by keyboard, on a phone, in dark, and in print from the dark.
+    On a phone with a slow line, in light, by keyboard, in dark, and in print from the dark.
     """
-    context = browser.new_context(viewport=SCREEN, color_scheme="light", reduced_motion="reduce")
+    context = browser.new_context(viewport=PHONE, color_scheme="light", reduced_motion="reduce")
     watched = Watched(context)
     tab = watched.tab
-    tab.goto(address + name, wait_until="load")
+    tab.goto(address + name, wait_until="networkidle")
+    assert beyond(name, watched.answers) == {}
     tab.wait_for_function("() => document.getAnimations().every(one => one.playState != 'running')")
-    tab.set_viewport_size(PHONE)
     assert tab.evaluate(SILENT_EDGES) == []
     assert max(tab.evaluate(MOVED), default=0) < 2
     tab.set_viewport_size(SCREEN)
@@ -614,6 +604,7 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     tab.set_viewport_size(PHONE)
     assert tab.evaluate(WIDTH) <= PHONE["width"]
     assert tab.evaluate(CUT) == []
+    assert tab.evaluate(POOR_WORDS) == []
     tab.set_viewport_size({"width": 320, "height": 800})  # as a zoom of 400 % makes of 1280
     assert tab.evaluate(WIDTH) <= 320
     assert tab.evaluate(BESIDE) == []
@@ -638,9 +629,9 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     assert watched.outside(address) == []
 
 
-@pytest.mark.parametrize("name", in_a_browser([name for name in WALKED if name != "404.html"]))
+@pytest.mark.parametrize("name", mostly_thorough(FILES, KINDS))
 def test_a_page_in_a_folder_with_and_without_scripts(name: str, browser: Any) -> None:
-    """As who has only the files sees it; a page for addresses that do not exist needs a server."""
+    """As who has only the files sees it."""
     start = SITE.as_uri()
     for scripts in (True, False):
         context = browser.new_context(

@@ -103,12 +103,12 @@ def anew(figure: str) -> list[tuple[tuple[int, ...], list[str], ReliabilityBins 
     return list(ANEW[figure]())
 
 
-# All of their numbers are in test_play_figures, too.
-@pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.thorough)])
+# All of their numbers are in test_play_figures, too: a dozen stops, or thoroughly all of them.
+@pytest.mark.parametrize("n_stops", [12, pytest.param(10_000, marks=pytest.mark.thorough)])
 @every_figure
 @pytest.mark.filterwarnings("ignore")  # some methods say that ten samples are few
 def test_every_stop_shows_what_calib_utils_computes(
-    figure: str, step: int, browser: Any, address: str
+    figure: str, n_stops: int, browser: Any, address: str
 ) -> None:
     """Beside the picture that the text describes, which no state changes or hides."""
     tab, drawn, errors = opened(browser, address, figure)
@@ -118,7 +118,8 @@ def test_every_stop_shows_what_calib_utils_computes(
     play = drawn.locator(".play")
     picture = tab.locator(f"#{figure}").inner_html()
     dots = set()
-    for setting, numbers, bins in stops[::step]:
+    stops = stops[:: max(1, len(stops) // n_stops)]
+    for setting, numbers, bins in stops:
         knobs.go(setting)
         assert seen(tab, figure) == (True, True), setting
         state = play.evaluate(STATE)
@@ -142,7 +143,7 @@ def test_every_stop_shows_what_calib_utils_computes(
         assert strip.max() <= STRIP
     assert tab.locator(f"#{figure}").inner_html() == picture
     tab.context.close()
-    assert dots == {()} or len(dots) > 0.2 * len(stops[::step])  # the dots, if any, move
+    assert dots == {()} or len(dots) > 0.2 * len(stops)  # the dots, if any, move
     assert errors == []
 
 
@@ -230,7 +231,7 @@ def seen(tab: Any, figure: str) -> tuple[bool, bool]:
 def test_a_play_has_a_place_of_its_own_after_the_picture(
     figure: str, browser: Any, address: str
 ) -> None:
-    """In each state of it; print and a page without scripts show the picture alone.
+    """In each state of it; print shows the picture alone.
 
     Without the script the stage is as high as with it, on a phone and on a wide page.
     """
@@ -249,10 +250,17 @@ def test_a_play_has_a_place_of_its_own_after_the_picture(
     tab.emulate_media(media="print")
     assert seen(tab, figure) == (True, False)
     tab.context.close()
-    tab, _, _ = opened(browser, address, figure, java_script_enabled=False)
-    assert seen(tab, figure) == (True, False)
-    tab.context.close()
     assert errors == []
+
+
+@pytest.mark.parametrize("page", sorted({*PAGES.values()}))
+def test_without_scripts_the_pictures_are_alone(page: str, browser: Any, address: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    tab = context.new_page()
+    tab.goto(address + page, wait_until="load")
+    figures = [figure for figure, its_page in PAGES.items() if its_page == page]
+    assert [seen(tab, figure) for figure in figures] == [(True, False)] * len(figures)
+    context.close()
 
 
 def test_the_data_is_in_the_pages_alone() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_site import BOOK, PAGES, Watched, page
+from test_site import BOOK, KINDS, PAGES, Watched, page
 
 DECKS = [f"slides/{Path(name).name}.html" for name, number in BOOK.pages.items() if number]
 # What a policy refuses is told to the page, whether or not the console says so.
@@ -74,15 +74,7 @@ def use(tab: Any) -> None:
             act(tab.locator(query).first)
 
 
-# One page of each kind.
-KINDS = [
-    *(next(name for name in PAGES if f"book/{kind}" in name) for kind in ("intro", "api/")),
-    *(f"book/{name}.html" for name in ("calibrate-yourself", "playground", "literature")),
-    *("notebooks/ece-and-mce.html", "search.html", "404.html", DECKS[1]),
-]
-
-
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("name", [*KINDS, DECKS[1]])
 def test_no_policy_stands_in_the_way_of_a_reader(name: str, browser: Any, address: str) -> None:
     context = browser.new_context(permissions=["clipboard-read", "clipboard-write"])
     context.add_init_script(f"({REFUSED})()")
