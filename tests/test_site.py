@@ -554,12 +554,13 @@ class Watched:
         return [url for url in self.requests if not url.startswith((start, "data:"))]
 
 
-def violations(tab: Any, **options: Any) -> list[tuple[str, str]]:
+def violations(tab: Any, inside: str | None = None, **options: Any) -> list[tuple[str, str]]:
     """What axe-core objects to."""
     from axe_playwright_python.sync_playwright import Axe
 
     # Without preload: axe-core would ask for style sheets itself, and at wrong addresses.
-    found = Axe().run(tab, options={"resultTypes": ["violations"], "preload": False, **options})
+    options |= {"resultTypes": ["violations"], "preload": False}
+    found = Axe().run(tab, context=inside, options=options)
     return [
         (rule["id"], node["html"][:200])
         for rule in found.response["violations"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from play_anew import ANEW
-from test_site import BOOK, KNOWN_OF_THE_THEME, SITE, text_of
+from test_site import BOOK, SITE, text_of, violations
 
 from calib_utils.metrics import ReliabilityBins
 from tools.finishing.browser import PHONE
@@ -147,67 +147,6 @@ def test_every_stop_shows_what_calib_utils_computes(
     assert errors == []
 
 
-@every_figure
-@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.thorough), "dark"])
-def test_a_moved_figure_has_nothing_that_axe_objects_to(
-    figure: str, scheme: str, browser: Any, address: str
-) -> None:
-    """Then, on a phone: nothing cut, targets for a finger, text to read, a focus to see."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    tab, drawn, errors = opened(browser, address, figure, color_scheme=scheme)
-    Knobs(drawn)
-    found = Axe().run(
-        tab,
-        context=f"#{tried(figure)}",
-        options={
-            "resultTypes": ["violations"],
-            "preload": False,
-            "rules": {"target-size": {"enabled": True}},
-        },
-    )
-    violations = [
-        (rule["id"], node["html"][:200])
-        for rule in found.response["violations"]
-        if rule["id"] not in KNOWN_OF_THE_THEME
-        for node in rule["nodes"]
-    ]
-    assert violations == []
-    play = drawn.locator(".play")
-    assert play.evaluate(TOO_FULL) == []
-    tab.set_viewport_size(PHONE)
-    assert play.evaluate(TOO_FULL) == []
-    sizes = play.evaluate(
-        """play => ({
-            wide: document.documentElement.scrollWidth,
-            text: Math.min(...[...play.querySelectorAll("svg")].map(
-                svg => parseFloat(getComputedStyle(svg).fontSize) * svg.clientWidth / 340)),
-            overlaps: [...play.querySelectorAll("svg")].flatMap(svg => {
-                const words = [...svg.querySelectorAll("text")];
-                const boxes = words.map(one => one.getBoundingClientRect());
-                return boxes.flatMap((a, i) => boxes.slice(0, i).filter(b =>
-                    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
-                    && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 5
-                ).map(() => words[i].textContent));
-            }),
-            targets: [...play.querySelectorAll("input, button, select")].map(
-                one => Math.min(one.offsetWidth, one.offsetHeight)),
-        })"""
-    )
-    assert sizes["wide"] <= PHONE["width"]
-    assert sizes["text"] >= 9
-    assert sizes["overlaps"] == []
-    assert min(sizes["targets"]) >= 24
-    for control in play.locator("input, button, select").all():
-        control.focus()
-        tab.keyboard.press("Shift+Tab")
-        tab.keyboard.press("Tab")
-        outline = control.evaluate("one => getComputedStyle(one).outline")
-        assert "solid 3px" in outline or "3px solid" in outline, outline
-    tab.context.close()
-    assert errors == []
-
-
 # Of the stage with the figure, and without.
 HEIGHTS = """stage => {
     const play = stage.querySelector(".play"), after = stage.offsetHeight;
@@ -216,6 +155,21 @@ HEIGHTS = """stage => {
     stage.append(play);
     return [after, before];
 }"""
+SIZES = """play => ({
+    wide: document.documentElement.scrollWidth,
+    text: Math.min(...[...play.querySelectorAll("svg")].map(
+        svg => parseFloat(getComputedStyle(svg).fontSize) * svg.clientWidth / 340)),
+    overlaps: [...play.querySelectorAll("svg")].flatMap(svg => {
+        const words = [...svg.querySelectorAll("text")];
+        const boxes = words.map(one => one.getBoundingClientRect());
+        return boxes.flatMap((a, i) => boxes.slice(0, i).filter(b =>
+            Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1
+            && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 5
+        ).map(() => words[i].textContent));
+    }),
+    targets: [...play.querySelectorAll("input, button, select")].map(
+        one => Math.min(one.offsetWidth, one.offsetHeight)),
+})"""
 
 
 def seen(tab: Any, figure: str) -> tuple[bool, bool]:
@@ -228,15 +182,17 @@ def seen(tab: Any, figure: str) -> tuple[bool, bool]:
 
 
 @every_figure
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.thorough), "dark"])
 def test_a_play_has_a_place_of_its_own_after_the_picture(
-    figure: str, browser: Any, address: str
+    figure: str, scheme: str, browser: Any, address: str
 ) -> None:
     """In each state of it; print shows the picture alone.
 
-    Without the script the stage is as high as with it, on a phone and on a wide page.
+    Without the script the stage is as high as with it, on a phone and on a wide page. Nothing that
+    axe-core objects to; on a phone nothing cut, targets for a finger, text to read, a focus to see.
     """
-    tab, drawn, errors = opened(browser, address, figure)
-    for width in (375, 1280):
+    tab, drawn, errors = opened(browser, address, figure, color_scheme=scheme)
+    for width in (PHONE["width"], 1280):
         tab.set_viewport_size({"width": width, "height": 800})
         after, before = drawn.locator(".play-stage").evaluate(HEIGHTS)
         assert abs(after - before) <= 6, width
@@ -247,6 +203,24 @@ def test_a_play_has_a_place_of_its_own_after_the_picture(
     follows += "document.getElementById(b)) == Node.DOCUMENT_POSITION_FOLLOWING"
     assert tab.evaluate(follows, [figure, tried(figure)])
     assert seen(tab, figure) == (True, True)
+    Knobs(drawn)
+    rules = {"target-size": {"enabled": True}}
+    assert violations(tab, f"#{tried(figure)}", rules=rules) == []
+    play = drawn.locator(".play")
+    assert play.evaluate(TOO_FULL) == []
+    tab.set_viewport_size(PHONE)
+    assert play.evaluate(TOO_FULL) == []
+    sizes = play.evaluate(SIZES)
+    assert sizes["wide"] <= PHONE["width"]
+    assert sizes["text"] >= 9
+    assert sizes["overlaps"] == []
+    assert min(sizes["targets"]) >= 24
+    for control in play.locator("input, button, select").all():
+        control.focus()
+        tab.keyboard.press("Shift+Tab")
+        tab.keyboard.press("Tab")
+        outline = control.evaluate("one => getComputedStyle(one).outline")
+        assert "solid 3px" in outline or "3px solid" in outline, outline
     tab.emulate_media(media="print")
     assert seen(tab, figure) == (True, False)
     tab.context.close()
