@@ -58,7 +58,13 @@ def test_the_class_of_three(
         assert SECONDS.sub("s", said) == SECONDS.sub("s", expected)
 
 
-@pytest.mark.parametrize("name", assignment_names())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.thorough] * (name == "lab"))
+        for name in assignment_names()
+    ],
+)
 def test_the_whole_way(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -22,12 +22,10 @@ INDEX = "_static/search-index.js"
 SCRIPT = "_static/search.js"
 HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 BLOCKS = {"p", "li", "td", "th", "dd", "div", "pre", "figcaption", "summary"}
-# Of a formula its drawing, not its source; no marks that are there for the mouse; no questions,
-# most of whose answers are wrong.
-SILENT = (
-    "script, style, svg, button, math, fieldset, "
-    ".headerlink, .rest, .katex-mathml, .tocdepth, .prev-next-area, .caption-number"
-)
+# No pictures, and of a formula its drawing, not its source: half of a page, left out unread.
+UNREAD = re.compile(r"<(script|style|svg|math)\b.*?</\1>", re.DOTALL)
+# No marks that are there for the mouse; no questions, most of whose answers are wrong.
+SILENT = "button, fieldset, .headerlink, .rest, .tocdepth, .prev-next-area, .caption-number"
 # What the theme has for its own search, and the script that leads the cursor there.
 THEIRS = re.compile(r'<div class="bd-search-container">.*?</script>', re.DOTALL)
 ARTICLE = SoupStrainer("article", class_="bd-article")
@@ -66,7 +64,7 @@ def sections(page: str) -> list[list[str]]:
 
     A section is what stands below a heading, a term, or a name of the module.
     """
-    article = BeautifulSoup(page, "html.parser", parse_only=ARTICLE)
+    article = BeautifulSoup(UNREAD.sub("", page), "html.parser", parse_only=ARTICLE)
     for silent in article.select(SILENT):
         silent.decompose()
     found: list[Section] = []
