@@ -537,7 +537,7 @@ def pages(results: dict[str, Any]) -> str:
             f"{row['shift']:.3f}",
             f"{row['bytes'] / 1000:.0f}",
             f"{row['requests']:.0f}",
-            row.get("lighthouse", ""),
+            row["lighthouse"],
         ]
         for row in rows
     )
