@@ -640,7 +640,8 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         "with Lighthouse's constants: a round trip of 150 ms, 1.6 Mbit/s, and a processor four "
         "times as slow. The first text is the time until something can be read, the shift "
         "measures how far elements move while a page loads, and the bytes are as a server sends "
-        "them. All numbers are medians of three visits.",
+        "them. All numbers are medians of three visits. Lighthouse's score is the lowest of its "
+        "four categories, each of 100.",
         pages,
     ),
 }
