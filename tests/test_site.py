@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
+from thorough import mostly_thorough
 
 from tools.finishing.browser import PHONE
 from tools.finishing.pdf import joined
@@ -47,13 +48,6 @@ KINDS = [
     *("notebooks/ece-and-mce.html", "search.html", "404.html"),
 ]
 UNLIKE = [name for name in WALKED if not re.search("/(solutions|api)/", name)]
-
-
-def mostly_thorough(names: list[str], chosen: list[str]) -> list[Any]:
-    """All of them; those that were not chosen are left to a thorough run."""
-    return [
-        name if name in chosen else pytest.param(name, marks=pytest.mark.thorough) for name in names
-    ]
 
 
 class Page(HTMLParser):

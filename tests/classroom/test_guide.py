@@ -15,6 +15,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from thorough import mostly_thorough
 from tiny_class import need_sandbox
 
 from classroom.__main__ import main
@@ -59,11 +60,7 @@ def test_the_class_of_three(
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.thorough] * (name == "lab"))
-        for name in assignment_names()
-    ],
+    "name", mostly_thorough(assignment_names(), {*assignment_names()} - {"lab"})
 )
 def test_the_whole_way(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -23,6 +23,7 @@ from hostile_grader import ON_THE_GRADER
 from hostile_lab import ON_THE_LAB
 from hostile_limits import CRASHES
 from hostile_machine import MARKER, on_the_machine
+from thorough import mostly_thorough
 from tiny_class import FULL, SECRET, hand_in, make_class, need_sandbox, points
 
 from classroom import grade
@@ -43,16 +44,10 @@ QUICK = {
 }
 
 
-def chosen(names: list[str], quick: set[str]) -> list[Any]:
-    """All of them as parameters, most of them for thorough tests alone."""
-    assert quick <= {*names}
-    thorough = pytest.mark.thorough
-    return [name if name in quick else pytest.param(name, marks=thorough) for name in names]
-
-
 def test_there_are_as_many_as_were_tried_by_hand() -> None:
     assert len({*NAMES} - HONEST.keys()) + len(ON_THE_LAB) >= 128
     assert len({*NAMES}) == len(NAMES)
+    assert {*NAMES} >= QUICK
 
 
 def tree(folder: Path) -> dict[str, str]:
@@ -95,7 +90,7 @@ def graded(
         yield folder, cases
 
 
-@pytest.mark.parametrize("student", chosen(NAMES, QUICK))
+@pytest.mark.parametrize("student", mostly_thorough(NAMES, QUICK))
 def test_a_submission_has_its_score_and_its_message(
     graded: tuple[Path, dict[str, Case]], student: str
 ) -> None:

@@ -27,6 +27,7 @@ from answering import (
     variants,
     write_data,
 )
+from thorough import mostly_thorough
 
 from classroom.goals import load
 from classroom.notebooks import notebook
@@ -267,10 +268,7 @@ def said_of(name: str, what: str) -> int:
 
 
 # The pasted answers of these take longer than all other tests of the sheets together.
-SLOW_APART = [
-    pytest.param(name, marks=[pytest.mark.thorough] * (name in ("recalibrating", "lab")))
-    for name in NAMES
-]
+SLOW_APART = mostly_thorough(NAMES, {*NAMES} - {"recalibrating", "lab"})
 
 
 @pytest.mark.parametrize("name", SLOW_APART)
