@@ -58,6 +58,7 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
     for table in doctree.findall(nodes.table):
         mark_numeric(table)
         mark_wordy(table)
+        unwrap_cells(table)
     if page.startswith("notebooks/"):
         link_terms(doctree, glossary(app, page))
     for term in doctree.findall(nodes.term):
@@ -160,6 +161,13 @@ def set_number(text: nodes.Text) -> None:
         said = re.sub(r"\s+to\s+", "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}", said)
         said = re.sub(r"(?<=\d\N{EN DASH})(?=\d)", "\N{WORD JOINER}", said)
         text.parent.replace(text, nodes.Text(said))
+
+
+def unwrap_cells(table: nodes.table) -> None:
+    """A cell's only paragraph without an element of its own: half as many to lay out."""
+    for cell in table.findall(nodes.entry):
+        if len(cell) == 1 and isinstance(cell[0], nodes.paragraph):
+            cell[:] = [addnodes.compact_paragraph("", "", *cell[0].children)]
 
 
 def mark_wordy(table: nodes.table) -> None:
