@@ -1,13 +1,14 @@
 """What figures to play with must show, computed anew and without their scripts.
 
-Each function gives, for every setting of the figure's controls, the printed numbers and, where it
-has a reliability diagram, its bins.
+Each function gives, for every setting of the figure's controls that is asked for, the printed
+numbers and, where it has a reliability diagram, its bins.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -39,7 +40,9 @@ from calib_utils.records import (
     load_record,
 )
 
-Frames = Iterator[tuple[tuple[int, ...], list[str], ReliabilityBins | None]]
+Setting = tuple[int, ...]
+Asked = Callable[[Setting], bool]
+Frames = Iterator[tuple[Setting, list[str], ReliabilityBins | None]]
 RESNET, LENET = "resnet34-cifar100", "lenet5-cifar100"
 
 
@@ -57,10 +60,12 @@ def fitted_temperature() -> float:
     return float(found.x)
 
 
-def turned(split: str) -> Frames:
+def turned(asked: Asked, split: str) -> Frames:
     record = load_record(RESNET, split)
     temperatures = sorted([*(round(0.5 + 0.02 * k, 2) for k in range(101)), fitted_temperature()])
     for stop, T in enumerate(temperatures):
+        if not asked((stop,)):
+            continue
         probs = TemperatureScaling(temperature=T).predict_proba(record.logits)
         numbers = [
             percent(probs.max(axis=1).mean()),
@@ -72,12 +77,14 @@ def turned(split: str) -> Frames:
         yield (stop,), numbers, reliability_bins(*top_label(probs, record.labels))
 
 
-def other_bins() -> Frames:
+def other_bins(asked: Asked) -> Frames:
     stops = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100]
     for i, name in enumerate([RESNET, LENET]):
         record = load_record(name, "test")
         probs = softmax(record.logits, axis=1)
         for (j, kind), (k, m) in product(enumerate(["uniform", "quantile"]), enumerate(stops)):
+            if not asked((i, j, k)):
+                continue
             bins = reliability_bins(*top_label(probs, record.labels), m, kind)
             numbers = [
                 percent(expected_calibration_error(probs, record.labels, m, kind)),
@@ -88,7 +95,7 @@ def other_bins() -> Frames:
             yield (i, j, k), numbers, bins
 
 
-def draws() -> Frames:
+def draws(asked: Asked) -> Frames:
     rng = np.random.default_rng(seed=0)
     probs = softmax(load_record(RESNET, "test").logits, axis=1)
     confidences = rng.permutation(probs.max(axis=1).astype(float))
@@ -99,14 +106,15 @@ def draws() -> Frames:
         baseline = baseline_calibration_error(some).mean
         for j in range(20):
             shares = eces[j], baseline, min(eces), max(eces)
-            yield (i, j), [percent(share) for share in shares], bins[j]
+            if asked((i, j)):
+                yield (i, j), [percent(share) for share in shares], bins[j]
 
 
-def rain() -> Frames:
+def rain(asked: Asked) -> Frames:
     rng = np.random.default_rng(seed=0)
     chance = rng.integers(1, 10, size=10_000) / 10
     rained = rng.random(10_000) < chance
-    for stop in range(29):
+    for stop in filter(lambda stop: asked((stop,)), range(29)):
         power = (stop + 2) / 10
         forecast = chance**power / (chance**power + (1 - chance) ** power)
         gap = 0
@@ -122,11 +130,13 @@ def rain() -> Frames:
         yield (stop,), numbers, None
 
 
-def costs() -> Frames:
+def costs(asked: Asked) -> Frames:
     record, T = load_record(RESNET, "test"), fitted_temperature()
     probs = [softmax(record.logits / t, axis=1) for t in (1, T)]
     correct = probs[0].argmax(axis=1) == record.labels
     for (i, error_cost), j in product(enumerate([2, 3, 5, 10, 20]), range(51)):
+        if not asked((i, j)):
+            continue
         each, totals = [], []
         for p in probs:
             confidences = p.max(axis=1)
@@ -139,12 +149,14 @@ def costs() -> Frames:
         yield (i, j), [*each, *totals], None
 
 
-def risk() -> Frames:
+def risk(asked: Asked) -> Frames:
     record = load_record(RESNET, "test")
     for i, T in enumerate([1, fitted_temperature(), 4]):
         probs = softmax(record.logits / T, axis=1)
         confidences, correct = top_label(probs, record.labels)
         for j in range(50):
+            if not asked((j, i)):
+                continue
             n = 200 * (j + 1)
             threshold = np.sort(confidences)[-n]
             # Of equal confidences at the threshold the first ones are accepted.
@@ -155,7 +167,7 @@ def risk() -> Frames:
             yield (j, i), [f"{n:,}", f"{errors:,}", *shares], None
 
 
-def maps() -> Frames:
+def maps(asked: Asked) -> Frames:
     from sklearn.datasets import load_digits
     from sklearn.model_selection import train_test_split
     from sklearn.naive_bayes import BernoulliNB
@@ -193,13 +205,15 @@ def maps() -> Frames:
 
     as_it_is = scores(model.predict_proba(test)[:, 1])
     for (i, method), (j, n) in product(enumerate(methods), enumerate(sizes)):
+        if not asked((i, j)):
+            continue
         method.fit(log_odds(fit)[:n], of_fit[:n])
         probs = method.predict_proba(log_odds(test))
         found, baseline = scores(probs), percent(baseline_calibration_error(probs, 10).mean)
         yield (i, j), [found[0], as_it_is[0], found[1], as_it_is[1], baseline], None
 
 
-def networks(grid: str) -> Frames:
+def networks(asked: Asked, grid: str) -> Frames:
     runs = sorted(
         load_grid(grid, "cpu"), key=lambda run: (run.network["name"], run.value, run.seed)
     )
@@ -208,7 +222,10 @@ def networks(grid: str) -> Frames:
         for of in ([run.network["name"] for run in runs], [run.value for run in runs])
     )
     for run in runs:
-        setting = [kinds.index(run.network["name"])] if len(kinds) > 1 else []
+        kind = [kinds.index(run.network["name"])] if len(kinds) > 1 else []
+        setting = (*kind, values.index(run.value), run.seed)
+        if not asked(setting):
+            continue
         labels = run.correct.astype(int)
         numbers = [
             percent(1 - run.correct.mean()),
@@ -217,13 +234,15 @@ def networks(grid: str) -> Frames:
             f"{run.nll:.2f}",
         ]
         bins = reliability_bins(run.confidences, run.correct)
-        yield (*setting, values.index(run.value), run.seed), numbers, bins
+        yield setting, numbers, bins
 
 
-def epochs() -> Frames:
+def epochs(asked: Asked) -> Frames:
     run = load_experiment("nll-and-error", "cpu", "cifar_resnet.seed-0")
     assert run.epoch_correct is not None
     for stop, (entry, correct) in enumerate(zip(run.history, run.epoch_correct, strict=True)):
+        if not asked((stop,)):
+            continue
         counts, right, summed = np.array(entry["test_bins"])
         full = counts > 0
         # Predictions that fall into the bins as those of the epoch did.
@@ -242,16 +261,18 @@ def epochs() -> Frames:
         yield (stop,), numbers, reliability_bins(confidences, correct)
 
 
-def shift() -> Frames:
+def shift(asked: Asked) -> Frames:
     found, _ = load_forecasts("ensembles", "cpu")
     by_place = {
         (one.networks, one.members, one.corruption, one.severity): one
         for one in found
         if one.scaled == "after"
     }
-    asked = [("ordinary", (0,)), ("ordinary", (0, 1, 2, 3, 4)), ("smoothed", (0,))]
+    chosen = [("ordinary", (0,)), ("ordinary", (0, 1, 2, 3, 4)), ("smoothed", (0,))]
     damages = ["noise", "blur", "contrast", "brightness", "jpeg"]
-    for (i, damage), severity, (k, who) in product(enumerate(damages), range(6), enumerate(asked)):
+    for (i, damage), severity, (k, who) in product(enumerate(damages), range(6), enumerate(chosen)):
+        if not asked((i, severity, k)):
+            continue
         one = by_place[*who, damage if severity else "", severity]
         counts, right, summed = one.bins
         full = counts > 0
@@ -268,7 +289,7 @@ def shift() -> Frames:
         yield (i, severity, k), numbers, reliability_bins(*answers)
 
 
-def chats() -> Frames:
+def chats(asked: Asked) -> Frames:
     """Platt's regression by scikit-learn, on the questions that have no label."""
     stored = Path(calib_utils.__file__).parent / "records/stored/answers"
     names = ["arc", "hellaswag", "mmlu", "truthfulqa", "winogrande"]
@@ -288,11 +309,15 @@ def chats() -> Frames:
         return found.fit(z[labelled], right[labelled])
 
     for (i, model), (j, name) in product(enumerate(LANGUAGE_MODELS), enumerate(names)):
+        if not any(asked((i, j, k)) for k in range(3)):
+            continue
         z, right, _, left = answers(model, name)
         z, right = z[left], right[left]
         lines = [line(model, one) for one in (name, "hellaswag")]
         said = [expit(z)[:, 0], *(one.predict_proba(z)[:, 1] for one in lines)]
         for k, confidence in enumerate(said):
+            if not asked((i, j, k)):
+                continue
             numbers = [
                 percent(right.mean()),
                 percent(confidence.mean()),
@@ -307,20 +332,20 @@ def confidence_only(confidence: np.ndarray, right: np.ndarray) -> Predictions:
     return as_predictions(confidence=confidence, correct=right)
 
 
-ANEW: dict[str, Callable[[], Frames]] = {
-    "fig-overview": lambda: turned("test"),
-    "fig-ece-against-temperature": lambda: turned("test"),
-    "fig-nll-and-ece-against-temperature": lambda: turned("validation"),
+ANEW: dict[str, Callable[[Asked], Frames]] = {
+    "fig-overview": partial(turned, split="test"),
+    "fig-ece-against-temperature": partial(turned, split="test"),
+    "fig-nll-and-ece-against-temperature": partial(turned, split="validation"),
     "fig-number-of-bins": other_bins,
     "fig-one-draw": draws,
     "fig-three-forecasters": rain,
     "fig-all-maps": maps,
     "fig-cost-threshold": costs,
     "fig-risk-coverage": risk,
-    "fig-depth": lambda: networks("depth"),
-    "fig-width": lambda: networks("width"),
-    "fig-batch-norm": lambda: networks("batch-norm"),
-    "fig-weight-decay": lambda: networks("weight-decay"),
+    "fig-depth": partial(networks, grid="depth"),
+    "fig-width": partial(networks, grid="width"),
+    "fig-batch-norm": partial(networks, grid="batch-norm"),
+    "fig-weight-decay": partial(networks, grid="weight-decay"),
     "fig-nll": epochs,
     "fig-damaged": shift,
     "fig-fourteen-diagrams": chats,

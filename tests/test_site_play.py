@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
-from play_anew import ANEW
+from play_anew import ANEW, Setting
 from test_site import BOOK, SITE, text_of, violations
 
-from calib_utils.metrics import ReliabilityBins
 from tools.finishing.browser import PHONE
-from tools.finishing.interactive import tried
+from tools.finishing.interactive import plays_in, tried
 
 TEXTS = {f"{page}.html": text_of(f"{page}.html") for page in BOOK.pages}
 PAGES = {
@@ -23,6 +22,7 @@ PAGES = {
 every_figure = pytest.mark.parametrize(
     "figure", [pytest.param(figure, id=f"{figure} {page}") for figure, page in PAGES.items()]
 )
+PLAYS = plays_in(SITE.parent / "play")
 # In units of the drawing; below and above the bars of a diagram, and the height of its strip.
 AROUND, STRIP, ROUNDING = 38 + 76, 40, 0.011
 
@@ -40,10 +40,10 @@ STATE = """play => {
     };
 }"""
 
-# Nothing but the picture and what is tried: a slow machine need not lay out
+# No text but the picture and what is tried: a slow machine need not lay out
 # the whole page anew for each key.
 ALONE = """(play, figure) =>
-    document.body.replaceChildren(document.getElementById(figure), play)"""
+    document.querySelector(".bd-article").replaceChildren(document.getElementById(figure), play)"""
 
 # Numbers below their box, under which they are not read.
 TOO_FULL = """play => [...play.querySelectorAll(".play-numbers > div")].filter(
@@ -61,33 +61,35 @@ def opened(browser: Any, address: str, figure: str, **options: Any) -> tuple[Any
     return tab, tab.locator(f"#{tried(figure)}"), errors
 
 
+# Of each kind of control: one stop back, and one on.
+KEYS = {"input": ("ArrowLeft", "ArrowRight"), "select": ("ArrowUp", "ArrowDown")}
+
+
 class Knobs:
     """The controls of a figure, moved by keys alone from one setting to any other."""
 
-    def __init__(self, figure: Any, stops: Sequence[tuple[int, ...]] = ()) -> None:
+    def __init__(self, figure: Any, last: Setting) -> None:
         self.keyboard = figure.page.keyboard
-        self.last = [max(column) for column in zip(*stops, strict=True)]
         self.knobs = figure.locator(
             ".play-controls input, .play-controls select, .play-controls > div > button:first-child"
         )
-        kinds = self.knobs.evaluate_all("all => all.map(one => one.localName)")
-        begin = {"input": ("Home",), "select": ("Home",), "button": ()}
-        step = {"input": "ArrowRight", "select": "ArrowDown", "button": "Enter"}
-        self.steps = [step[kind] for kind in kinds]
-        for k, kind in enumerate(kinds):
-            for key in begin[kind]:
-                self.press(k, key)
-        self.now = [0] * len(kinds)
+        self.kinds = self.knobs.evaluate_all("all => all.map(one => one.localName)")
+        self.now, self.last = [0] * len(last), last
+        for k, kind in enumerate(self.kinds):
+            if kind in KEYS:
+                self.press(k, "Home")
 
-    def go(self, setting: tuple[int, ...]) -> None:
+    def go(self, setting: Setting) -> None:
         for k, stop in enumerate(setting):
-            if stop < self.now[k]:  # to begin again
-                if self.steps[k] == "Enter":
-                    self.press(k, "Enter", self.last[k] + 1 - self.now[k])
-                else:
-                    self.press(k, "Home")
-                self.now[k] = 0
-            self.press(k, self.steps[k], stop - self.now[k])
+            if self.kinds[k] in KEYS:
+                # From here, or from an end that is nearer.
+                ways = [(self.now[k], ""), (0, "Home"), (self.last[k], "End")]
+                start, key = min(ways, key=lambda way: abs(stop - way[0]))
+                if key:
+                    self.press(k, key)
+                self.press(k, KEYS[self.kinds[k]][stop > start], abs(stop - start))
+            else:  # behind the last stop comes the first
+                self.press(k, "Enter", (stop - self.now[k]) % (self.last[k] + 1))
             self.now[k] = stop
 
     def press(self, k: int, key: str, times: int = 1) -> None:
@@ -98,29 +100,48 @@ class Knobs:
             self.keyboard.press(key)
 
 
-@functools.cache
-def anew(figure: str) -> list[tuple[tuple[int, ...], list[str], ReliabilityBins | None]]:
-    return list(ANEW[figure]())
+def last_of(figure: str) -> Setting:
+    """The last stop of each control."""
+    return tuple(len(control["stops"]) - 1 for control in PLAYS[figure]["controls"])
 
 
-# All of their numbers are in test_play_figures, too: a dozen stops, or thoroughly all of them.
-@pytest.mark.parametrize("n_stops", [12, pytest.param(10_000, marks=pytest.mark.thorough)])
+def corners(figure: str) -> list[Setting]:
+    """All controls at their first stop, each one then a step, half the way and all of it, and all.
+
+    The numbers of all settings are in test_play_figures, too.
+    """
+    first, last = (0,) * len(last_of(figure)), last_of(figure)
+    alone = [
+        (*first[:k], stop, *first[k + 1 :])
+        for k, end in enumerate(last)
+        for stop in sorted({1, end // 2, end} - {0})
+    ]
+    return [first, *alone, last]
+
+
+def everything(figure: str) -> list[Setting]:
+    return list(product(*(range(end + 1) for end in last_of(figure))))
+
+
+@pytest.mark.parametrize(
+    "settings", [corners, pytest.param(everything, marks=pytest.mark.thorough)]
+)
 @every_figure
 @pytest.mark.filterwarnings("ignore")  # some methods say that ten samples are few
 def test_every_stop_shows_what_calib_utils_computes(
-    figure: str, n_stops: int, browser: Any, address: str
+    figure: str, settings: Callable[[str], list[Setting]], browser: Any, address: str
 ) -> None:
     """Beside the picture that the text describes, which no state changes or hides."""
     tab, drawn, errors = opened(browser, address, figure)
     drawn.evaluate(ALONE, figure)
-    stops = [*anew(figure)]
-    knobs = Knobs(drawn, [setting for setting, _, _ in stops])
+    knobs = Knobs(drawn, last_of(figure))
     play = drawn.locator(".play")
     picture = tab.locator(f"#{figure}").inner_html()
-    dots = set()
-    stops = stops[:: max(1, len(stops) // n_stops)]
-    for setting, numbers, bins in stops:
+    dots, visited = set(), set()
+    chosen = settings(figure)
+    for setting, numbers, bins in ANEW[figure](chosen.__contains__):
         knobs.go(setting)
+        visited.add(setting)
         assert seen(tab, figure) == (True, True), setting
         state = play.evaluate(STATE)
         assert state["numbers"] == numbers, setting
@@ -143,7 +164,8 @@ def test_every_stop_shows_what_calib_utils_computes(
         assert strip.max() <= STRIP
     assert tab.locator(f"#{figure}").inner_html() == picture
     tab.context.close()
-    assert dots == {()} or len(dots) > 0.2 * len(stops)  # the dots, if any, move
+    assert visited == set(chosen)
+    assert dots == {()} or len(dots) > 0.2 * len(chosen)  # the dots, if any, move
     assert errors == []
 
 
@@ -192,6 +214,10 @@ def test_a_play_has_a_place_of_its_own_after_the_picture(
     axe-core objects to; on a phone nothing cut, targets for a finger, text to read, a focus to see.
     """
     tab, drawn, errors = opened(browser, address, figure, color_scheme=scheme)
+    follows = "([a, b]) => document.getElementById(a).compareDocumentPosition("
+    follows += "document.getElementById(b)) == Node.DOCUMENT_POSITION_FOLLOWING"
+    assert tab.evaluate(follows, [figure, tried(figure)])
+    drawn.evaluate(ALONE, figure)
     for width in (PHONE["width"], 1280):
         tab.set_viewport_size({"width": width, "height": 800})
         after, before = drawn.locator(".play-stage").evaluate(HEIGHTS)
@@ -199,11 +225,8 @@ def test_a_play_has_a_place_of_its_own_after_the_picture(
     for knob in drawn.locator("input").all():
         assert seen(tab, figure) == (True, True)
         knob.press("End")
-    follows = "([a, b]) => document.getElementById(a).compareDocumentPosition("
-    follows += "document.getElementById(b)) == Node.DOCUMENT_POSITION_FOLLOWING"
-    assert tab.evaluate(follows, [figure, tried(figure)])
     assert seen(tab, figure) == (True, True)
-    Knobs(drawn)
+    Knobs(drawn, last_of(figure))
     rules = {"target-size": {"enabled": True}}
     assert violations(tab, f"#{tried(figure)}", rules=rules) == []
     play = drawn.locator(".play")
