@@ -35,6 +35,8 @@ HOME_MADE = re.compile(
     r"|on Monday)\b",
     re.IGNORECASE,
 )
+# Behind a line that is neither part of a list nor an option.
+CHANCE = re.compile(r"(?m)^(?![-+*] |\d+[.)] |[ :]).*\S.*\n(?:[-+*]|\d+[.)]) .*")
 ANSWERS = re.compile(r"\banswer(s|ed)?\b", re.IGNORECASE)
 STATISTICS = re.compile(
     r"\b(Welch|Holm|McNemar|p-values?|adjusted p|t-test|degrees of freedom|null hypothesis)\b"
@@ -97,6 +99,15 @@ def test_the_words_are_those_of_the_field(page: str) -> None:
     assert HOME_MADE.findall(text) == []
     if "language-models" not in page:
         assert len(ANSWERS.findall(text)) <= 12
+
+
+@pytest.mark.parametrize("page", BOOK.chapters)
+def test_no_line_of_a_paragraph_begins_a_list_by_chance(page: str) -> None:
+    """As the "- 10" of a formula would that is wrapped before it; a list follows an empty line."""
+    for block in parse(BOOK.source(page)):
+        if isinstance(block, Text | Directive):
+            text = block.text if isinstance(block, Text) else block.body
+            assert CHANCE.findall(text) == []
 
 
 @pytest.mark.parametrize("page", CHAPTERS[:6])
