@@ -6,6 +6,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import asdict, replace
 
@@ -510,6 +511,27 @@ class TestCheckpoint:
         text = json.dumps(facts)
         stored = {"facts": text, "sha256": checkpoints._checksum(tensors, text)}
         save_file(tensors, file, stored if checksum else {"facts": text})
+
+    def test_what_is_read_while_another_is_saved_is_of_one_of_them(self, file, tmp_path):
+        contents = [file.read_bytes()]
+        self.rewrite(file, lambda tensors, facts: tensors["model/0.bias"].add_(1))
+        contents.append(file.read_bytes())
+        read = threading.Event()
+
+        def save() -> None:
+            while not read.is_set():
+                for content in contents:
+                    (tmp_path / "part").write_bytes(content)
+                    os.replace(tmp_path / "part", file)
+
+        saving = threading.Thread(target=save)
+        saving.start()
+        try:
+            for _ in range(1000):
+                assert read_facts(file)["recipe"]["epochs"] == SHORT.epochs
+        finally:
+            read.set()
+            saving.join()
 
     def test_one_of_the_first_version_is_not_read(self, file):
         """It had no checksum: 60 of 60 flipped bits loaded in silence."""

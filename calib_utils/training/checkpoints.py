@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors import SafetensorError
+from safetensors.torch import load, save_file
 from torch import nn
 
 from calib_utils._files import replacing
@@ -136,9 +136,11 @@ def read_facts(path: Path) -> dict[str, Any]:
 
 def _read(path: Path) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     try:
-        with safe_open(path, framework="pt", device="cpu") as file:
-            stored = file.metadata()
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        # Opened once: `safe_open` opens it for its facts and again for its tensors, and those may
+        # be of the next epoch when another process is training.
+        data = path.read_bytes()
+        tensors = load(data)
+        stored = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")]).get("__metadata__")
         if stored.keys() == {"facts"}:
             raise ValueError("it has no checksum, as in the first version")
         if stored.keys() != {"facts", "sha256"}:
