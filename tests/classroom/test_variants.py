@@ -219,12 +219,12 @@ ASKED = {
 }
 
 
+SLOWEST = [("recalibrating", "q3"), ("lab", "q2"), ("lab", "q4")]
+
+
 @pytest.mark.parametrize(
     ("name", "question"),
-    [
-        pytest.param(*asked, marks=[pytest.mark.thorough] * (asked == ("lab", "q2")))
-        for asked in ASKED
-    ],
+    [pytest.param(*asked, marks=[pytest.mark.thorough] * (asked in SLOWEST)) for asked in ASKED],
 )
 def test_what_was_written_apart_earns_full_points(name: str, question: str) -> None:
     """In each way of each choice, the published ways too."""
