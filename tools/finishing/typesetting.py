@@ -17,7 +17,7 @@ from tools.finishing.pages import replaced
 from tools.sources.no_break import UNITS, with_numbers_kept, with_units_kept
 from tools.sources.questions import tagged, tagged_text
 
-EMPTY_HEAD = re.compile(r"<th([^>]*)>(?:<p></p>)?</th>")
+EMPTY_HEAD = re.compile(r"<th([^>]*)></th>")
 SIGNS = (
     "\N{MINUS SIGN}\N{EN DASH}\N{PLUS-MINUS SIGN}\N{MULTIPLICATION SIGN}\N{ALMOST EQUAL TO}"
     "\N{LESS-THAN OR EQUAL TO}\N{GREATER-THAN OR EQUAL TO}\N{INFINITY}\N{DAGGER}"
