@@ -16,6 +16,7 @@ __all__ = [
 _NETWORKS = {
     "cifar_resnet": "residual network",
     "convnet": "plain network",
+    "fast_resnet": "fast residual network",
     "lenet5": "LeNet-5",
     "resnet34": "ResNet-34",
     "transformer": "transformer",

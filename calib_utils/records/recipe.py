@@ -14,16 +14,20 @@ FIRST_SETTINGS = {
     *("crop_padding", "flip"),
 }
 
+# The share of a one-cycle training in which its learning rate grows.
+_RISE = 0.2
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained: by SGD or AdamW, with a learning rate that drops in steps.
+    """How a network is trained: by SGD or AdamW, with a learning rate that follows a schedule.
 
     Attributes:
         epochs: passes over the training images.
         batch_size: images in a step of the optimiser.
-        learning_rate: at the start.
-        milestones: epochs, counted from 1, after which the learning rate is divided by ten.
+        learning_rate: at the start; of "one-cycle", the highest.
+        milestones: epochs, counted from 1, after which the learning rate is divided by ten; unused
+            by "one-cycle".
         momentum: of SGD; of AdamW, the first of its two averages.
         weight_decay: on all parameters.
         crop_padding: pixels of black border added before a random crop; 0 for no crop.
@@ -44,6 +48,8 @@ class Recipe:
         reward_steps: of a language model, steps towards a reward after all epochs, see
             `calib_utils.training.fine_tune`.
         kl_price: the weight of the KL penalty in such a step.
+        schedule: of the learning rate: "steps"; or "one-cycle", where it grows from 0 for the first
+            fifth of the training and then falls to 0 again, both linearly (Smith and Topin 2017).
 
     Raises:
         ValueError: if a setting makes no sense.
@@ -52,6 +58,9 @@ class Recipe:
         >>> recipe = Recipe(epochs=30, learning_rate=0.1, milestones=(10, 20))
         >>> [round(recipe.learning_rate_at(epoch), 4) for epoch in (0, 10, 20)]
         [0.1, 0.01, 0.001]
+        >>> recipe = Recipe(epochs=10, learning_rate=0.1, schedule="one-cycle")
+        >>> [round(recipe.learning_rate_at(epoch), 4) for epoch in (0, 1, 2, 6, 10)]
+        [0.0, 0.05, 0.1, 0.05, 0.0]
     """
 
     epochs: int = 30
@@ -72,6 +81,7 @@ class Recipe:
     share: float = 1.0
     reward_steps: int = 0
     kl_price: float = 0.0
+    schedule: str = "steps"
 
     def __post_init__(self) -> None:
         rules = {
@@ -92,13 +102,17 @@ class Recipe:
             "share": (0 < self.share <= 1, "above 0 and at most 1"),
             "reward_steps": (self.reward_steps >= 0, "at least 0"),
             "kl_price": (0 <= self.kl_price < math.inf, "a number of at least 0"),
+            "schedule": (self.schedule in ("steps", "one-cycle"), "'steps' or 'one-cycle'"),
         }
         for name, (good, expected) in rules.items():
             if not good:
                 raise ValueError(f"{name}: expected {expected}, found {getattr(self, name)}")
 
-    def learning_rate_at(self, epoch: int) -> float:
-        """The learning rate in ``epoch``, counted from 0."""
+    def learning_rate_at(self, epoch: float) -> float:
+        """The learning rate after ``epoch`` epochs; 2.5 is the middle of the third."""
+        if self.schedule == "one-cycle":
+            done = epoch / self.epochs
+            return self.learning_rate * min(done / _RISE, (1 - done) / (1 - _RISE))
         tenths = sum(epoch >= m for m in self.milestones) + (epoch < self.warmup_epochs)
         return self.learning_rate * 0.1**tenths
 

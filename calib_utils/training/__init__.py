@@ -33,7 +33,14 @@ from calib_utils.training.data import (
 from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.loop import predict_logits, train
 from calib_utils.training.losses import focal_loss, label_smoothing, mixup
-from calib_utils.training.networks import build_model, cifar_resnet, convnet, lenet5, resnet34
+from calib_utils.training.networks import (
+    build_model,
+    cifar_resnet,
+    convnet,
+    fast_resnet,
+    lenet5,
+    resnet34,
+)
 from calib_utils.training.reward import common_words, fine_tune, plain_words
 from calib_utils.training.text import TextSet, load_shakespeare
 from calib_utils.training.timing import duration, time_epoch
@@ -56,6 +63,7 @@ __all__ = [
     "corrupt",
     "duration",
     "environment",
+    "fast_resnet",
     "fine_tune",
     "focal_loss",
     "label_smoothing",

@@ -57,6 +57,11 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         help="at the start, later divided by ten, twice; default: 0.1 (digits: 0.02)",
     )
+    add(
+        "--schedule",
+        choices=("steps", "one-cycle"),
+        help="of the learning rate; one-cycle grows to it and falls to 0 (default: steps)",
+    )
     add("--seed", type=int, default=0, help="of weights, order and crops (default: %(default)s)")
     add("--device", help="cpu or cuda (default: the GPU if there is one)")
     add("--checkpoint", type=Path, required=True, help="file that is rewritten after each epoch")
@@ -67,7 +72,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(args: argparse.Namespace) -> None:
     device = choose_device(args.device)
-    asked = {"epochs": args.epochs, "learning_rate": args.learning_rate}
+    asked = {name: getattr(args, name) for name in ("epochs", "learning_rate", "schedule")}
     recipe = replace(
         DIGITS_RECIPE if args.dataset == "digits" else Recipe(),
         **{name: value for name, value in asked.items() if value is not None},

@@ -78,7 +78,7 @@ def train(
         progress: whether to show progress bars.
 
     Returns:
-        For each epoch its "epoch" (from 1), "learning_rate", "train_loss" and "train_accuracy"
+        For each epoch its "epoch" (from 1), "learning_rate" (at its start), "train_loss" and "train_accuracy"
         (over the augmented images during the epoch; a mixed image counts as correct by the share of
         the predicted class in its target) and "seconds"; up to the one whose weights the model has.
 
@@ -236,8 +236,6 @@ def _train_epoch(
     start = time.perf_counter()
     device, n = batches.labels.device, len(batches.labels)
     dtype = arithmetic(device)
-    for group in optimizer.param_groups:
-        group["lr"] = recipe.learning_rate_at(epoch)
     torch.manual_seed(1_000_003 * seed + epoch)  # for random layers, such as dropout
     order, draws = (x.to(device) for x in epoch_draws(n, recipe, seed, epoch))
     # Summed on the device, because reading a number back at each step would make a GPU wait.
@@ -247,6 +245,8 @@ def _train_epoch(
     model.train()
     steps = range(0, n, recipe.batch_size)
     for first in tqdm(steps, f"epoch {epoch + 1}", leave=False):
+        for group in optimizer.param_groups:
+            group["lr"] = recipe.learning_rate_at(epoch + first / n)
         end = min(first + recipe.batch_size, n)
         step = share(first, end)
         if recipe.mixup_alpha:  # every process mixes the whole batch, and uses its share

@@ -8,13 +8,18 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-__all__ = ["ResidualBlock", "convolution"]
+__all__ = ["ResidualBlock", "ShortBlock", "convolution"]
 
 
 def convolution(
-    inputs: int, outputs: int, stride: int = 1, batch_norm: bool = True, scale: float = 1.0
+    inputs: int,
+    outputs: int,
+    stride: int = 1,
+    batch_norm: bool = True,
+    scale: float = 1.0,
+    pool: bool = False,
 ) -> nn.Module:
-    """A 3x3 convolution, with batch normalisation or with a bias.
+    """A 3x3 convolution, with batch normalisation or with a bias; between them, max pooling.
 
     The weights are drawn so that with ReLUs after them the variance of the input is preserved,
     and then multiplied by ``scale``.
@@ -25,10 +30,14 @@ def convolution(
     nn.init.kaiming_normal_(conv.weight, mode="fan_out", nonlinearity="relu")
     with torch.no_grad():
         conv.weight.mul_(scale)
-    if conv.bias is not None:
+    layers: list[nn.Module] = [conv]
+    if pool:
+        layers.append(nn.MaxPool2d(2))
+    if conv.bias is None:
+        layers.append(nn.BatchNorm2d(outputs))
+    else:
         nn.init.zeros_(conv.bias)
-        return conv
-    return nn.Sequential(conv, nn.BatchNorm2d(outputs))
+    return nn.Sequential(*layers) if len(layers) > 1 else conv
 
 
 class ResidualBlock(nn.Module):
@@ -59,3 +68,20 @@ class ResidualBlock(nn.Module):
             shortcut = x[:, :, :: self.stride, :: self.stride]
             shortcut = F.pad(shortcut, (0, 0, 0, 0, 0, self.new_channels))
         return F.relu(self.second(F.relu(self.first(x))) + shortcut)
+
+
+class ShortBlock(nn.Module):
+    """One convolution with a shortcut, for as many channels as it gets.
+
+    Without batch normalisation it starts as its shortcut: its weights are zero, as in Fixup.
+    """
+
+    def __init__(self, channels: int, batch_norm: bool):
+        super().__init__()
+        self.convolution = convolution(
+            channels, channels, batch_norm=batch_norm, scale=1.0 if batch_norm else 0.0
+        )
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Images (N, C, H, W) to images of the same shape."""
+        return F.relu(self.convolution(x) + x)
