@@ -111,7 +111,7 @@ def train_both(
         return {}
 
     torch.manual_seed(seed)
-    model = build_model("resnet34")
+    model = build_model("resnet34", image_size=224)  # as torchvision has it
     history = train(model, data, recipe, seed=seed, device=device, after_epoch=script_epoch)
     return {
         SCRIPT: (script.model, script_seconds),

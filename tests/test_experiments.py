@@ -609,6 +609,8 @@ class TestRuns:
         history = train(model, training, run.recipe, seed=1, progress=False)
         assert record.train_loss == history[-1]["train_loss"]
         assert record.train_accuracy == history[-1]["train_accuracy"]
+        fitted = predict_logits(model, training, device="cpu").argmax(axis=1) == training.labels
+        assert record.fitted_accuracy == fitted.mean()
         logits = predict_logits(model, test).astype(np.float64)
         on_validation = predict_logits(model, validation).astype(np.float64)
 
@@ -645,7 +647,10 @@ class TestRuns:
             load_experiment("remedies", "cpu", run.name, tmp_path) for run in runs
         )
         assert [entry["validation_nll"] for entry in of_none.history] == [2.0, 1.0, 3.0]
-        assert of_stopped.history == of_none.history[:2]
+        first, best = of_stopped.history
+        assert first == of_none.history[0]
+        assert of_none.history[1].items() <= best.items()
+        assert best.keys() - of_none.history[1].keys() == {"fitted_accuracy", "fitted_nll"}
         assert of_stopped.recipe == of_none.recipe | {"early_stopping": True}
         assert (of_stopped.confidences != of_none.confidences).any()
         assert of_smoothed.recipe["label_smoothing"] == 0.1

@@ -6,7 +6,14 @@ import pytest
 import torch
 from torch import nn
 
-from calib_utils.training.networks import build_model, cifar_resnet, convnet, lenet5, resnet34
+from calib_utils.training.networks import (
+    build_model,
+    cifar_resnet,
+    convnet,
+    fast_resnet,
+    lenet5,
+    resnet34,
+)
 from calib_utils.training.residual import ResidualBlock
 from calib_utils.training.small_convolutions import Conv3x3, speed_up_small_convolutions
 
@@ -21,24 +28,31 @@ def test_lenet5_has_the_layers_of_the_paper_with_three_colours():
     assert count(lenet5()) == convolutions + layers
 
 
-def test_resnet34_is_torchvisions_with_another_last_layer():
+def test_resnet34_for_224_pixels_is_torchvisions_with_another_last_layer():
     from torchvision import models
 
     reference = models.resnet34(weights=None)
     reference.fc = nn.Linear(512, 100)
-    shapes = {name: x.shape for name, x in resnet34().state_dict().items()}
+    model = resnet34(image_size=224)
+    shapes = {name: x.shape for name, x in model.state_dict().items()}
     assert shapes == {name: x.shape for name, x in reference.state_dict().items()}
     # The paper's 21.8 million weights are for 1,000 classes.
-    assert count(resnet34(1000)) == 21_797_672
+    assert count(resnet34(1000, image_size=224)) == 21_797_672
 
 
-def test_resnet34_throws_most_of_a_small_image_away_in_its_stem():
-    model = resnet34()
+@pytest.mark.parametrize(("image_size", "left"), [(32, 32), (224, 8)])
+def test_the_first_layers_of_resnet34_keep_a_small_image_or_throw_most_of_it_away(image_size, left):
+    model = resnet34(image_size=image_size)
     stem = nn.Sequential(model.conv1, model.bn1, model.relu, model.maxpool)
-    assert stem(torch.zeros(1, 3, 32, 32)).shape == (1, 64, 8, 8)
+    assert stem(torch.zeros(1, 3, 32, 32)).shape == (1, 64, left, left)
 
 
-@pytest.mark.parametrize("name", ["cifar_resnet", "convnet", "lenet5", "resnet34"])
+def test_resnet34_has_first_layers_for_two_sizes_of_images():
+    with pytest.raises(ValueError, match="image_size: expected 32 or 224, found 64"):
+        resnet34(image_size=64)
+
+
+@pytest.mark.parametrize("name", ["cifar_resnet", "convnet", "fast_resnet", "lenet5", "resnet34"])
 @pytest.mark.parametrize("n_classes", [10, 100])
 def test_outputs_are_one_logit_per_class(name, n_classes):
     model = build_model(name, n_classes).eval()
@@ -79,7 +93,7 @@ def test_small_convolutions_give_what_torch_gives(shape, stride):
 def test_resnet34_computes_what_torchvisions_does():
     from torchvision import models
 
-    model = resnet34(n_classes=10).eval()
+    model = resnet34(n_classes=10, image_size=224).eval()
     reference = models.resnet34(weights=None, num_classes=10).eval()
     reference.load_state_dict(model.state_dict())
     images = torch.randn(3, 3, 32, 32)
@@ -149,6 +163,36 @@ class TestCifarResnet:
     def test_bad_width(self):
         with pytest.raises(ValueError, match="width: expected at least 1, found 0"):
             cifar_resnet(width=0)
+
+
+class TestFastResnet:
+    def test_size_counted_by_hand(self):
+        # A convolution with its normalisation: from 2 channels to 4, 8 and 16, then blocks.
+        pairs = [(3, 2), (2, 4), (4, 4), (4, 4), (4, 8), (8, 8), (8, 8), (8, 16), (16, 16)]
+        pairs.append((16, 16))
+        layers = sum(9 * a * b + 2 * b for a, b in pairs)
+        assert count(fast_resnet(blocks=2, width=4, n_classes=10)) == layers + 17 * 10
+
+    def test_images_are_halved_at_the_start_of_each_stage(self):
+        model, shapes = fast_resnet(width=4).eval(), []
+        for layer in model.children():
+            layer.register_forward_hook(lambda _, __, y: shapes.append(tuple(y.shape[1:])))
+        model(torch.zeros(1, 3, 32, 32))
+        stages = [(4, 16, 16)] * 3 + [(8, 8, 8)] * 3 + [(16, 4, 4)] * 3
+        assert shapes == [(2, 32, 32)] * 2 + [*stages, (16, 1, 1), (16,), (100,)]
+
+    def test_without_batch_normalisation_a_block_starts_as_its_shortcut(self):
+        model = fast_resnet(blocks=2, width=4, batch_norm=False)
+        assert not [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
+        x = torch.rand(2, 4, 16, 16)
+        assert torch.equal(model[4](x), x)  # the first block of the first stage
+        model[4](x).sum().backward()
+        assert model[4].convolution.weight.grad.abs().sum() > 0  # and it can learn
+
+    @pytest.mark.parametrize(("blocks", "width"), [(0, 48), (1, 1)])
+    def test_bad_size(self, blocks, width):
+        with pytest.raises(ValueError, match=r"(blocks: expected at least 1|width: .* 2), found"):
+            fast_resnet(blocks, width)
 
 
 class TestConvnet:

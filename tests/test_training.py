@@ -92,6 +92,7 @@ class TestRecipe:
             "share": 1.0,
             "reward_steps": 0,
             "kl_price": 0.0,
+            "schedule": "steps",
         }
 
     def test_learning_rate_equals_step_lr(self):
@@ -99,6 +100,26 @@ class TestRecipe:
         scheduler = torch.optim.lr_scheduler.StepLR(optimizer, step_size=10, gamma=0.1)
         for epoch in range(30):
             assert Recipe().learning_rate_at(epoch) == pytest.approx(scheduler.get_last_lr()[0])
+            optimizer.step()
+            scheduler.step()
+
+    def test_one_cycle_is_that_of_torch_with_straight_lines_from_zero_to_zero(self):
+        recipe = Recipe(epochs=10, learning_rate=0.4, schedule="one-cycle")
+        optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
+        scheduler = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer,
+            max_lr=0.4,
+            # It ends with its last step; ours with the one that would come next.
+            total_steps=51,
+            pct_start=11 / 51,
+            anneal_strategy="linear",
+            cycle_momentum=False,
+            div_factor=1e9,
+            final_div_factor=1e9,
+        )
+        for step in range(50):
+            rate = recipe.learning_rate_at(step / 5)
+            assert rate == pytest.approx(scheduler.get_last_lr()[0], abs=1e-8), step
             optimizer.step()
             scheduler.step()
 
@@ -130,6 +151,7 @@ class TestRecipe:
             ("reward_steps", -1),
             ("kl_price", -0.1),
             ("kl_price", float("nan")),
+            ("schedule", "cosine"),
         ],
     )
     def test_bad_setting(self, name, value):

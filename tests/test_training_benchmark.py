@@ -44,7 +44,7 @@ def run(tmp_path, monkeypatch):
 
 def test_both_train_the_same_network():
     script = benchmark.Script(made_up(4), Recipe(), workers=0, device=torch.device("cpu"))
-    ours = benchmark.build_model("resnet34")
+    ours = benchmark.build_model("resnet34", image_size=224)
     ours.load_state_dict(script.model.state_dict())
     images = torch.rand(2, 3, 32, 32, generator=torch.Generator().manual_seed(0))
     with torch.inference_mode():

@@ -78,6 +78,7 @@ def run_experiment(
     _, validation, test = load_images(run.dataset, run.training_images)
     logits = predict_logits(model, test, device=device)
     on_validation = predict_logits(model, validation, device=device)
+    history[-1] |= _fit(model, _training_set(run), device)
     scaling = TemperatureScaling().fit(on_validation, validation.labels)
     before, confidences, correct = _test_metrics(logits, test.labels)
     scaled = logits / scaling.temperature_
@@ -110,6 +111,16 @@ def run_experiment(
 def logits_name(run: Run) -> str:
     """The name of the `calib_utils.records.PredictionRecord` with the logits of a run."""
     return f"{run.grid}.{run.protocol}.{run.name}"
+
+
+def _fit(model: nn.Module, training: Any, device: str | None) -> dict[str, float]:
+    """How well the network fits what it was trained on, without crops and flips."""
+    logits = predict_logits(model, training, device=device)
+    labels = training.labels
+    return {
+        "fitted_accuracy": float((logits.argmax(axis=1) == labels).mean()),
+        "fitted_nll": negative_log_likelihood(logits, labels, inputs="logits"),
+    }
 
 
 def _save_logits(

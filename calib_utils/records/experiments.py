@@ -79,7 +79,8 @@ class ExperimentRecord(Experiment):
             the validation images; and "test_bins", for each of 15 bins the number of test images,
             the number of correct predictions, and their summed confidence. If the grid asks for
             that, with "validation_error" and "validation_nll". With early stopping it ends with
-            the epoch whose weights the network has.
+            the epoch whose weights the network has. The last entry of newer records has
+            "fitted_accuracy" and "fitted_nll" on the training images, without crops and flips.
         epoch_correct: bool, shape (epochs, N): which test images were predicted correctly after
             each epoch; None unless the grid asks for it.
         losses: float16, shape (N,): the negative log-likelihood of each test image, in nats,
@@ -136,6 +137,15 @@ class ExperimentRecord(Experiment):
     def train_accuracy(self) -> float:
         """Share of the training images whose class was predicted in the last epoch."""
         return self.history[-1]["train_accuracy"]
+
+    @property
+    def fitted_accuracy(self) -> float | None:
+        """Share of the training images that the trained network classifies correctly.
+
+        They are neither cropped nor flipped, and the network no longer changes; None in records
+        from before this was measured.
+        """
+        return self.history[-1].get("fitted_accuracy")
 
     @property
     def overconfidence(self) -> float:

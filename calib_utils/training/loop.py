@@ -78,9 +78,10 @@ def train(
         progress: whether to show progress bars.
 
     Returns:
-        For each epoch its "epoch" (from 1), "learning_rate" (at its start), "train_loss" and "train_accuracy"
-        (over the augmented images during the epoch; a mixed image counts as correct by the share of
-        the predicted class in its target) and "seconds"; up to the one whose weights the model has.
+        For each epoch its "epoch" (from 1), "learning_rate" (at its start), "train_loss" and
+        "train_accuracy" (over the augmented images during the epoch; a mixed image counts as
+        correct by the share of the predicted class in its target) and "seconds"; up to the one
+        whose weights the model has.
 
     Raises:
         ValueError: if the seed is out of range, the network has fewer outputs than the images

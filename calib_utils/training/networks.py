@@ -16,7 +16,7 @@ from calib_utils.training.transformer import transformer
 __all__ = ["build_model", "cifar_resnet", "convnet", "fast_resnet", "lenet5", "resnet34"]
 
 
-def resnet34(image_size: int = 32, n_classes: int = 100) -> nn.Module:
+def resnet34(n_classes: int = 100, image_size: int = 32) -> nn.Module:
     """The ResNet-34 of torchvision, untrained, with ``n_classes`` outputs.
 
     Its first layers were made for images of 224 pixels: a 7 by 7 convolution of stride 2 and max
@@ -24,9 +24,9 @@ def resnet34(image_size: int = 32, n_classes: int = 100) -> nn.Module:
     3 by 3 convolution of stride 1 takes their place, as in the networks for CIFAR of He et al.
 
     Args:
+        n_classes: number of outputs.
         image_size: the side of the images that the first layers are made for, 32 or 224. The
             network takes images of any size.
-        n_classes: number of outputs.
 
     Raises:
         ValueError: if ``image_size`` is neither 32 nor 224.
