@@ -82,7 +82,7 @@ EDITS = {
     "resnet34-lab": [
         ('load_record("resnet34-cifar100", "test")', 'load_record("lenet5-cifar100", "test")'),
         ("n_bins = 15", "n_bins = 20"),
-        ("epochs = 30", "epochs = 1"),
+        ("epochs = 150", "epochs = 1"),
         ("temperatures = [0.5, 1.0, 1.5, 2.0]", "temperatures = [0.1, 1.0, 10.0]"),
     ],
 }

@@ -169,7 +169,9 @@ def _form(book: Book, page: str, parameters: str) -> str:
 
 
 def _colab_metadata(tags: list[str], is_folded: bool) -> dict[str, Any]:
-    """What folds code in Colab and in JupyterLab."""
+    """What folds code in Colab and in JupyterLab, and what nbval is not to compare."""
+    if "varies" in tags:
+        tags = [*tags, "nbval-ignore-output"]
     metadata: dict[str, Any] = {"tags": tags} if tags else {}
     if is_folded:
         metadata |= {"cellView": "form", "jupyter": {"source_hidden": True}}
