@@ -96,7 +96,7 @@ def test_two_first_calls_take_turns(tmp_path: Path) -> None:
 
 def test_the_readme_says_how_large_the_records_are() -> None:
     stored = (ROOT / "calib_utils/records/stored").rglob("*.npz")
-    (said,) = re.findall(r"(\d+) MB of\s+records", (ROOT / "README.md").read_text("utf-8"))
+    (said,) = re.findall(r"records are (\d+) MB", (ROOT / "README.md").read_text("utf-8"))
     assert int(said) == pytest.approx(sum(path.stat().st_size for path in stored) / 1e6, rel=0.1)
 
 

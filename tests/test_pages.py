@@ -46,13 +46,25 @@ def test_the_picture_of_the_readme_is_what_its_script_makes_and_its_text_says(tm
         assert number.replace("\N{NO-BREAK SPACE}", " ") in said[1]
 
 
-def test_the_readme_is_short_and_names_every_chapter():
+def test_the_readme_shows_what_it_is_at_once_and_names_every_chapter_with_its_minutes():
     readme = Path("README.md").read_text("utf-8")
-    assert len(readme.splitlines()) <= 38
+    first_screen = readme.split("## What it answers")[0]
+    assert len(first_screen.splitlines()) <= 25
+    assert "readme.svg" in first_screen
+    (code,) = CODE.findall(first_screen)
+    assert len([line for line in code.splitlines() if line and "import" not in line]) <= 8
     book = Book()
     chapters = [page for page, number in book.pages.items() if number]
-    linked = re.findall(r"\[([^\]]+)\]\((notebooks/[\w-]+)\.ipynb\)", readme)
-    assert linked == [(book.title(page), page) for page in chapters]
+    rows = re.findall(
+        r"^\| (\d+) \| .+\? \| \[([^\]]+)\]\((notebooks/[\w-]+)\.ipynb\) \| (\d+) \|$",
+        readme,
+        re.MULTILINE,
+    )
+    assert [(title, page) for _, title, page, _ in rows] == [(book.title(p), p) for p in chapters]
+    assert [int(number) for number, *_ in rows] == list(range(1, len(chapters) + 1))
+    for *_, page, minutes in rows:
+        # Rounded to five; a sentence more must not make it wrong.
+        assert abs(int(minutes) - reading_time(book.source(page))) <= 5, page
 
 
 # What the first page leaves out on its way of two hours, chapter by chapter.
