@@ -158,8 +158,9 @@ class TestPlan:
 
     def test_grids(self):
         first = ["depth", "width", "batch-norm", "weight-decay"]
+        suspects = ["training-time", "augmentation", "training-images"]
         later = ["regularisation", "nll-and-error", "methods", "remedies", "ensembles"]
-        assert grid_names() == [*first, *later, "language"]
+        assert grid_names() == [*first, *suspects, *later, "language"]
 
     def test_a_level_stands_for_several_settings(self):
         runs = {run.value: run for run in plan_grid("regularisation", "full") if run.seed == 2}
@@ -174,7 +175,7 @@ class TestPlan:
     def test_comparisons_are_between_levels(self):
         """Each one that was written down can be made."""
         for grid in grid_names():
-            for protocol in (*PROTOCOLS, "full"):
+            for protocol in (*PROTOCOLS, "full", "core"):
                 values = {run.value for run in plan_grid(grid, protocol)}
                 rows = planned_comparisons(grid, protocol)
                 for comparison in rows:
@@ -186,33 +187,48 @@ class TestPlan:
                 pairs = [(row.first, row.second, row.metric, row.network) for row in rows]
                 assert len(set(pairs)) == len(pairs)
         counts = [len(planned_comparisons(grid)) for grid in grid_names()]
-        assert counts == [2, 2, 4, 4, 2, 2, 5, 16, 10, 16]
+        assert counts == [2, 2, 4, 4, 2, 2, 2, 2, 2, 5, 16, 10, 16]
         assert planned_comparisons("batch-norm")[2].network == "cifar_resnet"
 
-    def test_all_images_for_what_small_runs_left_open(self):
-        """The larger runs, also those that nobody has had the time for, stand as they shall be."""
-        larger = {
-            "regularisation": ["with", "without"],
-            "methods": [None],
-            "depth": [8, 20, 56],
-            "batch-norm": ["with", "without"],
-            "width": [8, 16, 32],
-            "weight-decay": [0.0, 5e-4, 1e-3, 2e-3],
+    def test_suspects_are_tried_on_all_images_with_six_seeds(self):
+        """The plan that was committed before its first run, and one training that all share."""
+        values = {
+            "depth": [1, 2, 3, 4],
+            "width": [12, 24, 48, 96],
+            "batch-norm": ["with", "without", "without-longer"],
+            "weight-decay": [0.0, 5e-4, 2e-3, 5e-3],
+            "training-time": [5, 10, 20, 40, 80],
+            "augmentation": ["none", "flips", "crops-and-flips"],
+            "training-images": ["5000", "15000", "45000"],
         }
-        for grid, values in larger.items():
-            runs = plan_grid(grid, "full")
+        metrics, trainings, steps = [], {}, set()
+        for grid, levels in values.items():
+            runs = plan_grid(grid, "core")
+            assert [run.value for run in runs[: len(levels)]] == levels
             assert {(run.value, run.seed) for run in runs} == set(
-                itertools.product(values, range(3))
+                itertools.product(levels, range(6))
             )
             assert {run.training_images for run in runs} == {45_000}
-            assert planned_comparisons(grid, "full")
-        warm, plain = (plan_grid(grid, "full")[0].recipe for grid in ("depth", "width"))
-        assert (warm.warmup_epochs, plain.warmup_epochs) == (1, 0)
-        slow = {run.value: run.recipe for run in plan_grid("batch-norm", "full")}
-        assert (slow["with"].epochs, slow["without"].epochs) == (30, 75)
-        assert ("error", 0.0) not in {
-            (row.metric, row.first) for row in planned_comparisons("weight-decay", "full")
+            metrics += [row.metric for row in planned_comparisons(grid, "core")]
+            trainings[grid] = {run.training for run in runs if run.seed == 0}
+            if grid == "training-images":
+                steps = {round(run.recipe.share * run.recipe.epochs, 6) for run in runs}
+        assert (metrics.count("ece"), metrics.count("error"), len(metrics)) == (8, 7, 15)
+        assert steps == {10}
+        base = set.intersection(
+            *(trainings[grid] for grid in values if grid not in ("batch-norm", "training-time"))
+        )
+        assert len(base) == 1
+
+    def test_eight_primary_claims_about_remedies_share_the_ordinary_network(self):
+        rows = [row for g in ("remedies", "ensembles") for row in planned_comparisons(g, "core")]
+        assert len(rows) == 8
+        plain = {
+            run.seed: run.training for run in plan_grid("remedies", "core") if run.value == "none"
         }
+        members = {run.seed: run.training for run in plan_grid("ensembles", "core")}
+        assert len(plain) == 6
+        assert members == {seed: plain[seed] for seed in range(5)}
 
     def test_names_of_checkpoints_stay(self):
         """A setting more, or a grid more, makes no training anew that has been begun."""
@@ -579,7 +595,7 @@ class TestRecord:
     def test_the_packages_own_agree_with_the_grids(self):
         """Whatever is stored was made as the file of grids says, and by whole runs."""
         for grid in grid_names():
-            for protocol in (*PROTOCOLS, "full"):
+            for protocol in (*PROTOCOLS, "full", "core"):
                 runs = {run.name: run for run in plan_grid(grid, protocol)}
                 for name in list_experiments(grid, protocol):
                     record = load_experiment(grid, protocol, name)
