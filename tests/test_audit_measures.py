@@ -493,7 +493,7 @@ class TestCosts:
         assert cost == pytest.approx(0.02) == found.costs.never
         acts = score >= threshold
         assert (5 * (acts & (label == 0)) + (~acts & (label == 1))).mean() == pytest.approx(cost)
-        never = "never acting, best on these rows: 0.02 a row"
+        never = "never acting, best on these rows: 0.020 a row"
         assert (never in found.text()) == (highest == 1)
         at = json.loads(found.json())["costs"]["lowest"][0]
         assert at is None if highest == 1 else at == 1

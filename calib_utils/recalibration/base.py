@@ -190,6 +190,8 @@ class Recalibrator(Estimator, ABC):
         for rows, block in row_blocks(array):
             with np.errstate(divide="ignore", over="ignore"):
                 result[rows] = rounded(self._predict_log(block), dtype)
+            if self._keeps_class and block.ndim == 2:
+                keep_class(block, result[rows], dtype)
         return like(result, logits, cast=dtype == "bfloat16")
 
     def predict(self, logits: Any) -> Any:
