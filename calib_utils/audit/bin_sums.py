@@ -98,7 +98,7 @@ class Totals:
         self.of_z = np.zeros(2)  # the sums of the numerator and the variance of Spiegelhalter's z
         self.complete = True
         self._parts: list[tuple[np.ndarray, Rows]] = []
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng([seed, 3])  # not the numbers that a user's seed gives
 
     def add(self, rows: Rows) -> None:
         """Count a block of rows.
