@@ -39,6 +39,7 @@ _LOOK = 1_000  # rows that are looked at first
 MANY = 20  # so many log-odds do not all lie between 0 and 1 by chance
 _ROUNDING = 0.1  # of the sum of a row that was rounded to two digits
 _ONE = 1.001  # the largest probability, as rounding in half precision leaves it
+_ODD = 0.02  # of the rows with a zero: so many may reach farther down than the others
 _MOST = 1e-3  # the largest value for a zero, if the smallest other probability tells little
 
 
@@ -136,7 +137,9 @@ def smallest(array: np.ndarray) -> float:
     return float(np.finfo(array.dtype).smallest_subnormal)
 
 
-def zero_of(probs: np.ndarray, name: str = "logits") -> tuple[float, list[str]]:
+def zero_of(
+    probs: np.ndarray, name: str = "logits", weights: np.ndarray | None = None
+) -> tuple[float, list[str]]:
     """What an exact 0 of a validation set counts as, and a warning if a fit depends on that.
 
     Rounding to a step s turns everything below s/2 into 0, and so do averages of few trees. The
@@ -144,48 +147,57 @@ def zero_of(probs: np.ndarray, name: str = "logits") -> tuple[float, list[str]]:
     spread evenly by their logarithms, as densely as in the lowest step, from s/2 to 3s/2. If there
     are d zeros for each probability in that step, they reach from s/2 down to exp(-L) s/2, where
     L = d log 3, and each zero counts as their mean, (1 - exp(-L)) s / (2 L), because that keeps the
-    mass that they take from the other classes. The step is the smallest of the other probabilities.
-    For (N,), the distance to 1 is treated like the distance to 0.
+    mass that they take from the other classes. The step is the smallest of the other
+    probabilities, but for those of a few odd rows, which were perhaps not rounded: rows that reach
+    down to it weigh at least 2 % of those with a zero. For (N,), the distance to 1 is treated like
+    the distance to 0.
 
     Args:
         probs: (N, K) or (N,), checked.
         name: the name of the argument in the warning.
+        weights: (N,), checked; rows of weight 0 do not count.
 
     Returns:
         The number, 0 if there is no exact 0, nor 1 of (N,); and the warning, if there is one.
     """
-    zeros, ones, step = 0, 0, 1.0
-    for from_zero, from_one in _from_ends(probs):
-        zeros += int(np.count_nonzero(from_zero <= 0))
-        ones += int(np.count_nonzero(from_one <= 0))
-        for distance in (from_zero, from_one):
-            step = min(step, float(distance.min(where=distance > 0, initial=1.0)))
-    if not zeros + ones:
+    if not any((apart <= 0).any() for _, apart in _from_ends(probs)):
         return 0.0, []
+    of_row = np.ones(len(probs)) if weights is None else weights
+    least, zeros = np.ones(len(probs)), np.zeros(2)
+    with_zero = 0.0
+    for rows, apart in _from_ends(probs):
+        least[rows] = apart.min(axis=1, where=apart > 0, initial=1.0)
+        counts = of_row[rows] @ (apart <= 0)
+        zeros += counts if probs.ndim == 1 else [counts.sum(), 0]
+        with_zero += float(of_row[rows] @ (apart <= 0).any(axis=1))
+    if not with_zero:
+        return 0.0, []
+    order = np.argsort(least, kind="stable")
+    reaching = np.cumsum(of_row[order])
+    step = float(least[order[np.searchsorted(reaching, _ODD * with_zero, side="right")]])
     nearest = sum(
-        int(np.count_nonzero((distance > 0) & (distance < 1.5 * step)))
-        for ends in _from_ends(probs)
-        for distance in ends
+        float(of_row[rows] @ ((apart >= 0.5 * step) & (apart < 1.5 * step)).sum(axis=1))
+        for rows, apart in _from_ends(probs)
     )
-    depth = np.log(3) * (zeros + ones) / max(nearest, 1)
+    depth = np.log(3) * zeros.sum() / nearest
     zero = min(float(-np.expm1(-depth) / depth) * step / 2, _MOST)
-    if not ones and zero < np.finfo(probs.dtype).tiny:
+    if not zeros[1] and zero < np.finfo(probs.dtype).tiny:
         return zero, []  # too small for this type, and so too small to matter
-    counts = {"0": zeros, "1": ones}
-    found = " or ".join(end for end, count in counts.items() if count)
-    share = 100 * (zeros + ones) / probs.size
-    least = max(zero, float(np.finfo(probs.dtype).epsneg)) if ones else zero
+    found = " or ".join(end for end, count in zip("01", zeros, strict=True) if count)
+    share = 100 * zeros.sum() / (of_row.sum() * probs[:1].size)
+    least_one = float(np.finfo(probs.dtype).epsneg) if zeros[1] else 0.0
     return zero, [
         f"{name}: {share:{'.2g' if share < 99 else '.3g'}} % of the probabilities are exactly "
-        f"{found}, and count as {least:.1g} from there, because the nearest others are {step:.1g} "
-        "away; what is fitted depends on that, so give logits, or probabilities with more digits"
+        f"{found}, and count as {max(zero, least_one):.1g} from there, because the nearest others "
+        f"are {step:.1g} away; what is fitted depends on that, so give logits, or probabilities "
+        "with more digits"
     ]
 
 
-def _from_ends(probs: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Blocks of distances from 0, and of (N,) from 1."""
-    for _, block in row_blocks(probs):
-        yield block, 1 - block.astype(np.float64) if block.ndim == 1 else np.ones(0)
+def _from_ends(probs: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Blocks of rows, and their distances from 0, (n, K); of (N,) from 0 and from 1, (n, 2)."""
+    for rows, block in row_blocks(probs):
+        yield rows, np.stack([block, 1 - block.astype(float)], 1) if block.ndim == 1 else block
 
 
 # The warnings about log-odds (N,) and logits (N, K).

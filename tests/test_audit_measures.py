@@ -483,6 +483,21 @@ class TestCosts:
         found = cost_curve(*drawn(100_000, 0), (1.0, 4.0))
         assert found.planned[1] == pytest.approx(found.lowest[1], abs=0.002)
 
+    @pytest.mark.parametrize("highest", [1.0, 0.9])
+    def test_the_lowest_cost_is_the_one_at_the_lowest_threshold(self, highest: float) -> None:
+        """Of 100 rows, ten have the highest score, and one of these and one other are positive."""
+        score = np.repeat([0.1, highest], [90, 10])
+        label = np.isin(np.arange(100), [0, 95]).astype(int)
+        found = of(score, label, prices=(5.0, 1.0), cross_fit=0)
+        threshold, cost = found.costs.lowest
+        assert cost == pytest.approx(0.02) == found.costs.never
+        acts = score >= threshold
+        assert (5 * (acts & (label == 0)) + (~acts & (label == 1))).mean() == pytest.approx(cost)
+        never = "never acting, best on these rows: 0.020 a row"
+        assert (never in found.text()) == (highest == 1)
+        at = json.loads(found.json())["costs"]["lowest"][0]
+        assert at is None if highest == 1 else at == 1
+
     def test_prices_that_are_none(self) -> None:
         with pytest.raises(ValueError, match="prices: expected two numbers above 0"):
             of(*drawn(50, 0), prices=(0, 1))

@@ -100,6 +100,27 @@ def test_the_positive_class(kind):
     np.testing.assert_array_equal(fitted.predict_proba(SCORES), expected.predict_proba(PROBS[:, 0]))
 
 
+@pytest.mark.parametrize("use", ["report", "sets"])
+def test_other_orders_of_rows_are_said(use):
+    """As the metrics do; the same index in the same order, or none of these rows, is silent."""
+    labels = SCORES.copy() * 0 + BINARY
+    moved = labels.sort_index()
+
+    def of(labels):
+        if use == "sets":
+            sets = FRAME.set_axis(SCORES.index) > 0.3
+            return decisions.set_coverage(sets, labels.astype(int))
+        return audit.report({"score": SCORES, "label": labels}, cross_fit=0).measures.ece
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert of(labels) == of(labels.set_axis(labels.index + N))
+    with pytest.warns(UserWarning, match=r"^label.*in a different order, and rows are") as said:
+        found = of(moved)
+    assert said[0].filename == __file__
+    assert found == of(moved.reset_index(drop=True).set_axis(labels.index + N))
+
+
 def test_weights_pairs_and_sets():
     weights = pd.Series(PROBS[:, 1], index=INDEX).astype("Float64")
     found = metrics.brier_score(as_predictions(FRAME, SERIES, sample_weight=weights))

@@ -11,13 +11,16 @@ import zipfile
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
+import scipy.special
 import torch
 from recalibration_cases import ALL_BINARY, ALL_MULTICLASS, BINARY, MULTICLASS, binary, multiclass
 
 import calib_utils
 from calib_utils import recalibration
+from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import (
     HistogramBinning,
     OneVersusRest,
@@ -46,6 +49,44 @@ def test_fit_returns_itself_and_learns_names_ending_in_an_underscore(make, data)
     assert "n_classes_" in learned
     assert all(name.endswith("_") and not name.startswith("_") for name in learned)
     assert repr(make()) == repr(method)
+
+
+def bad_fits(logits, labels):
+    """What a fit refuses, sooner or later."""
+    yield logits, labels + 100
+    yield np.append(logits[:-1], np.full_like(logits[:1], np.nan), axis=0), labels
+    yield logits, labels, np.full(len(labels), -1.0)
+    yield logits, np.full_like(labels, -1)
+
+
+@every_method
+def test_a_refused_fit_leaves_the_method_as_it_was(make, data):
+    logits, labels = data
+    names = list("abcd") if logits.ndim == 2 else None
+    given = pd.DataFrame(logits, columns=names) if names else logits
+    fresh, method = make(), make().fit(given, labels)
+    before, expected = copy.deepcopy(vars(method)), method.predict_proba(given)
+    for bad in bad_fits(logits, labels):
+        other = pd.DataFrame(bad[0], columns=names[::-1]) if names else bad[0]
+        for one in (method, fresh):
+            with pytest.raises(ValueError, match=r"expected|found"):
+                one.fit(other, *bad[1:])
+    assert not [name for name in vars(fresh) if name.endswith("_")]
+    assert repr(vars(method)) == repr(before)
+    np.testing.assert_array_equal(method.predict_proba(given), expected)
+
+
+def test_so_does_one_that_fails_within(monkeypatch):
+    logits, labels = multiclass(200, 4)
+    probs = scipy.special.softmax(logits, axis=1).round(2)
+    method = TemperatureScaling(inputs="probs")
+    with pytest.warns(UserWarning, match="exactly 0"):
+        method.fit(as_predictions(probs, labels, rescale=True))
+    before = dict(vars(method))
+    monkeypatch.setattr(TemperatureScaling, "_fit", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        method.fit(scipy.special.softmax(logits, axis=1), labels)
+    assert vars(method) == before
 
 
 @every_method

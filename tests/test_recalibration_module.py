@@ -11,6 +11,7 @@ from recalibration_cases import ALL_MULTICLASS, BINARY, MULTICLASS, binary, mult
 
 from calib_utils.recalibration import (
     CalibratedModule,
+    EnsembleTemperatureScaling,
     HistogramBinning,
     OneVersusRest,
     PlattScaling,
@@ -92,6 +93,39 @@ def test_module_for_two_classes(squeeze):
     torch.testing.assert_close(outputs.flatten(), fitted.slope_ * z + fitted.intercept_)
     probs = CalibratedModule(net, fitted).predict_proba(inputs)
     torch.testing.assert_close(probs.flatten(), fitted.predict_proba(z))
+
+
+@pytest.mark.parametrize("make", [TemperatureScaling, EnsembleTemperatureScaling])
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float32", "float64"])
+def test_no_rounding_changes_the_predicted_class(make, kind):
+    """Logits of 100 classes often are so near each other that divided by 3 they round to one."""
+    dtype = getattr(torch, kind)
+    logits = (2 * torch.randn(5_000, 100, generator=torch.Generator().manual_seed(0))).to(dtype)
+    two = torch.tensor([[2.0, 2.0 + torch.finfo(dtype).eps * 2, -1.0]] * 4, dtype=dtype)
+    for z in (logits, two):
+        labels = torch.arange(len(z)) % z.shape[1]
+        method = make().fit(torch.cat([z.float()] * 2), torch.cat([z.argmax(dim=1), labels]))
+        method.temperature_ = 3.0
+        model, expected = CalibratedModule(torch.nn.Identity(), method), z.argmax(dim=1)
+        for found in (
+            model(z), model.predict_proba(z), method.predict_proba(z), method.predict_log_proba(z)
+        ):  # fmt: skip
+            assert found.dtype == dtype
+            assert (found.argmax(dim=1) == expected).all()
+        in_double = torch.tensor(method.predict_proba(z.double().numpy()))
+        atol = 2 * torch.finfo(dtype).eps
+        torch.testing.assert_close(model.predict_proba(z).double(), in_double, atol=atol, rtol=atol)
+        torch.testing.assert_close(model(z).double(), in_double.log(), atol=atol, rtol=2 * atol)
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float32"])
+def test_nor_that_of_scores(kind):
+    z = torch.tensor([1e-4, -1e-4, 1e-7, 3.0, -3.0] * 20, dtype=getattr(torch, kind))
+    method = TemperatureScaling(3.0).fit(z.float().numpy(), np.arange(100) % 2)
+    for shape in ((-1,), (-1, 1)):
+        model = CalibratedModule(torch.nn.Identity(), method)
+        found = model.predict_proba(z.reshape(shape))
+        assert ((found > 0.5).flatten() == (z > 0)).all()
 
 
 @pytest.mark.parametrize("digits", [2, 7])

@@ -72,6 +72,17 @@ def test_use_before_the_fit_is_scikit_learn_s_error():
     assert type(pickle.loads(pickle.dumps(caught.value))) is type(caught.value)
 
 
+def test_a_refused_fit_leaves_the_classifier_as_it_was():
+    X, y = make_classification(300, random_state=0)
+    model = CalibratedClassifier(GaussianNB()).fit(X, y)
+    before, expected = vars(model).copy(), model.predict_proba(X)
+    for bad in ((X, np.where(y, "yes", "no"), -np.ones(300)), (X, np.zeros(300, int))):
+        with pytest.raises(ValueError, match=r"weight|classes"):
+            model.fit(*bad)
+    assert vars(model) == before
+    np.testing.assert_array_equal(model.predict_proba(X), expected)
+
+
 # ---------------------------------------------------------------- in its tools
 
 

@@ -114,6 +114,61 @@ def test_rounded_probabilities_of_networks(name, digits, within, dtype):
     assert scaling.temperature_ == pytest.approx(fitted(record.logits, record.labels), rel=within)
 
 
+@pytest.fixture(scope="module")
+def rounded():
+    """Probabilities of the ResNet-34 in thousandths; one row that was not rounded; the labels."""
+    record = load_record("resnet34-cifar100", "validation")
+    whole = softmax(record.logits.astype(float), axis=1)
+    probs = whole.round(3)
+    return probs / probs.sum(axis=1, keepdims=True), whole[7], record.labels
+
+
+def of_probs(probs, *labels_and_weights):
+    with pytest.warns(UserWarning, match="are exactly 0"):
+        return TemperatureScaling(inputs="probs").fit(probs, *labels_and_weights)
+
+
+def test_an_odd_row_does_not_decide_what_a_zero_counts_as(rounded):
+    probs, odd_row, labels = rounded
+    odd = probs.copy()
+    odd[7] = odd_row
+    expected, found = of_probs(probs, labels), of_probs(odd, labels)
+    assert found.zero_ == pytest.approx(expected.zero_, rel=0.01)
+    assert found.temperature_ == pytest.approx(expected.temperature_, rel=1e-3)
+
+
+def test_a_row_of_weight_zero_does_not_count_for_zeros(rounded):
+    probs, odd_row, labels = rounded
+    odd, weights = probs[:60].copy(), np.ones(60)  # of 60 one row is more than a few
+    odd[7], weights[7] = odd_row, 0
+    expected = of_probs(np.delete(odd, 7, axis=0), np.delete(labels[:60], 7))
+    found = of_probs(odd, labels[:60], weights)
+    assert (found.zero_, found.temperature_) == (expected.zero_, expected.temperature_)
+
+
+def test_weights_are_repeated_rows_for_zeros(rounded):
+    probs, _, labels = rounded
+    times = np.random.default_rng(0).integers(0, 6, len(labels))
+    repeated = np.repeat(np.arange(len(labels)), times)
+    expected = of_probs(probs[repeated], labels[repeated])
+    found = of_probs(probs, labels, times.astype(float))
+    assert found.zero_ == pytest.approx(expected.zero_, rel=1e-9)
+    assert found.temperature_ == pytest.approx(expected.temperature_, rel=1e-7)
+
+
+def test_so_are_those_of_scores():
+    z, labels = binary(4_000, slope=0.5)
+    scores, times = expit(z).round(2), np.arange(4_000) % 3
+    with pytest.warns(UserWarning, match="exactly 0 or 1") as said:
+        found = PlattScaling(inputs="probs").fit(scores, labels, times.astype(float))
+    scores, labels = np.repeat(scores, times), np.repeat(labels, times)
+    with pytest.warns(UserWarning, match="exactly 0 or 1") as same:
+        expected = PlattScaling(inputs="probs").fit(scores, labels)
+    assert found.zero_ == pytest.approx(expected.zero_, rel=1e-9)
+    assert found.slope_ == pytest.approx(expected.slope_, rel=1e-6)
+    assert str(said[0].message) == str(same[0].message)
+
+
 @pytest.mark.parametrize(("digits", "within"), [(4, 0.1), (3, 0.15)])
 @pytest.mark.parametrize("seed", range(2))
 def test_rounded_probabilities_of_features_with_long_tails(digits, within, seed):

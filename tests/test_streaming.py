@@ -2,6 +2,8 @@
 
 import importlib.util
 import pickle
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from scipy.special import expit, softmax
 
 from calib_utils import metrics
 from calib_utils.metrics import (
+    batches,
     classwise_calibration_error,
     expected_calibration_error,
     maximum_calibration_error,
@@ -72,6 +75,24 @@ def test_it_does_not_matter_how_batches_are_cut(name, cuts, n_bins):
     first.reset()
     first.update(PROBS[:middle], LABELS[:middle])
     assert first.compute() == pytest.approx(of_all(PROBS[:middle], LABELS[:middle], n_bins))
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_batches_from_threads_all_count(name, monkeypatch):
+    """Each waits between reading the sums and writing them, as a busy machine may let it."""
+    make, of_all = STREAMS[name]
+    of_numbers = batches.like
+
+    def slow(*given):
+        time.sleep(0.001)
+        return of_numbers(*given)
+
+    monkeypatch.setattr(batches, "like", slow)
+    metric = make(15)
+    parts = [slice(start, start + 50) for start in range(0, 2000, 50)]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda part: metric.update(PROBS[part], LABELS[part]), parts))
+    assert metric.compute() == pytest.approx(of_all(PROBS, LABELS, 15), abs=1e-13)
 
 
 @pytest.mark.parametrize("name", STREAMS)

@@ -98,7 +98,7 @@ class Totals:
         self.of_z = np.zeros(2)  # the sums of the numerator and the variance of Spiegelhalter's z
         self.complete = True
         self._parts: list[tuple[np.ndarray, Rows]] = []
-        self._rng = np.random.default_rng(seed)
+        self._rng = np.random.default_rng([seed, 3])  # not the numbers that a user's seed gives
 
     def add(self, rows: Rows) -> None:
         """Count a block of rows.
@@ -107,7 +107,7 @@ class Totals:
             ValueError: if a column of groups has more than a thousand values.
         """
         confidences, correct = confidences_of(rows)
-        index = uniform_index(confidences, self.n_bins, "float64")
+        index = uniform_index(confidences, self.n_bins, rows.dtype)
         self.bins.array[:] += tally(confidences, correct, index, self.n_bins)
         cells = log_odds_cells(confidences)
         self.cells.array[:] += tally(confidences, correct, cells, self.cells.array.shape[1])
@@ -120,7 +120,7 @@ class Totals:
         if rows.probs.ndim == 2:
             for k, column in enumerate(rows.probs.T):
                 column = np.minimum(column, 1)
-                where = uniform_index(column, self.n_bins, "float64")
+                where = uniform_index(column, self.n_bins, rows.dtype)
                 found = tally(column, rows.labels == k, where, self.n_bins)
                 self._increase(self.classes, k, found)
         for name, values in rows.groups.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,15 @@ from calib_utils.audit.coded import Coded
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.printable import printable
 
-__all__ = ["is_missing", "is_number", "numbers_of", "texts_of", "times_of", "weights_of"]
+__all__ = [
+    "float_type",
+    "is_missing",
+    "is_number",
+    "numbers_of",
+    "texts_of",
+    "times_of",
+    "weights_of",
+]
 
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
 _WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
@@ -72,6 +81,15 @@ def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
             f"leave such rows out{bounded if np.isinf(numbers[row]) else ''}"
         )
     return numbers
+
+
+def float_type(columns: Iterable[np.ndarray | Coded]) -> str:
+    """The type of the numbers in all columns: "float16", "float32", or "float64" for any other."""
+    kinds = {(each.values if isinstance(each, Coded) else each).dtype for each in columns}
+    if any(kind.kind != "f" for kind in kinds):
+        return "float64"
+    name = np.result_type(*kinds).name
+    return name if name in ("float16", "float32") else "float64"
 
 
 def is_number(value: Any) -> bool:

@@ -21,7 +21,8 @@ class Costs:
         planned: false_alarm / (false_alarm + miss), the best threshold for calibrated
             predictions, and the cost there.
         lowest: the threshold that is best on these rows, and the cost there, which is a little
-            optimistic because the threshold was chosen on the same rows.
+            optimistic because the threshold was chosen on the same rows. The threshold is infinite
+            if it is best never to act, and a score of 1 would be acted on at a threshold of 1.
         always, never: the cost of acting on all rows, and on none.
     """
 
@@ -66,7 +67,7 @@ def cost_curve(probs: np.ndarray, labels: np.ndarray, prices: tuple[float, float
         return np.asarray((false_alarm * alarms + miss * missed) / len(ordered))
 
     thresholds = np.unique(np.concatenate([np.linspace(0, 1, _POINTS), [planned]]))
-    candidates = np.concatenate([np.unique(ordered), [np.inf]])
+    candidates = np.concatenate([np.unique(ordered), [1.0 if ordered[-1] < 1 else np.inf]])
     costs = cost(candidates)
     best = int(costs.argmin())
     return Costs(
@@ -75,7 +76,7 @@ def cost_curve(probs: np.ndarray, labels: np.ndarray, prices: tuple[float, float
         thresholds,
         cost(thresholds),
         (planned, float(cost(np.array([planned]))[0])),
-        (min(float(candidates[best]), 1.0), float(costs[best])),
+        (float(candidates[best]), float(costs[best])),
         float(cost(np.array([0.0]))[0]),
         float(cost(np.array([np.inf]))[0]),
     )

@@ -170,10 +170,13 @@ def times_picture(spans: Sequence[Span]) -> str:
 def cost_picture(costs: Costs) -> str:
     """The cost against the threshold."""
     planned = costs.planned[0]
+    lowest = f"at its lowest point {number(costs.lowest[0], 3)}"
+    if np.isinf(costs.lowest[0]):
+        lowest = "if one never acts, which is its lowest"
     described = (
         f"The cost is {number(costs.always, 3)} at the threshold 0, "
         f"{number(costs.planned[1], 3)} at {number(planned, 3)}, which is marked, "
-        f"{number(costs.lowest[1], 3)} at its lowest point {number(costs.lowest[0], 3)}, "
+        f"{number(costs.lowest[1], 3)} {lowest}, "
         f"and {number(costs.never, 3)} if one never acts."
     )
 

@@ -54,6 +54,7 @@ class ExactSums:
         groups, times: as ``bins``, for each value of a column, and span of time.
         losses: the sums of NLL, Brier score and (c (1 - c))^2, in units, and how many predictions
             are right.
+        dtype: the type in which probabilities came.
     """
 
     def __init__(self, n_bins: int, n_classes: int = 0, lots: Lots | None = None):
@@ -63,6 +64,7 @@ class ExactSums:
         self.groups: dict[tuple[str, str], np.ndarray] = {}
         self.times: dict[str, np.ndarray] = {}
         self.losses = [0, 0, 0, 0]
+        self.dtype = "float64"
         self.lots = lots
 
     @property
@@ -77,6 +79,7 @@ class ExactSums:
             ValueError: if a column of groups has more than a thousand values.
         """
         n, n_bins = len(rows.labels), self.bins.shape[-1]
+        self.dtype = rows.dtype
         columns: list[tuple[str | None, Coded]] = list(rows.groups.items())
         if rows.times is not None:
             texts = np.datetime_as_string(rows.times.values)
@@ -104,7 +107,7 @@ class ExactSums:
     def _add_confidences(self, rows: Rows, place: slice, tables: list[_Table]) -> None:
         confidences, right, log_odds, nll = _measured(rows)
         terms = _terms(confidences)
-        index = uniform_index(confidences, self.bins.shape[-1], "float64")
+        index = uniform_index(confidences, self.bins.shape[-1], rows.dtype)
         for table in tables:
             table.add(place, index, right, terms)
         cells = cells_of(log_odds) + right * (_LAST + 1)
@@ -122,7 +125,7 @@ class ExactSums:
     def _add_classes(self, rows: Rows) -> None:
         n_classes, n_bins = len(self.classes), self.bins.shape[-1]
         probs = np.minimum(rows.probs.T, 1)
-        key = uniform_index(probs, n_bins, "float64")
+        key = uniform_index(probs, n_bins, rows.dtype)
         key += 2 * n_bins * np.arange(n_classes)[:, None]
         key[rows.labels, np.arange(len(rows.labels))] += n_bins
         terms = [term.ravel() for term in _terms(probs)]
@@ -137,6 +140,7 @@ class ExactSums:
         Raises:
             ValueError: if there are more than two billion rows, or a thousand groups.
         """
+        self.dtype = other.dtype if other.n else self.dtype
         self.bins += other.bins
         self.cells += other.cells
         self.classes += other.classes

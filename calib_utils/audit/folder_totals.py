@@ -58,10 +58,10 @@ class FolderTotals(Totals):
         variance = sum(c) - sum(squares) - 4 * spreads
         self.of_z = np.array([excess / UNIT, variance / UNIT])
         self.digest = sums.digest()
-        self._drawn = self._draw(seed)
+        self._drawn = self._draw(seed, sums.dtype)
         self._kept = None if sums.lots is None else sums.lots.rows()
 
-    def _draw(self, seed: int) -> Rows:
+    def _draw(self, seed: int, dtype: str) -> Rows:
         counts = self.cells.array[[COUNT, CORRECT]].astype(np.int64)
         counts[0] -= counts[1]
         kinds = drawn(counts.ravel(), MOST_DRAWN, seed)
@@ -69,7 +69,9 @@ class FolderTotals(Totals):
             means = self.cells.array[EXPECTED] / self.cells.array[COUNT]
         labels, cells = np.divmod(kinds, len(means))
         probs = np.clip(means, CELL_ENDS[:-1], CELL_ENDS[1:])[cells]
-        return Rows(probs, log_of_probs(probs), labels, {}, None, None)
+        # Sums are rounded, and so are the means: one of rows on an edge is on it in float32.
+        dtype = "float32" if dtype == "float64" else dtype
+        return Rows(probs, log_of_probs(probs), labels, {}, None, None, dtype)
 
     @property
     def rows(self) -> Rows:

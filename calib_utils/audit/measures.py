@@ -137,7 +137,8 @@ def debiased_square(bins: BinSums) -> float:
 def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationBaseline:
     """If not all rows were kept, those of a bin are drawn with their mean confidence."""
     if totals.complete:
-        return baseline_calibration_error(confidences, totals.n_bins, seed=seed)
+        typed = confidences.astype(totals.rows.dtype)
+        return baseline_calibration_error(typed, totals.n_bins, seed=seed)
     counts, predicted = totals.bins.array[COUNT].astype(int), totals.bins.array[EXPECTED]
     means = np.clip(predicted / np.maximum(counts, 1), 0, 1)
     drawn = np.random.default_rng(seed).binomial(counts, means, (_DRAWS, len(counts)))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils._arrays import is_tensor, to_numpy
+from calib_utils._names import check_rows
 from calib_utils.audit.arrow_files import csv_source, parquet_source
 from calib_utils.audit.npz_arrays import npz_source
 from calib_utils.audit.printable import printable
@@ -90,6 +91,9 @@ def _standard_input(stream: Any) -> Source:
 
 def _arrays(given: Mapping[str, Any]) -> Source:
     arrays: dict[str, np.ndarray] = {}
+    indexed = [key for key, column in given.items() if hasattr(column, "iloc")]
+    for key in indexed[1:]:
+        check_rows(given[indexed[0]], given[key], key, indexed[0])
     for key, column in given.items():
         try:
             if is_tensor(column):

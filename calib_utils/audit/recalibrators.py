@@ -105,7 +105,7 @@ def inputs_of(rows: Rows, recalibrator: Recalibrator) -> np.ndarray:
 def recalibrated(rows: Rows, recalibrator: Recalibrator) -> Rows:
     """The rows with recalibrated predictions."""
     probs = np.asarray(recalibrator.predict_proba(inputs_of(rows, recalibrator)), np.float64)
-    return rows._replace(probs=probs, logits=None)
+    return rows._replace(probs=probs, logits=None, dtype="float64")
 
 
 def try_recalibrators(
@@ -162,7 +162,7 @@ def try_recalibrators(
     how = f"fitted on {len(learn.labels):,} other rows, judged on {len(rows.labels):,}"
     if fit_rows is None:
         how = f"cross-fitted in {folds} folds of {len(rows.labels):,} rows"
-    ece = expected_calibration_error(rows.probs, rows.labels, n_bins)
+    ece = expected_calibration_error(rows.probs.astype(rows.dtype), rows.labels, n_bins)
     return TriedRecalibrators([found[i] for i in order], float(before.mean()), ece, how, best)
 
 
@@ -180,7 +180,7 @@ def _cross_fitted(
         here = fold_of == fold
         after = recalibrated(rows.take(here), _fit(make, rows.take(~here)))
         probs[here] = after.probs
-    return rows._replace(probs=probs, logits=None)
+    return rows._replace(probs=probs, logits=None, dtype="float64")
 
 
 def _name(recalibrator: Recalibrator) -> str:

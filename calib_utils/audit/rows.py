@@ -13,6 +13,7 @@ from calib_utils._arrays import log_softmax
 from calib_utils._masks import MANY, like_probs, log_of_probs
 from calib_utils.audit.coded import as_array, by_value
 from calib_utils.audit.column_types import (
+    float_type,
     is_missing,
     numbers_of,
     texts_of,
@@ -40,6 +41,8 @@ class Rows(NamedTuple):
         times: datetime64 in the unit that was asked for, (n,), or `Coded`; None without a column
             of time.
         weights: (n,); None without a column of weights.
+        dtype: the type in which probabilities came. Edges of bins are rounded to it, as they are
+            for the metrics, so that 0.6 is on an edge in float32 as in float64.
     """
 
     probs: np.ndarray
@@ -48,6 +51,7 @@ class Rows(NamedTuple):
     groups: dict[str, Any]
     times: Any
     weights: np.ndarray | None
+    dtype: str = "float64"
 
     @property
     def log_probs(self) -> np.ndarray:
@@ -63,12 +67,13 @@ class Rows(NamedTuple):
             {name: values[which] for name, values in self.groups.items()},
             None if self.times is None else self.times[which],
             None if self.weights is None else self.weights[which],
+            self.dtype,
         )
 
     @staticmethod
     def join(parts: Sequence[Rows]) -> Rows:
         """All rows of several parts."""
-        probs, logits, labels, groups, times, weights = zip(*parts, strict=True)
+        probs, logits, labels, groups, times, weights, dtypes = zip(*parts, strict=True)
         return Rows(
             np.concatenate(probs),
             None if logits[0] is None else np.concatenate(logits),
@@ -76,6 +81,7 @@ class Rows(NamedTuple):
             {name: np.concatenate([one[name] for one in groups]) for name in groups[0]},
             None if times[0] is None else np.concatenate(times),
             None if weights[0] is None else np.concatenate(weights),
+            dtypes[0],
         )
 
 
@@ -195,6 +201,11 @@ class RowsReader(Counts):
             scores, columns.kind, columns.scores, places, self.rescale
         )
         self.rescaled += rescaled
+        dtype = "float64"
+        if logits is None:
+            dtype = float_type(raw[name] for name in columns.scores)
+            if rescaled:
+                probs = probs.astype(dtype).astype(np.float64)
         if self.doubtful and len(scores):
             self.doubtful = bool(like_probs(scores if probs.ndim == 2 else scores[:, 0]))
         if logits is None and probs.size and (probs.min() <= 0 or probs.max() >= 1):
@@ -208,7 +219,7 @@ class RowsReader(Counts):
         if columns.weight is not None:
             weights = weights_of(as_array(raw[columns.weight]), columns, places)
         groups = {name: by_value(_texts, raw[name], places) for name in columns.groups}
-        return Rows(probs, logits, labels, groups, times, weights)
+        return Rows(probs, logits, labels, groups, times, weights, dtype)
 
     def _times(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         return times_of(values, self.columns, places)
@@ -302,7 +313,7 @@ def probabilities(
     off = np.abs(sums - 1) > _ROUNDED
     rescaled = 0
     if rescale and (sums > 0).all():
-        scores, rescaled = scores / sums[:, None], int(off.sum())
+        scores, rescaled = np.where(off[:, None], scores / sums[:, None], scores), int(off.sum())
     elif off.any():
         row = off.argmax()
         raise ValueError(

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from calib_utils.audit.costs import Costs
 from calib_utils.audit.findings import Findings
 from calib_utils.audit.formatting import number, percent, points, signed_points
 from calib_utils.audit.subgroups import Part
@@ -179,11 +182,15 @@ def cost_lines(report: Findings) -> list[str]:
         f"threshold {number(costs.planned[0], 3)}, optimal for calibrated predictions at prices "
         f"{costs.false_alarm:g} (false alarm) and {costs.miss:g} (miss): "
         f"{number(costs.planned[1], 3)} a row",
-        f"threshold {number(costs.lowest[0], 3)}, best on these rows: "
-        f"{number(costs.lowest[1], 3)} a row",
+        f"{_lowest(costs)}, best on these rows: {number(costs.lowest[1], 3)} a row",
         f"acting always: {number(costs.always, 3)} a row; never: {number(costs.never, 3)} a row",
     ]
 
 
 def _gain(gain: float) -> str:
     return ("+" if gain > 0 else "") + number(gain, 3)
+
+
+def _lowest(costs: Costs) -> str:
+    never = np.isinf(costs.lowest[0])
+    return "never acting" if never else f"threshold {number(costs.lowest[0], 3)}"

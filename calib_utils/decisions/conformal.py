@@ -9,6 +9,7 @@ from scipy.stats import binomtest
 
 from calib_utils._arrays import like, to_numpy
 from calib_utils._checks import check_labels
+from calib_utils._names import check_rows
 from calib_utils._numbers import check_flag, check_seed, check_share
 from calib_utils.predictions import Predictions, probs_of, taken, unweighted
 
@@ -193,6 +194,9 @@ def set_coverage(sets: Any, labels: Any, *, level: float = 0.95) -> SetCoverage:
     Raises:
         ValueError: for bad input.
 
+    Warns:
+        UserWarning: if the index of ``labels`` has the rows of ``sets`` in a different order.
+
     Source: Clopper and Pearson 1934, "The use of confidence or fiducial limits illustrated in the
     case of the binomial".
 
@@ -208,6 +212,7 @@ def set_coverage(sets: Any, labels: Any, *, level: float = 0.95) -> SetCoverage:
             "what ConformalSets.predict returns"
         )
     check_share(level, "level", 0.95)
+    check_rows(sets, labels, "labels", "sets")
     labels = check_labels(labels, *array.shape)
     covered = int(array[np.arange(len(labels)), labels].sum())
     ends = binomtest(covered, len(labels)).proportion_ci(level)

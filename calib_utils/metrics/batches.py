@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import warnings
 from dataclasses import replace
 from typing import Any, Self
@@ -18,9 +19,16 @@ from calib_utils.predictions import Predictions, taken
 
 __all__ = ["Stream"]
 
+_ADDING = (
+    threading.Lock()
+)  # of all metrics, because one of its own could be neither copied nor sent
+
 
 class Stream:
-    """The common part of the metrics of batches: sums over bins, to which each batch adds."""
+    """The common part of the metrics of batches: sums over bins, to which each batch adds.
+
+    Threads may update the same metric.
+    """
 
     sums: Any
     columns: Any
@@ -75,7 +83,7 @@ class Stream:
             given = given if kept.all() else replace(given, sample_weight=kept * weights)
         columns = given.array[:1].size
         self._check_columns(columns, "probs")
-        self._add(self._sums_of(_of_logits(given, name)), columns)
+        self._add(self._sums_of(_of_logits(given, name)), columns, "probs")
 
     def _sums_of(self, predictions: Predictions) -> np.ndarray:
         raise NotImplementedError
@@ -97,8 +105,7 @@ class Stream:
             )
         columns = int(other.columns)
         if columns:
-            self._check_columns(columns, "other")
-            self._add(to_numpy(other.sums, "other"), columns)
+            self._add(to_numpy(other.sums, "other"), columns, "other")
 
     def reset(self) -> None:
         """Forget all batches."""
@@ -125,9 +132,11 @@ class Stream:
                 "these are different questions, so use a separate metric for each"
             )
 
-    def _add(self, bin_sums: np.ndarray, columns: int) -> None:
-        self.sums = self.sums + like(bin_sums, self.sums)
-        self.columns = like(np.array(columns), self.columns)
+    def _add(self, bin_sums: np.ndarray, columns: int, name: str) -> None:
+        with _ADDING:
+            self._check_columns(columns, name)
+            self.sums = self.sums + like(bin_sums, self.sums)
+            self.columns = like(np.array(columns), self.columns)
 
     def _without_ignored(self, probs: Any, labels: Any) -> tuple[Any, Any]:
         array = to_numpy(labels, "labels")

@@ -34,7 +34,7 @@ def keep_class(logits: np.ndarray, probs: np.ndarray, dtype: str) -> None:
 
     Args:
         logits: (N, K), or (N,).
-        probs: of the same shape; they are changed in place.
+        probs: of the same shape, or their logarithms (N, K); they are changed in place.
         dtype: the type that they were rounded to.
     """
     if logits.ndim == 1:
@@ -49,5 +49,6 @@ def keep_class(logits: np.ndarray, probs: np.ndarray, dtype: str) -> None:
 
 def _next_above(probs: np.ndarray, dtype: str) -> np.ndarray:
     if dtype == "bfloat16":  # the upper half of float32
-        return (probs.view(np.uint32) + np.uint32(0x10000)).view(np.float32)
+        step = np.where(probs > 0, 0x10000, -0x10000)  # logarithms are negative
+        return (probs.view(np.int32) + step.astype(np.int32)).view(np.float32)
     return np.nextafter(probs, probs.dtype.type(2))

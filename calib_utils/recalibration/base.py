@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import datetime
 import warnings
 from abc import ABC, abstractmethod
@@ -112,12 +113,22 @@ class Recalibrator(Estimator, ABC):
                 probabilities are exactly 0 or 1, or if there is no optimum; the class's docstring
                 explains what happens then.
         """
+        fitted = copy.copy(self)  # so that an error leaves this one as it is
+        problems = fitted._learn(logits, labels, sample_weight)
+        vars(self).update(vars(fitted))
+        for problem in problems:
+            warnings.warn(problem, stacklevel=2)
+        return self
+
+    def _learn(self, logits: Any, labels: Any, sample_weight: Any) -> list[str]:
+        """`fit`, which warns of what this returns."""
         self._check_arguments()
         given = self._taken(logits, labels, sample_weight)
         self.columns_ = given.columns
         problems: list[str] = []
         if self._zeros_matter():
-            self.zero_, problems = zero_of(probs_of(given, self._name))
+            probs = probs_of(given, self._name)
+            self.zero_, problems = zero_of(probs, weights=given.sample_weight)
         array, labels, weights = self._checked(given), given.labels, given.sample_weight
         check_label_masks(array, labels)
         n_classes = n_classes_of(array.shape)
@@ -129,9 +140,7 @@ class Recalibrator(Estimator, ABC):
         problems += self._doubts(array) + absent_classes(labels, n_classes)
         problems += self._fit(array, labels, weights)
         self._say_fitted(array.shape)
-        for problem in problems:
-            warnings.warn(problem, stacklevel=2)
-        return self
+        return problems
 
     def predict_proba(self, logits: Any) -> Any:
         """Calibrated probabilities.
@@ -181,6 +190,8 @@ class Recalibrator(Estimator, ABC):
         for rows, block in row_blocks(array):
             with np.errstate(divide="ignore", over="ignore"):
                 result[rows] = rounded(self._predict_log(block), dtype)
+            if self._keeps_class and block.ndim == 2:
+                keep_class(block, result[rows], dtype)
         return like(result, logits, cast=dtype == "bfloat16")
 
     def predict(self, logits: Any) -> Any:

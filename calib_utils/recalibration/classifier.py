@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import warnings
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ from sklearn.model_selection import check_cv, cross_val_predict
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from calib_utils._checks import check_probs
+from calib_utils._checks import check_probs, check_sample_weight
 from calib_utils._masks import log_of_probs, zero_of
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
@@ -80,6 +81,15 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             UserWarning: if probabilities are exactly 0, as those of forests can be, and the fit
                 depends on the value that replaces them; or as the recalibrator does.
         """
+        fitted = copy.copy(self)  # so that an error leaves this one as it is
+        problems = fitted._learn(X, y, sample_weight, groups)
+        self.__dict__.update(vars(fitted))
+        for problem in problems:
+            warnings.warn(problem, stacklevel=2)
+        return self
+
+    def _learn(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> list[str]:
+        """`fit`, which warns of what this returns."""
         recalibrator = TemperatureScaling() if self.recalibrator is None else self.recalibrator
         if not isinstance(recalibrator, Recalibrator):
             raise ValueError(
@@ -107,18 +117,21 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             groups=groups,
             params=weights,
         )
+        problems: list[str] = []
         self.zero_ = 0.0
         if method == "predict_proba" and recalibrator.inputs == "logits":
-            self.zero_, problems = zero_of(check_probs(outputs, "predict_proba"))
-            for problem in problems:
-                warnings.warn(problem, stacklevel=2)
+            of_rows = None
+            if sample_weight is not None:
+                of_rows = check_sample_weight(sample_weight, len(labels))
+            probs = check_probs(outputs, "predict_proba")
+            self.zero_, problems = zero_of(probs, weights=of_rows)
         self.recalibrator_ = clone(recalibrator)
         self.recalibrator_.fit(self._inputs(method, outputs), labels, **weights)
         self.estimator_ = clone(self.estimator).fit(X, labels, **weights)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
-        return self
+        return problems
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Calibrated probabilities, shape (N, K), in the order of ``classes_``."""

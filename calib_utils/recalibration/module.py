@@ -127,13 +127,22 @@ class CalibratedModule(nn.Module):
                 positive, negative = _log_of_probs(wide, buffers["zero_"], logits.dtype)
                 wide = positive - negative if wide.ndim == 1 else positive
             result = self._log_probs(wide, buffers, self.recalibrator, logits.dtype)
+            if self.recalibrator._keeps_class and logits.ndim > 1:
+                result = _keep_class(logits, result, outputs.dtype)
         return result.reshape(outputs.shape).to(outputs.dtype)
 
     def predict_proba(self, *args: Any, **kwargs: Any) -> Tensor:
         """Calibrated probabilities, in the type of the network's logits."""
         result = self(*args, **kwargs)
+        wide = result.to(torch.promote_types(result.dtype, torch.float32))
         binary = result.ndim == 1 or (result.ndim == 2 and result.shape[1] == 1)
-        return result.sigmoid() if binary else result.softmax(dim=-1)
+        probs = wide.sigmoid() if binary else wide.softmax(dim=-1)
+        if not self.recalibrator._keeps_class:
+            return probs.to(result.dtype)
+        if not binary:
+            return _keep_class(result, probs, result.dtype)
+        probs = probs.to(result.dtype)
+        return torch.where((result > 0) & (probs <= 0.5), _next_above(probs), probs)
 
     def _look_once(self, logits: Tensor) -> None:
         """Checking every batch would wait for the device."""
@@ -164,6 +173,21 @@ class CalibratedModule(nn.Module):
             updated.fitted_as_ = repr(updated)
         super()._load_from_state_dict(state, prefix, *args)
         self.recalibrator = updated
+
+
+def _keep_class(scores: Tensor, result: Tensor, kind: torch.dtype) -> Tensor:
+    """``result``, (..., K), rounded to ``kind`` with the predicted classes of ``scores``."""
+    rounded = result.to(kind)
+    wanted = scores.argmax(dim=-1, keepdim=True)
+    above = _next_above(rounded.amax(dim=-1, keepdim=True))
+    kept = rounded.argmax(dim=-1, keepdim=True) == wanted
+    return torch.where(kept, rounded, rounded.scatter(-1, wanted, above))
+
+
+def _next_above(values: Tensor) -> Tensor:
+    """`torch.nextafter` of numbers other than 0, which cannot be exported."""
+    wide = values.to(torch.promote_types(values.dtype, torch.float32))
+    return (wide + 0.75 * torch.finfo(values.dtype).eps * wide.abs()).to(values.dtype)
 
 
 def _like_probs(logits: Tensor) -> bool:
@@ -201,8 +225,8 @@ def _temperature(z: Tensor, of: dict[str, Tensor], _: Any, __: torch.dtype) -> T
 def _ensemble(z: Tensor, of: dict[str, Tensor], _: Any, __: torch.dtype) -> Tensor:
     possible = _possible(z)
     z = torch.where(possible, z, -torch.inf)
-    uniform = possible / possible.sum(dim=1, keepdim=True)
-    members = [_tempered(z, of["temperature_"]), _tempered(z, 1.0), uniform.to(z.dtype).log()]
+    uniform = possible.to(z.dtype) / possible.sum(dim=1, keepdim=True)
+    members = [_tempered(z, of["temperature_"]), _tempered(z, 1.0), uniform.log()]
     weighted = [member + w.log() for member, w in zip(members, of["weights_"], strict=True)]
     return torch.logsumexp(torch.stack(weighted), dim=0)
 

@@ -83,7 +83,7 @@ class OneVersusRest(MulticlassRecalibrator):
             of_class = (labels[used] == k).astype(np.int64)
             of_rows = None if weights is None else weights[used]
             if self.base._zeros_matter():
-                calibrator.zero_, _ = zero_of(inputs[k][used])
+                calibrator.zero_, _ = zero_of(inputs[k][used], weights=of_rows)
             problems.update(calibrator._fit(inputs[k][used], of_class, of_rows))
             calibrator._say_fitted(of_class.shape)
             self.calibrators_.append(calibrator)
