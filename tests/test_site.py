@@ -107,7 +107,7 @@ def page(name: str) -> Page:
 
 @pytest.mark.parametrize("name", PAGES, ids=lambda name: name.removesuffix(".html"))
 def test_links_inside_the_site_lead_somewhere(name: str) -> None:
-    """Other pages have their anchors, so that no id names one (see `passed_before`)."""
+    """Other pages have their anchors."""
     broken = []
     for link in page(name).links + page(name).resources:
         parts = urlsplit(link)
