@@ -7,9 +7,13 @@ UV_VERSION := 0.13.8
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# Files of tests that passed before are left out while nothing that they depend on has changed.
-# Those marked as thorough are left to CI, or to THOROUGH=1.
-PYTEST := $(BIN)/python -m pytest -p tests.passed_before -n 2 $(if $(THOROUGH),,-m "not thorough")
+# What makes the book works on a snapshot of its sources. It knows what a Ctrl-C means once it has
+# begun, and -S lets it begin at once.
+ON_SNAPSHOT := $(BIN)/python -S -m tools.running
+# Tests marked as thorough are left to CI, or to THOROUGH=1.
+PYTEST := $(BIN)/python -m pytest -n 2 $(if $(THOROUGH),,-m "not thorough")
+# What is compiled before it is run.
+CODE := assignments benchmarks book calib_utils classroom tests tools
 # What needs the built book.
 SITE_TESTS := $(wildcard tests/test_site*.py)
 
@@ -24,12 +28,11 @@ help: ## Say what there is
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
 book: $(INSTALLED) ## Run what has changed, check its outputs, build build/html (PROFILE=cpu or gpu)
-	@$(BIN)/python -m tools.running.packages
-	@PROFILE=$(PROFILE) $(BIN)/python -m doit
+	@PROFILE=$(PROFILE) $(ON_SNAPSHOT) doit
 	@echo "The book is in build/html: open build/html/index.html"
 
 notebooks: $(INSTALLED) ## Run the chapters and store their outputs and figures anew (CHAPTER=ece-and-mce for one)
-	$(BIN)/python -m tools.sources.errors tools.running.notebooks --execute $(CHAPTER)
+	$(ON_SNAPSHOT) tools.sources.errors tools.running.notebooks --execute $(CHAPTER)
 
 slides: book ## Print the slides of each chapter, and the teacher's copy of them, beside their pages
 	$(BIN)/python -m tools.finishing.slides build/html/slides
@@ -50,11 +53,12 @@ test: ## Test the code, the notebooks and the built site (THOROUGH=1 for the str
 test-code test-site test-versions: export OMP_NUM_THREADS := 1
 test-code: $(INSTALLED) ## Run all tests but those of the built site
 	@$(BIN)/python -m tools.running.packages
-	$(PYTEST) --dist loadfile --no-loadscope-reorder $(SITE_TESTS:%=--ignore=%) \
-	  --passed-before=build/.passed$(THOROUGH).json
+	@# Python takes it for that of any file with the same size and date.
+	@find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
+	$(PYTEST) --dist loadfile --no-loadscope-reorder $(SITE_TESTS:%=--ignore=%)
 
 test-site: $(INSTALLED) ## Test the built site
-	$(PYTEST) $(SITE_TESTS) --passed-before=build/.passed-site$(THOROUGH).json
+	$(PYTEST) $(SITE_TESTS)
 
 # From the wheel, with Colab's Python and versions: some 5 GB, and as long as the chapters take.
 test-colab: $(INSTALLED) ## Run every notebook as Colab would (CHAPTER=ece-and-mce for one)
@@ -81,7 +85,7 @@ test-versions: ## Test the module with the newest packages, or the oldest (RESOL
 	build/versions/bin/uv pip install --python build/versions/bin/python --quiet \
 	  --resolution $(RESOLUTION) --editable '.[training,audit]' --group test
 	build/versions/bin/python -m pytest -n 2 --noconftest calib_utils \
-	  $$(grep -LE '(from|import) (benchmarks|book|classroom|tests|tiny_book|tools)\b|browser|tests\.passed' \
+	  $$(grep -LE '(from|import) (benchmarks|book|classroom|tests|tiny_book|tools)\b|browser' \
 	      tests/test_*.py)
 
 lint: $(INSTALLED) ## Check style, types, and who imports whom

@@ -5,9 +5,10 @@
 Papermill runs what becomes the page, and nbval compares its outputs with those stored in the
 committed notebook. Where a profile gave other parameters, it runs that notebook, too.
 
-A step whose files have the same content as last time is skipped: the code that it runs, found by
-its imports, the packages that are installed, and the files that it is given. Paths are relative to
-the repository, or to the small book of a test.
+All steps run on a snapshot of the sources, so that nothing changes while they read it (see
+`tools.running.snapshot`). A step whose files have the same content as last time is skipped: the
+code that it runs, found by its imports, the packages that are installed, and the files that it is
+given. Paths are relative to the snapshot.
 """
 
 import json
@@ -16,9 +17,10 @@ from pathlib import Path
 
 from doit.tools import config_changed
 
-from tools.running.compared_runs import PARTS, mark, of_page
 from tools.running.dependencies import data_in, documented_in, files_of, files_of_chapter
-from tools.running.runner import BUILD, STATE, Reporter, action, begin, unchanged
+from tools.running.fingerprints import PARTS, of_page
+from tools.running.runner import STATE, ByContent, Reporter, action, begin, unchanged
+from tools.running.snapshot import BUILD
 from tools.sources.book import Book
 from tools.sources.errors import plainly
 from tools.sources.generated import parts, reads
@@ -31,6 +33,7 @@ os.environ["PYTHONPATH"] = str(Path().absolute())
 DOIT_CONFIG = {
     "backend": "json",
     "dep_file": str(STATE),
+    "check_file_uptodate": ByContent,
     "reporter": Reporter,
     # Progress is shown as it comes, a step's report only when it fails.
     "verbosity": 1,
@@ -49,7 +52,7 @@ def library(page):
 
 
 with plainly():
-    LOCK = begin()
+    begin()
     book = Book()
     # The last chapters are the longest: begin with them.
     CHAPTERS = book.chapters[::-1]
@@ -59,17 +62,17 @@ with plainly():
 EXECUTED = {page: BUILD / "executed" / PROFILE / f"{page}.ipynb" for page in CHAPTERS}
 
 
-def step(command, code, reads, also=()):
-    """What runs, and all that it depends on; `also` what only must not change meanwhile."""
+def step(command, code, reads):
+    """What runs, and all that it depends on."""
     return {
-        "actions": [action([*map(str, command)], LOCK, also)],
+        "actions": [action([*map(str, command)])],
         "file_dep": [*files_of("tools.sources.errors", *code), "requirements.lock", *reads],
         "uptodate": [unchanged],
     }
 
 
-def tool(name, *arguments, code=(), reads, also=()):
-    return step([f"tools.{name}", *arguments], [f"tools.{name}", *code], reads, also)
+def tool(name, *arguments, code=(), reads):
+    return step([f"tools.{name}", *arguments], [f"tools.{name}", *code], reads)
 
 
 def task_notebooks():
@@ -109,7 +112,6 @@ def task_nbval():
         yield {
             "name": page,
             **tool("running.check_outputs", page, LIMIT[page], EXECUTED[page], reads=reads),
-            "targets": [mark(EXECUTED[page])],
             # A cell that fails is told once, and in fewer lines, by the step before.
             "task_dep": ["notebooks", f"papermill:{page}"],
             "title": lambda task, page=page: f"check the outputs of {page.partition('/')[2]}",
@@ -138,17 +140,11 @@ def task_drawn():
 
 def task_site():
     """Build the site, once every chapter has run and its outputs are the stored ones."""
-    made = [*EXECUTED.values(), *map(mark, EXECUTED.values())]
-    made += [BUILD / part for part in parts().values()]
+    made = [*EXECUTED.values(), *(BUILD / part for part in parts().values())]
     reads = [*made, *data_in(Path("book")), "_config.yml", "_toc.yml", "CHANGELOG.md"]
     code = [*book.config["sphinx"]["extra_extensions"], *documented_in(Path("book"))]
-    code += ["tools.finishing.publish"]
-    # Whose titles it shows, and which the executed chapters follow.
-    sources = [Path(f"{page}.md") for page in CHAPTERS]
-    built = tool("finishing.site", PROFILE, code=code, reads=reads, also=sources)
     return {
-        **built,
-        "actions": [*built["actions"], action(["tools.finishing.publish"], LOCK)],
+        **tool("finishing.site", PROFILE, code=code, reads=reads),
         # In this order, which that of the files would not keep.
         "task_dep": [*(f"papermill:{page}" for page in CHAPTERS), "nbval", "drawn"],
         "targets": [BUILD / "html"],

@@ -16,8 +16,6 @@ import pytest
 
 from tools.finishing.browser import MISSING, browser_path
 from tools.finishing.browser import browser as started_browser
-from tools.running.runner import require_loopback
-from tools.sources.errors import MystError
 
 SITE = Path(__file__).parents[1] / "build/html"
 MINUTES = 600_000  # in milliseconds
@@ -30,14 +28,6 @@ LONGEST = [
 # A shell starts what runs in its background with Ctrl-C ignored, and so all that the tests start.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def pytest_sessionstart() -> None:
-    """Servers of the tests and their browser speak over the loopback interface."""
-    try:
-        require_loopback()
-    except MystError as error:
-        pytest.exit(str(error), returncode=1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -115,6 +115,16 @@ def test_a_colour_unknown_in_the_dark_is_refused() -> None:
         drawing(svg_of(fig), "", "a")
 
 
+def test_pixels_stay_pixels_in_what_a_checker_of_html_accepts() -> None:
+    """SVG 1.1 has three values of the attribute, and CSS another one, which needs `style`."""
+    with mpl.rc_context(DRAWING):
+        fig, ax = plt.subplots()
+        ax.imshow(np.eye(2), cmap="gray", interpolation="none")
+        (image,) = re.findall(r"<image[^>]*>", drawing(svg_of(fig), "", "a"))
+    assert re.findall(r' style="([^"]*)"', image) == ["image-rendering:pixelated"]
+    assert "image-rendering=" not in image
+
+
 def test_the_pictures_of_a_site_come_into_its_pages(tmp_path: Path, diagram: str) -> None:
     (tmp_path / "_images").mkdir()
     (tmp_path / "pages").mkdir()

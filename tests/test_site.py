@@ -105,9 +105,8 @@ def page(name: str) -> Page:
     return Page(path)
 
 
-@pytest.mark.parametrize("name", PAGES, ids=lambda name: name.removesuffix(".html"))
+@pytest.mark.parametrize("name", PAGES)
 def test_links_inside_the_site_lead_somewhere(name: str) -> None:
-    """Other pages have their anchors, so that no id names one (see `passed_before`)."""
     broken = []
     for link in page(name).links + page(name).resources:
         parts = urlsplit(link)

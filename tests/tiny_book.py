@@ -271,6 +271,8 @@ Path(sys.argv[1]).write_text(Path("assignments/one/goals.toml").read_text())
 """,
     "assignments/one/goals.toml": "minutes = 90",
 }
+# As `make` runs what works on a book.
+ON_SNAPSHOT = (sys.executable, "-m", "tools.running")
 GROUPS = {"papermill", "nbval", "parts"}
 
 
@@ -312,9 +314,8 @@ class TinyBook:
             (self.root / name).write_text(text, "utf-8")
 
     def tool(self, *arguments: str) -> None:
-        environment = os.environ | {"PYTHONPATH": str(self.root)}
-        command = [sys.executable, "-m", *arguments]
-        subprocess.run(command, cwd=self.root, env=environment, check=True)
+        """Run a tool on a snapshot of this book."""
+        subprocess.run([*ON_SNAPSHOT, *arguments], cwd=self.root, check=True)
 
     def doit(
         self, *tasks: str, profile: str = "cpu", within: Sequence[str] = ()
@@ -324,7 +325,7 @@ class TinyBook:
         `within` is a command that runs another, such as one without a network.
         """
         done = subprocess.run(
-            [*within, sys.executable, "-m", "doit", *tasks],
+            [*within, *ON_SNAPSHOT, "doit", *tasks],
             cwd=self.root,
             env=os.environ | {"PROFILE": profile},
             stdout=subprocess.PIPE,
@@ -335,11 +336,12 @@ class TinyBook:
         print(done.stdout)
         return done.returncode, done.stdout
 
-    def started(self, **options: Any) -> subprocess.Popen[str]:
-        """The pipeline at work, whose words can be read as they come."""
+    def started(
+        self, *tasks: str, command: Sequence[str] = ("doit",), **options: Any
+    ) -> subprocess.Popen[str]:
+        """The pipeline, or a tool, at work, whose words can be read as they come."""
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-        command = [sys.executable, "-m", "doit"]
-        return subprocess.Popen(command, cwd=self.root, **pipes, **options)
+        return subprocess.Popen([*ON_SNAPSHOT, *command, *tasks], cwd=self.root, **pipes, **options)
 
     def waiting(self) -> set[str]:
         """The steps that would run now; of those that others lead to, only the first."""

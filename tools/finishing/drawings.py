@@ -46,6 +46,8 @@ GIVEN = {
     ("font-size", "11"),
 }
 NOT_OURS = {"metadata", "style", "title"}
+# What has, as an attribute, none of the values that it has in CSS.
+IN_CSS = "image-rendering"
 REFERENCE = re.compile(r"url\(#(?P<id>[^)]+)\)")
 NUMBER = re.compile(r"-?\d+\.\d+(?:e-?\d+)?")
 LINE = re.compile(r"M [-\d.e]+ [-\d.e]+ (?:L [-\d.e]+ [-\d.e]+ ){8,}")
@@ -152,6 +154,8 @@ def _attributes(one: Element, names: dict[str, str]) -> dict[str, str]:
             value = _short(value.removesuffix("px"))
         value = REFERENCE.sub(lambda found: f"url(#{names[found['id']]})", value)
         is_ink = one.tag.endswith("text") and (key, value) == ("fill", "currentColor")
+        if key == IN_CSS:
+            key, value = "style", f"{key}:{value}"
         if value and (key, value) not in GIVEN and not is_ink:
             found[key] = value
     return found

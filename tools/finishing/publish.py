@@ -1,7 +1,4 @@
-"""Put the built site in its place: `python -m tools.finishing.publish`.
-
-A step of its own, so that no site is shown whose files changed while it was built.
-"""
+"""Where the site is built, and how it comes into its place."""
 
 from __future__ import annotations
 
@@ -21,7 +18,3 @@ def replace_site() -> None:
         os.rename(SITE, old)
     os.rename(NEW, SITE)
     shutil.rmtree(old, ignore_errors=True)
-
-
-if __name__ == "__main__":
-    replace_site()

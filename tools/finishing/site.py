@@ -1,8 +1,8 @@
 """Build the site from what papermill executed: `python -m tools.finishing.site PROFILE`.
 
 Pages and executed notebooks are staged under the paths that the repository has, so that the
-theme's Colab button points at the committed notebook. `tools.finishing.publish` then puts the new
-site in the place of the old one.
+theme's Colab button points at the committed notebook. The new site takes the place of the old one
+once it is whole.
 """
 
 from __future__ import annotations
@@ -17,26 +17,21 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-import nbformat
 import yaml
-from nbformat import NotebookNode
 
 from tools.finishing.drawings import draw
 from tools.finishing.frame import frame
 from tools.finishing.lighten import lighten
 from tools.finishing.metadata import describe
 from tools.finishing.policy import guard
-from tools.finishing.publish import BUILD, NEW
+from tools.finishing.publish import BUILD, NEW, replace_site
 from tools.finishing.search import write_search
 from tools.finishing.slides import write_slides
-from tools.running.compared_runs import is_checked
 from tools.running.dependencies import NO_DATA
 from tools.running.kernel import heartbeat
 from tools.sources.book import Book
-from tools.sources.chapter_notebook import page_notebook
 from tools.sources.errors import LIMITS, OUTSIDE
 from tools.sources.generated import parts
-from tools.sources.myst import MystError
 
 CHANGELOG = "CHANGELOG.md"
 # The settings of the picture that is shown beside a link, whose address is absolute.
@@ -100,31 +95,12 @@ def stage(book: Book, profile: str, folder: Path) -> None:
         shutil.copy(BUILD / part, target)
     for page in book.chapters:
         executed = BUILD / "executed" / profile / f"{page}.ipynb"
-        check_executed(book, page, profile, nbformat.read(executed, as_version=4))
-        if not is_checked(executed):
-            raise MystError(f"{executed} was not compared with the stored outputs: `make book`")
         (folder / page).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(executed, folder / f"{page}.ipynb")
     for name in ("_toc.yml", CHANGELOG):
         shutil.copy(name, folder)
     config = yaml.safe_dump(site_config(book), allow_unicode=True)
     (folder / "_config.yml").write_text(config, "utf-8")
-
-
-def check_executed(book: Book, page: str, profile: str, executed: NotebookNode) -> None:
-    """Raise MystError unless this is a run of the page's source as it is, with the profile."""
-    ran = [
-        cell.source
-        for cell in executed.cells
-        if "injected-parameters" not in cell.metadata.get("tags", [])
-    ]
-    source = [cell.source for cell in page_notebook(book, page).cells]
-    given = executed.metadata.get("papermill", {}).get("parameters", {})
-    if ran != source or given != book.parameters(page, profile):
-        raise MystError(
-            f"what was run is not {page}.md as it is, with the parameters of {profile}: "
-            "`make clean`, then `make book`"
-        )
 
 
 def build(profile: str) -> None:
@@ -145,6 +121,7 @@ def build(profile: str) -> None:
     if done.returncode:
         fail(NOISE.sub("", done.stdout))
     finish(NEW, Book())
+    replace_site()
 
 
 def fail(said: str) -> NoReturn:

@@ -17,8 +17,7 @@ from pathlib import Path
 import nbformat
 
 from tools.running import replay
-from tools.running.compared_runs import digest, of_page, write_mark
-from tools.running.fingerprints import AGAIN, differences, of_figures, stored
+from tools.running.fingerprints import AGAIN, differences, of_figures, of_page, stored
 from tools.running.kernel import ENDED_AT_START, STARTS, heartbeat, kernel_environment
 from tools.sources.locations import place
 
@@ -35,7 +34,6 @@ COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 def check_outputs(page: str, limit: str = str(SECONDS_A_CELL), executed: str = "") -> None:
     """Exit with what differs when an output or a figure does, a cell fails, or takes too long."""
     notebook, ran = Path(f"{page}.ipynb"), Path(executed)
-    compared = digest(ran) if executed else ""
     run = ran if executed and has_own_parameters(ran) else None
     with heartbeat(f"nbval {notebook.stem}"):
         failure = compare_outputs(page, notebook, limit, run=run) or compare_figures(page, run)
@@ -43,8 +41,6 @@ def check_outputs(page: str, limit: str = str(SECONDS_A_CELL), executed: str = "
         print(f"{notebook}: the outputs are not the stored ones.\n\n{failure}\n")
         print(AGAIN)
         sys.exit(1)
-    if executed:
-        write_mark(ran, compared)
 
 
 def has_own_parameters(executed: Path) -> bool:

@@ -10,12 +10,20 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tools.running.compared_runs import PARTS
-from tools.running.fingerprints import AGAIN, Print, differences, of_drawing, of_text, store, stored
+from tools.running.fingerprints import (
+    AGAIN,
+    PARTS,
+    Print,
+    differences,
+    of_drawing,
+    of_text,
+    store,
+    stored,
+)
 from tools.running.kernel import plain_environment
+from tools.running.snapshot import BUILD, given_back
 from tools.sources.generated import parts, reads
 
-BUILD = Path("build")
 DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 
 
@@ -40,8 +48,9 @@ def store_parts() -> None:
     for script, part in parts().items():
         command = [sys.executable, "-m", "tools.sources.errors", str(script), str(BUILD / part)]
         subprocess.run(command, env=environment, check=True)
-    if store(PARTS, of_parts()):
-        print(f"wrote {PARTS}")
+    with given_back(PARTS):
+        if store(PARTS, of_parts()):
+            print(f"wrote {PARTS}")
 
 
 if __name__ == "__main__":

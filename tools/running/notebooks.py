@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
-from tools.running.build_lock import take_lock
-from tools.running.limits import require_limits
+from tools.running.fingerprints import of_figures, of_page, store, stored
+from tools.running.snapshot import given_back
 from tools.sources.book import Book, figure_of
 from tools.sources.chapter_notebook import chosen, numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
@@ -44,9 +43,7 @@ def make(book: Book, page: str, execute: bool) -> None:
     changed = write_if_changed(notebook, path)
     if execute:
         # These bring papermill and nbval, which take a second.
-        from tools.running.compared_runs import of_page
         from tools.running.execute import run
-        from tools.running.fingerprints import of_figures, store, stored
         from tools.running.notebook_pictures import kept, of_cell, show
         from tools.running.replay import paired
 
@@ -72,20 +69,13 @@ def main() -> None:
     parser.add_argument("chapters", nargs="*", metavar="NAME", help="all without one")
     parser.add_argument("--execute", action="store_true", help="run them, store their outputs")
     arguments = parser.parse_args()
-    require_limits()
-    # A step of `make book` makes them under the lock of that.
-    lock = take_lock() if arguments.execute else nullcontext()
-    with lock:
-        write_notebooks(arguments.chapters, arguments.execute)
-
-
-def write_notebooks(chapters: list[str], execute: bool) -> None:
     book = Book()
     book.labels  # noqa: B018  read all pages first: an error in one names that one
-    for page in chosen(book, chapters):
-        with naming(page):
-            make(book, page, execute)
-    if execute and not chapters:
+    for page in chosen(book, arguments.chapters):
+        files = Path(f"{page}.md"), Path(f"{page}.ipynb"), of_page(page)
+        with naming(page), given_back(*files):
+            make(book, page, arguments.execute)
+    if arguments.execute and not arguments.chapters:
         from tools.running.check_parts import store_parts
 
         store_parts()

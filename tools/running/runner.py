@@ -1,4 +1,4 @@
-"""How `dodo.py` is run: one run at a time, and what it has done is kept as each step ends.
+"""How `dodo.py` is run: what a step is, when it is done, and what is said of it.
 
 A run may be ended at any moment, and the next one must not take its unfinished work for done. So a
 step is done only while its files have the content that it read and wrote, and the state is
@@ -11,65 +11,49 @@ import hashlib
 import json
 import os
 import signal
-import socket
 import sys
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from functools import cache
-from importlib.util import cache_from_source
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any, NoReturn, TextIO
 
 import psutil
 from doit.action import CmdAction
-from doit.dependency import JsonDB
+from doit.dependency import FileChangedChecker, JsonDB
 from doit.exceptions import TaskFailed
 from doit.globals import Globals
 from doit.reporter import ConsoleReporter
 
-from tools.running.build_lock import take_lock
 from tools.running.kernel import plain_environment
-from tools.running.limits import require_limits
-from tools.sources.errors import MystError, explained, tell
+from tools.running.packages import require_locked
+from tools.running.snapshot import BUILD, ORIGIN
+from tools.sources.errors import SIGNALS, MystError, explained
 from tools.sources.opened_records import OPENED
 
-BUILD = Path("build")
 STATE = BUILD / ".doit.json"
-LOOPBACK = "127.0.0.1"
-Stamp = tuple[int, ...] | None
 LAST = "The last good one, if any, is still in build/html."
 
 
-def begin() -> TextIO:
-    """Wait until no other run, and no step of one, is at work here; return the lock, to be kept.
-
-    From then on, whatever ends this process ends its steps, too.
-    """
-    keep_standard_files()
-    require_limits()
-    require_loopback()
-    warnings.simplefilter("ignore")  # doit's, that a person's PYTHONWARNINGS would show
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+def begin() -> None:
+    """Be ready to run steps. From now on, whatever ends this process ends its steps, too."""
+    for number in SIGNALS:
         # nohup lets a process ignore one.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, frame: stop("Stopped.", 128 + number))
-    lock = take_lock()
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    if ORIGIN not in os.environ:
+        raise MystError(
+            "The steps run on a snapshot of the sources: `make book`, or of some tasks "
+            "`.venv/bin/python -m tools.running doit TASK …`."
+        )
+    warnings.simplefilter("ignore")  # doit's, that a person's PYTHONWARNINGS would show
+    require_locked()
     forget_damaged_state()
-    return lock
-
-
-def keep_standard_files() -> None:
-    """Open what is closed, as `>&-` leaves it: else the next file is taken for the output."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
 
 
 def forget_damaged_state() -> None:
@@ -84,18 +68,6 @@ def forget_damaged_state() -> None:
         STATE.unlink()
 
 
-def require_loopback() -> None:
-    """Raise MystError where this machine cannot speak with itself, as with a notebook's kernel."""
-    try:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
-            way.connect((LOOPBACK, 9))
-    except OSError:
-        raise MystError(
-            f"This machine cannot reach itself at {LOOPBACK}, where a notebook speaks with its "
-            "kernel: switch its loopback interface on (`ip link set lo up`)."
-        ) from None
-
-
 def stop(why: str, code: int) -> NoReturn:
     """End all steps at once, then this process."""
     children = psutil.Process().children(recursive=True)
@@ -103,85 +75,57 @@ def stop(why: str, code: int) -> NoReturn:
         with suppress(psutil.NoSuchProcess):
             child.kill()
     psutil.wait_procs(children, timeout=5)
-    tell(f"\n{why} What was done is kept. {LAST}")
+    with suppress(OSError):  # the terminal may be gone
+        print(f"\n{why} What was done is kept. {LAST}", flush=True)
     # No thread is waited for, and nothing is written any more.
     os._exit(code)
 
 
 class Step(CmdAction):
-    """A command that fails where a file that it may have read changed while it ran.
-
-    And where it opened a record that it is not known to depend on.
-    """
-
-    also: Sequence[Path] = ()
-    begun: Mapping[Path, Stamp] = MappingProxyType({})
-
-    def begin(self) -> None:
-        """Look at its files before anything is read."""
-        paths = {*map(Path, self.task.file_dep), *self.also}
-        self.begun = {path: stamp(path) for path in sorted(paths)}
+    """A command that fails where it opened a record that it is not known to depend on."""
 
     def execute(self, out: Any = None, err: Any = None) -> Any:
-        """Run it, then compare what it has read with what it was known to read, and when."""
+        """Run it, then compare the records that it has opened with those that it names."""
         with TemporaryDirectory() as folder:
             opened = Path(folder, "opened")
             opened.touch()
             self.pkwargs["env"][OPENED] = str(opened)
             failed = super().execute(out, err)
             unseen = {*opened.read_text("utf-8").splitlines()} - self.task.file_dep
-        changed = [path for path, was in self.begun.items() if stamp(path) != was]
-        for path in changed:
-            # Python takes compiled code for that of a file of the same second and size.
-            Path(cache_from_source(path)).unlink(missing_ok=True)
-        if failed or not (changed or unseen):
+        if failed or not unseen:
             return failed
-        title, more = self.task.title(), f" and {len(changed) - 1} more" if changed[1:] else ""
         self.out = (
-            f"{changed[0]}{more} changed while `{title}` ran: run `make book` again."
-            if changed
-            else f"`{title}` opened {min(unseen)}, which its code does not name: give the name as "
-            'a string, as in `load_record("lenet5-cifar100", "test")`.'
+            f"`{self.task.title()}` opened {min(unseen)}, which its code does not name: give the "
+            'name as a string, as in `load_record("lenet5-cifar100", "test")`.'
         )
         return TaskFailed(self.out)
 
 
-def action(command: Sequence[str], lock: TextIO, also: Sequence[Path] = ()) -> Step:
-    """What runs a step: it keeps the lock while it lives, and leaves Ctrl-C to this process.
-
-    It reads the files that doit knows, and `also` some whose changes do not run it again.
-    """
-    step = Step(
+def action(command: Sequence[str]) -> Step:
+    """What runs a step: it keeps the lock while it lives, and leaves Ctrl-C to this process."""
+    return Step(
         [sys.executable, "-m", "tools.sources.errors", *command],
         shell=False,
         env=plain_environment(),
         start_new_session=True,
-        pass_fds=[lock.fileno()],
+        close_fds=False,  # the lock is all that is inherited
     )
-    step.also = also
-    return step
+
+
+class ByContent(FileChangedChecker):
+    """A file has changed when its content has."""
+
+    def get_state(self, dep: str, current_state: str | None) -> str:
+        return digest([dep])
+
+    def check_modified(self, file_path: str, file_stat: os.stat_result, state: str) -> bool:
+        return digest([file_path]) != state
 
 
 def unchanged(task: Any, values: dict[str, Any]) -> bool:
-    """Whether a step's files are what it read when it began, and what it wrote.
-
-    A file that is changed and put back while the step runs has the same content again, so the
-    step compares more than that at its end.
-    """
-    for step in task.actions:
-        step.begin()
-    read = digest(task.file_dep)
-    task.value_savers.append(lambda: {"read": read, "made": digest(task.targets)})
-    return [values.get("read"), values.get("made")] == [read, digest(task.targets)]
-
-
-def stamp(path: Path) -> Stamp:
-    """What differs once a file was written, even when it was put back with its old dates."""
-    try:
-        found = path.stat()
-    except FileNotFoundError:
-        return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    """Whether what a step has made is as it made it."""
+    task.value_savers.append(lambda: {"made": digest(task.targets)})
+    return values.get("made") == digest(task.targets)
 
 
 def digest(paths: Iterable[str]) -> str:
@@ -190,13 +134,14 @@ def digest(paths: Iterable[str]) -> str:
     for path in sorted(map(Path, paths)):
         files = path.rglob("*") if path.is_dir() else [path]
         for file in sorted(file for file in files if file.is_file()):
-            content = _content(file, stamp(file))
+            now = file.stat()
+            content = _content(file, now.st_ino, now.st_size, now.st_mtime_ns)
             found.update(f"{file}\0{content}\0".encode())
     return found.hexdigest()
 
 
 @cache
-def _content(path: Path, stamp: Stamp) -> str:
+def _content(path: Path, *written: int) -> str:
     """The hash of a file, which many steps may read."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -226,11 +171,8 @@ class Reporter(ConsoleReporter):
             stop(explained(error), 1)
 
     def say(self, line: str) -> None:
-        try:
-            self.write(line + "\n")
-            self.outstream.flush()
-        except OSError as error:
-            stop(f"The output cannot be written ({error.strerror}).", 1)
+        self.write(line + "\n")
+        self.outstream.flush()
 
     def execute_task(self, task: Any) -> None:
         if task.actions:

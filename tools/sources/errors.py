@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 import errno
-import os
 import runpy
 import signal
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from tools.sources.opened_records import watch
@@ -28,6 +27,8 @@ OUTSIDE = {
 }
 # What a shell may allow too little of, and how it is asked.
 LIMITS = {errno.EFBIG: "-f", errno.EMFILE: "-n", errno.ENOMEM: "-v"}
+# What ends a run. Until it can say so in a sentence, it keeps them waiting.
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class MystError(ValueError):
@@ -44,15 +45,15 @@ def plainly() -> Iterator[None]:
     try:
         yield
     except MystError as error:
-        tell(str(error))
+        print(error)
         sys.exit(1)
     except KeyboardInterrupt:
-        tell("\nStopped.")
+        print("\nStopped.")
         sys.exit(128 + signal.SIGINT)
     except OSError as error:
         if error.errno not in {*OUTSIDE, *LIMITS}:
             raise
-        tell(explained(error))
+        print(explained(error))
         sys.exit(1)
 
 
@@ -66,28 +67,17 @@ def explained(error: OSError) -> str:
     return f"{what}{error.strerror}: {advice}, and run this again."
 
 
-def tell(text: str, end: str = "\n") -> None:
-    """Print a last word; where nothing can be printed, as on `/dev/full`, print it as an error."""
-    try:
-        print(text, end=end, flush=True)
-    except OSError as error:
-        with suppress(OSError):
-            print(f"{text}{end}The output cannot be written ({error.strerror}).", file=sys.stderr)
-        # What is left of it would be printed again at the exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
 def main(target: str, *arguments: str) -> None:
     """Run a module or a script as Python does."""
     sys.argv = [target, *arguments]
     watch()
     with plainly():
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         if target.endswith(".py"):
             sys.path.insert(0, str(Path(target).parent.absolute()))
             runpy.run_path(target, run_name="__main__")
         else:
             runpy.run_module(target, run_name="__main__", alter_sys=True)
-    tell("", end="")
 
 
 if __name__ == "__main__":
