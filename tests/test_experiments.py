@@ -1046,6 +1046,58 @@ main()
 """
 
 
+SLEEPING_GRID = """
+import os, sys, time
+from pathlib import Path
+from calib_utils.experiments import runner
+from calib_utils.experiments.__main__ import main
+
+def sleep(run, folder, *_):
+    (folder / f"worker-{os.getpid()}").touch()
+    time.sleep(120)
+
+runner._attempt, runner.estimate = sleep, lambda *_: None
+main()
+"""
+
+
+def test_no_worker_outlives_a_terminated_grid(tiny, tmp_path):
+    grid = [*options(tiny, tmp_path, "weight-decay"), "--jobs", "2"]
+    command = [sys.executable, "-c", SLEEPING_GRID, *grid]
+    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE)
+    try:
+        while len(list(tmp_path.glob("worker-*"))) < 2:
+            assert process.poll() is None, "the grid ended by itself"
+            time.sleep(0.05)
+        process.terminate()
+        _, said = process.communicate(timeout=30)
+    finally:
+        process.kill()
+        process.wait()
+    workers = [int(path.name.partition("-")[2]) for path in tmp_path.glob("worker-*")]
+    deadline = time.monotonic() + 20
+    while any(Path(f"/proc/{worker}").exists() for worker in workers):
+        assert time.monotonic() < deadline, "a worker goes on alone"
+        time.sleep(0.1)
+    assert process.returncode == 143
+    assert b"The same command continues" in said
+
+
+def test_a_network_too_large_for_any_machine_is_refused(tiny, tmp_path, capsys):
+    wide = tmp_path / "wide.toml"
+    wide.write_text(
+        tiny.read_text().replace(
+            'networks = [{ name = "lenet5" }]',
+            'networks = [{ name = "cifar_resnet", depth = 8, width = 99_999_999 }]',
+            1,
+        )
+    )
+    with pytest.raises(SystemExit, match="1"):
+        main(["--list", *options(wide, tmp_path, "weight-decay")])
+    expected = "error: options: width of cifar_resnet: expected 1 to 100,000, found 99,999,999"
+    assert expected in capsys.readouterr().err
+
+
 def test_killed_grid_ends_like_one_that_was_not(tiny, tmp_path):
     """Kill -9 in the second run, then give the command again."""
     runs = plan_grid("long", "cpu", tiny)

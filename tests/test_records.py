@@ -1,4 +1,5 @@
 import dataclasses
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -16,6 +17,7 @@ from calib_utils.records import (
     schema,
 )
 from calib_utils.records.npz import read_npz, write_npz
+from calib_utils.records.predictions import record_path
 
 COMPLETE = {
     "epochs": 30,
@@ -71,6 +73,23 @@ def test_an_offset_of_the_logits_costs_no_digits(tmp_path):
     back = load_record("lenet5-toy", "test", tmp_path)
     expected = softmax(record.logits.astype(float), axis=1)
     np.testing.assert_allclose(softmax(back.logits, axis=1), expected, atol=2e-3)
+
+
+def test_a_bomb_is_not_unpacked(tmp_path):
+    """Zeros shrink a thousandfold, so a file of 400 kB would fill 400 MB."""
+    path = record_path("lenet5-toy", "test", tmp_path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
+        for name in ("logits.npy", "labels.npy", "facts.npy"):
+            with file.open(name, "w") as entry:
+                for _ in range(135):
+                    entry.write(bytes(1_000_000))
+    assert path.stat().st_size < 1_000_000
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"unpacks to 405,000,000 bytes, and no record is that"):
+        load_record("lenet5-toy", "test", tmp_path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 10_000_000
 
 
 def test_labels_that_are_no_integers_are_not_read(tmp_path):

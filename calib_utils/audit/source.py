@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -49,7 +50,7 @@ def with_checked_names(source: Source) -> Source:
     head = [printable(name) for name in source.columns]
     if not head:
         raise ValueError(f"{source.name}: there are no columns; give a label and a score at least")
-    twice = sorted({name for name in head if head.count(name) > 1})
+    twice = sorted(name for name, times in Counter(head).items() if times > 1)
     if twice:
         raise ValueError(
             f"{source.name}: expected a name for each column, found {twice[0]!r} twice"

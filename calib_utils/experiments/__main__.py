@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import signal
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import calib_utils.training  # noqa: F401  explains what to do without PyTorch
 from calib_utils.experiments.estimate import estimate
@@ -25,6 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """List, time or make the runs of one or more grids."""
     parser = _parser()
     args = parser.parse_args(arguments)
+    before = signal.signal(signal.SIGTERM, _stop)
     try:
         if args.forecasts:
             print(f"wrote {_forecasts(args)}")
@@ -43,8 +46,18 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except (ValueError, OSError, ArithmeticError, RuntimeError, MemoryError) as error:
         notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", []))
         parser.exit(1, f"error: {str(error) or type(error).__name__}{notes}\n")
-    except KeyboardInterrupt:
-        parser.exit(130, "\nStopped. The same command continues after the last complete epochs.\n")
+    except KeyboardInterrupt as stopped:
+        status = 143 if stopped.args else 130
+        parser.exit(
+            status, "\nStopped. The same command continues after the last complete epochs.\n"
+        )
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _stop(number: int, _: Any) -> None:
+    """As Ctrl-C does, which reaches the other processes, and this does not."""
+    raise KeyboardInterrupt(number)
 
 
 def _parser() -> argparse.ArgumentParser:

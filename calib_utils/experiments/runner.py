@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 from joblib import Parallel, delayed, parallel_config
+from joblib.externals.loky import get_reusable_executor
 
 from calib_utils.experiments.estimate import estimate
 from calib_utils.experiments.grids import Run
@@ -160,8 +161,12 @@ def _parallel(tasks: Iterable[Any], jobs: int, scheduler: str | None) -> Iterato
 def _workers(scheduler: str | None) -> Iterator[Any]:
     """The backend of joblib for the runs: a Dask cluster, or processes of this machine."""
     if not scheduler:
-        with parallel_config(backend="loky") as config:
-            yield config
+        try:
+            with parallel_config(backend="loky") as config:
+                yield config
+        except BaseException:  # so that no process goes on alone
+            get_reusable_executor().shutdown(wait=False, kill_workers=True)
+            raise
         return
     from distributed import Client
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,11 @@ import numpy as np
 
 from calib_utils.recalibration.base import CLASSES, Recalibrator
 from calib_utils.recalibration.saving import PREDICTED, predicted_by
-from calib_utils.records.npz import explain_damage
+from calib_utils.records.npz import check_unpacked, explain_damage
 
 __all__ = ["load"]
 
-_MOST_BYTES, _MOST_OF_FACTS = 1 << 28, 1 << 25  # unpacked; a fit on ImageNet has far less
+_MOST_OF_FACTS = 1 << 25  # bytes
 
 
 def load(path: Path | str) -> Recalibrator:
@@ -63,11 +62,9 @@ def load(path: Path | str) -> Recalibrator:
 
 def _read(path: Path) -> tuple[dict[str, np.ndarray], Any]:
     """The facts and the arrays that they name, after a check that these have a plausible size."""
-    with zipfile.ZipFile(path) as file:
-        sizes = {info.filename.removesuffix(".npy"): info.file_size for info in file.infolist()}
-    size = sum(sizes.values())
-    if size > _MOST_BYTES or sizes["facts"] > _MOST_OF_FACTS:
-        raise ValueError(f"it unpacks to {size:,} bytes, and no recalibrator is that large")
+    sizes = check_unpacked(path, "recalibrator")  # a fit on ImageNet has far fewer bytes
+    if sizes["facts"] > _MOST_OF_FACTS:
+        raise ValueError(f"its facts have {sizes['facts']:,} bytes, and those of no fit have")
     with np.load(path, allow_pickle=False) as file:
         facts = json.loads(str(file["facts"]))
         names = {PREDICTED, *_arrays_of(facts)}

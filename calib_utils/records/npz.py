@@ -16,8 +16,10 @@ import numpy as np
 
 from calib_utils._files import replacing
 
-__all__ = ["explain_damage", "read_npz", "write_npz"]
+__all__ = ["MOST_BYTES", "check_unpacked", "explain_damage", "read_npz", "write_npz"]
 
+MOST_BYTES = 1 << 28  # unpacked
+_MOST_TIMES = 50  # as large as the file; logits shrink to half
 _ADVICE = "install the module again, or restore the file from the repository"
 
 
@@ -43,8 +45,33 @@ def _plain(fact: Any) -> Any:
     )
 
 
+def check_unpacked(path: Path, what: str, most: int = MOST_BYTES) -> dict[str, int]:
+    """The size of each array of a file that unpacks to a plausible number of bytes.
+
+    A few megabytes may contain gigabytes of zeros.
+
+    Args:
+        path: of the file.
+        what: it should contain, for the error.
+        most: how many bytes are plausible.
+
+    Raises:
+        ValueError: if it unpacks to more.
+    """
+    with zipfile.ZipFile(path) as file:
+        sizes = {info.filename.removesuffix(".npy"): info.file_size for info in file.infolist()}
+    if (size := sum(sizes.values())) > most:
+        raise ValueError(f"it unpacks to {size:,} bytes, and no {what} is that large")
+    return sizes
+
+
 def read_npz(path: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """The arrays and the facts that `write_npz` wrote."""
+    """The arrays and the facts that `write_npz` wrote.
+
+    Raises:
+        ValueError: if it unpacks to over 256 MiB, and to 50 times as many bytes as the file has.
+    """
+    check_unpacked(path, "record", max(MOST_BYTES, _MOST_TIMES * path.stat().st_size))
     with np.load(path, allow_pickle=False) as file:
         arrays = {name: file[name] for name in file.files}
     return arrays, json.loads(str(arrays.pop("facts")))

@@ -22,7 +22,7 @@ from calib_utils.training.data import load_splits
 from calib_utils.training.devices import choose_device, environment
 from calib_utils.training.distributed import process_group, rank
 from calib_utils.training.loop import predict_logits, train
-from calib_utils.training.networks import build_model
+from calib_utils.training.networks import IMAGE_NETWORKS, build_model
 
 __all__ = ["main"]
 
@@ -49,7 +49,7 @@ def _parser() -> argparse.ArgumentParser:
         "a complete one only writes its records. Under torchrun several GPUs share one run.",
     )
     add = parser.add_argument
-    add("--model", choices=("resnet34", "lenet5"), required=True)
+    add("--model", choices=IMAGE_NETWORKS, required=True)
     add("--dataset", choices=("cifar100", "digits"), default="cifar100")
     add("--epochs", type=int, help="default: 30 (digits: 60)")
     add(

@@ -13,7 +13,15 @@ from calib_utils.training.residual import ResidualBlock, ShortBlock, convolution
 from calib_utils.training.small_convolutions import speed_up_small_convolutions
 from calib_utils.training.transformer import transformer
 
-__all__ = ["build_model", "cifar_resnet", "convnet", "fast_resnet", "lenet5", "resnet34"]
+__all__ = [
+    "IMAGE_NETWORKS",
+    "build_model",
+    "cifar_resnet",
+    "convnet",
+    "fast_resnet",
+    "lenet5",
+    "resnet34",
+]
 
 
 def resnet34(n_classes: int = 100, image_size: int = 32) -> nn.Module:
@@ -194,6 +202,9 @@ _MODELS: dict[str, Callable[..., nn.Module]] = {
     "resnet34": resnet34,
     "transformer": transformer,
 }
+# The names of those that take images.
+IMAGE_NETWORKS = tuple(name for name in _MODELS if name != "transformer")
+_MOST = 100_000  # of any option, such as a width; layers of more have billions of weights
 
 
 def build_model(name: str, n_classes: int = 100, **options: Any) -> nn.Module:
@@ -206,7 +217,7 @@ def build_model(name: str, n_classes: int = 100, **options: Any) -> nn.Module:
 
     Raises:
         ValueError: if there is no network of that name, or it has no such option, or an option has
-            the wrong type.
+            the wrong type, or is below 1 or above 100,000.
 
     Example:
         >>> import torch
@@ -233,4 +244,9 @@ def check_options(name: str, **options: Any) -> None:
             raise ValueError(
                 f"options: {option} of {name}: expected a value like {known[option]!r}, "
                 f"found {value!r}"
+            )
+        if not isinstance(value, bool) and not 1 <= value <= _MOST:
+            raise ValueError(
+                f"options: {option} of {name}: expected 1 to {_MOST:,}, found {value:,}; a network "
+                "of that size cannot be built"
             )
