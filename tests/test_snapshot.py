@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,15 @@ def test_what_a_figure_no_longer_shows_is_deleted_there(
     with given_back(Path("book/a.md")):
         Path("book/a.md").unlink()
     assert not (tree / "book/a.md").exists()
+
+
+def test_make_test_begins_without_compiled_code(tmp_path: Path) -> None:
+    python = tmp_path / "bin/python"
+    python.parent.mkdir()
+    python.write_text("#!/bin/sh\n", "utf-8")
+    python.chmod(0o755)
+    for folder in (*PACKAGES, "assignments", "tests"):
+        (tmp_path / folder / "inner/__pycache__").mkdir(parents=True)
+    make = ["make", "-f", Path(__file__).parents[1] / "Makefile", "-o", ".venv/.installed"]
+    subprocess.run([*make, f"BIN={python.parent}", "test-code"], cwd=tmp_path, check=True)
+    assert list(tmp_path.rglob("__pycache__")) == []
