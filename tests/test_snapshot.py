@@ -51,6 +51,9 @@ def test_a_snapshot_has_no_compiled_code_and_nothing_of_the_one_before(tree: Pat
     # What steps make is where it was, and is shared by all builds.
     (tree / "build/made").touch()
     assert (SOURCES / "build/made").exists()
+    # Nor is what a chapter trains lost with the next build.
+    (SOURCES / "notebooks/runs/checkpoint.pt").touch()
+    assert (tree / "notebooks/runs/checkpoint.pt").exists()
 
 
 def test_all_that_code_depends_on_is_copied() -> None:
