@@ -7,12 +7,12 @@ UV_VERSION := 0.13.8
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# What makes the book works on a snapshot of its sources. It knows what a Ctrl-C means once it has
-# begun, and -S lets it begin at once.
+# What makes the book runs on a snapshot of its sources. Until Python has begun, a Ctrl-C would give a
+# traceback, and -S lets it begin at once.
 ON_SNAPSHOT := $(BIN)/python -S -m tools.running
 # Tests marked as thorough are left to CI, or to THOROUGH=1.
 PYTEST := $(BIN)/python -m pytest -n 2 $(if $(THOROUGH),,-m "not thorough")
-# What is compiled before it is run.
+# The folders with code, which Python compiles.
 CODE := assignments benchmarks book calib_utils classroom tests tools
 # What needs the built book.
 SITE_TESTS := $(wildcard tests/test_site*.py)
@@ -53,7 +53,7 @@ test: ## Test the code, the notebooks and the built site (THOROUGH=1 for the str
 test-code test-site test-versions: export OMP_NUM_THREADS := 1
 test-code: $(INSTALLED) ## Run all tests but those of the built site
 	@$(BIN)/python -m tools.running.packages
-	@# Python takes it for that of any file with the same size and date.
+	@# Python takes compiled code for that of any file with the same size and date.
 	@find $(CODE) -name __pycache__ -prune -exec rm -rf {} +
 	$(PYTEST) --dist loadfile --no-loadscope-reorder $(SITE_TESTS:%=--ignore=%)
 

@@ -325,10 +325,7 @@ def test_a_record_that_is_opened_unseen_fails_the_step(
             "running/execute.py",
             {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks"},
         ),  # which `--execute` stores outputs with
-        ("sources/book.py", {RUN_ONE, RUN_TWO, RUN_SOLVED, "notebooks", "site"}),
         ("sources/colab_notebook.py", {"notebooks"}),
-        ("sources/generated.py", {"notebooks", "drawn", "site"}),
-        ("finishing/interactive.py", {"site"}),
         ("finishing/sphinx_extension.py", {"site"}),
     ],
 )
@@ -433,7 +430,6 @@ SHARE, SUM = 'print(f"{2 / 3:.3f}")', "\n1 + 2\n"
 @pytest.mark.parametrize(
     ("page", "old", "code", "cell", "error"),
     [
-        ("02-two", SHARE, "raise ValueError('found 100')", 2, "ValueError: found 100"),
         ("02-two", SHARE, "import os; os._exit(1)", 2, "the kernel died"),
         # A claim that does not hold is an error then.
         (

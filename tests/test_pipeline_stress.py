@@ -13,7 +13,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -160,24 +159,6 @@ def test_a_folder_that_is_copied_elsewhere_reruns_nothing(built: TinyBook, tmp_p
     copied.root = tmp_path / "elsewhere"
     shutil.copytree(built.root, copied.root, symlinks=True)
     assert copied.steps() == set()
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        lambda state: state[: len(state) // 2],
-        lambda state: b'{"site": 1}',
-    ],
-)
-def test_a_state_that_is_damaged_is_made_anew(
-    built: TinyBook, damage: Callable[[bytes], bytes]
-) -> None:
-    state = built.root / "build/.doit.json"
-    before = state.read_bytes()
-    state.write_bytes(damage(before))
-    assert "site" in built.waiting()
-    state.write_bytes(before)
-    assert built.waiting() == set()
 
 
 def test_make_notebooks_waits_for_the_book_and_for_itself(built: TinyBook) -> None:

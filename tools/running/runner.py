@@ -8,7 +8,6 @@ written, at once or not at all, as each step ends.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import signal
 import sys
@@ -53,19 +52,6 @@ def begin() -> None:
         )
     warnings.simplefilter("ignore")  # doit's, that a person's PYTHONWARNINGS would show
     require_locked()
-    forget_damaged_state()
-
-
-def forget_damaged_state() -> None:
-    """Delete a state that was cut off, or is none: then all runs again."""
-    try:
-        state = json.loads(STATE.read_bytes())
-    except FileNotFoundError:
-        return
-    except (RecursionError, ValueError):
-        state = None
-    if not isinstance(state, dict) or not all(isinstance(step, dict) for step in state.values()):
-        STATE.unlink()
 
 
 def stop(why: str, code: int) -> NoReturn:

@@ -32,6 +32,8 @@ FOLDERS = ("assignments", "benchmarks", "book", "calib_utils", "classroom", "not
 FILES = ("CHANGELOG.md", "_config.yml", "_toc.yml", "dodo.py", "requirements.lock")
 # What is compiled, unfinished, a checkpoint or hidden.
 LEFT_OUT = (".*", "__pycache__", "*.part", "*.pt", "runs")
+# What chapters train, for hours, is where they would leave it without a snapshot.
+TRAINED = Path("notebooks/runs")
 TRIES = 30
 
 
@@ -107,6 +109,9 @@ def write(found: dict[Path, bytes]) -> None:
     for path, content in found.items():
         (SOURCES / path).write_bytes(content)
     (SOURCES / BUILD).symlink_to("..")
+    TRAINED.mkdir(parents=True, exist_ok=True)
+    (SOURCES / TRAINED).parent.mkdir(exist_ok=True)
+    (SOURCES / TRAINED).symlink_to(os.path.relpath(TRAINED, (SOURCES / TRAINED).parent))
 
 
 @contextmanager
