@@ -74,7 +74,10 @@ def write_feedback(folder: Path, name: str) -> list[Path]:
     print(f"{len(written)} pages are in {folder / 'feedback' / name}")
     left = sum(given.points is None for given in hand.values())
     if left:
-        print(f"{left} answers are left to read: python -m classroom mark {name} --class {folder}")
+        changed = sum(given.before is not None for given in hand.values())
+        since = f", {changed} of them changed since you read them" if changed else ""
+        command = f"python -m classroom mark {name} --class {folder}"
+        print(f"{left} answers are left to read{since}: {command}")
     return written
 
 

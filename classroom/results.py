@@ -9,7 +9,7 @@ import json
 import math
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ from classroom import ClassroomError
 from classroom.goals import Goals
 from tools.sources.atomic import write_text
 
-HAND = ("student", "question", "points", "comment", "rubric")
-NEEDED = set(HAND) - {"rubric"}
+HAND = ("student", "question", "points", "comment", "rubric", "answer")
+NEEDED = set(HAND) - {"rubric", "answer"}
 # What begins a formula, also in full width; QUOTED is what `plain_cell` makes of it.
 FORMULA = re.compile(r"(^|[;\t\r\n]\s*)(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 QUOTED = re.compile(FORMULA.pattern.replace("(?=", "'(?="))
@@ -33,11 +33,28 @@ class HandGrade:
         points: ``None`` until it is read.
         comment: For the student.
         rubric: The points of each row of the rubric, where they were clicked.
+        answer: The hash of the answer that was read, see `answer_hash`; "" where nobody knows.
+        before: What was written about an earlier answer of the same student. This one is unread,
+            and the earlier points are no more than a proposal.
     """
 
     points: float | None = None
     comment: str = ""
     rubric: tuple[float, ...] = ()
+    answer: str = ""
+    before: HandGrade | None = None
+
+    def of(self, answer: str) -> HandGrade:
+        """The same about the answer that there is now: unread where it has changed since."""
+        if self.answer == answer or not answer:
+            return self
+        if not self.answer or self.is_empty:
+            return replace(self, answer=answer)
+        return HandGrade(answer=answer, before=self)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.points is None and not self.comment
 
 
 HandGrades = dict[tuple[str, str], HandGrade]
@@ -82,6 +99,20 @@ def submitted(student: Path) -> str:
     """The hash of what lies in the folder of a student, "" for nothing that can be graded."""
     file = student / "submission.ipynb"
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+def answer_hash(result: dict[str, Any], question: str) -> str:
+    """What tells an answer from a changed one; "" where nothing is graded.
+
+    That of a written answer is the hash of its text. Of a question that the computer checks, it is
+    that of the whole notebook.
+    """
+    if result.get("status") != "graded":
+        return ""
+    row = result["questions"].get(question, {})
+    text = str(row["answer"]) if "answer" in row else result.get("hashes", {}).get("submission", "")
+    # A letter first, or a spreadsheet might take it for a number.
+    return f"h{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:15]}"
 
 
 def total(
@@ -134,19 +165,26 @@ def hand_file(folder: Path, name: str) -> Path:
 def complete_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
     """Read the points given by hand; an answer that the table does not have gets a row there.
 
+    What was written about an answer that has changed since is no longer about it, see `HandGrade`.
+
     Raises:
         ClassroomError: As `read_hand`.
     """
     hand = read_hand(folder, name, goals)
-    graded = [r["student"] for r in results(folder, name) if r["status"] == "graded"]
+    found = {str(result["student"]): result for result in results(folder, name)}
+    graded = [student for student, result in found.items() if result["status"] == "graded"]
     rows = {(s, q.name): HandGrade() for q in goals.to_read for s in graded} | hand
-    if rows.keys() != hand.keys():
+    rows = {(s, q): given.of(answer_hash(found[s], q)) for (s, q), given in rows.items()}
+    if rows != hand:
         write_hand(folder, name, rows)
     return rows
 
 
 def write_hand(folder: Path, name: str, hand: HandGrades) -> None:
-    """Write the points given by hand, with the signs that the table had between its columns."""
+    """Write the points given by hand, with the signs that the table had between its columns.
+
+    What was written about an earlier answer stays, with the hash of that one.
+    """
     file = hand_file(folder, name)
     sign = _delimiter(file.read_text("utf-8-sig")) if file.is_file() else ","
 
@@ -154,10 +192,11 @@ def write_hand(folder: Path, name: str, hand: HandGrades) -> None:
         return f"{points:g}".replace(".", "," if sign == ";" else ".")
 
     rows = [HAND]
-    for (student, question), given in hand.items():
+    for (student, question), known in hand.items():
+        given = known.before if known.before and known.is_empty else known
         points = "" if given.points is None else number(given.points)
         clicked = " ".join(map(number, given.rubric))
-        rows.append((student, question, points, given.comment, clicked))
+        rows.append((student, question, points, given.comment, clicked, given.answer))
     write_csv(file, rows, sign)
 
 
@@ -201,7 +240,8 @@ def read_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
         if len(clicked) != len(rubric) or sum(clicked) != points:
             clicked = []  # the points were changed by hand since
         comment = QUOTED.sub(r"\1", str(row["comment"] or "").strip())
-        found[student, question] = HandGrade(points, comment, tuple(clicked))
+        answer = str(row.get("answer") or "").strip()
+        found[student, question] = HandGrade(points, comment, tuple(clicked), answer)
     return found
 
 
