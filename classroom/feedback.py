@@ -60,6 +60,8 @@ body:has(.beside) { max-width: 88rem }
 .beside { display: grid; gap: 2rem; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)) }
 aside { font-size: .9rem; overflow-wrap: anywhere }
 aside h2, h2:has(+ p), h3 { font-size: 1.1rem; margin: .8rem 0 .3rem }
+.sheet { break-after: page }
+.good { color: #444; font-style: italic; margin: .3rem 0 1rem }
 nav a { margin-right: 1.2rem }
 kbd { border: 1px solid #bbb; border-radius: .2rem; font-size: .8rem; padding: 0 .3rem }
 """

@@ -112,9 +112,9 @@ def load(name: str, module: str = "checks") -> ModuleType:
 
 
 @cache
-def _load(name: str, module: str) -> ModuleType:
-    path = ASSIGNMENTS / name / f"{module}.py"
-    spec = importlib.util.spec_from_file_location(f"assignments.{name}.{module}", path)
+def _load(name: str, stem: str) -> ModuleType:
+    path = ASSIGNMENTS / name / f"{stem}.py"
+    spec = importlib.util.spec_from_file_location(f"assignments.{name}.{stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -21,7 +21,7 @@ from tiny_class import hand_in, make_class
 
 from classroom import ClassroomError
 from classroom.markdown import drawn, html_of
-from classroom.marking import SCRIPT, Desk
+from classroom.marking import SCRIPT, Desk, answer_page
 from classroom.results import read_json, write_json
 from classroom.submission import MAX_ANSWER
 
@@ -148,6 +148,26 @@ def test_a_changed_answer_is_unread_and_its_old_points_are_proposed(desk: Desk) 
     assert "m-1: 0 points" in ask(desk, "q4/m-1")
 
 
+def test_what_is_right_stands_beside_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = make_class(tmp_path, monkeypatch)
+    place = tmp_path / "assignments/tiny"
+    (place / "variants.toml").write_text('[way]\na = "Way A."\nb = "Way B."\n')
+    (place / "teacher.toml").write_text('known = ["It is **{{ word }}**, {{ half }}."]')
+    (place / "known.py").write_text("def known(secret, variant):\n    return {'word': 'bold'}")
+    (folder / "teacher/tiny/sample.md").write_text("## Question 4: why\n\n> Because *I* say so.\n")
+    answered(folder, "m-1", "Mine.")
+    with Desk(folder, "tiny") as found:
+        [answer] = found.look()[0].values()
+        page = answer_page(found, found.look()[0], answer, "")
+    assert "<li>Way B." in page
+    assert "It is <strong>bold</strong>, 0.5." in page
+    assert "<p>Because <em>I</em> say so.</p>" in page
+    assert "<td>q1<td>check 0<td>100\N{NO-BREAK SPACE}%</tr>" in page
+    assert "<td>q1<td>check 1<td>0\N{NO-BREAK SPACE}%</tr>" in page
+
+
 def test_who_hands_in_late_is_there_at_the_next_look(desk: Desk) -> None:
     answered(desk.folder, "m-3", "Late.")
     assert "<p>Late.</p>" in ask(desk, "q4/m-3")
@@ -202,11 +222,11 @@ def test_a_save_with_two_hundred_students_takes_less_than_a_third_of_a_second(de
         answered(desk.folder, f"x-{1000 + n}", f"{words}\n\n{formulas}\n\n{rows}\n\n{plot}")
     assert "Answer 3 of 202" in ask(desk, "q4/x-1000")
     seconds, size = [], []
-    for n in range(12):
+    for n in range(6):
         student = f"x-{1000 + n}"
         fields = {"student": student, "question": "q4", "row-0": "1", "row-1": "1"}
         fields["answer"] = desk.look()[0][student, "q4"].given.answer
-        time.sleep(0.3)  # somebody reads
+        time.sleep(0.2)  # somebody reads
         start = time.process_time()  # of the server and the browser: here they are one process
         page = ask(desk, "?unread", **fields)  # saved, and the next one is there
         seconds.append(time.process_time() - start)
