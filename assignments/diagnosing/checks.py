@@ -23,6 +23,7 @@ SOURCES = ("lenet5-cifar100", "resnet34-cifar100")
 NETWORKS = ("A", "B", "C")
 KINDS = ("overconfident", "underconfident", "calibrated", "class bias")
 N_CLASSES, N_ANSWERS = 20, 2400
+SINGLE = 1e-3  # in standard deviations: what gaps lose where probabilities have single precision
 
 
 def values(secret: bytes) -> dict[str, Any]:
@@ -131,7 +132,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
 
     def by_class(name: str, y: np.ndarray, weight: float) -> Check:
         def right(found: Variant) -> Judge:
-            return close(class_gaps(scores, y, variant=found))
+            return close(class_gaps(scores, y, variant=found), SINGLE)
 
         own = class_gaps(scores, y, variant=variant)
         return Check(
@@ -139,7 +140,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             name,
             "class_gaps",
             (scores, y),
-            partly(close(own), close(-own)),
+            partly(close(own, SINGLE), close(-own, SINGLE)),
             weight,
             misread="The sign is the other way round: read again what is subtracted from what.",
             read=reading("diagnosing", variant, ("form", "gap"), right),

@@ -37,7 +37,7 @@ def digits(secret: bytes) -> dict[str, Array]:
     images, negative = half_negative(rng, images[order] / 16, labels[order])
     noisy = images + rng.normal(0, rng.uniform(0.14, 0.2), images.shape)
     return {
-        "images": noisy.round(2).astype(np.float32),
+        "images": noisy.round(2),
         "labels": labels[order],
         "negative": negative,
         "writers": rng.integers(0, N_WRITERS, len(labels)),
