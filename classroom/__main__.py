@@ -120,6 +120,13 @@ def mark(arguments: argparse.Namespace) -> None:
     mark(arguments.folder, arguments.name)
 
 
+def cards(arguments: argparse.Namespace) -> None:
+    """Draw five questions for a conversation with each student about their own work."""
+    from classroom.cards import write_cards
+
+    print(f"Print, a page for each student: {write_cards(arguments.folder, arguments.name)}")
+
+
 def scores(arguments: argparse.Namespace) -> None:
     """Write the table of all points, those given by hand included."""
     from classroom.scores import write_scores
@@ -186,6 +193,7 @@ def parser() -> argparse.ArgumentParser:
                 "students", nargs="*", metavar="STUDENT", help="such as moodle-1234567; or all"
             )
     command("mark", mark)
+    command("cards", cards)
     command("feedback", feedback)
     command("scores", scores, assignment=False)
     returns = command("return", give_back)

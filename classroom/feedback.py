@@ -6,6 +6,8 @@ a value that went in or came out: such messages would show the hidden inputs.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,14 @@ fieldset label { margin: .2rem .2rem 0 0; padding: .3rem .6rem }
 fieldset label:has(:checked) { background: #d7e8ff }
 textarea { box-sizing: border-box; display: block; font: inherit; width: 100% }
 button { font: inherit; margin: .5rem 0 1.5rem }
+body:has(.beside) { max-width: 88rem }
+.beside { display: grid; gap: 2rem; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)) }
+aside { font-size: .9rem; overflow-wrap: anywhere }
+aside h2, h2:has(+ p), h3 { font-size: 1.1rem; margin: .8rem 0 .3rem }
+.sheet { break-after: page }
+.good { color: #444; font-style: italic; margin: .3rem 0 1rem }
+nav a { margin-right: 1.2rem }
+kbd { border: 1px solid #bbb; border-radius: .2rem; font-size: .8rem; padding: 0 .3rem }
 """
 
 
@@ -81,10 +91,13 @@ def write_feedback(folder: Path, name: str) -> list[Path]:
     return written
 
 
-def page(title: str, body: list[str], forms: bool = False) -> str:
-    """A whole page; what is in ``body`` is HTML already."""
+def page(title: str, body: list[str], forms: bool = False, script: str = "") -> str:
+    """A whole page; what is in ``body`` is HTML already, and no script but this one runs."""
     allowed = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     allowed += f"form-action '{'self' if forms else 'none'}'"
+    if script:
+        hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        allowed += f"; script-src 'sha256-{hashed}'"
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -100,6 +113,7 @@ def page(title: str, body: list[str], forms: bool = False) -> str:
             "<body>",
             f"<h1>{escape(title)}</h1>",
             *body,
+            *([f"<script>{script}</script>"] if script else []),
             "</body>",
             "</html>",
             "",

@@ -107,16 +107,16 @@ def read_goals(name: str) -> Goals:
         raise ClassroomError(f"assignments/{name}/goals.toml has no {error}") from None
 
 
-def load(name: str) -> ModuleType:
-    """The module ``assignments/NAME/checks.py``: `checks`, and what the secret decides."""
+def load(name: str, module: str = "checks") -> ModuleType:
+    """A module of ``assignments/NAME``: by default `checks`, and what the secret decides."""
     _table(name)
-    return _load(name)
+    return _load(name, module)
 
 
 @cache
-def _load(name: str) -> ModuleType:
-    path = ASSIGNMENTS / name / "checks.py"
-    spec = importlib.util.spec_from_file_location(f"assignments.{name}.checks", path)
+def _load(name: str, stem: str) -> ModuleType:
+    path = ASSIGNMENTS / name / f"{stem}.py"
+    spec = importlib.util.spec_from_file_location(f"assignments.{name}.{stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

@@ -7,9 +7,11 @@ import hashlib
 import io
 import json
 import math
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -82,17 +84,36 @@ def facts(folder: Path, name: str, student: str) -> dict[str, Any]:
 def results(folder: Path, name: str) -> list[dict[str, Any]]:
     """A result for each student who handed something in, also where nothing is graded yet.
 
-    The result of an earlier notebook than the one that was collected is none.
+    The result of an earlier notebook than the one that was collected is none. A file that has not
+    changed is read once, because the page of marking asks after each click; leave what comes back
+    as it is.
     """
-    collected = folder / "collected" / name
+    collected, graded = folder / "collected" / name, f"{folder / 'graded' / name}"
+    if not collected.is_dir():
+        return []
+    with os.scandir(collected) as places:
+        students = sorted((place.name, place.path) for place in places if place.is_dir())
     found = []
-    for place in sorted(collected.iterdir()) if collected.is_dir() else []:
-        if place.is_dir():
-            result = read_json(folder / "graded" / name / f"{place.name}.json")
-            unknown = {"student": place.name, "status": "not graded", "reason": "Not graded yet."}
-            of = result.get("hashes", {}).get("submission")
-            found.append(result if of == submitted(place) else unknown)
+    for student, place in students:
+        file = f"{graded}/{student}.json"
+        found.append(_result(place, file, _state(file), _state(f"{place}/submission.ipynb")))
     return found
+
+
+def _state(file: str) -> tuple[int, ...]:
+    """What changes whenever a file is written or replaced."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@lru_cache(5_000)
+def _result(place: str, file: str, *_: tuple[int, ...]) -> dict[str, Any]:
+    result, student = read_json(Path(file)), Path(place)
+    unknown = {"student": student.name, "status": "not graded", "reason": "Not graded yet."}
+    return result if result.get("hashes", {}).get("submission") == submitted(student) else unknown
 
 
 def submitted(student: Path) -> str:
@@ -111,6 +132,11 @@ def answer_hash(result: dict[str, Any], question: str) -> str:
         return ""
     row = result["questions"].get(question, {})
     text = str(row["answer"]) if "answer" in row else result.get("hashes", {}).get("submission", "")
+    return _hash(text)
+
+
+@lru_cache(5_000)
+def _hash(text: str) -> str:
     # A letter first, or a spreadsheet might take it for a number.
     return f"h{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:15]}"
 
