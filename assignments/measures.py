@@ -75,14 +75,17 @@ def top_label_error(probs: Array, labels: Array, way: str, n_bins: int) -> float
 def mean_loss(logits: Array, labels: Array, way: str) -> float:
     """A mean loss of logits, shape (n, K), of any size.
 
-    "nll", "brier", "binary", or "spherical": 1 minus the score of Gneiting and Raftery (2007),
-    section 3.
+    "nll", "brier", "binary", "yesno" (the Brier score of the confidence), or "spherical": 1 minus
+    the score of Gneiting and Raftery (2007), section 3.
     """
     logs, rows = log_softmax(logits, axis=1), np.arange(len(labels))
     if way == "spherical":
         return float(1 - np.exp(logs[rows, labels] - logsumexp(2 * logs, axis=1) / 2).mean())
     if way == "brier":
         return float(((np.exp(logs) - np.eye(logits.shape[1])[labels]) ** 2).sum(axis=1).mean())
+    if way == "yesno":
+        correct = logits.argmax(axis=1) == labels
+        return float(((np.exp(logs.max(axis=1)) - correct) ** 2).mean())
     if way == "binary":
         top, others = logits.argmax(axis=1), logs.copy()
         others[rows, top] = -np.inf

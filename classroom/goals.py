@@ -28,6 +28,7 @@ class Question:
         goal: what a student who answers it has learned.
         hint: shown when a check of the question fails.
         rubric: of a question that is read, (points, for what); the points sum to ``points``.
+        asks: the choices that an answer depends on, see `classroom.variants.deal`.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Question:
     title: str
     hint: str = ""
     rubric: tuple[tuple[float, str], ...] = ()
+    asks: tuple[str, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -137,4 +139,5 @@ def _question(assignment: str, name: str, found: dict[str, Any]) -> Question:
         raise ClassroomError(f"{place}: kind {found['kind']!r}; it is one of {', '.join(KINDS)}")
     if found["kind"] == "read" and sum(points for points, _ in rubric) != found["points"]:
         raise ClassroomError(f"{place}: the points of the rubric do not sum to {found['points']}")
-    return Question(name, **{**found, "rubric": rubric})
+    asks = tuple(found.get("asks", ()))
+    return Question(name, **{**found, "rubric": rubric, "asks": asks})

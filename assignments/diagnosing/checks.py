@@ -67,19 +67,26 @@ def network(secret: bytes, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scores_of(logits: np.ndarray, form: str) -> np.ndarray:
-    """The scores of a sheet: logits, distances, weights, bits, or odds against each class."""
+    """The scores of a sheet, in its form."""
     logs = log_softmax(logits, axis=1)
-    if form == "bits":
-        return -logs / np.log(2)
-    if form == "weights":
-        return np.asarray(1000 * np.exp(logs))
-    if form == "distances":
-        return np.asarray(logits.max(axis=1, keepdims=True) - logits)
-    if form == "odds":
-        others = [logsumexp(np.delete(logs, k, axis=1), axis=1) for k in range(logs.shape[1])]
-        with np.errstate(over="ignore"):  # then they are infinite
-            return np.asarray(np.exp(np.stack(others, axis=1) - logs))
-    return logits
+    others = [logsumexp(np.delete(logs, k, axis=1), axis=1) for k in range(logs.shape[1])]
+    odds = logs - np.stack(others, axis=1)  # their logarithms, in favour
+    with np.errstate(over="ignore"):  # then they are infinite
+        return np.asarray(
+            {
+                "logits": lambda: logits,
+                "bits": lambda: -logs / np.log(2),
+                "nats": lambda: -logs,
+                "odds": lambda: np.exp(-odds),
+                "favour": lambda: np.exp(odds),
+                "decibels": lambda: 10 / np.log(10) * odds,
+                "rarity": lambda: np.exp(-logs),
+                "weights": lambda: 1000 * np.exp(logs),
+                "amplitudes": lambda: 30 * np.exp(logs / 2),
+                "doublings": lambda: logits / np.log(2),
+                "distances": lambda: logits.max(axis=1, keepdims=True) - logits,
+            }[form]()
+        )
 
 
 def data(secret: bytes, variant: Variant) -> dict[str, dict[str, np.ndarray]]:

@@ -154,7 +154,12 @@ def repeated(found: Any, wanted: Any, labels: np.ndarray) -> bool:
 def examples(variant: Variant) -> dict[str, Any]:
     """What the examples of the notebook give, and annotations for them."""
     parts = split(np.zeros(100, dtype=np.int64), np.arange(100) % 20, 0, variant=variant)
-    given = {"label": "kinds", "votes": "5 * np.eye(2, dtype=int)[kinds]"}
+    given = {
+        "label": "kinds",
+        "votes": "5 * np.eye(2, dtype=int)[kinds]",
+        "sure": "np.stack([kinds, 90 + 0 * kinds], axis=1)",
+        "excluded": "1 - np.eye(2, dtype=int)[kinds]",
+    }
     pair = "np.stack([kinds, kinds], axis=1)"
     return {
         "expected_sizes": [len(part) for part in parts],

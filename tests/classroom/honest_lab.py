@@ -63,10 +63,17 @@ class Way:
 
 
 def shares_of(annotations: Array, way: str) -> Array:
-    if way == "votes":
-        return annotations / annotations.sum(axis=1, keepdims=True)
-    people = annotations.reshape(len(annotations), -1)
-    return np.eye(int(people.max()) + 1)[people].mean(axis=1)
+    """The share of each class, row by row."""
+    if way in ("label", "pair"):
+        people = annotations.reshape(len(annotations), -1)
+        return np.eye(int(people.max()) + 1)[people].mean(axis=1)
+    if way == "sure":
+        n_classes = int(annotations[:, 0].max()) + 1
+        found = np.repeat((100 - annotations[:, 1:]) / (n_classes - 1), n_classes, axis=1)
+        found[np.arange(len(found)), annotations[:, 0]] = annotations[:, 1]
+        return found / 100
+    counts = annotations if way == "votes" else annotations == 0
+    return counts / counts.sum(axis=1, keepdims=True)
 
 
 def output_of(logits: Array, way: str) -> Array:
@@ -78,7 +85,9 @@ def output_of(logits: Array, way: str) -> Array:
     }[way]()
 
 
-def answers(way: Way, variant: Variant, stored: dict[str, Array], numerics: int) -> dict[str, Any]:
+def answers(
+    way: Way, variant: Variant, stored: dict[str, Array], numerics: int, method: Any = None
+) -> dict[str, Any]:
     """The functions of a student who trains in this way.
 
     Args:
@@ -86,6 +95,7 @@ def answers(way: Way, variant: Variant, stored: dict[str, Array], numerics: int)
         variant: Of the sheet.
         stored: What lies beside the notebook, and the annotations.
         numerics: A seed for what no student decides.
+        method: To predict by instead of this training.
     """
     drawn = np.random.default_rng(numerics)
 
@@ -113,15 +123,17 @@ def answers(way: Way, variant: Variant, stored: dict[str, Array], numerics: int)
                 b1 -= dtype(way.rate) * back.sum(axis=0)
         return output_of(np.maximum(0, new @ w1 + b1) @ w2 + b2, variant["output"])
 
+    predict = method or train_and_predict
+
     def record() -> dict[str, Any]:
         images = stored["images"]
         mine = split(stored["labels"], stored["writers"], 7, variant=variant)
         rows = np.sort(mine[0]) if way.in_order else mine[0]
         seen, parts = (images[rows], stored["annotations"][rows]), [images[p] for p in mine[1:]]
         if way.twice:
-            logits = [train_and_predict(*seen, part, 7) for part in parts]
+            logits = [predict(*seen, part, 7) for part in parts]
         else:
-            both = train_and_predict(*seen, np.concatenate(parts), 7)
+            both = predict(*seen, np.concatenate(parts), 7)
             logits = np.split(both, [len(mine[1])])
         return {
             "seed": 7,
@@ -140,7 +152,7 @@ def answers(way: Way, variant: Variant, stored: dict[str, Array], numerics: int)
 
     return {
         "split": lambda *given: split(*given, variant=variant),
-        "train_and_predict": train_and_predict,
+        "train_and_predict": predict,
         "record": recorded,
         "report": lambda *given: report(*given, variant=variant),
     }

@@ -344,7 +344,7 @@ def parts_of(module: Any, secret: bytes) -> tuple[tuple[Any, ...], Any, Any, np.
     return fit, parts["new_logits"], parts["new_groups"], each
 
 
-@pytest.mark.parametrize("wanted", ["all", "confidence", "risk", "two"])
+@pytest.mark.parametrize("wanted", ["all", "confidence", "risk", "two", "three"])
 def test_repairs_earn_what_they_save(wanted: str) -> None:
     module = load("recalibrating")
     variant = {"wanted": wanted, "loss": "nll", "constant": "accuracy", "rest": "equal"}
@@ -354,7 +354,11 @@ def test_repairs_earn_what_they_save(wanted: str) -> None:
     def asked(probs: np.ndarray) -> np.ndarray:
         best = probs.max(axis=1)
         two = np.stack([1 - best, best], axis=1)
-        return {"all": probs, "confidence": best, "risk": 1 - best, "two": two}[wanted]
+        second = np.partition(probs, -2, axis=1)[:, -2]
+        three = np.stack([best, second, np.abs(1 - best - second)], axis=1)
+        return {**{"all": probs, "confidence": best, "risk": 1 - best, "two": two, "three": three}}[
+            wanted
+        ]
 
     one = TemperatureScaling().fit(fit[0], fit[1]).temperature_
     best = asked(softmax(logits / each[groups][:, None], axis=1))

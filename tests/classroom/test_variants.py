@@ -74,6 +74,8 @@ def test_the_text_says_what_the_sheet_asks(name: str) -> None:
 
 # ---- hand-worked: what the examples of the notebooks give, in each way
 
+FORMS = ("logits", "bits", "odds", "weights", "distances", "nats", "favour", "decibels", "rarity")
+FORMS += ("doublings", "amplitudes")
 EXAMPLES: dict[str, list[tuple[dict[str, str], str, Any]]] = {
     "measuring": [
         # Confidences 1/2, 3/4, 1, 3/4, of which the middle two are correct: 3/4 against 1/2.
@@ -115,7 +117,7 @@ EXAMPLES: dict[str, list[tuple[dict[str, str], str, Any]]] = {
     "diagnosing": [
         *(
             ({"form": form, "error": error}, "expected_summary", number)
-            for form in ("logits", "bits", "odds", "weights", "distances")
+            for form in FORMS
             # Confidences 0.51 and 0.93, correct, and 0.77, wrong: gaps of 0.49, 0.07 and 0.77.
             for error, number in {
                 "ece": 1.33 / 3,
@@ -137,19 +139,26 @@ EXAMPLES: dict[str, list[tuple[dict[str, str], str, Any]]] = {
         ({"loss": "binary"}, "expected_loss", -math.log(0.6 * 0.3) / 2),
         # The lengths of the rows are the roots of 0.46 and 0.54.
         ({"loss": "spherical"}, "expected_loss", 1 - 0.3 / math.sqrt(0.46) - 0.1 / math.sqrt(0.54)),
+        # The confidences are 0.6, correct, and 0.7, wrong.
+        ({"loss": "yesno"}, "expected_loss", (0.16 + 0.49) / 2),
+        ({"loss": "yesno"}, "expected_large", 1),
         ({"loss": "nll"}, "expected_large", 5000),
         ({"loss": "brier"}, "expected_large", 2),
         ({"loss": "spherical"}, "expected_large", 1),
         ({"loss": "binary"}, "expected_large", 5000 - math.log(2)),
         *(
             ({"loss": loss, "parameter": parameter}, "expected_parameter", number)
-            for loss in ("nll", "brier", "binary", "spherical")
-            for parameter, number in {"temperature": 2.0, "slope": 0.5, "log": 0.7}.items()
+            for loss in ("nll", "brier", "binary", "spherical", "yesno")
+            for parameter, number in {
+                **{"temperature": 2.0, "slope": 0.5, "log": 0.7},
+                **{"halvings": 1.0, "change": -0.5},
+            }.items()
         ),
         ({"wanted": "all"}, "expected_shape", [2000, 8]),
         ({"wanted": "confidence"}, "expected_shape", [2000]),
         ({"wanted": "risk"}, "expected_shape", [2000]),
         ({"wanted": "two"}, "expected_shape", [2000, 2]),
+        ({"wanted": "three"}, "expected_shape", [2000, 3]),
         # Two of three are correct, and of the first group one of two; labels 0, 2, 2.
         *(
             ({"constant": constant, "rest": rest}, "expected_constant", rows)
