@@ -105,8 +105,10 @@ def cards(
         question, good = (rendered(row[key], values) for key in ("question", "good"))
         if code or "function" not in row:
             (of_code if code else others).append(Card(question, good, code))
-    first = [_other_way(name, secret, sheet, rng), *_own_number(result, rng), *of_code[:N_OF_CODE]]
-    return [*first, *others, *of_code[N_OF_CODE:]][:N_QUESTIONS]
+    apart = {card.shown: card for card in of_code}  # about as many functions as there are
+    chosen = list(apart.values())[:N_OF_CODE]
+    first = [_other_way(name, secret, sheet, rng), *_own_number(result, rng), *chosen]
+    return [*first, *others, *(card for card in of_code if card not in chosen)][:N_QUESTIONS]
 
 
 def _other_way(name: str, secret: bytes, sheet: str, rng: np.random.Generator) -> Card:
@@ -139,8 +141,8 @@ def _own_number(result: dict[str, Any], rng: np.random.Generator) -> list[Card]:
         Card(
             "You wrote this. How did you compute the number, and by how much could it differ by "
             "chance?",
-            "Says from which images and by which call or formula it comes, gives its noise (from n, "
-            "a different seed, or the baseline), and does not claim more than that.",
+            "Says from which images and by which call or formula it comes, gives its noise (from "
+            "n, a different seed, or the baseline), and does not claim more than that.",
             str(rng.choice(found)),
         )
     ]

@@ -56,7 +56,8 @@ fieldset label { margin: .2rem .2rem 0 0; padding: .3rem .6rem }
 fieldset label:has(:checked) { background: #d7e8ff }
 textarea { box-sizing: border-box; display: block; font: inherit; width: 100% }
 button { font: inherit; margin: .5rem 0 1.5rem }
-body:has(.beside) { max-width: 88rem }
+body:has(.beside) { margin-top: .5rem; max-width: 88rem }
+body:has(.beside) h1 { display: inline; font-size: 1rem; margin-right: 2rem }
 .beside { display: grid; gap: 2rem; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)) }
 aside { font-size: .9rem; overflow-wrap: anywhere }
 aside h2, h2:has(+ p), h3 { font-size: 1.1rem; margin: .8rem 0 .3rem }

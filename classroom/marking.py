@@ -355,14 +355,21 @@ def _form(desk: Desk, answer: Answer, only: str) -> list[str]:
 
 def _automatic(answer: Answer) -> str:
     """What the computer found in the student's other answers."""
-    rows = []
+    rows, own = [], dict[str, None]()
     for name, row in answer.result["questions"].items():
-        for check in row.get("checks", []):
-            said = f": {check['answer']}" if check.get("answer") else ""
-            share = f"{100 * check['share']:.0f}\N{NO-BREAK SPACE}%"
-            text = escape(f"{check['name']}{said}")
-            rows.append(f"<tr><td>{escape(name)}<td>{text}<td>{share}</tr>")
-    return "".join(["<h2>Found by the computer</h2><table>", *rows, "</table>"])
+        checks = row.get("checks", [])
+        own |= dict.fromkeys(check["answer"] for check in checks if "answer" in check)
+        lost = [
+            f"{check['name']}: {100 * check['share']:.0f}\N{NO-BREAK SPACE}%"
+            for check in checks
+            if check["share"] < 1
+        ]
+        if checks:
+            said = escape("; ".join(lost) or "all right")
+            points = f"{row['points']:g} of {row['of']:g}"
+            rows.append(f"<tr><td>{escape(name)}<td class=points>{points}<td>{said}</tr>")
+    given = [f"<p>The student's own: <code>{escape(text)}</code></p>" for text in own]
+    return "".join(["<h2>Found by the computer</h2><table>", *rows, "</table>", *given])
 
 
 def _steps(most: float) -> list[float]:

@@ -14,8 +14,8 @@ BESIDE = "its mean confidence of {confidence} is {gap} points %s its accuracy of
 EVIDENCE = {
     "overconfident": BESIDE % "above",
     "underconfident": BESIDE % "below",
-    "calibrated": "its mean confidence of {confidence} and its accuracy of {accuracy} are only {gap} "
-    "points apart",
+    "calibrated": "its mean confidence of {confidence} and its accuracy of {accuracy} are only "
+    "{gap} points apart",
     "class bias": "{beyond} of its 20 classes are more than three standard deviations off",
 }
 ONE_CAUSE = (
@@ -26,8 +26,8 @@ AGAINST = {
     "overconfident": ONE_CAUSE,
     "underconfident": ONE_CAUSE,
     "calibrated": ONE_CAUSE,
-    "class bias": "A factor on all logits does not fit, because some classes stand out: the largest "
-    "of the 20 gaps is {largest} standard deviations",
+    "class bias": "A factor on all logits does not fit, because some classes stand out: the "
+    "largest of the 20 gaps is {largest} standard deviations",
 }
 
 

@@ -164,8 +164,8 @@ def test_what_is_right_stands_beside_the_answer(
     assert "<li>Way B." in page
     assert "It is <strong>bold</strong>, 0.5." in page
     assert "<p>Because <em>I</em> say so.</p>" in page
-    assert "<td>q1<td>check 0<td>100\N{NO-BREAK SPACE}%</tr>" in page
-    assert "<td>q1<td>check 1<td>0\N{NO-BREAK SPACE}%</tr>" in page
+    assert "<td>q1<td class=points>2 of 2<td>check 1: 0\N{NO-BREAK SPACE}%;" in page
+    assert "<td>q3<td" not in page  # nothing was checked there
 
 
 def test_who_hands_in_late_is_there_at_the_next_look(desk: Desk) -> None:
