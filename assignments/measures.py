@@ -41,7 +41,7 @@ def binned_error(
         outcomes: whether it happened, shape (n,).
         weights: of the rows, shape (n,); their sum is above 0.
         bins: "width", "mass" or "edges".
-        norm: "mean", "squares" or "largest".
+        norm: "mean", "squares", "cubes" or "largest".
         n_bins: how many, but for "edges".
     """
     place = places(values, bins, n_bins)
@@ -50,8 +50,9 @@ def binned_error(
     gaps = np.bincount(place, weights * (values - outcomes))[used] / sizes[used]
     if norm == "largest":
         return float(np.abs(gaps).max())
-    if norm == "squares":
-        return float(np.sqrt(np.average(gaps**2, weights=sizes[used])))
+    if norm in ("squares", "cubes"):
+        power = 2 if norm == "squares" else 3
+        return float(np.average(np.abs(gaps) ** power, weights=sizes[used]) ** (1 / power))
     return float(np.average(np.abs(gaps), weights=sizes[used]))
 
 
@@ -75,14 +76,17 @@ def top_label_error(probs: Array, labels: Array, way: str, n_bins: int) -> float
 def mean_loss(logits: Array, labels: Array, way: str) -> float:
     """A mean loss of logits, shape (n, K), of any size.
 
-    "nll", "brier", "binary", or "spherical": 1 minus the score of Gneiting and Raftery (2007),
-    section 3.
+    "nll", "brier", "binary", "yesno" (the Brier score of the confidence), or "spherical": 1 minus
+    the score of Gneiting and Raftery (2007), section 3.
     """
     logs, rows = log_softmax(logits, axis=1), np.arange(len(labels))
     if way == "spherical":
         return float(1 - np.exp(logs[rows, labels] - logsumexp(2 * logs, axis=1) / 2).mean())
     if way == "brier":
         return float(((np.exp(logs) - np.eye(logits.shape[1])[labels]) ** 2).sum(axis=1).mean())
+    if way == "yesno":
+        correct = logits.argmax(axis=1) == labels
+        return float(((np.exp(logs.max(axis=1)) - correct) ** 2).mean())
     if way == "binary":
         top, others = logits.argmax(axis=1), logs.copy()
         others[rows, top] = -np.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
@@ -19,6 +20,7 @@ def release(arguments: argparse.Namespace) -> None:
     from classroom.release import release
 
     released = release(arguments.name, arguments.folder, arguments.key)
+    said = check_release(arguments.name, arguments.folder)
     print(f"Give to the students: {released}, with a folder for each sheet.")
     if arguments.table:
         from classroom.sheets import draw_sheets
@@ -29,6 +31,31 @@ def release(arguments: argparse.Namespace) -> None:
     kept = arguments.folder / "teacher" / arguments.name
     print(f"Keep to yourself: {kept} and {arguments.folder / 'secret'}")
     print(f"Set as the maximum on your platform: {read_goals(arguments.name).points:g} points")
+    print(said)
+
+
+def check_release(name: str, folder: Path) -> str:
+    """Let the grader grade the solution of each sheet, and say what it found.
+
+    Raises:
+        ClassroomError: It does not give one of them all points.
+    """
+    from classroom.bubblewrap import NotGraded
+    from classroom.grade import checked_sheets
+    from classroom.sandbox import check_sandbox
+    from classroom.variants import SHEETS
+
+    try:
+        check_sandbox()
+    except NotGraded as error:
+        return f"Not checked, since nothing can be graded here. {error} Release again where it can."
+    sheets = checked_sheets(folder, name, SHEETS, jobs=os.cpu_count() or 1, stub=False)
+    if wrong := {sheet: one.problem for sheet, one in sheets.items() if one.problem}:
+        raise ClassroomError(
+            f"Do not hand out sheet {', '.join(wrong)} of {name}: take a new folder, for a new "
+            f"secret. {next(iter(wrong.values()))}"
+        )
+    return f"Checked: the grader gives the solution of each of the {len(sheets)} sheets all points."
 
 
 def private(arguments: argparse.Namespace) -> None:
@@ -91,6 +118,13 @@ def mark(arguments: argparse.Namespace) -> None:
     from classroom.marking import mark
 
     mark(arguments.folder, arguments.name)
+
+
+def cards(arguments: argparse.Namespace) -> None:
+    """Draw five questions for a conversation with each student about their own work."""
+    from classroom.cards import write_cards
+
+    print(f"Print, a page for each student: {write_cards(arguments.folder, arguments.name)}")
 
 
 def scores(arguments: argparse.Namespace) -> None:
@@ -159,6 +193,7 @@ def parser() -> argparse.ArgumentParser:
                 "students", nargs="*", metavar="STUDENT", help="such as moodle-1234567; or all"
             )
     command("mark", mark)
+    command("cards", cards)
     command("feedback", feedback)
     command("scores", scores, assignment=False)
     returns = command("return", give_back)

@@ -99,6 +99,7 @@ def close(expected: Any, atol: float = 1e-9, rtol: float = 1e-6) -> Close:
 
 
 Judge = Callable[..., bool | float]
+Call = tuple[str, tuple[Any, ...]]  # the name of a function, and its arguments
 
 
 def partly(judge: Judge, *others: Judge, share: float = 0.5) -> Judge:
@@ -172,9 +173,11 @@ class Check:
         weight: How much the check counts within its question, above 0.
         hint: The author's, shown when the check fails. Never a value.
         misread: The hint where a part is right: then the cause is known.
-        own: Makes of the answer further calls of the student's functions, each a name and its
-            arguments. The judge then gets a list of their answers, too; ``None`` for one that
-            failed, and an empty list where there were none.
+        own: Further calls of the student's functions, each a name and its arguments, or what makes
+            them of the answer. The judge then gets a list of their answers, too; ``None`` for one
+            that failed, and an empty list where there were none. Another process answers them,
+            in an order drawn anew, and before the check itself where they do not depend on it: so
+            no function can count its calls and say what another one has said.
         read: Reads an answer that earns nothing as one to a different variant, and gives its share
             and a hint, see `classroom.variants.reading`.
     """
@@ -187,7 +190,7 @@ class Check:
     weight: float = 1.0
     hint: str = ""
     misread: str = ""
-    own: Callable[[Any], list[tuple[str, tuple[Any, ...]]]] | None = None
+    own: list[Call] | Callable[[Any], list[Call]] | None = None
     read: Callable[[Any], tuple[float, str]] | None = None
 
     def share(self, answer: Any, own: list[Any] | None = None) -> float:

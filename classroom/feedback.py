@@ -6,6 +6,8 @@ a value that went in or came out: such messages would show the hidden inputs.
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -54,6 +56,15 @@ fieldset label { margin: .2rem .2rem 0 0; padding: .3rem .6rem }
 fieldset label:has(:checked) { background: #d7e8ff }
 textarea { box-sizing: border-box; display: block; font: inherit; width: 100% }
 button { font: inherit; margin: .5rem 0 1.5rem }
+body:has(.beside) { margin-top: .5rem; max-width: 88rem }
+body:has(.beside) h1 { display: inline; font-size: 1rem; margin-right: 2rem }
+.beside { display: grid; gap: 2rem; grid-template-columns: repeat(auto-fit, minmax(20rem, 1fr)) }
+aside { font-size: .9rem; overflow-wrap: anywhere }
+aside h2, h2:has(+ p), h3 { font-size: 1.1rem; margin: .8rem 0 .3rem }
+.sheet { break-after: page }
+.good { color: #444; font-style: italic; margin: .3rem 0 1rem }
+nav a { margin-right: 1.2rem }
+kbd { border: 1px solid #bbb; border-radius: .2rem; font-size: .8rem; padding: 0 .3rem }
 """
 
 
@@ -74,14 +85,20 @@ def write_feedback(folder: Path, name: str) -> list[Path]:
     print(f"{len(written)} pages are in {folder / 'feedback' / name}")
     left = sum(given.points is None for given in hand.values())
     if left:
-        print(f"{left} answers are left to read: python -m classroom mark {name} --class {folder}")
+        changed = sum(given.before is not None for given in hand.values())
+        since = f", {changed} of them changed since you read them" if changed else ""
+        command = f"python -m classroom mark {name} --class {folder}"
+        print(f"{left} answers are left to read{since}: {command}")
     return written
 
 
-def page(title: str, body: list[str], forms: bool = False) -> str:
-    """A whole page; what is in ``body`` is HTML already."""
+def page(title: str, body: list[str], forms: bool = False, script: str = "") -> str:
+    """A whole page; what is in ``body`` is HTML already, and no script but this one runs."""
     allowed = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
     allowed += f"form-action '{'self' if forms else 'none'}'"
+    if script:
+        hashed = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        allowed += f"; script-src 'sha256-{hashed}'"
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -97,6 +114,7 @@ def page(title: str, body: list[str], forms: bool = False) -> str:
             "<body>",
             f"<h1>{escape(title)}</h1>",
             *body,
+            *([f"<script>{script}</script>"] if script else []),
             "</body>",
             "</html>",
             "",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -72,10 +72,14 @@ def give_back(folder: Path, name: str, table: Path | None = None, column: str = 
 def _feedback(folder: Path, name: str, rows: list[Student], target: Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_suffix(".part")
+    shared = Counter(returned_name(found) for found, _ in rows)
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for found, _ in rows:
             page = folder / "feedback" / name / f"{found['id']}.html"
-            archive.write(page, returned_name(found))
+            place = PurePosixPath(returned_name(found))
+            if shared[str(place)] > 1:  # of a pair that handed in one notebook
+                place = place.with_stem(f"{place.stem}-{found['id']}")
+            archive.write(page, str(place))
     os.replace(part, target)
     return target
 

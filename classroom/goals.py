@@ -28,6 +28,7 @@ class Question:
         goal: what a student who answers it has learned.
         hint: shown when a check of the question fails.
         rubric: of a question that is read, (points, for what); the points sum to ``points``.
+        asks: the choices that an answer depends on, see `classroom.variants.deal`.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Question:
     title: str
     hint: str = ""
     rubric: tuple[tuple[float, str], ...] = ()
+    asks: tuple[str, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -105,16 +107,16 @@ def read_goals(name: str) -> Goals:
         raise ClassroomError(f"assignments/{name}/goals.toml has no {error}") from None
 
 
-def load(name: str) -> ModuleType:
-    """The module ``assignments/NAME/checks.py``: `checks`, and what the secret decides."""
+def load(name: str, module: str = "checks") -> ModuleType:
+    """A module of ``assignments/NAME``: by default `checks`, and what the secret decides."""
     _table(name)
-    return _load(name)
+    return _load(name, module)
 
 
 @cache
-def _load(name: str) -> ModuleType:
-    path = ASSIGNMENTS / name / "checks.py"
-    spec = importlib.util.spec_from_file_location(f"assignments.{name}.checks", path)
+def _load(name: str, stem: str) -> ModuleType:
+    path = ASSIGNMENTS / name / f"{stem}.py"
+    spec = importlib.util.spec_from_file_location(f"assignments.{name}.{stem}", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -137,4 +139,5 @@ def _question(assignment: str, name: str, found: dict[str, Any]) -> Question:
         raise ClassroomError(f"{place}: kind {found['kind']!r}; it is one of {', '.join(KINDS)}")
     if found["kind"] == "read" and sum(points for points, _ in rubric) != found["points"]:
         raise ClassroomError(f"{place}: the points of the rubric do not sum to {found['points']}")
-    return Question(name, **{**found, "rubric": rubric})
+    asks = tuple(found.get("asks", ()))
+    return Question(name, **{**found, "rubric": rubric, "asks": asks})

@@ -1,9 +1,9 @@
 """Grade a class: each submission in a sandbox of its own, judged outside it.
 
 A batch begins with the grader itself: through the same sandbox, the reference of each sheet must
-earn all points and the sheet as released none. A result is a file, written when its submission is
-done, so an interrupted batch goes on where it was. What cannot be graded says why and is never a
-zero.
+earn all points and the sheet as released none. Nobody is graded on a sheet where it is wrong about
+itself, and the others are. A result is a file, written when its submission is done, so an
+interrupted batch goes on where it was. What cannot be graded says why and is never a zero.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import hashlib
 import math
 import signal
 import time
-from collections.abc import Iterator
+import warnings
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from classroom.secret import read_secret
 from classroom.submission import read_submission
 from classroom.variants import SHEETS, secret_of, variant_of
 
+WRONG_SHEET = "The grader is wrong about this sheet, so nobody who has it is graded yet."
 GRADER = (
     "bubblewrap",
     "checks",
@@ -54,6 +56,7 @@ class Assignment:
         notebook: As it was released, beside its data.
         reference: The notebook with the solutions.
         hashes: Of the checks, with all that grades them, and of the secret.
+        problem: Why nobody can be graded on this sheet, "" if everybody can.
     """
 
     goals: Goals
@@ -61,6 +64,7 @@ class Assignment:
     notebook: Path
     reference: Path
     hashes: dict[str, str]
+    problem: str = ""
 
     @property
     def functions(self) -> dict[str, str]:
@@ -88,21 +92,26 @@ def read_assignment(folder: Path, name: str, sheet: str) -> Assignment:
             raise ClassroomError(
                 f"{place}: one and the same answer passes every check of {question}"
             )
-    sources = [Path(__file__).with_name(f"{module}.py") for module in GRADER]
-    sources += sorted((ASSIGNMENTS / name).glob("*.py"))
-    sources += [ASSIGNMENTS / name / "goals.toml", ASSIGNMENTS / name / "variants.toml"]
-    sources += [ASSIGNMENTS / "measures.py"]
-    hashes = {
-        "checks": _hash(*(f.read_bytes() for f in sources if f.exists())),
-        "secret": _hash(secret),
-    }
     file = f"{name}-{sheet}.ipynb"
     notebook = folder / "released" / name / f"sheet-{sheet}" / file
-    found = Assignment(goals, checks, notebook, folder / "teacher" / name / file, hashes)
+    reference = folder / "teacher" / name / file
+    found = Assignment(goals, checks, notebook, reference, hashes_of(folder, name))
     for path in (found.notebook, found.reference):
         if not path.is_file():
             raise ClassroomError(f"{path} is missing: release {name} to this class first")
     return found
+
+
+def hashes_of(folder: Path, name: str) -> dict[str, str]:
+    """The hashes of what grades an assignment, and of the secret of a class."""
+    sources = [Path(__file__).with_name(f"{module}.py") for module in GRADER]
+    sources += sorted((ASSIGNMENTS / name).glob("*.py"))
+    sources += [ASSIGNMENTS / name / "goals.toml", ASSIGNMENTS / name / "variants.toml"]
+    sources += [ASSIGNMENTS / "measures.py"]
+    return {
+        "checks": _hash(*(f.read_bytes() for f in sources if f.exists())),
+        "secret": _hash(read_secret(folder)),
+    }
 
 
 def _hash(*contents: bytes) -> str:
@@ -150,26 +159,58 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
     return {"questions": questions, "cells": cells}
 
 
-def check_grader(assignment: Assignment) -> None:
+def check_grader(assignment: Assignment, stub: bool = True) -> None:
     """Grade the reference of a sheet, and the sheet as released.
+
+    Args:
+        assignment: The sheet.
+        stub: Whether to grade the sheet as released, too.
 
     Raises:
         ClassroomError: The first has not all points, or the second has any, or neither can be
             graded. Then no student can be graded either.
     """
-    for file, wanted in ((assignment.reference, 1.0), (assignment.notebook, 0.0)):
+    for file, wanted in ((assignment.reference, 1.0), (assignment.notebook, 0.0))[: 1 + stub]:
         try:
             found = grade_submission(assignment, file)
         except NotGraded as error:
-            raise ClassroomError(f"Nothing is graded. {error}") from None
+            raise ClassroomError(str(error)) from None
         for name, question in found["questions"].items():
             for row in question.get("checks", ()):
                 if row["share"] != wanted:
                     raise ClassroomError(
-                        f"Nothing is graded, since the grader is wrong about itself: {file.name} "
+                        f"The grader is wrong about itself: {file.name} "
                         f"has {row['share']:g} of check {row['name']!r} of {name}, not {wanted:g} "
                         f"({row['failure']})"
                     )
+
+
+def checked_sheets(
+    folder: Path, name: str, sheets: Iterable[str], jobs: int = 1, stub: bool = True
+) -> dict[str, Assignment]:
+    """Some sheets, on which the grader was checked; one where it is wrong says so.
+
+    The checks of a sheet come from the secret, so one may be wrong where all others are right.
+    """
+    goals, hashes = read_goals(name), hashes_of(folder, name)
+
+    def checked(sheet: str) -> Assignment:
+        try:
+            found = read_assignment(folder, name, sheet)
+            check_grader(found, stub)
+        except Exception as error:  # also one of the checks of this sheet
+            problem = str(error) if isinstance(error, ClassroomError) else repr(error)
+            return Assignment(goals, [], Path(), Path(), hashes, problem)
+        return found
+
+    asked = list(sheets)
+    with quiet(), ThreadPoolExecutor(max(1, jobs)) as pool:
+        return dict(zip(asked, pool.map(checked, asked), strict=True))
+
+
+def quiet() -> warnings.catch_warnings[None]:
+    """A block in which NumPy does not say what it thinks of the answers that are judged."""
+    return warnings.catch_warnings(action="ignore", category=RuntimeWarning)
 
 
 def sheet_of(student: Path) -> str:
@@ -192,6 +233,8 @@ def grade_student(assignment: Assignment, student: Path, file: Path) -> dict[str
     try:
         if problem := read_json(student / "facts.json").get("problem"):
             raise NotGraded(str(problem))
+        if assignment.problem:  # which is the teacher's to read: it may name what is hidden
+            raise NotGraded(WRONG_SHEET)
         found = grade_submission(assignment, student / "submission.ipynb")
         result |= {"status": "graded", "reason": "", **found}
     except NotGraded as error:
@@ -204,11 +247,11 @@ def grade_student(assignment: Assignment, student: Path, file: Path) -> dict[str
     return result
 
 
-def _left(assignment: Assignment, student: Path, file: Path) -> bool:
+def _left(hashes: dict[str, str], student: Path, file: Path) -> bool:
     """Whether there is no result yet of this submission, these checks and this secret."""
     result = read_json(file)
-    hashes = {**assignment.hashes, "submission": submitted(student)}
-    return result.get("status") != "graded" or result.get("hashes") != hashes
+    wanted = {**hashes, "submission": submitted(student)}
+    return result.get("status") != "graded" or result.get("hashes") != wanted
 
 
 def grade_class(
@@ -231,25 +274,28 @@ def grade_class(
     """
     everyone = {path.name: path for path in students(folder, name)}
     own = {student: sheet_of(place) for student, place in everyone.items()}
-    handed_in = {SHEETS[0], *own.values()}
-    sheets = {sheet: read_assignment(folder, name, sheet) for sheet in handed_in}
     if unknown := sorted(set(again or ()) - everyone.keys()):
         raise ClassroomError(f"nobody with the id {', '.join(unknown)} handed in {name}")
-    graded = folder / "graded" / name
+    graded, hashes = folder / "graded" / name, hashes_of(folder, name)
     chosen = []
     for student, place in everyone.items():
-        assignment, wanted = sheets[own[student]], not again or student in again
-        if wanted and (again is not None or _left(assignment, place, graded / f"{student}.json")):
-            chosen.append((assignment, place))
+        wanted = not again or student in again
+        if wanted and (again is not None or _left(hashes, place, graded / f"{student}.json")):
+            chosen.append(place)
     if not chosen:
         print(f"{name}: nothing is left to grade; {len(everyone)} results are in {graded}")
         return []
-    for sheet in sorted({own[place.name] for _, place in chosen}):
-        check_grader(sheets[sheet])
+    sheets = checked_sheets(folder, name, sorted({own[place.name] for place in chosen}), jobs)
+    problems = {sheet: one.problem for sheet, one in sheets.items() if one.problem}
+    if len(problems) == len(sheets):
+        raise ClassroomError(f"Nothing is graded. {next(iter(problems.values()))}")
+    for sheet, problem in problems.items():
+        print(f"Nobody with sheet {sheet} is graded. {problem}")
     results = []
-    for result in _batch(chosen, graded, jobs):
-        results.append(result)
-        print(f"[{len(results)}/{len(chosen)}] {line_of(result)}", flush=True)
+    with quiet():
+        for result in _batch([(sheets[own[p.name]], p) for p in chosen], graded, jobs):
+            results.append(result)
+            print(f"[{len(results)}/{len(chosen)}] {line_of(result)}", flush=True)
     done = sum(result["status"] == "graded" for result in results)
     seconds = sorted(result["seconds"] for result in results)
     print(

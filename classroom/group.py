@@ -74,6 +74,22 @@ def memory_of(parent: int, folders: tuple[str, ...] = ()) -> int:
     return total + FILE * sum(files.values())
 
 
+def seconds_of(parent: int) -> float:
+    """Processor time that a process and its descendants have used, as far as they are alive."""
+    children, used = defaultdict(list), {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has just ended
+            words = file.read_text().rpartition(")")[2].split()
+            children[int(words[1])].append(int(file.parent.name))
+            used[int(file.parent.name)] = sum(map(int, words[11:15]))  # and of children that ended
+    waiting, ticks = [parent], 0
+    while waiting:
+        process = waiting.pop()
+        waiting += children[process]
+        ticks += used.get(process, 0)
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
 class Group:
     """A group, while its sandbox lives.
 

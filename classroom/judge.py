@@ -14,6 +14,8 @@ CONSTANTS: tuple[Any, ...] = (
     Raised("ValueError", ("Exception", "BaseException", "object")),
 )
 
+SHORT = 200  # characters of an answer that whoever marks can take in
+
 
 def share(check: Check, answer: Any, own: tuple[Any, ...] = ()) -> float:
     """What a judge says of an answer, 0 to 1; a judge that an answer upsets says 0."""
@@ -78,6 +80,12 @@ def _said(outcome: Outcome) -> str:
     return json.dumps(encode(outcome.answer) if outcome.failure is None else outcome.failure)
 
 
+def _own_words(check: Check, outcome: Outcome) -> dict[str, str]:
+    """What came back from a call without any input, where it is short: for whoever marks."""
+    said = "" if check.arguments or outcome.raised or outcome.failure else _said(outcome)
+    return {"answer": said} if 0 < len(said) <= SHORT else {}
+
+
 def mark(pairs: list[tuple[Check, Outcome]], points: float) -> dict[str, Any]:
     """The points of a question, and a row for each of its checks.
 
@@ -98,7 +106,8 @@ def mark(pairs: list[tuple[Check, Outcome]], points: float) -> dict[str, Any]:
             "share": round(earned, 4),
             "hint": hint,
             "failure": failure,
+            **_own_words(c, outcome),
         }
-        for c, (earned, failure, hint) in zip(checks, found, strict=True)
+        for (c, outcome), (earned, failure, hint) in zip(pairs, found, strict=True)
     ]
     return {"points": round(points * sum(parts) / total, 2), "of": points, "checks": rows}

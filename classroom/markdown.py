@@ -19,25 +19,32 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from classroom.submission import PICTURE
 
-LONGEST = 500  # characters of a formula that is drawn
-MOST = 100  # formulas of a text that are drawn
+LONGEST = 300  # characters of a formula that is drawn
+MOST = 50  # formulas of a text that are drawn
+MOST_SIGNS = 1_500  # characters of all of them, since each takes time to draw
 CELLS = 20_000  # of the largest table that there may be: short rows are filled up
 # As Colab writes a picture that was made smaller.
 TAG = re.compile(rf"<img [^<>]{{0,200}}?src=([\"']?)({PICTURE.pattern})\1[^<>]{{0,200}}>")
 
 
+@lru_cache(1_000)
 def html_of(text: str) -> str:
-    """HTML of a student's Markdown, with tables, formulas and pictures."""
-    left = MOST
+    """HTML of a student's Markdown, with tables, formulas and pictures.
+
+    A definition such as ``[1]: address`` is shown as it was typed: thousands of them would take the
+    parser many seconds, and they could only name pages that must not load.
+    """
+    left, signs = MOST, MOST_SIGNS
 
     def formula(source: str, options: dict[str, Any]) -> str:
-        nonlocal left
-        left -= 1
-        return drawn(source) if left >= 0 else f"<code>{escape(source)}</code>"
+        nonlocal left, signs
+        left, signs = left - 1, signs - len(source)
+        return drawn(source) if min(left, signs) >= 0 else f"<code>{escape(source)}</code>"
 
     renderer, lines = MarkdownIt("commonmark", {"html": False}), text.split("\n")
     if len(lines) * max(line.count("|") for line in lines) <= CELLS:
         renderer.enable("table")
+    renderer.disable("reference")
     renderer.use(dollarmath_plugin, allow_labels=False, allow_digits=False, renderer=formula)
     renderer.add_render_rule("image", _picture)
     return str(renderer.render(TAG.sub(r"![picture](\2)", text)))

@@ -1,27 +1,50 @@
 """The page on which a teacher marks written answers: a click on the rubric lands in the table.
 
-A small server on this computer shows all answers to read, question by question and without names.
-Each answer has a form, and what it sends goes into ``hand/NAME.csv``. The page runs no script and
-loads nothing from elsewhere. Nobody else on this computer knows the word in its address.
+A small server on this computer shows one answer at a time, question by question and without names,
+beside what is right on the student's sheet. What its form sends goes into ``hand/NAME.csv``. Of
+what students wrote nothing runs, and nothing is loaded from elsewhere: the one script is ours and
+turns keys into clicks. Nobody else on this computer knows the word in the address.
 """
 
 from __future__ import annotations
 
 import secrets
+import threading
+from dataclasses import dataclass, replace
 from html import escape
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, quote, unquote
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from classroom import ClassroomError
 from classroom.feedback import page
 from classroom.goals import Goals, Question, read_goals
+from classroom.grade import sheet_of
+from classroom.known import asked, example, facts
 from classroom.markdown import html_of
-from classroom.results import HandGrade, HandGrades, complete_hand, hand_file, results, write_hand
+from classroom.results import (
+    HandGrade,
+    HandGrades,
+    complete_hand,
+    hand_file,
+    results,
+    write_hand,
+)
+from classroom.secret import read_secret
 
 STEP = 0.5  # of the points for a row of the rubric
 MOST = 100_000  # bytes of a form
+AHEAD = 3  # answers that are rendered while the teacher reads
+UNREAD = "?unread"  # behind an address: only answers that are not read yet
+SCRIPT = """
+addEventListener("keydown", event => {
+  if (event.key === "Enter" && event.ctrlKey) document.querySelector("form button")?.click();
+  if (event.target.matches("textarea") || event.ctrlKey || event.altKey || event.metaKey) return;
+  [...document.querySelectorAll("[data-key]")].find(a => a.dataset.key === event.key)?.click();
+});
+"""
+Key = tuple[str, str]  # the student and the question
 
 
 def mark(folder: Path, name: str) -> None:
@@ -30,12 +53,50 @@ def mark(folder: Path, name: str) -> None:
         print(f"Mark in your browser: {desk.address}", flush=True)
         print(f"Each Save writes to {hand_file(folder, name)}. Ctrl-C ends.", flush=True)
         try:
-            desk.serve_forever()
+            desk.serve_forever(poll_interval=0.1)
         except KeyboardInterrupt:
             print()
 
 
-class Desk(HTTPServer):
+@dataclass(frozen=True)
+class Answer:
+    """One answer, as it stands when the teacher looks.
+
+    Attributes:
+        student: Its id.
+        question: That it answers.
+        result: Of the student.
+        given: What the table has.
+    """
+
+    student: str
+    question: Question
+    result: dict[str, Any]
+    given: HandGrade
+
+    @property
+    def text(self) -> str:
+        """In Markdown, "" where there is none."""
+        return str(self.result["questions"].get(self.question.name, {}).get("answer") or "")
+
+    @property
+    def place(self) -> str:
+        """Its address below that of the desk."""
+        return f"{quote(self.question.name)}/{quote(self.student)}"
+
+    @property
+    def unread(self) -> bool:
+        return self.given.points is None
+
+    @property
+    def state(self) -> str:
+        """Whether it is read, in words."""
+        if not self.unread:
+            return f"{self.given.points:g} points"
+        return "changed since it was read" if self.given.before else "not read yet"
+
+
+class Desk(ThreadingHTTPServer):
     """The server.
 
     Args:
@@ -46,13 +107,16 @@ class Desk(HTTPServer):
         ClassroomError: The assignment has nothing to read, or nobody is graded yet.
     """
 
+    daemon_threads = True  # a browser may hold a connection open
+
     def __init__(self, folder: Path, name: str) -> None:
         self.folder, self.goals = folder, read_goals(name)
         if not self.goals.to_read:
             raise ClassroomError(f"{name} has no questions that a teacher reads")
         if not self.graded():
             raise ClassroomError(f"nobody is graded yet: run grade {name} first")
-        complete_hand(folder, name, self.goals)
+        self.secret, self.lock = read_secret(folder), threading.Lock()
+        self.ahead = list(self.look()[0].values())[:AHEAD]
         super().__init__(("127.0.0.1", 0), Handler)
         self.word = secrets.token_urlsafe(16)
         self.address = f"http://127.0.0.1:{self.server_port}/{self.word}/"
@@ -62,18 +126,52 @@ class Desk(HTTPServer):
         found = results(self.folder, self.goals.name)
         return {str(r["student"]): r for r in found if r["status"] == "graded"}
 
-    def save(self, form: dict[str, str]) -> str:
-        """Write what a form says to the table; give the name of the next answer's place."""
-        keys = _keys(self.goals, self.graded())
+    def look(self) -> tuple[dict[Key, Answer], HandGrades]:
+        """All answers, question by question, and the table."""
+        graded, hand = self.graded(), complete_hand(self.folder, self.goals.name, self.goals)
+        answers = {
+            (student, question.name): Answer(
+                student, question, result, hand[student, question.name]
+            )
+            for question in self.goals.to_read
+            for student, result in graded.items()
+        }
+        return answers, hand
+
+    def service_actions(self) -> None:
+        """Between two requests, render an answer that the teacher has not come to yet."""
+        if self.ahead:
+            answer = self.ahead.pop(0)
+            with self.lock:
+                self.beside(answer)
+                html_of(answer.text)
+
+    def beside(self, answer: Answer) -> list[str]:
+        """What the teacher knows: what the sheet asks, what is right, what the computer found."""
+        name = self.goals.name
+        sheet = sheet_of(self.folder / "collected" / name / answer.student)
+        body = [f"<h2>Sheet {escape(sheet)}</h2>", "<ul>"]
+        body += [f"<li>{escape(line)}" for line in asked(name, self.secret, sheet).values()]
+        body += ["</ul>"]
+        if right := facts(name, self.secret, sheet):
+            body += ["<h2>Right on this sheet</h2>", html_of("\n".join(f"- {x}" for x in right))]
+        if text := example(self.folder, name, answer.question.heading):
+            body += [f"<details><summary>A marked example</summary>{html_of(text)}</details>"]
+        return body
+
+    def save(self, form: dict[str, str], only: bool) -> Answer | None:
+        """Write what a form says to the table, and give the answer to read next, see `after`."""
+        answers, hand = self.look()
         key = (form.get("student", ""), form.get("question", ""))
-        if key not in keys:
+        if key not in answers:
             raise ClassroomError(f"no answer of {key[0]!r} to {key[1]!r}")
-        hand = complete_hand(self.folder, self.goals.name, self.goals)
-        rows = self.goals.questions[key[1]].rubric
+        answer = answers[key]
+        if form.get("answer") != answer.given.answer:
+            raise ClassroomError("the answer is a later one: go back, reload, and read it")
+        rows, before = answer.question.rubric, answer.given
         chosen = [form.get(f"row-{number}") for number in range(len(rows))]
         if None in chosen and any(chosen):
             raise ClassroomError("each row of the rubric needs points: go back, and click them")
-        before = hand[key]
         points, rubric = before.points, before.rubric
         if None not in chosen:
             rubric = tuple(float(str(points)) for points in chosen)
@@ -82,9 +180,9 @@ class Desk(HTTPServer):
             ):
                 raise ClassroomError("points that the rubric does not have")
             points = sum(rubric)
-        hand[key] = HandGrade(points, form.get("comment", "").strip(), rubric)
+        hand[key] = HandGrade(points, form.get("comment", "").strip(), rubric, before.answer)
         write_hand(self.folder, self.goals.name, hand)
-        return _place(keys[(keys.index(key) + 1) % len(keys)])
+        return after({**answers, key: replace(answer, given=hand[key])}, answer, only)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -92,43 +190,54 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         desk, path = self.server, self._path()
-        if path == "":
-            goals = desk.goals
-            hand = complete_hand(desk.folder, goals.name, goals)
-            self._send(
-                marking_page(goals, desk.graded(), hand).encode(), "text/html; charset=utf-8"
-            )
-        elif path in {f"{student}.ipynb" for student in desk.graded()}:
-            folder = desk.folder / "collected" / desk.goals.name / path.removesuffix(".ipynb")
-            self._send((folder / "submission.ipynb").read_bytes(), "application/x-ipynb+json")
-        else:
-            self.send_error(404)
+        student, notebook, _ = (path or "").partition(".ipynb")
+        with desk.lock:
+            answers, _ = desk.look()
+            shown = {answer.place: answer for answer in answers.values()}.get(quote(path or "."))
+            if path == "":
+                self._send(overview(desk.goals, answers), "text/html; charset=utf-8")
+            elif shown:
+                content = answer_page(desk, answers, shown, self._only())
+                self._send(content, "text/html; charset=utf-8")
+            elif notebook and student in {known for known, _ in answers}:
+                folder = desk.folder / "collected" / desk.goals.name / student
+                self._send((folder / "submission.ipynb").read_bytes(), "application/x-ipynb+json")
+            else:
+                self.send_error(404)
 
     def do_POST(self) -> None:
-        size = self.headers.get("Content-Length", "")
+        desk, size = self.server, self.headers.get("Content-Length", "")
         if self._path() != "" or not size.isdecimal() or int(size) > MOST:
             self.send_error(404)
             return
         sent = parse_qs(self.rfile.read(int(size)).decode(errors="replace"))
         try:
-            place = self.server.save({key: values[-1] for key, values in sent.items()})
+            with desk.lock:
+                form = {key: values[-1] for key, values in sent.items()}
+                following = desk.save(form, bool(self._only()))
         except (ClassroomError, ValueError) as error:
             self.send_error(400, explain=str(error))
             return
+        place = following.place + self._only() if following else ""
         self.send_response(303)
-        self.send_header("Location", f"/{self.server.word}/#{quote(place)}")
+        self.send_header("Location", f"/{desk.word}/{place}")
         self.end_headers()
 
     def _path(self) -> str | None:
         """The part of the address behind the word; None for who does not know it."""
-        known = f"/{self.server.word}/"
-        return unquote(self.path.removeprefix(known)) if self.path.startswith(known) else None
+        known, path = f"/{self.server.word}/", urlsplit(self.path).path
+        return unquote(path.removeprefix(known)) if path.startswith(known) else None
 
-    def _send(self, content: bytes, kind: str) -> None:
+    def _only(self) -> str:
+        return UNREAD if urlsplit(self.path).query == UNREAD[1:] else ""
+
+    def _send(self, content: str | bytes, kind: str) -> None:
+        content = content.encode() if isinstance(content, str) else content
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
         self.end_headers()
         self.wfile.write(content)
 
@@ -136,33 +245,98 @@ class Handler(BaseHTTPRequestHandler):
         """Print nothing: the terminal shows where to mark."""
 
 
-def marking_page(goals: Goals, graded: dict[str, dict[str, Any]], hand: HandGrades) -> str:
-    """All answers to read, each with its rubric to click."""
-    keys = _keys(goals, graded)
-    left = sum(hand[key].points is None for key in keys)
-    body = [f"<p>{len(keys)} answers, {left} of them without points.</p>"]
+def after(answers: dict[Key, Answer], answer: Answer, only: bool) -> Answer | None:
+    """The answer to read next, from the beginning again after the last one.
+
+    Args:
+        answers: All.
+        answer: That was read.
+        only: Whether to leave out those that are read.
+    """
+    order = list(answers.values())
+    here = [found.place for found in order].index(answer.place)
+    following = [*order[here + 1 :], *order[:here]]
+    return next((found for found in following if found.unread or not only), None)
+
+
+def overview(goals: Goals, answers: dict[Key, Answer]) -> str:
+    """The list of all answers, with where to begin."""
+    left = [answer for answer in answers.values() if answer.unread]
+    body = [f"<p>{len(answers)} answers, {len(left)} of them to read.</p>"]
+    if left:
+        link = f'<a data-key=n href="{left[0].place}{UNREAD}">Read the first of them</a>'
+        body += [f"<p>{link}, or press n.</p>"]
     for question in goals.to_read:
-        body += [f"<h2>{escape(question.heading)}</h2>"]
-        body += [f"<p><strong>{question.points:g} points.</strong> {escape(question.goal)}</p>"]
-        for student, result in graded.items():
-            answer = str(result["questions"].get(question.name, {}).get("answer") or "")
-            body += _answer(question, student, answer, hand[student, question.name])
-    return page(f"{goals.title}: answers to read", body, forms=True)
+        body += [f"<h2>{escape(question.heading)}</h2>", "<table>"]
+        for answer in answers.values():
+            if answer.question.name == question.name:
+                link = f'<a href="{answer.place}">{escape(answer.student)}</a>'
+                body.append(f"<tr><td>{link}<td>{answer.state}</tr>")
+        body.append("</table>")
+    return page(f"{goals.title}: answers to read", body, script=SCRIPT)
 
 
-def _answer(question: Question, student: str, answer: str, given: HandGrade) -> list[str]:
-    """One answer with its form."""
-    earned = "not read yet" if given.points is None else f"{given.points:g} points"
-    body = [
-        f'<section id="{escape(_place((student, question.name)))}">',
-        f"<h3>{escape(student)}: {earned}</h3>",
-        f"<div class=answer>{html_of(answer) if answer else '<p>None.</p>'}</div>",
-        f'<p><a href="{quote(student)}.ipynb">The notebook</a></p>',
-        "<form method=post>",
-        f'<input type=hidden name=student value="{escape(student)}">',
-        f'<input type=hidden name=question value="{escape(question.name)}">',
+def answer_page(desk: Desk, answers: dict[Key, Answer], answer: Answer, only: str) -> str:
+    """One answer with its form, beside what is right.
+
+    Args:
+        desk: That serves it.
+        answers: All.
+        answer: To show.
+        only: `UNREAD` where what comes next is what is not read yet.
+    """
+    order = list(answers.values())
+    here = order.index(answer)
+    following = after(answers, answer, bool(only)) or answer
+    desk.ahead = [following, *order[here + 1 : here + AHEAD]]
+    left = sum(found.unread for found in order)
+    # One step back is to any answer, because a slip of the mouse is seen after it is saved.
+    links = {
+        "p": (order[here - 1].place + only, "previous"),
+        "n": (following.place + only, "next unread" if only else "next"),
+        "u": (answer.place + ("" if only else UNREAD), "all" if only else "only unread"),
+        "l": ("", "list"),
+    }
+    nav = [
+        f'<a data-key={key} href="/{desk.word}/{target}">{text} <kbd>{key}</kbd></a>'
+        for key, (target, text) in links.items()
     ]
-    for number, (most, text) in enumerate(question.rubric):
+    question, shown = answer.question, html_of(answer.text) if answer.text else "<p>None.</p>"
+    body = [
+        f"<nav>{' '.join(nav)} Answer {here + 1} of {len(order)}, {left} to read</nav>",
+        f"<h2>{escape(question.heading)}</h2>",
+        f"<p><strong>{question.points:g} points.</strong> {escape(question.goal)}</p>",
+        "<div class=beside>",
+        "<main>",
+        f"<h3>{escape(answer.student)}: {answer.state}</h3>",
+        f"<div class=answer>{shown}</div>",
+        f'<p><a href="/{desk.word}/{quote(answer.student)}.ipynb">The notebook</a></p>',
+        *_form(desk, answer, only),
+        "</main>",
+        f"<aside>{_automatic(answer)}",
+        *desk.beside(answer),
+        "</aside>",
+        "</div>",
+    ]
+    return page(f"{desk.goals.title}: answers to read", body, forms=True, script=SCRIPT)
+
+
+def _form(desk: Desk, answer: Answer, only: str) -> list[str]:
+    """The rubric to click. Points of an earlier answer are proposed, and count once saved."""
+    given, body = answer.given.before or answer.given, []
+    if answer.given.before and given.points is not None:
+        body += [
+            f"<p><strong>The answer has changed</strong> since it got {given.points:g} points. "
+            "They are chosen below, and count for this answer once you save.</p>"
+        ]
+    hidden = {
+        "student": answer.student,
+        "question": answer.question.name,
+        "answer": answer.given.answer,
+    }
+    body += [f'<form method=post action="/{desk.word}/{only}">']
+    body += [f'<input type=hidden name={key} value="{escape(v)}">' for key, v in hidden.items()]
+    for number, (most, text) in enumerate(answer.question.rubric):
         body.append(f"<fieldset><legend>{escape(text)}</legend>")
         for points in _steps(most):
             chosen = " checked" if given.rubric and given.rubric[number] == points else ""
@@ -171,23 +345,31 @@ def _answer(question: Question, student: str, answer: str, given: HandGrade) -> 
                 f"{points:g}</label>"
             )
         body.append("</fieldset>")
-    comment = escape(given.comment)
     return [
         *body,
-        f"<label>Comment<textarea name=comment rows=2>{comment}</textarea></label>",
-        "<button>Save, and go to the next</button>",
+        f"<label>Comment<textarea name=comment rows=3>{escape(given.comment)}</textarea></label>",
+        "<button>Save, and go on</button> <kbd>Ctrl Enter</kbd>",
         "</form>",
-        "</section>",
     ]
 
 
-def _keys(goals: Goals, graded: dict[str, dict[str, Any]]) -> list[tuple[str, str]]:
-    """The student and the question of each answer, in the order of the page."""
-    return [(student, question.name) for question in goals.to_read for student in graded]
-
-
-def _place(key: tuple[str, str]) -> str:
-    return f"{key[1]}-{key[0]}"
+def _automatic(answer: Answer) -> str:
+    """What the computer found in the student's other answers."""
+    rows, own = [], dict[str, None]()
+    for name, row in answer.result["questions"].items():
+        checks = row.get("checks", [])
+        own |= dict.fromkeys(check["answer"] for check in checks if "answer" in check)
+        lost = [
+            f"{check['name']}: {100 * check['share']:.0f}\N{NO-BREAK SPACE}%"
+            for check in checks
+            if check["share"] < 1
+        ]
+        if checks:
+            said = escape("; ".join(lost) or "all right")
+            points = f"{row['points']:g} of {row['of']:g}"
+            rows.append(f"<tr><td>{escape(name)}<td class=points>{points}<td>{said}</tr>")
+    given = [f"<p>The student's own: <code>{escape(text)}</code></p>" for text in own]
+    return "".join(["<h2>Found by the computer</h2><table>", *rows, "</table>", *given])
 
 
 def _steps(most: float) -> list[float]:

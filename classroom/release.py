@@ -16,6 +16,7 @@ from nbformat import NotebookNode
 from calib_utils.records.npz import write_npz
 from classroom import ClassroomError
 from classroom.goals import ASSIGNMENTS, load, read_goals
+from classroom.known import known
 from classroom.notebooks import (
     HELPER,
     SOLUTION,
@@ -23,7 +24,6 @@ from classroom.notebooks import (
     notebook,
     rendered,
     source_of,
-    values_of,
     without_imports,
     without_solution,
 )
@@ -51,7 +51,6 @@ def release(name: str, folder: Path, key: str | None = None) -> Path:
         ClassroomError: if there is no such assignment, its source is wrong, or a line of a
             solution or a check would be released.
     """
-    goals = read_goals(name)
     secret, hidden = make_secret(folder, key), hidden_lines(name)
     sheets = {sheet: notebook(name, secret, sheet) for sheet in SHEETS}
     for released in sheets.values():
@@ -69,8 +68,9 @@ def release(name: str, folder: Path, key: str | None = None) -> Path:
     write_csv(teacher / "variants.csv", [["sheet", *published], *variants])
     sample = ASSIGNMENTS / name / "sample.md"
     if sample.exists():
-        numbers = load(name).sample(secret_of(secret, PUBLISHED), published)
-        values = values_of(goals, published, PUBLISHED) | numbers
+        values = known(name, secret, PUBLISHED)
+        if hasattr(load(name), "sample"):  # numbers of its own, of a network that is trained for it
+            values |= load(name).sample(secret_of(secret, PUBLISHED), published)
         write_text(teacher / "sample.md", rendered(sample.read_text("utf-8"), values))
     return students
 

@@ -7,9 +7,11 @@ import hashlib
 import io
 import json
 import math
+import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,8 @@ from classroom import ClassroomError
 from classroom.goals import Goals
 from tools.sources.atomic import write_text
 
-HAND = ("student", "question", "points", "comment", "rubric")
-NEEDED = set(HAND) - {"rubric"}
+HAND = ("student", "question", "points", "comment", "rubric", "answer")
+NEEDED = set(HAND) - {"rubric", "answer"}
 # What begins a formula, also in full width; QUOTED is what `plain_cell` makes of it.
 FORMULA = re.compile(r"(^|[;\t\r\n]\s*)(?=[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20])")
 QUOTED = re.compile(FORMULA.pattern.replace("(?=", "'(?="))
@@ -33,11 +35,28 @@ class HandGrade:
         points: ``None`` until it is read.
         comment: For the student.
         rubric: The points of each row of the rubric, where they were clicked.
+        answer: The hash of the answer that was read, see `answer_hash`; "" where nobody knows.
+        before: What was written about an earlier answer of the same student. This one is unread,
+            and the earlier points are no more than a proposal.
     """
 
     points: float | None = None
     comment: str = ""
     rubric: tuple[float, ...] = ()
+    answer: str = ""
+    before: HandGrade | None = None
+
+    def of(self, answer: str) -> HandGrade:
+        """The same about the answer that there is now: unread where it has changed since."""
+        if self.answer == answer or not answer:
+            return self
+        if not self.answer or self.is_empty:
+            return replace(self, answer=answer)
+        return HandGrade(answer=answer, before=self)
+
+    @property
+    def is_empty(self) -> bool:
+        return self.points is None and not self.comment
 
 
 HandGrades = dict[tuple[str, str], HandGrade]
@@ -65,23 +84,61 @@ def facts(folder: Path, name: str, student: str) -> dict[str, Any]:
 def results(folder: Path, name: str) -> list[dict[str, Any]]:
     """A result for each student who handed something in, also where nothing is graded yet.
 
-    The result of an earlier notebook than the one that was collected is none.
+    The result of an earlier notebook than the one that was collected is none. A file that has not
+    changed is read once, because the page of marking asks after each click; leave what comes back
+    as it is.
     """
-    collected = folder / "collected" / name
+    collected, graded = folder / "collected" / name, f"{folder / 'graded' / name}"
+    if not collected.is_dir():
+        return []
+    with os.scandir(collected) as places:
+        students = sorted((place.name, place.path) for place in places if place.is_dir())
     found = []
-    for place in sorted(collected.iterdir()) if collected.is_dir() else []:
-        if place.is_dir():
-            result = read_json(folder / "graded" / name / f"{place.name}.json")
-            unknown = {"student": place.name, "status": "not graded", "reason": "Not graded yet."}
-            of = result.get("hashes", {}).get("submission")
-            found.append(result if of == submitted(place) else unknown)
+    for student, place in students:
+        file = f"{graded}/{student}.json"
+        found.append(_result(place, file, _state(file), _state(f"{place}/submission.ipynb")))
     return found
+
+
+def _state(file: str) -> tuple[int, ...]:
+    """What changes whenever a file is written or replaced."""
+    try:
+        found = os.stat(file)
+    except OSError:
+        return ()
+    return found.st_ino, found.st_mtime_ns, found.st_size
+
+
+@lru_cache(5_000)
+def _result(place: str, file: str, *_: tuple[int, ...]) -> dict[str, Any]:
+    result, student = read_json(Path(file)), Path(place)
+    unknown = {"student": student.name, "status": "not graded", "reason": "Not graded yet."}
+    return result if result.get("hashes", {}).get("submission") == submitted(student) else unknown
 
 
 def submitted(student: Path) -> str:
     """The hash of what lies in the folder of a student, "" for nothing that can be graded."""
     file = student / "submission.ipynb"
     return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ""
+
+
+def answer_hash(result: dict[str, Any], question: str) -> str:
+    """What tells an answer from a changed one; "" where nothing is graded.
+
+    That of a written answer is the hash of its text. Of a question that the computer checks, it is
+    that of the whole notebook.
+    """
+    if result.get("status") != "graded":
+        return ""
+    row = result["questions"].get(question, {})
+    text = str(row["answer"]) if "answer" in row else result.get("hashes", {}).get("submission", "")
+    return _hash(text)
+
+
+@lru_cache(5_000)
+def _hash(text: str) -> str:
+    # A letter first, or a spreadsheet might take it for a number.
+    return f"h{hashlib.sha256(text.encode(errors='replace')).hexdigest()[:15]}"
 
 
 def total(
@@ -134,19 +191,26 @@ def hand_file(folder: Path, name: str) -> Path:
 def complete_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
     """Read the points given by hand; an answer that the table does not have gets a row there.
 
+    What was written about an answer that has changed since is no longer about it, see `HandGrade`.
+
     Raises:
         ClassroomError: As `read_hand`.
     """
     hand = read_hand(folder, name, goals)
-    graded = [r["student"] for r in results(folder, name) if r["status"] == "graded"]
+    found = {str(result["student"]): result for result in results(folder, name)}
+    graded = [student for student, result in found.items() if result["status"] == "graded"]
     rows = {(s, q.name): HandGrade() for q in goals.to_read for s in graded} | hand
-    if rows.keys() != hand.keys():
+    rows = {(s, q): given.of(answer_hash(found[s], q)) for (s, q), given in rows.items()}
+    if rows != hand:
         write_hand(folder, name, rows)
     return rows
 
 
 def write_hand(folder: Path, name: str, hand: HandGrades) -> None:
-    """Write the points given by hand, with the signs that the table had between its columns."""
+    """Write the points given by hand, with the signs that the table had between its columns.
+
+    What was written about an earlier answer stays, with the hash of that one.
+    """
     file = hand_file(folder, name)
     sign = _delimiter(file.read_text("utf-8-sig")) if file.is_file() else ","
 
@@ -154,10 +218,11 @@ def write_hand(folder: Path, name: str, hand: HandGrades) -> None:
         return f"{points:g}".replace(".", "," if sign == ";" else ".")
 
     rows = [HAND]
-    for (student, question), given in hand.items():
+    for (student, question), known in hand.items():
+        given = known.before if known.before and known.is_empty else known
         points = "" if given.points is None else number(given.points)
         clicked = " ".join(map(number, given.rubric))
-        rows.append((student, question, points, given.comment, clicked))
+        rows.append((student, question, points, given.comment, clicked, given.answer))
     write_csv(file, rows, sign)
 
 
@@ -201,7 +266,8 @@ def read_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
         if len(clicked) != len(rubric) or sum(clicked) != points:
             clicked = []  # the points were changed by hand since
         comment = QUOTED.sub(r"\1", str(row["comment"] or "").strip())
-        found[student, question] = HandGrade(points, comment, tuple(clicked))
+        answer = str(row.get("answer") or "").strip()
+        found[student, question] = HandGrade(points, comment, tuple(clicked), answer)
     return found
 
 

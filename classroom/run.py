@@ -1,5 +1,8 @@
 """Run a submission in its sandbox: all its cells in order, then each call of the hidden checks.
 
+The calls whose answers other checks build on (`Check.own`) come first and have a process of their
+own: what a function says there, it says before it knows what it will be compared with.
+
 A cell that fails does not stop the next one. A cell that ends the process is left out in a new
 one, and a call that ends it costs its own check: so a crash keeps all points earned elsewhere.
 """
@@ -10,12 +13,14 @@ import builtins
 import re
 import time
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from random import SystemRandom
 from typing import Any
 
 from classroom.bubblewrap import Limits
-from classroom.checks import Check, Raised, decode, encode
+from classroom.checks import Call, Check, Raised, decode, encode
 from classroom.inside import MESSAGE, NotPlain
 from classroom.sandbox import Ended, Sandbox
 from classroom.submission import Submission
@@ -91,14 +96,19 @@ class Runner:
         return self.sandbox
 
     def ask(self, sandbox: Sandbox, request: dict[str, Any]) -> dict[str, Any]:
-        """Ask; a step that used up its processor time has not kept us waiting."""
-        start = time.monotonic()
+        """Ask; a step that used up its processor time has not kept us waiting.
+
+        Nor has one that took longer since the machine was busy with something else.
+        """
+        start, until = time.monotonic(), sandbox.until
         try:
             return sandbox.ask(request)
         except Ended as ended:
             if str(ended) == "time":  # or it slept, and then ended itself by that signal
                 self.until += min(time.monotonic() - start, self.step_seconds)
             raise
+        finally:
+            self.until += sandbox.until - until
 
     def stop(self) -> None:
         """End the process."""
@@ -106,16 +116,32 @@ class Runner:
             self.sandbox.close()
         self.sandbox = None
 
-    def check(self, check: Check) -> Outcome:
-        """Make the call of a check, and those that its answer leads to."""
-        outcome = self.call(check.function, check.arguments)
-        if check.own is None or outcome.failure is not None:
-            return outcome
+    def apart(self, calls: Iterable[Call]) -> list[Any]:
+        """The answers to some calls, by a new process and in an order drawn anew.
+
+        ``None`` is that of a call that failed, and of all after too many that ended the process.
+        """
+        asked = list(calls)
+        answers: list[Any] = [None] * len(asked)
+        places, ended = list(range(len(asked))), 0
+        SystemRandom().shuffle(places)
+        self.stop()
+        for place in places:
+            outcome = self.call(*asked[place])
+            answers[place] = outcome.answer
+            ended += outcome.failure is not None and outcome.failure["kind"] == "ended"
+            if ended >= MOST_CALLS:
+                break
+        self.stop()
+        return answers
+
+    def made_of(self, check: Check, answer: Any) -> list[Any]:
+        """The answers to the calls that depend on that of the check."""
         try:
-            calls = check.own(outcome.answer)
+            calls = check.own(answer) if callable(check.own) else []
         except Exception:  # an answer of any shape
             calls = []
-        return replace(outcome, own=tuple(self.call(*call).answer for call in calls))
+        return self.apart(calls) if calls else []
 
     def call(self, function: str, arguments: tuple[Any, ...]) -> Outcome:
         """Make one call. Nothing of what comes back is trusted to be well formed."""
@@ -151,6 +177,14 @@ class Runner:
         if (code := self.submission.line(cell, line)) is not None:
             found |= {"cell": cell, "line": line, "code": code}
         return found
+
+
+def own_answers(runner: Runner, checks: list[Check]) -> list[list[Any]]:
+    """The answers that each check builds on, as far as they do not depend on its own."""
+    calls = [check.own if isinstance(check.own, list) else [] for check in checks]
+    everything = [call for of_one in calls for call in of_one]
+    answers = iter(runner.apart(everything) if everything else [])
+    return [[next(answers) for _ in of_one] for of_one in calls]
 
 
 def raised(described: Any) -> Raised:
@@ -195,12 +229,15 @@ def run_submission(
     outcomes, ended = [], Counter[str]()
     try:
         runner.start()
-        for check in checks:
+        known = own_answers(runner, checks)
+        for check, own in zip(checks, known, strict=True):
             if ended[check.question] >= MOST_CALLS:
                 outcomes.append(Outcome(failure={"kind": "ended", "why": "before"}))
                 continue
-            outcome = runner.check(check)
-            outcomes.append(outcome)
+            outcome = runner.call(check.function, check.arguments)
+            if outcome.failure is None:
+                own = own or runner.made_of(check, outcome.answer)
+            outcomes.append(replace(outcome, own=tuple(own)))
             if outcome.failure is not None and outcome.failure["kind"] == "ended":
                 ended[check.question] += 1
     finally:

@@ -1,10 +1,14 @@
-"""The scores of a class: one table, a row for each student and assignment."""
+"""The scores of a class: a row for each student and assignment, and a term's row for each student.
+
+One number stands for a student in all assignments, see `classroom.people`.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from classroom.goals import assignment_names, read_goals
+from classroom.people import number_students
 from classroom.results import (
     complete_hand,
     facts,
@@ -13,19 +17,25 @@ from classroom.results import (
     write_csv,
 )
 
-HEAD = ("student", "name", "assignment", "points", "of", "status", "late")
+HEAD = ("student", "number", "name", "assignment", "points", "of", "status", "late")
+Row = dict[str, str]
 
 
 def write_scores(folder: Path) -> Path:
     """Write ``scores.csv`` for all assignments that were collected, and give its place.
 
-    Who is not graded, or not wholly, has no points: an empty cell, never a zero.
+    Beside it, ``term.csv`` has the points of all assignments, and their sum, for each student. Who
+    is not graded, or not wholly, has no points: an empty cell, never a zero.
 
     Raises:
         ClassroomError: The points given by hand hold an error.
     """
     names = assignment_names()
     rows = [row for name in names for row in scores_of(folder, name)]
+    numbers = number_students(folder, names)
+    for row in rows:
+        row["number"] = str(numbers[row["student"]])
+    write_csv(folder / "term.csv", term_of(rows, names))
     questions = dict.fromkeys(q for name in names for q in read_goals(name).questions)
     head = [*HEAD, *sorted(questions)]
     file = folder / "scores.csv"
@@ -35,7 +45,30 @@ def write_scores(folder: Path) -> Path:
     return file
 
 
-def scores_of(folder: Path, name: str) -> list[dict[str, str]]:
+def term_of(rows: list[Row], names: list[str]) -> list[list[str]]:
+    """A row for each student: number, name, the points of each assignment, and their sum.
+
+    Who has two rows of one assignment has the better one. The sum is of what is there.
+    """
+    people: dict[int, str] = {}
+    points: dict[tuple[int, str], float] = {}
+    for row in rows:
+        number = int(row["number"])
+        people.setdefault(number, row["name"])
+        if row["points"]:
+            key = (number, row["assignment"])
+            points[key] = max(float(row["points"]), points.get(key, 0.0))
+    table = [["number", "name", *names, "sum"]]
+    for number, person in sorted(people.items()):
+        own = [points.get((number, name)) for name in names]
+        known = [found for found in own if found is not None]
+        cells = [*own, sum(known) if known else None]
+        texts = ["" if found is None else _number(found) for found in cells]
+        table.append([str(number), person, *texts])
+    return table
+
+
+def scores_of(folder: Path, name: str) -> list[Row]:
     """The row of each student who handed in an assignment: `HEAD`, and points a question."""
     goals = read_goals(name)
     hand, rows = complete_hand(folder, name, goals), []

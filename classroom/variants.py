@@ -3,7 +3,7 @@
 An assignment's ``variants.toml`` has its choices, each a question that may be asked in several
 ways. The published solution answers the first way of every choice, and no sheet ever asks it: the
 class's secret deals the other ways out to the sheets, each to as many sheets as the next, or one
-more. Two sheets then have less in common than if each drew for itself.
+more. Of `DEALS` deals the one is taken in which a sheet helps least with any other.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from functools import cache
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from classroom import goals
 from classroom.checks import Judge
 from classroom.secret import generator
@@ -21,6 +23,7 @@ from classroom.secret import generator
 SHEETS = tuple("0123456789")  # a student takes that of the last digit of their number
 PUBLISHED = "published"  # the sheet that the published solution answers, and that nobody gets
 NEAR = 0.5  # the share of an answer that misreads one of several choices
+DEALS = 300
 
 Variant = dict[str, Any]
 
@@ -44,14 +47,57 @@ def variant_of(name: str, secret: bytes, sheet: str) -> Variant:
     """What a sheet asks: its values, and its way of each choice."""
     own = secret_of(secret, sheet)
     found: Variant = dict(goals.load(name).values(own))
-    for choice, ways in choices(name).items():
-        published, *others = ways
+    for choice, (published, *others) in choices(name).items():
         if sheet == PUBLISHED:
             found[choice] = published
         else:
-            dealt = generator(secret, name, choice).permutation(len(SHEETS))
-            found[choice] = others[dealt[SHEETS.index(sheet)] % len(others)]
+            found[choice] = others[deal(name, secret)[choice][SHEETS.index(sheet)]]
     return found
+
+
+@cache
+def deal(name: str, secret: bytes) -> dict[str, np.ndarray]:
+    """The way that each sheet has of each choice, as its place among those that are dealt."""
+    rng = generator(secret, name, "deal")
+    counts = {choice: len(ways) - 1 for choice, ways in choices(name).items()}
+    asked = [(q.points, q.asks) for q in goals.read_goals(name).questions.values() if q.asks]
+    checked = {
+        choice: count for choice, count in counts.items() if any(choice in by for _, by in asked)
+    }
+    deals = [
+        {choice: rng.permutation(len(SHEETS)) % count for choice, count in checked.items()}
+        for _ in range(DEALS)
+    ]
+
+    def helps(found: dict[str, np.ndarray]) -> tuple[float, float]:
+        """What the best classmate's answers are worth on a sheet: on average, and at most."""
+        best = classmates(found, asked).max(axis=1)
+        return float(best.mean()), float(best.max())
+
+    # What a teacher reads is dealt by itself.
+    read = {
+        choice: generator(secret, name, choice).permutation(len(SHEETS)) % count
+        for choice, count in counts.items()
+        if choice not in checked
+    }
+    return min(deals, key=helps) | read
+
+
+def classmates(
+    found: dict[str, np.ndarray], asked: list[tuple[float, tuple[str, ...]]]
+) -> np.ndarray:
+    """The points that the answers to each sheet are about worth on each other one.
+
+    Args:
+        found: The way of each sheet, by choice.
+        asked: The points of each question, and the choices that its answer depends on.
+    """
+    worth = np.zeros((len(SHEETS), len(SHEETS)))
+    for points, by in asked:
+        others = sum((found[choice][:, None] != found[choice]).astype(int) for choice in by)
+        worth += points * np.select([others == 0, (others == 1) & (len(by) > 1)], [1, NEAR], 0)
+    np.fill_diagonal(worth, 0)
+    return worth
 
 
 def words(name: str, variant: Variant) -> dict[str, str]:

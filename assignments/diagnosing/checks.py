@@ -23,6 +23,7 @@ SOURCES = ("lenet5-cifar100", "resnet34-cifar100")
 NETWORKS = ("A", "B", "C")
 KINDS = ("overconfident", "underconfident", "calibrated", "class bias")
 N_CLASSES, N_ANSWERS = 20, 2400
+SINGLE = 1e-3  # in standard deviations: what gaps lose where probabilities have single precision
 
 
 def values(secret: bytes) -> dict[str, Any]:
@@ -66,19 +67,26 @@ def network(secret: bytes, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scores_of(logits: np.ndarray, form: str) -> np.ndarray:
-    """The scores of a sheet: logits, distances, weights, bits, or odds against each class."""
+    """The scores of a sheet, in its form."""
     logs = log_softmax(logits, axis=1)
-    if form == "bits":
-        return -logs / np.log(2)
-    if form == "weights":
-        return np.asarray(1000 * np.exp(logs))
-    if form == "distances":
-        return np.asarray(logits.max(axis=1, keepdims=True) - logits)
-    if form == "odds":
-        others = [logsumexp(np.delete(logs, k, axis=1), axis=1) for k in range(logs.shape[1])]
-        with np.errstate(over="ignore"):  # then they are infinite
-            return np.asarray(np.exp(np.stack(others, axis=1) - logs))
-    return logits
+    others = [logsumexp(np.delete(logs, k, axis=1), axis=1) for k in range(logs.shape[1])]
+    odds = logs - np.stack(others, axis=1)  # their logarithms, in favour
+    with np.errstate(over="ignore"):  # then they are infinite
+        return np.asarray(
+            {
+                "logits": lambda: logits,
+                "bits": lambda: -logs / np.log(2),
+                "nats": lambda: -logs,
+                "odds": lambda: np.exp(-odds),
+                "favour": lambda: np.exp(odds),
+                "decibels": lambda: 10 / np.log(10) * odds,
+                "rarity": lambda: np.exp(-logs),
+                "weights": lambda: 1000 * np.exp(logs),
+                "amplitudes": lambda: 30 * np.exp(logs / 2),
+                "doublings": lambda: logits / np.log(2),
+                "distances": lambda: logits.max(axis=1, keepdims=True) - logits,
+            }[form]()
+        )
 
 
 def data(secret: bytes, variant: Variant) -> dict[str, dict[str, np.ndarray]]:
@@ -131,7 +139,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
 
     def by_class(name: str, y: np.ndarray, weight: float) -> Check:
         def right(found: Variant) -> Judge:
-            return close(class_gaps(scores, y, variant=found))
+            return close(class_gaps(scores, y, variant=found), SINGLE)
 
         own = class_gaps(scores, y, variant=variant)
         return Check(
@@ -139,7 +147,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             name,
             "class_gaps",
             (scores, y),
-            partly(close(own), close(-own)),
+            partly(close(own, SINGLE), close(-own, SINGLE)),
             weight,
             misread="The sign is the other way round: read again what is subtracted from what.",
             read=reading("diagnosing", variant, ("form", "gap"), right),

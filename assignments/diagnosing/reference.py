@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import expit, softmax
 
 from assignments.measures import Array, Variant, top_label_error
 
 
 def probabilities(scores: Array, *, variant: Variant) -> Array:
-    if variant["form"] == "bits":
-        return np.exp2(-scores)
-    if variant["form"] == "odds":
-        return np.asarray(1 / (1 + scores))
-    if variant["form"] == "weights":
-        return scores / scores.sum(axis=1, keepdims=True)
-    return np.asarray(softmax(scores if variant["form"] == "logits" else -scores, axis=1))
+    form = variant["form"]
+    if form in ("odds", "favour", "rarity"):
+        with np.errstate(divide="ignore"):  # odds of 0, and infinite ones
+            against = {"odds": scores, "favour": 1 / scores, "rarity": scores - 1}[form]
+        return np.asarray(1 / (1 + against))
+    if form == "decibels":
+        return np.asarray(expit(scores * np.log(10) / 10))
+    if form in ("bits", "nats"):
+        return np.exp2(-scores) if form == "bits" else np.exp(-scores)
+    if form in ("weights", "amplitudes"):
+        weights = scores if form == "weights" else scores**2
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    factor = {"logits": 1, "distances": -1, "doublings": np.log(2)}[form]
+    return np.asarray(softmax(factor * scores, axis=1))
 
 
 def summary(scores: Array, labels: Array, *, variant: Variant) -> dict[str, float]:

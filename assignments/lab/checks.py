@@ -25,7 +25,13 @@ from classroom.secret import drawn_labels, generator
 from classroom.variants import Code, Variant, reading
 
 EPOCHS = 400  # of the sample report
-ENOUGH = 0.9  # of the accuracy of who knows which images are negatives: for all points
+ENOUGH = 0.88  # of the accuracy of who knows which images are negatives: for all points
+# Of a training and its repetition. Measured, see `tests/classroom/test_honest_lab.py`.
+AGREED = 0.85  # of the predictions, at least
+SHARED = 0.5  # of the mistakes of the repetition, at least
+APART = (
+    0.1  # the accuracies, the mean confidences, and the mean probabilities of any class, at most
+)
 
 
 def values(secret: bytes) -> dict[str, Any]:
@@ -113,18 +119,47 @@ def has_form(logits: Any, way: str) -> bool:
     return bool(np.abs(ends).max() < 1e-6)
 
 
-def same(found: Any, wanted: Any) -> bool:
-    """Whether two arrays of logits are the same, as far as a computer repeats itself."""
-    found, wanted = np.asarray(found), np.asarray(wanted)
-    if found.dtype.kind != "f" or wanted.dtype.kind != "f" or found.shape != wanted.shape:
+def probabilities(logits: Any) -> np.ndarray:
+    """Those of logits, whatever was added to a row."""
+    found = np.asarray(logits)
+    if found.dtype.kind != "f" or found.ndim != 2:
+        raise ValueError("no logits")
+    return np.asarray(softmax(found.astype(float), axis=1))
+
+
+def repeated(found: Any, wanted: Any, labels: np.ndarray) -> bool:
+    """Whether two arrays of logits are of the same training, as far as training repeats itself.
+
+    Not number by number: training is chaotic, so the order of a sum or a lower precision may change
+    every logit. What stays are most predictions, most mistakes, the accuracy and the mean
+    probabilities. Logits that were made from the labels make none of these mistakes.
+    """
+    mine, other = probabilities(found), probabilities(wanted)
+    if mine.shape != other.shape or not (np.isfinite(mine) & np.isfinite(other)).all():
         return False
-    return bool(np.allclose(found, wanted, rtol=1e-4, atol=1e-6))
+    said, again = mine.argmax(axis=1), other.argmax(axis=1)
+    wrong = again != labels
+    right = [(answers == labels).mean() for answers in (said, again)]
+    means = np.abs(mine.mean(axis=0) - other.mean(axis=0)).max()
+    sure = abs(mine.max(axis=1).mean() - other.max(axis=1).mean())
+    return bool(
+        (said == again).mean() >= AGREED
+        and (said != labels)[wrong].sum() >= SHARED * wrong.sum()
+        and abs(right[0] - right[1]) <= APART
+        and means <= APART
+        and sure <= APART
+    )
 
 
 def examples(variant: Variant) -> dict[str, Any]:
     """What the examples of the notebook give, and annotations for them."""
     parts = split(np.zeros(100, dtype=np.int64), np.arange(100) % 20, 0, variant=variant)
-    given = {"label": "kinds", "votes": "5 * np.eye(2, dtype=int)[kinds]"}
+    given = {
+        "label": "kinds",
+        "votes": "5 * np.eye(2, dtype=int)[kinds]",
+        "sure": "np.stack([kinds, 90 + 0 * kinds], axis=1)",
+        "excluded": "1 - np.eye(2, dtype=int)[kinds]",
+    }
     pair = "np.stack([kinds, kinds], axis=1)"
     return {
         "expected_sizes": [len(part) for part in parts],
@@ -168,8 +203,11 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
         return lambda answer: judge(answer) > 0 and has_form(answer, found["output"])
 
     def decides(answer: Any, own: list[Any]) -> bool:
-        right = bool(own) and trained(*patterns)(answer) > 0
-        return right and same(answer, own[0]) and not same(answer, own[1])
+        if not trained(*patterns)(answer) > 0:
+            return False
+        mine, again, other = map(probabilities, (answer, *own))
+        # Far closer to the same seed than to a different one, if not the same number by number.
+        return bool(np.abs(mine - again).mean() < np.abs(mine - other).mean() / 2)
 
     seeded = Check(
         "q2",
@@ -178,7 +216,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
         (*given, seeds[1]),
         decides,
         0.5,
-        own=lambda answer: [("train_and_predict", (*given, seeds[1] + k)) for k in (0, 1)],
+        own=[("train_and_predict", (*given, seeds[1] + k)) for k in (0, 1)],
     )
     form = Check(
         "q2",
@@ -217,7 +255,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
                 return False
             n_first = len(parts[1])
             mine, *other = [logits[:n_first] if place == 1 else logits[n_first:] for logits in own]
-            if not same(answer.get(key), mine):
+            if not repeated(answer.get(key), mine, stored["labels"][parts[place]]):
                 return False  # the record is not of this training
             seen, new = part_of(stored, parts[0]), part_of(stored, parts[place])
             right = float(trained(seen, new)(mine))
@@ -294,10 +332,20 @@ def sample(secret: bytes, variant: Variant) -> dict[str, str]:
     scaled = softmax(test[0] / found["temperature"], axis=1)
     baseline = baseline_calibration_error(scaled, n_bins=variant["n_bins"])
     percent = "\N{NO-BREAK SPACE}%"
+    wrong, sure = test[0].argmax(axis=1) != test[1], softmax(test[0], axis=1).max(axis=1)
+    digit = max(range(N_DIGITS), key=lambda k: float(wrong[test[1] == k].mean()))
+    of_digit = test[1] == digit
+    hardest = {
+        f"{name}_{key}": f"{100 * values[rows].mean():.1f}{percent}"
+        for name, rows in (("digit", of_digit), ("others", ~of_digit))
+        for key, values in (("wrong", wrong), ("confidence", sure))
+    }
     names = zip(("train", "validation", "test"), sizes, strict=True)
     return {
         **{f"n_{name}": str(size) for name, size in names},
         "epochs": str(EPOCHS),
+        "digit": str(digit),
+        **hardest,
         "temperature": f"{found['temperature']:.2f}",
         "direction": "overconfident" if found["temperature"] > 1 else "underconfident",
         **{f"loss_{when}": f"{found[f'loss_{when}']:.2f}" for when in ("before", "after")},

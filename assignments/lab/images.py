@@ -37,7 +37,7 @@ def digits(secret: bytes) -> dict[str, Array]:
     images, negative = half_negative(rng, images[order] / 16, labels[order])
     noisy = images + rng.normal(0, rng.uniform(0.14, 0.2), images.shape)
     return {
-        "images": noisy.round(2).astype(np.float32),
+        "images": noisy.round(2),
         "labels": labels[order],
         "negative": negative,
         "writers": rng.integers(0, N_WRITERS, len(labels)),
@@ -45,7 +45,11 @@ def digits(secret: bytes) -> dict[str, Array]:
 
 
 def annotated(secret: bytes, labels: Array, way: str) -> Array:
-    """What people said of images with these labels: the label, five votes, or a pair of labels."""
+    """What people said of images with these labels.
+
+    The label, five votes, a pair of labels, a label and how sure somebody is, or the classes that
+    somebody rules out. One person in twenty is mistaken.
+    """
     if way == "label":
         return labels
     rng, n_classes = generator(secret, "lab", "annotations"), int(labels.max()) + 1
@@ -53,12 +57,24 @@ def annotated(secret: bytes, labels: Array, way: str) -> Array:
     people = np.where(
         rng.random(people.shape) < 0.95, people, rng.integers(n_classes, size=people.shape)
     )
-    return np.eye(n_classes, dtype=np.int64)[people].sum(axis=1) if way == "votes" else people
+    if way == "pair":
+        return people
+    if way == "sure":
+        sure = rng.choice([70, 80, 90, 100], len(labels))
+        return np.stack([people[:, 0], sure], axis=1)
+    if way == "excluded":  # all but what one person says, and one time in three a second class
+        possible = np.eye(n_classes, dtype=np.int64)[people[:, 0]]
+        doubts = np.flatnonzero(rng.random(len(labels)) < 1 / 3)
+        possible[doubts, rng.integers(n_classes, size=len(doubts))] = 1
+        return 1 - possible
+    return np.eye(n_classes, dtype=np.int64)[people].sum(axis=1)
 
 
 def renumbered(told: Array, order: Array, way: str) -> Array:
     """The same annotations with the classes renumbered: class k is now ``order[k]``."""
-    return told[:, np.argsort(order)] if way == "votes" else order[told]
+    if way in ("votes", "excluded"):
+        return told[:, np.argsort(order)]
+    return np.stack([order[told[:, 0]], told[:, 1]], axis=1) if way == "sure" else order[told]
 
 
 def blobs(rng: np.random.Generator, n_classes: int) -> tuple[Images, Images]:

@@ -39,6 +39,23 @@ def split(labels: Array, writers: Array, seed: int, *, variant: Variant) -> list
     return [np.array(part, dtype=np.int64) for part in parts]
 
 
+def shares_of(annotations: Array, way: str) -> Array:
+    """The share of each class in each annotation."""
+    if way == "sure":
+        classes, sure = annotations[:, 0], annotations[:, 1:] / 100
+        chosen = np.eye(int(classes.max()) + 1)[classes]
+        return np.asarray(np.where(chosen == 1, sure, (1 - sure) / (chosen.shape[1] - 1)))
+    if way == "excluded":
+        counts = 1 - annotations
+    elif way == "votes":
+        counts = annotations
+    else:
+        counts = np.eye(int(annotations.max()) + 1)[annotations.reshape(len(annotations), -1)].sum(
+            1
+        )
+    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
+
+
 def train_and_predict(
     images: Array,
     annotations: Array,
@@ -48,10 +65,7 @@ def train_and_predict(
     variant: Variant,
 ) -> Array:
     dice = np.random.default_rng(seed)
-    shares = annotations
-    if variant["annotation"] != "votes":
-        shares = np.eye(int(annotations.max()) + 1)[annotations.reshape(len(images), -1)].sum(1)
-    shares = shares / shares.sum(axis=1, keepdims=True)
+    shares = shares_of(annotations, variant["annotation"])
     w1 = dice.normal(0, np.sqrt(2 / 64), (64, 64))
     w2 = dice.normal(0, np.sqrt(1 / 64), (64, shares.shape[1]))
     b1, b2 = np.zeros(64), np.zeros(shares.shape[1])

@@ -32,6 +32,7 @@ CLASS_HINTS = {
     "a class that is nobody's label": "Such a class has bins and gaps like any other.",
 }
 SIGN = "The sign is the other way round: read again which mean is subtracted from which."
+RATIO = "The ratio is the other way round: read again which mean is divided by which."
 NOBODY = "Read again what the answer is without a camera that has enough rows."
 
 
@@ -95,9 +96,8 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
         def right(found: Variant) -> Judge:
             return close(signed_gap(*arguments, variant=found))
 
-        judge = right(variant)
-        if variant["gap"] != "ratio":
-            judge = partly(judge, close(-signed_gap(*arguments, variant=variant)))
+        gap, ratio = signed_gap(*arguments, variant=variant), variant["gap"] == "ratio"
+        judge = partly(right(variant), close(1 / gap if ratio else -gap))
         return Check(
             "q1",
             name,
@@ -106,7 +106,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             judge,
             share,
             SIGNED_HINTS[name],
-            SIGN,
+            RATIO if ratio else SIGN,
             read=read(("gap",), right),
         )
 
@@ -132,7 +132,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             "signed_gaps",
             (*columns, groups, n_groups),
             follows(right(variant), of_own),
-            own=lambda answer: calls,
+            own=calls,
             read=read(("gap", "camera"), right),
         )
 
@@ -189,7 +189,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             follows(right(variant), lambda own: compared(own, large, variant=variant)),
             weight,
             "" if large else NOBODY,
-            own=lambda answer: calls,
+            own=calls,
             read=read(("answer",), right),
         )
 

@@ -19,6 +19,7 @@ from assignments.recalibrating.reference import (
     asked_of,
     constant_confidence,
     constants,
+    expressed,
     fit_temperatures,
     loss,
 )
@@ -118,11 +119,13 @@ def saves(parts: dict[str, np.ndarray], variant: Variant) -> Judge:
     fit = (parts["fit_logits"], parts["fit_labels"], parts["fit_groups"])
     top = logits.argmax(axis=1)
     correct = top == labels
+    second = logits.argsort(axis=1)[:, -2]
     wanted = {
         "all": labels,
         "confidence": correct,
         "risk": ~correct,
         "two": correct.astype(np.int64),
+        "three": np.select([correct, second == labels], [0, 1], 2),
     }[variant["wanted"]]
 
     def after(divisor: Any) -> float:
@@ -187,10 +190,16 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
         return reading("recalibrating", variant, asked, judge_of)
 
     def fits(name: str, z: np.ndarray, g: np.ndarray, n_groups: int) -> Check:
+        @cache
+        def temperatures(way: str) -> np.ndarray:
+            return fit_temperatures(z, labels, g, n_groups, variant={**NLL, "loss": way})
+
         def right(found: Variant) -> Judge:
-            expected = fit_temperatures(z, labels, g, n_groups, variant=found)
-            log = found["parameter"] == "log"
-            return close(expected, atol=0.02 if log else 1e-9, rtol=0 if log else 0.02)
+            expected = expressed(temperatures(found["loss"]), variant=found)
+            absolute = {"log": 0.02, "halvings": 0.03}.get(found["parameter"], 0.0)
+            if found["parameter"] == "change":  # to within 2 % of the slope
+                return lambda answer: close(expected + 1, rtol=0.02)(np.asarray(answer) + 1)
+            return close(expected, atol=absolute or 1e-9, rtol=0 if absolute else 0.02)
 
         return Check(
             "q2",

@@ -17,7 +17,18 @@ def fit_temperatures(
 ) -> Array:
     parts = [(logits[groups == g], labels[groups == g]) for g in range(n_groups)]
     found = np.array([temperature(*part, variant["loss"]) for part in parts])
-    return {"temperature": found, "slope": 1 / found, "log": np.log(found)}[variant["parameter"]]
+    return expressed(found, variant=variant)
+
+
+def expressed(found: Array, *, variant: Variant) -> Array:
+    """Temperatures as the sheet wants them."""
+    return {
+        "temperature": found,
+        "slope": 1 / found,
+        "log": np.log(found),
+        "halvings": np.log2(found),
+        "change": 1 / found - 1,
+    }[variant["parameter"]]
 
 
 def recalibrate(
@@ -36,9 +47,11 @@ def recalibrate(
 
 def asked_of(probs: Array, *, variant: Variant) -> Array:
     """What the sheet wants of the probabilities of all classes."""
-    best = probs.max(axis=1)
+    second, best = np.sort(probs, axis=1)[:, -2:].T
     two = np.stack([1 - best, best], axis=1)
-    return {"all": probs, "confidence": best, "risk": 1 - best, "two": two}[variant["wanted"]]
+    three = np.stack([best, second, np.maximum(1 - best - second, 0)], axis=1)
+    ways = {"all": probs, "confidence": best, "risk": 1 - best, "two": two, "three": three}
+    return ways[variant["wanted"]]
 
 
 def constants(

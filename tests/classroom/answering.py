@@ -72,7 +72,7 @@ def outcome(check: Check, names: Names) -> Outcome:
 
 def _calls(check: Check, answer: Any) -> list[tuple[str, tuple[Any, ...]]]:
     try:
-        return check.own(answer) if check.own else []
+        return check.own(answer) if callable(check.own) else check.own or []
     except Exception:
         return []
 

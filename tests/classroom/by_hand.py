@@ -47,7 +47,7 @@ def gaps(
 def joined(found: list[tuple[float, float]], norm: str) -> float:
     if norm == "largest":
         return max(gap for gap, _ in found)
-    power = 2 if norm == "squares" else 1
+    power = {"mean": 1, "squares": 2, "cubes": 3}[norm]
     mean = math.fsum(w * gap**power for gap, w in found) / math.fsum(w for _, w in found)
     return mean ** (1 / power)
 
@@ -66,6 +66,7 @@ def measuring(v: Variant) -> Functions:
             "shortfall": lambda: r - c,
             "ratio": lambda: r / c,
             "standardised": lambda: (r - c) / deviation,
+            "relative": lambda: (r - c) / c,
         }[v["gap"]]()
 
     def signed_gaps(c: Any, r: Any, w: Any, groups: Any, n_groups: int) -> list[float]:
@@ -92,6 +93,10 @@ def measuring(v: Variant) -> Functions:
             return max(errors)
         if v["classes"] == "equal":
             return sum(errors) / len(errors)
+        if v["classes"] == "two":
+            first = max(errors)
+            errors.remove(first)
+            return (first + max(errors)) / 2
         return sum(w * errors[y] for y, w in zip(labels, weights, strict=True)) / sum(weights)
 
     def compare_groups(probs: Any, labels: Any, weights: Any, groups: Any) -> Any:
@@ -139,8 +144,21 @@ def turned(row: Any, form: str) -> list[float]:
         return [1 / (1 + score) for score in row]
     if form == "weights":
         return [score / math.fsum(row) for score in row]
+    if form == "nats":
+        return [math.e**-score for score in row]
+    if form == "favour":
+        return [1 if score == math.inf else score / (1 + score) for score in row]
+    if form == "decibels":
+        return [1 / (1 + 10 ** min(-score / 10, 300)) for score in row]
+    if form == "rarity":
+        return [1 / score for score in row]
+    if form == "amplitudes":
+        return [score**2 / math.fsum(other**2 for other in row) for score in row]
     if form == "distances":
         row = [-score for score in row]
+    if form == "doublings":
+        powers = [2 ** (score - max(row)) for score in row]
+        return [power / sum(powers) for power in powers]
     powers = [math.exp(score - max(row)) for score in row]
     return [power / sum(powers) for power in powers]
 
@@ -193,6 +211,8 @@ def loss_of(logits: Any, labels: Any, way: str) -> float:
             total.append(1 - math.exp(row[y] - log_sum([2 * z for z in row]) / 2))
         elif way == "brier":
             total += [(math.exp(z - whole) - (k == y)) ** 2 for k, z in enumerate(row)]
+        elif way == "yesno":
+            total.append((math.exp(row[top] - whole) - (top == y)) ** 2)
         elif top == y:
             total.append(whole - row[top])
         else:
@@ -224,7 +244,13 @@ def recalibrating(v: Variant) -> Functions:
         ]
 
     def fit_temperatures(logits: Any, labels: Any, groups: Any, n_groups: int) -> list[float]:
-        change = {"temperature": float, "slope": lambda t: 1 / t, "log": math.log}[v["parameter"]]
+        change = {
+            "temperature": float,
+            "slope": lambda t: 1 / t,
+            "log": math.log,
+            "halvings": math.log2,
+            "change": lambda t: (1 - t) / t,
+        }[v["parameter"]]
         return [change(t) for t in plain(logits, labels, groups, n_groups)]
 
     def recalibrate(z: Any, y: Any, g: Any, new: Any, new_groups: Any) -> Any:
@@ -235,6 +261,9 @@ def recalibrating(v: Variant) -> Functions:
             return probs
         if v["wanted"] == "two":
             return [[1 - max(row), max(row)] for row in probs]
+        if v["wanted"] == "three":
+            ordered = [sorted(row, reverse=True) for row in probs]
+            return [[row[0], row[1], sum(row[2:])] for row in ordered]
         return [max(row) if v["wanted"] == "confidence" else 1 - max(row) for row in probs]
 
     def constant_confidence(z: Any, y: Any, g: Any, new: Any, new_groups: Any) -> Any:
@@ -297,6 +326,11 @@ def lab(v: Variant) -> Functions:
         for row, told in enumerate(annotations):
             if v["annotation"] == "votes":
                 labels = [k for k, votes in enumerate(told) for _ in range(votes)]
+            elif v["annotation"] == "sure":  # in tenths; the rest by turns
+                tenths = told[1] // 10
+                labels = [told[0]] * tenths + [(told[0] + k) % 10 for k in range(1, 11 - tenths)]
+            elif v["annotation"] == "excluded":
+                labels = [k for k, out in enumerate(told) if not out]
             else:
                 labels = np.atleast_1d(told).tolist()
             rows += [row] * len(labels)

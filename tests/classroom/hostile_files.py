@@ -60,7 +60,7 @@ DAMAGED = {
     "cells-of-text": Case(b'{"cells": "a cell"}', None, "or is damaged"),
     "cells-in-a-dictionary": Case(b'{"cells": {"a": 1}}', None, "or is damaged"),
     "sources-of-numbers": Case(
-        json.dumps({"cells": [cell("code", [1, 2])]}).encode(), None, "or is damaged"
+        json.dumps({"cells": [cell("code", [1, 2])]}).encode(), None, "the right one?"
     ),
     "gigantic-file": Case(b"[" + b" " * 21_000_000 + b"]", None, "larger than 20 MB"),
     "kernel-of-r": Case(

@@ -158,6 +158,48 @@ def test_measuring_without_weights_keeps_a_part() -> None:
     assert [check.judge(-gap) for check, gap in zip(checks, gaps, strict=True)] == [0.5, 0, 0]
 
 
+@pytest.mark.parametrize("gap", ["excess", "shortfall", "ratio", "standardised", "relative"])
+def test_a_gap_the_other_way_round_earns_the_same_on_each_sheet(gap: str) -> None:
+    """And the hint names the cause."""
+    from assignments.measuring.reference import signed_gap
+
+    variant = {**variant_of("measuring", SECRET, "0"), "gap": gap}
+    checks = load("measuring").checks(secret_of(SECRET, "0"), variant)
+    checks = [check for check in checks if check.question == "q1"]
+
+    def turned(confidences: Any, correct: Any, weights: Any) -> float:
+        found = signed_gap(confidences, correct, weights, variant=variant)
+        return 1 / found if gap == "ratio" else -found
+
+    row = marked("measuring", checks, {"signed_gap": turned})["q1"]
+    assert row["points"] == pytest.approx(2 * 2 / 3.5, abs=0.01)
+    said = {check["hint"] for check in row["checks"] if check["failure"]}
+    assert len(said) == 1
+    assert "the other way round" in said.pop()
+
+
+@pytest.mark.parametrize("sheet", SHEETS)
+def test_probabilities_of_single_precision_cost_nothing(sheet: str) -> None:
+    """A student whose probabilities are float32, in the question that builds on them."""
+    from assignments.diagnosing.reference import probabilities
+
+    variant = variant_of("diagnosing", SECRET, sheet)
+
+    def class_gaps(scores: Any, labels: Any) -> Any:
+        p = probabilities(scores, variant=variant).astype(np.float32)
+        expected, came = p.sum(axis=0), np.bincount(labels, minlength=p.shape[1])
+        gap = variant["gap"]
+        if gap == "pearson":
+            return (came - expected) / np.sqrt(expected)
+        if gap == "roots":
+            return 2 * (np.sqrt(came) - np.sqrt(expected))
+        found = (expected - came) / np.sqrt((p * (1 - p)).sum(axis=0))
+        return found if gap == "excess" else -found
+
+    checks = of_question("diagnosing", "q2", sheet)
+    assert marked("diagnosing", checks, {"class_gaps": class_gaps})["q2"]["points"] == 3
+
+
 @pytest.mark.parametrize("sheet", SHEETS)
 def test_measuring_edges_and_classes_matter(sheet: str) -> None:
     """An edge in another bin fails its check, and one misread choice costs half of each."""
@@ -171,7 +213,7 @@ def test_measuring_edges_and_classes_matter(sheet: str) -> None:
         given = (labels, weights)
         assert not edges.judge(classwise_error(probs - 1e-12, *given, variant=variant))
         assert edges.judge(classwise_error(probs + 1e-12, *given, variant=variant))
-    other = {"labels": "largest", "largest": "labels"}[variant["classes"]]
+    other = {"labels": "largest", "largest": "labels", "two": "labels"}[variant["classes"]]
     for check in checks:
         wrong = classwise_error(*check.arguments, variant={**variant, "classes": other})
         share, hint = worth(check, wrong)
@@ -229,8 +271,8 @@ def test_a_wrong_sign_is_followed_but_nothing_is_not() -> None:
     variant = variant_of("measuring", SECRET, PUBLISHED)
     check = of_question("measuring", "q2")[0]
     truth = signed_gaps(*check.arguments, variant=variant).tolist()
-    assert check.own is not None
-    own = [signed_gap(*arguments, variant=variant) for _, arguments in check.own(None)]
+    assert isinstance(check.own, list)
+    own = [signed_gap(*arguments, variant=variant) for _, arguments in check.own]
     assert check.share(truth, own) == 1
     assert check.share([-gap for gap in truth], [-gap for gap in own]) == 1
     assert check.share([-gap for gap in truth], own) == 0
@@ -302,7 +344,7 @@ def parts_of(module: Any, secret: bytes) -> tuple[tuple[Any, ...], Any, Any, np.
     return fit, parts["new_logits"], parts["new_groups"], each
 
 
-@pytest.mark.parametrize("wanted", ["all", "confidence", "risk", "two"])
+@pytest.mark.parametrize("wanted", ["all", "confidence", "risk", "two", "three"])
 def test_repairs_earn_what_they_save(wanted: str) -> None:
     module = load("recalibrating")
     variant = {"wanted": wanted, "loss": "nll", "constant": "accuracy", "rest": "equal"}
@@ -312,7 +354,11 @@ def test_repairs_earn_what_they_save(wanted: str) -> None:
     def asked(probs: np.ndarray) -> np.ndarray:
         best = probs.max(axis=1)
         two = np.stack([1 - best, best], axis=1)
-        return {"all": probs, "confidence": best, "risk": 1 - best, "two": two}[wanted]
+        second = np.partition(probs, -2, axis=1)[:, -2]
+        three = np.stack([best, second, np.abs(1 - best - second)], axis=1)
+        return {**{"all": probs, "confidence": best, "risk": 1 - best, "two": two, "three": three}}[
+            wanted
+        ]
 
     one = TemperatureScaling().fit(fit[0], fit[1]).temperature_
     best = asked(softmax(logits / each[groups][:, None], axis=1))

@@ -483,6 +483,19 @@ def test_an_export_of_gradescope(tmp_path: Path, room: Path) -> None:
             collected(room, zipped(tmp_path / "b.zip", members))
 
 
+def test_a_pair_on_gradescope_has_two_pages(tmp_path: Path, room: Path) -> None:
+    members = {
+        "a/submission_11/a.ipynb": notebook(),
+        "a/submission_metadata.yml": METADATA.encode(),
+    }
+    collect.collect(room, "measuring", [zipped(tmp_path / "a.zip", members)])
+    [file] = give_back(room, "measuring")
+    with zipfile.ZipFile(file) as archive:
+        pages = {name: archive.read(name).decode() for name in archive.namelist()}
+    assert len(pages) == 2
+    assert "Ada L" in pages["submission_11/a-feedback-gradescope-901.html"]
+
+
 def test_the_table_of_files_grows(tmp_path: Path, room: Path) -> None:
     def files() -> list[tuple[str, str]]:
         text = (room / "collected/measuring/collected.csv").read_text("utf-8-sig")

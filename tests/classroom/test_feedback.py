@@ -14,15 +14,17 @@ from classroom.feedback import ENDED, NOT_PLAIN, sentence, write_feedback
 from classroom.goals import read_goals
 from classroom.results import (
     HandGrade,
+    answer_hash,
     complete_hand,
     plain_cell,
+    read_json,
     submitted,
     write_hand,
     write_json,
 )
 from classroom.scores import write_scores
 
-HEAD = "student,question,points,comment,rubric"
+HEAD = "student,question,points,comment,rubric,answer"
 EVIL = "</pre><script>alert('x')</script>"
 FAILURES: list[dict[str, Any] | None] = [
     None,
@@ -58,6 +60,19 @@ def give(folder: Path, student: str, points: float = 2.0, **changes: Any) -> Non
     result |= {"questions": questions, "cells": cells, "seconds": 1.0} | changes
     result["hashes"] = {"submission": submitted(folder / "collected/tiny" / student)}
     write_json(folder / "graded/tiny" / f"{student}.json", result)
+
+
+def answers(folder: Path, student: str, text: str) -> None:
+    """The student's answer to the question that a teacher reads, as grading finds it."""
+    file = folder / "graded/tiny" / f"{student}.json"
+    result = read_json(file)
+    result["questions"]["q4"]["answer"] = text
+    write_json(file, result)
+
+
+def of(folder: Path, student: str, question: str = "q4") -> str:
+    """The hash of an answer."""
+    return answer_hash(read_json(folder / "graded/tiny" / f"{student}.json"), question)
 
 
 @pytest.fixture
@@ -129,7 +144,8 @@ def test_points_by_hand_join_the_others(folder: Path) -> None:
     assert scores(folder)["m-1"]["status"] == "waiting for hand grades"
     assert "Some answers are not read yet" in pages(folder)["m-1"]
     template = (folder / "hand/tiny.csv").read_text("utf-8-sig")
-    assert template == f"{HEAD}\nm-1,q4,,,\nm-2,q4,,,\n"
+    marks = [of(folder, student) for student in ("m-1", "m-2")]
+    assert template == f"{HEAD}\nm-1,q4,,,,{marks[0]}\nm-2,q4,,,,{marks[1]}\n"
     hand(folder, template.replace("m-1,q4,,,", f"m-1,q4,2.5,Why? {EVIL},2 0.5"))
     page = pages(folder)["m-1"]
     assert "5.75 of 10 points" in page
@@ -148,6 +164,43 @@ def test_a_teacher_has_the_last_word(folder: Path) -> None:
     row = scores(folder)["m-1"]
     assert (row["q2"], row["points"]) == ("3", "9")
     assert "A misprint of ours" in pages(folder)["m-1"]
+
+
+def test_a_changed_answer_is_unread_and_its_old_mark_a_proposal(folder: Path) -> None:
+    """A second chance: the points of the first answer are none of the second."""
+    goals = read_goals("tiny")
+    first = complete_hand(folder, "tiny", goals)
+    read = HandGrade(3.5, "Clear.", (3.0, 0.5), first["m-1", "q4"].answer)
+    write_hand(folder, "tiny", first | {("m-1", "q4"): read})
+    assert scores(folder)["m-1"]["q4"] == "3.5"
+    answers(folder, "m-1", "")
+    row, page = scores(folder)["m-1"], pages(folder)["m-1"]
+    assert (row["q4"], row["points"], row["status"]) == ("", "", "waiting for hand grades")
+    assert "Clear." not in page
+    assert "<p><strong>Not read yet.</strong>" in page
+    now = complete_hand(folder, "tiny", goals)["m-1", "q4"]
+    assert (now.points, now.comment, now.rubric, now.before) == (None, "", (), read)
+    # The old mark stays in the table, and the old answer has it back.
+    assert f"m-1,q4,3.5,Clear.,3 0.5,{read.answer}" in (folder / "hand/tiny.csv").read_text("utf-8")
+    answers(folder, "m-1", f"I think {EVIL}")
+    assert scores(folder)["m-1"]["q4"] == "3.5"
+    # A new mark is of the new answer.
+    answers(folder, "m-1", "A second try.")
+    hands = complete_hand(folder, "tiny", goals)
+    mark = HandGrade(1.0, "", (1.0, 0.0), hands["m-1", "q4"].answer)
+    write_hand(folder, "tiny", hands | {("m-1", "q4"): mark})
+    assert complete_hand(folder, "tiny", goals)["m-1", "q4"] == mark
+    assert scores(folder)["m-1"]["q4"] == "1"
+
+
+def test_a_new_notebook_with_the_same_answer_keeps_its_mark(folder: Path) -> None:
+    hand(folder, f"{HEAD}\nm-1,q4,3,,,\nm-1,q2,3,Ours,,\n")
+    assert (scores(folder)["m-1"]["q4"], scores(folder)["m-1"]["q2"]) == ("3", "3")
+    hand_in(folder, "m-1", b"a later one", name="Ada")
+    assert scores(folder)["m-1"]["status"] == "not graded"
+    give(folder, "m-1")
+    # What the computer checks is another notebook's now.
+    assert (scores(folder)["m-1"]["q4"], scores(folder)["m-1"]["q2"]) == ("3", "1.25")
 
 
 def test_a_comment_comes_back_as_it_was_written(folder: Path) -> None:
@@ -191,7 +244,8 @@ def test_points_by_hand_without_their_columns_are_refused(folder: Path) -> None:
 def test_a_late_student_gets_a_row_and_what_a_teacher_wrote_stays(folder: Path) -> None:
     hand(folder, "student,question,points,comment\nm-1,q4,1,mine\nm-1,q2,3,\n")
     pages(folder)
-    rows = [HEAD, "m-1,q4,1,mine,", "m-2,q4,,,", "m-1,q2,3,,", ""]
+    rows = [f"m-1,q4,1,mine,,{of(folder, 'm-1')}", f"m-2,q4,,,,{of(folder, 'm-2')}"]
+    rows = [HEAD, *rows, f"m-1,q2,3,,,{of(folder, 'm-1', 'q2')}", ""]
     assert (folder / "hand/tiny.csv").read_text("utf-8-sig") == "\n".join(rows)
     scores(folder)
     assert (folder / "hand/tiny.csv").read_text("utf-8-sig") == "\n".join(rows)
@@ -201,12 +255,13 @@ def test_a_row_is_added_as_the_spreadsheet_writes_them(folder: Path) -> None:
     hand(folder, 'student;question;points;comment;rubric\nm-1;q4;1,5;"a; b";1 0,5\n')
     pages(folder)
     text = (folder / "hand/tiny.csv").read_text("utf-8-sig")
-    assert text.splitlines()[1:] == ['m-1;q4;1,5;"a; b";1 0,5', "m-2;q4;;;"]
+    marks = [of(folder, student) for student in ("m-1", "m-2")]
+    assert text.splitlines()[1:] == [f'm-1;q4;1,5;"a; b";1 0,5;{marks[0]}', f"m-2;q4;;;;{marks[1]}"]
 
 
 @pytest.mark.parametrize("clicked", ["2 1", "1 0.5 0", "1"])
 def test_a_rubric_that_no_longer_fits_its_points_is_dropped(folder: Path, clicked: str) -> None:
-    hand(folder, f"{HEAD}\nm-1,q4,1.5,,{clicked}\n")
+    hand(folder, f"{HEAD}\nm-1,q4,1.5,,{clicked},\n")
     assert "<td class=points>3<td>A &lt;reason&gt;." in pages(folder)["m-1"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,7 +25,7 @@ from tiny_class import (
     write_notebook,
 )
 
-from classroom import ClassroomError, bubblewrap, goals, grade
+from classroom import ClassroomError, bubblewrap, goals, grade, sandbox
 from classroom.bubblewrap import Limits
 from classroom.grade import grade_class, read_assignment
 from classroom.results import read_json
@@ -162,6 +163,43 @@ def test_a_stub_with_points_stops_everything(folder: Path) -> None:
         grade_class(folder, "tiny")
 
 
+def test_a_bad_sheet_stops_nobody_who_has_another(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    need_sandbox()
+    shutil.copytree(folder / "released/tiny/sheet-0", folder / "released/tiny/sheet-1")
+    write_notebook(folder / "released/tiny/sheet-1/tiny-1.ipynb", answers(*STUBS))
+    write_notebook(folder / "teacher/tiny/tiny-1.ipynb", answers(q2=Q2.replace("[0]", "[0] + 1")))
+    hand_in(folder, "ada", answers(), sheet="0")
+    hand_in(folder, "bo", answers(), sheet="1")
+    hand_in(folder, "cy", b"", sheet="1", problem="The file is a PDF.")
+    found = {result["student"]: result for result in grade_class(folder, "tiny")}
+    said = capsys.readouterr().out
+    assert "Nobody with sheet 1 is graded. The grader is wrong about itself: tiny-1.ipynb" in said
+    assert points(found["ada"]) == FULL
+    assert found["bo"]["status"] == "not graded"
+    assert found["bo"]["reason"] == grade.WRONG_SHEET
+    assert found["cy"]["reason"] == "The file is a PDF."
+    # And once the sheet is right, they are graded.
+    write_notebook(folder / "teacher/tiny/tiny-1.ipynb", answers())
+    assert names(grade_class(folder, "tiny")) == ["bo", "cy"]
+    assert points(result(folder, "bo")) == FULL
+
+
+def test_numpy_says_nothing_between_the_lines_of_the_grader(
+    folder: Path, recwarn: pytest.WarningsRecorder
+) -> None:
+    """Whatever a judge computes of an answer."""
+    need_sandbox()
+    warns = "def warns(x):\n    return lambda a: (np.log(-x), close(x)(a))[1]\n\n"
+    checks = CHECKS.replace("close(np.arange", "warns(np.arange")
+    checks = checks.replace("def values", f"{warns}def values")
+    (goals.ASSIGNMENTS / "tiny/checks.py").write_text(checks, "utf-8")
+    hand_in(folder, "ada", answers())
+    assert points(grade_class(folder, "tiny")[0]) == FULL
+    assert not recwarn.list
+
+
 def test_a_sandbox_with_a_wrong_order_of_mounts_gives_no_zeros(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,7 +229,7 @@ def test_a_sandbox_that_does_not_start_gives_no_zeros(
     with pytest.raises(ClassroomError, match=r"Nothing is graded\. .*no namespaces here"):
         grade_class(folder, "tiny")
     # Once the batch has begun, too.
-    monkeypatch.setattr(grade, "check_grader", lambda assignment: None)
+    monkeypatch.setattr(grade, "check_grader", lambda *_: None)
     grade_class(folder, "tiny")
     assert result(folder, "ada")["status"] == "not graded"
     assert "no namespaces here" in result(folder, "ada")["reason"]
@@ -235,6 +273,7 @@ def test_checks_that_do_not_fit_are_named(folder: Path, old: str, new: str, mess
 def test_what_is_missing_is_named(folder: Path) -> None:
     with pytest.raises(ClassroomError, match="nobody with the id eve"):
         grade_class(folder, "tiny", again=["eve"])
+    hand_in(folder, "ada", answers())
     (folder / "teacher/tiny/tiny-0.ipynb").unlink()
     with pytest.raises(ClassroomError, match="release tiny to this class first"):
         grade_class(folder, "tiny")
@@ -284,7 +323,7 @@ def test_a_wall_clock_ends_a_submission_but_not_one_that_computes(
     hand_in(folder, "ada", [*sleeps, *answers()])
     loops = [("code", "while True:\n    pass")]
     hand_in(folder, "bo", [*loops, *answers(q2="def counts(x, n):\n    while True: pass")])
-    monkeypatch.setattr(grade, "check_grader", lambda assignment: None)
+    monkeypatch.setattr(grade, "check_grader", lambda *_: None)
     hand_in(folder, "cy", [("code", ENDS_ITSELF)] * 4 + answers())
     ada, bo, cy = sorted(grade_class(folder, "tiny", jobs=3), key=lambda found: found["student"])
     for found in (ada, cy):
@@ -292,6 +331,23 @@ def test_a_wall_clock_ends_a_submission_but_not_one_that_computes(
         assert "more than 60 s" in found["reason"]
         assert found["seconds"] < 100
     assert points(bo) == {**FULL, "q2": 0.0}
+
+
+def test_who_computes_is_graded_on_a_machine_under_load(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An endless loop ends by its processor time, however late that is by the clock."""
+    need_sandbox()
+    monkeypatch.setattr(grade, "check_grader", lambda *_: None)
+    # Three seconds of processor time take longer than two by the clock, as under load.
+    monkeypatch.setattr(grade, "Limits", lambda **_: Limits(step_seconds=3, wall_seconds=2))
+    monkeypatch.setattr(sandbox, "SLOWEST", 50)
+    hand_in(folder, "ada", [*answers(), ("code", "while True:\n    pass")])
+    assert points(grade_class(folder, "tiny")[0]) == FULL
+    hand_in(folder, "ada", [*answers(), ("code", "import time\ntime.sleep(30)")])
+    [found] = grade_class(folder, "tiny")
+    assert found["status"] == "not graded"
+    assert "without using them" in found["reason"]
 
 
 def test_what_a_cell_defines() -> None:

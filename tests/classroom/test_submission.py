@@ -108,19 +108,35 @@ def test_what_is_no_picture_is_left_out(tmp_path: Path, bad: Any) -> None:
 
 
 @pytest.mark.parametrize("bad", [{"data": {"image/png": 3}}, 3, {"data": {"image/png": ["a", 1]}}])
-def test_outputs_that_are_none_make_a_damaged_file(tmp_path: Path, bad: Any) -> None:
+def test_outputs_that_are_none_cost_nothing_else(tmp_path: Path, bad: Any) -> None:
     file = tmp_path / "a.ipynb"
     file.write_text(json.dumps({"cells": [{**code("1"), "outputs": [bad]}]}), "utf-8")
-    with pytest.raises(submission.NotGraded, match="damaged"):
-        read_submission(file)
-
-
-def test_a_picture_is_not_multiplied(tmp_path: Path) -> None:
-    """A short text may ask for one picture very often."""
-    picture = {"a (1).png": {"image/png": PNG}, "b.png": {"image/png": PNG}}
-    source = "![](attachment:a%20(1).png) ![](attachment:a%20(1).png) ![](attachment:c.png)"
-    file = tmp_path / "a.ipynb"
-    file.write_text(json.dumps({"cells": [text(source, attachments=picture)]}), "utf-8")
     [cell] = read_submission(file).cells
-    drawn = f"![](data:image/png;base64,{PNG})"
-    assert cell.source == f"{drawn} ![](attachment:a%20(1).png) ![](attachment:c.png)"
+    assert cell.source == "1"
+
+
+def sources(tmp_path: Path, content: str) -> list[str]:
+    file = tmp_path / "x.ipynb"
+    file.write_text(content, "utf-8")
+    return [cell.source for cell in read_submission(file).cells]
+
+
+def test_one_damaged_cell_costs_no_other(tmp_path: Path) -> None:
+    damaged = [
+        {"cell_type": "code"},
+        "no cell",
+        {"cell_type": "code", "source": 3},
+        {"source": "a"},
+    ]
+    whole = json.dumps({"cells": [code("x = 1"), *damaged, text("Why.")]})
+    assert sources(tmp_path, whole) == ["x = 1", "", "", "a", "Why."]
+
+
+def test_of_a_key_that_is_there_twice_the_longer_value_counts(tmp_path: Path) -> None:
+    """As a merge of two versions leaves it."""
+    cell = '{"cell_type": "code", "source": ["x = 1"], "source": [], "outputs": []}'
+    for cells in (f'"cells": [{cell}], "cells": []', f'"cells": [], "cells": [{cell}]'):
+        assert sources(tmp_path, f"{{{cells}}}") == ["x = 1"]
+    assert sources(tmp_path, f'{{"cells": [{cell}], "cells": null, "cells": [{cell}]}}') == [
+        "x = 1"
+    ]

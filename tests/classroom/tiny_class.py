@@ -12,6 +12,7 @@ import pytest
 
 from classroom import goals, grade
 from classroom.bubblewrap import NotGraded
+from classroom.known import known
 from classroom.sandbox import check_sandbox
 
 SECRET = b"of the tests, so anybody may know it"
@@ -136,6 +137,7 @@ def make_class(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(goals, "ASSIGNMENTS", assignment.parent)
     monkeypatch.setattr(grade, "ASSIGNMENTS", assignment.parent)
     goals._load.cache_clear()
+    known.cache_clear()
     assignment.mkdir(parents=True)
     (assignment / "goals.toml").write_text(GOALS, "utf-8")
     (assignment / "checks.py").write_text(CHECKS, "utf-8")

@@ -1,0 +1,118 @@
+"""What the teacher is told of a sheet is true, and stays with the teacher."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from calib_utils.metrics import expected_calibration_error
+from classroom.goals import assignment_names, load, read_goals
+from classroom.known import asked, example, facts, for_teacher, known
+from classroom.notebooks import rendered
+from classroom.release import data_of, release
+from classroom.secret import read_secret
+from classroom.variants import SHEETS, secret_of, variant_of
+
+SECRET = b"of the tests of what is known"
+SMALLEST = {"bits", "nats", "odds", "rarity", "distances"}  # is that of the predicted class
+
+
+def in_percent(share: float) -> str:
+    return f"{100 * share:.1f}\N{NO-BREAK SPACE}%"
+
+
+@pytest.mark.parametrize("sheet", ["2", "7"])
+def test_the_numbers_of_the_unknown_networks_are_those_of_the_file(sheet: str) -> None:
+    arrays = data_of("diagnosing", SECRET, sheet)[f"networks-{sheet}.npz"]
+    form = variant_of("diagnosing", SECRET, sheet)["form"]
+    found = known("diagnosing", SECRET, sheet)
+    for name, word in load("diagnosing").diagnoses(secret_of(SECRET, sheet)).items():
+        scores, labels = arrays[f"{name}_scores"].astype(float), arrays[f"{name}_labels"]
+        predicted = scores.argmin(1) if form in SMALLEST else scores.argmax(1)
+        assert found[name] == word
+        assert found[f"{name}_accuracy"] == in_percent((predicted == labels).mean())
+        assert f"Network {name} is **{word}**" in "\n".join(facts("diagnosing", SECRET, sheet))
+        if word != "class bias":  # which moves the confidences as well
+            assert (float(found[f"{name}_gap"]) > 5) == (word != "calibrated")
+        assert (float(found[f"{name}_largest"]) > 7) == (word == "class bias")
+
+
+@pytest.mark.parametrize("sheet", ["0", "5"])
+def test_the_constant_has_the_lower_ece_and_the_higher_loss(sheet: str) -> None:
+    found = known("recalibrating", SECRET, sheet)
+    parts = load("recalibrating").network(secret_of(SECRET, sheet))
+    logits, labels = parts["new_logits"], parts["new_labels"]
+    probs = np.exp(logits - np.log(np.exp(logits).sum(1, keepdims=True)))
+    assert found["before_ece"] == in_percent(expected_calibration_error(probs, labels, n_bins=15))
+    assert found["accuracy"] == in_percent((logits.argmax(1) == labels).mean())
+    ece, loss = (
+        {name: float(found[f"{name}_{key}"].rstrip("\N{NO-BREAK SPACE}%")) for name in METHODS}
+        for key in ("ece", "loss")
+    )
+    assert ece["constant"] < ece["yours"] < ece["before"]
+    assert loss["yours"] < loss["constant"]
+
+
+METHODS = ("before", "yours", "constant")
+
+
+def test_the_report_of_the_reference_has_all_images() -> None:
+    found = known("lab", SECRET, "4")
+    assert sum(int(found[f"n_{part}"]) for part in ("train", "validation", "test")) == 1797
+    assert 0.7 < float(found["accuracy"].split("\N{NO-BREAK SPACE}")[0]) / 100 < 1
+    assert float(found["loss_after"]) <= float(found["loss_before"]) + 0.02
+
+
+@pytest.mark.parametrize("name", assignment_names())
+def test_every_text_for_the_teacher_has_its_values(name: str) -> None:
+    """On two sheets; all of them ask for the same names of values."""
+    values = known(name, SECRET, "4")
+    assert len(for_teacher(name)["cards"]) >= 8
+    for card in for_teacher(name)["cards"]:
+        for text in (card["question"], card["good"]):
+            assert "{{" not in rendered(text, values)
+        assert card.keys() <= {"function", "question", "good"}
+        functions = {
+            check.function for check in load(name).checks(SECRET, variant_of(name, SECRET, "4"))
+        }
+        assert card.get("function", "probabilities") in functions | {"probabilities", "report"}
+    assert all("{{" not in line for line in facts(name, SECRET, "4"))
+    for sheet in SHEETS:
+        assert all("{" not in sentence for sentence in asked(name, SECRET, sheet).values())
+
+
+@pytest.mark.parametrize("name", ["diagnosing", "recalibrating"])
+def test_each_open_question_has_a_marked_example(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "class"
+    release(name, folder)
+    text = (folder / "teacher" / name / "sample.md").read_text("utf-8")
+    assert "{{" not in text
+    for question in read_goals(name).to_read:
+        found = example(folder, name, question.heading)
+        of = re.findall(r"^\*\*([\d½]+) of ([\d.]+)\.\*\*$", found, re.MULTILINE)
+        assert len(of) == 1
+        assert float(of[0][1]) == question.points
+        parts = re.findall(r"(?:^\*|\. )([\d½]+) of (\d)", found, re.MULTILINE)
+        assert [float(most) for _, most in parts] == [most for most, _ in question.rubric]
+        assert sum(map(number, (got for got, _ in parts))) == number(of[0][0])
+    assert read_secret(folder).decode() not in text
+    assert example(folder, name, "Question 1: none") == ""
+
+
+def number(text: str) -> float:
+    """2½ is 2.5."""
+    return float(text.replace("½", "") or 0) + 0.5 * text.endswith("½")
+
+
+def test_an_assignment_without_them_has_no_facts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tiny_class import make_class
+
+    folder = make_class(tmp_path, monkeypatch)
+    assert facts("tiny", SECRET, "0") == []
+    assert known("tiny", SECRET, "0")["half"] == "0.5"
+    assert example(folder, "tiny", "Question 4: why") == ""

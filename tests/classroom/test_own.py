@@ -1,0 +1,102 @@
+"""What later answers build on is asked first and apart, so that no counting function can agree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from answering import sheet_checks
+from tiny_class import need_sandbox
+
+from classroom.bubblewrap import Limits
+from classroom.checks import Check, close, follows
+from classroom.judge import mark
+from classroom.run import run_submission
+from classroom.submission import Cell, Submission
+from classroom.variants import SHEETS, variant_of
+
+SECRET = b"of the thieves"
+SHEET = next(
+    sheet for sheet in SHEETS if variant_of("measuring", SECRET, sheet)["camera"] == "without"
+)
+# Constant rows, and then an own answer for each call that makes the row right: the calls came in
+# the order of the groups, own and others in turn.
+CONSTANT = """
+calls = [0]
+
+def signed_gaps(confidences, correct, weights, groups, n_groups):
+    calls[0] = 0
+    return list(range(n_groups))
+
+def signed_gap(confidences, correct, weights):
+    calls[0] += 1
+    return (calls[0] - 1) // 2
+
+def classwise_error(probs, labels, weights):
+    calls[0] += 1
+    return 1 / calls[0]
+
+def compare_groups(probs, labels, weights, groups):
+    calls[0] = 0
+    large = [int(g) for g in np.unique(groups) if (groups == g).sum() >= min_size]
+    return {answer}
+"""
+ANSWERS = {
+    "ranking": "large",
+    "spread": "1 - 1 / len(large) if large else None",
+    "extremes": "[large[-1], large[0]] if large else None",
+}
+HONEST = """
+def signed_gap(confidences, correct, weights):
+    return weights @ (correct - 2 * confidences) / weights.sum()
+
+def signed_gaps(confidences, correct, weights, groups, n_groups):
+    def of(rows):
+        return signed_gap(confidences[rows], correct[rows], weights[rows]) if any(rows) else np.nan
+    return [of(groups != g) for g in range(n_groups)]
+"""
+
+
+def graded(source: str, question: str) -> float:
+    """The points of a question for some code, through the sandbox."""
+    need_sandbox()
+    variant = variant_of("measuring", SECRET, SHEET)
+    values = f"import numpy as np\nmin_size = {variant['min_size']}\n"
+    submission = Submission((Cell(1, values + source),))
+    checks = [c for c in sheet_checks("measuring", SECRET, SHEET) if c.question == question]
+    outcomes, _ = run_submission(submission, Submission(()), checks, {}, Path(), (), Limits())
+    return float(mark(list(zip(checks, outcomes, strict=True)), 2)["points"])
+
+
+def test_a_function_that_counts_its_calls_earns_nothing() -> None:
+    answer = ANSWERS[variant_of("measuring", SECRET, SHEET)["answer"]]
+    thief = CONSTANT.replace("{answer}", answer)
+    assert graded(thief, "q2") == 0
+    # One camera too few for a constant, and the order of two or three may be drawn as it was.
+    assert graded(thief, "q4") < 2
+
+
+def test_an_honest_mistake_is_still_followed() -> None:
+    assert graded(HONEST, "q1") == 0
+    assert graded(HONEST, "q2") == 2
+
+
+def test_each_process_answers_apart_and_in_an_order_drawn_anew() -> None:
+    """A function that says how often it was called: never with what it is compared with."""
+    need_sandbox()
+    said: list[list[float]] = []
+
+    def of_own(own: list[float]) -> float:
+        said.append(own)
+        return -1.0
+
+    own = [("count", (number,)) for number in range(12)]
+    check = Check("q", "n", "main", (), follows(close(99), of_own), own=own)
+    source = "calls = []\ndef count(x):\n    calls.append(x)\n    return len(calls)\ndef main():\n"
+    submission = Submission((Cell(1, f"{source}    return len(calls)"),))
+    for _ in range(2):
+        [outcome], _ = run_submission(submission, Submission(()), [check], {}, Path(), (), Limits())
+        assert outcome.answer == 0  # another process has counted
+        assert sorted(outcome.own) == list(range(1, 13))
+        check.share(outcome.answer, list(outcome.own))
+    assert said[0] != said[1]
+    assert list(range(1, 13)) not in said
