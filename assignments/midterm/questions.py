@@ -164,9 +164,9 @@ def a_fitted_sigmoid(rng: np.random.Generator) -> Question:
     return (
         f"Platt scaling has found the slope {a:g} and the intercept {b:g}. Which probability "
         "does it "
-        f"give to a score of {s:g}, and at which score is it one half? What does the slope say?",
+        f"give to a logit of {s:g}, and at which logit is it one half? What does the slope say?",
         f"{1 / (1 + np.exp(-(a * s + b))):.3f}; one half at {-b / a:g}. A slope below 1 "
-        "shrinks the scores: "
+        "shrinks the logits: "
         "the model was overconfident.",
     )
 
