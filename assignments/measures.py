@@ -41,7 +41,7 @@ def binned_error(
         outcomes: whether it happened, shape (n,).
         weights: of the rows, shape (n,); their sum is above 0.
         bins: "width", "mass" or "edges".
-        norm: "mean", "squares" or "largest".
+        norm: "mean", "squares", "cubes" or "largest".
         n_bins: how many, but for "edges".
     """
     place = places(values, bins, n_bins)
@@ -50,8 +50,9 @@ def binned_error(
     gaps = np.bincount(place, weights * (values - outcomes))[used] / sizes[used]
     if norm == "largest":
         return float(np.abs(gaps).max())
-    if norm == "squares":
-        return float(np.sqrt(np.average(gaps**2, weights=sizes[used])))
+    if norm in ("squares", "cubes"):
+        power = 2 if norm == "squares" else 3
+        return float(np.average(np.abs(gaps) ** power, weights=sizes[used]) ** (1 / power))
     return float(np.average(np.abs(gaps), weights=sizes[used]))
 
 

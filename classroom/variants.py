@@ -60,18 +60,27 @@ def deal(name: str, secret: bytes) -> dict[str, np.ndarray]:
     """The way that each sheet has of each choice, as its place among those that are dealt."""
     rng = generator(secret, name, "deal")
     counts = {choice: len(ways) - 1 for choice, ways in choices(name).items()}
+    asked = [(q.points, q.asks) for q in goals.read_goals(name).questions.values() if q.asks]
+    checked = {
+        choice: count for choice, count in counts.items() if any(choice in by for _, by in asked)
+    }
     deals = [
-        {choice: rng.permutation(len(SHEETS)) % count for choice, count in counts.items()}
+        {choice: rng.permutation(len(SHEETS)) % count for choice, count in checked.items()}
         for _ in range(DEALS)
     ]
-    asked = [(q.points, q.asks) for q in goals.read_goals(name).questions.values() if q.asks]
 
     def helps(found: dict[str, np.ndarray]) -> tuple[float, float]:
         """What the best classmate's answers are worth on a sheet: on average, and at most."""
         best = classmates(found, asked).max(axis=1)
         return float(best.mean()), float(best.max())
 
-    return min(deals, key=helps)
+    # What a teacher reads is dealt by itself.
+    read = {
+        choice: generator(secret, name, choice).permutation(len(SHEETS)) % count
+        for choice, count in counts.items()
+        if choice not in checked
+    }
+    return min(deals, key=helps) | read
 
 
 def classmates(

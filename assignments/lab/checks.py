@@ -332,10 +332,20 @@ def sample(secret: bytes, variant: Variant) -> dict[str, str]:
     scaled = softmax(test[0] / found["temperature"], axis=1)
     baseline = baseline_calibration_error(scaled, n_bins=variant["n_bins"])
     percent = "\N{NO-BREAK SPACE}%"
+    wrong, sure = test[0].argmax(axis=1) != test[1], softmax(test[0], axis=1).max(axis=1)
+    digit = max(range(N_DIGITS), key=lambda k: float(wrong[test[1] == k].mean()))
+    of_digit = test[1] == digit
+    hardest = {
+        f"{name}_{key}": f"{100 * values[rows].mean():.1f}{percent}"
+        for name, rows in (("digit", of_digit), ("others", ~of_digit))
+        for key, values in (("wrong", wrong), ("confidence", sure))
+    }
     names = zip(("train", "validation", "test"), sizes, strict=True)
     return {
         **{f"n_{name}": str(size) for name, size in names},
         "epochs": str(EPOCHS),
+        "digit": str(digit),
+        **hardest,
         "temperature": f"{found['temperature']:.2f}",
         "direction": "overconfident" if found["temperature"] > 1 else "underconfident",
         **{f"loss_{when}": f"{found[f'loss_{when}']:.2f}" for when in ("before", "after")},

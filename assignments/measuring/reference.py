@@ -16,6 +16,8 @@ def signed_gap(confidences: Array, correct: Array, weights: Array, *, variant: V
     accuracy = np.average(correct, weights=weights)
     if variant["gap"] == "ratio":
         return float(accuracy / confidence)
+    if variant["gap"] == "relative":
+        return float(accuracy / confidence - 1)
     if variant["gap"] == "excess":
         return float(confidence - accuracy)
     if variant["gap"] == "shortfall":
@@ -55,6 +57,8 @@ def classwise_error(probs: Array, labels: Array, weights: Array, *, variant: Var
     errors = [binned_error(p, labels == k, weights, **how) for k, p in enumerate(probs.T)]
     if variant["classes"] == "largest":
         return max(errors)
+    if variant["classes"] == "two":
+        return float(np.mean(sorted(errors)[-2:]))
     shares = [weights[labels == k].sum() for k in range(len(errors))]
     return float(np.average(errors, weights=shares if variant["classes"] == "labels" else None))
 

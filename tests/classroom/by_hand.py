@@ -47,7 +47,7 @@ def gaps(
 def joined(found: list[tuple[float, float]], norm: str) -> float:
     if norm == "largest":
         return max(gap for gap, _ in found)
-    power = 2 if norm == "squares" else 1
+    power = {"mean": 1, "squares": 2, "cubes": 3}[norm]
     mean = math.fsum(w * gap**power for gap, w in found) / math.fsum(w for _, w in found)
     return mean ** (1 / power)
 
@@ -66,6 +66,7 @@ def measuring(v: Variant) -> Functions:
             "shortfall": lambda: r - c,
             "ratio": lambda: r / c,
             "standardised": lambda: (r - c) / deviation,
+            "relative": lambda: (r - c) / c,
         }[v["gap"]]()
 
     def signed_gaps(c: Any, r: Any, w: Any, groups: Any, n_groups: int) -> list[float]:
@@ -92,6 +93,10 @@ def measuring(v: Variant) -> Functions:
             return max(errors)
         if v["classes"] == "equal":
             return sum(errors) / len(errors)
+        if v["classes"] == "two":
+            first = max(errors)
+            errors.remove(first)
+            return (first + max(errors)) / 2
         return sum(w * errors[y] for y, w in zip(labels, weights, strict=True)) / sum(weights)
 
     def compare_groups(probs: Any, labels: Any, weights: Any, groups: Any) -> Any:

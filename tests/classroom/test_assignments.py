@@ -158,7 +158,7 @@ def test_measuring_without_weights_keeps_a_part() -> None:
     assert [check.judge(-gap) for check, gap in zip(checks, gaps, strict=True)] == [0.5, 0, 0]
 
 
-@pytest.mark.parametrize("gap", ["excess", "shortfall", "ratio", "standardised"])
+@pytest.mark.parametrize("gap", ["excess", "shortfall", "ratio", "standardised", "relative"])
 def test_a_gap_the_other_way_round_earns_the_same_on_each_sheet(gap: str) -> None:
     """And the hint names the cause."""
     from assignments.measuring.reference import signed_gap
@@ -213,7 +213,7 @@ def test_measuring_edges_and_classes_matter(sheet: str) -> None:
         given = (labels, weights)
         assert not edges.judge(classwise_error(probs - 1e-12, *given, variant=variant))
         assert edges.judge(classwise_error(probs + 1e-12, *given, variant=variant))
-    other = {"labels": "largest", "largest": "labels"}[variant["classes"]]
+    other = {"labels": "largest", "largest": "labels", "two": "labels"}[variant["classes"]]
     for check in checks:
         wrong = classwise_error(*check.arguments, variant={**variant, "classes": other})
         share, hint = worth(check, wrong)

@@ -240,18 +240,24 @@ def test_labels_of_the_new_images_stay(room: Path) -> None:
         assert str(data["facts"]) == '{"assignment": "recalibrating"}'
 
 
-def test_the_marked_sample_report(room: Path) -> None:
-    text = (room / "teacher/lab/sample.md").read_text("utf-8")
+@pytest.mark.parametrize("name", ["diagnosing", "recalibrating", "lab"])
+def test_the_marked_samples(room: Path, name: str) -> None:
+    """Each answer has a mark for each row of its rubric, and their sum."""
+    text = (room / f"teacher/{name}/sample.md").read_text("utf-8")
     assert "{{" not in text
-    goals = read_goals("lab")
-    marks = [line for line in text.splitlines() if line.startswith("*") and " of " in line]
-    assert [line.split(" of ")[1][0] for line in marks[:-1]] == [
-        f"{points:g}" for points, _ in goals.questions["q5"].rubric
-    ]
-    half = {"½": 0.5, "1½": 1.5, "5½": 5.5}
-    earned = [line.strip("*").split(" of ")[0] for line in marks]
-    values = [half.get(mark) or float(mark) for mark in earned]
-    assert sum(values[:-1]) == values[-1]
+    parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
+    samples = dict(zip(parts[1::2], parts[2::2], strict=True))
+    asked = read_goals(name).to_read
+    assert list(samples) == [question.heading for question in asked]
+
+    def points(said: str) -> float:
+        return float(re.sub(r"(\d?)½", lambda found: f"{found[1] or 0}.5", said))
+
+    for question in asked:
+        marks = re.findall(r"(?:^\*|(?<=\. ))([\d½]+) of (\d+)\b", samples[question.heading], re.M)
+        [total] = re.findall(r"^\*\*([\d½]+) of (\d+)\.\*\*", samples[question.heading], re.M)
+        assert sum(points(earned) for earned, _ in marks) == points(total[0])
+        assert sum(int(most) for _, most in marks) == int(total[1]) == question.points
 
 
 def test_the_secret_is_the_owners_alone(tmp_path: Path) -> None:
