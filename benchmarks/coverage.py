@@ -1,7 +1,7 @@
 """How often intervals of calibration errors hold them, in one run.
 
     python -m benchmarks.coverage                         # about a quarter of an hour
-    python -m benchmarks.coverage --only rare weighted    # a minute, and the rest stays as it was
+    python -m benchmarks.coverage --only hostile rare     # a minute, and the rest stays as it was
 
 draws test sets with a known calibration error, and writes to
 ``benchmarks/results/coverage.json`` how often each interval contains it, and how wide it is. The
@@ -14,13 +14,14 @@ The same sets have a root mean square of the gaps, which the intervals of the de
 hold. And both intervals of the library are measured once more with other bins, on the
 confidences as they are; bins of equal mass are those of each set, and so is their error.
 
-Three parts more have fewer sets. ``libraries`` asks two other libraries for their own intervals, on
+Four parts more have fewer sets. ``libraries`` asks two other libraries for their own intervals, on
 the confidences as they are: ``pip install relplot==1.0.3 uncertainty-calibration==0.1.4``.
 ``rare`` has binary predictions of which one in a hundred is positive. ``weighted`` gives each
 sample a weight, 1 to 10, the larger the lower its confidence. No interval of the library takes
 weights; so it is asked in two ways: of samples that are kept with a chance in proportion to their
 weight, which are a smaller set that counts alike, and without the weights. The percentile
-bootstrap of the weighted ECE stands beside it.
+bootstrap of the weighted ECE stands beside it. ``hostile`` has gaps of other shapes, and beside the
+width of the interval that of an oracle, who knows the shape of the gaps and not their size.
 """
 
 from __future__ import annotations
@@ -64,6 +65,11 @@ OTHER_BINS = ((7, "uniform"), (30, "uniform"), (7, "quantile"), (15, "quantile")
 RARE_SIZES, RARE_ERRORS = (2_000, 50_000), (0.0, 0.005)
 WEIGHTED_SIZES, WEIGHTED_ERRORS, MOST_WEIGHT = (2_000, 10_000), (0.0, 0.02), 10
 FEWER_SETS = 200
+# Each with its number of bins: gaps whose sign changes from bin to bin, all error in one bin, 99 %
+# correct, and only two confidences.
+HOSTILE = {"alternating": 15, "one bin": 15, "99 % correct": 50, "two confidences": 15}
+HOSTILE_SIZES, HOSTILE_ERRORS = (2_000, 10_000), (0.0, 0.005)
+ORACLE_ERRORS, ORACLE_SETS = 13, 200
 LIBRARIES = {"calibration": "uncertainty-calibration", "relplot": "relplot"}
 LIBRARY_SIZES, LIBRARY_ERRORS, LIBRARY_SETS = (500, 2_000), (0.0, 0.02, 0.07), 50
 NORMAL = NormalDist()
@@ -311,6 +317,81 @@ def weighted() -> dict[str, Any]:
     return {"sets": FEWER_SETS, "most_weight": MOST_WEIGHT, **facts(), "rows": rows}
 
 
+def hostile_shape(shape: str) -> tuple[np.ndarray, np.ndarray]:
+    """Confidences, and for each the part of the error that is its own; in bins they add up to 1."""
+    n_bins = HOSTILE[shape]
+    everyone = confidences_of_record()
+    if shape == "99 % correct":
+        everyone = np.asarray(1 - np.random.default_rng(SEED).beta(0.3, 30, len(everyone)))
+    elif shape == "two confidences":
+        everyone = np.where(everyone < 0.5, 0.62, 0.97)
+    index = np.minimum(np.ceil(everyone * n_bins).astype(int), n_bins) - 1
+    gaps = everyone * (1 - everyone)
+    if shape == "alternating":
+        gaps = gaps * (-1) ** index
+    elif shape == "one bin":
+        gaps = gaps * (index == np.bincount(index, gaps).argmax())
+    return everyone, gaps / np.abs(np.bincount(index, gaps)).sum() * len(everyone)
+
+
+def drawn_errors(
+    shape: str, n: int, error: float, sets: int, rng: np.random.Generator
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+    """Sets of that shape and error, and the ECE of each."""
+    everyone, gaps = hostile_shape(shape)
+    n_bins, found, eces = HOSTILE[shape], [], []
+    for _ in range(sets):
+        rows = rng.integers(len(everyone), size=n)
+        probs = everyone[rows]
+        labels = (rng.random(n) < probs - error * gaps[rows]).astype(int)
+        index = np.minimum(np.ceil(probs * n_bins).astype(int), n_bins) - 1
+        eces.append(np.abs(np.bincount(index, probs - labels)).sum() / n)
+        found.append((probs, labels))
+    return found, np.array(eces)
+
+
+def oracle_ends(eces: np.ndarray, errors: np.ndarray, quantiles: np.ndarray) -> np.ndarray:
+    """The errors at which each ECE lies between its two quantiles: (sets, 2).
+
+    Args:
+        eces: of the sets.
+        errors: from 0 upwards.
+        quantiles: (2, errors), of the ECEs of sets with each of these errors.
+    """
+    low_tail, high_tail = np.maximum.accumulate(quantiles, axis=1)
+    low = np.interp(eces, high_tail, errors, left=0.0)
+    return np.stack([low, np.maximum(np.interp(eces, low_tail, errors), low)], axis=1)
+
+
+def hostile() -> dict[str, Any]:
+    """The coverage where the gaps have another shape, and the width beside that of an oracle."""
+    rows = []
+    for shape, n_bins in HOSTILE.items():
+        for n in HOSTILE_SIZES:
+            rng = np.random.default_rng([SEED, n, len(shape)])
+            most = max(HOSTILE_ERRORS) + 3 / n**0.5
+            errors = np.linspace(0, most / 2, ORACLE_ERRORS)
+            tails = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+            quantiles = np.transpose(
+                [
+                    np.quantile(drawn_errors(shape, n, error, ORACLE_SETS, rng)[1], tails)
+                    for error in errors
+                ]
+            )
+            for error in HOSTILE_ERRORS:
+                sets, eces = drawn_errors(shape, n, error, FEWER_SETS, rng)
+                ends = [calibration_error_interval(*one, n_bins, level=LEVEL) for one in sets]
+                row = {"name": shape, "n": n, "error": error, "bins": n_bins}
+                oracle = oracle_ends(eces, errors, quantiles)
+                for of, found in (("", np.array(ends)), ("oracle_", oracle)):
+                    held = (found[:, 0] <= error + 1e-12) & (error <= found[:, 1])
+                    row |= {f"{of}coverage": float(held.mean())}
+                    row |= {f"{of}width": float((found[:, 1] - found[:, 0]).mean())}
+                rows.append(row)
+                print(json.dumps(row), flush=True)
+    return {"sets": FEWER_SETS, **facts(), "rows": rows}
+
+
 def library_intervals(modules: dict[str, Any]) -> dict[str, Callable[..., tuple[float, float]]]:
     """The intervals of other libraries, as these compute them, and ours on the same samples."""
 
@@ -404,7 +485,7 @@ def of_record() -> dict[str, Any]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    more = {"libraries": libraries, "rare": rare, "weighted": weighted}
+    more = {"hostile": hostile, "libraries": libraries, "rare": rare, "weighted": weighted}
     parser.add_argument("--only", nargs="+", choices=more, help="parts that are measured anew")
     only = parser.parse_args().only
     results = json.loads(RESULTS.read_text("utf-8"))

@@ -199,11 +199,13 @@ EXCUSED = {
         FILES: "load",
     },
     "records": {
-        RESULT: "Answers Experiment ExperimentRecord Forecast PredictionRecord Recalibrated Recipe",
-        CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE LANGUAGE_MODELS QUESTIONS",
+        RESULT: "Answers Experiment ExperimentRecord Forecast ImageNetPredictions PredictionRecord "
+        "PublishedForecasts Recalibrated Recipe",
+        CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE IMAGENET_NETWORKS LANGUAGE_MODELS OUTCOMES "
+        "QUESTIONS",
         FILES: "list_experiments list_records load_answers load_experiment load_forecasts "
-        "load_grid load_recalibrated load_record save_experiment save_forecasts "
-        "save_recalibrated save_record",
+        "load_grid load_imagenet load_outcomes load_recalibrated load_record save_experiment "
+        "save_forecasts save_recalibrated save_record",
         RUNS: "by_level describe_protocol",
     },
     "report": {

@@ -188,3 +188,28 @@ def test_the_weighted_error_is_that_of_rows():
     (low, high), (_, high_of_all), _ = found.values()
     assert low < expected < high
     assert low < 0.15 < high_of_all
+
+
+@pytest.mark.parametrize("shape", benchmark.HOSTILE)
+def test_the_hostile_shapes_have_their_error(shape):
+    everyone, gaps = benchmark.hostile_shape(shape)
+    edges = np.arange(1, benchmark.HOSTILE[shape]) / benchmark.HOSTILE[shape]
+    index = np.searchsorted(edges, everyone, side="left")
+    error = np.abs(np.bincount(index, 0.005 * gaps)).sum() / len(everyone)
+    assert error == pytest.approx(0.005)
+    assert ((everyone - 0.005 * gaps >= 0) & (everyone - 0.005 * gaps <= 1)).all()
+    of_bins = np.bincount(index, gaps)
+    if shape == "alternating":
+        assert (np.sign(of_bins[1:-1]) == -np.sign(of_bins[2:])).all()
+    if shape == "one bin":
+        assert (np.abs(of_bins) > 1e-9).sum() == 1
+    if shape == "99 % correct":
+        assert everyone.mean() == pytest.approx(0.99, abs=0.001)
+
+
+def test_an_oracle_finds_the_size_of_what_it_knows():
+    """Of a normal number of unit variance around the error, cut at 0."""
+    errors = np.linspace(0, 10, 101)
+    quantiles = np.array([errors - 1.96, errors + 1.96])
+    found = benchmark.oracle_ends(np.array([1.0, 5.0]), errors, quantiles)
+    assert found == pytest.approx(np.array([[0, 2.96], [3.04, 6.96]]))

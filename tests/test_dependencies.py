@@ -225,7 +225,8 @@ def test_every_function_that_reads_records_is_known() -> None:
 
 def test_the_records_of_chapters_and_scripts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
-    loaders = "load_record, load_grid, load_forecasts, load_recalibrated, load_answers"
+    loaders = "load_record, load_grid, load_forecasts, load_recalibrated, load_answers, "
+    loaders += "load_imagenet, load_outcomes"
     every = len(named_records(loaders))
     assert every == len(list(Path("calib_utils/records/stored").rglob("*.npz"))) > 100
     for script in [*parts(), *Path("notebooks").rglob("*.md")]:

@@ -16,16 +16,16 @@ BOOK = Book()
 # Planned words, questions and exercises included. A guard, not a cap: a new sentence must not fail.
 WORDS = {
     "what-calibration-means": 2_700,
-    "ece-and-mce": 2_600,
-    "why-networks-are-overconfident": 3_200,
+    "ece-and-mce": 2_650,
+    "why-networks-are-overconfident": 3_250,
     "methods-for-two-classes": 2_000,
     "methods-for-many-classes": 2_700,
     "resnet34-lab": 3_000,
-    "can-you-trust-an-ece": 2_800,
+    "can-you-trust-an-ece": 3_250,
     "deciding-with-probabilities": 3_000,
     "language-models": 2_500,
-    "since-2017": 2_000,
-    "your-own-model": 2_000,
+    "since-2017": 2_500,
+    "your-own-model": 2_050,
 }
 CHAPTERS = [page for page, number in BOOK.pages.items() if number]
 PAGES = [page for page in BOOK.chapters if "solutions/" not in page]
@@ -132,4 +132,4 @@ def test_exercises_say_how_hard_and_how_long(page: str) -> None:
 
 
 def test_the_course_is_short_enough_to_be_read() -> None:
-    assert sum(map(words, CHAPTERS)) <= 29_000
+    assert sum(map(words, CHAPTERS)) <= 29_500

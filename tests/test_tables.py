@@ -83,6 +83,13 @@ COVERAGE = {
             {**cell("calib_utils", 2_000, 0.005, 0.98, 0.01), "bins": 15, "strategy": "quantile"},
         ],
     },
+    "hostile": {
+        "sets": 200,
+        "rows": [
+            cell("one bin", 2_000, 0.0, 0.99, 0.06)
+            | {"bins": 15, "oracle_coverage": 0.95, "oracle_width": 0.03},
+        ],
+    },
     "weighted": {
         **{"sets": 200, "most_weight": 10},
         "rows": [
@@ -184,9 +191,28 @@ def test_coverage(tmp_path):
     assert "Here 0.98 % of the samples are positive" in text
     assert "| interval | bins | 2,000, error 0.5 % |" in text
     assert "| calib_utils | 15 of equal mass | 98.0 % (1.0) |" in text
+    assert "| one bin, 15 bins | 2,000 | 0 % | 99.0 % (6.0) | 95.0 % (3.0) |" in text
+    assert "makes the interval 2.0 to 2.0 times as wide as the oracle's" in text
     assert "a weight from 1 to 10," in text
     assert "| method | 2,000, error 0 % | 2,000, error 2.3 % |" in text
     assert "| kept | 99.0 % (6.7) | 96.1 % (6.7) |" in text
+
+
+def test_blocks(tmp_path):
+    case = {"blocks": 20, "size": 50, "alike": 1.0, "one_confidence": True, "spread_of_sizes": 0.7}
+    rows = [
+        {"case": 0, "name": name, "error": 0.02, "coverage": coverage, "width": 0.3}
+        for name, coverage in (("with", 0.97), ("without", 0.1))
+    ]
+    facts = {"cpu": "A processor", "threads": 1, "date": "2001-02-03", "versions": {"numpy": "9"}}
+    results = {"sets": 200, "seed": 0, "bins": 15, "cases": [case], "rows": rows}
+    found = {"false_findings": [{"ECE, with": 0.015, "ECE, without": 1.0}]}
+    text = page(tmp_path, blocks=facts | results | found).replace("\N{NO-BREAK SPACE}", " ")
+    what = "20 of 50, 100 % in common, one confidence each, unequal sizes"
+    assert f"| {what} | with | 97.0 % (30.0) |\n|  | without | 10.0 % (30.0) |" in text
+    assert "The lowest coverage of each: with 97.0 %; without 10.0 %." in text
+    assert f"| {what} | 1.5 | 100.0 |" in text
+    assert "| blocks | ECE, with | ECE, without |" in text
 
 
 def test_uncertainty(tmp_path):
@@ -304,6 +330,14 @@ def test_the_coverage_that_the_course_speaks_of_was_measured():
     # What the page says of rare positives, and of the samples that are kept by weight; 200 sets.
     kept = [row for row in stored["weighted"]["rows"] if row["name"].endswith("kept by weight")]
     assert min(row["coverage"] for row in stored["rare"]["rows"] + kept) >= stored["level"]
+    # Gaps of other shapes, and the price of not knowing which; 200 sets.
+    hostile = stored["hostile"]["rows"]
+    assert {row["name"] for row in hostile} == {
+        *("alternating", "one bin", "99 % correct", "two confidences"),
+    }
+    assert min(row["coverage"] for row in hostile) >= stored["level"]
+    ratios = [row["width"] / row["oracle_width"] for row in hostile]
+    assert 1 < min(ratios) < max(ratios) < 3
     # Other libraries; 50 sets.
     least = {"calib_utils": 1.0}
     for row in stored["libraries"]["rows"]:

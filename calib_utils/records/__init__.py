@@ -2,7 +2,7 @@
 
 Records are small files without pickles. `load_record` reads the logits of a network of the
 course, `load_grid` the runs of a controlled experiment, `load_answers` the answers of chat models
-to questions.
+to questions, `load_imagenet` and `load_outcomes` what others have published.
 """
 
 from calib_utils.records.answers import LANGUAGE_MODELS, QUESTIONS, Answers, load_answers
@@ -21,6 +21,14 @@ from calib_utils.records.predictions import (
     load_record,
     save_record,
 )
+from calib_utils.records.published import (
+    IMAGENET_NETWORKS,
+    OUTCOMES,
+    ImageNetPredictions,
+    PublishedForecasts,
+    load_imagenet,
+    load_outcomes,
+)
 from calib_utils.records.recalibrated import (
     Recalibrated,
     load_recalibrated,
@@ -32,13 +40,17 @@ from calib_utils.records.superclasses import CIFAR100_SUPERCLASSES
 __all__ = [
     "CIFAR100_SUPERCLASSES",
     "DIGITS_RECIPE",
+    "IMAGENET_NETWORKS",
     "LANGUAGE_MODELS",
+    "OUTCOMES",
     "QUESTIONS",
     "Answers",
     "Experiment",
     "ExperimentRecord",
     "Forecast",
+    "ImageNetPredictions",
     "PredictionRecord",
+    "PublishedForecasts",
     "Recalibrated",
     "Recipe",
     "by_level",
@@ -49,6 +61,8 @@ __all__ = [
     "load_experiment",
     "load_forecasts",
     "load_grid",
+    "load_imagenet",
+    "load_outcomes",
     "load_recalibrated",
     "load_record",
     "save_experiment",

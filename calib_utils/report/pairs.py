@@ -16,6 +16,7 @@ from calib_utils._arrays import dtype_name, to_numpy
 from calib_utils._names import check_rows
 from calib_utils._numbers import check_count, check_n_bins, check_share
 from calib_utils.metrics.bins import edges_and_index
+from calib_utils.metrics.blocks import block_index, effective_blocks
 from calib_utils.metrics.confidences import confidence_and_correct
 from calib_utils.predictions import Predictions, taken, unweighted
 
@@ -134,21 +135,26 @@ def mcnemar(first: Any, second: Any) -> McNemar:
     return McNemar(only_first, only_second, p_value)
 
 
-def paired_difference(first: Any, second: Any) -> Difference:
+def paired_difference(first: Any, second: Any, *, blocks: Any = None) -> Difference:
     """The difference of two means over the same samples, such as of two NLLs.
 
     Its standard error is that of the mean of the N differences, with N - 1 degrees of freedom.
-    It accounts for the choice of the samples, not for a new training of a model.
+    It accounts for the choice of the samples, not for a new training of a model. With ``blocks``
+    it is the jackknife's, which leaves each block out once: the degrees of freedom are one less
+    than the number of blocks, counted as that of blocks of equal size.
 
     Args:
         first: (N,), a number for each sample, such as the negative log-likelihood of its label,
             or whether the prediction is correct.
         second: the same of another model, on the same samples in the same order.
+        blocks: (N,), the block of each sample, where samples belong together, as in
+            `calib_utils.metrics.calibration_error_interval`.
 
     Raises:
         ValueError: for bad input, including fewer than two samples or unequal numbers of them.
 
-    Source: Student 1908, "The probable error of a mean".
+    Sources: Student 1908, "The probable error of a mean"; MacKinnon, Nielsen and Webb 2023,
+    "Cluster-robust inference: a guide to empirical practice", for the jackknife of blocks.
 
     Example:
         >>> difference = paired_difference([0.1, 2.0, 0.4, 1.1], [0.3, 2.1, 0.7, 1.3])
@@ -156,10 +162,14 @@ def paired_difference(first: Any, second: Any) -> Difference:
         (0.2, 0.016)
     """
     first, second = _pair(first, second)
-    return _of_mean(second - first, 1 / len(first))
+    if blocks is None:
+        return _of_mean(second - first, 1 / len(first))
+    return _of_blocks(second - first, block_index(blocks, len(first)))
 
 
-def paired_ece_difference(first: Predictions, second: Predictions, n_bins: int = 15) -> Difference:
+def paired_ece_difference(
+    first: Predictions, second: Predictions, n_bins: int = 15, *, blocks: Any = None
+) -> Difference:
     """The difference of two ECEs over the same samples.
 
     An ECE is a mean as well: each sample contributes its confidence minus correctness, with the
@@ -171,6 +181,7 @@ def paired_ece_difference(first: Predictions, second: Predictions, n_bins: int =
         first: from `calib_utils.predictions.as_predictions`, with labels.
         second: the same of another model, on the same samples in the same order.
         n_bins: the number of bins of equal width.
+        blocks: (N,), the block of each sample, as in `paired_difference`.
 
     Raises:
         ValueError: for bad input, including weights, fewer than two samples or unequal numbers.
@@ -189,7 +200,7 @@ def paired_ece_difference(first: Predictions, second: Predictions, n_bins: int =
     """
     sides = [unweighted(taken(one)) for one in (first, second)]
     parts = [_parts_of_ece(one, n_bins) for one in sides]
-    difference = paired_difference(*parts)
+    difference = paired_difference(*parts, blocks=blocks)
     known = [side.labels for side in sides if side.kind != "confidence"]
     if len(known) == 2 and (known[0] != known[1]).any():
         where = int((known[0] != known[1]).argmax())
@@ -246,6 +257,15 @@ def _of_mean(differences: np.ndarray, part: float) -> Difference:
     """The mean of differences, whose variance is ``part`` of that of one of them."""
     deviation = float(differences.std(ddof=1))
     return Difference(float(differences.mean()), part**0.5 * deviation, len(differences) - 1)
+
+
+def _of_blocks(differences: np.ndarray, blocks: np.ndarray) -> Difference:
+    """The mean of differences that come in blocks, each of which is left out once."""
+    sums, sizes = np.bincount(blocks, differences), np.bincount(blocks)
+    without = (sums.sum() - sums) / (sizes.sum() - sizes)
+    k = len(sizes)
+    error = float(np.sqrt((k - 1) / k * ((without - without.mean()) ** 2).sum()))
+    return Difference(float(differences.mean()), error, effective_blocks(blocks) - 1)
 
 
 def _pair(first: Any, second: Any) -> tuple[np.ndarray, np.ndarray]:

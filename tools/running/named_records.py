@@ -20,6 +20,8 @@ LOADERS = {
     "load_experiment": "experiments",
     "load_forecasts": "forecasts",
     "load_grid": "experiments",
+    "load_imagenet": "imagenet",
+    "load_outcomes": "fivethirtyeight",
     "load_recalibrated": "recalibrated",
     "load_record": "predictions",
 }

@@ -1,0 +1,197 @@
+"""Samples that come in blocks: against formulas written out, and against known truths."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+
+from benchmarks import blocks as benchmark
+from calib_utils.metrics import calibration_error_interval, calibration_test
+from calib_utils.metrics.blocks import block_index, block_noise, effective_blocks
+from calib_utils.predictions import as_predictions
+from calib_utils.records import load_outcomes
+from calib_utils.report import paired_difference, paired_ece_difference
+
+CASE = (40, 25, 1.0, True, 0.0)  # blocks that are right or wrong as a whole
+
+
+def drawn(seed, error=0.0, case=CASE):
+    everyone = np.linspace(0.05, 0.99, 5_000)
+    return benchmark.draw_set(case, error, everyone, np.random.default_rng(seed))
+
+
+def test_blocks_of_one_sample_have_the_noise_of_samples():
+    """The deviations are those of independent samples, but for the counts, which vary together."""
+    rng = np.random.default_rng(0)
+    probs = rng.uniform(0.3, 1, 4_000)
+    labels = (rng.random(4_000) < probs - 0.05).astype(int)
+    plain = calibration_error_interval(probs, labels)
+    found = calibration_error_interval(probs, labels, blocks=np.arange(4_000))
+    assert found == pytest.approx(plain, abs=0.003)
+    scores = [calibration_test(probs, labels, blocks=b).z for b in (None, np.arange(4_000))]
+    assert scores[0] == pytest.approx(scores[1], rel=0.2)
+
+
+def test_the_noise_of_a_bin_block_by_block():
+    """Two bins and three blocks, in numbers that are worked out one by one."""
+    confidences = np.array([0.6, 0.7, 0.8, 0.9, 0.6, 0.2, 0.3, 0.4])
+    correct = np.array([1, 0, 1, 1, 0, 0, 1, 0])
+    bins = (confidences > 0.5).astype(int)
+    blocks = np.array([0, 0, 1, 1, 2, 0, 1, 2])
+    found = block_noise(confidences, correct, bins, blocks, np.random.default_rng(0), 10)
+    for m in (0, 1):
+        inside = bins == m
+        mean = (confidences - correct)[inside].mean()
+        off, of_share, sizes, alike = [], [], [], []
+        for block in (0, 1, 2):
+            rows = inside & (blocks == block)
+            off.append(((confidences - correct)[rows] - mean).sum())
+            of_share.append(mean * (rows.sum() - inside.mean() * (blocks == block).sum()))
+            sizes.append(rows.sum() ** 2)
+            alike.append(np.sqrt(confidences * (1 - confidences))[rows].sum() ** 2)
+        around = np.square(off).sum()
+        for deviation, within in (
+            (found.measured, (around + 2 * np.mean(alike)) / (3 - 1 + 2)),
+            (found.cautious, (around + 2 * np.mean(sizes)) / (3 + 4)),
+        ):
+            variance = 3 * within + np.square(of_share).sum()
+            assert deviation[m] == pytest.approx(variance**0.5 / 8)
+        assert found.excess[m] == pytest.approx(abs((confidences - correct)[inside].sum()) / 8)
+
+
+def test_rows_that_are_copied_change_nothing():
+    """Ten copies of each sample, as a block, are worth as much as the sample alone."""
+    rng = np.random.default_rng(1)
+    probs = rng.uniform(0.3, 1, 600)
+    labels = (rng.random(600) < probs).astype(int)
+    blocks = np.arange(600)
+    once = calibration_error_interval(probs, labels, blocks=blocks)
+    copied = (np.repeat(each, 10) for each in (probs, labels, blocks))
+    p, y, b = copied
+    assert calibration_error_interval(p, y, blocks=b) == pytest.approx(once, abs=1e-9)
+    assert calibration_error_interval(p, y)[1] < once[1] - 0.01
+    tests = [
+        tuple(calibration_test(*pair, blocks=c))
+        for *pair, c in ((probs, labels, blocks), (p, y, b))
+    ]
+    assert tests[0] == pytest.approx(tests[1])
+    pairs = [
+        paired_difference(first, second, blocks=c)
+        for first, second, c in ((probs, labels, blocks), (p, y, b))
+    ]
+    assert pairs[0].interval() == pytest.approx(pairs[1].interval())
+
+
+def test_covers_where_independence_does_not():
+    inside, plain, found, missed = [], [], [], []
+    for seed in range(60):
+        probs, labels, blocks = drawn(seed)
+        inside.append(calibration_error_interval(probs, labels, blocks=blocks)[0] == 0)
+        plain.append(calibration_error_interval(probs, labels)[0] == 0)
+        found.append(calibration_test(probs, labels, draws=200, blocks=blocks).p_value < 0.05)
+        missed.append(calibration_test(probs, labels, draws=200).p_value < 0.05)
+    assert np.mean(inside) > 0.95 > 0.5 > np.mean(plain)
+    assert np.mean(found) < 0.1 < 0.9 < np.mean(missed)
+
+
+def test_finds_a_large_error():
+    probs, labels, blocks = drawn(0, error=0.15, case=(400, 20, 0.3, False, 0.0))
+    low, high = calibration_error_interval(probs, labels, blocks=blocks)
+    assert 0.05 < low < 0.15 < high
+    assert calibration_test(probs, labels, blocks=blocks).p_value < 0.002
+
+
+def test_the_paired_difference_is_the_jackknife_of_blocks():
+    rng = np.random.default_rng(2)
+    blocks = np.repeat(np.arange(30), rng.integers(1, 9, 30))
+    first, second = rng.random((2, len(blocks)))
+    found = paired_difference(first, second, blocks=blocks)
+    gaps = second - first
+    without = np.array([gaps[blocks != b].mean() for b in range(30)])
+    assert found.mean == pytest.approx(gaps.mean())
+    assert found.standard_error == pytest.approx(
+        np.sqrt(29 / 30 * ((without - without.mean()) ** 2).sum())
+    )
+    assert found.freedom == pytest.approx(effective_blocks(blocks) - 1)
+    single = paired_difference(first, second, blocks=np.arange(len(blocks)))
+    plain = paired_difference(first, second)
+    assert (single.standard_error, single.freedom) == pytest.approx(
+        (plain.standard_error, plain.freedom)
+    )
+
+
+def test_the_ece_difference_takes_blocks():
+    probs, labels, blocks = drawn(3)
+    sides = [
+        as_predictions(confidence=np.clip(probs + shift, 0, 1), correct=labels)
+        for shift in (0, -0.05)
+    ]
+    found, plain = (paired_ece_difference(*sides, blocks=b) for b in (blocks, None))
+    assert found.mean == pytest.approx(plain.mean)
+    assert found.standard_error > plain.standard_error
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        [f"race {i // 3}" for i in range(60)],
+        np.arange(60) // 3,
+        torch.arange(60) // 3,
+        pd.Series([f"race {i // 3}" for i in range(60)]),
+        np.arange(60) // 3 / 7,
+    ],
+)
+def test_blocks_have_any_names(blocks):
+    assert block_index(blocks, 60).max() == 19
+    assert effective_blocks(block_index(blocks, 60)) == pytest.approx(20)
+
+
+def test_bad_blocks():
+    probs, labels = np.full(60, 0.5), np.arange(60) % 2
+    for blocks, message in (
+        (np.arange(59), r"blocks: expected shape \(60,\), .* found \(59,\)"),
+        (np.arange(60) // 10, r"blocks: expected at least 10 .* found 6 that are worth 6.0"),
+        ([0] * 48 + [*range(1, 13)], r"blocks: .* found 13 that are worth 1.6; so few"),
+        ([None] + list("abc") * 19 + ["d"] * 2, r"blocks: .* found None at index 0"),
+        (np.r_[np.arange(59.0), np.nan], r"blocks: .* found nan at index 59"),
+    ):
+        for function in (calibration_error_interval, calibration_test, paired_difference):
+            with pytest.raises(ValueError, match=message):
+                function(probs, labels, blocks=blocks)
+
+
+def test_what_the_course_says_of_the_stored_benchmark():
+    stored = json.loads(benchmark.RESULTS.read_text("utf-8"))
+    assert len(stored["cases"]) == len(benchmark.CASES)
+    by_name = {
+        name: [row["coverage"] for row in stored["rows"] if row["name"] == name]
+        for name in (benchmark.WITH, benchmark.WITHOUT, benchmark.PERCENTILE)
+    }
+    assert min(by_name[benchmark.WITH]) > 0.93  # of 200 sets each: some are lower by chance
+    assert min(by_name[benchmark.WITHOUT]) == min(by_name[benchmark.PERCENTILE]) == 0
+    rates = stored["false_findings"]
+    assert max(rate["ECE, with blocks"] for rate in rates) < 0.05
+    assert max(rate["z, with blocks"] for rate in rates) <= 0.1  # as the docstring says
+    assert max(rate["paired difference, with blocks"] for rate in rates) < 0.09
+    assert min(rate["ECE, as if independent"] for rate in rates[1:2]) > 0.9
+
+
+def test_the_benchmark_draws_what_it_says():
+    probs, labels, blocks = benchmark.draw_set(
+        (200, 30, 1.0, True, 0.0), 0.07, np.linspace(0.05, 0.99, 999), np.random.default_rng(0)
+    )
+    assert len(probs) == len(labels) == 6_000
+    assert np.bincount(blocks).tolist() == [30] * 200
+    means = np.bincount(blocks, labels) / 30
+    assert set(means) == {0, 1}  # surprising as a whole
+    sizes = np.bincount(benchmark.blocks_of_sizes(96, 156, None, np.random.default_rng(0)))
+    assert len(sizes) == 96
+    assert sizes.sum() == len(load_outcomes("senate").prob)
+    found = benchmark.measure(benchmark.CASES[0], 0.0, 3)
+    assert [row["coverage"] for row in found][::2] == [1, 0]
+    rates = benchmark.false_findings(benchmark.CASES[0], 3)
+    assert all(0 <= rate <= 1 for rate in rates.values())
+    assert Path(benchmark.RESULTS).name == "blocks.json"
