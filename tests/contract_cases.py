@@ -199,10 +199,11 @@ EXCUSED = {
         FILES: "load",
     },
     "records": {
-        RESULT: "Answers Experiment ExperimentRecord Forecast PredictionRecord Recalibrated Recipe",
+        RESULT: "Answers Experiment ExperimentRecord Forecast PredictionRecord Recalibrated Recipe "
+        "Samples",
         CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE LANGUAGE_MODELS QUESTIONS",
-        FILES: "list_experiments list_records load_answers load_experiment load_forecasts "
-        "load_grid load_recalibrated load_record save_experiment save_forecasts "
+        FILES: "list_answers list_experiments list_records load_answers load_experiment "
+        "load_forecasts load_grid load_recalibrated load_record load_samples save_experiment save_forecasts "
         "save_recalibrated save_record",
         RUNS: "by_level describe_protocol",
     },
