@@ -203,8 +203,8 @@ EXCUSED = {
         "Samples",
         CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE LANGUAGE_MODELS QUESTIONS",
         FILES: "list_answers list_experiments list_records load_answers load_experiment "
-        "load_forecasts load_grid load_recalibrated load_record load_samples save_experiment save_forecasts "
-        "save_recalibrated save_record",
+        "load_forecasts load_grid load_recalibrated load_record load_samples save_experiment "
+        "save_forecasts save_recalibrated save_record",
         RUNS: "by_level describe_protocol",
     },
     "report": {

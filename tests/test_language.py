@@ -15,7 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from scipy.special import logit, softmax
 from scipy.stats import spearmanr
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
@@ -31,6 +33,7 @@ from calib_utils.records import (
     list_answers,
     load_answers,
     load_experiment,
+    load_record,
     load_samples,
 )
 from calib_utils.training import (
@@ -452,6 +455,29 @@ def sorted_ece(confidence: np.ndarray, correct: np.ndarray, bins: int = 15) -> f
         abs((correct[index == k].astype(float) - confidence[index == k]).sum())
         for k in np.unique(index)
     ) / len(correct)
+
+
+def test_a_lower_sampling_temperature_gives_more_correct_answers():
+    """Of a network that knows something: its expected accuracy when a prediction is sampled."""
+    record = load_record("resnet34-cifar100", "test")
+    rows = np.arange(len(record.labels))
+    sampled = [
+        softmax(record.logits.astype(float) / T, axis=1)[rows, record.labels].mean()
+        for T in (1, 0.2)
+    ]
+    most_probable = (record.logits.argmax(axis=1) == record.labels).mean()
+    assert [*sampled, most_probable] == pytest.approx([0.424, 0.518, 0.521], abs=6e-4)
+
+
+def test_letters_without_a_probability_would_bend_the_map_of_falcon_40b():
+    falcon = load_answers("Falcon-40b", "mmlu")
+    slopes = []
+    for rows in (falcon.answered, falcon.complete):
+        known = np.where(falcon.complete, falcon.confidence, 0)[rows].astype(float)
+        regression = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-10)
+        x = logit(known.clip(1e-6, 1 - 1e-6))[:, None]
+        slopes.append(regression.fit(x, falcon.correct[rows]).coef_.item())
+    assert slopes == pytest.approx([0.058, 0.145], abs=6e-4)
 
 
 class TestStated:

@@ -23,7 +23,7 @@ WORDS = {
     "resnet34-lab": 3_000,
     "can-you-trust-an-ece": 2_800,
     "deciding-with-probabilities": 3_000,
-    "language-models": 2_500,
+    "language-models": 3_000,
     "since-2017": 2_000,
     "your-own-model": 2_000,
 }
