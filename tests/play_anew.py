@@ -43,7 +43,7 @@ from calib_utils.records import (
 Setting = tuple[int, ...]
 Asked = Callable[[Setting], bool]
 # Of one diagram, or of several.
-Bins = ReliabilityBins | tuple[ReliabilityBins, ...] | None
+Bins = ReliabilityBins | list[ReliabilityBins] | None
 Frames = Iterator[tuple[Setting, list[str], Bins]]
 RESNET, LENET = "resnet34-cifar100", "lenet5-cifar100"
 
@@ -353,7 +353,7 @@ def statements(asked: Asked) -> Frames:
         of_each.append((numbers, bins))
     for (i, (first, a)), (j, (second, b)) in product(enumerate(of_each), repeat=2):
         if asked((i, j)):
-            yield (i, j), [*first, *second], (a, b)
+            yield (i, j), [*first, *second], [a, b]
 
 
 def confidence_only(confidence: np.ndarray, right: np.ndarray) -> Predictions:

@@ -62,9 +62,10 @@ def test_every_frame_is_what_calib_utils_computes(figure: str, plays: dict[str, 
         count += 1
         shown = [entry(number, controls, setting) for number in one["numbers"]]
         assert shown == numbers, (figure, setting)
-        diagrams = bins if isinstance(bins, tuple) else filter(None, [bins])
+        diagrams = bins if isinstance(bins, list) else [bins]
         for panel, drawn in zip(one["panels"], diagrams, strict=False):
-            check(entry(panel["frames"], controls, setting), drawn)
+            if drawn is not None:
+                check(entry(panel["frames"], controls, setting), drawn)
     assert count == np.prod([len(control["stops"]) for control in controls])
 
 
