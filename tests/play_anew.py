@@ -42,7 +42,9 @@ from calib_utils.records import (
 
 Setting = tuple[int, ...]
 Asked = Callable[[Setting], bool]
-Frames = Iterator[tuple[Setting, list[str], ReliabilityBins | None]]
+# Of one diagram, or of several.
+Bins = ReliabilityBins | list[ReliabilityBins] | None
+Frames = Iterator[tuple[Setting, list[str], Bins]]
 RESNET, LENET = "resnet34-cifar100", "lenet5-cifar100"
 
 
@@ -298,10 +300,11 @@ def chats(asked: Asked) -> Frames:
 
     def answers(model: str, name: str) -> tuple[np.ndarray, ...]:
         rows = models.index(model), 0
-        grade = files[name]["grade"][rows]
-        said = files[name]["confidence"][rows][grade < 2].astype(float).clip(1e-6, 1 - 1e-6)
+        grade, stored = files[name]["grade"][rows], files[name]["confidence"][rows]
+        use = (grade < 2) & (stored > 0)
+        said = stored[use].astype(float).clip(1e-6, 1 - 1e-6)
         order = np.random.default_rng(0).permutation(len(said))
-        return logit(said)[:, None], grade[grade < 2] == 1, order[:200], order[200:]
+        return logit(said)[:, None], grade[use] == 1, order[:200], order[200:]
 
     def line(model: str, name: str) -> LogisticRegression:
         z, right, labelled, _ = answers(model, name)
@@ -328,6 +331,31 @@ def chats(asked: Asked) -> Frames:
             yield (i, j, k), numbers, reliability_bins(confidence, right)
 
 
+def statements(asked: Asked) -> Frames:
+    """From the arrays as they are stored: percent in 8 bits, and grades."""
+    stored = Path(calib_utils.__file__).parent / "records/stored/answers"
+    file = np.load(stored / "mmlu-pro.npz")
+    said, graded = file["stated"][:, 0], file["grade"][:, 0]
+    use = (said <= 100) & (graded <= 1)
+    kept = np.flatnonzero(use.mean(axis=1) >= 0.95)
+    right = {run: graded[run][use[run]] == 1 for run in kept}
+    of_each = []
+    for run in sorted(kept, key=lambda run: right[run].mean()):
+        confidence = said[run][use[run]] / 100
+        bins = reliability_bins(confidence, right[run], 20)
+        ece = np.nansum(bins.counts * np.abs(bins.accuracy - bins.confidence)) / bins.counts.sum()
+        numbers = [
+            percent(right[run].mean()),
+            percent(confidence.mean()),
+            percent(ece),
+            f"{roc_auc_score(right[run], confidence):.2f}",
+        ]
+        of_each.append((numbers, bins))
+    for (i, (first, a)), (j, (second, b)) in product(enumerate(of_each), repeat=2):
+        if asked((i, j)):
+            yield (i, j), [*first, *second], [a, b]
+
+
 def confidence_only(confidence: np.ndarray, right: np.ndarray) -> Predictions:
     return as_predictions(confidence=confidence, correct=right)
 
@@ -349,4 +377,5 @@ ANEW: dict[str, Callable[[Asked], Frames]] = {
     "fig-nll": epochs,
     "fig-damaged": shift,
     "fig-fourteen-diagrams": chats,
+    "fig-stated-and-accuracy": statements,
 }

@@ -75,7 +75,8 @@ EDITS = {
     ],
     "language-models": [
         ('load_answers(model, "mmlu").predictions', 'load_answers(model, "arc").predictions'),
-        ("order[:200]", "order[:50]"),
+        (".complete.mean() >= 0.95", ".complete.mean() >= 0.99"),
+        ("subject=None, n=200", "subject=None, n=50"),
         ("draws=20, n=200", "draws=2, n=50"),
         ("risk=0.1", "risk=0.3"),
     ],

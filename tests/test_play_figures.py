@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from play_anew import ANEW
 
-from calib_utils.metrics import reliability_bins
+from calib_utils.metrics import ReliabilityBins, reliability_bins
 from tools.finishing import interactive as play
 from tools.sources.book import Book
 from tools.sources.generated import parts
@@ -39,6 +39,20 @@ def entry(table: Any, controls: Any, setting: tuple[int, ...]) -> Any:
     return table["of"][int(np.ravel_multi_index(chosen, sizes)) if sizes else 0]
 
 
+def check(frame: Any, bins: ReliabilityBins) -> None:
+    """The frame of a diagram has what the bins have."""
+    counts, right, summed, *edges = frame
+    full = bins.counts > 0
+    assert counts == bins.counts.tolist()
+    np.testing.assert_array_equal(
+        np.array(right)[full], (bins.counts * bins.accuracy)[full].round()
+    )
+    off = np.array(summed)[full] - (bins.counts * bins.confidence)[full]
+    assert (np.abs(off) < np.where(bins.counts[full] < 100, 0.0051, 0.051)).all()
+    expected = edges[0] if edges else np.arange(len(counts) + 1) / len(counts)
+    np.testing.assert_allclose(expected, bins.edges, atol=1e-3)
+
+
 @pytest.mark.parametrize("figure", ANEW)
 @pytest.mark.filterwarnings("ignore")  # some methods say that ten samples are few
 def test_every_frame_is_what_calib_utils_computes(figure: str, plays: dict[str, Any]) -> None:
@@ -48,18 +62,10 @@ def test_every_frame_is_what_calib_utils_computes(figure: str, plays: dict[str, 
         count += 1
         shown = [entry(number, controls, setting) for number in one["numbers"]]
         assert shown == numbers, (figure, setting)
-        if bins is None:
-            continue
-        counts, right, summed, *edges = entry(one["panels"][0]["frames"], controls, setting)
-        full = bins.counts > 0
-        assert counts == bins.counts.tolist()
-        np.testing.assert_array_equal(
-            np.array(right)[full], (bins.counts * bins.accuracy)[full].round()
-        )
-        off = np.array(summed)[full] - (bins.counts * bins.confidence)[full]
-        assert (np.abs(off) < np.where(bins.counts[full] < 100, 0.0051, 0.051)).all()
-        expected = edges[0] if edges else np.arange(len(counts) + 1) / len(counts)
-        np.testing.assert_allclose(expected, bins.edges, atol=1e-3)
+        diagrams = bins if isinstance(bins, list) else [bins]
+        for panel, drawn in zip(one["panels"], diagrams, strict=False):
+            if drawn is not None:
+                check(entry(panel["frames"], controls, setting), drawn)
     assert count == np.prod([len(control["stops"]) for control in controls])
 
 

@@ -23,7 +23,7 @@ WORDS = {
     "resnet34-lab": 3_000,
     "can-you-trust-an-ece": 3_250,
     "deciding-with-probabilities": 3_000,
-    "language-models": 2_500,
+    "language-models": 3_000,
     "since-2017": 2_500,
     "your-own-model": 2_050,
 }

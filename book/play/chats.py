@@ -16,7 +16,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.recalibration import PlattScaling
-from calib_utils.records import LANGUAGE_MODELS, QUESTIONS, load_answers
+from calib_utils.records import LANGUAGE_MODELS, load_answers
 from tools.finishing.interactive import (
     WORDS,
     Json,
@@ -68,9 +68,7 @@ def three_ways(model: str, questions: str) -> list[Predictions]:
 def chats() -> Json:
     """A diagram for each model, set of questions, and way to recalibrate."""
     found = [
-        one
-        for model, name in product(LANGUAGE_MODELS, QUESTIONS)
-        for one in three_ways(model, name)
+        one for model, name in product(LANGUAGE_MODELS, NAMES) for one in three_ways(model, name)
     ]
     every, asked = range(3), range(2)
     as_they_are = found[::3]
@@ -90,7 +88,7 @@ def chats() -> Json:
         "the same set nearly all of them are close to the diagonal.",
         [
             slider("Model", LANGUAGE_MODELS, LANGUAGE_MODELS.index("gpt-4-turbo")),
-            choice("Questions", [NAMES[name] for name in QUESTIONS], QUESTIONS.index("mmlu")),
+            choice("Questions", list(NAMES.values()), list(NAMES).index("mmlu")),
             choice("Recalibrated", ["no", "with the same set", f"with {NAMES[OTHERS]}"]),
         ],
         [

@@ -33,7 +33,7 @@ from calib_utils.recalibration import (
     TemperatureScaling,
     VectorScaling,
 )
-from calib_utils.records import LANGUAGE_MODELS, by_level, load_answers, load_grid, load_record
+from calib_utils.records import by_level, list_answers, load_answers, load_grid, load_record
 from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
 from tools.sources.atomic import write_text
@@ -161,12 +161,12 @@ def an_interval_and_a_tolerance(ax: Axes) -> None:
 
 
 def confidence_and_accuracy(ax: Axes) -> None:
-    """Confidence and accuracy of fourteen language models, and the line where the two agree."""
-    found = [load_answers(model, "mmlu").predictions for model in LANGUAGE_MODELS]
-    ax.plot([0.2, 1], [0.2, 1], **DASHED)
-    for one in found:
-        ax.plot(one.array.mean(), one.labels.mean(), "o", color=ORANGE, markersize=5)
-    ax.set(xlim=(0.2, 1), ylim=(0.2, 1))
+    """Accuracy and stated confidence of language models, and the line where the two agree."""
+    found = [load_answers(model, "mmlu-pro") for model in list_answers("mmlu-pro")]
+    ax.plot([0.25, 1], [0.25, 1], **DASHED)
+    for one in (run.predictions for run in found if run.complete.mean() >= 0.95):
+        ax.plot(one.labels.mean(), one.array.mean(), "o", color=ORANGE, markersize=3)
+    ax.set(xlim=(0.25, 1), ylim=(0.25, 1))
 
 
 def before_and_after_by_training(ax: Axes) -> None:
@@ -245,7 +245,7 @@ CARDS = {
         before_and_after_by_training,
     ),
     "language-models": Card(
-        "When a chat model is 97 % sure, is it right 97 times in a hundred?",
+        "When a chat model says that it is 95 % sure, is it right 95 times in a hundred?",
         confidence_and_accuracy,
     ),
     "your-own-model": Card(

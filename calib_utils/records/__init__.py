@@ -1,11 +1,19 @@
 """The records of runs, from which the course computes: predictions, and experiments.
 
 Records are small files without pickles. `load_record` reads the logits of a network of the
-course, `load_grid` the runs of a controlled experiment, `load_answers` the answers of chat models
-to questions, `load_imagenet` and `load_outcomes` what others have published.
+course, `load_grid` the runs of a controlled experiment, `load_answers` the answers of language
+models to questions, `load_imagenet` and `load_outcomes` what others have published.
 """
 
-from calib_utils.records.answers import LANGUAGE_MODELS, QUESTIONS, Answers, load_answers
+from calib_utils.records.answers import (
+    LANGUAGE_MODELS,
+    QUESTIONS,
+    Answers,
+    Samples,
+    list_answers,
+    load_answers,
+    load_samples,
+)
 from calib_utils.records.experiments import (
     Experiment,
     ExperimentRecord,
@@ -53,8 +61,10 @@ __all__ = [
     "PublishedForecasts",
     "Recalibrated",
     "Recipe",
+    "Samples",
     "by_level",
     "describe_protocol",
+    "list_answers",
     "list_experiments",
     "list_records",
     "load_answers",
@@ -65,6 +75,7 @@ __all__ = [
     "load_outcomes",
     "load_recalibrated",
     "load_record",
+    "load_samples",
     "save_experiment",
     "save_forecasts",
     "save_recalibrated",

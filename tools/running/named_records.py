@@ -14,6 +14,7 @@ from tools.sources.opened_records import STORED
 
 # What reads records, and from which folder of them.
 LOADERS = {
+    "list_answers": "answers",
     "list_experiments": "experiments",
     "list_records": "predictions",
     "load_answers": "answers",
@@ -24,6 +25,7 @@ LOADERS = {
     "load_outcomes": "fivethirtyeight",
     "load_recalibrated": "recalibrated",
     "load_record": "predictions",
+    "load_samples": "answers",
 }
 
 

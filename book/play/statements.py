@@ -1,0 +1,84 @@
+"""Two language models: what they say and know. `python -m book.play.statements TARGET`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from calib_utils.metrics import (
+    confidence_auroc,
+    expected_calibration_error,
+    reliability_bins,
+)
+from calib_utils.predictions import Predictions
+from calib_utils.records import list_answers, load_answers
+from tools.finishing.interactive import (
+    WORDS,
+    Json,
+    diagram,
+    frame,
+    number,
+    play,
+    slider,
+    table,
+    write,
+)
+
+COMPLETE = 0.95  # as in the picture of the chapter
+BINS = 20  # so that each multiple of five has one to itself
+FEW = 50
+START = "claude-3-haiku-20240307", "deepseek-reasoner"
+
+
+def runs() -> dict[str, Predictions]:
+    """The runs of the picture, the least accurate first."""
+    found = {model: load_answers(model, "mmlu-pro") for model in list_answers("mmlu-pro")}
+    drawn = {m: run.predictions for m, run in found.items() if run.complete.mean() >= COMPLETE}
+    return dict(sorted(drawn.items(), key=lambda one: one[1].labels.mean()))
+
+
+def statements() -> Json:
+    """Two diagrams, each with the run that its slider picks."""
+    found = runs()
+    names, of_each = list(found), list(found.values())
+    frames = [frame(reliability_bins(one.array, one.labels, BINS)) for one in of_each]
+    shares = {
+        "accuracy": [WORDS.format(100 * one.labels.mean()) for one in of_each],
+        "stated": [WORDS.format(100 * one.array.mean()) for one in of_each],
+        "ECE": [
+            WORDS.format(100 * expected_calibration_error(one, n_bins=BINS)) for one in of_each
+        ],
+        "AUROC": [f"{confidence_auroc(one):.2f}" for one in of_each],
+    }
+    return play(
+        ["fig-stated-and-accuracy"],
+        "Two models, and what they say",
+        "Choose two runs; the sliders sort them by accuracy. Each bar is the accuracy where the "
+        "model stated about that confidence, a hatched piece is the gap between the two, the strip "
+        f"counts the replies, and pale bars have fewer than {FEW}.",
+        "Two reliability diagrams, one for each chosen run, with its accuracy, mean stated "
+        "confidence, ECE and AUROC. From the least to the most accurate run the bars grow towards "
+        "the diagonal, while nearly all statements stay between 80 and 100 %.",
+        [
+            slider(f"Model {name}", names, names.index(start))
+            for name, start in zip("AB", START, strict=True)
+        ],
+        [
+            number(f"{name}: {label}", of, [control])
+            for control, name in enumerate("AB")
+            for label, of in shares.items()
+        ],
+        [
+            diagram(
+                table(frames, [control]),
+                x=f"Confidence stated by {name}",
+                few=FEW,
+                relative=True,
+            )
+            for control, name in enumerate("AB")
+        ],
+    )
+
+
+if __name__ == "__main__":
+    write(Path(sys.argv[1]), [statements()])
