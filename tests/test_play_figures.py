@@ -64,7 +64,7 @@ def test_every_frame_is_what_calib_utils_computes(figure: str, plays: dict[str, 
 
 
 def test_every_play_is_checked_and_has_its_figure(plays: dict[str, Any]) -> None:
-    assert plays.keys() == ANEW.keys()
+    assert plays.keys() == {*ANEW, "fig-images-to-bars"}  # tests/test_story.py has that one
     assert plays.keys() <= Book(ROOT).labels.keys()
 
 

@@ -211,10 +211,9 @@ def placed(body: str, plays: dict[str, Json]) -> str:
         one = plays.get(found["name"])
         if one is None:
             return found[0]
-        data = {key: one[key] for key in one if key not in ("figures", "caption")}
-        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-        for sign in "<>&":  # so that no word in it ends the script
-            text = text.replace(sign, f"\\u{ord(sign):04x}")
+        if one.get("kind") == "story":
+            return told(found[0], one)
+        text = embedded({key: one[key] for key in one if key not in ("figures", "caption")})
         style = ";".join(f"--{name}:{value:.1f}" for name, value in reserved(one).items())
         return (
             f'{found[0]}\n<figure class="play-figure" id="{tried(found["name"])}">'
@@ -225,6 +224,30 @@ def placed(body: str, plays: dict[str, Json]) -> str:
         )
 
     return FIGURE.sub(put, body)
+
+
+def embedded(data: Json) -> str:
+    """Data as text of a script element, which no word in it ends."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def told(figure: str, story: Json) -> str:
+    """A picture that moves as one scrolls (story.js), in its figure, with the words of each state.
+
+    The picture that was there is for print, and for readers without scripts or movement.
+    """
+    steps = "".join(f"<p>{escape(words)}</p>" for words in story["steps"])
+    data = embedded({key: story[key] for key in ("dots", "frames", "few", "alt")})
+    head, rest = figure.split(">", 1)
+    return (
+        f'{head}><div class="story" role="group" aria-label="{escape(story["title"])}">'
+        f'<div class="story-stage"></div><div class="story-steps">{steps}</div>'
+        f'<script type="application/json" data-story="{story["figures"][0]}">{data}</script></div>'
+        f'{rest}<script defer src="../_static/story.js"></script>'
+    )
 
 
 def tried(figure: str) -> str:
