@@ -75,6 +75,9 @@ class Knobs:
         )
         self.kinds = self.knobs.evaluate_all("all => all.map(one => one.localName)")
         self.now, self.last = [0] * len(last), last
+        guessed = figure.locator(".play-guess button")
+        if guessed.count():  # before a guess, what it is about is hidden
+            guessed.press("Enter")
         for k, kind in enumerate(self.kinds):
             if kind in KEYS:
                 self.press(k, "Home")

@@ -1,4 +1,4 @@
-"""The picture that opens chapter 1: its numbers computed anew, and what its script draws of them."""
+"""The picture that opens chapter 1: its numbers computed anew, and what its script draws."""
 
 from __future__ import annotations
 

@@ -13,9 +13,13 @@
     const t = Math.min(Math.max((at - start) / (end - start), 0), 1);
     return t * t * (3 - 2 * t);
   };
+  /* Only what changes, so that a frame costs little. */
   const set = (one, attributes) => {
-    for (const key in attributes) one.setAttribute(key, attributes[key]);
+    one.had ||= {};
+    for (const key in attributes)
+      if (one.had[key] !== attributes[key]) one.setAttribute(key, (one.had[key] = attributes[key]));
   };
+  const write = (one, words) => one.textContent !== words && (one.textContent = words);
 
   const tell = (story, { dots, frames, few, alt }, nth) => {
     const M = dots.length, wide = WIDTH / M, hatch = `story-${nth}`;
@@ -59,17 +63,19 @@
       ...[0, 0.2, 0.4, 0.6, 0.8, 1].map((at) => text(across(at), BOTTOM + 16, String(at), "play-middle")),
       text(LEFT + WIDTH / 2, BOTTOM + 34, "Confidence", "play-middle"));
 
+    let moved = -1;
     const draw = (at) => {
       const fall = ease(at, 0.2, 0.9), stretch = ease(at, 1.2, 1.7), become = ease(at, 1.6, 1.95);
       const place = ({ x, y, late, pileX, pileY, barY }) => {
         const own = ease(fall, 0.4 * late, 0.6 + 0.4 * late);
         return `M${mix(x, pileX, own).toFixed(1)} ${mix(mix(y, pileY, own * own), barY, stretch).toFixed(1)}h0`;
       };
-      if (become < 1) {
+      if (become < 1 && moved !== fall + stretch) {
+        moved = fall + stretch;
         const wrong = points[1].map(place).join("");
-        right.setAttribute("d", points[0].map(place).join(""));
-        ring.setAttribute("d", wrong);
-        hole.setAttribute("d", wrong);
+        set(right, { d: points[0].map(place).join("") });
+        set(ring, { d: wrong });
+        set(hole, { d: wrong });
       }
       set(cloud, { opacity: 1 - become, visibility: become < 1 ? "visible" : "hidden" });
       const steady = ease(at, 2.2, 2.7), gap = ease(at, 3.3, 3.9), turn = ease(at, 4.15, 4.9);
@@ -87,38 +93,42 @@
       });
       const drawnTo = ease(at, 2.4, 2.95);
       diagonal.forEach((one) => set(one, { x2: mix(LEFT, LEFT + WIDTH, drawnTo), y2: mix(BOTTOM, TOP, drawnTo) }));
-      scale.setAttribute("opacity", become);
-      key.setAttribute("opacity", 1 - become);
-      said.textContent = shown.gap;
-      said.setAttribute("opacity", gap);
-      turned.textContent = shown.T;
-      [knob, turned].forEach((one) => one.setAttribute("opacity", ease(at, 3.8, 4.2)));
-      needle.setAttribute("transform", `rotate(${mix(-60, 60, turn)})`);
+      set(scale, { opacity: become });
+      set(key, { opacity: 1 - become });
+      set(said, { opacity: gap });
+      write(said, shown.gap);
+      write(turned, shown.T);
+      [knob, turned].forEach((one) => set(one, { opacity: ease(at, 3.8, 4.2) }));
+      set(needle, { transform: `rotate(${mix(-60, 60, turn).toFixed(1)})` });
     };
 
     const stage = story.querySelector(".story-stage"), steps = [...story.querySelectorAll(".story-steps > p")];
-    /* Where one reads: in the middle of what the picture leaves of the window. */
-    const reading = () => {
-      const { bottom, width } = stage.getBoundingClientRect();
-      return width > 0.8 * story.offsetWidth ? (Math.max(bottom, 0) + innerHeight) / 2 : innerHeight / 2;
+    /* Where to scroll for each step, so that it is in the middle of what the picture leaves of the
+       window. It is measured when the page changes, since to measure in each frame takes long. */
+    let tops = [];
+    const measure = () => {
+      const { offsetWidth, offsetHeight } = stage, above = offsetWidth > 0.8 * story.offsetWidth;
+      const stuck = above ? parseFloat(getComputedStyle(stage).top) + offsetHeight : 0;
+      tops = steps.map((one) => one.getBoundingClientRect()).map(
+        ({ top, height }) => scrollY + top + height / 2 - (stuck + innerHeight) / 2);
+      show();
     };
-    const middles = () => steps.map((one) => one.getBoundingClientRect()).map(({ top, height }) => top + height / 2);
     const place = () => {
-      const read = reading(), all = middles(), next = all.findIndex((middle) => middle > read);
+      const next = tops.findIndex((top) => top > scrollY + 0.5);
       if (next < 1) return next ? steps.length - 1 : 0;
-      return next - 1 + (read - all[next - 1]) / (all[next] - all[next - 1]);
+      return next - 1 + (scrollY + 0.5 - tops[next - 1]) / (tops[next] - tops[next - 1]);
     };
     const count = html("output", {}), buttons = ["Back", "Next"].map((words) => html("button", { type: "button" }, words));
     const show = () => {
       if (!story.offsetParent) return; /* the reader prefers no movement */
       const at = place(), now = Math.round(at);
       draw(at);
-      count.textContent = `${now + 1} of ${steps.length}`;
+      write(count, `${now + 1} of ${steps.length}`);
       steps.forEach((one, i) => one.classList.toggle("story-now", i === now));
     };
     const go = (by) => {
       const to = Math.min(Math.max(Math.round(place()) + by, 0), steps.length - 1);
-      scrollBy({ top: middles()[to] - reading(), behavior: "smooth" });
+      scrollTo({ top: tops[to], behavior: "smooth" });
     };
     let asked = false;
     const follow = () => {
@@ -129,8 +139,8 @@
     story.onkeydown = ({ key }) => key === "ArrowRight" ? go(1) : key === "ArrowLeft" && go(-1);
     stage.append(drawn, html("div", { class: "story-buttons" }, ...buttons, count));
     addEventListener("scroll", follow, { passive: true });
-    addEventListener("resize", follow);
-    show();
+    addEventListener("resize", measure);
+    new ResizeObserver(measure).observe(document.body);
   };
 
   document.querySelectorAll("script[data-story]").forEach((script, nth) =>

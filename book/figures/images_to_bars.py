@@ -1,4 +1,4 @@
-"""Three moments of the picture that opens chapter 1: `python -m book.figures.images_to_bars TARGET`.
+"""Three moments of the first picture: `python -m book.figures.images_to_bars TARGET`.
 
 `book/play/images_to_bars.py` computes them, and moves from one to the next as a reader scrolls.
 """

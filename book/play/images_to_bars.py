@@ -85,9 +85,9 @@ def steps(first: Frame, last: Frame, dots: list[tuple[np.ndarray, np.ndarray]]) 
         "whose height is the accuracy in that bin.",
         f"All {n:,} predictions make the bars steadier. If the network's confidences could be "
         "taken at their word, every bar would end on the dashed diagonal.",
-        f"All {full.sum()} bars with at least {FEW} predictions end below it. The hatched gap between accuracy "
-        f"and confidence is {WORDS.format(100 * first.gap)} on average: the network is "
-        "overconfident.",
+        f"All {full.sum()} bars with at least {FEW} predictions end below it. The hatched gap "
+        f"between accuracy and confidence is {WORDS.format(100 * first.gap)} on average: the "
+        "network is overconfident.",
         f"Turn one knob, the temperature T, to {last.temperature:.2f}, a value found on other "
         f"images. The bars now stand on the diagonal, with a mean gap of "
         f"{WORDS.format(100 * last.gap)}. No prediction has changed: {right:,} are correct, as "
