@@ -216,7 +216,7 @@
     });
 
     const play = html("div", { class: `play ${waits ? "play-waits" : ""}`, role: "group", "aria-label": title },
-      html("p", {}, html("span", {}, guess ? "Guess, then see" : "Try it"), title),
+      html("p", {}, html("span", {}, guess ? "Guess" : "Try it"), title),
       html("div", { class: "play-controls" }, ...knobs), ...(guess ? [asks] : []), said,
       html("div", { class: "play-panels", role: "img", "aria-label": alt }, ...pictures), copy);
     draw();
