@@ -71,7 +71,7 @@ def apart(found: Difference, digits: int = 4) -> str:
     if math.isinf(found.mean):
         return "∞"
     low, high = found.interval()
-    return f"{signed(found.mean, digits)} ± {(high - low) / 2:.{digits}f}"
+    return f"{signed(found.mean, digits)} \N{PLUS-MINUS SIGN} {(high - low) / 2:.{digits}f}"
 
 
 def percent(value: float) -> str:

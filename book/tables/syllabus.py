@@ -39,7 +39,7 @@ def syllabus(book: Book) -> str:
         )
         part, _, _ = book.parts[page].partition(":")
         place = f"../slides/{Path(page).name}"
-        deck = f'<a href="{place}.html">slides</a>, <a href="{place}-teacher.html">with notes</a>'
+        deck = f'<a href="{place}.html">slides</a>, <a href="{place}-teacher.html">notes</a>'
         exercises = f"{len(times)}, {sum(times)} min"
         row = [week, part.removeprefix("Part "), f"{{doc}}`/{page}`"]
         row += [reading_time(source), exercises]
