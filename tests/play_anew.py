@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -107,7 +107,7 @@ def draws(asked: Asked) -> Frames:
         eces = [np.nansum(one.counts * np.abs(one.confidence - one.accuracy)) / n for one in bins]
         baseline = baseline_calibration_error(some).mean
         for j in range(20):
-            shares = eces[j], baseline, min(eces), max(eces)
+            shares = eces[j], baseline, min(eces[: j + 1]), max(eces[: j + 1])
             if asked((i, j)):
                 yield (i, j), [percent(share) for share in shares], bins[j]
 
@@ -197,7 +197,6 @@ def maps(asked: Asked) -> Frames:
         r.HistogramBinning(10),
         r.HistogramBinning(10, "quantile"),
         r.BayesianBinningIntoQuantiles(),
-        r.TemperatureScaling(temperature=1),
     ]
     sizes = [10, 15, 20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 240, 280, 320, 359]
 
@@ -359,6 +358,89 @@ def statements(asked: Asked) -> Frames:
 def confidence_only(confidence: np.ndarray, right: np.ndarray) -> Predictions:
     return as_predictions(confidence=confidence, correct=right)
 
+
+# What a guess was worth, for every setting: words that must be in it, from the frames above.
+@cache
+def all_frames(figure: str) -> list[tuple[Setting, list[str], ReliabilityBins | None]]:
+    return list(ANEW[figure](lambda _: True))
+
+
+def all_numbers(figure: str) -> dict[Setting, list[str]]:
+    return {setting: numbers for setting, numbers, _ in all_frames(figure)}
+
+
+def first_number(text: str) -> float:
+    return float(text.replace(",", "").split("\xa0")[0])
+
+
+def learned_temperature(figure: str, column: int) -> Iterator[tuple[Setting, list[str]]]:
+    found, best = all_numbers(figure), fitted_temperature()
+    temperatures = sorted([*(round(0.5 + 0.02 * k, 2) for k in range(101)), best])
+    lowest = found[(temperatures.index(best),)][column]
+    for stop, T in enumerate(temperatures):
+        missed = "found it" if best == T else f"missed it by {abs(T - best):.2f}."
+        yield (stop,), [f"T was {T:.2f},", found[(stop,)][column], f"{best:.2f}", lowest, missed]
+
+
+def learned_bins() -> Iterator[tuple[Setting, list[str]]]:
+    stops = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100]
+    found = all_numbers("fig-number-of-bins")
+    for i, j in product(range(2), range(2)):
+        shares = [found[i, j, k][0] for k in range(len(stops))]
+        low, high = (f(shares, key=first_number) for f in (min, max))
+        for k, (m, share) in enumerate(zip(stops, shares, strict=True)):
+            others = [low, high] if low != high else ["any other number"]
+            yield (i, j, k), [f"With {m} bin", share, *others]
+
+
+def learned_draws() -> Iterator[tuple[Setting, list[str]]]:
+    sizes = [100, 200, 500, 1000, 2000, 5000, 10_000]
+    found = all_numbers("fig-one-draw")
+    baselines = [found[i, 0][1] for i in range(len(sizes))]
+    enough = next(n for n, one in zip(sizes, baselines, strict=True) if first_number(one) < 2)
+    for i, n in enumerate(sizes):
+        yield (i,), [f"With {n:,} predictions", baselines[i], f"takes {enough:,} "]
+
+
+def learned_costs() -> Iterator[tuple[Setting, list[str]]]:
+    found = all_numbers("fig-cost-threshold")
+    record = load_record(RESNET, "test")
+    probs = softmax(record.logits / fitted_temperature(), axis=1)
+    correct, confidences = probs.argmax(axis=1) == record.labels, probs.max(axis=1)
+    for i, error_cost in enumerate([2, 3, 5, 10, 20]):
+        # Chow's rule: accept where an error is expected to cost less than a check.
+        expected = error_cost * (1 - confidences.astype(float))
+        by_rule = int(np.where(expected < 1, error_cost * ~correct, 1).sum())
+        for j in range(51):
+            total = int(first_number(found[i, j][3]))
+            sides = {-1: "less than", 0: "as much as", 1: "more than"}
+            words = sides[int(np.sign(total - by_rule))]
+            more = [f"{abs(total - by_rule):,} {words}"] if total != by_rule else [words]
+            yield (i, j), [f"Above 0.{50 + j}," if j < 50 else "1.00", f"{total:,}", *more]
+
+
+def learned_maps() -> Iterator[tuple[Setting, list[str]]]:
+    sizes = [10, 15, 20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 240, 280, 320, 359]
+    found = all_numbers("fig-all-maps")
+    for i in range(7):
+        briers = [first_number(found[i, j][0]) for j in range(len(sizes))]
+        plain = first_number(found[i, 0][1])
+        better = [all(one < plain for one in briers[j:]) for j in range(len(sizes))]
+        says = f"takes {sizes[better.index(True)]}" if any(better) else "even all 359 are too few"
+        for j, n in enumerate(sizes):
+            yield (i, j), [f"With {n} digits", found[i, j][0], found[i, j][1], says]
+
+
+LEARNED: dict[str, Callable[[], Iterator[tuple[Setting, list[str]]]]] = {
+    "fig-overview": partial(learned_temperature, "fig-overview", 2),
+    "fig-nll-and-ece-against-temperature": partial(
+        learned_temperature, "fig-nll-and-ece-against-temperature", 4
+    ),
+    "fig-number-of-bins": learned_bins,
+    "fig-one-draw": learned_draws,
+    "fig-cost-threshold": learned_costs,
+    "fig-all-maps": learned_maps,
+}
 
 ANEW: dict[str, Callable[[Asked], Frames]] = {
     "fig-overview": partial(turned, split="test"),

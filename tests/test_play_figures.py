@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from play_anew import ANEW
+from play_anew import ANEW, LEARNED, all_frames
 
 from calib_utils.metrics import ReliabilityBins, reliability_bins
 from tools.finishing import interactive as play
@@ -58,7 +58,7 @@ def check(frame: Any, bins: ReliabilityBins) -> None:
 def test_every_frame_is_what_calib_utils_computes(figure: str, plays: dict[str, Any]) -> None:
     one, count = plays[figure], 0
     controls = one["controls"]
-    for setting, numbers, bins in ANEW[figure](lambda _: True):
+    for setting, numbers, bins in all_frames(figure):
         count += 1
         shown = [entry(number, controls, setting) for number in one["numbers"]]
         assert shown == numbers, (figure, setting)
@@ -69,8 +69,53 @@ def test_every_frame_is_what_calib_utils_computes(figure: str, plays: dict[str, 
     assert count == np.prod([len(control["stops"]) for control in controls])
 
 
+@pytest.mark.parametrize("figure", LEARNED)
+@pytest.mark.filterwarnings("ignore")
+def test_what_a_guess_was_worth_is_what_the_numbers_say(figure: str, plays: dict[str, Any]) -> None:
+    one, count = plays[figure], 0
+    words = one["guess"]["words"]
+    for setting, expected in LEARNED[figure]():
+        count += 1
+        said = words["of"][
+            int(
+                np.ravel_multi_index(
+                    setting, [len(one["controls"][c]["stops"]) for c in words["by"]]
+                )
+            )
+        ]
+        assert len(said) < 150  # so that it fits a phone
+        for part in expected:
+            assert part in said, (setting, said)
+    assert count == len(words["of"])
+
+
+def test_every_guess_is_checked(plays: dict[str, Any]) -> None:
+    """Of the plays that show the same, one is enough."""
+    asking = {tuple(one["figures"]) for one in plays.values() if one.get("guess")}
+    assert asking == {tuple(plays[figure]["figures"]) for figure in LEARNED}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_maps_are_drawn_as_they_are(plays: dict[str, Any]) -> None:
+    """Steps as steps: between the drawn points, a line is never a pixel from the map."""
+    from book.play import maps
+
+    val_logits, y_val, *_ = maps.sets()
+    scores = np.linspace(0.002, 0.998, 997)
+    of = plays["fig-all-maps"]["panels"][0]["curves"][1]
+    for k, method in enumerate(maps.METHODS.values()):
+        for j, n in enumerate(maps.SIZES):
+            fitted = method().fit(val_logits[:n], y_val[:n])
+            real = fitted.predict_proba(np.log(scores / (1 - scores)))
+            x, y = (of[side]["of"][k * len(maps.SIZES) + j] for side in "xy")
+            off = np.abs(np.interp(scores, x, y) - real)
+            # A jump is as wide as the grid at most: a seventh of a pixel.
+            assert (off > 0.005).mean() < 0.03, (method, n)
+            assert np.median(off) < 0.003
+
+
 def test_every_play_is_checked_and_has_its_figure(plays: dict[str, Any]) -> None:
-    assert plays.keys() == ANEW.keys()
+    assert plays.keys() == {*ANEW, "fig-images-to-bars"}  # tests/test_story.py has that one
     assert plays.keys() <= Book(ROOT).labels.keys()
 
 
@@ -93,9 +138,11 @@ def test_the_captions_are_true(plays: dict[str, Any]) -> None:
 def test_a_play_is_light(plays: dict[str, Any]) -> None:
     """In bytes as a server sends them; titles fit a phone."""
     for one in plays.values():
-        assert len(gzip.compress(json.dumps(one).encode())) < 17_000
+        photograph = any(panel["kind"] == "picture" for panel in one.get("panels", []))
+        most = 17_000 + 7_000 * photograph
+        assert len(gzip.compress(json.dumps(one).encode())) < most
         assert len(one["title"]) < 40
-    assert len(gzip.compress((ROOT / "book/assets/play.js").read_bytes())) < 4_000
+    assert len(gzip.compress((ROOT / "book/assets/play.js").read_bytes())) < 5_000
 
 
 def test_the_scripts_are_parts_of_the_book(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -192,7 +192,7 @@ def test_without_scripts_the_lowest_nll_of_a_network_comes_first() -> None:
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
     assert [line[2] for line in cells] == ["beta", "temperature", "isotonic"]
     assert [line[3] for line in cells] == ["0.9000", "1.2000", "∞"]
-    assert cells[0][4] == "\N{MINUS SIGN}0.300 (\N{MINUS SIGN}0.320 to \N{MINUS SIGN}0.280)"
+    assert cells[0][4] == "\N{MINUS SIGN}0.300 \N{PLUS-MINUS SIGN} 0.020"
     assert [line[4] for line in cells[1:]] == ["0", "∞"]
     assert cells[0][6:] == ["8.0", "1.0", "70.0"]
 

@@ -32,6 +32,7 @@
 
   /* Bars of accuracy, hatched up or down to the confidence; counts above. */
   const bins = (panel, pick, hatch, state, start) => {
+    if (state === null) return [text(WIDTH / 2, panel.height / 2, "Guess first", "play-middle play-wait")];
     const shown = pick(panel.frames), begun = pick(panel.frames, start);
     const [counts, right, sums, edges] = shown;
     const bottom = panel.height - 38, top = 76, foot = 64, most = panel.top || Math.max(...counts), rise = 40 / most;
@@ -84,11 +85,12 @@
     const placed = (xs, ys) => ys.map((value, i) => [across(xs[i]), up(value)]);
     const within = (points) => points.filter(([, y]) => y >= top);
     drawn.push(text(LEFT, 13, panel.title, "play-head"));
+    if (state === null) return [...drawn, text((LEFT + RIGHT) / 2, (top + bottom) / 2, "Guess first", "play-middle play-wait")];
     panel.marks.forEach(([at, words], i) =>
       drawn.push(line(across(at), top - 4, across(at), bottom, "play-mark"), text(across(at) + (i ? 4 : -4), top + 6, words, i ? "" : "play-end")));
     let names = RIGHT;
-    for (const { x, y, name, style, dots, moves } of panel.curves) {
-      const points = placed(pick(x), pick(y));
+    for (const { x, y, name, style, dots, moves, soFar } of panel.curves) {
+      const all = placed(pick(x), pick(y)), points = soFar ? all.slice(0, state[panel.at] + 1) : all;
       const sign = ([x, y], kind = "") =>
         svg("path", { d: SIGNS[dots[0]] || SIGNS.o, transform: `translate(${x} ${y})`, class: `play-sign play-${style} ${kind}` });
       const joined = !dots || dots[1], begun = pick(y, start);
@@ -112,8 +114,17 @@
     return drawn;
   };
 
+  const CELL = 150;
+  const picture = (panel, pick) => {
+    const [column, row] = pick(panel.cells), x = (LEFT + RIGHT - CELL) / 2;
+    return [text(LEFT, 13, panel.title, "play-head"),
+      svg("svg", { x, y: 26, width: CELL, height: CELL, viewBox: `${column} ${row} 1 1` },
+        svg("image", { href: panel.source, width: panel.across, height: panel.down, class: "play-pixels" }))];
+  };
+  const KINDS = { bins, lines, picture };
+
   document.querySelectorAll("script[data-play]").forEach((script, nth) => {
-    const { title, alt, controls, numbers, panels } = JSON.parse(script.textContent);
+    const { title, alt, controls, numbers, panels, guess } = JSON.parse(script.textContent);
     const figure = document.getElementById(script.dataset.play), stage = figure.querySelector(".play-stage");
     const start = controls.map(({ start }) => start), state = [...start];
     const pick = ({ by, of }, at = state) => of[by.reduce((i, c) => i * controls[c].stops.length + at[c], 0)];
@@ -123,11 +134,25 @@
       ...numbers.map(({ label }, i) => html("div", {}, html("dt", {}, label), values[i])));
     const shown = [];
 
+    /* First a guess, if one is asked for: until then what it is about is hidden. */
+    let waits = !!guess;
+    const learned = html("div", { "aria-live": "polite", tabindex: -1 }), made = html("button", { type: "button" }, "This is my guess");
+    const open = () => ((waits = false), play.classList.remove("play-waits"), made.remove());
+    const asks = guess && html("div", { class: "play-guess" }, learned, made);
+    if (guess) learned.textContent = guess.ask;
+    made.onclick = () => {
+      const guessed = state[guess.control];
+      open();
+      shown.push(() => (learned.textContent = pick(guess.words, state.map((stop, c) => (c === guess.control ? guessed : stop)))));
+      learned.focus(); /* the button is gone */
+      draw();
+    };
+
     const draw = () => {
-      const words = numbers.map((number) => pick(number));
+      const words = numbers.map((number) => (waits && number.later ? "?" : pick(number)));
       words.forEach((word, i) => (values[i].textContent = word));
       panels.forEach((panel, i) =>
-        pictures[i].replaceChildren(...(panel.kind === "bins" ? bins : lines)(panel, pick, `play-${nth}-${i}`, state, start)));
+        pictures[i].replaceChildren(...KINDS[panel.kind](panel, pick, `play-${nth}-${i}`, waits && panel.later ? null : state, start)));
       const all = numbers.map(({ label }, i) => `${label} ${words[i]}`).join(", ");
       shown.forEach((show) => show(all));
     };
@@ -144,6 +169,7 @@
     const restore = () => {
       const [id, query] = location.hash.slice(1).split("?");
       if (id !== figure.id || query === undefined) return;
+      if (waits) open(), (learned.textContent = "");
       const asked = new URLSearchParams(query);
       controls.forEach(({ stops }, c) => (state[c] = stops.includes(asked.get(names[c])) ? stops.indexOf(asked.get(names[c])) : start[c]));
       draw();
@@ -189,11 +215,12 @@
         }));
     });
 
+    const play = html("div", { class: `play ${waits ? "play-waits" : ""}`, role: "group", "aria-label": title },
+      html("p", {}, html("span", {}, guess ? "Guess" : "Try it"), title),
+      html("div", { class: "play-controls" }, ...knobs), ...(guess ? [asks] : []), said,
+      html("div", { class: "play-panels", role: "img", "aria-label": alt }, ...pictures), copy);
     draw();
-    stage.append(html("div", { class: "play", role: "group", "aria-label": title },
-      html("p", {}, html("span", {}, "Try it"), title),
-      html("div", { class: "play-controls" }, ...knobs), said,
-      html("div", { class: "play-panels", role: "img", "aria-label": alt }, ...pictures), copy));
+    stage.append(play);
     addEventListener("hashchange", restore);
     restore();
   });

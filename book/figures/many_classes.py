@@ -45,13 +45,18 @@ def main(target: Path) -> None:
         raise SystemExit(f"methods-for-many-classes.md is no longer true: {eces=}, {baselines=}")
 
     plt.rcParams |= DRAWING
-    fig, ax = plt.subplots(figsize=(4.8, 2.3), layout="constrained")
-    bars = ax.barh(names, eces, color=[GREY, BLUE, ORANGE], hatch=["", "", "///"])
-    ax.bar_label(bars, [f"{ece:.0f} %" for ece in eces], padding=6)
-    ax.plot(baselines, names, "k|", markersize=26, label="baseline")
-    ax.set(xlabel="ECE (%)", xlim=(0, 100))
-    ax.invert_yaxis()
-    ax.legend(markerscale=0.4)
+    fig, ax = plt.subplots(figsize=(4.8, 2.4), layout="constrained")
+    ax.hlines(names, baselines, eces, color=GREY, linewidth=1)
+    ax.plot(baselines, names, "|", color=GREY, markersize=18, label="baseline")
+    looks = zip(names, eces, (GREY, BLUE, ORANGE), "Dos", strict=True)
+    for name, ece, colour, marker in looks:
+        ax.plot(ece, name, marker, color=colour, markersize=8)
+        words = f"{ece:.0f} %" if ece > 2 else f"{ece:.1f} %"
+        ax.annotate(words, (ece, name), (0, 9), textcoords="offset points", ha="center")
+    marks = [0.1, 1, 10, 100]
+    ax.set(xscale="log", xlim=(0.05, 200), ylim=(2.4, -0.7), xlabel="ECE (%), logarithmic")
+    ax.set_xticks(marks, [f"{mark:g}" for mark in marks])
+    ax.legend(markerscale=0.6, loc="upper left", fontsize="small")
     target.parent.mkdir(parents=True, exist_ok=True)
     fig.savefig(target, metadata={"Date": None})
 

@@ -7,6 +7,7 @@ calibrated model, drawn again and again.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -31,6 +32,8 @@ from tools.finishing.interactive import (
     curve,
     diagram,
     frame,
+    guess,
+    later,
     lines,
     number,
     play,
@@ -44,6 +47,7 @@ STRATEGIES = {"equal width": "uniform", "equal mass": "quantile"}
 N_BINS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100]
 SIZES = [100, 200, 500, 1000, 2000, 5000, 10_000]
 N_DRAWS = 20
+LITTLE = 2  # per cent
 
 
 def predictions(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -52,9 +56,26 @@ def predictions(name: str) -> tuple[np.ndarray, np.ndarray]:
     return top_label(softmax(record.logits, axis=1), record.labels)
 
 
+def worth(eces: Sequence[float]) -> list[str]:
+    """What a guess of each number of bins was worth."""
+    low, high = int(np.argmin(eces)), int(np.argmax(eces))
+
+    def bins(k: int) -> str:
+        return f"{N_BINS[k]} bin" + "s" * (N_BINS[k] != 1)
+
+    if WORDS.format(eces[low]) == WORDS.format(eces[high]):
+        why = "So it is with any other number: all gaps are on the same side, and none cancel."
+    else:
+        why = (
+            f"It is lowest with {bins(low)}, {WORDS.format(eces[low])}, and highest with "
+            f"{bins(high)}, {WORDS.format(eces[high])}: the same predictions each time."
+        )
+    return [f"With {bins(k)} the ECE is {WORDS.format(ece)}. {why}" for k, ece in enumerate(eces)]
+
+
 def number_of_bins() -> Json:
     """The ECE of the same predictions in other bins."""
-    frames, printed, eces, baselines = [], [], [], []
+    frames, printed, eces, baselines, learned = [], [], [], [], []
     for network, kind in product(NETWORKS, STRATEGIES.values()):
         confidences, correct = predictions(network)
         labels = correct.astype(int)
@@ -69,6 +90,7 @@ def number_of_bins() -> Json:
             of_kind.append((ece, baseline))
             printed.append([*(WORDS.format(one) for one in (ece, baseline, mce)), str(few)])
         of_ece, of_baseline = zip(*of_kind, strict=True)
+        learned += worth(of_ece)
         eces.append(of_ece)
         baselines.append(of_baseline)
     by = [0, 1, 2]
@@ -85,25 +107,31 @@ def number_of_bins() -> Json:
         "ECE against the number of bins, with a dot at the chosen one, and below it the baseline, "
         "which grows with the number of bins.",
         [
-            choice("Network", list(NETWORKS)),
+            choice("Network", list(NETWORKS), 1),
             choice("Bins of", list(STRATEGIES)),
             slider("Number of bins", [str(m) for m in N_BINS], N_BINS.index(15)),
         ],
-        [number(n, of, by) for n, of in zip(names, zip(*printed, strict=True), strict=True)],
+        [
+            number(n, of, by) if n.startswith("bars") else later(number(n, of, by))
+            for n, of in zip(names, zip(*printed, strict=True), strict=True)
+        ],
         [
             diagram(table(frames, by), few=FEW, relative=True),
-            lines(
-                "ECE in %",
-                axis(0, 2, ticks, "Number of bins"),
-                axis(0, 9, [(y, str(y)) for y in (0, 2, 4, 6, 8)]),
-                [
-                    curve(places, table(baselines, [0, 1]), "baseline", "c", digits=2),
-                    curve(places, table(eces, [0, 1]), "", "a", digits=2, moves=True),
-                ],
-                at=2,
-                height=330,
+            later(
+                lines(
+                    "ECE in %",
+                    axis(0, 2, ticks, "Number of bins"),
+                    axis(0, 9, [(y, str(y)) for y in (0, 2, 4, 6, 8)]),
+                    [
+                        curve(places, table(baselines, [0, 1]), "baseline", "c", digits=2),
+                        curve(places, table(eces, [0, 1]), "", "a", digits=2, moves=True),
+                    ],
+                    at=2,
+                    height=330,
+                )
             ),
         ],
+        guess(2, "Which number of bins makes this network look best, by its ECE?", learned, by),
     )
 
 
@@ -124,6 +152,16 @@ def drawn_again() -> Json:
     high = max(map(max, eces)) * 1.1
     up = axis(0, high, [(y, str(y)) for y in range(0, 100, 5)])
     ticks = [(float(np.log10(n)), f"{n:,}") for n in (100, 1000, 10_000)]
+    enough = next(k for k, baseline in enumerate(baselines) if baseline < LITTLE)
+    learned = [
+        f"With {n:,} predictions a calibrated model has a mean ECE of {WORDS.format(baseline)}. "
+        f"It takes {SIZES[enough]:,} of those on the slider until it is below {LITTLE} %."
+        for n, baseline in zip(SIZES, baselines, strict=True)
+    ]
+
+    def so_far(pick: Callable[[np.ndarray], np.ndarray]) -> list[str]:
+        return [WORDS.format(e) for of in eces for e in pick(np.array(of))]
+
     return play(
         ["fig-one-draw"],
         "A calibrated model",
@@ -131,40 +169,61 @@ def drawn_again() -> Json:
         "draws which predictions are correct. Draw again, or change the number of predictions: "
         "the ECE is never 0. Dashed: the baseline, which is its mean over many draws.",
         "Reliability diagram of a calibrated model on as many predictions as chosen. Beside it "
-        "the ECE of twenty draws, none of them 0, and the baseline against the number of "
+        "the ECE of each draw so far, none of them 0, and the baseline against the number of "
         "predictions: it falls as they grow in number.",
         [
-            slider("Number of predictions", [f"{n:,}" for n in SIZES], 3),
+            slider("Number of predictions", [f"{n:,}" for n in SIZES], 1),
             again("Draw again", [f"draw {k} of {N_DRAWS}" for k in draws]),
         ],
         [
-            number("ECE of this draw", [WORDS.format(e) for of in eces for e in of], [0, 1]),
-            number("baseline ECE", [WORDS.format(baseline) for baseline in baselines], [0]),
-            number("lowest of the draws", [WORDS.format(min(of)) for of in eces], [0]),
-            number("highest of the draws", [WORDS.format(max(of)) for of in eces], [0]),
+            later(number("ECE of this draw", so_far(np.asarray), [0, 1])),
+            later(number("baseline ECE", [WORDS.format(one) for one in baselines], [0])),
+            later(number("lowest so far", so_far(np.minimum.accumulate), [0, 1])),
+            later(number("highest so far", so_far(np.maximum.accumulate), [0, 1])),
         ],
         [
-            diagram(table(frames, [0, 1]), relative=True),
-            lines(
-                "ECE in %",
-                axis(0, N_DRAWS + 1, [(k, str(k)) for k in (1, 5, 10, 15, 20)], "Draw"),
-                up,
-                [
-                    curve(
-                        [0, N_DRAWS + 1], table([[f, f] for f in baselines], [0]), "baseline", "c"
-                    ),
-                    curve(draws, table(eces, [0]), "", "a", digits=2, dots="o", moves=True),
-                ],
-                at=1,
+            later(diagram(table(frames, [0, 1]), relative=True)),
+            later(
+                lines(
+                    "ECE in %",
+                    axis(0, N_DRAWS + 1, [(k, str(k)) for k in (1, 5, 10, 15, 20)], "Draw"),
+                    up,
+                    [
+                        curve(
+                            [0, N_DRAWS + 1],
+                            table([[one, one] for one in baselines], [0]),
+                            "baseline",
+                            "c",
+                        ),
+                        curve(
+                            draws,
+                            table(eces, [0]),
+                            digits=2,
+                            dots="o",
+                            moves=True,
+                            so_far=True,
+                        ),
+                    ],
+                    at=1,
+                )
             ),
-            lines(
-                "Baseline ECE in %",
-                axis(2, 4, ticks, "Number of predictions"),
-                up,
-                [curve(np.log10(SIZES).tolist(), table([baselines]), "", "a", moves=True)],
-                at=0,
+            later(
+                lines(
+                    "Baseline ECE in %",
+                    axis(2, 4, ticks, "Number of predictions"),
+                    up,
+                    [curve(np.log10(SIZES).tolist(), table([baselines]), "", "a", moves=True)],
+                    at=0,
+                )
             ),
         ],
+        guess(
+            0,
+            "This model is perfectly calibrated. How many predictions does it take until its mean "
+            f"ECE is below {LITTLE} %?",
+            learned,
+            [0],
+        ),
     )
 
 

@@ -11,7 +11,19 @@ from scipy.special import softmax
 from calib_utils.metrics import top_label
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
-from tools.finishing.interactive import Json, axis, curve, lines, number, play, slider, table, write
+from tools.finishing.interactive import (
+    Json,
+    axis,
+    curve,
+    guess,
+    later,
+    lines,
+    number,
+    play,
+    slider,
+    table,
+    write,
+)
 
 NETWORK = "resnet34-cifar100"
 ERROR_COSTS = [2, 3, 5, 10, 20]
@@ -50,6 +62,17 @@ def costs() -> Json:
         return [f"{one[1]:.2f}, {one[2]:.2f}" if one[0] else "none" for one in of]
 
     rule = [1 - 1 / cost for cost in ERROR_COSTS]
+    learned = []
+    for error_cost, chow, of_cost in zip(ERROR_COSTS, rule, bills[1], strict=True):
+        by_rule = bill(softer, correct, error_cost, chow)[3]
+        for t, (*_, total) in zip(THRESHOLDS, of_cost, strict=True):
+            more = f"{abs(total - by_rule):,} {'more' if total > by_rule else 'less'}"
+            learned.append(
+                f"Above {t:.2f}, the recalibrated network costs {total:,}. That is "
+                f"{more if total != by_rule else 'as much as'}"
+                f"{' than' if total != by_rule else ''} with {chow:.2f}, the threshold that "
+                "follows from the two costs by Chow's rule."
+            )
     return play(
         ["fig-cost-threshold"],
         "Accept or check 10,000 predictions",
@@ -62,30 +85,43 @@ def costs() -> Json:
         "Chow's rule. At the fitted temperature the bowl is lowest near it.",
         [
             slider("An error costs", [str(cost) for cost in ERROR_COSTS], ERROR_COSTS.index(10)),
-            slider("Accept above", [f"{t:.2f}" for t in THRESHOLDS], list(THRESHOLDS).index(0.9)),
+            slider("Accept above", [f"{t:.2f}" for t in THRESHOLDS], list(THRESHOLDS).index(0.6)),
         ],
         [
-            number("each, as trained", each(before), [0, 1]),
-            number("each, at T", each(after), [0, 1]),
-            number("total, as trained", [f"{one[3]:,}" for one in before], [0, 1]),
-            number("total, at T", [f"{one[3]:,}" for one in after], [0, 1]),
+            later(number("each, as trained", each(before), [0, 1])),
+            later(number("each, at T", each(after), [0, 1])),
+            later(number("total, as trained", [f"{one[3]:,}" for one in before], [0, 1])),
+            later(number("total, at T", [f"{one[3]:,}" for one in after], [0, 1])),
         ],
         [
-            lines(
-                "Total cost (1,000s)",
-                axis(0.5, 1, [(t / 10, str(t / 10)) for t in range(5, 11)], "Threshold"),
-                axis(6, 22, [(y, str(y)) for y in range(6, 23, 4)]),
-                [
-                    curve(table([[t, t] for t in rule], [0]), table([[6, 22]]), "", "c"),
-                    curve(THRESHOLDS, table(totals[1], [0]), "at T", "a", digits=3, moves=True),
-                    curve(
-                        THRESHOLDS, table(totals[0], [0]), "as trained", "b", digits=3, moves=True
-                    ),
-                ],
-                at=1,
-                height=300,
+            later(
+                lines(
+                    "Total cost (1,000s)",
+                    axis(0.5, 1, [(t / 10, str(t / 10)) for t in range(5, 11)], "Threshold"),
+                    axis(6, 22, [(y, str(y)) for y in range(6, 23, 4)]),
+                    [
+                        curve(table([[t, t] for t in rule], [0]), table([[6, 22]]), "", "c"),
+                        curve(THRESHOLDS, table(totals[1], [0]), "at T", "w", digits=3, moves=True),
+                        curve(
+                            THRESHOLDS,
+                            table(totals[0], [0]),
+                            "as trained",
+                            "b",
+                            digits=3,
+                            moves=True,
+                        ),
+                    ],
+                    at=1,
+                    height=300,
+                )
             )
         ],
+        guess(
+            1,
+            "A check costs 1. Above which confidence would you accept a prediction?",
+            learned,
+            [0, 1],
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +29,6 @@ from calib_utils.recalibration import (
     IsotonicRegression,
     PlattScaling,
     Recalibrator,
-    TemperatureScaling,
 )
 from tools.finishing.interactive import (
     WORDS,
@@ -37,6 +36,8 @@ from tools.finishing.interactive import (
     axis,
     choice,
     curve,
+    guess,
+    later,
     lines,
     number,
     play,
@@ -53,11 +54,12 @@ METHODS: dict[str, Callable[[], Recalibrator]] = {
     "histogram, width": lambda: HistogramBinning(10),
     "histogram, mass": lambda: HistogramBinning(10, "quantile"),
     "BBQ": BayesianBinningIntoQuantiles,
-    "uncalibrated": lambda: TemperatureScaling(temperature=1),
 }
 SIZES = [10, 15, 20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 240, 280, 320, 359]
 N_BINS = 10
-GRID = np.concatenate([[0.001, 0.01], np.linspace(0.02, 0.98, 49), [0.99, 0.999]])
+# So fine that a step is as steep as one can see.
+GRID = np.linspace(0.0005, 0.9995, 2001)
+CLOSE = 0.003  # less than a pixel
 
 
 def sets() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -75,12 +77,41 @@ def sets() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     return log_odds[0], y_val, log_odds[1], y_test
 
 
+def corners(y: np.ndarray) -> np.ndarray:
+    """Where a line on `GRID` turns: straight lines between these points are close to all others."""
+    kept, ranges = {0, len(y) - 1}, [(0, len(y) - 1)]
+    while ranges:
+        low, high = ranges.pop()
+        line = np.interp(GRID[low : high + 1], GRID[[low, high]], y[[low, high]])
+        off = np.abs(y[low : high + 1] - line)
+        if off.max() > CLOSE:
+            far = low + int(off.argmax())
+            kept.add(far)
+            ranges += [(low, far), (far, high)]
+    return np.array(sorted(kept))
+
+
+def worth(briers: Sequence[float], uncalibrated: float) -> list[str]:
+    """What a guess of each number of digits was worth."""
+    better = np.array(briers) < uncalibrated
+    first = len(better) - int(np.argmin(better[::-1])) if not better.all() else 0
+    if first == len(SIZES):
+        says = f"even all {SIZES[-1]} are too few"
+    else:
+        says = f"it takes {SIZES[first]}" + " or fewer" * (first == 0)
+    return [
+        f"With {n} digits its Brier score is {brier:.3f}, and that of the uncalibrated model "
+        f"{uncalibrated:.3f}. To be better from there on, {says}."
+        for n, brier in zip(SIZES, briers, strict=True)
+    ]
+
+
 def maps() -> Json:
     """The map of each method, fitted on the first samples of the validation set."""
     val_logits, y_val, test_logits, y_test = sets()
     if len(y_val) != SIZES[-1]:
         raise SystemExit(f"book/play/maps.py: SIZES end at {SIZES[-1]}, not {len(y_val)}")
-    drawn, briers, eces, baselines = [], [], [], []
+    across_map, drawn, briers, eces, baselines = [], [], [], [], []
     for method in METHODS.values():
         of_method = []
         for n in SIZES:
@@ -88,7 +119,10 @@ def maps() -> Json:
                 # That so few samples can be told apart without error is what the figure shows.
                 warnings.simplefilter("ignore")
                 fitted = method().fit(val_logits[:n], y_val[:n])
-            drawn.append(fitted.predict_proba(logit(GRID)))
+            y = fitted.predict_proba(logit(GRID))
+            turns = corners(y)
+            across_map.append(GRID[turns])
+            drawn.append(y[turns])
             probs = fitted.predict_proba(test_logits)
             ece = expected_calibration_error(probs, y_test, N_BINS)
             of_method.append((brier_score(probs, y_test), 100 * ece))
@@ -97,14 +131,15 @@ def maps() -> Json:
         briers.append(of_brier)
         eces.append(of_ece)
     scores = 1 / (1 + np.exp(-test_logits))
+    plain_brier = brier_score(scores, y_test)
+    plain_ece = 100 * expected_calibration_error(scores, y_test, N_BINS)
     dots = reliability_bins(scores, y_test == 1, N_BINS)
     shares = [(share, str(share)) for share in (0, 0.2, 0.4, 0.6, 0.8, 1)]
     ticks = [(float(np.log10(n)), str(n)) for n in (10, 20, 50, 100, 200, 359)]
     places = np.log10(SIZES)
     across = axis(places[0], places[-1], ticks)
-    low, high = np.min(briers), np.max(briers)
-    top = np.max(eces) * 1.1
-    uncalibrated = list(METHODS).index("uncalibrated")
+    low, high = min(plain_brier, np.min(briers)), max(plain_brier, np.max(briers))
+    top = max(plain_ece, np.max(eces)) * 1.1
     level = [places[0], places[-1]]
     return play(
         ["fig-all-maps"],
@@ -120,11 +155,11 @@ def maps() -> Json:
             slider("Validation digits", [str(n) for n in SIZES], SIZES.index(40)),
         ],
         [
-            number("Brier score", [f"{b:.3f}" for of in briers for b in of], [0, 1]),
-            number("uncalibrated", [f"{briers[uncalibrated][0]:.3f}"], []),
-            number("ECE", [WORDS.format(e) for of in eces for e in of], [0, 1]),
-            number("uncalibrated", [WORDS.format(eces[uncalibrated][0])], []),
-            number("baseline ECE", [WORDS.format(f) for f in baselines], [0, 1]),
+            later(number("Brier score", [f"{b:.3f}" for of in briers for b in of], [0, 1])),
+            number("uncalibrated", [f"{plain_brier:.3f}"], []),
+            later(number("ECE", [WORDS.format(e) for of in eces for e in of], [0, 1])),
+            number("uncalibrated", [WORDS.format(plain_ece)], []),
+            later(number("baseline ECE", [WORDS.format(f) for f in baselines], [0, 1])),
         ],
         [
             lines(
@@ -133,32 +168,42 @@ def maps() -> Json:
                 axis(0, 1, shares),
                 [
                     curve([0, 1], table([[0, 1]]), "uncalibrated", "c"),
-                    curve(GRID, table(drawn, [0, 1]), "map", "a", digits=3),
+                    curve(table(across_map, [0, 1]), table(drawn, [0, 1]), "map", "a"),
                     curve(dots.confidence, table([dots.accuracy]), "test", "b", dots="d"),
                 ],
                 height=330,
             ),
-            lines(
-                "Brier score",
-                across,
-                axis(low - 0.05 * (high - low), high + 0.05 * (high - low), _round(low, high)),
-                [
-                    curve(level, table([[briers[uncalibrated][0]] * 2]), "uncalibrated", "c"),
-                    curve(places, table(briers, [0]), "", "a", moves=True),
-                ],
-                at=1,
+            later(
+                lines(
+                    "Brier score",
+                    across,
+                    axis(low - 0.05 * (high - low), high + 0.05 * (high - low), _round(low, high)),
+                    [
+                        curve(level, table([[plain_brier] * 2]), "uncalibrated", "c"),
+                        curve(places, table(briers, [0]), "", "a", moves=True),
+                    ],
+                    at=1,
+                )
             ),
-            lines(
-                "ECE in %",
-                across | {"label": "Validation digits"},
-                axis(0, top, [(y, str(y)) for y in range(0, 100, 5)]),
-                [
-                    curve(level, table([[eces[uncalibrated][0]] * 2]), "uncalibrated", "c"),
-                    curve(places, table(eces, [0]), "", "a", moves=True),
-                ],
-                at=1,
+            later(
+                lines(
+                    "ECE in %",
+                    across | {"label": "Validation digits"},
+                    axis(0, top, [(y, str(y)) for y in range(0, 100, 5)]),
+                    [
+                        curve(level, table([[plain_ece] * 2]), "uncalibrated", "c"),
+                        curve(places, table(eces, [0]), "", "a", moves=True),
+                    ],
+                    at=1,
+                )
             ),
         ],
+        guess(
+            1,
+            "From how many validation digits on is this method better than no recalibration?",
+            [words for of in briers for words in worth(of, plain_brier)],
+            [0, 1],
+        ),
     )
 
 

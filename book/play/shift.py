@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import sys
+from io import BytesIO
 from itertools import product
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
+from sklearn.datasets import load_sample_image
+
 from calib_utils.records import Forecast, load_forecasts
-from calib_utils.training import CORRUPTIONS
+from calib_utils.training import CORRUPTIONS, corrupt
 from tools.finishing.interactive import (
     FEW,
     WORDS,
@@ -19,6 +24,7 @@ from tools.finishing.interactive import (
     frame_of_sums,
     lines,
     number,
+    picture,
     play,
     slider,
     table,
@@ -56,6 +62,20 @@ def accuracy(one: Forecast) -> float:
     return float(correct.sum() / counts.sum())
 
 
+def photograph() -> np.ndarray:
+    """That of the chapter, as small as the test images, which may not be shown."""
+    blocks = load_sample_image("china.jpg")[11:427, 150:566].reshape(32, 13, 32, 13, 3)
+    return blocks.mean(axis=(1, 3)).astype(np.uint8)[None]
+
+
+def corrupted() -> bytes:
+    """The photograph with each corruption in a row, by severity, as one image."""
+    small, file = photograph(), BytesIO()
+    rows = [np.hstack([corrupt(small, one, s)[0] for s in SEVERITIES]) for one in CORRUPTIONS]
+    Image.fromarray(np.vstack(rows)).save(file, "WEBP", quality=75, method=6)
+    return file.getvalue()
+
+
 def shift() -> Json:
     """A diagram for each corruption, severity and forecast, and the curves that lead there."""
     chosen = forecasts()
@@ -85,8 +105,10 @@ def shift() -> Json:
         "Corrupt the test images of CIFAR-100, and look at the predictions of one network, of an "
         "ensemble of five, or of one that was trained with label smoothing, each at the "
         "temperature of clean images. The hatched pieces are the gaps between accuracy and "
-        f"confidence, the strip counts the predictions, and pale bars have fewer than {FEW}.",
-        "Reliability diagram of the chosen forecast. Beside it mean confidence and accuracy "
+        f"confidence, the strip counts the predictions, and pale bars have fewer than {FEW}. The "
+        "photograph, by danielbuechele (CC BY 2.0), is as small as the test images.",
+        "Reliability diagram of the chosen forecast. Beside it a photograph with the chosen "
+        "corruption, mean confidence and accuracy "
         "against the severity of the chosen corruption, and the ECE of all three forecasts.",
         [
             choice("Corruption", CORRUPTIONS),
@@ -105,6 +127,13 @@ def shift() -> Json:
                 height=360,
                 few=FEW,
                 relative=True,
+            ),
+            picture(
+                "A photograph",
+                corrupted(),
+                len(SEVERITIES),
+                len(CORRUPTIONS),
+                table(((s, k) for k in range(len(CORRUPTIONS)) for s in SEVERITIES), [0, 1]),
             ),
             panel(
                 "Share in %",

@@ -29,6 +29,8 @@ from tools.finishing.interactive import (
     curve,
     diagram,
     frame,
+    guess,
+    later,
     lines,
     number,
     play,
@@ -38,6 +40,7 @@ from tools.finishing.interactive import (
 )
 
 NETWORK = "resnet34-cifar100"
+NAMES = ["mean confidence", "accuracy", "ECE", "baseline ECE", "NLL"]
 TEMPERATURES = np.linspace(0.5, 2.5, 101)
 
 
@@ -69,14 +72,27 @@ def printed(numbers: tuple[float, ...]) -> list[str]:
     return [*map(WORDS.format, shares), f"{nll:.3f}"]
 
 
+def learned(at: np.ndarray, values: list[str], best: int, name: str) -> list[str]:
+    """What a guess of each temperature was worth, by the numbers as they are printed."""
+    return [
+        f"Your T was {T:.2f}, with an {name} of {value}. The fitted temperature is "
+        f"{at[best]:.2f}, with {values[best]}, so "
+        + (f"you missed it by {abs(T - at[best]):.2f}." if k != best else "you have found it.")
+        for k, (T, value) in enumerate(zip(at, values, strict=True))
+    ]
+
+
 def temperature(record: PredictionRecord, fitted: float, figures: list[str], images: str) -> Json:
-    """The play on one set of images."""
+    """The play on one set of images: on the test images one looks at the bars, else at the NLL."""
     at = stops(fitted)
     probs = [turned(record, T) for T in at]
     numbers = [measured(p, record, T) for p, T in zip(probs, at, strict=True)]
     *_, eces, baselines, nlls = zip(*numbers, strict=True)
-    columns = zip(*map(printed, numbers), strict=True)
-    names = ["mean confidence", "accuracy", "ECE", "baseline ECE", "NLL"]
+    columns = dict(zip(NAMES, zip(*map(printed, numbers), strict=True), strict=True))
+    if images == "test":
+        ask, name = "At which temperature do the bars stand on the diagonal?", "ECE"
+    else:
+        ask, name = "Which temperature has the lowest NLL?", "NLL"
     plain, best = (int(np.abs(at - T).argmin()) for T in (1, fitted))
     marks = [(1, "T = 1"), (fitted, f"T = {fitted:.2f}")]
     across = [(T, f"{T:.1f}") for T in (0.5, 1, 1.5, 2, 2.5)]
@@ -103,34 +119,44 @@ def temperature(record: PredictionRecord, fitted: float, figures: list[str], ima
                 {plain: "as trained: 1.00", best: f"fitted: {fitted:.2f}"},
             )
         ],
-        [number(name, of, [0]) for name, of in zip(names, columns, strict=True)],
+        [
+            number(one, of, [0]) if one in NAMES[:2] else later(number(one, of, [0]))
+            for one, of in columns.items()
+        ],
         [
             diagram(
                 table((frame(reliability_bins(*top_label(p, record.labels))) for p in probs), [0]),
                 few=FEW,
             ),
-            lines(
-                "ECE in %",
-                axis(0.5, 2.5, across),
-                axis(0, highest, [(y, str(y)) for y in range(0, int(highest) + 1, 10)]),
-                [
-                    curve(at, table([baselines]), "baseline", "c", digits=2),
-                    curve(at, table([eces]), "", "a", digits=2, moves=True),
-                ],
-                at=0,
-                marks=marks,
+            later(
+                lines(
+                    "ECE in %",
+                    axis(0.5, 2.5, across),
+                    axis(0, highest, [(y, str(y)) for y in range(0, int(highest) + 1, 10)]),
+                    [
+                        curve(at, table([baselines]), "baseline", "c", digits=2),
+                        curve(at, table([eces]), "", "a", digits=2, moves=True),
+                    ],
+                    at=0,
+                    marks=marks,
+                )
             ),
-            lines(
-                "NLL",
-                axis(0.5, 2.5, across, "Temperature T"),
-                axis(
-                    low - pad, high + pad, [(y, f"{y:.1f}") for y in (1.6, 1.8, 2, 2.2, 2.4, 2.6)]
-                ),
-                [curve(at, table([nlls]), "", "a", digits=3, moves=True)],
-                at=0,
-                marks=[(T, "") for T, _ in marks],
+            later(
+                lines(
+                    "NLL",
+                    axis(0.5, 2.5, across, "Temperature T"),
+                    axis(
+                        low - pad,
+                        high + pad,
+                        [(y, f"{y:.1f}") for y in (1.6, 1.8, 2, 2.2, 2.4, 2.6)],
+                    ),
+                    [curve(at, table([nlls]), "", "a", digits=3, moves=True)],
+                    at=0,
+                    marks=[(T, "") for T, _ in marks],
+                )
             ),
         ],
+        guess(0, ask, learned(at, columns[name], best, name), [0]),
     )
 
 

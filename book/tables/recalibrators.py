@@ -70,8 +70,8 @@ def loss(value: float, digits: int = 4) -> str:
 def apart(found: Difference, digits: int = 4) -> str:
     if math.isinf(found.mean):
         return "∞"
-    low, high = (signed(end, digits) for end in found.interval())
-    return f"{signed(found.mean, digits)} ({low} to {high})"
+    low, high = found.interval()
+    return f"{signed(found.mean, digits)} \N{PLUS-MINUS SIGN} {(high - low) / 2:.{digits}f}"
 
 
 def percent(value: float) -> str:

@@ -39,11 +39,12 @@ def syllabus(book: Book) -> str:
         )
         part, _, _ = book.parts[page].partition(":")
         place = f"../slides/{Path(page).name}"
-        deck = f'<a href="{place}.html">slides</a>, <a href="{place}-teacher.html">with notes</a>'
-        row = [week, part, f"{{doc}}`/{page}`", reading_time(source), len(times), sum(times)]
+        deck = f'<a href="{place}.html">slides</a>, <a href="{place}-teacher.html">notes</a>'
+        exercises = f"{len(times)}, {sum(times)} min"
+        row = [week, part.removeprefix("Part "), f"{{doc}}`/{page}`"]
+        row += [reading_time(source), exercises]
         rows.append([*row, deck, given])
-    head = ["week", "part", "chapter", "minutes to read", "exercises", "minutes for them", "slides"]
-    head.append("given out")
+    head = ["week", "part", "chapter", "minutes to read", "exercises", "slides", "given out"]
     note = (
         f"Minutes to read are counted at {WORDS} words a minute and {SECONDS_PER_LINE} seconds for "
         "each line of code. Each exercise says how long it takes."

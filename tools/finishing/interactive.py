@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -25,6 +26,7 @@ WIDTH = 340
 ALONE = 26
 TITLE, NUMBERS, BUTTONS, LINK = 2.7, 3.6, 2.4, 2.4
 CONTROL = {"range": 3.4, "choice": 2.4, "again": 2.4}
+GUESS_NARROW, GUESS_WIDE = 8.5, 4.5
 FEW = 100  # a bar of fewer answers is mostly chance
 WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
 Json = dict[str, Any]
@@ -59,6 +61,23 @@ def _control(kind: str, label: str, stops: Iterable[str], start: int) -> Json:
 def number(label: str, of: Iterable[str], by: Sequence[int]) -> Json:
     """A number under its name: for each setting, as it is printed."""
     return table(of, by) | {"label": label}
+
+
+def later(part: Json) -> Json:
+    """A number or a panel that a reader sees only once they have guessed."""
+    return part | {"later": True}
+
+
+def guess(control: int, ask: str, words: Iterable[str], by: Sequence[int]) -> Json:
+    """What a reader is asked to set first, with ``control``, and what they then learn.
+
+    Args:
+        control: The number of the control with which they guess.
+        ask: The question.
+        words: For each setting of the controls ``by``, what a guess there was worth.
+        by: Numbers of controls, ``control`` among them.
+    """
+    return {"control": control, "ask": ask, "words": table(words, by)}
 
 
 def frame(bins: Any, *, edges: bool = False) -> list[list[float]]:
@@ -119,6 +138,13 @@ def lines(
     return panel | {"curves": list(curves), "at": at, "marks": [list(mark) for mark in marks]}
 
 
+def picture(title: str, sprite: bytes, across: int, down: int, cells: Json) -> Json:
+    """One of the equal cells of a WebP image, by column and row."""
+    source = f"data:image/webp;base64,{b64encode(sprite).decode()}"
+    panel = {"kind": "picture", "height": 190, "title": title, "source": source}
+    return panel | {"across": across, "down": down, "cells": cells}
+
+
 def axis(low: float, high: float, ticks: Iterable[tuple[float, str]], label: str = "") -> Json:
     """From where to where an axis reaches, and where it says what."""
     inside = [[at, words] for at, words in ticks if low <= at <= high]
@@ -134,10 +160,13 @@ def curve(
     digits: int = 4,
     dots: str = "",
     moves: bool = False,
+    so_far: bool = False,
 ) -> Json:
     """A line through points whose x, if not a table, stand still.
 
-    ``style`` is a, b or c; ``dots`` is o, s or d for signs instead of the line, ``o+`` for both.
+    ``style`` is a, b, c, or w for a wide one that others may lie on; ``dots`` is o, s or d for
+    signs instead of the line, ``o+`` for both. Of one that is drawn ``so_far``, only the points up
+    to the stop of the panel's control are shown.
     """
     x = x if isinstance(x, dict) else table([x])
     short = [
@@ -145,7 +174,7 @@ def curve(
         for one in (x, y)
     ]
     drawn = {"x": short[0], "y": short[1], "name": name}
-    return drawn | {"style": style, "dots": dots, "moves": moves}
+    return drawn | {"style": style, "dots": dots, "moves": moves, "soFar": so_far}
 
 
 def play(
@@ -156,15 +185,18 @@ def play(
     controls: Sequence[Json],
     numbers: Sequence[Json],
     panels: Sequence[Json],
+    guess: Json | None = None,
 ) -> Json:
     """What a reader can try after the figures of these names, with a caption of its own.
+
+    With a `guess`, what is marked as `later` is shown once the reader has made theirs.
 
     Raises:
         ValueError: A table has not one entry for each setting of its controls.
     """
-    tables = [*numbers]
+    tables = [*numbers, *([guess["words"]] if guess else [])]
     for panel in panels:
-        tables += [panel["frames"]] if panel["kind"] == "bins" else []
+        tables += [panel[key] for key in ("frames", "cells") if key in panel]
         tables += [curve[side] for curve in panel.get("curves", []) for side in "xy"]
     for one in tables:
         settings = int(np.prod([len(controls[control]["stops"]) for control in one["by"]]))
@@ -178,6 +210,7 @@ def play(
         "controls": list(controls),
         "numbers": list(numbers),
         "panels": list(panels),
+        "guess": guess,
     }
 
 
@@ -211,10 +244,9 @@ def placed(body: str, plays: dict[str, Json]) -> str:
         one = plays.get(found["name"])
         if one is None:
             return found[0]
-        data = {key: one[key] for key in one if key not in ("figures", "caption")}
-        text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-        for sign in "<>&":  # so that no word in it ends the script
-            text = text.replace(sign, f"\\u{ord(sign):04x}")
+        if one.get("kind") == "story":
+            return told(found[0], one)
+        text = embedded({key: one[key] for key in one if key not in ("figures", "caption")})
         style = ";".join(f"--{name}:{value:.1f}" for name, value in reserved(one).items())
         return (
             f'{found[0]}\n<figure class="play-figure" id="{tried(found["name"])}">'
@@ -225,6 +257,30 @@ def placed(body: str, plays: dict[str, Json]) -> str:
         )
 
     return FIGURE.sub(put, body)
+
+
+def embedded(data: Json) -> str:
+    """Data as text of a script element, which no word in it ends."""
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    for sign in "<>&":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def told(figure: str, story: Json) -> str:
+    """A picture that moves as one scrolls (story.js), in its figure, with the words of each state.
+
+    The picture that was there is for print, and for readers without scripts or movement.
+    """
+    steps = "".join(f"<p>{escape(words)}</p>" for words in story["steps"])
+    data = embedded({key: story[key] for key in ("dots", "frames", "few", "alt")})
+    head, rest = figure.split(">", 1)
+    return (
+        f'{head}><div class="story" role="group" aria-label="{escape(story["title"])}">'
+        f'<div class="story-stage"></div><div class="story-steps">{steps}</div>'
+        f'<script type="application/json" data-story="{story["figures"][0]}">{data}</script></div>'
+        f'{rest}<script defer src="../_static/story.js"></script>'
+    )
 
 
 def tried(figure: str) -> str:
@@ -248,8 +304,9 @@ def reserved(one: Json) -> dict[str, float]:
     rows = -(-len(one["numbers"]) // 2)
     # On a phone there is a gap below the numbers.
     lines = TITLE + sum(controls) + NUMBERS * rows + LINK + 0.5
+    lines += GUESS_NARROW * bool(one["guess"])
     narrow = {"narrow": 100 * sum(heights), "narrow-lines": lines}
-    wide = TITLE + sum(pairs) + NUMBERS + LINK
+    wide = TITLE + sum(pairs) + NUMBERS + LINK + GUESS_WIDE * bool(one["guess"])
     if len(heights) == 1:
         return narrow | {"wide": 0, "wide-lines": ALONE * heights[0] + wide}
     return narrow | {"wide": 50 * max(heights[0], sum(heights[1:])), "wide-lines": wide}

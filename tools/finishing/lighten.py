@@ -39,7 +39,7 @@ NOT_NEEDED = (
 # What only such scripts read.
 SETTING = re.compile(r"[ \t]*<script>(?:let |var |DOCUMENTATION_OPTIONS\.)[^<]*</script>\n?")
 # Each for one page, no other.
-ALONE = ("search-index.js", "search.js", "yourself.js", "playground.js")
+ALONE = ("search-index.js", "search.js", "yourself.js", "playground.js", "story.js")
 STYLE, CODE = "_static/book.css", "_static/book.js"
 
 

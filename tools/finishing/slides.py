@@ -24,7 +24,7 @@ from tools.sources.errors import MystError
 MOST = 15  # slides, which fit a lesson
 SHOWN = "figure.align-default, table, div.math, div.proof"
 # Marks for the mouse, and what answers to it.
-SILENT = ".headerlink, .play-figure, script, button"
+SILENT = ".headerlink, .play-figure, .story, script, button"
 STYLE = """
 html { scroll-padding: 0; scroll-snap-type: y mandatory; }
 body { margin: 0; }

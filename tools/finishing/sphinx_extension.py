@@ -73,7 +73,8 @@ def _with_plays(
     context["body"] = placed(context["body"], plays)
     for figure in doctree.findall(nodes.figure):
         for name in plays.keys() & figure["ids"]:
-            if f'data-play="{tried(name)}"' not in context["body"]:
+            places = f'data-play="{tried(name)}"', f'data-story="{name}"'
+            if not any(place in context["body"] for place in places):
                 raise MystError(f"{page}: the play for {name} finds no place: see `FIGURE`")
 
 

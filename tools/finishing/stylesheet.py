@@ -20,7 +20,7 @@ FROM_SCRIPTS = re.compile(
     r"show|showing|hiding|fade|collaps(e|ing)|modal.*|tooltip.*|bs-tooltip.*|active|scrolled|disabled"
     r"|copybtn.*|copy.*|success|o-tooltip.*|highlight.*|search.*|kind-.*|context"
     r"|no-results|docutils|pst-.*|dialog|dark|light|auto|translated|svg|play|play-.*"
-    r"|playground-.*|yourself-.*"
+    r"|playground-.*|story-.*|yourself-.*"
 )
 SCHEME = re.compile(r'html\[data-theme="?(?P<scheme>light|dark)"?\]')
 # Of a declaration; the semicolon of an address in it does not end it.

@@ -1,0 +1,62 @@
+"""Three moments of the first picture: `python -m book.figures.images_to_bars TARGET`.
+
+`book/play/images_to_bars.py` computes them, and moves from one to the next as a reader scrolls.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+
+from book.play.images_to_bars import N_BINS, Frame, check, frames, piles
+from calib_utils.plots import BLUE, ORANGE
+from calib_utils.plots.diagrams import draw_bins
+from tools.finishing.interactive import FEW, WORDS
+from tools.sources.plot_settings import DRAWING
+
+COLUMNS = 6
+
+
+def draw_piles(ax: Axes) -> None:
+    """The dots of each bin, in rows from the bottom: first the correct ones, then the wrong."""
+    for m, (right, wrong) in enumerate(piles()):
+        row, column = np.divmod(np.arange(len(right) + len(wrong)), COLUMNS)
+        x = (m + (column + 0.8) / (COLUMNS + 0.6)) / N_BINS
+        n = len(right)
+        for where, look in (
+            (slice(None, n), {"color": BLUE}),
+            (slice(n, None), {"markerfacecolor": "none", "markeredgecolor": ORANGE}),
+        ):
+            ax.plot(x[where], row[where], "o", markersize=2.8, markeredgewidth=1, **look)
+    ax.set(ylabel="Number of predictions", yticks=[], xlim=(0, 1), ylim=(-1, None))
+
+
+def draw_bars(ax: Axes, one: Frame) -> None:
+    draw_bins(ax, one.bins, one.bins.counts < FEW)
+    ax.set(ylabel="Accuracy")
+
+
+def main(target: Path) -> None:
+    first, *_, last = frames()
+    check(first, last)
+    plt.rcParams |= DRAWING
+    fig, axes = plt.subplots(3, figsize=(4.8, 8.4), layout="constrained")
+    draw_piles(axes[0])
+    draw_bars(axes[1], first)
+    draw_bars(axes[2], last)
+    axes[0].set_title("Predictions fall into bins")
+    axes[1].set_title(f"As trained: mean gap {WORDS.format(100 * first.gap)}")
+    axes[2].set_title(f"At T = {last.temperature:.2f}: mean gap {WORDS.format(100 * last.gap)}")
+    axes[2].set_xlabel("Confidence")
+    for ax in axes:
+        ax.spines[["top", "right"]].set_visible(False)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    fig.savefig(target, metadata={"Date": None})
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

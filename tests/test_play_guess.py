@@ -1,0 +1,130 @@
+"""A play that asks for a guess first: what is hidden until then, and what the guess was worth."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from script_page import ASSETS, scripts
+from test_play_figures import FIGURE
+
+from tools.finishing import interactive as play
+
+PAGE = "http://guess.invalid/"
+SHARES = play.axis(0, 1, [(0, "0"), (1, "1")])
+
+
+def small() -> dict[str, Any]:
+    """A network and a slider, with which one guesses; a picture of two by one cells."""
+    words = [f"{name} at {stop}" for name in ("a", "b") for stop in range(3)]
+    values = [[0.1, 0.5, 0.9], [0.9, 0.5, 0.1]]
+    return play.play(
+        ["fig-a"],
+        "Small",
+        "A caption.",
+        "An alt text.",
+        [play.choice("Network", ["a", "b"]), play.slider("Knob", "012", marks={2: "best"})],
+        [play.number("seen", ["1", "2", "3"], [1]), play.later(play.number("kept", ["k"], []))],
+        [
+            play.later(play.diagram(play.table([[[1], [1], [0.5]]]))),
+            play.later(
+                play.lines(
+                    "Title",
+                    SHARES,
+                    SHARES,
+                    [play.curve([0, 0.5, 1], play.table(values, [0]), dots="o", so_far=True)],
+                    at=1,
+                )
+            ),
+            play.picture("Seen", b"RIFF", 2, 1, play.table([(0, 0), (1, 0)], [0])),
+        ],
+        play.guess(1, "Where is it best?", words, [0, 1]),
+    )
+
+
+@pytest.fixture
+def tab(browser: Any) -> Iterator[Any]:
+    style = f"html {{ --pst-color-background: white; }} {(ASSETS / 'course.css').read_text()}"
+    page = (
+        f"<!DOCTYPE html><style>{style}</style>"
+        f"<body>{play.placed(FIGURE.format('a'), {'fig-a': small()})}{scripts('play.js')}</body>"
+    )
+    tab = browser.new_page(viewport={"width": 900, "height": 900})
+    errors: list[str] = []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.route(PAGE, lambda route: route.fulfill(body=page, content_type="text/html; charset=utf-8"))
+    tab.goto(PAGE)
+    assert errors == []
+    yield tab
+    tab.close()
+    assert errors == []
+
+
+def shown(tab: Any) -> tuple[list[str], int, int, bool, str]:
+    """Numbers, bars and dots that are drawn, whether the answer is marked, and what is said."""
+    return (
+        tab.locator("dd").all_text_contents(),
+        tab.locator("g > rect.play-bar").count(),
+        tab.locator("path.play-sign").count(),
+        tab.get_by_text("best", exact=True).is_visible(),
+        tab.locator(".play-guess > div").text_content(),
+    )
+
+
+def test_what_a_guess_is_about_is_hidden_until_it_is_made(tab: Any) -> None:
+    assert shown(tab) == (["1", "?"], 0, 0, False, "Where is it best?")
+    tab.locator("input").press("ArrowRight")
+    assert shown(tab) == (["2", "?"], 0, 0, False, "Where is it best?")
+    tab.get_by_role("button", name="This is my guess").press("Enter")
+    # Of a curve that is drawn so far, the points up to the stop.
+    assert shown(tab) == (["2", "k"], 1, 2, True, "a at 1")
+    assert tab.get_by_role("button", name="This is my guess").count() == 0
+    # The guess stays, whatever else is then tried; with another network it has another worth.
+    tab.locator("input").press("End")
+    assert shown(tab) == (["3", "k"], 1, 3, True, "a at 1")
+    tab.locator("select").select_option("b")
+    assert shown(tab)[-1] == "b at 1"
+
+
+def test_a_keyboard_is_not_lost_when_the_button_goes(tab: Any) -> None:
+    tab.get_by_role("button", name="This is my guess").press("Enter")
+    assert tab.evaluate("document.activeElement.textContent") == "a at 0"
+    assert tab.locator(".play-guess > div").get_attribute("aria-live") == "polite"
+
+
+def test_nothing_jumps(tab: Any) -> None:
+    for width in (900, 390):
+        tab.set_viewport_size({"width": width, "height": 900})
+        before = tab.locator(".play").bounding_box()
+        if width == 390:
+            tab.get_by_role("button", name="This is my guess").click()
+        assert tab.locator(".play").bounding_box()["height"] == before["height"]
+
+
+def test_a_link_to_a_state_shows_it(tab: Any) -> None:
+    tab.goto("about:blank")
+    tab.goto(f"{PAGE}#try-a?network=b&knob=2")
+    assert shown(tab) == (["3", "k"], 1, 3, True, "")
+
+
+def test_a_picture_shows_the_cell_of_the_state(tab: Any) -> None:
+    inner = tab.locator("svg svg")
+    assert inner.get_attribute("viewBox") == "0 0 1 1"
+    tab.locator("select").select_option("b")
+    assert inner.get_attribute("viewBox") == "1 0 1 1"
+    image = inner.locator("image")
+    assert (image.get_attribute("width"), image.get_attribute("height")) == ("2", "1")
+    data = base64.b64encode(b"RIFF").decode()
+    assert image.get_attribute("href") == f"data:image/webp;base64,{data}"
+    style = "one => [getComputedStyle(one).overflow, getComputedStyle(one).width]"
+    assert inner.evaluate(style) == ["hidden", "150px"]
+
+
+def test_words_are_needed_for_every_setting() -> None:
+    one = small()
+    one["guess"]["words"]["of"].pop()
+    keys = ("figures", "title", "caption", "alt", "controls", "numbers", "panels", "guess")
+    with pytest.raises(ValueError, match="Small: 5 entries for 6 settings"):
+        play.play(*(one.get(key, "A caption.") for key in keys))
