@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import softmax
-from script_page import script_page
+from script_page import script_page, scripts
 
 from calib_utils.metrics import (
     brier_score,
@@ -148,3 +148,40 @@ def test_a_bar_follows_the_pointer(tab: Any) -> None:
     values = tab.locator(".playground-bars input").evaluate_all("all => all.map(i => +i.value)")
     assert values[4] == pytest.approx(0.9, abs=0.02)
     assert values[5] == pytest.approx(50, abs=4)
+
+
+def test_each_control_has_a_name_and_each_value_is_said(tab: Any) -> None:
+    """In Chromium's accessibility tree, which is what a screen reader is given."""
+    tab.locator("summary").evaluate("one => (one.parentElement.open = true)")
+    client = tab.context.new_cdp_session(tab)
+    nodes = client.send("Accessibility.getFullAXTree")["nodes"]
+    controls = [
+        (node["role"]["value"], node.get("name", {}).get("value", ""))
+        for node in nodes
+        if not node["ignored"] and node["role"]["value"] in ("slider", "button", "status")
+    ]
+    sliders = [name for role, name in controls if role == "slider"]
+    assert len(sliders) == len(set(sliders)) == 17
+    assert all(name.endswith(":") for name in sliders)  # its words, and not its value
+    assert all(name for role, name in controls if role != "status")
+    # What says that a task is done is announced.
+    assert sum(role == "status" for role, _ in controls) >= 6
+
+
+def test_the_triangle_is_restored_from_its_address(browser: Any) -> None:
+    body = '<div id="three-logits" class="playground-triangle"></div>'
+    html = f"<!DOCTYPE html><meta charset=utf-8><body>{body}{scripts('playground.js')}"
+    tab = browser.new_page()
+    tab.route("**/*", lambda route: route.fulfill(body=html, content_type="text/html"))
+    tab.goto("http://book.test/playground.html#three-logits?0,3,99,1.6,1,0,0")
+    values = tab.locator("input").evaluate_all("all => all.map(i => +i.value)")
+    assert values == [0, 3, 4, 1.6, 1, 0, 0]  # 99 is brought into its range
+    after = tab.locator("dl div", has_text="after").locator("dd").text_content()
+    expected = softmax(np.array([0, 3, 4]) / 1.6)
+    assert [percent(one) for one in after.split(", ")] == pytest.approx(expected, abs=6e-4)
+    tab.locator("input").first.fill("2")
+    assert tab.evaluate("location.hash") == "#three-logits?2,3,4,1.6,1,0,0"
+    tab.goto("about:blank")
+    tab.goto("http://book.test/playground.html#three-logits?1,x")
+    assert tab.locator("input").first.input_value() == "2"
+    tab.close()

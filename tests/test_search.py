@@ -143,6 +143,12 @@ def results(browser: Any) -> Iterator[Callable[[str], tuple[list[str], str]]]:
         ("기대 보정 오차", "term-ece"),
         ("기대보정오차", "term-ece"),
         ("신뢰도그림", "term-diagram"),
+        # Words that say nothing of what is asked for, what the book calls otherwise, and a word
+        # that no section with the others holds.
+        ("what is a reliability diagram?", "term-diagram"),
+        ("How do deep ensembles", "averages"),
+        ("conformal prediction", "term-set"),
+        ("mean over bins drawing", "bins"),
     ],
 )
 def test_a_question_leads_to_its_section(results: Any, question: str, first: str) -> None:

@@ -1,4 +1,4 @@
-"""The decks of the built site: 10 to 15 slides, the solutions in the teacher's copy alone."""
+"""The decks of the built site: 8 to 15 slides, the solutions in the teacher's copy alone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 SLIDES = ROOT / "build/html/slides"
 BOOK = Book(ROOT)
 CHAPTERS = [Path(page).name for page, number in BOOK.pages.items() if number is not None]
-FEWEST = 10
+FEWEST = 8
 
 
 def read(name: str) -> BeautifulSoup:
@@ -27,6 +27,8 @@ def test_a_chapter_has_a_deck_and_a_teachers_copy(name: str) -> None:
     shown, copy = read(name), read(f"{name}-teacher")
     slides, notes = shown.select("section.slide"), copy.select("aside.notes")
     assert FEWEST <= len(slides) <= MOST
+    asked = [slide for slide in slides if slide.h2 and slide.h2.get_text() == "Question"]
+    assert len(asked) <= len(slides) / 3
     assert not shown.select("aside.notes, details.solution")
     assert any(slide.select("figure svg.drawing, figure img, table") for slide in slides)
     # The opening is its own text, and a section may be a table or a list alone.
@@ -43,6 +45,37 @@ def test_the_marks_of_a_drawing_are_in_the_deck(name: str) -> None:
         assert len(ids) == len(set(ids))
         used = {str(tag["href"]) for tag in page.select("use[href]")}
         assert used <= {f"#{one}" for one in ids}
+
+
+def test_the_deck_of_the_ece_has_its_steps_its_code_and_its_formulas() -> None:
+    deck = read("ece-and-mce")
+    text = deck.get_text()
+    for words in ("Step 1", "Step 2", "Step 3", "counts, gaps = [], []"):
+        assert words in text
+    formulas = deck.select("div.math")
+    assert {"equation-eq-ece", "equation-eq-mce"} <= {str(one.get("id")) for one in formulas}
+
+
+@pytest.mark.parametrize("width", [1280, 1920])
+def test_figures_and_formulas_are_large_enough_for_a_room(
+    browser: Any, address: str, width: int
+) -> None:
+    """A figure takes more than half of the height or of the width; nothing is wider than its slide."""
+    tab = browser.new_page(viewport={"width": width, "height": width * 9 // 16})
+    tab.goto(f"{address}slides/ece-and-mce.html")
+    shares = tab.locator(".slide:not(:has(> .later)) svg.drawing").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect())"
+        ".map(r => Math.max(r.width / innerWidth, r.height / innerHeight))"
+    )
+    assert shares
+    assert min(shares) > 0.55
+    sizes = tab.locator(".slide div.math .katex").evaluate_all(
+        "all => all.map(one => parseFloat(getComputedStyle(one).fontSize))"
+    )
+    assert sizes
+    assert min(sizes) >= 0.025 * width
+    assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    tab.close()
 
 
 def test_the_arrow_keys_turn_the_slides(browser: Any, address: str) -> None:

@@ -60,7 +60,43 @@ def test_a_question_is_shown_without_its_reasons() -> None:
     assert "Wrong." in question.notes
 
 
-@pytest.mark.parametrize(("sections", "questions"), [(3, 40), (12, 5), (30, 3)])
+def test_the_author_says_what_a_slide_shows() -> None:
+    """A sentence and, as its next step, a formula; then a cell; and not the first figure."""
+    marks = (
+        "<!-- a remark --><!-- slide -->\n<p>Step 1.</p><p>Aside.</p><!-- and --><span id='x'></span>"
+        '<div class="math">1 + 1</div><!-- slide --><div class="cell"><pre>code</pre></div>'
+    )
+    page = PAGE.replace("<p>Why.</p>", f"<p>Why.</p>{marks}")
+    _, _, steps, cell, *_ = slides_of(article(page))
+    assert steps.body == (
+        '<h2>One bin</h2><p>Step 1.</p><div class="later"><div class="math">1 + 1</div></div>'
+    )
+    assert cell.body == '<h2>One bin</h2><div class="cell"><pre>code</pre></div>'
+    assert "Aside." in steps.notes
+    drawn = PAGE.replace(
+        "<p>Why.</p>", f"<!-- slide --><div class='cell'>{FIGURE.format('d')}</div>"
+    )
+    assert slides_of(article(drawn))[2].body == f"<h2>One bin</h2>{FIGURE.format('d')}"
+
+
+@pytest.mark.parametrize("marks", ["<!-- slide -->", "<!-- and --><p>First.</p>"])
+def test_a_mark_before_nothing_stops_the_build(marks: str) -> None:
+    page = PAGE.replace("<p>Nothing to see.</p>", marks)
+    with pytest.raises(MystError, match="talk: <!-- (slide|and) --> stands before"):
+        slides_of(article(page))
+
+
+@pytest.mark.parametrize("sections", [2, 5, 9])
+def test_a_third_of_the_slides_are_questions_at_most(sections: int) -> None:
+    many = "".join(
+        f"<section><h2>{n}</h2>{FIGURE.format(n)}{QUESTION * 5}</section>" for n in range(sections)
+    )
+    found = slides_of(article(f"<article><section><h1>Many</h1>{many}</section></article>"))
+    asked = sum(one.is_question for one in found)
+    assert 0 < asked <= len(found) / 3
+
+
+@pytest.mark.parametrize(("sections", "questions"), [(10, 40), (12, 5), (30, 3)])
 def test_a_deck_fits_a_lesson(sections: int, questions: int) -> None:
     many = (
         "".join(

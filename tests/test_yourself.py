@@ -1,53 +1,108 @@
-"""Calibrate yourself: the questions, and what the page's script computes, against the module."""
+"""Calibrate yourself: the questions, what the page's script computes, and how often it errs."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import logit
-from script_page import script_page
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+from scipy.stats import binom, norm, t
+from script_page import scripts
 
-from book.tables.yourself import GENERAL, ROUND, of_the_course, questions
-from calib_utils.metrics import baseline_calibration_error, expected_calibration_error
+from book.tables.yourself import QUESTIONS, ROUND, questions
+from calib_utils.metrics import baseline_calibration_error, brier_score
 from calib_utils.recalibration import TemperatureScaling
 from tools.finishing.browser import PHONE
 
 LEVELS = np.array([50, 60, 70, 80, 90, 99])
+LETTERS = "ABCDEFabcdef"
 MINUS = "\N{MINUS SIGN}"
+MOST = len(QUESTIONS)
+LOOKS = range(ROUND, MOST + 1, ROUND)
+ADDRESS = "http://book.test/book/calibrate-yourself.html"
+GAP = f"confidence {MINUS} accuracy"
 
 
 @pytest.fixture(scope="module")
-def pool() -> list[dict[str, Any]]:
+def data() -> dict[str, Any]:
     found = re.search(r'id="yourself-questions">(.*?)</script>', questions())
     assert found
     return json.loads(found[1])
 
 
-def test_questions_come_in_rounds_with_their_sources(pool: list[dict[str, Any]]) -> None:
-    assert len(pool) == 3 * ROUND
-    assert len({(one["question"], *sorted(one["options"])) for one in pool}) == len(pool)
+def test_questions_come_in_rounds_with_facts_and_sources(data: dict[str, Any]) -> None:
+    pool = data["pool"]
+    assert len(pool) == MOST >= 60
+    assert len({(one["question"], *sorted(one["options"])) for one in pool}) == MOST
     for one in pool:
         assert one["source"]
+        assert one["fact"]
         assert len(set(one["options"])) == 2
         assert one["question"][-1] in "?…."
-    truths = {(one.question, one.true) for one in [*of_the_course(), *GENERAL]}
+    truths = {(one.question, one.true) for one in QUESTIONS}
     assert {(one["question"], one["options"][one["correct"]]) for one in pool} == truths
     # Nobody gets far with always the first option, or always the second.
-    for start in range(0, len(pool), ROUND):
-        assert 5 <= sum(one["correct"] for one in pool[start : start + ROUND]) <= 15
+    for start in range(0, MOST, ROUND):
+        assert 3 <= sum(one["correct"] for one in pool[start : start + ROUND]) <= 7
 
 
-@pytest.fixture(scope="module")
+def test_what_can_be_computed_is_true() -> None:
+    by_true = {(one.question, one.true): one for one in QUESTIONS}
+    one_day = 24 * 60 * 60
+    primes = [n for n in range(2, 1000) if all(n % d for d in range(2, math.isqrt(n) + 1))]
+    for question, true, holds in [
+        ("Which is larger?", "7! = 1 · 2 · … · 7", math.factorial(7) > 2**10),
+        ("Which is larger?", "2 to the power of 100", 2**100 > 10**30),
+        ("Which is larger?", "√2 + √3", math.sqrt(2) + math.sqrt(3) > math.pi),
+        ("Which is a prime?", "97", 97 in primes and 91 not in primes),
+        ("How many primes are below 1,000?", "Fewer than 200", len(primes) == 168),
+        ("A million seconds are …", "Less than two weeks", 14 * one_day > 10**6),
+        (
+            "The orders of 52 cards are …",
+            "More than the atoms of the Earth",
+            math.factorial(52) > 1e51,
+        ),
+        (
+            "A fair coin is tossed 100 times. How likely are exactly 50 heads?",
+            "About 8 %",
+            abs(binom.pmf(50, 100, 0.5) - 0.08) < 0.005,
+        ),
+        (
+            "A die is thrown four times. At least one six is …",
+            "More likely than not",
+            1 - (5 / 6) ** 4 > 0.5,
+        ),
+        (
+            "23 people are in a room. That two of them share a birthday is …",
+            "More likely than not",
+            math.prod((365 - k) / 365 for k in range(23)) < 0.5,
+        ),
+    ]:
+        assert by_true.pop((question, true))
+        assert holds
+    assert not [one for one in by_true.values() if one.source == "arithmetic"]
+
+
+@pytest.fixture
 def tab(browser: Any) -> Iterator[Any]:
+    """The page at an address, at which a browser keeps what it shall remember."""
     body = questions().replace("```{raw} html", "").replace("```", "")
-    body += '<div class="yourself-class"></div>'
-    with script_page(browser, body, "yourself.js", viewport=PHONE) as tab:
-        yield tab
+    body = re.sub("<script defer[^>]*></script>", "", body) + '<div class="yourself-class"></div>'
+    html = f"<!DOCTYPE html><meta charset=utf-8><body>{body}{scripts('yourself.js')}</body>"
+    tab = browser.new_page(viewport=PHONE)
+    errors: list[str] = []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.route("**/*", lambda route: route.fulfill(body=html, content_type="text/html"))
+    tab.goto(ADDRESS)
+    yield tab
+    tab.close()
+    assert errors == []
 
 
 def numbers(tab: Any, stage: str) -> dict[str, str]:
@@ -60,26 +115,48 @@ def percent(text: str) -> float:
     return float(text.replace(MINUS, "-").removesuffix(" %")) / 100
 
 
-def wilson(k: np.ndarray | float, n: int) -> tuple[Any, Any]:
+def wilson(k: Any, n: int, z: float) -> tuple[Any, Any]:
     """Wilson 1927, as the roots of the quadratic inequality."""
-    z2, share = 1.96**2, k / n
-    a, b, c = 1 + z2 / n, -(2 * share + z2 / n), share**2
+    share = k / n
+    a, b, c = 1 + z**2 / n, -(2 * share + z**2 / n), share**2
     root = np.sqrt(b**2 - 4 * a * c)
     return (-b - root) / (2 * a), (-b + root) / (2 * a)
 
 
+def width(n: int) -> float:
+    return 2.06 * math.sqrt(MOST / n)
+
+
+def temperatures(counts: np.ndarray, hits: np.ndarray, z: float) -> tuple[float, float]:
+    """Those whose likelihood-ratio statistic is at most z squared, by a different search."""
+    x = logit(LEVELS / 100)
+
+    def log_likelihood(s: float) -> float:
+        return float((hits * s * x - counts * np.logaddexp(0, s * x)).sum())
+
+    grid = np.linspace(0.1, 5, 2_000)
+    all_s = np.array([log_likelihood(s) for s in grid])
+    best = grid[all_s.argmax()]
+    lowest = max(all_s) - z**2 / 2
+    ends = [
+        end
+        if log_likelihood(end) >= lowest
+        else brentq(lambda s: log_likelihood(s) - lowest, *sorted((end, best)))
+        for end in (5.0, 0.1)
+    ]
+    return 1 / ends[0], 1 / ends[1]
+
+
 def test_the_numbers_are_those_of_the_module(tab: Any) -> None:
-    """In a hundred results of a class, drawn by lot; the edges of a temperature's range too."""
+    """In sixty results of links, drawn by lot; the edges of a temperature's range too."""
     rng = np.random.default_rng(0)
-    for _ in range(100):
-        counts = rng.multinomial(rng.choice([5, 20, 400]), rng.dirichlet(np.full(6, 0.7)))
-        accurate = np.clip(LEVELS / 100 + rng.normal(0, 0.2), 0, 1)
-        hits = rng.binomial(counts, accurate)
-        lines = ", ".join(
-            f"{level} {k}/{n}" for level, k, n in zip(LEVELS, hits, counts, strict=True)
-        )
-        tab.locator("#yourself-lines").fill(lines)
-        found = numbers(tab, ".yourself-class")
+    for _ in range(60):
+        counts = rng.multinomial(rng.choice(LOOKS), rng.dirichlet(np.full(6, 0.7)))
+        hits = rng.binomial(counts, np.clip(LEVELS / 100 + rng.normal(0, 0.2), 0, 1))
+        link = "-".join(f"{k}.{n}" for k, n in zip(hits, counts, strict=True))
+        tab.evaluate("link => (location.hash = link)", f"#result={link}")
+        tab.wait_for_function(f"document.querySelector('.yourself-verdict') && '#result={link}'")
+        found = numbers(tab, ".yourself")
         confidence = np.repeat(LEVELS / 100, counts)
         correct = np.concatenate(
             [np.arange(n) < k for k, n in zip(hits, counts, strict=True)]
@@ -87,73 +164,267 @@ def test_the_numbers_are_those_of_the_module(tab: Any) -> None:
         n, accuracy = len(correct), correct.mean()
         assert percent(found["mean confidence"]) == pytest.approx(confidence.mean(), abs=0.0051)
         assert percent(found["accuracy"]) == pytest.approx(accuracy, abs=0.0051)
+        assert float(found["Brier score"]) == pytest.approx(
+            brier_score(confidence, correct), abs=0.0051
+        )
         # No two levels share one of fifteen bins.
         ece = sum(
             abs(correct[confidence == c].sum() - (confidence == c).sum() * c) for c in LEVELS / 100
         )
         assert percent(found["ECE"]) == pytest.approx(ece / n, abs=0.00051)
-        low, high = (confidence.mean() - end for end in wilson(accuracy * n, n)[::-1])
-        shown = [percent(end) for end in found[f"confidence {MINUS} accuracy"].split(" to ")]
+        low, high = (confidence.mean() - end for end in wilson(accuracy * n, n, width(n))[::-1])
+        shown = [percent(end) for end in found[GAP].split(" to ")]
         assert shown == pytest.approx([low, high], abs=0.0051)
-        sentence = tab.locator(".yourself-class .yourself-verdict").text_content()
+        sentence = tab.locator(".yourself .yourself-verdict").text_content()
         side = "overconfident." if low > 0 else "underconfident." if high < 0 else "cannot tell"
         assert side in sentence
         baseline = baseline_calibration_error(confidence, draws=4_000).mean
         assert percent(found["baseline ECE"]) == pytest.approx(baseline, rel=0.06, abs=0.001)
-        text = found["temperature"]
-        if text[-1].isdigit() and (confidence != 0.5).any():
+        if (confidence == 0.5).all():
+            continue
+        for text, end in zip(
+            found["temperature"].split(" to "), temperatures(counts, hits, width(n)), strict=True
+        ):
+            assert float(text.strip("≤≥ ")) == pytest.approx(end, rel=0.01, abs=0.006)
+        if (text := found["best temperature"])[0].isdigit():
             logits = np.stack([np.zeros(n), logit(confidence)], axis=1)
             fitted = TemperatureScaling().fit(logits, correct).temperature_
             assert float(text) == pytest.approx(fitted, rel=0.01, abs=0.006)
-    assert expected_calibration_error(np.array([0.8] * 5), np.array([1, 1, 1, 1, 0])) < 1e-9
 
 
-def test_calibrated_people_are_rarely_called_overconfident() -> None:
-    """As the page says: at least 92 %, exactly, for 4,000 ways to use the confidences."""
+def test_the_bands_are_where_chance_leaves_95_percent(tab: Any) -> None:
+    tab.evaluate("location.hash = '#result=3.10-0.0-7.20-0.0-1.1-30.39'")
+    tab.wait_for_selector(".yourself .yourself-band")
+    found = tab.locator(".yourself rect.yourself-band").evaluate_all(
+        "all => all.map(r => [+r.getAttribute('y') + 1, +r.getAttribute('height') - 2])"
+    )
+    shown = [((300 - y - h) / 270, (300 - y) / 270) for y, h in found if h != 18]
+    for (low, high), (n, p) in zip(
+        shown, [(10, 0.5), (20, 0.7), (1, 0.9), (39, 0.99)], strict=True
+    ):
+        assert low * n == pytest.approx(binom.ppf(0.025, n, p), abs=1e-6)
+        assert high * n == pytest.approx(binom.ppf(0.975, n, p), abs=1e-6)
+
+
+def readers(overconfident: float) -> tuple[np.ndarray, np.ndarray]:
+    """Confidences and answers of 4,000 readers, each with habits of their own."""
     rng = np.random.default_rng(0)
-    covered = []
-    for _ in range(4_000):
-        counts = rng.multinomial(ROUND, rng.dirichlet(np.full(6, rng.choice([0.2, 1, 5]))))
-        chances = np.repeat(LEVELS / 100, counts)
-        of_k = np.ones(1)
-        for chance in chances:
-            of_k = np.convolve(of_k, [1 - chance, chance])
-        low, high = wilson(np.arange(ROUND + 1.0), ROUND)
-        covered.append(of_k[(low <= chances.mean()) & (chances.mean() <= high)].sum())
-    assert min(covered) > 0.92
-    assert 0.96 < np.median(covered) < 0.975
+    habits = [rng.dirichlet(np.full(6, rng.choice([0.2, 1, 5]))) for _ in range(4_000)]
+    said = np.array([rng.choice(LEVELS / 100, size=MOST, p=habit) for habit in habits])
+    return said, rng.random(said.shape) < np.clip(said - overconfident, 0, 1)
 
 
-def test_a_round_by_keyboard(tab: Any, pool: list[dict[str, Any]]) -> None:
-    """All answers correct but two, with 80 % each; Back takes one back."""
+def verdicts(said: np.ndarray, correct: np.ndarray, n: int) -> np.ndarray:
+    low, high = wilson(correct[:, :n].sum(axis=1), n, width(n))
+    mean = said[:, :n].mean(axis=1)
+    return (mean > high).astype(int) - (mean < low)
+
+
+def test_calibrated_readers_who_look_seven_times_hear_few_false_verdicts() -> None:
+    said, correct = readers(0)
+    ever = np.any([verdicts(said, correct, n) for n in LOOKS], axis=0)
+    assert 0.03 < ever.mean() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("points", "after", "low", "high"),
+    [(0.1, 30, 0.04, 0.07), (0.1, 70, 0.44, 0.54), (0.15, 70, 0.76, 0.84)],
+)
+def test_overconfident_readers_hear_it_if_they_go_on(
+    points: float, after: int, low: float, high: float
+) -> None:
+    """As the page says; twenty questions told someone ten points over in 19 % of rounds."""
+    assert low < (verdicts(*readers(points), after) > 0).mean() < high
+
+
+@pytest.mark.parametrize("true", [0.7, 1, 2, 3])
+def test_the_range_of_the_temperature_contains_it(true: float) -> None:
+    rng = np.random.default_rng(1)
+    x = logit(LEVELS / 100)
+    scales = np.linspace(0.1, 5, 491)
+    for n in LOOKS:
+        habits = np.array([rng.dirichlet(np.full(6, rng.choice([0.2, 1, 5]))) for _ in range(500)])
+        counts = np.array([rng.multinomial(n, habit) for habit in habits])
+        hits = rng.binomial(counts, expit(x / true))
+        of = hits @ np.outer(x, scales) - counts @ np.logaddexp(0, np.outer(x, scales))
+        at_true = hits @ x / true - counts @ np.logaddexp(0, x / true)
+        contained = 2 * (of.max(axis=1) - at_true) <= width(n) ** 2
+        assert contained.mean() > 0.93
+
+
+def classes(rho: float, questions: int = 20) -> tuple[float, float]:
+    """How often calibrated classes of thirty hear a verdict: by the page's way, and by the old.
+
+    Each answer is right with exactly the confidence that was given to it. What a question does to
+    one student, it does to others: their latent variables have the correlation rho.
+    """
+    rng = np.random.default_rng(2)
+    found = []
+    for _ in range(1_000):
+        said = rng.choice(LEVELS / 100, size=(30, questions), p=rng.dirichlet(np.ones(6)))
+        shared, own = rng.normal(size=questions), rng.normal(size=said.shape)
+        correct = np.sqrt(rho) * shared + np.sqrt(1 - rho) * own < norm.ppf(said)
+        gaps = (said - correct).mean(axis=0)
+        error = gaps.std(ddof=1) / math.sqrt(questions)
+        low, high = wilson(correct.sum(), correct.size, 1.96)
+        found.append(
+            (
+                abs(gaps.mean()) > t.ppf(0.975, questions - 1) * error,
+                not low <= said.mean() <= high,
+            )
+        )
+    new, old = np.mean(found, axis=0)
+    return float(new), float(old)
+
+
+@pytest.mark.parametrize(("rho", "was"), [(0.1, 0.17), (0.3, 0.35), (0.5, 0.46)])
+def test_calibrated_classes_hear_few_false_verdicts(rho: float, was: float) -> None:
+    new, old = classes(rho)
+    assert new < 0.07
+    assert old == pytest.approx(was, abs=0.04)
+
+
+def coded(levels: np.ndarray, correct: np.ndarray) -> str:
+    return "".join(LETTERS[i + 6 * (not hit)] for i, hit in zip(levels, correct, strict=True))
+
+
+def test_a_class_is_judged_by_its_questions(tab: Any, data: dict[str, Any]) -> None:
+    """The range is that of a mean of question means, also where some answered fewer questions."""
+    rng = np.random.default_rng(3)
+    for people, least in [(30, 20), (12, 40), (30, 10)]:
+        n = [least, *([20] * (people - 1))] if least < 20 else [least] * people
+        levels = [rng.integers(0, 6, size=one) for one in n]
+        correct = [rng.random(len(one)) < LEVELS[one] / 100 - 0.25 for one in levels]
+        codes = [coded(*one) for one in zip(levels, correct, strict=True)]
+        lines = "\n".join(f"Somebody: yourself-{data['key']}-{code}." for code in codes)
+        tab.locator("#yourself-lines").fill(lines)
+        found = numbers(tab, ".yourself-class")
+        assert found["different lines"] == str(people)
+        gaps = [LEVELS[one] / 100 - hit for one, hit in zip(levels, correct, strict=True)]
+        mean = np.concatenate(gaps).mean()
+        J = max(n)
+        sums = [sum(gap[q] - mean for gap in gaps if q < len(gap)) for q in range(J)]
+        error = math.sqrt(J * np.var(sums, ddof=0) / (J - 1) * J) / sum(n)
+        half = t.ppf(0.975, J - 1) * error
+        assert [percent(end) for end in found[GAP].split(" to ")] == pytest.approx(
+            [mean - half, mean + half], abs=0.0055
+        )
+        assert "The class is overconfident." in tab.locator(".yourself-class").text_content()
+
+
+def test_a_class_that_answered_ten_questions_gets_no_verdict(
+    tab: Any, data: dict[str, Any]
+) -> None:
+    tab.locator("#yourself-lines").fill(
+        "\n".join(f"yourself-{data['key']}-fffffffff{last}" for last in "fedcba")
+    )
+    assert "10 questions cannot tell" in tab.locator(".yourself-class").text_content()
+
+
+def test_lines_that_nobody_can_have_are_left_out(tab: Any, data: dict[str, Any]) -> None:
+    """And quickly: numbers of nine digits hung the page for half a minute."""
+    field, key = tab.locator("#yourself-lines"), data["key"]
+    letters = "ABCDEFabcd" * 2
+    for bad in (
+        "90 999999999/999999999",
+        "hello",
+        f"yourself-0000-{letters}",
+        f"yourself-{key}-{letters[:9]}",
+        f"yourself-{key}-{letters * 4}",
+        f"yourself-{key}-{letters}xyz",
+    ):
+        field.fill(bad)
+        assert tab.locator(".yourself-class dl").count() == 0
+        assert "no line of a result" in tab.locator(".yourself-class").text_content()
+    line = f"yourself-{key}-{letters}"
+    field.fill(f"{line}\n{line}\n80 5/4")
+    assert numbers(tab, ".yourself-class")["different lines"] == "1"
+
+
+def answer(tab: Any, data: dict[str, Any], nth: int, right: bool, level: str) -> None:
+    one = data["pool"][nth]
+    assert tab.locator(".yourself > p").first.text_content() == one["question"]
+    button = tab.get_by_role("button", name=level, exact=True)
+    assert button.is_disabled()
+    option = one["options"][one["correct"] if right else 1 - one["correct"]]
+    tab.locator(".yourself-picks").get_by_role("button", name=option, exact=True).press("Space")
+    button.press("Enter")
+
+
+def test_rounds_by_keyboard_add_up_and_survive_a_reload(tab: Any, data: dict[str, Any]) -> None:
     tab.get_by_role("button", name="Begin").press("Enter")
-    for q, one in enumerate(pool[:ROUND]):
+    for q in range(ROUND):
         assert tab.locator("h3").text_content() == f"Question {q + 1} of {ROUND}"
-        level = tab.get_by_role("button", name="80 %", exact=True)
-        assert level.is_disabled()
-        option = one["options"][one["correct"] if q > 1 else 1 - one["correct"]]
-        tab.locator(".yourself-picks button", has_text=option).first.press("Space")
-        level.press("Enter")
+        answer(tab, data, q, right=q > 1, level="80 %")
         if q == 5:
             tab.get_by_role("button", name="Back").press("Enter")
-            tab.locator(".yourself-picks button", has_text=option).first.press("Space")
-            tab.get_by_role("button", name="80 %", exact=True).press("Enter")
-    found = numbers(tab, ".yourself")
-    assert found["accuracy"] == "90 %"
-    assert found["ECE"] == "10.0 %"
-    line = tab.locator(".yourself code").text_content()
-    assert "80 18/20" in line
+            answer(tab, data, q, right=True, level="80 %")
+    assert numbers(tab, ".yourself")["accuracy"] == "80 %"
+    assert numbers(tab, ".yourself")["ECE"] == "0.0 %"
+    tab.get_by_role("button", name="Ten more questions").press("Enter")
+    for q in range(ROUND, ROUND + 3):
+        answer(tab, data, q, right=True, level="99 %")
+    tab.reload()
+    assert "answers to 13 questions" in tab.locator(".yourself").text_content()
+    tab.get_by_role("button", name="Go on").press("Enter")
+    for q in range(ROUND + 3, 2 * ROUND):
+        answer(tab, data, q, right=True, level="99 %")
+    assert tab.locator("h3").text_content() == "Your result, from 20 questions"
+    assert numbers(tab, ".yourself")["accuracy"] == "90 %"
     rows = tab.locator(".yourself tbody tr")
-    assert rows.count() == ROUND
-    assert rows.first.text_content().count("wrong, 80 %") == 1
-    tab.locator("#yourself-lines").fill(f"{line}\n{line}")
+    assert rows.count() == 2 * ROUND
+    assert "wrong, 80 %" in rows.last.text_content()
+    line = tab.locator(".yourself code").text_content()
+    assert line == f"yourself-{data['key']}-ddDDDDDDDDFFFFFFFFFF"
+    tab.locator("#yourself-lines").fill(line)
     assert numbers(tab, ".yourself-class")["accuracy"] == "90 %"
-    tab.get_by_role("button", name="Twenty other questions").press("Enter")
-    assert tab.locator(".yourself p").first.text_content() == pool[ROUND]["question"]
+    tab.reload()
+    tab.get_by_role("button", name="Forget my answers").press("Enter")
+    assert tab.evaluate("localStorage.length") == 0
+    tab.reload()
+    assert tab.get_by_role("button", name="Begin").is_visible()
 
 
-def test_lines_that_nobody_can_have_are_left_out(tab: Any) -> None:
-    tab.locator("#yourself-lines").fill("80 5/4, 75 1/1, hello\n90 1/2")
-    assert numbers(tab, ".yourself-class")["accuracy"] == "50 %"
-    tab.locator("#yourself-lines").fill("hello")
-    assert tab.locator(".yourself-class dl").count() == 0
+def test_a_link_carries_the_result_and_nothing_else(tab: Any, data: dict[str, Any]) -> None:
+    tab.evaluate(f"localStorage.setItem('calibrate-yourself-{data['key']}', 'ABCDEFabcd')")
+    tab.reload()
+    tab.get_by_role("button", name="See my result").click()
+    tab.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    mine = numbers(tab, ".yourself")
+    tab.get_by_role("button", name="Copy a link to this result").click()
+    link = tab.locator(".yourself-actions button").nth(2).text_content()
+    assert link == f"{ADDRESS}#result=1.2-1.2-1.2-1.2-1.1-1.1"
+    tab.goto("about:blank")
+    tab.goto(link)
+    assert "shared with you" in tab.locator("h3").text_content()
+    assert numbers(tab, ".yourself") == mine
+
+
+@pytest.mark.parametrize(
+    "link",
+    [
+        "result=999999999.999999999-0.0-0.0-0.0-0.0-0.0",
+        "result=999.999-0.0-0.0-0.0-0.0-0.0",
+        "result=3.2-0.0-0.0-0.0-0.0-0.0",
+        "result=0.0-0.0-0.0-0.0-0.0-0.0",
+        "result=<b>",
+    ],
+)
+def test_a_link_that_nobody_was_given_shows_the_beginning(tab: Any, link: str) -> None:
+    tab.goto("about:blank")
+    tab.goto(f"{ADDRESS}#{link}")
+    assert tab.get_by_role("button", name="Begin").is_visible()
+
+
+def test_the_picture_to_keep_is_a_picture(tab: Any, data: dict[str, Any]) -> None:
+    tab.evaluate(f"localStorage.setItem('calibrate-yourself-{data['key']}', 'ABCDEFabcd')")
+    tab.reload()
+    tab.get_by_role("button", name="See my result").click()
+    with tab.expect_download() as waiting:
+        tab.get_by_role("button", name="Save a picture").click()
+    assert waiting.value.suggested_filename == "my-calibration.png"
+    content = waiting.value.path().read_bytes()
+    assert content[:4] == b"\x89PNG"
+    assert int.from_bytes(content[16:20], "big") == 1080
+    # Paper alone would be a few thousand bytes.
+    assert len(content) > 30_000

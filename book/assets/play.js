@@ -171,7 +171,11 @@
       if (id !== figure.id || query === undefined) return;
       if (waits) open(), (learned.textContent = "");
       const asked = new URLSearchParams(query);
-      controls.forEach(({ stops }, c) => (state[c] = stops.includes(asked.get(names[c])) ? stops.indexOf(asked.get(names[c])) : start[c]));
+      const alike = (stop, words) => stop === words || (words !== "" && words !== null && +stop === +words); /* 1.6 is 1.60 */
+      controls.forEach(({ stops }, c) => {
+        const at = stops.findIndex((stop) => alike(stop, asked.get(names[c])));
+        state[c] = at < 0 ? start[c] : at;
+      });
       draw();
       figure.scrollIntoView();
     };

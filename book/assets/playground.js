@@ -7,10 +7,12 @@
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
   const clip = (value, low, high) => Math.min(Math.max(value, low), high);
 
-  /* A slider with its name and its value beside it. */
+  /* A slider with its name and its value beside it. No label is around both: it would name the value. */
+  let sliders = 0;
   const slider = (name, low, high, step, value, shown, moved) => {
-    const input = html("input", { type: "range", min: low, max: high, step, value });
-    const output = html("output", { class: "play-value" }, shown(value));
+    const id = `playground-slider-${(sliders += 1)}`;
+    const input = html("input", { type: "range", id, min: low, max: high, step, value });
+    const output = html("output", { for: id, class: "play-value" }, shown(value));
     const set = (next) => {
       input.value = next;
       output.textContent = shown(+input.value);
@@ -19,14 +21,14 @@
     };
     set(value);
     input.oninput = () => (set(input.value), moved(+input.value));
-    return { set, line: html("label", { class: "playground-slider" }, name, " ", output, input) };
+    return { set, input, line: html("div", { class: "playground-slider" }, html("label", { for: id }, name), " ", output, input) };
   };
   const numbers = (found) =>
     Object.entries(found).map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value)));
   /* What to reach: first a guess, then by hand; `reached` says when it is done, and why comes after both. */
   const tasks = (all) => {
     const lines = all.map(({ task, ask, options, why }) => {
-      const state = html("span", { class: "playground-state" }), reason = html("p", { hidden: "" }, why);
+      const state = html("span", { class: "playground-state", role: "status" }), reason = html("p", { hidden: "" }, why);
       const guesses = options.map((words) => {
         const one = html("button", { type: "button", "aria-pressed": "false" }, words);
         one.onclick = () => {
@@ -191,7 +193,11 @@
       }
       for (const one of grid) {
         const [x1, y1] = at(one), [x2, y2] = at(softmax(mapped(one.map(Math.log))));
-        parts.push(svg("line", { x1, y1, x2, y2, class: "playground-arrow" }), svg("circle", { cx: x2, cy: y2, r: 1.8, class: "play-count" }));
+        const long = Math.hypot(x2 - x1, y2 - y1), [u, v] = [(4 * (x2 - x1)) / long, (4 * (y2 - y1)) / long];
+        parts.push(svg("circle", { cx: x1, cy: y1, r: 1.2, class: "play-count" }));
+        if (long < 1) continue;
+        const head = `M${x2 - u - v / 2} ${y2 - v + u / 2}L${x2} ${y2}L${x2 - u + v / 2} ${y2 - v - u / 2}`;
+        parts.push(svg("path", { d: `M${x1} ${y1}L${x2} ${y2}${head}`, class: "playground-arrow" }));
       }
       const [x1, y1] = at(p), [x2, y2] = at(q);
       parts.push(svg("circle", { cx: x1, cy: y1, r: 6, class: "playground-before" }), svg("circle", { cx: x2, cy: y2, r: 6, class: "play-dot" }));
@@ -202,7 +208,9 @@
       todo.check();
     };
     const fixed = (digits) => (value) => (+value).toFixed(digits).replace("-", "−");
-    const of = (name, low, high, step, value, set) => slider(name, low, high, step, value, fixed(2), (to) => (set(to), draw()));
+    /* The state is an address, #three-logits?1.6,1,-1,..., which a link or a reload restores. */
+    const keep = () => history.replaceState(null, "", `#three-logits?${[...z, ...Object.values(map)].join(",")}`);
+    const of = (name, low, high, step, value, set) => slider(name, low, high, step, value, fixed(2), (to) => (set(to), draw(), keep()));
     const knobs = [
       ...z.map((value, k) => of(`Logit of ${"ABC"[k]}:`, -4, 4, 0.1, value, (to) => (z[k] = to))),
       of("Temperature T:", 0.2, 8, 0.1, map.T, (to) => (map.T = to)),
@@ -210,8 +218,22 @@
       of("Vector scaling, bias of A:", -3, 3, 0.1, map.bias, (to) => (map.bias = to)),
       of("Matrix scaling, B mixed into A:", -2, 2, 0.1, map.mix, (to) => (map.mix = to)),
     ];
+    const restore = () => {
+      const [id, query] = location.hash.slice(1).split("?"), asked = (query || "").split(",").map(Number);
+      if (id !== "three-logits" || asked.length !== knobs.length || !asked.every(Number.isFinite)) return;
+      knobs.forEach(({ set, input }, i) => {
+        set(asked[i]); /* which the slider brings into its range */
+        if (i < 3) z[i] = +input.value;
+        else map[Object.keys(map)[i - 3]] = +input.value;
+      });
+      draw();
+      stage.scrollIntoView();
+    };
     draw();
-    stage.append(html("div", { class: "play-panels" }, drawn), shown, ...knobs.map(({ line }) => line), todo.list);
+    stage.append(html("div", { class: "playground-side" }, html("div", { class: "play-panels" }, drawn),
+      html("div", {}, ...knobs.map(({ line }) => line), shown)), todo.list);
+    addEventListener("hashchange", restore);
+    restore();
   };
 
   document.querySelectorAll(".playground-bars").forEach(bars);

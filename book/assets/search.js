@@ -1,11 +1,23 @@
-// Finds the sections that hold all the words of a question. The sections come from a script that
+// Finds the sections that hold the words of a question, those that hold most of them first. The sections come from a script that
 // the build writes: `bookSections`, a list of [address, title, sections], each [anchor, title, text],
 // and the terms that it introduces.
 (() => {
   const field = document.getElementById("search-field");
   const list = document.getElementById("search-results");
   const status = document.getElementById("search-status");
-  const MOST = 60, BEFORE = 60, LENGTH = 220;
+  const MOST = 60, BEFORE = 60, LENGTH = 220, ENOUGH = 3;
+  // Words of a question that say nothing of what it is about, unless it has no others.
+  const STOP = new Set(("a an and are as at be been between by can could did do does for from get has have how i if in is it " +
+    "its made make me mean means meaning my need not of on or our own should so that the their them there this to use using vs versus was " +
+    "we what when where which who why will with would you your").split(" "));
+  // What readers ask for, and what the book calls it.
+  const OTHERWISE = {
+    "adaptive ece": "equal mass", "classwise ece": "classwise", "class wise ece": "classwise", multiclass: "many classes",
+    "multi class": "many classes", nll: "negative log likelihood", llm: "language models", llms: "language models",
+    "large language models": "language models", chatgpt: "gpt 4", "t scaling": "temperature scaling", bins: "number of bins",
+    "conformal prediction": "conformal set", "log loss": "negative log likelihood", ood: "when the images change",
+    "distribution shift": "when the images change", "domain shift": "when the images change", slides: "teach", homework: "assignments", install: "how to use it",
+  };
 
   // Lower case, without accents and hyphens; as long as the text, so that places in both are the same.
   const folded = (text) =>
@@ -65,13 +77,14 @@
       .filter((name) => !isHangul(name) && core(name) !== asked).map((name) => name.split(" "));
   };
   const best = (a, b) =>
-    b.exact - a.exact || b.score - a.score || Math.min(b.times, 9) - Math.min(a.times, 9) ||
+    b.exact - a.exact || b.held - a.held || b.score - a.score || Math.min(b.times, 9) - Math.min(a.times, 9) ||
     a.section.order - b.section.order;
 
-  function search(words) {
+  function search(words, least = words.length) {
     const patterns = words.map(pattern), whole = words.join(" "), found = [];
     for (const section of sections) {
-      if (!patterns.every((one) => has(section, one))) continue;
+      const held = patterns.filter((one) => has(section, one)).length;
+      if (held < least) continue;
       const titles = patterns.filter((one) => section.inTitle.search(one) >= 0 || section.inTerms.search(one) >= 0).length;
       const times = patterns.reduce((sum, one) => sum + (section.inText.match(one) || []).length, 0);
       // What is called just so comes first: the word of the glossary, then the part of a chapter that
@@ -81,22 +94,28 @@
       const exact = !isNamed ? 0 : section.isTerm ? (isWord ? 3 : 1) : 2 * (section.rank === 3 || /[_.]/.test(whole));
       const isPhrase = words.length > 1 && section.inTitle.includes(whole);
       const score = (3 * titles) / words.length + section.rank + 2 * isPhrase;
-      found.push({ section, times, score, exact });
+      found.push({ section, times, score, exact, held: held / words.length });
     }
     return { found, patterns };
   }
 
   function find(question) {
-    const words = folded(question.normalize("NFC")).split(/\s+/).filter(Boolean);
+    const all = folded(question.normalize("NFC")).split(/[\s?!,;:"“”]+/).filter(Boolean);
+    const isName = sections.some((one) => one.cores.includes(core(all.join(" ")))); // as "one versus rest"
+    const telling = all.filter((word) => !STOP.has(word)), words = isName || !telling.length ? all : telling;
     const found = new Map(), patterns = [];
-    const ask = (others) => {
-      const next = search(others);
+    const ask = (others, least) => {
+      const next = search(others, least);
       next.found.forEach((one) => found.has(one.section) || found.set(one.section, one));
       patterns.push(...next.patterns);
     };
     const sorted = () => [...found.values()].sort(best);
     if (!words.length) return { found: [], patterns };
-    [words, ...otherNames(words)].forEach(ask);
+    const joined = words.join(" "), said = Object.keys(OTHERWISE).filter((name) => ` ${joined} `.includes(` ${name} `));
+    const others = said.map((name) => joined.replace(name, OTHERWISE[name]).split(" "));
+    [...others, words, ...otherNames(words)].forEach((one) => ask(one));
+    // Too few with all of the words: those with most of them follow.
+    if (words.length > 2 && found.size < ENOUGH) ask(words, Math.ceil((2 * words.length) / 3));
     if (found.size) return { found: sorted(), patterns };
     const unknown = words.filter((word) => !sections.some((one) => has(one, pattern(word))));
     const [word] = unknown, instead = unknown.length === 1 ? nearest(word) : [];
@@ -155,7 +174,7 @@
     list.replaceChildren(...items);
     const n = found.length;
     status.textContent = !patterns.length ? ""
-      : !n ? "No section holds all of these words. Try fewer words, or the beginning of one."
+      : !n ? "No section holds these words. Try fewer words, or the beginning of one."
       : `${instead}${n} ${n === 1 ? "section" : "sections"}${n > MOST ? `, the first ${MOST} are shown` : ""}`;
   }
 

@@ -1,8 +1,11 @@
-/* Twenty questions to a reader, and the reader's own reliability diagram. Everything stays in the
-   browser. A line of results, "50 2/5, 60 1/3", can be given to somebody who adds up a class. */
+/* Questions to a reader, ten at a time, and the reader's own reliability diagram. The answers stay in
+   this browser: a letter each, A to F for a correct one at 50 to 99 %, a to f for a wrong one. */
 (() => {
   "use strict";
-  const LEVELS = [50, 60, 70, 80, 90, 99], ROUND = 20, Z = 1.96;
+  const data = document.getElementById("yourself-questions");
+  if (!data) return;
+  const { pool, key, models } = JSON.parse(data.textContent);
+  const LEVELS = [50, 60, 70, 80, 90, 99], ROUND = 10, LETTERS = "ABCDEFabcdef";
 
   const { html, svg } = pageElements;
   const button = (words, act, attributes = {}) => {
@@ -12,153 +15,277 @@
   };
   const percent = (share, digits = 0) => `${(100 * share).toFixed(digits).replace("-", "−")} %`;
 
-  /* The mean |X / n − p| of X ~ Binomial(n, p), times n: what chance alone does to a bin. */
-  const spread = (n, p) => {
-    let log = n * Math.log(1 - p), sum = 0; /* of a chance, which itself may be below 1e-308 */
-    for (let k = 0; k <= n; k += 1) {
-      sum += Math.exp(log) * Math.abs(k - n * p);
+  /* The chances of 0 to n correct answers of n, each with the chance p. */
+  const binomial = (n, p) => {
+    let log = n * Math.log(1 - p); /* of a chance, which itself may be below 1e-308 */
+    return Array.from({ length: n + 1 }, (_, k) => {
+      const chance = Math.exp(log);
       log += Math.log(((n - k) / (k + 1)) * (p / (1 - p)));
-    }
-    return sum;
+      return chance;
+    });
   };
-  /* The root in 1 / T of the derivative of the NLL, with T between 0.2 and 10. */
-  const temperature = (bins) => {
-    const slope = (scale) =>
-      bins.reduce((sum, { p, n, k }) => {
-        const z = Math.log(p / (1 - p));
-        return sum + z * (k - n / (1 + Math.exp(-scale * z)));
-      }, 0);
-    let [low, high] = [0.1, 5];
-    if (slope(low) <= 0) return 10;
-    if (slope(high) >= 0) return 0.2;
+  const spread = (n, p) => binomial(n, p).reduce((sum, chance, k) => sum + chance * Math.abs(k - n * p), 0);
+  /* The shares between which chance leaves the answers of somebody calibrated in at least 95 %. */
+  const band = (n, p) => {
+    let below = 0, low = null;
+    const chances = binomial(n, p);
+    for (let k = 0; k <= n; k += 1) {
+      below += chances[k];
+      if (low === null && below > 0.025) low = k / n;
+      if (below >= 0.975) return [low, k / n];
+    }
+    return [low, 1];
+  };
+
+  /* Where a falling function of 1 / T, with T between 0.2 and 10, passes 0. */
+  const crossing = (of, low = 0.1, high = 5) => {
+    if (of(low) <= 0) return low;
+    if (of(high) >= 0) return high;
     for (let step = 0; step < 60; step += 1) {
       const middle = (low + high) / 2;
-      if (slope(middle) > 0) low = middle;
+      if (of(middle) > 0) low = middle;
       else high = middle;
     }
-    return 2 / (low + high);
+    return (low + high) / 2;
   };
-  /* `counts` has, for each level, how many predictions and how many of them were correct. */
+  /* The temperature of the highest likelihood, and those whose likelihood is not much lower. */
+  const temperature = (bins, z) => {
+    const total = (of) => bins.reduce((sum, { p, n, k }) => sum + of(Math.log(p / (1 - p)), n, k), 0);
+    const slope = (scale) => total((x, n, k) => x * (k - n / (1 + Math.exp(-scale * x))));
+    const logLikelihood = (scale) => total((x, n, k) => k * scale * x - n * Math.log(1 + Math.exp(scale * x)));
+    const best = crossing(slope), lowest = logLikelihood(best) - z ** 2 / 2;
+    return {
+      best: 1 / best,
+      low: 1 / crossing((scale) => logLikelihood(scale) - lowest, best),
+      high: 1 / crossing((scale) => lowest - logLikelihood(scale), 0.1, best),
+    };
+  };
+  /* Wide at first, so that of calibrated readers who look after each ten questions no more than 5 %
+     are ever told that they are not (O'Brien and Fleming, 1979). */
+  const width = (n) => 2.06 * Math.sqrt(pool.length / n);
+
+  /* `counts` has, for each level, how many answers and how many of them were correct. */
   const measured = (counts) => {
     const bins = counts.map(([n, k], i) => ({ p: LEVELS[i] / 100, n, k })).filter(({ n }) => n);
     const total = (of) => bins.reduce((sum, bin) => sum + of(bin), 0);
-    const n = total((bin) => bin.n), accuracy = total((bin) => bin.k) / n;
+    const n = total((bin) => bin.n), accuracy = total((bin) => bin.k) / n, z = width(n);
     const confidence = total((bin) => bin.n * bin.p) / n;
-    const middle = (accuracy + Z ** 2 / (2 * n)) / (1 + Z ** 2 / n);
-    const half = (Z / (1 + Z ** 2 / n)) * Math.sqrt((accuracy * (1 - accuracy)) / n + Z ** 2 / (4 * n ** 2));
+    const middle = (accuracy + z ** 2 / (2 * n)) / (1 + z ** 2 / n);
+    const half = (z / (1 + z ** 2 / n)) * Math.sqrt((accuracy * (1 - accuracy)) / n + z ** 2 / (4 * n ** 2));
     return {
       bins, n, accuracy, confidence,
       ece: total((bin) => Math.abs(bin.k - bin.n * bin.p)) / n,
       baseline: total((bin) => spread(bin.n, bin.p)) / n,
+      brier: (2 * total(({ p, n, k }) => k * (1 - p) ** 2 + (n - k) * p ** 2)) / n, /* of both options */
       low: confidence - middle - half,
       high: confidence - middle + half,
-      temperature: temperature(bins),
+      temperature: temperature(bins, z),
     };
   };
-
-  const diagram = ({ bins, n }) => {
-    const across = (share) => 40 + 576 * (share - 0.5), up = (share) => 300 - 270 * share;
-    const drawn = [0, 0.5, 1].flatMap((share) => [
-      svg("line", { x1: 40, x2: 328, y1: up(share), y2: up(share), class: "play-grid" }),
-      svg("text", { x: 34, y: up(share) + 4, class: "play-end" }, String(share)),
-    ]);
-    for (const level of LEVELS)
-      drawn.push(svg("text", { x: across(level / 100), y: 318, class: "play-middle" }, String(level)));
-    drawn.push(svg("text", { x: 184, y: 340, class: "play-middle" }, "Confidence, %"));
-    drawn.push(svg("text", { x: 4, y: 16 }, "Accuracy (area: how many)"));
-    drawn.push(svg("line", { x1: across(0.5), y1: up(0.5), x2: across(1), y2: up(1), class: "play-diagonal" }));
-    for (const { p, n: count, k } of bins) {
-      const [x, y] = [across(p), up(k / count)];
-      drawn.push(svg("line", { x1: x, x2: x, y1: up(p), y2: y, class: "play-line play-b" }));
-      drawn.push(svg("circle", { cx: x, cy: y, r: 4 + 20 * Math.sqrt(count / n), class: "yourself-dot" }));
-    }
-    const words = bins.map(({ p, n: count, k }) => `at ${percent(p)}: ${k} of ${count} correct`).join("; ");
-    return svg("svg", { viewBox: "0 0 344 346", role: "img", "aria-label": `Reliability diagram. ${words}.` }, ...drawn);
-  };
-
-  const verdict = (who, { low, high, n }) => {
-    if (low > 0) return `${who} overconfident.`;
-    if (high < 0) return `${who} underconfident.`;
-    return `${n} questions cannot tell whether ${who.toLowerCase()} over- or underconfident.`;
-  };
-  const results = (who, counts) => {
-    const found = measured(counts), { confidence, accuracy, ece, baseline, low, high } = found;
-    const t = found.temperature, rounded = t <= 0.2 ? "0.2 or less" : t >= 10 ? "10 or more" : t.toFixed(2);
-    const numbers = {
-      "mean confidence": percent(confidence), accuracy: percent(accuracy),
-      "confidence − accuracy": `${percent(low)} to ${percent(high)}`,
-      ECE: percent(ece, 1), "baseline ECE": percent(baseline, 1), temperature: rounded,
-    };
-    const rows = Object.entries(numbers).map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value)));
-    return [html("p", { class: "yourself-verdict" }, verdict(who, found)), html("dl", { class: "play-numbers" }, ...rows),
-      html("div", { class: "play-panels" }, diagram(found))];
-  };
-
-  const asLine = (counts) => counts.map(([n, k], i) => `${LEVELS[i]} ${k}/${n}`).join(", ");
-  const ofLines = (text) => {
+  const countsOf = (codes) => {
     const counts = LEVELS.map(() => [0, 0]);
-    for (const [, level, k, n] of text.matchAll(/(\d+) (\d+)\/(\d+)/g)) {
-      const at = LEVELS.indexOf(+level);
-      if (at < 0 || +k > +n) continue;
-      counts[at][0] += +n;
-      counts[at][1] += +k;
+    for (const letter of codes) {
+      const at = LETTERS.indexOf(letter);
+      counts[at % 6][0] += 1;
+      counts[at % 6][1] += at < 6;
     }
     return counts;
   };
 
-  for (const stage of document.querySelectorAll(".yourself")) {
-    const pool = JSON.parse(document.getElementById("yourself-questions").textContent);
-    let first = 0, given = [], chosen = null;
+  /* The 97.5th percentile of Student's t (Hill, 1970), whose first two are exact. */
+  const student = (df) => {
+    if (df < 3) return [12.706, 4.303][df - 1];
+    const z = 1.959964, g = [(z ** 3 + z) / 4, (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96,
+      (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / 384,
+      (79 * z ** 9 + 776 * z ** 7 + 1482 * z ** 5 - 1920 * z ** 3 - 945 * z) / 92160];
+    return g.reduce((sum, one, i) => sum + one / df ** (i + 1), z);
+  };
+  /* A class: its answers to one question resemble each other, so it is the questions that vary. */
+  const ofClass = (codes) => {
+    const found = measured(countsOf(codes.join(""))), gap = found.confidence - found.accuracy;
+    const sums = [];
+    for (const code of codes)
+      [...code].forEach((letter, q) => {
+        const at = LETTERS.indexOf(letter);
+        sums[q] = (sums[q] || 0) + LEVELS[at % 6] / 100 - (at < 6) - gap;
+      });
+    const J = sums.length;
+    const error = Math.sqrt((J / (J - 1)) * sums.reduce((sum, one) => sum + one ** 2, 0)) / found.n;
+    return { ...found, low: gap - student(J - 1) * error, high: gap + student(J - 1) * error, people: codes.length, questions: J };
+  };
 
+  /* `who` has the words of the discs; bands of chance only where answers are independent. */
+  const diagram = ({ bins, n }, who, bands) => {
+    const across = (share) => 40 + 576 * (share - 0.5), up = (share) => 300 - 270 * share;
+    const text = (x, y, words, kind = "") => svg("text", { x, y, class: kind }, words);
+    const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
+    const drawn = [0, 0.5, 1].flatMap((share) => [
+      line(40, up(share), 334, up(share), "play-grid"), text(34, up(share) + 4, String(share), "play-end")]);
+    for (const level of LEVELS) drawn.push(text(across(level / 100), 318, String(level), "play-middle"));
+    drawn.push(text(184, 336, "Confidence, %", "play-middle"), text(4, 16, "Accuracy"));
+    if (bands)
+      for (const { p, n: count } of bins) {
+        const [low, high] = band(count, p);
+        drawn.push(svg("rect", { x: across(p) - 9, y: up(high) - 1, width: 18, height: up(low) - up(high) + 2, class: "yourself-band" }));
+      }
+    drawn.push(line(across(0.5), up(0.5), across(1), up(1), "play-diagonal"));
+    models.forEach(({ name, points }, m) => {
+      const kind = `play-line play-${"bc"[m]}`, placed = points.map(([c, a]) => `${across(c).toFixed(1)} ${up(a).toFixed(1)}`);
+      drawn.push(svg("path", { d: `M${placed.join("L")}`, class: kind }));
+      drawn.push(line(40, 378 + 20 * m, 66, 378 + 20 * m, kind), text(74, 382 + 20 * m, name));
+    });
+    for (const { p, n: count, k } of bins)
+      drawn.push(svg("circle", { cx: across(p), cy: up(k / count), r: 4 + 12 * Math.sqrt(count / n), class: "yourself-dot" }));
+    drawn.push(svg("circle", { cx: 53, cy: 358, r: 7, class: "yourself-dot" }), text(74, 362, who));
+    if (bands) drawn.push(svg("rect", { x: 212, y: 348, width: 12, height: 20, class: "yourself-band" }), text(230, 362, "chance leaves 95 %"));
+    const words = bins.map(({ p, n: count, k }) => `at ${percent(p)}: ${k} of ${count} correct`).join("; ");
+    return svg("svg", { viewBox: "0 0 344 406", role: "img", "aria-label": `Reliability diagram. ${words}.` }, ...drawn);
+  };
+
+  const numbered = (numbers) => {
+    const rows = Object.entries(numbers).map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value)));
+    return html("dl", { class: "play-numbers" }, ...rows);
+  };
+  const shared = ({ confidence, accuracy, low, high, brier, ece }) => ({
+    "mean confidence": percent(confidence), accuracy: percent(accuracy),
+    "confidence − accuracy": `${percent(low)} to ${percent(high)}`,
+    "Brier score": brier.toFixed(2), ECE: percent(ece, 1),
+  });
+  const verdict = ({ low, high }, who, unsure) =>
+    low > 0 ? `${who} overconfident.` : high < 0 ? `${who} underconfident.` : unsure;
+  const said = (words) => html("p", { class: "yourself-verdict" }, words);
+  const results = (found, mine) => {
+    const { n, baseline, temperature: t } = found;
+    const short = (value) => (value <= 0.2 ? "≤ 0.2" : value >= 10 ? "≥ 10" : value.toFixed(2));
+    const who = mine ? "you are" : "this reader is";
+    return [
+      said(verdict(found, who[0].toUpperCase() + who.slice(1), `${n} answers cannot tell yet whether ${who} over- or underconfident.`)),
+      numbered({ ...shared(found), "baseline ECE": percent(baseline, 1), temperature: `${short(t.low)} to ${short(t.high)}`, "best temperature": short(t.best) }),
+      html("div", { class: "play-panels" }, diagram(found, mine ? `You, ${n} answers` : `${n} answers`, true)),
+    ];
+  };
+
+  /* A picture to keep, which needs none of the page's styles. */
+  const picture = (found, link) => {
+    const colours = { "play-grid": "stroke:#ccc", "play-diagonal": "stroke:#222;stroke-dasharray:5 4;stroke-width:1.4",
+      "play-end": "text-anchor:end", "play-middle": "text-anchor:middle", "yourself-band": "fill:#ddd",
+      "yourself-dot": "fill:#0072b2;fill-opacity:.75", "play-line": "fill:none;stroke-width:2.2",
+      "play-b": "stroke:#c24e00;stroke-dasharray:8 3", "play-c": "stroke:#595959;stroke-dasharray:5 4" };
+    const rules = Object.entries(colours).map(([name, rule]) => `.${name}{${rule}}`).join("");
+    const inner = diagram(found, `Me, ${found.n} answers`, true);
+    for (const [key, value] of Object.entries({ x: 8, y: 64, width: 344, height: 406 })) inner.setAttribute(key, value);
+    const whole = svg("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: "0 0 360 480", width: 1080, height: 1440, "font-family": "sans-serif", "font-size": 12 },
+      svg("style", {}, rules), svg("rect", { width: 360, height: 480, fill: "#fff" }),
+      svg("text", { x: 12, y: 28, "font-size": 19, "font-weight": 700 }, "How calibrated am I?"),
+      svg("text", { x: 12, y: 50 }, `On average ${percent(found.confidence)} confident, ${percent(found.accuracy)} correct`), inner);
+    const image = new Image();
+    image.onload = () => {
+      const canvas = html("canvas", { width: 1080, height: 1440 });
+      canvas.getContext("2d").drawImage(image, 0, 0);
+      html("a", { href: canvas.toDataURL("image/png"), download: "my-calibration.png" }).click();
+    };
+    image.src = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(whole))}`;
+  };
+
+  /* The address of a result: correct answers and answers at each level, and nothing else. */
+  const address = (counts) =>
+    `${location.href.split(/[?#]/)[0].replace(/[^/]*$/, "calibrate-yourself.html")}#result=${counts.map(([n, k]) => `${k}.${n}`).join("-")}`;
+  const ofAddress = () => {
+    const found = location.hash.match(/^#result=((\d{1,3}\.\d{1,3}-){5}\d{1,3}\.\d{1,3})$/);
+    const counts = found && found[1].split("-").map((one) => one.split(".").map(Number).reverse());
+    const sum = counts ? counts.reduce((all, [n]) => all + n, 0) : 0;
+    return sum && sum <= pool.length && counts.every(([n, k]) => k <= n) ? counts : null;
+  };
+
+  /* A browser may keep nothing, as from a folder or in a private window. */
+  const kept = (act) => { try { return act(localStorage); } catch { return null; } };
+  const NAME = `calibrate-yourself-${key}`;
+  const restored = () => {
+    const code = kept((store) => store.getItem(NAME)) || "";
+    return /^[A-Fa-f]*$/.test(code) && code.length <= pool.length ? code : "";
+  };
+
+  for (const stage of document.querySelectorAll(".yourself")) {
+    let code = restored();
+    const keep = (next) => {
+      code = next;
+      kept((store) => (code ? store.setItem(NAME, code) : store.removeItem(NAME)));
+    };
     const show = (...parts) => {
       stage.replaceChildren(...parts);
       stage.querySelector("h3")?.focus();
     };
     const head = (words) => html("h3", { tabindex: -1 }, words);
+    const forget = () => button("Forget my answers", () => (keep(""), begin()));
+
     const ask = () => {
-      const { question, options } = pool[first + given.length];
-      chosen = null;
-      const levels = LEVELS.map((level, i) =>
-        button(`${level} %`, () => (given.push([chosen, i]), given.length < ROUND ? ask() : end()), { disabled: "" }));
-      const picks = options.map((words, i) =>
-        button(words, () => {
-          chosen = i;
-          picks.forEach((pick, j) => pick.setAttribute("aria-pressed", i === j));
-          levels.forEach((level) => level.removeAttribute("disabled"));
-        }, { "aria-pressed": false }));
-      const back = button("Back", () => (given.pop(), ask()), given.length ? {} : { disabled: "" });
-      show(head(`Question ${given.length + 1} of ${ROUND}`), html("p", {}, question),
-        html("div", { class: "yourself-picks" }, ...picks),
-        html("p", {}, "How likely is it that you are right?"),
+      const { question, options, correct } = pool[code.length], nth = code.length % ROUND;
+      let chosen = null;
+      const levels = LEVELS.map((level, i) => button(`${level} %`, () => {
+        keep(code + LETTERS[i + 6 * (chosen !== correct)]);
+        if (code.length % ROUND) ask();
+        else end();
+      }, { disabled: "" }));
+      const picks = options.map((words, i) => button(words, () => {
+        chosen = i;
+        picks.forEach((pick, j) => pick.setAttribute("aria-pressed", i === j));
+        levels.forEach((level) => level.removeAttribute("disabled"));
+      }, { "aria-pressed": false }));
+      const back = button("Back", () => (keep(code.slice(0, -1)), ask()), nth ? {} : { disabled: "" });
+      show(head(`Question ${nth + 1} of ${ROUND}`), html("p", {}, question),
+        html("div", { class: "yourself-picks" }, ...picks), html("p", {}, "How likely is it that you are right?"),
         html("div", { class: "yourself-levels" }, ...levels), back);
     };
     const end = () => {
-      const counts = LEVELS.map(() => [0, 0]);
-      const rows = given.map(([pick, i], q) => {
-        const { question, options, correct, source } = pool[first + q], hit = pick === correct;
-        counts[i][0] += 1;
-        counts[i][1] += hit;
-        return html("tr", {}, html("td", {}, question), html("td", {}, options[correct]),
-          html("td", {}, `${hit ? "correct" : "wrong"}, ${LEVELS[i]} %`), html("td", {}, source));
-      });
+      const whole = code.slice(0, code.length - (code.length % ROUND)), counts = countsOf(whole), found = measured(counts);
+      const rows = [...whole].map((letter, q) => {
+        const { question, options, correct, fact, source } = pool[q], at = LETTERS.indexOf(letter);
+        return html("tr", {}, html("td", {}, question), html("td", {}, `${options[correct]} (${fact})`),
+          html("td", {}, `${at < 6 ? "correct" : "wrong"}, ${LEVELS[at % 6]} %`), html("td", {}, source));
+      }).reverse();
       const heads = ["question", "answer", "yours", "source"].map((words) => html("th", { scope: "col" }, words));
-      const next = () => ((first = (first + ROUND) % pool.length), (given = []), ask());
-      show(head("Your result"), ...results("You are", counts),
-        html("p", {}, "For your class, if you take part in one: ", html("code", {}, asLine(counts))),
-        button("Twenty other questions", next),
+      const link = button("Copy a link to this result", async () => {
+        const copied = await navigator.clipboard?.writeText(address(counts)).then(() => true, () => false);
+        link.textContent = copied ? "The link is copied" : address(counts);
+      });
+      show(head(`Your result, from ${whole.length} questions`), ...results(found, true),
+        html("div", { class: "yourself-actions" },
+          ...(code.length < pool.length ? [button("Ten more questions", ask)] : [html("p", {}, "You have answered all questions.")]),
+          button("Save a picture", () => picture(found)), link, forget()),
         html("details", {}, html("summary", {}, "The answers and their sources"),
-          html("div", { class: "yourself-answers" }, html("table", {}, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows)))));
+          html("div", { class: "yourself-answers" }, html("table", {}, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows)))),
+        html("details", {}, html("summary", {}, "For your class"), html("p", {}, "If your class adds up its results, give this line: ",
+          html("code", {}, `yourself-${key}-${whole}`))));
     };
-    show(button("Begin", ask));
+    const begin = () => {
+      const other = ofAddress();
+      if (other) {
+        show(head("A result that was shared with you"), ...results(measured(other), false),
+          button("And you? Ten questions", () => (history.replaceState(null, "", location.pathname), code.length >= pool.length ? end() : ask())));
+        return;
+      }
+      const words = code.length % ROUND ? "Go on" : "Ten more questions";
+      const goOn = code.length < pool.length ? [button(code ? words : "Begin", ask)] : [];
+      stage.replaceChildren(...(code ? [html("p", {}, `This browser remembers your answers to ${code.length} questions.`)] : []),
+        html("div", { class: "yourself-actions" }, ...goOn, ...(code.length >= ROUND ? [button("See my result", end)] : []), ...(code ? [forget()] : [])));
+    };
+    begin();
+    addEventListener("hashchange", () => ofAddress() && begin());
   }
 
   for (const stage of document.querySelectorAll(".yourself-class")) {
-    const lines = html("textarea", { id: "yourself-lines", rows: 6, placeholder: asLine(LEVELS.map(() => [3, 2])) });
-    const found = html("div", { "aria-live": "polite" });
+    const lines = html("textarea", { id: "yourself-lines", rows: 6, placeholder: `yourself-${key}-ABCdeFFBAd` });
+    const shown = html("div", { "aria-live": "polite" });
+    const pattern = new RegExp(`yourself-${key}-([A-Fa-f]{${ROUND},${pool.length}})(?![A-Za-z])`, "g");
     lines.oninput = () => {
-      const counts = ofLines(lines.value), any = counts.some(([n]) => n);
-      found.replaceChildren(...(any ? results("The class is", counts) : []));
+      const codes = [...new Set([...lines.value.matchAll(pattern)].map((one) => one[1]))];
+      if (!codes.length) return shown.replaceChildren(...(lines.value.trim() ? [html("p", {}, "There is no line of a result here yet.")] : []));
+      const found = ofClass(codes), { people, questions } = found;
+      const unsure = `${questions} questions cannot tell whether the class is over- or underconfident.`;
+      shown.replaceChildren(said(questions < 2 * ROUND ? unsure : verdict(found, "The class is", unsure)),
+        numbered({ "different lines": String(people), questions: String(questions), ...shared(found) }),
+        html("div", { class: "play-panels" }, diagram(found, "The class", false)));
     };
-    stage.append(html("label", { for: "yourself-lines" }, "The lines of the class, one below the other"), lines, found);
+    stage.append(html("label", { for: "yourself-lines" }, "The lines of the class, one below the other"), lines, shown);
   }
 })();

@@ -32,7 +32,7 @@ ARTICLE = SoupStrainer("article", class_="bd-article")
 PAGE = """<article class="bd-article">
 <h1>Search</h1>
 <form id="search-form" role="search" action="search.html">
-<label for="search-field">Words to find, English or Korean. A section must hold all of them.</label>
+<label for="search-field">Words to find, or a question, in English or Korean.</label>
 <div class="search-line"><input type="search" id="search-field" name="q" autocomplete="off"
  autocapitalize="off" spellcheck="false" aria-controls="search-results">
 <button type="submit">Search</button></div>

@@ -2,9 +2,11 @@
 
     python -m tools.finishing.slides FOLDER     print the decks of the built site as PDF
 
-A section gives a slide with its first figure, formula or table; a question gives one for a vote.
-Arrow keys turn them. The teacher's copy, `slides/NAME-teacher.html`, has the text of the sections
-as notes, the reasons behind the options, and the solutions of the exercises.
+The source says what a slide shows, with `<!-- slide -->` on a line of its own before a sentence, a
+formula, a table, a figure or a cell, and `<!-- and -->` before the next step of the same slide. A
+section without a mark gives a slide with its first figure, formula or table; a question gives one
+for a vote. Arrow keys turn them, and show the steps. The teacher's copy, `slides/NAME-teacher.html`,
+has the text of the sections as notes, the reasons behind the options, and the solutions.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup, Comment, Tag
 
 from tools.finishing.publish import BUILD
 from tools.sources.book import Book
@@ -26,26 +28,36 @@ SHOWN = "figure.align-default, table, div.math, div.proof"
 # Marks for the mouse, and what answers to it.
 SILENT = ".headerlink, .play-figure, .story, script, button"
 STYLE = """
-html { scroll-padding: 0; scroll-snap-type: y mandatory; }
+html { font-size: clamp(12px, 1.4vw, 40px); scroll-padding: 0; scroll-snap-type: y mandatory; }
 body { margin: 0; }
-.slide { box-sizing: border-box; display: flex; flex-direction: column; gap: 1.2rem;
-  justify-content: center; min-height: 100vh; padding: 4vh 7vw; scroll-snap-align: start; }
+.slide { box-sizing: border-box; display: flex; flex-direction: column; gap: 1rem;
+  justify-content: center; min-height: 100vh; padding: 3vh 5vw; scroll-snap-align: start; }
 .slide h1 { font-size: 3rem; margin: 0; }
 .slide h2 { font-size: 2.1rem; margin: 0; }
-.slide > p, .slide li, .slide legend { font-size: 1.5rem; line-height: 1.5; }
+.bd-article .slide :is(p, ul, ol, div.proof, figure.align-default, figure > figcaption) { max-width: none; }
+.slide > p, .slide .later > p, .slide li, .slide legend, .slide .proof p { font-size: 1.5rem; line-height: 1.4; margin-block: 0; }
 .slide figure { margin: 0; text-align: center; }
-.slide svg.drawing { height: auto; max-height: 62vh; max-width: 100%; width: 60rem; }
-.slide figcaption, .slide caption { font-size: 1.1rem; }
+.slide svg.drawing { font-size: 11px; height: 66vh; max-width: 100%; width: auto; }
+.slide:has(> .later) svg.drawing { height: 48vh; }
+.slide :is(figcaption, caption) { font-size: 1.1rem; text-align: center; }
 .slide table { font-size: 1.2rem; margin: 0 auto; }
+.slide div.math > .katex-display > .katex { font-size: 2rem; }
+.slide div.cell pre { font-size: 1.15rem; }
 .notes { border-top: 1px solid; font-size: 1rem; }
+@media screen and (scripting: enabled) { .later:not(.shown) { visibility: hidden; } }
 @page { margin: 0; size: 13.333in 7.5in; @bottom-center { content: none; } }
-@media print { .slide { break-after: page; height: 7.5in; min-height: 0; overflow: hidden; } }
+@media print { html { font-size: 17px; }
+  .slide { break-after: page; height: 7.5in; min-height: 0; overflow: hidden; }
+  .slide svg.drawing { height: 4.7in; } .slide:has(> .later) svg.drawing { height: 3.4in; } }
 """
 # On paper: a slide with its notes, as long as they are.
 TEACHERS_STYLE = """
-.slide svg.drawing { max-height: 40vh; }
+.slide svg.drawing, .slide:has(> .later) svg.drawing { height: 40vh; }
+.later:not(.shown) { visibility: visible; }
 @page { margin: 1.5cm; size: A4; }
-@media print { .slide { break-after: auto; height: auto; overflow: visible; padding: 1rem 0; } }
+@media print { html { font-size: 13px; }
+  .slide { break-after: auto; height: auto; overflow: visible; padding: 1rem 0; }
+  .slide svg.drawing, .slide:has(> .later) svg.drawing { height: 8cm; } }
 """
 SCRIPT = """
 addEventListener("keydown", (event) => {
@@ -54,7 +66,9 @@ addEventListener("keydown", (event) => {
   const by = { ArrowRight: 1, PageDown: 1, " ": 1, ArrowLeft: -1, PageUp: -1 }[event.key];
   if (!by) return;
   event.preventDefault();
-  slides[Math.min(Math.max(now + by, 0), slides.length - 1)].scrollIntoView();
+  const next = by > 0 && slides[now].querySelector(".later:not(.shown)");
+  if (next) next.classList.add("shown");
+  else slides[Math.min(Math.max(now + by, 0), slides.length - 1)].scrollIntoView();
 });
 """
 
@@ -86,10 +100,33 @@ def slides_of(article: Tag) -> list[Slide]:
         if section.get("id") == "what-we-have-seen" and points:
             made.append(Slide(f"{section.h2}{points}", _notes(section)))
             continue
-        if shown := section.select_one(SHOWN):
+        if marked := _marked(section):
+            made += [Slide(f"{section.h2}{body}", _notes(section)) for body in marked]
+        elif shown := section.select_one(SHOWN):
             made.append(Slide(f"{section.h2}{shown}", _notes(section)))
         made += [_question(one) for one in section.find_all("fieldset", class_="question")]
     return _few(made)
+
+
+def _marked(section: Tag) -> list[str]:
+    """What the author has marked in a section, a text for each slide."""
+    bodies: list[str] = []
+    for mark in section.find_all(string=lambda text: isinstance(text, Comment)):
+        kind = str(mark).strip()
+        if kind not in ("slide", "and") or mark.find_parent("section") is not section:
+            continue
+        shown = mark.find_next_sibling(lambda tag: tag.name != "span")
+        if not isinstance(shown, Tag) or shown.name == "section" or (kind == "and" and not bodies):
+            raise MystError(
+                f"{section.get('id')}: <!-- {kind} --> stands before what a slide shows"
+            )
+        if figure := shown.select_one("figure.align-default"):
+            shown = figure
+        if kind == "slide":
+            bodies.append(str(shown))
+        else:
+            bodies[-1] += f'<div class="later">{shown}</div>'
+    return bodies
 
 
 def _question(fieldset: Tag) -> Slide:
@@ -107,9 +144,10 @@ def _notes(section: Tag) -> str:
 
 
 def _few(slides: list[Slide]) -> list[Slide]:
-    """At most MOST: questions are left out evenly, then sections from the end but the last."""
+    """At most MOST, a third of them questions, which are left out evenly; then from the end."""
     questions = [slide for slide in slides if slide.is_question]
-    room = max(MOST - (len(slides) - len(questions)), 0)
+    others = len(slides) - len(questions)
+    room = min(max(MOST - others, 0), others // 2)
     step = max(len(questions) / room, 1) if room else 0
     asked = [questions[int(i * step)] for i in range(min(room, len(questions)))]
     kept = [one for one in slides if not one.is_question or any(one is q for q in asked)]
