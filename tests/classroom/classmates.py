@@ -74,14 +74,19 @@ def nearest(secret: bytes, sheet: str) -> float:
     return points(marked("lab", sheet_checks("lab", secret, sheet), names)) / most("lab")
 
 
+def who_pastes(name: str) -> list[tuple[bytes, str]]:
+    """The class and the sheet of who pastes the published solution: in the lab, one of a class."""
+    return [
+        (secret, sheet)
+        for number, secret in enumerate(CLASSES)
+        for sheet in (STUDENTS[number % 3] if name == "lab" else STUDENTS)
+    ]
+
+
 def measured(name: str) -> dict[str, Any]:
     """The shares of an assignment; in the lab, which trains each time, of three sheets."""
     secret, sheets = CLASSES[0], STUDENTS if name == "lab" else SHEETS
-    published = [
-        share(name, other, sheet)
-        for number, other in enumerate(CLASSES)
-        for sheet in (STUDENTS[number % 3] if name == "lab" else STUDENTS)
-    ]
+    published = [share(name, other, sheet) for other, sheet in who_pastes(name)]
     pairs = [[share(name, secret, own, of) for of in SHEETS if of != own] for own in sheets]
     best = [max(shares) for shares in pairs]
     found = {
