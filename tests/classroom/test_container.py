@@ -55,7 +55,7 @@ def test_its_command_grades_a_class(course: Path, tmp_path: Path) -> None:
     [variable] = steps("ENV")
     [entry] = steps("ENTRYPOINT")
     python, *words = json.loads(entry)
-    assert (variable, python) == ("PYTHONPATH=/course", "python")
+    assert (variable, python) == ("PYTHONPATH=/course MPLCONFIGDIR=/tmp", "python")
 
     def run(*more: str) -> str:
         # The Python that has the packages; of the repository there is only what was copied.
