@@ -1,6 +1,7 @@
 """The interval of the calibration error, against itself written out and against known truths."""
 
 import doctest
+from math import comb
 from statistics import NormalDist
 
 import numpy as np
@@ -182,3 +183,19 @@ def test_its_example():
     result = doctest.testmod(intervals)
     assert result.attempted
     assert not result.failed
+
+
+def test_with_ten_samples_of_one_confidence_it_covers_92_percent_in_the_worst_case():
+    """All numbers of correct ones, each with its probability: no chance is left."""
+    n, confidence = 10, 0.8
+    ends = [
+        calibration_error_interval([confidence] * n, [1] * k + [0] * (n - k)) for k in range(n + 1)
+    ]
+    coverage = []
+    for chance in np.linspace(0.01, 0.99, 99):
+        error = abs(confidence - chance)
+        inside = [low <= error + 1e-9 and error - 1e-9 <= high for low, high in ends]
+        of_k = [comb(n, k) * chance**k * (1 - chance) ** (n - k) for k in range(n + 1)]
+        coverage.append(np.dot(inside, of_k))
+    assert min(coverage) == pytest.approx(0.92, abs=0.004)
+    assert np.mean(coverage) > 0.95
