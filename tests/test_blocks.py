@@ -97,6 +97,15 @@ def test_covers_where_independence_does_not():
     assert np.mean(found) < 0.1 < 0.9 < np.mean(missed)
 
 
+def test_blocks_that_are_all_correct_may_yet_have_a_wrong_one():
+    """Of twenty blocks of a certain network, as of twenty samples."""
+    probs, blocks = np.ones(200), np.arange(200) // 10
+    low, high = calibration_error_interval(probs, probs.astype(int), blocks=blocks)
+    of_twenty = calibration_error_interval(np.ones(20), np.ones(20, int))
+    assert (low, high) == pytest.approx(of_twenty, rel=0.15)
+    assert high > 0.05
+
+
 def test_finds_a_large_error():
     probs, labels, blocks = drawn(0, error=0.15, case=(400, 20, 0.3, False, 0.0))
     low, high = calibration_error_interval(probs, labels, blocks=blocks)

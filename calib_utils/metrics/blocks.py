@@ -129,7 +129,9 @@ def block_noise(
         variances[:, m] = k * np.array([as_measured, as_cautious]) + of_share
     covariance = off.T @ off
     root = np.sqrt(np.maximum(np.diag(covariance), np.finfo(float).tiny))
-    values, vectors = np.linalg.eigh(covariance / np.outer(root, root))
+    correlation = covariance / np.outer(root, root)
+    np.fill_diagonal(correlation, 1)  # also of a bin without any surprise, which may yet have one
+    values, vectors = np.linalg.eigh(correlation)
     # The symmetric root, because eigenvectors themselves differ from one computer to the next.
     symmetric = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
     noise = rng.standard_normal((draws, n_bins)) @ symmetric
