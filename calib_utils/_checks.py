@@ -278,6 +278,9 @@ def _raise_for_probs(block: np.ndarray, start: int, tol: float, name: str) -> No
         value = block[tuple(where)]
         squash = "sigmoid" if block.ndim == 1 else "softmax"
         advice = f"apply a {squash} to logits" if np.isfinite(value) else "remove such rows"
+        if 1 < value <= 100 and block.min() >= 0 and block.max() <= 100:  # which is False for NaN
+            percents = block.ndim == 1 or abs(block[where[0]].sum() - 100) < 10
+            advice = f"divide percentages by 100, or {advice}" if percents else advice
         raise ValueError(
             f"{name}: expected values from 0 to 1, found {value} at "
             f"{_place(where, start)}; {advice}"

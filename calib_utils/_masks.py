@@ -203,28 +203,37 @@ def _from_ends(probs: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
 # The warnings about log-odds (N,) and logits (N, K).
 LIKE_PROBS = {
     1: "logits: all are from 0 to 1, like probabilities; give the log-odds, or set inputs='probs'",
-    2: "logits: all rows are of 0 or more and sum to one, like probabilities; give the logits, "
-    "or set inputs='probs'",
+    2: "logits: all are from 0 to 1, like probabilities; give the logits, or for rows that sum to "
+    "one set inputs='probs'",
 }
 
 
 def look_like_probs(logits: np.ndarray) -> list[str]:
-    """A warning, if all rows are of 0 to 1 and sum to one, or all of many log-odds are 0 to 1."""
+    """A warning, if all rows are of 0 to 1 and sum to one, or all of many numbers are 0 to 1."""
     if logits.ndim == 1 and len(logits) < MANY:
         return []
-    if not (like_probs(logits[:_LOOK]) and all(like_probs(x) for _, x in row_blocks(logits))):
+    many = len(logits) >= MANY
+    if not like_probs(logits[:_LOOK], many):
+        return []
+    if not all(like_probs(block, many) for _, block in row_blocks(logits)):
         return []
     return [LIKE_PROBS[logits.ndim]]
 
 
-def like_probs(rows: Any) -> Any:
+def like_probs(rows: Any, many: bool) -> Any:
     """Whether values (N,), or rows (N, K), of an array or a tensor can be probabilities.
+
+    Args:
+        rows: some of the values.
+        many: whether there are many in all; of few rows each has to sum to one, up to rounding.
 
     Returns:
         A boolean, on the tensor's device if it is a tensor.
     """
     within = (rows.min() >= 0) & (rows.max() <= _ONE)  # -inf is below 0
     if rows.ndim == 1:
+        return within
+    if many:  # softmax rounded so far that it does not sum to one, or sigmoids
         return within
     with np.errstate(over="ignore", invalid="ignore"):  # of large logits
         return within & (abs(rows.sum(1) - 1).max() <= _ROUNDING)

@@ -20,9 +20,11 @@ __all__ = [
     "class_indices",
     "class_names",
     "column_names",
+    "doubt_first_class",
 ]
 
 _OURS = ("calib_utils.", "torchmetrics.")  # which calls us
+_FEW = 10  # labels of a class
 # A column's number: all of its name, or what follows a prefix such as "p_".
 _NUMBER = re.compile(r"(?:.*(?:_|[^\w-]))?(-?\d+)")
 
@@ -76,6 +78,26 @@ def check_rows(first: Any, second: Any, name: str, of: str = "probs") -> None:
         warnings.warn(
             f"{name}: the index has the rows of {of} in a different order, and rows are compared "
             f"by position; to match them by index, give {name}.loc[{of}.index]",
+            stacklevel=_levels_to_the_user(),
+        )
+
+
+def doubt_first_class(labels: np.ndarray, n_classes: int) -> None:
+    """Warn of labels that may be numbered from 1.
+
+    Args:
+        labels: (N,), checked.
+        n_classes: the number of classes, K.
+
+    Warns:
+        UserWarning: if class 0 of three or more has no label and each of the others has ten.
+    """
+    if n_classes < 3 or len(labels) < _FEW * (n_classes - 1) or labels.min() != 1:
+        return
+    if np.bincount(labels, minlength=n_classes)[1:].min() >= _FEW:
+        warnings.warn(
+            f"labels: class 0 has no sample, and each of the others, 1 to {n_classes - 1}, has; if "
+            "the classes are numbered from 1, give labels - 1",
             stacklevel=_levels_to_the_user(),
         )
 

@@ -48,6 +48,7 @@ from calib_utils._names import (
     class_indices,
     class_names,
     column_names,
+    doubt_first_class,
 )
 from calib_utils._numbers import check_flag
 
@@ -173,7 +174,10 @@ def as_predictions(
         for _ in checked_blocks(array, tolerance(scores), name):
             pass
     columns = column_names(named[name])
-    return _predictions(scores, array, labels, sample_weight, name, columns, name != "logits")
+    made = _predictions(scores, array, labels, sample_weight, name, columns, name != "logits")
+    if classes is None and made.labels is not None:
+        doubt_first_class(made.labels, array[:1].size)
+    return made
 
 
 def taken(
@@ -226,6 +230,8 @@ def taken(
         check_frames(probs, labels)
         check_rows(probs, sample_weight, "sample_weight")
         given = _predictions(probs, array, labels, sample_weight, inputs, column_names(probs))
+        if given.labels is not None:
+            doubt_first_class(given.labels, array[:1].size)
     if labelled and given.labels is None:
         raise ValueError(f"labels: expected one for each of {len(given)} samples, found none")
     if not padding and given.sample_weight is not None and not given.sample_weight.any():

@@ -23,6 +23,7 @@ from calib_utils.metrics import accuracy
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
 
+RNG = np.random.default_rng(7)
 every_form = pytest.mark.parametrize("form", ["frame", "file", "folder"])
 
 
@@ -133,7 +134,7 @@ class TestLots:
         rows = Rows(expit(logits), logits, np.array([1, 1]), {}, None, None)
         lots = Lots(0, from_logits=True)
         lots.add(rows)
-        assert len(np.unique(lots._lots_of(rows))) == 1
+        assert len(np.unique(lots.numbers_of(rows))) == 1
         assert len(lots.rows().labels) == 2
 
     @pytest.mark.parametrize("times", [2, 3])
@@ -178,3 +179,37 @@ def test_what_was_read_names_the_columns() -> None:
     assert few[1].startswith("'prob_0', 'prob_1', 'prob_2', 'prob_3': probabilities of 4 classes")
     with pytest.raises(ValueError, match=r"only 'prob_0', .*'prob_7' and 4 more$"):
         choose_columns(head, label="truth")
+
+
+class TestOtherRows:
+    """Of ``fit``, which has to differ from the rows that are judged."""
+
+    @staticmethod
+    def drawn(n: int, digits: int) -> dict[str, np.ndarray]:
+        score = RNG.random(n).round(digits)
+        return {"score": score, "label": (RNG.random(n) < score).astype(int)}
+
+    @pytest.mark.parametrize("digits", [5, 17])
+    @pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
+    def test_rows_that_are_in_both_are_refused(self, share: float, digits: int) -> None:
+        rows, others = self.drawn(1_000, digits), self.drawn(1_000, digits)
+        some = RNG.permutation(1_000)[: int(1_000 * share)]
+        mixed = {name: column.copy() for name, column in others.items()}
+        for name, column in rows.items():
+            mixed[name][: len(some)] = column[some]
+        found = "the same ones" if share == 1 else r"\d+ of its 1,000 rows"
+        with pytest.raises(
+            ValueError, match=f"^fit: expected rows that .*, found {found} in a dic"
+        ):
+            report(rows, fit=mixed)
+
+    @pytest.mark.parametrize("digits", [1, 2, 3, 4, 5, 17])
+    def test_other_rows_are_not(self, digits: int) -> None:
+        report(self.drawn(1_000, digits), fit=self.drawn(1_500, digits))
+
+    def test_of_few_levels_only_the_same_order_is_the_same(self) -> None:
+        rows = self.drawn(1_000, 1)
+        moved = RNG.permutation(1_000)
+        report(rows, fit={name: column[moved] for name, column in rows.items()})
+        with pytest.raises(ValueError, match=r"^fit: .*found the same ones"):
+            report(rows, fit={name: column.copy() for name, column in rows.items()})

@@ -265,7 +265,9 @@ class TestLots:
         assert next_of(1234567) == 6457827717110365317  # the first of the reference, of that seed
         probs = np.array([[0.25, 0.75], [0.5, 0.5]])
         rows = Rows(probs, None, np.array([1, 0]), {}, None, None)
-        for row, label, lot in zip(probs, rows.labels, Lots(9, False)._lots_of(rows), strict=True):
+        for row, label, lot in zip(
+            probs, rows.labels, Lots(9, False).numbers_of(rows), strict=True
+        ):
             state = 9
             for bits in (*row.view(np.uint64).tolist(), int(label)):
                 state = next_of(state ^ bits)
@@ -280,7 +282,7 @@ class TestLots:
         for seed in range(300):
             lots = Lots(seed, False)
             lots._limit = 100
-            lots._join([(lots._lots_of(rows), np.ones(400, np.int64), rows)])
+            lots._join([(lots.numbers_of(rows), np.ones(400, np.int64), rows)])
             lots._shrink()
             kept += np.isin(probs[:, 0], lots._parts[0][2].probs[:, 0])
         variance = 300 * 0.25 * 0.75

@@ -491,10 +491,10 @@ def test_two_columns_are_not_what_log_odds_were_fitted_on():
 def test_probabilities_where_logits_belong_are_doubted(make):
     logits, labels = multiclass(300, 4)
     probs = TemperatureScaling(1.0).predict_proba(logits)
-    with pytest.warns(UserWarning, match="of 0 or more and sum to one, like probabilities"):
+    with pytest.warns(UserWarning, match="all are from 0 to 1, like probabilities"):
         make().fit(probs, labels)
     fitted = make().fit(logits, labels)
-    with pytest.warns(UserWarning, match="of 0 or more and sum to one, like probabilities"):
+    with pytest.warns(UserWarning, match="all are from 0 to 1, like probabilities"):
         fitted.predict_proba(probs)
 
 

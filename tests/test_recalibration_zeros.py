@@ -267,7 +267,7 @@ def test_scores_taken_for_log_odds_are_doubted(make):
 
 def test_rounded_rows_taken_for_logits_are_doubted():
     logits, labels = multiclass()
-    with pytest.warns(UserWarning, match="sum to one, like probabilities"):
+    with pytest.warns(UserWarning, match="rows that sum to one set inputs="):
         TemperatureScaling().fit(softmax(logits, axis=1).round(2), labels)
 
 

@@ -146,7 +146,7 @@ def test_log_odds_are_those_of_the_positive_class():
 
 
 def test_inputs_are_what_they_were_said_to_be():
-    with pytest.warns(UserWarning, match="sum to one, like probabilities; give the logits"):
+    with pytest.warns(UserWarning, match="from 0 to 1, like probabilities; give the logits"):
         CalibrationError(inputs="logits").update(PROBS, LABELS)
     with pytest.raises(ValueError, match=r"^probs: expected values from 0 to 1, found .*softmax"):
         CalibrationError().update(np.log(PROBS), LABELS)

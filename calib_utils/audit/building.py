@@ -21,6 +21,7 @@ from calib_utils.audit.measures import measure
 from calib_utils.audit.printable import printable
 from calib_utils.audit.recalibrators import try_recalibrators
 from calib_utils.audit.result import Report
+from calib_utils.audit.same_rows import shared_rows
 from calib_utils.audit.subgroups import judge_parts
 from calib_utils.audit.times import control
 from calib_utils.audit.verdict import judge_error
@@ -28,6 +29,7 @@ from calib_utils.audit.verdict import judge_error
 __all__ = ["report"]
 
 _MOST_REFUSED = 20  # files that are listed; the others are counted
+_HEAVY = 100  # times the mean weight
 _DOUBT = (
     "score: because of their name, the values of {} are taken for logits, but they look like "
     "probabilities; if they are, rename the column"
@@ -171,9 +173,11 @@ def report(
         same, name = other.reader.columns, reader.source.name
         if (same.kind, same.classes) != (columns.kind, columns.classes):
             raise ValueError(f"fit: expected {columns.kind} as in {name}, found {same.kind}")
-        if other.totals.equals(totals):
+        if shared := shared_rows(other.totals, totals):
+            n = other.totals.bins.n
+            found = "the same ones" if shared == n else f"{shared:,} of its {n:,} rows"
             raise ValueError(
-                "fit: expected rows that the report does not use, found the same ones in "
+                f"fit: expected rows that the report does not use, found {found} in "
                 f"{other.reader.source.name}; if you have no others, leave out fit and use "
                 "cross_fit=..."
             )
@@ -240,7 +244,13 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
     if reader.rescaled:
         lines.append(f"{reader.rescaled:,} rows were divided by their sum")
     if reader.columns.weight:
-        lines.append(f"{totals.bins.n:,} rows were kept at random, in proportion to their weights")
+        kept, times = totals.bins.n, (reader.read - reader.dropped) / totals.bins.n
+        lines.append(f"{kept:,} rows were kept at random, in proportion to their weights")
+        if times > _HEAVY:
+            lines[-1] += (
+                f"; the largest weight is about {times:,.0f} times the mean, so look whether it is "
+                "right, because it leaves so few"
+            )
     if reader.columns.positive is not None and reader.columns.positive not in reader.seen:
         lines.append(f"no row has the label {reader.columns.positive!r}")
     if reader.impossible:

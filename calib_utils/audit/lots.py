@@ -36,7 +36,7 @@ class Lots:
     def add(self, rows: Rows) -> None:
         """Draw a lot for each row."""
         self._limit = max(1, min(MOST_DRAWN, _MOST_CELLS // rows.probs.shape[1]))
-        lots = self._lots_of(rows)
+        lots = self.numbers_of(rows)
         kept = lots <= self._highest
         bare = rows._replace(groups={}, times=None).take(kept)
         self._join([(lots[kept], np.ones(int(kept.sum()), np.int64), bare)])
@@ -71,7 +71,8 @@ class Lots:
         if len(found) > self._limit:
             self._highest = min(self._highest, found[self._limit - 1])
 
-    def _lots_of(self, rows: Rows) -> np.ndarray:
+    def numbers_of(self, rows: Rows) -> np.ndarray:
+        """The lot of each row, uint64, (n,)."""
         lots = np.full(len(rows.labels), self.seed % 2**64, np.uint64)
         for bits in self._bits(rows):
             lots ^= bits

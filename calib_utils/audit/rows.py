@@ -207,7 +207,7 @@ class RowsReader(Counts):
             if rescaled:
                 probs = probs.astype(dtype).astype(np.float64)
         if self.doubtful and len(scores):
-            self.doubtful = bool(like_probs(scores if probs.ndim == 2 else scores[:, 0]))
+            self.doubtful = bool(like_probs(scores if probs.ndim == 2 else scores[:, 0], True))
         if logits is None and probs.size and (probs.min() <= 0 or probs.max() >= 1):
             if probs.ndim == 2:
                 of_label = probs[np.arange(len(probs)), labels]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils._arrays import like, to_numpy
+from calib_utils._checks import tolerance
 from calib_utils._names import check_order
 from calib_utils._numbers import check_number
 from calib_utils.predictions import probs_of, taken, unweighted
@@ -136,9 +137,9 @@ def _frequencies(values: Any, name: str, n_classes: int, columns: list[str]) -> 
             f"{name}: expected shape ({n_classes},), one frequency for each class, found "
             f"{array.shape}; count the labels with np.bincount and divide by their number"
         )
-    if not ((array >= 0).all() and abs(array.sum() - 1) < 1e-6):
+    if not ((array >= 0).all() and abs(array.sum() - 1) <= tolerance(array)):
         raise ValueError(
             f"{name}: expected numbers of 0 or more that sum to 1, found a sum of "
             f"{array.sum():.6g} and a smallest of {array.min():.6g}; divide counts by their sum"
         )
-    return array
+    return array / array.sum()

@@ -309,9 +309,13 @@ class Recalibrator(Estimator, ABC):
     def _checked(self, predictions: Predictions) -> np.ndarray:
         array = self._check_values(predictions)
         if shape_name(array.shape) not in self._shapes:
+            positive = (
+                "the log-odds of the positive class, logits[:, 1] - logits[:, 0]"
+                if self.inputs == "logits"
+                else "the probability of the positive class, probs[:, 1]"
+            )
             advice = (
-                "give the log-odds of the positive class, logits[:, 1] - logits[:, 0] for two "
-                "classes, or wrap the method in OneVersusRest"
+                f"give {positive} for two classes, or wrap the method in OneVersusRest"
                 if array.ndim == 2
                 else "give one for each class, because (N,) does not determine all of them"
             )

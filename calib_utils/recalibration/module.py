@@ -193,7 +193,7 @@ def _next_above(values: Tensor) -> Tensor:
 def _like_probs(logits: Tensor) -> bool:
     """`look_like_probs` for tensors, on the device of the logits."""
     try:
-        return bool(like_probs(logits))
+        return bool(like_probs(logits, len(logits) >= MANY))
     except RuntimeError:  # for the tensors of a tracer, which have no numbers
         return False
 

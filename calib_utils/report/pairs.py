@@ -288,8 +288,15 @@ def _numbers(values: Any, name: str) -> np.ndarray:
         )
     if not np.isfinite(array).all():
         where = int((~np.isfinite(array)).argmax())
+        advice = "remove such samples from both"
+        if np.isinf(array).any():
+            where = int(np.isinf(array).argmax())
+            advice = (
+                "such a loss is that of a fatal mistake, a probability of 0 for what happened, so "
+                "the mean is infinite as well and the sample must stay; compare Brier scores, or "
+                "which predictions are correct (mcnemar)"
+            )
         raise ValueError(
-            f"{name}: expected finite values, found {array[where]} at index {where}; "
-            "remove such samples from both"
+            f"{name}: expected finite values, found {array[where]} at index {where}; {advice}"
         )
     return array

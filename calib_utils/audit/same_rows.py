@@ -1,0 +1,53 @@
+"""How many rows two sets of predictions have in common, as far as their numbers can tell."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.stats import binom
+
+from calib_utils.audit.bin_sums import Totals
+from calib_utils.audit.lots import Lots
+from calib_utils.audit.rows import Rows
+
+__all__ = ["shared_rows"]
+
+_CHANCE, _FEW = 1e-6, 0.05  # of an accident; share of the smaller set that does no harm
+
+
+def shared_rows(one: Totals, two: Totals) -> int:
+    """The number of rows that are in both sets; 0 if that can be an accident, or they are few.
+
+    Different rows may have the same numbers, in one set as across two. So we look at rows that
+    come up exactly twice in both sets together. Where the sets have nothing in common, chance
+    decides whether one of the two is in each set, and a row that is in both always is. Scores in
+    tenths have no such rows: then only a set that is equal row by row is known to be the same.
+    Otherwise equal sums are enough, and of sets of which not all rows were kept nothing else is
+    compared.
+
+    Args:
+        one, two: of each set.
+    """
+    equal = one.equals(two)
+    if not (one.complete and two.complete):
+        return one.bins.n if equal else 0
+    first, second = (_numbers_of(totals.rows) for totals in (one, two))
+    if np.array_equal(first, second) or (equal and 2 * len(np.unique(first)) > len(first)):
+        return len(first)
+    found, which = np.unique(np.concatenate([first, second]), return_inverse=True)
+    times = np.bincount(which, minlength=len(found))
+    of_first = np.bincount(which[: len(first)], minlength=len(found))
+    pairs = int((times == 2).sum())
+    split = int(((times == 2) & (of_first == 1)).sum())
+    n = len(which)
+    share = 2 * len(first) * len(second) / (n * (n - 1))
+    accident = binom.sf(split - 1, pairs, share)
+    enough = split - share * pairs > _FEW * min(len(first), len(second))
+    return split if enough and accident < _CHANCE else 0
+
+
+def _numbers_of(rows: Rows) -> np.ndarray:
+    """A number for each row, the same for equal ones."""
+    n = len(rows.labels)
+    scores = rows.probs if rows.logits is None else rows.logits
+    bare = Rows(scores.reshape(n, -1), None, rows.labels, {}, None, None)
+    return Lots(0, from_logits=False).numbers_of(bare)
