@@ -127,6 +127,15 @@ def cards(arguments: argparse.Namespace) -> None:
     print(f"Print, a page for each student: {write_cards(arguments.folder, arguments.name)}")
 
 
+def exam(arguments: argparse.Namespace) -> None:
+    """Write a mid-term of fifteen questions with numbers of this class, and its key."""
+    from classroom.exam import write_exam
+
+    questions, key = write_exam(arguments.folder, arguments.version)
+    print(f"Print for the students: {questions}")
+    print(f"Keep to yourself: {key}")
+
+
 def scores(arguments: argparse.Namespace) -> None:
     """Write the table of all points, those given by hand included."""
     from classroom.scores import write_scores
@@ -194,6 +203,10 @@ def parser() -> argparse.ArgumentParser:
             )
     command("mark", mark)
     command("cards", cards)
+    exams = command("exam", exam, assignment=False)
+    exams.add_argument(
+        "--version", default="A", choices=tuple("ABCD"), help="with numbers of its own (default: A)"
+    )
     command("feedback", feedback)
     command("scores", scores, assignment=False)
     returns = command("return", give_back)

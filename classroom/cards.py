@@ -114,7 +114,8 @@ def cards(
 def _other_way(name: str, secret: bytes, sheet: str, rng: np.random.Generator) -> Card:
     """What would change if the sheet asked one thing in the way of a different sheet."""
     variant = variant_of(name, secret, sheet)
-    choice = str(rng.choice(sorted(choices(name))))
+    of_code = {c for question in read_goals(name).questions.values() for c in question.asks}
+    choice = str(rng.choice(sorted(of_code or choices(name))))
     ways = choices(name)[choice]
     other = str(rng.choice([way for way in ways if way != variant[choice]]))
     return Card(

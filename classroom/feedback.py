@@ -62,6 +62,7 @@ body:has(.beside) h1 { display: inline; font-size: 1rem; margin-right: 2rem }
 aside { font-size: .9rem; overflow-wrap: anywhere }
 aside h2, h2:has(+ p), h3 { font-size: 1.1rem; margin: .8rem 0 .3rem }
 .sheet { break-after: page }
+.exam { break-inside: avoid; margin-bottom: 6rem }
 .good { color: #444; font-style: italic; margin: .3rem 0 1rem }
 nav a { margin-right: 1.2rem }
 kbd { border: 1px solid #bbb; border-radius: .2rem; font-size: .8rem; padding: 0 .3rem }
