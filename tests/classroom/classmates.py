@@ -99,10 +99,10 @@ def who_pastes(name: str) -> list[tuple[bytes, str]]:
 
 
 def measured(name: str) -> dict[str, Any]:
-    """The shares of an assignment; in the lab, which trains each time, of three sheets."""
-    secret, sheets = CLASSES[0], STUDENTS if name == "lab" else SHEETS
+    """The shares of an assignment."""
+    secret = CLASSES[0]
     published = [share(name, other, sheet) for other, sheet in who_pastes(name)]
-    pairs = [[share(name, secret, own, of) for of in SHEETS if of != own] for own in sheets]
+    pairs = [[share(name, secret, own, of) for of in SHEETS if of != own] for own in SHEETS]
     best = [max(shares) for shares in pairs]
     found = {
         "published": np.mean(published),
@@ -111,7 +111,7 @@ def measured(name: str) -> dict[str, Any]:
         "most": max(best),
     }
     if name == "lab":
-        found["nearest"] = np.mean([nearest(secret, sheet) for sheet in sheets])
+        found["nearest"] = np.mean([nearest(secret, sheet) for sheet in STUDENTS])
     return {key: round(float(value), 4) for key, value in found.items()}
 
 
