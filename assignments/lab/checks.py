@@ -224,6 +224,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
         "train_and_predict",
         (*given, seeds[1]),
         returns(variant),
+        2.0,
         read=reading("lab", variant, ("output",), returns),
     )
 

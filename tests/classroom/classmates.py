@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,7 +52,22 @@ def share(name: str, secret: bytes, sheet: str, of: str | None = None) -> float:
     with desk(name, secret, sheet):
         copied = pasted(name, secret, sheet, of) if of else pasted(name, secret, sheet)
         names = run(copied, strict=False)
+        for function in {"record", "train_and_predict"} & names.keys():
+            names[function] = remembering(names[function])
         return points(marked(name, known_checks(name, secret, sheet), names)) / most(name)
+
+
+def remembering(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that trains, asked once for the same: several checks ask it."""
+    known: dict[Any, Any] = {}
+
+    def asked(*given: Any) -> Any:
+        key = tuple(np.asarray(one).tobytes() for one in given)
+        if key not in known:
+            known[key] = function(*given)
+        return known[key]
+
+    return asked
 
 
 known_checks = cache(sheet_checks)  # which know the other variants once they have been asked
@@ -84,10 +99,10 @@ def who_pastes(name: str) -> list[tuple[bytes, str]]:
 
 
 def measured(name: str) -> dict[str, Any]:
-    """The shares of an assignment; in the lab, which trains each time, of three sheets."""
-    secret, sheets = CLASSES[0], STUDENTS if name == "lab" else SHEETS
+    """The shares of an assignment."""
+    secret = CLASSES[0]
     published = [share(name, other, sheet) for other, sheet in who_pastes(name)]
-    pairs = [[share(name, secret, own, of) for of in SHEETS if of != own] for own in sheets]
+    pairs = [[share(name, secret, own, of) for of in SHEETS if of != own] for own in SHEETS]
     best = [max(shares) for shares in pairs]
     found = {
         "published": np.mean(published),
@@ -96,7 +111,7 @@ def measured(name: str) -> dict[str, Any]:
         "most": max(best),
     }
     if name == "lab":
-        found["nearest"] = np.mean([nearest(secret, sheet) for sheet in sheets])
+        found["nearest"] = np.mean([nearest(secret, sheet) for sheet in STUDENTS])
     return {key: round(float(value), 4) for key, value in found.items()}
 
 
