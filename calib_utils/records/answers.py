@@ -77,7 +77,7 @@ class Answers:
 
     @property
     def complete(self) -> np.ndarray:
-        """Bool, shape (n,): whether there are both an answer and a confidence."""
+        """Whether each row has both an answer and a confidence, shape (n,)."""
         return ~np.isnan(self.confidence)
 
     @property
