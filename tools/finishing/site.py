@@ -21,6 +21,7 @@ import nbformat
 import yaml
 from nbformat import NotebookNode
 
+from tools.finishing.answers import write_answers
 from tools.finishing.drawings import draw
 from tools.finishing.frame import frame
 from tools.finishing.lighten import lighten
@@ -163,6 +164,7 @@ def finish(site: Path, book: Book) -> None:
     frame(site, book)
     describe(site, book)
     draw(site)
+    write_answers(site)
     lighten(site)
     write_slides(site, book)
     guard(site)

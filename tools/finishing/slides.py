@@ -5,7 +5,7 @@
 The source says what a slide shows, with `<!-- slide -->` on a line of its own before a sentence, a
 formula, a table, a figure or a cell, and `<!-- and -->` before the next step of the same slide. A
 section without a mark gives a slide with its first figure, formula or table; a question gives one
-for a vote. Arrow keys turn them, and show the steps. The teacher's copy, `slides/NAME-teacher.html`,
+for a vote. Arrow keys turn them, and show the steps. The teacher's copy, `NAME-teacher.html`,
 has the text of the sections as notes, the reasons behind the options, and the solutions.
 """
 
@@ -34,8 +34,10 @@ body { margin: 0; }
   justify-content: center; min-height: 100vh; padding: 3vh 5vw; scroll-snap-align: start; }
 .slide h1 { font-size: 3rem; margin: 0; }
 .slide h2 { font-size: 2.1rem; margin: 0; }
-.bd-article .slide :is(p, ul, ol, div.proof, figure.align-default, figure > figcaption) { max-width: none; }
-.slide > p, .slide .later > p, .slide li, .slide legend, .slide .proof p { font-size: 1.5rem; line-height: 1.4; margin-block: 0; }
+.bd-article .slide :is(p, ul, ol, div.proof, figure.align-default, figure > figcaption) {
+  max-width: none; }
+.slide > p, .slide .later > p, .slide li, .slide legend, .slide .proof p { font-size: 1.5rem;
+  line-height: 1.4; margin-block: 0; }
 .slide figure { margin: 0; text-align: center; }
 .slide svg.drawing { font-size: 11px; height: 66vh; max-width: 100%; width: auto; }
 .slide:has(> .later) svg.drawing { height: 48vh; }
