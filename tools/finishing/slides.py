@@ -26,7 +26,7 @@ from tools.sources.errors import MystError
 MOST = 15  # slides, which fit a lesson
 SHOWN = "figure.align-default, table, div.math, div.proof"
 # Marks for the mouse, and what answers to it.
-SILENT = ".headerlink, .play-figure, script, button"
+SILENT = ".headerlink, .play-figure, .rest, script, button"
 STYLE = """
 html { font-size: clamp(12px, 1.4vw, 40px); scroll-padding: 0; scroll-snap-type: y mandatory; }
 body { margin: 0; }
@@ -42,8 +42,8 @@ body { margin: 0; }
 .slide svg.drawing { font-size: 11px; height: 66vh; max-width: 100%; width: auto; }
 .slide:has(> .later) svg.drawing { height: 48vh; }
 .slide :is(figcaption, caption) { font-size: 1.1rem; text-align: center; }
-.slide table { font-size: 1.2rem; margin: 0 auto; }
-.slide div.math > .katex-display > .katex { font-size: 2rem; }
+.bd-article .slide table.table { font-size: 1.25rem; margin: 0 auto; }
+.slide div.math > .katex-display > .katex { font-size: 2.4rem; }
 .slide div.cell pre { font-size: 1.15rem; }
 .notes { border-top: 1px solid; font-size: 1rem; }
 @media screen and (scripting: enabled) { .later:not(.shown) { visibility: hidden; } }
