@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tiny_book import write_tiny_book
 
+from tools.finishing.answers import with_answers
 from tools.finishing.frame import HIDDEN, SKIP, START, frame, framed
 from tools.finishing.lighten import with_one_sheet_and_script
 from tools.finishing.pages import pages_of, replaced
@@ -135,3 +136,19 @@ def test_settings_of_scripts_that_are_left_out_are_left_out_too() -> None:
 def test_one_viewport_is_kept() -> None:
     page = OURS.replace(SEEN, f"{SEEN}\n{SEEN.replace('-width', '-width1')}{SEEN}")
     assert framed(page, "one.html") == framed(OURS, "one.html")
+
+
+def test_the_answers_are_printed_at_the_end_of_a_page() -> None:
+    question = (
+        '<fieldset class="question" aria-live="polite"><legend>Who?</legend>'
+        '<details class="is-right"><summary>We</summary><p><b>Right.</b> Us.</p></details>'
+        "<details><summary>They</summary><p><b>Wrong.</b> Them.</p></details></fieldset>"
+    )
+    page = f"<article><p>Text.</p>{question}<p>More.</p></article><footer></footer>"
+    made = with_answers(page)
+    assert made.startswith(page.partition("</article>")[0])
+    end = made.removeprefix(page.partition("</article>")[0])
+    assert end.count("<li>") == 3
+    assert end.index("Us.") < end.index("Them.") < end.index("</article><footer>")
+    assert "We" not in end
+    assert with_answers("<article>No question.</article>") == "<article>No question.</article>"

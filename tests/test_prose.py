@@ -45,7 +45,7 @@ STATISTICS = re.compile(
 
 def plain(markdown: str) -> str:
     """Text as a reader sees it, a letter for each formula."""
-    text = re.sub(r"(?s)\$\$.*?\$\$", " ", markdown)
+    text = re.sub(r"(?s)\$\$.*?\$\$", " ", re.sub(r"<!--.*?-->", " ", markdown))
     text = re.sub(r"(?m)^(\|.*|#+ .*|\([a-z0-9-]+\)=\s*)$", " ", text)
     text = re.sub(r"\{[a-z:]+\}`([^`<]*)(?:<[^`]*>)?`", r"\1", text)
     return re.sub(r"[*_`\[\]]", "", re.sub(r"\$[^$]*\$", "x", text))

@@ -60,7 +60,7 @@ def test_the_deck_of_the_ece_has_its_steps_its_code_and_its_formulas() -> None:
 def test_figures_and_formulas_are_large_enough_for_a_room(
     browser: Any, address: str, width: int
 ) -> None:
-    """A figure takes more than half of the height or of the width; nothing is wider than its slide."""
+    """A figure takes more than half of the height or width; nothing is wider than its slide."""
     tab = browser.new_page(viewport={"width": width, "height": width * 9 // 16})
     tab.goto(f"{address}slides/ece-and-mce.html")
     shares = tab.locator(".slide:not(:has(> .later)) svg.drawing").evaluate_all(

@@ -63,8 +63,8 @@ def test_a_question_is_shown_without_its_reasons() -> None:
 def test_the_author_says_what_a_slide_shows() -> None:
     """A sentence and, as its next step, a formula; then a cell; and not the first figure."""
     marks = (
-        "<!-- a remark --><!-- slide -->\n<p>Step 1.</p><p>Aside.</p><!-- and --><span id='x'></span>"
-        '<div class="math">1 + 1</div><!-- slide --><div class="cell"><pre>code</pre></div>'
+        "<!-- a remark --><!-- slide -->\n<p>Step 1.</p><p>Aside.</p><!-- and --><span id='x'>"
+        '</span><div class="math">1 + 1</div><!-- slide --><div class="cell"><pre>code</pre></div>'
     )
     page = PAGE.replace("<p>Why.</p>", f"<p>Why.</p>{marks}")
     _, _, steps, cell, *_ = slides_of(article(page))
@@ -82,7 +82,7 @@ def test_the_author_says_what_a_slide_shows() -> None:
 @pytest.mark.parametrize("marks", ["<!-- slide -->", "<!-- and --><p>First.</p>"])
 def test_a_mark_before_nothing_stops_the_build(marks: str) -> None:
     page = PAGE.replace("<p>Nothing to see.</p>", marks)
-    with pytest.raises(MystError, match="talk: <!-- (slide|and) --> stands before"):
+    with pytest.raises(MystError, match=r"talk: <!-- (slide|and) --> stands before"):
         slides_of(article(page))
 
 

@@ -116,13 +116,13 @@
 
   /* `who` has the words of the discs; bands of chance only where answers are independent. */
   const diagram = ({ bins, n }, who, bands) => {
-    const across = (share) => 40 + 576 * (share - 0.5), up = (share) => 300 - 270 * share;
+    const across = (share) => 50 + 548 * (share - 0.5), up = (share) => 300 - 270 * share;
     const text = (x, y, words, kind = "") => svg("text", { x, y, class: kind }, words);
     const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
     const drawn = [0, 0.5, 1].flatMap((share) => [
-      line(40, up(share), 334, up(share), "play-grid"), text(34, up(share) + 4, String(share), "play-end")]);
+      line(36, up(share), 334, up(share), "play-grid"), text(30, up(share) + 4, String(share), "play-end")]);
     for (const level of LEVELS) drawn.push(text(across(level / 100), 318, String(level), "play-middle"));
-    drawn.push(text(184, 336, "Confidence, %", "play-middle"), text(4, 16, "Accuracy"));
+    drawn.push(text(187, 336, "Confidence, %", "play-middle"), text(4, 16, "Accuracy"));
     if (bands)
       for (const { p, n: count } of bins) {
         const [low, high] = band(count, p);
@@ -137,7 +137,7 @@
     for (const { p, n: count, k } of bins)
       drawn.push(svg("circle", { cx: across(p), cy: up(k / count), r: 4 + 12 * Math.sqrt(count / n), class: "yourself-dot" }));
     drawn.push(svg("circle", { cx: 53, cy: 358, r: 7, class: "yourself-dot" }), text(74, 362, who));
-    if (bands) drawn.push(svg("rect", { x: 212, y: 348, width: 12, height: 20, class: "yourself-band" }), text(230, 362, "chance leaves 95 %"));
+    if (bands) drawn.push(svg("rect", { x: 196, y: 348, width: 12, height: 20, class: "yourself-band" }), text(214, 362, "chance leaves 95 %"));
     const words = bins.map(({ p, n: count, k }) => `at ${percent(p)}: ${k} of ${count} correct`).join("; ");
     return svg("svg", { viewBox: "0 0 344 406", role: "img", "aria-label": `Reliability diagram. ${words}.` }, ...drawn);
   };

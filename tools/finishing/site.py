@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 import yaml
 
+from tools.finishing.answers import write_answers
 from tools.finishing.drawings import draw
 from tools.finishing.frame import frame
 from tools.finishing.lighten import lighten
@@ -140,6 +141,7 @@ def finish(site: Path, book: Book) -> None:
     frame(site, book)
     describe(site, book)
     draw(site)
+    write_answers(site)
     lighten(site)
     write_slides(site, book)
     guard(site)

@@ -5,7 +5,7 @@
 The source says what a slide shows, with `<!-- slide -->` on a line of its own before a sentence, a
 formula, a table, a figure or a cell, and `<!-- and -->` before the next step of the same slide. A
 section without a mark gives a slide with its first figure, formula or table; a question gives one
-for a vote. Arrow keys turn them, and show the steps. The teacher's copy, `slides/NAME-teacher.html`,
+for a vote. Arrow keys turn them, and show the steps. The teacher's copy, `NAME-teacher.html`,
 has the text of the sections as notes, the reasons behind the options, and the solutions.
 """
 
@@ -26,7 +26,7 @@ from tools.sources.errors import MystError
 MOST = 15  # slides, which fit a lesson
 SHOWN = "figure.align-default, table, div.math, div.proof"
 # Marks for the mouse, and what answers to it.
-SILENT = ".headerlink, .play-figure, .story, script, button"
+SILENT = ".headerlink, .play-figure, .story, .rest, script, button"
 STYLE = """
 html { font-size: clamp(12px, 1.4vw, 40px); scroll-padding: 0; scroll-snap-type: y mandatory; }
 body { margin: 0; }
@@ -34,14 +34,16 @@ body { margin: 0; }
   justify-content: center; min-height: 100vh; padding: 3vh 5vw; scroll-snap-align: start; }
 .slide h1 { font-size: 3rem; margin: 0; }
 .slide h2 { font-size: 2.1rem; margin: 0; }
-.bd-article .slide :is(p, ul, ol, div.proof, figure.align-default, figure > figcaption) { max-width: none; }
-.slide > p, .slide .later > p, .slide li, .slide legend, .slide .proof p { font-size: 1.5rem; line-height: 1.4; margin-block: 0; }
+.bd-article .slide :is(p, ul, ol, div.proof, figure.align-default, figure > figcaption) {
+  max-width: none; }
+.slide > p, .slide .later > p, .slide li, .slide legend, .slide .proof p { font-size: 1.5rem;
+  line-height: 1.4; margin-block: 0; }
 .slide figure { margin: 0; text-align: center; }
 .slide svg.drawing { font-size: 11px; height: 66vh; max-width: 100%; width: auto; }
 .slide:has(> .later) svg.drawing { height: 48vh; }
 .slide :is(figcaption, caption) { font-size: 1.1rem; text-align: center; }
-.slide table { font-size: 1.2rem; margin: 0 auto; }
-.slide div.math > .katex-display > .katex { font-size: 2rem; }
+.bd-article .slide table.table { font-size: 1.25rem; margin: 0 auto; }
+.slide div.math > .katex-display > .katex { font-size: 2.4rem; }
 .slide div.cell pre { font-size: 1.15rem; }
 .notes { border-top: 1px solid; font-size: 1rem; }
 @media screen and (scripting: enabled) { .later:not(.shown) { visibility: hidden; } }

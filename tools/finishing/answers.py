@@ -1,0 +1,38 @@
+"""On paper, the answers to a chapter's questions are at its end, and not below the options.
+
+On the screen a reader opens an option and sees whether it is right. Paper cannot be opened, so the
+options get letters there, and what follows the chapter is printed only.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tools.finishing.pages import pages_of
+
+QUESTION = re.compile(r'<fieldset [^>]*class="question".*?</fieldset>', re.DOTALL)
+REASON = re.compile(r"</summary>(.*?)</details>", re.DOTALL)
+END = "</article>"
+
+
+def with_answers(page: str) -> str:
+    """The page with the reasons of all its questions behind its text, a question an item."""
+    items = [
+        '<li><ol type="A">'
+        + "".join(f"<li>{reason}</li>" for reason in REASON.findall(question))
+        + "</ol></li>"
+        for question in QUESTION.findall(page)
+    ]
+    if not items:
+        return page
+    before, end, after = page.rpartition(END)
+    printed = f"<h2>Answers to the questions</h2><ol>{''.join(items)}</ol>"
+    return f'{before}<section class="printed-answers">{printed}</section>\n{end}{after}'
+
+
+def write_answers(site: Path) -> None:
+    """Rewrite the pages of a finished site that ask questions."""
+    for path in pages_of(site):
+        if QUESTION.search(text := path.read_text("utf-8")):
+            path.write_text(with_answers(text), "utf-8")
