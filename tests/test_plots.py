@@ -1,5 +1,7 @@
 """Figures are checked by their data: the numbers returned, and the artists on the axes."""
 
+from itertools import pairwise
+
 import matplotlib as mpl
 import numpy as np
 import pytest
@@ -110,6 +112,25 @@ def test_the_numbers_on_the_strip_are_the_counts_over_their_bins():
         ("3", 0.625, 3),
         ("0", 0.875, 0),
     ]
+
+
+@pytest.mark.parametrize("inches", [3.6, 4.6, 8])
+def test_a_count_is_upright_where_it_fits_over_its_bar_and_turned_where_not(inches):
+    """So that no two counts meet, and none that fits has to be read sideways."""
+    counts = [3, 10, 250, 9_999, 12, 7, 400, 5_000, 8, 1_000, 99, 6, 77, 300, 2]
+    probs = np.repeat((np.arange(15) + 0.5) / 15, counts)
+    _, ax = plt.subplots(figsize=(inches, 0.9 * inches))
+    drawn = plots.reliability_diagram(probs, np.zeros(len(probs), int), n_bins=15, ax=ax)
+    ax.figure.canvas.draw()
+    bar = ax.get_window_extent().width / 15
+    boxes = [text.get_window_extent() for text in drawn.counts_ax.texts]
+    for text, box in zip(drawn.counts_ax.texts, boxes, strict=True):
+        length = max(box.width, box.height)
+        if len(text.get_text()) == 1:
+            assert text.get_rotation() == 0
+        else:
+            assert (text.get_rotation() == 0) == (length < bar) or abs(length - bar) < 0.2 * bar
+    assert all(a.x1 <= b.x0 + 1 for a, b in pairwise(boxes))
 
 
 @pytest.mark.parametrize("min_count", [0, 10_000])

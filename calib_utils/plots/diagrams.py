@@ -267,15 +267,15 @@ def _counts_strip(
         _bars(strip, bins, chosen, 0, bins.counts, **grey)
     most = max(1, bins.counts.max())
     centres = (bins.edges[:-1] + bins.edges[1:]) / 2
-    for x, count in zip(centres, bins.counts, strict=True) if numbers else ():
-        strip.text(
-            *(x, count, _short(count)),
-            rotation=90,
-            rotation_mode="anchor",
-            ha="left",
-            va="center",
-            fontsize="small",
-        )
+    # A digit of a small number is 0.55 em wide; what does not fit over its bar is turned.
+    digit = 0.55 * plt.rcParams["font.size"] * ax.figure.dpi / 72 / ax.bbox.width
+    upright: dict[str, Any] = {"ha": "center", "va": "bottom"}
+    turned = {"rotation": 90, "rotation_mode": "anchor", "ha": "left", "va": "center"}
+    places = zip(centres, np.diff(bins.edges), bins.counts, strict=True)
+    for x, width, count in places if numbers else ():
+        words = _short(count)
+        look = upright if digit * len(words) < width else turned
+        strip.text(x, count, words, fontsize="small", **look)
     strip.set_ylim(0, (2.2 if numbers else 1.5) * most)
     strip.xaxis.set_visible(False)
     strip.set_yticks([])
