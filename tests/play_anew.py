@@ -347,7 +347,6 @@ def statements(asked: Asked) -> Frames:
             percent(right[run].mean()),
             percent(confidence.mean()),
             percent(ece),
-            f"{roc_auc_score(right[run], confidence):.2f}",
         ]
         of_each.append((numbers, bins))
     for (i, (first, a)), (j, (second, b)) in product(enumerate(of_each), repeat=2):

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 from calib_utils.metrics import (
-    confidence_auroc,
     expected_calibration_error,
     reliability_bins,
 )
@@ -48,7 +47,6 @@ def statements() -> Json:
         "ECE": [
             WORDS.format(100 * expected_calibration_error(one, n_bins=BINS)) for one in of_each
         ],
-        "AUROC": [f"{confidence_auroc(one):.2f}" for one in of_each],
     }
     return play(
         ["fig-stated-and-accuracy"],
@@ -57,7 +55,7 @@ def statements() -> Json:
         "model stated about that confidence, a hatched piece is the gap between the two, the strip "
         f"counts the replies, and pale bars have fewer than {FEW}.",
         "Two reliability diagrams, one for each chosen run, with its accuracy, mean stated "
-        "confidence, ECE and AUROC. From the least to the most accurate run the bars grow towards "
+        "confidence and ECE. From the least to the most accurate run the bars grow towards "
         "the diagonal, while nearly all statements stay between 80 and 100 %.",
         [
             slider(f"Model {name}", names, names.index(start))
