@@ -117,8 +117,9 @@ def measured(name: str) -> dict[str, Any]:
 
 def main(names: list[str]) -> None:
     for name in names or NAMES:
+        found = measured(name)
         stored = json.loads(STORED.read_text("utf-8")) if STORED.is_file() else {}
-        stored[name] = measured(name)
+        stored[name] = found
         print(name, stored[name], flush=True)
         ordered = {known: stored[known] for known in NAMES if known in stored}
         STORED.write_text(json.dumps(ordered, indent=1) + "\n", "utf-8")

@@ -276,7 +276,10 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, byt
 
 def stored(name: str, key: str) -> int:
     """The share in per cent that the guide's table has."""
-    return round(100 * json.loads(STORED.read_text("utf-8"))[name][key])
+    found = json.loads(STORED.read_text("utf-8"))[name]
+    if key not in found:
+        pytest.skip(f"NOT MEASURED: python tests/classroom/classmates.py {name}")
+    return round(100 * found[key])
 
 
 # The pasted answers of these take longer than all other tests of the sheets together.
@@ -332,6 +335,7 @@ def test_the_best_of_nine_classmates_earns_at_most_half(name: str) -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", NAMES)
 def test_the_table_of_copied_answers_is_measured(name: str) -> None:
+    stored(name, "best")
     assert measured(name) == pytest.approx(json.loads(STORED.read_text("utf-8"))[name], abs=0.005)
 
 
@@ -341,8 +345,8 @@ def test_the_table_of_copied_answers_is_in_the_guide() -> None:
     assert "```{include} tables/classmates.md" in GUIDE
     table = rows(json.loads(STORED.read_text("utf-8")), NAMES)
     assert [row[0] for row in table] == list(ROWS.values())
-    assert [row[4] != "" for row in table] == [True] * 5  # the lab has all of them
-    assert table[4][1:4] == [""] * 3
+    assert all(row[1] and row[2] and row[3] for row in table[:4])
+    assert table[4] == [ROWS["nearest"], "", "", "", "100 %"]
 
 
 # ---- hints
