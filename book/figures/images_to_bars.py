@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,10 +28,11 @@ def draw_piles(ax: Axes) -> None:
         row, column = np.divmod(np.arange(len(right) + len(wrong)), COLUMNS)
         x = (m + (column + 0.8) / (COLUMNS + 0.6)) / N_BINS
         n = len(right)
-        for where, look in (
+        looks: list[tuple[slice, dict[str, Any]]] = [
             (slice(None, n), {"color": BLUE}),
             (slice(n, None), {"markerfacecolor": "none", "markeredgecolor": ORANGE}),
-        ):
+        ]
+        for where, look in looks:
             ax.plot(x[where], row[where], "o", markersize=2.8, markeredgewidth=1, **look)
     ax.set(ylabel="Number of predictions", yticks=[], xlim=(0, 1), ylim=(-1, None))
 

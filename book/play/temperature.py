@@ -7,6 +7,7 @@ the chapter on methods for many classes looks for the temperature.
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -72,7 +73,7 @@ def printed(numbers: tuple[float, ...]) -> list[str]:
     return [*map(WORDS.format, shares), f"{nll:.3f}"]
 
 
-def learned(at: np.ndarray, values: list[str], best: int, name: str) -> list[str]:
+def learned(at: np.ndarray, values: Sequence[str], best: int, name: str) -> list[str]:
     """What a guess of each temperature was worth, by the numbers as they are printed."""
     return [
         f"Your T was {T:.2f}, with an {name} of {value}. The fitted temperature is "
