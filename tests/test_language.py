@@ -45,6 +45,7 @@ from calib_utils.training import (
     plain_words,
     predict_logits,
     train,
+    transformer,
 )
 
 PLAIN = Recipe(
@@ -174,6 +175,8 @@ class TestTransformer:
     @pytest.mark.parametrize("options", [{"width": 9}, {"depth": 0}, {"heads": 0}, {"length": 0}])
     def test_bad_size(self, options):
         with pytest.raises(ValueError, match="width: expected a multiple of heads"):
+            transformer(n_classes=3, **SMALL | options)
+        with pytest.raises(ValueError, match=f"{next(iter(options))}.*: expected"):
             build_model("transformer", n_classes=3, **SMALL | options)
 
 

@@ -38,6 +38,7 @@ COMPLETE = {
     "share": 1.0,
     "reward_steps": 0,
     "kl_price": 0.0,
+    "schedule": "steps",
 }
 
 
