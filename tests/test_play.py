@@ -40,7 +40,7 @@ EDITS = {
     "can-you-trust-an-ece": [
         ('load_record("resnet34-cifar100", "test")', 'load_record("lenet5-cifar100", "test")'),
         ("truths, n, sets = [0, 0.02, 0.07]", "truths, n, sets = [0.01, 0.1]"),
-        ("sizes = [500, 2_000, 8_000]", "sizes = [300, 1_000]"),
+        ("sizes = [100, 300, 1_000, 3_000, 10_000]", "sizes = [300, 1_000]"),
         ("for error in [0, 0.01, 0.02]", "for error in [0.005]"),
         ("chance**2 / (chance**2 + (1 - chance) ** 2)", "chance**0.5"),
         ("default_rng(seed=0)", "default_rng(seed=7)"),

@@ -138,7 +138,7 @@ def load_answers(
         Predictions of 5981 samples: confidence, probs
         >>> said = load_answers("gemma-2-2b-it", "sciq", kind="stated")
         >>> round(float(said.predictions.array.mean()), 2), round(float(said.correct.mean()), 2)
-        (0.9, 0.48)
+        (0.9, 0.47)
     """
     _check("questions", questions, QUESTIONS)
     arrays, models, categories = _read(questions)
@@ -196,7 +196,7 @@ def load_samples(questions: str) -> Samples:
     Example:
         >>> samples = load_samples("triviaqa-samples")
         >>> round(float((samples.answer == samples.answer[:, :1]).mean()), 2)
-        0.42
+        0.39
     """
     _check("questions", questions, ("triviaqa-samples",))
     with explain_damage(f"questions: the file of {questions!r}"):
