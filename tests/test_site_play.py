@@ -11,6 +11,7 @@ import pytest
 from play_anew import ANEW, Setting
 from test_site import BOOK, SITE, text_of, violations
 
+from calib_utils.metrics import ReliabilityBins
 from tools.finishing.browser import PHONE
 from tools.finishing.interactive import plays_in, tried
 
@@ -29,13 +30,16 @@ AROUND, STRIP, ROUNDING = 38 + 76, 40, 0.011
 STATE = """play => {
     const all = (query, read) => [...play.querySelectorAll(query)].map(read);
     const side = name => one => +one.getAttribute(name);
+    const diagrams = [...play.querySelectorAll("svg:has(.play-bar)")];
+    const of = query => diagrams.map(svg => [...svg.querySelectorAll(query)].map(side("height")));
     return {
         height: play.querySelector("svg").viewBox.baseVal.height,
         numbers: all("dd", one => one.textContent),
         said: all("input", one => one.getAttribute("aria-valuetext")),
-        bars: all("rect.play-bar", side("height")).slice(2),
-        gaps: all("rect.play-gap", side("height")).slice(2),
-        strip: all("rect.play-count", side("height")),
+        // Two of each diagram are of its legend.
+        bars: of("rect.play-bar").map(one => one.slice(2)),
+        gaps: of("rect.play-gap").map(one => one.slice(2)),
+        strip: of("rect.play-count"),
         dots: all("circle.play-dot", one => side("cx")(one) + 1000 * side("cy")(one)),
     };
 }"""
@@ -126,6 +130,22 @@ def everything(figure: str) -> list[Setting]:
     return list(product(*(range(end + 1) for end in last_of(figure))))
 
 
+def same_diagram(drawn: dict[str, list[float]], bins: ReliabilityBins, state: Any) -> None:
+    """The heights of the bars, their gaps and the counts above them."""
+    full = bins.counts > 0
+    counts, accuracy, confidence = (
+        array[full] for array in (bins.counts, bins.accuracy, bins.confidence)
+    )
+    height = state["height"] - AROUND
+    np.testing.assert_allclose(drawn["bars"], height * accuracy, atol=ROUNDING)
+    gaps = height * np.abs(accuracy - confidence)
+    rounded = np.where(counts < 100, 0.006, 0.06) / counts
+    assert (np.abs(drawn["gaps"] - gaps) <= ROUNDING + height * rounded).all()
+    strip = np.array(drawn["strip"])
+    np.testing.assert_allclose(strip, strip.max() * counts / counts.max(), atol=ROUNDING)
+    assert strip.max() <= STRIP
+
+
 @pytest.mark.parametrize(
     "settings", [corners, pytest.param(everything, marks=pytest.mark.thorough)]
 )
@@ -153,18 +173,10 @@ def test_every_stop_shows_what_calib_utils_computes(
         dots.add(tuple(state["dots"]))
         if bins is None:
             continue
-        full = bins.counts > 0
-        counts, accuracy, confidence = (
-            array[full] for array in (bins.counts, bins.accuracy, bins.confidence)
-        )
-        height = state["height"] - AROUND
-        np.testing.assert_allclose(state["bars"], height * accuracy, atol=ROUNDING)
-        gaps = height * np.abs(accuracy - confidence)
-        rounded = np.where(counts < 100, 0.006, 0.06) / counts
-        assert (np.abs(state["gaps"] - gaps) <= ROUNDING + height * rounded).all()
-        strip = np.array(state["strip"])
-        np.testing.assert_allclose(strip, strip.max() * counts / counts.max(), atol=ROUNDING)
-        assert strip.max() <= STRIP
+        of_each = bins if isinstance(bins, list) else [bins]
+        assert len(state["bars"]) == len(of_each)
+        for nth, one in enumerate(of_each):
+            same_diagram({name: state[name][nth] for name in ("bars", "gaps", "strip")}, one, state)
     assert tab.locator(f"#{figure}").inner_html() == picture
     tab.context.close()
     assert visited == set(chosen)

@@ -28,7 +28,7 @@ FIRST = {
     "ECE": f"{TERM}ECE",
     "expected calibration error": f"{TERM}ECE",
     "maximum calibration error": f"{TERM}MCE",
-    "LLM": f"{TERM}LLM",
+    "LLM": "notebooks/language-models.html#do-language-models-know-what-they-know",
     "temperature": f"{TERM}temperature",
     "temperature scaling": f"{TERM}temperature-scaling",
     "logits": f"{TERM}logits",

@@ -32,7 +32,9 @@
   const pattern = (word) => {
     const escape = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
     if (isHangul(word)) return new RegExp(Array.from(word, escape).join("\\s*"), "gu");
-    return new RegExp((/^[\p{L}\p{N}]/u.test(word) ? "(?<![\\p{L}\\p{N}])" : "") + escape(singular(word)), "gu");
+    // Of a short one the end as well: "log" is not the beginning of "logits".
+    const end = word.length < 4 ? "s?(?![\\p{L}\\p{N}])" : "";
+    return new RegExp((/^[\p{L}\p{N}]/u.test(word) ? "(?<![\\p{L}\\p{N}])" : "") + escape(singular(word)) + end, "gu");
   };
   const singular = (word) => (word.length > 4 ? word.replace(/([^s])s$/, "$1") : word);
   /* What differs in no more than plurals and in what is written together is the same name. */

@@ -103,7 +103,10 @@ def slides_of(article: Tag) -> list[Slide]:
             made.append(Slide(f"{section.h2}{points}", _notes(section)))
             continue
         if marked := _marked(section):
-            made += [Slide(f"{section.h2}{body}", _notes(section)) for body in marked]
+            # The notes once, where the section begins.
+            notes = [_notes(section), *[""] * (len(marked) - 1)]
+            pairs = zip(marked, notes, strict=True)
+            made += [Slide(f"{section.h2}{body}", said) for body, said in pairs]
         elif shown := section.select_one(SHOWN):
             made.append(Slide(f"{section.h2}{shown}", _notes(section)))
         made += [_question(one) for one in section.find_all("fieldset", class_="question")]
