@@ -20,7 +20,7 @@ FIRST = {
     "number of bins": "notebooks/ece-and-mce.html#why-bins-and-how-many",
     "overconfident": f"{CAUSES}#why-modern-networks-are-overconfident",
     "language models": "notebooks/language-models.html#do-language-models-know-what-they-know",
-    "GPT-4": "notebooks/language-models.html#do-language-models-know-what-they-know",
+    "GPT-4": "notebooks/language-models.html#ask-it-how-sure-it-is",
     "corrupted images": "notebooks/since-2017.html#when-the-images-change",
     "ResNet-34": "notebooks/resnet34-lab.html#the-resnet-34-lab",
     "rain": "notebooks/what-calibration-means.html#three-weather-forecasters",
