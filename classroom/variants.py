@@ -133,7 +133,8 @@ def reading(
         found = [dict(zip(asked, chosen, strict=True)) for chosen in product(*ways)]
         found = [{c: way for c, way in other.items() if way != variant[c]} for other in found]
         near = sorted(filter(None, found), key=len)
-        return [(other, judge_of({**variant, **other})) for other in near]
+        with np.errstate(all="ignore"):  # what one sheet gives need not make sense on another
+            return [(other, judge_of({**variant, **other})) for other in near]
 
     def read(answer: Any) -> tuple[float, str]:
         for other, judge in others():

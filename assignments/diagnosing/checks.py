@@ -139,7 +139,9 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
 
     def by_class(name: str, y: np.ndarray, weight: float) -> Check:
         def right(found: Variant) -> Judge:
-            return close(class_gaps(scores, y, variant=found), SINGLE)
+            gaps = class_gaps(scores, y, variant=found)
+            # "Probabilities" above 1 have no spread: a row of nan is the answer to no sheet.
+            return close(gaps, SINGLE) if np.isfinite(gaps).any() else lambda _: False
 
         own = class_gaps(scores, y, variant=variant)
         return Check(

@@ -182,15 +182,13 @@ def diagnosing(v: Variant) -> Functions:
         for k in range(probs.shape[1]):
             expected = math.fsum(probs[:, k])
             surplus = expected - sum(int(y == k) for y in labels)
-            spread = math.sqrt(math.fsum(p * (1 - p) for p in probs[:, k]))
-            found.append(
-                {
-                    "excess": surplus / spread,
-                    "shortfall": -surplus / spread,
-                    "pearson": -surplus / math.sqrt(expected),
-                    "roots": 2 * math.sqrt(expected - surplus) - 2 * math.sqrt(expected),
-                }[v["gap"]]
-            )
+            if v["gap"] == "roots":
+                found.append(2 * math.sqrt(expected - surplus) - 2 * math.sqrt(expected))
+            elif v["gap"] == "pearson":
+                found.append(-surplus / math.sqrt(expected))
+            else:
+                spread = math.sqrt(math.fsum(p * (1 - p) for p in probs[:, k]))
+                found.append((surplus if v["gap"] == "excess" else -surplus) / spread)
         return found
 
     return {"probabilities": probabilities, "summary": summary, "class_gaps": class_gaps}

@@ -76,7 +76,8 @@ def test_a_function_that_counts_its_calls_earns_nothing() -> None:
 
 
 def test_an_honest_mistake_is_still_followed() -> None:
-    assert graded(HONEST, "q1") == 0
+    # The formula is wrong, yet rightly gives nan where there is no weight at all: 0.5 of 3.5 parts.
+    assert graded(HONEST, "q1") == round(2 * 0.5 / 3.5, 2)
     assert graded(HONEST, "q2") == 2
 
 
