@@ -25,7 +25,9 @@ from classroom.secret import drawn_labels, generator
 from classroom.variants import Code, Variant, reading
 
 EPOCHS = 400  # of the sample report
-ENOUGH = 0.88  # of the accuracy of who knows which images are negatives: for all points
+# Of the accuracy of who knows which images are negatives: for all points. The worst of 40 honest
+# trainings had 0.86, and 0.74 where classes are ruled out, which says least of an image.
+ENOUGH = {"label": 0.8, "votes": 0.8, "pair": 0.8, "sure": 0.8, "excluded": 0.65}
 # Of a training and its repetition. Measured, see `tests/classroom/test_honest_lab.py`.
 AGREED = 0.85  # of the predictions, at least
 SHARED = 0.5  # of the mistakes of the repetition, at least
@@ -82,7 +84,7 @@ def follows_rule(
     return not all(first)
 
 
-def trained(seen: Images, new: Images) -> Any:
+def trained(seen: Images, new: Images, way: str) -> Any:
     """Judge of logits: their accuracy beside that of a rule that knows the negatives.
 
     The rule is the nearest of two means for each class.
@@ -91,7 +93,7 @@ def trained(seen: Images, new: Images) -> Any:
     kinds = 2 * seen[1] + seen[2]
     means = np.array([seen[0][kinds == kind].mean(axis=0) for kind in range(2 * n_classes)])
     nearest = ((new[0][:, None] - means) ** 2).sum(axis=2).argmin(axis=1) // 2
-    goal = ENOUGH * float((nearest == new[1]).mean())
+    goal = ENOUGH[way] * float((nearest == new[1]).mean())
 
     def judge(answer: Any) -> bool | float:
         logits = np.asarray(answer)
@@ -193,17 +195,17 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
 
     def trains(name: str, seen: Images, new: Images, told: np.ndarray, seed: int) -> Check:
         arguments = (seen[0], told, new[0], seed)
-        return Check("q2", name, "train_and_predict", arguments, trained(seen, new))
+        return Check("q2", name, "train_and_predict", arguments, trained(seen, new, way))
 
     patterns = blobs(rng, 10)
     given = (patterns[0][0], annotated(secret, patterns[0][1], way), patterns[1][0])
 
     def returns(found: Variant) -> Judge:
-        judge = trained(*patterns)
+        judge = trained(*patterns, way)
         return lambda answer: judge(answer) > 0 and has_form(answer, found["output"])
 
     def decides(answer: Any, own: list[Any]) -> bool:
-        if not trained(*patterns)(answer) > 0:
+        if not trained(*patterns, way)(answer) > 0:
             return False
         mine, again, other = map(probabilities, (answer, *own))
         # Far closer to the same seed than to a different one, if not the same number by number.
@@ -259,10 +261,10 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             if not repeated(answer.get(key), mine, stored["labels"][parts[place]]):
                 return False  # the record is not of this training
             seen, new = part_of(stored, parts[0]), part_of(stored, parts[place])
-            right = float(trained(seen, new)(mine))
+            right = float(trained(seen, new, way)(mine))
             # Logits that were looked up know nothing of other numbers for the classes.
             seen, new = ((x, order[y], negative) for x, y, negative in (seen, new))
-            return right if all(trained(seen, new)(logits) > 0 for logits in other) else False
+            return right if all(trained(seen, new, way)(logits) > 0 for logits in other) else False
 
         return Check("q3", f"the {key}", "record", (), judge, own=again)
 
