@@ -12,6 +12,7 @@ has the text of the sections as notes, the reasons behind the options, and the s
 from __future__ import annotations
 
 import html
+import re
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -103,10 +104,12 @@ def slides_of(article: Tag) -> list[Slide]:
             made.append(Slide(f"{section.h2}{points}", _notes(section)))
             continue
         if marked := _marked(section):
-            # The notes once, where the section begins.
-            notes = [_notes(section), *[""] * (len(marked) - 1)]
+            # On each slide the notes of the section, but an id stands once in a page.
+            said = _notes(section)
+            again = re.sub(r' id="[^"]*"', "", said)
+            notes = [said, *[again] * (len(marked) - 1)]
             pairs = zip(marked, notes, strict=True)
-            made += [Slide(f"{section.h2}{body}", said) for body, said in pairs]
+            made += [Slide(f"{section.h2}{body}", one) for body, one in pairs]
         elif shown := section.select_one(SHOWN):
             made.append(Slide(f"{section.h2}{shown}", _notes(section)))
         made += [_question(one) for one in section.find_all("fieldset", class_="question")]
