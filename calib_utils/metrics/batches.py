@@ -19,9 +19,8 @@ from calib_utils.predictions import Predictions, taken
 
 __all__ = ["Stream"]
 
-_ADDING = (
-    threading.Lock()
-)  # of all metrics, because one of its own could be neither copied nor sent
+# Of all metrics, because one of its own could be neither copied nor sent.
+_ADDING = threading.Lock()
 
 
 class Stream:
