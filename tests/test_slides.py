@@ -56,6 +56,8 @@ def test_a_question_is_shown_without_its_reasons() -> None:
         question.body
         == '<h2>Question</h2><p>How many?</p><ol type="A"><li>One</li><li>Two</li></ol>'
     )
+    number = PAGE.replace('class="question"', 'class="question for-number"')
+    assert slides_of(article(number))[3].body == "<h2>Question</h2><p>How many?</p>"
     assert "Right." in question.notes
     assert "Wrong." in question.notes
 

@@ -140,10 +140,14 @@ def _marked(section: Tag) -> list[str]:
 def _question(fieldset: Tag) -> Slide:
     """The options without their reasons, which are the notes."""
     options = [one.summary for one in fieldset.find_all("details") if one.summary]
+    if "for-number" in fieldset["class"]:
+        options = []
     listed = "".join(f"<li>{one.decode_contents()}</li>" for one in options)
     legend = fieldset.legend.decode_contents() if fieldset.legend else ""
     reasons = "".join(f"<p>{p.decode_contents()}</p>" for p in fieldset.select("details p"))
-    body = f'<h2>Question</h2><p>{legend}</p><ol type="A">{listed}</ol>'
+    body = f"<h2>Question</h2><p>{legend}</p>"
+    if listed:
+        body += f'<ol type="A">{listed}</ol>'
     return Slide(body, reasons, is_question=True)
 
 
