@@ -70,18 +70,15 @@ def report(
     mass, whichever is larger. Gaps that cancel within a bin count in neither, so the error is a
     lower bound.
 
-    A file is read in blocks, and all rows are counted. Bins of equal mass, the slope, the
-    decomposition of the Brier score, the cost and the recalibrators use a random sample of at most
-    a million rows.
-
-    A folder of Parquet files is read as a stream and need not fit into memory. Its report is the
-    same, bit for bit, for any order and number of files and workers, because the sums are kept in
-    whole numbers: each term is rounded to a multiple of 2^-32, so the mean of probabilities around
-    1e-8 is exact to one percent. Processors of different kinds may differ in the last bit of a
-    logarithm or an exponential; then the NLL, and all sums if logits were given, agree to 1e-12.
-    Bins of equal mass are made of cells of log-odds that are 1/128 wide, and whatever needs single
-    rows uses a random sample of at most 200,000. With several classes, rows that agree in every
-    column are either all in that sample or all out.
+    All rows are counted, in blocks, so that neither a file nor a folder of Parquet files need fit
+    into memory. The same rows give the same report, bit for bit, in any order, as a data frame or
+    as any number of files, read by any number of workers, because the sums are kept in whole
+    numbers: each term is rounded to a multiple of 2^-32, so the mean of probabilities around 1e-8
+    is exact to one percent. Processors of different kinds may differ in the last bit of a logarithm
+    or an exponential; then the NLL, and all sums if logits were given, agree to 1e-12.
+    Of more than 200,000 rows, bins of equal mass are made of cells of log-odds that are 1/128 wide,
+    and whatever needs single rows uses a random sample of at most 200,000. With several classes,
+    rows that agree in every column are either all in that sample or all out.
 
     Args:
         frame: the path of a .csv, .parquet or .npz file, "-" for CSV from the standard input, a
@@ -159,7 +156,7 @@ def report(
         drop=drop,
         rescale=rescale,
         seed=seed,
-        keep=bool(cross_fit) or fit is not None,
+        sample=bool(cross_fit) or fit is not None,
         check=lambda columns: _check_prices(columns, prices),
         scheduler=scheduler,
         skip_bad_files=skip_bad_files,

@@ -15,8 +15,8 @@ from calib_utils.audit.bin_sums import (
     EXPECTED,
     SQUARES,
     BinSums,
-    Totals,
 )
+from calib_utils.audit.totals import Totals
 from calib_utils.metrics import (
     BrierDecomposition,
     CalibrationBaseline,
