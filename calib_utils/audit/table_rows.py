@@ -134,9 +134,17 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
             rows.append(
                 (name, number(value), f"{number(low)} to {number(high)}; {ideal} if calibrated")
             )
+    low, high = m.auroc_interval
     parts = m.decomposition
     return [
         *rows,
+        (
+            "AUROC",
+            number(m.auroc),
+            f"{number(low)} to {number(high)}; 0.5 if the "
+            f"{'confidence' if report.columns.top_label else 'score'} tells nothing, and 1 if it "
+            f"separates {'correct from wrong rows' if report.columns.top_label else 'both labels'}",
+        ),
         (
             f"ECE, {report.bins.array.shape[1]} bins",
             percent(m.ece),
@@ -146,8 +154,8 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
         (
             "binned calibration error",
             f"{points(m.error[0])} to {percent(m.error[1])}",
-            "95 % interval of the larger error, in bins of equal width or of equal mass: a lower "
-            "bound of the true error, on which the verdict is based",
+            "95 % interval of the largest error, in bins of equal width, of equal mass or on the "
+            "sides of the line: a lower bound of the true error, on which the verdict is based",
         ),
         (
             "debiased error (root mean square)",
@@ -176,7 +184,7 @@ def titled_parts(report: Findings) -> list[tuple[str, list[Part]]]:
 
 def class_note(report: Findings) -> str:
     """Why all classes can be within the tolerance while the model is beyond it."""
-    if report.verdict.outcome != "beyond" or any(c.outcome != "within" for c in report.classes):
+    if report.verdict.overall != "beyond" or any(c.outcome != "within" for c in report.classes):
         return ""
     return (
         "Each class is within the tolerance although the model as a whole is beyond it. A class is "
@@ -254,7 +262,12 @@ def recalibrator_rows(report: Findings) -> list[RecalibratorRow]:
 
 def recalibrator_sentence(report: Findings) -> str:
     """Which recalibrator to use."""
-    tried = report.recalibrators
+    tried, m = report.recalibrators, report.measures
+    if tried is None and not report.columns.top_label and (m.reversed or m.blind):
+        return (
+            "No recalibrator was tried, because none makes a good score of one that "
+            f"{'falls where what happens rises' if m.reversed else 'tells nothing'}."
+        )
     if tried is None:
         return "No recalibrator was tried, because there were too few rows or none was asked for."
     first = tried.found[0]
