@@ -11,7 +11,7 @@ import numpy as np
 
 from calib_utils._arrays import log_softmax
 from calib_utils._masks import MANY, like_probs, log_of_probs
-from calib_utils.audit.coded import as_array, by_value
+from calib_utils.audit.coded import Coded, as_array, as_coded, by_value
 from calib_utils.audit.column_types import (
     float_type,
     is_missing,
@@ -37,9 +37,8 @@ class Rows(NamedTuple):
         probs: float64, (n,) of the positive class, or (n, K).
         logits: what was given, if it was log-odds, (n,), or logits, (n, K); None if `probs` was.
         labels: int64, (n,).
-        groups: text, (n,), for each column of groups; `Coded` in the files of a folder.
-        times: datetime64 in the unit that was asked for, (n,), or `Coded`; None without a column
-            of time.
+        groups: text, (n,), for each column of groups.
+        times: datetime64 in the unit that was asked for, (n,); None without a column of time.
         weights: (n,); None without a column of weights.
         dtype: the type in which probabilities came. Edges of bins are rounded to it, as they are
             for the metrics, so that 0.6 is on an edge in float32 as in float64.
@@ -48,8 +47,8 @@ class Rows(NamedTuple):
     probs: np.ndarray
     logits: np.ndarray | None
     labels: np.ndarray
-    groups: dict[str, Any]
-    times: Any
+    groups: dict[str, Coded]
+    times: Coded | None
     weights: np.ndarray | None
     dtype: str = "float64"
 
@@ -72,15 +71,15 @@ class Rows(NamedTuple):
 
     @staticmethod
     def join(parts: Sequence[Rows]) -> Rows:
-        """All rows of several parts."""
-        probs, logits, labels, groups, times, weights, dtypes = zip(*parts, strict=True)
+        """All rows of several parts, without their groups, times and weights."""
+        probs, logits, labels, _, _, _, dtypes = zip(*parts, strict=True)
         return Rows(
             np.concatenate(probs),
             None if logits[0] is None else np.concatenate(logits),
             np.concatenate(labels),
-            {name: np.concatenate([one[name] for one in groups]) for name in groups[0]},
-            None if times[0] is None else np.concatenate(times),
-            None if weights[0] is None else np.concatenate(weights),
+            {},
+            None,
+            None,
             dtypes[0],
         )
 
@@ -123,15 +122,12 @@ class RowsReader(Counts):
         source, columns: what is read.
         drop: whether rows with a missing value are left out.
         rescale: whether rows of probabilities are divided by their sum.
-        by_class: whether the probabilities of a class lie side by side in memory, and not those of
-            a row.
     """
 
     source: Source
     columns: Columns
     drop: bool = False
     rescale: bool = False
-    by_class: bool = False
 
     def __post_init__(self) -> None:
         self.doubtful = self.columns.kind in ("logit", "logits")
@@ -195,7 +191,9 @@ class RowsReader(Counts):
             places = places[~gone]
             self.dropped += int(gone.sum())
         numbers = [_numbers(raw[name], name, places) for name in columns.scores]
-        scores = np.stack(numbers).T if self.by_class else np.stack(numbers, axis=1)
+        # A softmax adds up row by row, and what is done to probabilities goes class by class.
+        by_class = columns.kind == "probs"
+        scores = np.stack(numbers).T if by_class else np.stack(numbers, axis=1)
         labels = as_array(by_value(self._labels, raw[columns.label], places))
         probs, logits, rescaled = probabilities(
             scores, columns.kind, columns.scores, places, self.rescale
@@ -214,11 +212,13 @@ class RowsReader(Counts):
             else:
                 of_label = np.where(labels == 1, probs, 1 - probs)
             self.impossible += int((of_label <= 0).sum())
-        times = None if columns.time is None else by_value(self._times, raw[columns.time], places)
+        times = None
+        if columns.time is not None:
+            times = as_coded(by_value(self._times, raw[columns.time], places))
         weights = None
         if columns.weight is not None:
             weights = weights_of(as_array(raw[columns.weight]), columns, places)
-        groups = {name: by_value(_texts, raw[name], places) for name in columns.groups}
+        groups = {name: as_coded(by_value(_texts, raw[name], places)) for name in columns.groups}
         return Rows(probs, logits, labels, groups, times, weights, dtype)
 
     def _times(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
