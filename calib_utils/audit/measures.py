@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.special import ndtri
 
 from calib_utils.audit.bin_sums import (
     CORRECT,
@@ -84,7 +84,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
     """
     bins, n = totals.bins, totals.bins.n
     confidences, correct = totals.confidences
-    chance = binomtest(round(bins.array[CORRECT].sum()), n).proportion_ci(LEVEL, method="wilson")
+    low, high = _wilson(round(bins.array[CORRECT].sum()), n)
     expected = max(bins.predicted, np.finfo(float).tiny)
     excess, variance = totals.of_z
     nll, brier, accuracy = totals.losses / n
@@ -93,7 +93,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
         bins.predicted,
         bins.happened,
         bins.happened / expected,
-        (chance.low / expected, chance.high / expected),
+        (low / expected, high / expected),
         float(excess / variance**0.5) if variance > 0 else float("nan"),
         calibration_line(confidences, correct),
         ece_of(bins),
@@ -106,6 +106,14 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
         bins.happened if top_label else float(accuracy),
         brier_decomposition(confidences, correct.astype(np.int64)),
     )
+
+
+def _wilson(k: int, n: int) -> tuple[float, float]:
+    """Wilson's interval of a share, of which k of n were seen."""
+    z, p = float(ndtri((1 + LEVEL) / 2)), k / n
+    middle, half = 2 * n * p + z**2, z * (z**2 + 4 * n * p * (1 - p)) ** 0.5
+    low, high = (middle - half) / (2 * (n + z**2)), (middle + half) / (2 * (n + z**2))
+    return (low if k else 0.0), (high if k < n else 1.0)
 
 
 def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
