@@ -119,7 +119,7 @@ for use in (lambda: PlattScaling().predict_proba([0.5]), draw):
     assert done.stdout.splitlines() == [
         "NotFittedError: PlattScaling is not fitted; call fit(logits, labels) first",
         "ModuleNotFoundError: plots need matplotlib, which is not installed: "
-        "in a copy of the repository, pip install '.[plots]'",
+        "pip install matplotlib",
     ], done.stderr
 
 

@@ -162,9 +162,7 @@ def _with_more(bins: BinSums, times: float) -> BinSums:
     )
     noise = np.sqrt(np.maximum(within, 1e-12) / (times * counts))
     ratio = gaps / noise  # for the mean of a folded normal: the size of a gap with its noise
-    shown = noise * (
-        np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + ratio * (1 - 2 * ndtr(-ratio))
-    )
+    shown = noise * (np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + ratio * (1 - 2 * ndtr(-ratio)))
     more = array * times
     more[CORRECT] = more[EXPECTED] - shown * more[COUNT]
     more[SQUARES] = (within + shown**2) * more[COUNT]
