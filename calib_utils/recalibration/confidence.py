@@ -43,8 +43,8 @@ class BetaOnConfidence(MulticlassRecalibrator):
     Example:
         >>> logits = [[2.0, 0.0, -1.0]] * 5 + [[9.0, 0.0, -1.0]] * 5
         >>> labels = [0, 0, 0, 0, 1] + [0, 0, 0, 1, 2]
-        >>> scaling = BetaOnConfidence().fit(logits, labels)
-        >>> scaling.predict_proba([[2.0, 0.0, -1.0], [9.0, 0.0, -1.0]]).max(axis=1).round(2).tolist()
+        >>> found = BetaOnConfidence().fit(logits, labels).predict_proba(logits[4:6])
+        >>> found.max(axis=1).round(2).tolist()
         [0.7, 0.7]
     """
 
@@ -68,7 +68,7 @@ class BetaOnConfidence(MulticlassRecalibrator):
         if open_.any():
             of_rows = None if weights is None else weights[open_]
             problems += [
-                text.replace("labels:", "whether the predictions are correct:")
+                f"confidence: of correct predictions and others, {text}"
                 for text in beta._fit(odds[open_], correct[open_], of_rows)
             ]
             self.a_, self.b_, self.c_ = beta.a_, beta.b_, beta.c_
@@ -99,7 +99,11 @@ class BetaOnConfidence(MulticlassRecalibrator):
         with np.errstate(over="ignore"):
             others = np.subtract(logits, largest, dtype=np.float64) / self.temperature_
         np.put_along_axis(others, top, -np.inf, axis=1)
-        return others, top, np.logaddexp.reduce(others, axis=1, keepdims=True)
+        second = others.max(axis=1, keepdims=True)
+        second[np.isneginf(second)] = 0
+        with np.errstate(divide="ignore"):
+            rest = second + np.log(np.exp(others - second).sum(axis=1, keepdims=True))
+        return others, top, rest
 
     def _check_learned(self) -> None:
         check_number(self.temperature_, "temperature_", 0, above=True)
