@@ -42,7 +42,6 @@ from calib_utils.metrics import (
     baseline_calibration_error,
     brier_score,
     expected_calibration_error,
-    top_label,
 )
 from calib_utils.metrics.bins import sums, uniform_index
 from calib_utils.predictions import as_predictions
