@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from calib_utils.audit.building import report
 from calib_utils.audit.changes import Changes, compare_reports
 from calib_utils.audit.pairing import Pair, pair
 from calib_utils.audit.printable import printable
+from calib_utils.audit.source import EXTRA
 
 __all__ = ["main", "parser"]
 
@@ -72,6 +74,8 @@ def as_options(message: str) -> str:
 
 def _report(given: Sequence[str]) -> int:
     args = parser().parse_args(given)
+    if args.html:
+        _check_page()
     found = report(
         args.predictions,
         **_columns(args),
@@ -102,6 +106,15 @@ def _report(given: Sequence[str]) -> int:
             found.calibrator.save(args.save_calibrator)
             print(f"{args.save_calibrator} contains {found.calibrator!r}")
     return found.verdict.exit_code
+
+
+def _check_page() -> None:
+    """Before a long run, and not after it."""
+    for package in ("jinja2", "matplotlib"):
+        if importlib.util.find_spec(package) is None:
+            raise ModuleNotFoundError(
+                f"html: the page needs {package}, {EXTRA}; or leave out --html"
+            )
 
 
 def _compare(given: Sequence[str]) -> int:

@@ -266,6 +266,8 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
         lines.append(f"{reader.dropped:,} rows were dropped because a value was missing")
     if reader.rescaled:
         lines.append(f"{reader.rescaled:,} rows were divided by their sum")
+    if reader.columns.kind == "logprobs":
+        lines += _about_logs(reader.filled, reader.elsewhere)
     if reader.columns.weight:
         kept, times = totals.bins.n, (reader.read - reader.dropped) / totals.bins.n
         lines.append(f"{kept:,} rows were kept at random, in proportion to their weights")
@@ -293,6 +295,21 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
             f"{len(refused):,} {'file was' if len(refused) == 1 else 'files were'} left out"
         )
         lines += [f"left out: {problem}" for problem in refused[:_MOST_REFUSED]]
+    return lines
+
+
+def _about_logs(filled: int, elsewhere: int) -> list[str]:
+    lines = ["each row was divided by its sum, so that the classes have all of the probability"]
+    if filled:
+        lines.append(
+            f"{filled:,} rows lacked a class: each such class got an equal part of what the others "
+            "leave, but no more than the smallest of them"
+        )
+    if elsewhere:
+        lines.append(
+            f"in {elsewhere:,} rows the classes have less than half of the probability, so the "
+            "model was about to answer something else"
+        )
     return lines
 
 

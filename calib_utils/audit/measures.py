@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.special import ndtri
 
 from calib_utils.audit.bin_sums import (
     CORRECT,
@@ -103,7 +103,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
     """
     bins, n = totals.bins, totals.bins.n
     confidences, correct = totals.confidences
-    chance = binomtest(round(bins.array[CORRECT].sum()), n).proportion_ci(LEVEL, method="wilson")
+    low, high = _wilson(round(bins.array[CORRECT].sum()), n)
     expected = max(bins.predicted, np.finfo(float).tiny)
     excess, variance = totals.of_z
     nll, brier, accuracy = totals.losses / n
@@ -114,7 +114,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
         predicted=bins.predicted,
         happened=bins.happened,
         ratio=bins.happened / expected,
-        ratio_interval=(chance.low / expected, chance.high / expected),
+        ratio_interval=(low / expected, high / expected),
         z=float(excess / variance**0.5) if variance > 0 else float("nan"),
         line=line,
         auroc=auroc,
@@ -158,8 +158,16 @@ def auroc_of(confidences: np.ndarray, correct: np.ndarray) -> tuple[float, tuple
         shares.append((below / others.sum())[place[correct == kind]])
     area = float(shares[1].mean())
     variance = sum(float(each.var()) / max(len(each) - 1, 1) for each in shares)
-    half = 1.959964 * variance**0.5
+    half = float(ndtri((1 + LEVEL) / 2)) * variance**0.5
     return area, (max(area - half, 0.0), min(area + half, 1.0))
+
+
+def _wilson(k: int, n: int) -> tuple[float, float]:
+    """Wilson's interval of a share, of which k of n were seen."""
+    z, p = float(ndtri((1 + LEVEL) / 2)), k / n
+    middle, half = 2 * n * p + z**2, z * (z**2 + 4 * n * p * (1 - p)) ** 0.5
+    low, high = (middle - half) / (2 * (n + z**2)), (middle + half) / (2 * (n + z**2))
+    return (low if k else 0.0), (high if k < n else 1.0)
 
 
 def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:

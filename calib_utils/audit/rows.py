@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import reduce
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from calib_utils.audit.column_types import (
     weights_of,
 )
 from calib_utils.audit.columns import Columns
+from calib_utils.audit.log_probabilities import from_logs, log_probs_in
 from calib_utils.audit.source import Source
 
 __all__ = ["Counts", "Rows", "RowsReader", "log_probs_of", "probabilities", "row_sums"]
@@ -92,6 +93,7 @@ class Counts:
         read: the number of rows.
         dropped, rescaled: how many of them were left out, or divided.
         impossible: how many had a probability of 0 for what happened.
+        filled, elsewhere: of log-probabilities, as in `LogCounts`.
         doubtful: whether all logits, or log-odds, look like probabilities.
         seen: if a positive label was named, some of the labels that occur, with the positive one
             among them if it does.
@@ -101,6 +103,8 @@ class Counts:
     dropped: int = 0
     rescaled: int = 0
     impossible: int = 0
+    filled: int = 0
+    elsewhere: int = 0
     doubtful: bool = True
     seen: set[str] = field(default_factory=set)
 
@@ -110,6 +114,8 @@ class Counts:
         self.dropped += other.dropped
         self.rescaled += other.rescaled
         self.impossible += other.impossible
+        self.filled += other.filled
+        self.elsewhere += other.elsewhere
         self.doubtful &= other.doubtful
         self.seen |= other.seen
 
@@ -143,6 +149,7 @@ class RowsReader(Counts):
             ValueError: for invalid rows, or if there are none.
         """
         self.read = self.dropped = self.rescaled = self.impossible = 0
+        self.filled = self.elsewhere = 0
         self.doubtful = self.columns.kind in ("logit", "logits")
         for raw in self.source.blocks(self.columns.names):
             block = self.rows_of(raw)
@@ -190,18 +197,25 @@ class RowsReader(Counts):
             raw = {name: values[~gone] for name, values in raw.items()}
             places = places[~gone]
             self.dropped += int(gone.sum())
-        numbers = [_numbers(raw[name], name, places) for name in columns.scores]
+        in_logs = columns.kind == "logprobs"
+        read = log_probs_in if in_logs else numbers_of
+        numbers = [_numbers(raw[name], name, places, read) for name in columns.scores]
         # A softmax adds up row by row, and what is done to probabilities goes class by class.
         by_class = columns.kind == "probs"
         scores = np.stack(numbers).T if by_class else np.stack(numbers, axis=1)
         labels = as_array(by_value(self._labels, raw[columns.label], places))
-        probs, logits, rescaled = probabilities(
-            scores, columns.kind, columns.scores, places, self.rescale
-        )
+        if in_logs:
+            (probs, found), logits, rescaled = from_logs(scores, columns.scores, places), None, 0
+            self.filled += found.filled
+            self.elsewhere += found.elsewhere
+        else:
+            probs, logits, rescaled = probabilities(
+                scores, columns.kind, columns.scores, places, self.rescale
+            )
         self.rescaled += rescaled
         dtype = "float64"
         if logits is None:
-            dtype = float_type(raw[name] for name in columns.scores)
+            dtype = "float64" if in_logs else float_type(raw[name] for name in columns.scores)
             if rescaled:
                 probs = probs.astype(dtype).astype(np.float64)
         if self.doubtful and len(scores):
@@ -226,7 +240,13 @@ class RowsReader(Counts):
 
     def _missing(self, raw: Mapping[str, Any], places: np.ndarray) -> np.ndarray:
         gone = np.zeros(len(places), bool)
+        may_lack = self.columns.scores if self.columns.kind == "logprobs" else ()
+        if may_lack and self.drop:
+            of_classes = [_numbers(raw[name], name, places, log_probs_in) for name in may_lack]
+            gone |= np.isneginf(of_classes).all(axis=0)
         for name, values in raw.items():
+            if name in may_lack:
+                continue
             missing = is_missing(values)
             if not missing.any():
                 continue
@@ -274,8 +294,13 @@ class RowsReader(Counts):
         return np.array(numbers, np.int64)[inverse.ravel()]
 
 
-def _numbers(values: Any, name: str, places: np.ndarray) -> np.ndarray:
-    return as_array(by_value(lambda each, where: numbers_of(each, name, where), values, places))
+def _numbers(
+    values: Any,
+    name: str,
+    places: np.ndarray,
+    read: Callable[[np.ndarray, str, np.ndarray], np.ndarray],
+) -> np.ndarray:
+    return as_array(by_value(lambda each, where: read(each, name, where), values, places))
 
 
 def _texts(values: np.ndarray, places: np.ndarray) -> np.ndarray:

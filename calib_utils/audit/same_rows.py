@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc
 
 from calib_utils.audit.lots import Lots
 from calib_utils.audit.rows import Rows
@@ -39,7 +39,7 @@ def shared_rows(one: Totals, two: Totals) -> int:
     split = int(((times == 2) & (of_first == 1)).sum())
     n = len(which)
     share = 2 * len(first) * len(second) / (n * (n - 1))
-    accident = binom.sf(split - 1, pairs, share)
+    accident = bdtrc(split - 1, pairs, share)
     enough = split - share * pairs > _FEW * min(len(first), len(second))
     return split if enough and accident < _CHANCE else 0
 

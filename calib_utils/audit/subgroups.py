@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtr, stdtrit
 
 from calib_utils.audit.bin_sums import CORRECT, EXPECTED, SPREAD, SQUARES, BinSums
 from calib_utils.audit.outcomes import BEYOND, UNDECIDED, WITHIN, allowed
@@ -119,7 +119,7 @@ def judge_gaps(
     found = []
     for (gap, error, n, small), over, under in zip(gaps, above, below, strict=True):
         outcome = BEYOND if over < _ALPHA else WITHIN if under < _ALPHA else UNDECIDED
-        half = float(t.ppf(0.975, max(n - 1, 1))) * error
+        half = float(stdtrit(max(n - 1, 1), 0.975)) * error
         found.append(((gap - half, gap + half), UNDECIDED if small else outcome))
     return found
 
@@ -132,7 +132,7 @@ def _chance_within(gap: float, error: float, n: int, small: bool, tolerance: flo
     if error == 0:
         return float(far <= 0)
     # With a tolerance of 0 the test is two-sided.
-    tails = t.sf(far / error, n - 1) + t.sf((abs(gap) + tolerance) / error, n - 1)
+    tails = stdtr(n - 1, -far / error) + stdtr(n - 1, -(abs(gap) + tolerance) / error)
     return float(min(1.0, np.clip(tails, 0, 1)))
 
 
@@ -142,4 +142,4 @@ def _chance_beyond(gap: float, error: float, n: int, small: bool, tolerance: flo
         return 1.0
     if error == 0:
         return float(abs(gap) > tolerance)
-    return float(t.sf((tolerance - abs(gap)) / error, n - 1))
+    return float(stdtr(n - 1, (abs(gap) - tolerance) / error))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
 from calib_utils.audit.formatting import number, percent, points, signed_points
@@ -265,9 +265,7 @@ def _with_more(bins: BinSums, times: float) -> BinSums:
     )
     noise = np.sqrt(np.maximum(within, 1e-12) / (times * counts))
     ratio = gaps / noise  # for the mean of a folded normal: the size of a gap with its noise
-    shown = noise * (
-        np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + ratio * (1 - 2 * norm.cdf(-ratio))
-    )
+    shown = noise * (np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + ratio * (1 - 2 * ndtr(-ratio)))
     more = array * times
     more[CORRECT] = more[EXPECTED] - shown * more[COUNT]
     more[SQUARES] = (within + shown**2) * more[COUNT]

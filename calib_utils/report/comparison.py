@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from calib_utils._numbers import check_count
 from calib_utils.metrics.bins import mean_excess, uniform_index
@@ -70,7 +69,7 @@ class RunDifference(Difference):
     def _half_width(self, p: float) -> float:
         of_images = float(np.nan_to_num(self.of_images))
         return float(
-            np.hypot(t.isf(p / 2, self.freedom) * self.of_seeds, norm.isf(p / 2) * of_images)
+            np.hypot(stdtrit(self.freedom, p / 2) * self.of_seeds, ndtri(p / 2) * of_images)
         )
 
     @property
@@ -82,6 +81,7 @@ class RunDifference(Difference):
         """
         if not self.standard_error > 0 or self.mean == 0:
             return super().p_value
+        from scipy.optimize import brentq
 
         def too_wide(log_p: float) -> float:
             return self._half_width(float(np.exp(log_p))) - abs(self.mean)
