@@ -30,8 +30,10 @@ from tools.sources.pairing import paired
 
 SANITIZE = Path(__file__).with_name("nbval_sanitize.cfg")
 # Neither what nbval leaves out nor figures, whose fingerprints are compared.
-LEFT_OUT = ("metadata", "output_type", "name", "execution_count")
-LEFT_OUT += ("image/png", "image/jpeg", "image/svg+xml")
+LEFT_OUT = (
+    *("metadata", "output_type", "name", "execution_count"),
+    *("image/png", "image/jpeg", "image/svg+xml"),
+)
 SHOWN = 2
 
 
@@ -49,8 +51,8 @@ class Comparison:
 
     def format_output_compare(self, kind: str, old: Any, new: Any) -> None:
         """What nbval takes from pytest."""
-        lines = (str(value).splitlines() for value in (old, new))
-        shown = unified_diff(*lines, "stored", "now", n=1, lineterm="")
+        before, after = str(old).splitlines(), str(new).splitlines()
+        shown = unified_diff(before, after, "stored", "now", n=1, lineterm="")
         self.comparison_traceback += [f"mismatch '{kind}'", *shown]
 
 
