@@ -16,6 +16,7 @@ from tools.running.fingerprints import (
     Print,
     differences,
     of_drawing,
+    of_table,
     of_text,
     store,
     stored,
@@ -32,13 +33,15 @@ def of_parts() -> dict[str, Print]:
 
     Of tables that say again what the pages say, the drawings alone; of a photograph, none.
     """
+    ways = {".svg": of_drawing, ".json": of_text, ".md": of_table}
     found = {}
     for script, part in parts().items():
-        if part.suffix != ".png":
+        if part.suffix in ways:
             text = (BUILD / part).read_text("utf-8")
-            text = "".join(DRAWING.findall(text)) if reads(script) else text
-            if text:
-                found[str(part)] = of_drawing(text) if part.suffix == ".svg" else of_text(text)
+            if not reads(script):
+                found[str(part)] = ways[part.suffix](text)
+            elif drawings := DRAWING.findall(text):
+                found[str(part)] = of_text("".join(drawings))
     return found
 
 
