@@ -7,9 +7,8 @@ UV_VERSION := 0.13.8
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
-# What makes the book runs on a snapshot of its sources. Until Python has begun, a Ctrl-C would give a
-# traceback, and -S lets it begin at once.
-ON_SNAPSHOT := $(BIN)/python -S -m tools.running
+# What makes the book runs on a snapshot of its sources.
+ON_SNAPSHOT := $(BIN)/python -m tools.running
 # Tests marked as thorough are left to CI, or to THOROUGH=1.
 PYTEST := $(BIN)/python -m pytest -n 2 $(if $(THOROUGH),,-m "not thorough")
 # The folders with code, which Python compiles.

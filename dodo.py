@@ -2,8 +2,8 @@
 
     source .md ──> notebooks ──> papermill ──> nbval ──> site
 
-Papermill runs what becomes the page, and nbval compares its outputs with those stored in the
-committed notebook. Where a profile gave other parameters, it runs that notebook, too.
+Papermill runs what becomes the page, and nbval compares the outputs of that run with those stored
+in the committed notebook.
 
 All steps run on a snapshot of the sources, so that nothing changes while they read it (see
 `tools.running.snapshot`). A step whose files have the same content as last time is skipped: the
@@ -58,7 +58,6 @@ with plainly():
     CHAPTERS = book.chapters[::-1]
     PARAMETERS = {page: book.parameters(page, PROFILE) for page in CHAPTERS}
     LIBRARY = {page: library(page) for page in CHAPTERS}
-    LIMIT = {page: book.limit(page) for page in CHAPTERS}
 EXECUTED = {page: BUILD / "executed" / PROFILE / f"{page}.ipynb" for page in CHAPTERS}
 
 
@@ -111,8 +110,7 @@ def task_nbval():
         reads = [f"{page}.ipynb", EXECUTED[page], *stored, *LIBRARY[page]]
         yield {
             "name": page,
-            **tool("running.check_outputs", page, LIMIT[page], EXECUTED[page], reads=reads),
-            # A cell that fails is told once, and in fewer lines, by the step before.
+            **tool("running.check_outputs", page, EXECUTED[page], reads=reads),
             "task_dep": ["notebooks", f"papermill:{page}"],
             "title": lambda task, page=page: f"check the outputs of {page.partition('/')[2]}",
         }

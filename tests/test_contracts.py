@@ -5,6 +5,7 @@ import inspect
 import pkgutil
 import re
 import warnings
+from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,6 +16,7 @@ from bad_input_cases import LABELS as MANY_LABELS
 from contract_cases import (
     EXCUSED,
     INPUTS,
+    LEFT_OUT,
     METHODS,
     NO_REPEATED_FITS,
     NO_REPEATS,
@@ -24,8 +26,10 @@ from contract_cases import (
 from recalibration_cases import binary, multiclass
 
 import calib_utils
+from calib_utils.audit.recalibrators import candidates
 from calib_utils.predictions import as_predictions
-from calib_utils.recalibration import base
+from calib_utils.recalibration import OneVersusRest, base
+from calib_utils.recalibration.module import _ARITHMETIC
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
 
 N = 300
@@ -88,6 +92,27 @@ def unlisted_methods():
 
 def test_every_concrete_recalibrator_is_in_a_list():
     assert unlisted_methods() == set()
+
+
+def offered_by(makers):
+    """The classes that some makers use, those for each class included."""
+    made = [make() for make in makers]
+    return {type(one) for one in [*made, *(one.base for one in made if hasattr(one, "base"))]}
+
+
+def not_offered(where, offered):
+    """The recalibrators that somebody neither offers nor leaves out by a reason, or both."""
+    left_out = {name for names in LEFT_OUT[where].values() for name in names.split()}
+    concrete = {name for name, one in base.CLASSES.items() if not inspect.isabstract(one)}
+    return concrete ^ {one.__name__ for one in offered} ^ left_out
+
+
+def test_whoever_offers_several_methods_offers_every_one_or_says_why_not():
+    assert not_offered("CalibratedModule in torch", _ARITHMETIC) == set()
+    rows = [SimpleNamespace(probs=probs) for probs in (PROBS, POSITIVE)]
+    tried = offered_by(make for one in rows for make in candidates(one, from_logits=True))
+    assert not_offered("the report of an audit", tried) == set()
+    assert not_offered("the report of an audit", tried - {OneVersusRest}) == {"OneVersusRest"}
 
 
 # ---------------------------------------------------------------- the contracts

@@ -17,7 +17,15 @@ from PIL import Image
 from calib_utils.plots import diagrams, factor_panels, factors, reliability_diagram, temperatures
 from calib_utils.records import load_grid, load_record
 from tools.running import fingerprints
-from tools.running.fingerprints import differences, of_drawing, of_figures, of_text, store, stored
+from tools.running.fingerprints import (
+    differences,
+    of_drawing,
+    of_figures,
+    of_table,
+    of_text,
+    store,
+    stored,
+)
 from tools.sources.plot_settings import DRAWING
 
 TEST = load_record("lenet5-cifar100", "test")
@@ -151,9 +159,18 @@ def test_a_photograph_in_a_figure_is_compared_by_its_brightness() -> None:
         ("baseline 31.7 %, ECE 1.2", True),
     ],
 )
-def test_tables_and_data_are_compared_by_words_and_numbers(after: str, differs: bool) -> None:
+def test_data_are_compared_by_words_and_numbers(after: str, differs: bool) -> None:
     before = {"a": of_text("ECE 31.7 %, baseline 1.2")}
     assert bool(differences(before, {"a": of_text(after)})) == differs
+
+
+def test_every_number_of_a_table_is_compared() -> None:
+    rows = [f"| network {n} | {n / 3:.1f} | {n / 7:.2f} |" for n in range(200)]
+    before = {"a": of_table("\n".join(rows))}
+    assert differences(before, {"a": of_table("\n".join(rows))}) == []
+    rows[150] = rows[150].replace("50.0", "50.1")
+    (said,) = differences(before, {"a": of_table("\n".join(rows))})
+    assert said.startswith("a: line 151 is '| network 150 | 50.1 |")
 
 
 def test_one_rounding_in_many_numbers_is_no_difference() -> None:

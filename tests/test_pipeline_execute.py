@@ -17,7 +17,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_output
 from tiny_book import REPOSITORY, write_tiny_book
 
-from tools.running import check_outputs, kernel
+from tools.running import kernel
 from tools.running.execute import check_paths, check_pictures
 from tools.running.kernel import heartbeat
 from tools.sources.book import Book
@@ -90,10 +90,6 @@ def test_a_kernel_that_ends_at_its_start_is_started_again(
     done = run_chapter(tmp_path, "x = 1", **settings)
     assert (done.returncode, len(list(own.glob("end-*")))) == (code, ends)
     assert done.stderr.count("Kernel died") >= ends
-    for end in own.glob("end-*"):
-        end.unlink()
-    checked = run_tool(tmp_path, "tools.running.check_outputs", "notebooks/02-two", **settings)
-    assert (checked.returncode, len(list(own.glob("end-*")))) == (code, ends), checked.stdout
 
 
 SEEN = """\
@@ -141,28 +137,6 @@ def test_no_setting_of_a_person_reaches_a_chapter(tmp_path: Path) -> None:
         "1.5 True",
         "[] True",
     ]
-
-
-def test_the_check_of_the_outputs_has_the_same_environment_and_the_limit(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
-
-    def run(command: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-        asked.append((command, options["env"]))
-        return subprocess.CompletedProcess(command, 0, "")
-
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MPLBACKEND", "pdf")
-    monkeypatch.setenv("PYTHONHASHSEED", "7")
-    monkeypatch.setenv("CALIB_DATA_DIR", "somewhere")
-    monkeypatch.setattr(check_outputs.subprocess, "run", run)
-    check_outputs.check_outputs("notebooks/02-two", "7")
-    ((command, environment),) = asked
-    assert "--nbval-cell-timeout=7" in command
-    assert "MPLBACKEND" not in environment
-    kept = ("PYTHONHASHSEED", "OMP_NUM_THREADS", "CALIB_DATA_DIR")
-    assert [environment[name] for name in kept] == ["0", "1", "somewhere"]
 
 
 def test_a_cell_that_hangs_is_stopped(tmp_path: Path) -> None:

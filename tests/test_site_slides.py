@@ -1,4 +1,4 @@
-"""The decks of the built site: 8 to 15 slides, the solutions in the teacher's copy alone."""
+"""The decks of the built site: 8 to 18 slides, the solutions in the teacher's copy alone."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from calib_utils.audit.printable import printable
 
 __all__ = ["Blocks", "Source", "source_of_arrays", "with_checked_names"]
 
-EXTRA = "which is not installed: in a copy of the repository, pip install '.[audit]'"
+EXTRA = "which is not installed: pip install jinja2 matplotlib narwhals pyarrow tqdm"
 _CELLS = 2_000_000  # in a block: a few hundred megabytes as text
 
 Block = dict[str, np.ndarray]

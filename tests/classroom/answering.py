@@ -13,7 +13,7 @@ import numpy as np
 from nbformat import NotebookNode
 
 from classroom.checks import Check
-from classroom.goals import load, read_goals
+from classroom.goals import assignment_names, load, read_goals
 from classroom.inside import decode, encode, run_cell
 from classroom.judge import mark
 from classroom.notebooks import notebook
@@ -21,7 +21,7 @@ from classroom.release import data_of
 from classroom.run import Outcome
 from classroom.variants import PUBLISHED, Variant, choices, secret_of, variant_of
 
-NAMES = ["measuring", "diagnosing", "recalibrating", "lab"]
+NAMES = assignment_names()
 Names = dict[str, Any]
 
 

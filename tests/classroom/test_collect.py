@@ -20,7 +20,7 @@ from classroom.collect import assignment_of, functions_of
 from classroom.give_back import give_back, returned_name
 from classroom.goals import read_goals
 from classroom.notebooks import fingerprint
-from classroom.platforms import HandedIn, read_path
+from classroom.platforms import PLATFORMS, HandedIn, read_path
 from classroom.results import read_json, submitted, write_json
 from classroom.secret import make_secret, read_secret
 from classroom.sheets import draw_sheets, sheet_for
@@ -544,14 +544,23 @@ def test_the_terminal_is_not_steered(
     assert "canvas-8 choi_8_64_?[2J.ipynb: taken, sheet 4." in capsys.readouterr().out
 
 
+# Of each platform a table of the class, and where Ada's file is in an export.
 TABLES = {
     "moodle": (
         "Identifier;Full name;Grade\nParticipant 5;Ada L;\nParticipant 6;Bo N;\n",
         "Ada L_5_assignsubmission_file_/a.ipynb",
     ),
     "canvas": ("Student,ID,Work\n  Points Possible,,10\nL Ada,5,\nN Bo,6,\n", "lada_5_61_a.ipynb"),
-    "others": ("First name,Last name\nAda,L\nBo,N\n", "5-34 - Ada L - someday/a.ipynb"),
+    "brightspace": ("First name,Last name\nAda,L\nBo,N\n", "5-34 - Ada L - someday/a.ipynb"),
+    "gradescope": ("Name,SID\nAda L,5\nBo N,6\n", "submission_5/a.ipynb"),
+    "plain": ("Name,Group\nAda L,1\nBo N,1\n", "Ada L/a.ipynb"),
 }
+SUBMITTERS = "submission_{0}: {{':submitters': [{{':name': {1}, ':sid': '{0}'}}]}}\n"
+ROSTERS = {"gradescope": SUBMITTERS.format(5, "Ada L") + SUBMITTERS.format(9, "Cy M")}
+
+
+def test_every_platform_has_a_table_here() -> None:
+    assert {*TABLES} == {*PLATFORMS}
 
 
 @pytest.mark.parametrize("platform", TABLES)
@@ -560,13 +569,22 @@ def test_a_drawn_sheet_is_the_only_one_that_is_taken(
 ) -> None:
     """Whoever hands in the solution of a different sheet has not handed in their own."""
     table, path = TABLES[platform]
+
+    def said_of(path: str, content: bytes) -> str:
+        members = {path: content}
+        if platform in ROSTERS:
+            members["submission_metadata.yml"] = ROSTERS[platform].encode()
+        export = zipped(tmp_path / "a.zip", members)
+        [row] = collect.collect(room, "measuring", [export], plain=platform == "plain")
+        return row.status
+
     (tmp_path / "table.csv").write_text(table, "utf-8")
     with draw_sheets(room, tmp_path / "table.csv").open(encoding="utf-8-sig") as file:
         _, row, _ = csv.reader(file)
     assert draw_sheets(room, tmp_path / "table.csv").read_text("utf-8-sig").count("\n") == 3
     for sheet in SHEETS:
         content = notebook().replace(b'\\"4\\"', f'\\"{sheet}\\"'.encode())
-        said = collected(room, zipped(tmp_path / "a.zip", {path: content}))[path]
+        said = said_of(path, content)
         if sheet == row[-1]:
             assert said.startswith(f"taken, sheet {sheet}.")
         else:
@@ -574,8 +592,7 @@ def test_a_drawn_sheet_is_the_only_one_that_is_taken(
             assert said == f"not taken: {wrong}"
     # A student who is not in the table has the sheet of the last digit, which nobody checks.
     other = path.replace("5", "9").replace("Ada L", "Cy M").replace("lada", "mcy")
-    rows = collected(room, zipped(tmp_path / "b.zip", {other: notebook()}))
-    assert rows[other] == "taken, sheet 4."
+    assert said_of(other, notebook()) == "taken, sheet 4."
 
 
 def test_the_number_of_a_sheet_is_no_students_number() -> None:

@@ -249,6 +249,19 @@ def test_what_was_written_apart_earns_full_points(name: str, question: str) -> N
         assert [row for row in found["checks"] if row["share"] != 1] == [], variant
 
 
+def test_every_question_is_answered_apart() -> None:
+    """A newcomer's reference, too, is held against functions that share nothing with it."""
+    checked = {
+        (name, question.name)
+        for name in NAMES
+        for question in read_goals(name).questions.values()
+        if question.kind == "checked"
+    }
+    # Words about networks in test_assignments, and what was trained in test_honest_lab.
+    assert checked - ASKED.keys() == {("diagnosing", "q3"), ("lab", "q3")}
+    assert EXAMPLES.keys() == {*NAMES}
+
+
 def test_every_choice_takes_part() -> None:
     for name in NAMES:
         asked = {choice for (of, _), chosen in ASKED.items() for choice in chosen if of == name}

@@ -8,13 +8,12 @@ once it is whole.
 from __future__ import annotations
 
 import gc
-import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import urlsplit
 
 import yaml
@@ -31,16 +30,12 @@ from tools.finishing.slides import write_slides
 from tools.running.dependencies import NO_DATA
 from tools.running.kernel import heartbeat
 from tools.sources.book import Book
-from tools.sources.errors import LIMITS, OUTSIDE
 from tools.sources.generated import parts
 
 CHANGELOG = "CHANGELOG.md"
 # The settings of the picture that is shown beside a link, whose address is absolute.
 PICTURE = ("ogp_image", "ogp_image_alt", "ogp_custom_meta_tags")
 NOISE = re.compile(r"\x1b\[[0-9;]*m")
-FAULT = re.compile(
-    r"^(?:OS|Permission|FileExists|NotADirectory)Error: \[Errno (\d+)\]", re.MULTILINE
-)
 
 
 def site_config(book: Book) -> dict[str, Any]:
@@ -120,18 +115,10 @@ def build(profile: str) -> None:
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
         )
     if done.returncode:
-        fail(NOISE.sub("", done.stdout))
+        print(f"Sphinx could not build the site:\n{NOISE.sub('', done.stdout)}")
+        sys.exit(1)
     finish(NEW, Book())
     replace_site()
-
-
-def fail(said: str) -> NoReturn:
-    """Exit with what Sphinx says; of a full disk that is hundreds of lines for one reason."""
-    for number in map(int, FAULT.findall(said)):
-        if number in {*OUTSIDE, *LIMITS}:
-            raise OSError(number, os.strerror(number), str(BUILD))
-    print(f"Sphinx could not build the site:\n{said}")
-    sys.exit(1)
 
 
 def finish(site: Path, book: Book) -> None:

@@ -3,10 +3,11 @@
     python -m tools.finishing.slides FOLDER     print the decks of the built site as PDF
 
 The source says what a slide shows, with `<!-- slide -->` on a line of its own before a sentence, a
-formula, a table, a figure or a cell, and `<!-- and -->` before the next step of the same slide. A
-section without a mark gives a slide with its first figure, formula or table; a question gives one
-for a vote. Arrow keys turn them, and show the steps. The teacher's copy, `NAME-teacher.html`,
-has the text of the sections as notes, the reasons behind the options, and the solutions.
+formula, a table, a figure or a cell, and `<!-- and -->` before the next step of the same slide.
+After `<!-- panels -->`, the steps are the panels of a figure. A section without a mark gives a
+slide with its first figure, formula or table; a question gives one for a vote. Arrow keys turn
+them, and show the steps. The teacher's copy, `NAME-teacher.html`, has the text up to the next slide
+as notes, the reasons behind the options, and the solutions.
 """
 
 from __future__ import annotations
@@ -14,18 +15,22 @@ from __future__ import annotations
 import html
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from bs4 import BeautifulSoup, Comment, Tag
+from bs4.element import PageElement
 
 from tools.finishing.publish import BUILD
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 
-MOST = 15  # slides, which fit a lesson
+MOST = 18  # slides, which fit a lesson
 SHOWN = "figure.align-default, table, div.math, div.proof"
+# What a cell has made says more than its code.
+MADE = "figure.align-default, table:has(caption)"
 # Marks for the mouse, and what answers to it.
 SILENT = ".headerlink, .play-figure, .story, .rest, script, button"
 STYLE = """
@@ -94,61 +99,82 @@ def slides_of(article: Tag) -> list[Slide]:
     opening = chapter.find("p", recursive=False)
     first = chapter.find("figure", class_="align-default")
     made = [Slide(f"{chapter.h1}{opening or ''}", "")]
-    if isinstance(first, Tag) and first.find_parent("section") is chapter:
-        made.append(Slide(f"<h2>{chapter.h1.get_text()}</h2>{first}", _notes(chapter)))
+    if marked := _marked(chapter, chapter.children):
+        made += marked
+    elif isinstance(first, Tag) and first.find_parent("section") is chapter:
+        made.append(Slide(f"<h2>{chapter.h1.get_text()}</h2>{first}", _notes(chapter.children)))
     for section in chapter.find_all("section", recursive=False):
         if section.get("id") == "exercises":
             continue
         points = section.find("ul", recursive=False)
         if section.get("id") == "what-we-have-seen" and points:
-            made.append(Slide(f"{section.h2}{points}", _notes(section)))
-            continue
-        if marked := _marked(section):
-            # On each slide the notes of the section, but an id stands once in a page.
-            said = _notes(section)
-            again = re.sub(r' id="[^"]*"', "", said)
-            notes = [said, *[again] * (len(marked) - 1)]
-            pairs = zip(marked, notes, strict=True)
-            made += [Slide(f"{section.h2}{body}", one) for body, one in pairs]
+            made.append(Slide(f"{section.h2}{points}", _notes(section.children)))
+        elif marked := _marked(section, section.descendants):
+            made += marked
         elif shown := section.select_one(SHOWN):
-            made.append(Slide(f"{section.h2}{shown}", _notes(section)))
+            made.append(Slide(f"{section.h2}{shown}", _notes(section.children)))
         made += [_question(one) for one in section.find_all("fieldset", class_="question")]
     return _few(made)
 
 
-def _marked(section: Tag) -> list[str]:
-    """What the author has marked in a section, a text for each slide."""
+def _marked(part: Tag, inside: Iterable[PageElement]) -> list[Slide]:
+    """What the author has marked in a part of the chapter, with the text up to the next slide."""
     bodies: list[str] = []
-    for mark in section.find_all(string=lambda text: isinstance(text, Comment)):
-        kind = str(mark).strip()
-        if kind not in ("slide", "and") or mark.find_parent("section") is not section:
+    notes = [""]
+    heading = part.find(["h1", "h2"])
+    for node in list(inside):
+        if isinstance(node, Tag) and node.name == "h3":
+            heading = node
+        notes[-1] += _notes([node])
+        kind = str(node).strip() if isinstance(node, Comment) else ""
+        if kind not in ("slide", "and", "panels"):
             continue
-        shown = mark.find_next_sibling(lambda tag: tag.name != "span")
-        if not isinstance(shown, Tag) or shown.name == "section" or (kind == "and" and not bodies):
-            raise MystError(
-                f"{section.get('id')}: <!-- {kind} --> stands before what a slide shows"
-            )
-        if figure := shown.select_one("figure.align-default"):
-            shown = figure
-        if kind == "slide":
-            bodies.append(str(shown))
-        else:
+        shown = _after(node)
+        if shown is None or (kind == "and" and not bodies):
+            raise MystError(f"{part.get('id')}: <!-- {kind} --> stands before what a slide shows")
+        if kind == "and":
             bodies[-1] += f'<div class="later">{shown}</div>'
-    return bodies
+            continue
+        if kind == "panels":
+            for panel in shown.select("g.panel")[1:]:
+                panel["class"] = "panel later"
+        if bodies:
+            notes.append("")
+        bodies.append(f"<h2>{heading.get_text() if heading else ''}</h2>{shown}")
+    return [Slide(*one) for one in zip(bodies, notes, strict=False)]
+
+
+def _after(mark: PageElement) -> Tag | None:
+    """What a mark stands before: of a cell what it made, or else its open code and its output."""
+    shown = mark.find_next_sibling(lambda tag: tag.name != "span")
+    if not isinstance(shown, Tag) or shown.name == "section":
+        return None
+    for folded in shown.select("details.hide"):
+        folded.extract()
+    return shown.select_one(MADE) or shown
 
 
 def _question(fieldset: Tag) -> Slide:
     """The options without their reasons, which are the notes."""
     options = [one.summary for one in fieldset.find_all("details") if one.summary]
+    if "for-number" in fieldset["class"]:
+        options = []
     listed = "".join(f"<li>{one.decode_contents()}</li>" for one in options)
     legend = fieldset.legend.decode_contents() if fieldset.legend else ""
     reasons = "".join(f"<p>{p.decode_contents()}</p>" for p in fieldset.select("details p"))
-    body = f'<h2>Question</h2><p>{legend}</p><ol type="A">{listed}</ol>'
+    body = f"<h2>Question</h2><p>{legend}</p>"
+    if listed:
+        body += f'<ol type="A">{listed}</ol>'
     return Slide(body, reasons, is_question=True)
 
 
-def _notes(section: Tag) -> str:
-    return "".join(map(str, section.find_all("p", recursive=False)))
+def _notes(nodes: Iterable[PageElement]) -> str:
+    """The paragraphs of the text, without ids, which stand once in a page."""
+    return "".join(
+        re.sub(r' id="[^"]*"', "", str(one))
+        for one in nodes
+        if isinstance(one, Tag) and one.name == "p" and one.parent and one.parent.name == "section"
+    )
 
 
 def _few(slides: list[Slide]) -> list[Slide]:

@@ -1,126 +1,109 @@
-"""Check a page's outputs with nbval: `python -m tools.running.check_outputs PAGE [LIMIT EXECUTED]`.
+"""Check a page's outputs with nbval: `python -m tools.running.check_outputs PAGE EXECUTED`.
 
-Every output of the committed notebook must be the stored one, and every figure. What papermill has
-executed is compared; without it, or if a profile gave it other parameters, the notebook runs.
+Papermill has run what becomes the page. Every output of that run must be the one that the committed
+notebook stores, as nbval compares them, and every figure must have the stored fingerprint. A run to
+which a profile gave other parameters has nothing stored to be compared with.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable
+from difflib import unified_diff
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import nbformat
+from nbformat import NotebookNode
+from nbval.plugin import (
+    IPyNbCell,
+    coalesce_streams,
+    find_metadata_tags,
+    get_sanitize_patterns,
+    nocolors,
+)
 
-from tools.running import replay
 from tools.running.fingerprints import AGAIN, differences, of_figures, of_page, stored
-from tools.running.kernel import ENDED_AT_START, STARTS, heartbeat, kernel_environment
 from tools.sources.locations import place
+from tools.sources.pairing import paired
 
 SANITIZE = Path(__file__).with_name("nbval_sanitize.cfg")
-SECONDS_A_CELL, SECONDS_TO_START = 600, 600
+# Neither what nbval leaves out nor figures, whose fingerprints are compared.
+LEFT_OUT = (
+    *("metadata", "output_type", "name", "execution_count"),
+    *("image/png", "image/jpeg", "image/svg+xml"),
+)
 SHOWN = 2
-# Where it believes to be in CI, it shortens no difference.
-PYTEST = {"CI": "true", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-FAILURE = re.compile(r"^_{3,} .*::Cell (\d+) _{3,}\n", re.MULTILINE)
-REPEATED = re.compile(r"^Notebook cell execution failed\nCell \d+: ", re.MULTILINE)
-COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def check_outputs(page: str, limit: str = str(SECONDS_A_CELL), executed: str = "") -> None:
-    """Exit with what differs when an output or a figure does, a cell fails, or takes too long."""
-    notebook, ran = Path(f"{page}.ipynb"), Path(executed)
-    run = ran if executed and has_own_parameters(ran) else None
-    with heartbeat(f"nbval {notebook.stem}"):
-        failure = compare_outputs(page, notebook, limit, run=run) or compare_figures(page, run)
-    if failure is not None:
-        print(f"{notebook}: the outputs are not the stored ones.\n\n{failure}\n")
-        print(AGAIN)
+class Comparison:
+    """As much of nbval's cell as its comparison needs, without pytest and a kernel around it."""
+
+    colors = nocolors
+    parent = SimpleNamespace(
+        skip_compare=LEFT_OUT,
+        sanitize_patterns=dict(get_sanitize_patterns(SANITIZE.read_text("utf-8"))),
+    )
+    agree = IPyNbCell.compare_outputs
+    sanitize = IPyNbCell.sanitize
+    comparison_traceback: list[str]  # what it says of a difference
+
+    def format_output_compare(self, kind: str, old: Any, new: Any) -> None:
+        """What nbval takes from pytest."""
+        before, after = str(old).splitlines(), str(new).splitlines()
+        shown = unified_diff(before, after, "stored", "now", n=1, lineterm="")
+        self.comparison_traceback += [f"mismatch '{kind}'", *shown]
+
+
+def check_outputs(page: str, executed: str) -> None:
+    """Exit with what differs when an output or a figure does."""
+    path, run = Path(f"{page}.ipynb"), nbformat.read(executed, as_version=4)
+    if not has_own_parameters(run):
+        return
+    said = compare_run(page, nbformat.read(path, as_version=4), run) or compare_figures(page, run)
+    if said:
+        print(f"{path}: the outputs are not the stored ones.\n\n{said}\n\n{AGAIN}")
         sys.exit(1)
 
 
-def has_own_parameters(executed: Path) -> bool:
+def has_own_parameters(run: NotebookNode) -> bool:
     """Whether a run took the parameters that stand in the notebook."""
-    cells = nbformat.read(executed, as_version=4).cells
-    return not any("injected-parameters" in cell.metadata.get("tags", []) for cell in cells)
+    return not any("injected-parameters" in cell.metadata.get("tags", []) for cell in run.cells)
 
 
-def compare_figures(page: str, run: Path | None) -> str | None:
+def compare_run(page: str, committed: NotebookNode, run: NotebookNode) -> str:
+    """What of a page that was run differs from its committed notebook; nothing if it agrees."""
+    try:
+        return compare_cells(page, [(cell, own) for cell, own in paired(committed, run) if own])
+    except ValueError as error:
+        return str(error)
+
+
+def compare_cells(page: str, cells: Iterable[tuple[NotebookNode, NotebookNode]]) -> str:
+    """What differs in the first cells that do; those behind often differ for the same reason.
+
+    Args:
+        page: where they are in the source.
+        cells: those with the stored outputs, and those that were run.
+    """
+    found, judge = [], Comparison()
+    for cell, ran in cells:
+        check = dict(find_metadata_tags(cell.metadata)).get("check", True)
+        if check and not judge.agree(*map(coalesce_streams, (ran.outputs, cell.outputs))):
+            said = "\n".join(judge.comparison_traceback)
+            found.append(
+                f"{place(page, cell.source)}\nCell outputs differ\n{said}\n\n{cell.source}"
+            )
+    more = [f"… and {len(found) - SHOWN} more cells"] * (len(found) > SHOWN)
+    return "\n\n".join([*found[:SHOWN], *more])
+
+
+def compare_figures(page: str, run: NotebookNode) -> str:
     """What the figures of a run show that is not stored, if they do."""
-    if run is None:
-        return None
-    drawn = of_figures(nbformat.read(run, as_version=4))
     path = of_page(page)
-    said = differences(stored(path), drawn)
-    return "\n".join([f"{path} has other figures:", *said]) if said else None
-
-
-def compare_outputs(
-    page: str,
-    notebook: Path,
-    limit: str = str(SECONDS_A_CELL),
-    kernel: str = "",
-    environment: Mapping[str, str] | None = None,
-    run: Path | None = None,
-) -> str | None:
-    """What of a page's outputs differs from the stored ones, if anything does.
-
-    They are those of a run, or the notebook is run: with a kernel, that of this environment by
-    default, whose cells may take `limit` seconds.
-    """
-    which = [f"--nbval-kernel-name={kernel}"] if kernel else ["--nbval-current-env"]
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "nbval.plugin",
-        "--nbval",
-        *which,
-        str(notebook.absolute()),
-    ]
-    command += ["--nbval-sanitize-with", str(SANITIZE), f"--nbval-cell-timeout={limit}"]
-    command += [f"--nbval-kernel-startup-timeout={SECONDS_TO_START}"]
-    command += ["-p", replay.__name__, "--run", str(run)] if run else []
-    # The project's own options and plugins are for its tests.
-    command += ["-q", "-rN", "--no-header", "-p", "no:cacheprovider", "-c", os.devnull]
-    command += ["--rootdir", str(notebook.absolute().parent)]
-    for _ in range(STARTS):
-        done = subprocess.run(
-            command,
-            env=kernel_environment("png") | PYTEST | dict(environment or {}),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
-        if done.returncode == 0:
-            return None
-        if ENDED_AT_START not in done.stdout:
-            break
-    cells = json.loads(notebook.read_text("utf-8"))["cells"]
-    codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    return report(done.stdout, [place(page, code) for code in codes])
-
-
-def report(said: str, places: list[str]) -> str:
-    """What nbval says of the first cells; those behind often fail for the same reason.
-
-    nbval counts the cells of the notebook from 0; `places` says where they stand in the source.
-    """
-    start, *cells = FAILURE.split(COLOURS.sub("", said).strip())
-    if not cells:
-        return start
-    failed = list(zip(cells[::2], cells[1::2], strict=True))
-    shown = "".join(
-        f"{places[int(number)]}\n{REPEATED.sub('', text)}" for number, text in failed[:SHOWN]
-    )
-    more = len(failed) - SHOWN
-    return shown.strip() + (f"\n\n… and {more} more cells" if more > 0 else "")
+    said = differences(stored(path), of_figures(run))
+    return "\n".join([f"{path} has other figures:", *said]) if said else ""
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from base64 import b64decode, b64encode
 from pathlib import Path
 
 from tools.running.fingerprints import (
@@ -16,13 +17,16 @@ from tools.running.fingerprints import (
     Print,
     differences,
     of_drawing,
+    of_table,
     of_text,
     store,
     stored,
 )
 from tools.running.kernel import plain_environment
+from tools.running.notebook_pictures import small
 from tools.running.snapshot import BUILD, given_back
-from tools.sources.generated import parts, reads
+from tools.sources.atomic import write_bytes
+from tools.sources.generated import copy_of, parts, reads
 
 DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 
@@ -32,25 +36,44 @@ def of_parts() -> dict[str, Print]:
 
     Of tables that say again what the pages say, the drawings alone; of a photograph, none.
     """
+    ways = {".svg": of_drawing, ".json": of_text, ".md": of_table}
     found = {}
     for script, part in parts().items():
-        if part.suffix != ".png":
+        if part.suffix in ways:
             text = (BUILD / part).read_text("utf-8")
-            text = "".join(DRAWING.findall(text)) if reads(script) else text
-            if text:
-                found[str(part)] = of_drawing(text) if part.suffix == ".svg" else of_text(text)
+            if not reads(script):
+                found[str(part)] = ways[part.suffix](text)
+            elif drawings := DRAWING.findall(text):
+                found[str(part)] = of_text("".join(drawings))
     return found
 
 
 def store_parts() -> None:
-    """Run the scripts, and store the fingerprints of what they make."""
-    environment = plain_environment() | {"PYTHONPATH": str(Path().absolute())}
+    """Run the scripts, store the fingerprints of what they make, and copies for notebooks."""
+    before = stored(PARTS)
     for script, part in parts().items():
-        command = [sys.executable, "-m", "tools.sources.errors", str(script), str(BUILD / part)]
-        subprocess.run(command, env=environment, check=True)
+        run(script, BUILD / part)
+    made = of_parts()
+    chapters = "".join(path.read_text("utf-8") for path in Path("notebooks").glob("*.md"))
+    for script, part in parts().items():
+        was, now = ({str(part): prints.get(str(part), {})} for prints in (before, made))
+        copy = copy_of(script)
+        if f"../{script.with_suffix('.svg')}" in chapters and (
+            differences(was, now) or not copy.exists()
+        ):
+            run(script, drawn := BUILD / part.with_suffix(".png"))
+            with given_back(copy):
+                write_bytes(copy, b64decode(small(b64encode(drawn.read_bytes()).decode())))
+                print(f"wrote {copy}")
     with given_back(PARTS):
-        if store(PARTS, of_parts()):
+        if store(PARTS, made):
             print(f"wrote {PARTS}")
+
+
+def run(script: Path, target: Path) -> None:
+    environment = plain_environment() | {"PYTHONPATH": str(Path().absolute())}
+    command = [sys.executable, "-m", "tools.sources.errors", str(script), str(target)]
+    subprocess.run(command, env=environment, check=True)
 
 
 if __name__ == "__main__":

@@ -23,19 +23,17 @@ from nbformat import NotebookNode
 from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
-from tools.running.kernel import (
-    ENDED_AT_START,
-    STARTS,
-    Status,
-    heartbeat,
-    kernel_environment,
-)
+from tools.running.kernel import Status, heartbeat, kernel_environment
 from tools.sources.book import Book, figure_of
 from tools.sources.errors import ExecutionError
 from tools.sources.locations import place
 
 BUILD = Path("build")
 SECONDS_TO_START = 600  # of a kernel, on a busy machine
+# A kernel gets the numbers of ports that are free, and opens them a second later. If another
+# process has taken one by then, the kernel ends, so it is started again. No cell has run yet.
+ENDED_AT_START = "Kernel died before replying to kernel_info"
+STARTS = 3
 
 
 def run(

@@ -16,10 +16,6 @@ from threading import Event, Thread
 from tools.sources.plot_settings import DRAWING
 
 SECONDS_BETWEEN_SIGNS = 15
-# A kernel gets the numbers of ports that are free, and opens them a second later. If another
-# process has taken one by then, the kernel ends, so it is started again. No cell has run yet.
-ENDED_AT_START = "Kernel died before replying to kernel_info"
-STARTS = 3
 # The variables of a person that a run needs: where things are, and the way to the network.
 KEPT = re.compile(
     r"PATH|PYTHONPATH|LD_LIBRARY_PATH|HOME|XDG_CACHE_HOME|TMPDIR|SYSTEMROOT|"

@@ -24,6 +24,7 @@ from tools.sources.colab_notebook import colab_notebook, keep_text
 from tools.sources.errors import ExecutionError
 from tools.sources.locations import place
 from tools.sources.myst import MystError, naming
+from tools.sources.pairing import paired
 
 
 def read_stored(path: Path) -> NotebookNode | None:
@@ -42,10 +43,9 @@ def make(book: Book, page: str, execute: bool) -> None:
     notebook = colab_notebook(book, page, read_stored(path))
     changed = write_if_changed(notebook, path)
     if execute:
-        # These bring papermill and nbval, which take a second.
+        # These bring papermill, which takes a second.
         from tools.running.execute import run
         from tools.running.notebook_pictures import kept, of_cell, show
-        from tools.running.replay import paired
 
         executed = run(path, Path("build/reference") / path, "svg png", book.limit(page))
         for ran, cell in paired(executed, own):

@@ -31,7 +31,7 @@ from doit.reporter import ConsoleReporter
 from tools.running.kernel import plain_environment
 from tools.running.packages import require_locked
 from tools.running.snapshot import BUILD, ORIGIN
-from tools.sources.errors import SIGNALS, MystError, explained
+from tools.sources.errors import MystError
 from tools.sources.opened_records import OPENED
 
 STATE = BUILD / ".doit.json"
@@ -40,11 +40,10 @@ LAST = "The last good one, if any, is still in build/html."
 
 def begin() -> None:
     """Be ready to run steps. From now on, whatever ends this process ends its steps, too."""
-    for number in SIGNALS:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         # nohup lets a process ignore one.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, lambda number, frame: stop("Stopped.", 128 + number))
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     if ORIGIN not in os.environ:
         raise MystError(
             "The steps run on a snapshot of the sources: `make book`, or of some tasks "
@@ -150,11 +149,8 @@ class Reporter(ConsoleReporter):
         """Write what has been done."""
         unfinished = STATE.with_suffix(".part")
         self.state.name = str(unfinished)
-        try:
-            JsonDB.dump(self.state)
-            unfinished.replace(STATE)
-        except OSError as error:
-            stop(explained(error), 1)
+        JsonDB.dump(self.state)
+        unfinished.replace(STATE)
 
     def say(self, line: str) -> None:
         self.write(line + "\n")

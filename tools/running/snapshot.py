@@ -13,7 +13,6 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -21,8 +20,8 @@ from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
-from tools.sources.atomic import write_text
-from tools.sources.errors import SIGNALS, MystError, plainly
+from tools.sources.atomic import write_bytes
+from tools.sources.errors import MystError, plainly
 
 BUILD = Path("build")
 LOCK, SOURCES = BUILD / ".lock", BUILD / "sources"
@@ -47,8 +46,6 @@ def run(*command: str) -> None:
     environment = os.environ | {ORIGIN: origin, "PYTHONPATH": os.getcwd()}
     # Somebody's folder of compiled code would be that of all that has ever run at this place.
     environment.pop("PYTHONPYCACHEPREFIX", None)
-    # A Ctrl-C waits until that module knows what to do then.
-    signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
     os.execve(sys.executable, [sys.executable, "-m", *command], environment)
 
 
@@ -133,7 +130,7 @@ def given_back(*paths: Path) -> Iterator[None]:
         if content is None:
             (origin / path).unlink()
         else:
-            write_text(origin / path, content.decode())
+            write_bytes(origin / path, content)
 
 
 def _content(path: Path) -> bytes | None:

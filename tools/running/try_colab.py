@@ -4,7 +4,7 @@
     python -m tools.running.try_colab --as-is PYTHON     with one that has them: Colab's own
     python -m tools.running.try_colab ece-and-mce …       only these pages
 
-The module is installed from its wheel, as the first cell of a notebook does, and every printed
+The module is installed from its wheel, as the first code of a notebook does, and every printed
 value must be the stored one.
 """
 
@@ -19,7 +19,14 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tools.running.check_outputs import compare_outputs
+import nbformat
+import papermill
+from nbclient.exceptions import CellTimeoutError, DeadKernelError
+from papermill.exceptions import PapermillExecutionError
+
+from tools.running.check_outputs import compare_cells
+from tools.running.execute import SECONDS_TO_START
+from tools.running.kernel import kernel_environment
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import chosen
 
@@ -84,7 +91,7 @@ def versions(python: Path) -> dict[str, str]:
 
 
 def install_wheel(python: Path) -> None:
-    """As the first cell does. Raises SystemExit if that changes one of Colab's packages."""
+    """As the first code of a notebook does. Raises SystemExit if that changes Colab's packages."""
     before = versions(python)
     with TemporaryDirectory() as folder:
         build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
@@ -104,14 +111,35 @@ def run(page: str, python: Path) -> bool:
         command = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         spec = {"argv": command, "display_name": "Colab", "language": "python"}
         kernel.write_text(json.dumps(spec), "utf-8")
-        notebook = Path(folder, "empty", f"{Path(page).name}.ipynb")
-        notebook.parent.mkdir()
-        shutil.copy(f"{page}.ipynb", notebook)
+        empty = Path(folder, "empty")
+        empty.mkdir()
         # Nothing of this checkout, nor of the person at the keyboard.
-        environment = {"JUPYTER_PATH": folder, "PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
-        failure = compare_outputs(page, notebook, kernel=KERNEL, environment=environment)
-    print(f"{page}: {'as stored' if failure is None else failure}", flush=True)
-    return failure is None
+        environment = kernel_environment("png")
+        environment |= {"JUPYTER_PATH": folder, "PYTHONPATH": "", "PYTHONNOUSERSITE": "1"}
+        os.environ.clear()
+        os.environ.update(environment)
+        said = differences(page, empty)
+    print(f"{page}: {said or 'as stored'}", flush=True)
+    return not said
+
+
+def differences(page: str, folder: Path) -> str:
+    """What a run of the committed notebook in a folder prints that is not stored, or its error."""
+    path = Path(f"{page}.ipynb")
+    try:
+        ran = papermill.execute_notebook(
+            path,
+            None,
+            kernel_name=KERNEL,
+            cwd=str(folder),
+            progress_bar=False,
+            start_timeout=SECONDS_TO_START,
+            execution_timeout=Book().limit(page),
+        )
+    except (PapermillExecutionError, DeadKernelError, CellTimeoutError) as error:
+        return str(error)
+    cells = zip(nbformat.read(path, as_version=4).cells, ran.cells, strict=True)
+    return compare_cells(page, [both for both in cells if both[0].cell_type == "code"])
 
 
 def main() -> None:

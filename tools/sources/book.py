@@ -188,8 +188,6 @@ def _read(path: Path) -> str:
         return path.read_text("utf-8")
     except FileNotFoundError:
         raise MystError(f"{path} does not exist: restore it") from None
-    except UnicodeDecodeError as error:
-        raise MystError(f"{path}: byte {error.start} is no UTF-8: restore the file") from None
 
 
 def _read_yaml(path: Path) -> dict[str, Any]:

@@ -33,6 +33,11 @@ def parts() -> dict[Path, Path]:
     }
 
 
+def copy_of(script: Path) -> Path:
+    """The picture that a script draws, as a small file beside the notebooks that show it."""
+    return Path("notebooks/figures", f"{script.stem}.png")
+
+
 def reads(script: Path) -> list[Path]:
     """The files that a script reads, as patterns of `READS` find them."""
     patterns = READS.get(script.as_posix(), ())
