@@ -182,8 +182,21 @@ def test_what_was_read_names_the_columns() -> None:
     assert lines[1] == "'prob_0' to 'prob_11': probabilities of 12 classes (guessed)"
     few = choose_columns([*head[:4], "label"]).describe()
     assert few[1].startswith("'prob_0', 'prob_1', 'prob_2', 'prob_3': probabilities of 4 classes")
+    five = choose_columns([*head[:5], "label"]).describe()
+    assert five[1].startswith("'prob_0' to 'prob_4': probabilities of 5 classes")
     with pytest.raises(ValueError, match=r"only 'prob_0', .*'prob_7' and 4 more$"):
         choose_columns(head, label="truth")
+    with pytest.raises(ValueError, match=r"only 'prob_0', .*'prob_7'$"):
+        choose_columns(head[:8], label="truth")
+    with pytest.raises(ValueError, match=r"only 'prob_0', .*'prob_7' and 1 more$"):
+        choose_columns(head[:9], label="truth")
+
+
+@pytest.mark.parametrize(("n", "more"), [(8, ""), (9, ", …")])
+def test_eight_classes_are_named_and_of_more_that_there_are_more(n: int, more: str) -> None:
+    names = [f"animal{k}" for k in range(n)]
+    lines = choose_columns([*(f"prob_{name}" for name in names), "label"]).describe()
+    assert lines[2] == f"classes, in the order of the columns: {', '.join(names[:8])}{more}"
 
 
 class TestOtherRows:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
+from calib_utils._arrays import in_type
 from calib_utils.audit.bin_sums import (
     CORRECT,
     COUNT,
@@ -199,7 +200,7 @@ def debiased_square(bins: BinSums) -> float:
 def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationBaseline:
     """If not all rows were kept, those of a bin are drawn with their mean confidence."""
     if totals.complete:
-        typed = confidences.astype(totals.rows.dtype)
+        typed = in_type(confidences, totals.rows.dtype)
         return baseline_calibration_error(typed, totals.n_bins, seed=seed)
     counts, predicted = totals.bins.array[COUNT].astype(int), totals.bins.array[EXPECTED]
     means = np.clip(predicted / np.maximum(counts, 1), 0, 1)

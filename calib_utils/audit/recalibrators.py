@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calib_utils._arrays import in_type
 from calib_utils.audit.bin_sums import losses
 from calib_utils.audit.rows import Rows
 from calib_utils.metrics import expected_calibration_error
@@ -162,7 +163,7 @@ def try_recalibrators(
     how = f"fitted on {len(learn.labels):,} other rows, judged on {len(rows.labels):,}"
     if fit_rows is None:
         how = f"cross-fitted in {folds} folds of {len(rows.labels):,} rows"
-    ece = expected_calibration_error(rows.probs.astype(rows.dtype), rows.labels, n_bins)
+    ece = expected_calibration_error(in_type(rows.probs, rows.dtype), rows.labels, n_bins)
     return TriedRecalibrators([found[i] for i in order], float(before.mean()), ece, how, best)
 
 

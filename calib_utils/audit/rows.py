@@ -23,6 +23,7 @@ from calib_utils.audit.column_types import (
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.log_probabilities import from_logs, log_probs_in
 from calib_utils.audit.source import Source
+from calib_utils.metrics.bins import rounded
 
 __all__ = ["Counts", "Rows", "RowsReader", "log_probs_of", "probabilities", "row_sums"]
 
@@ -216,8 +217,10 @@ class RowsReader(Counts):
         dtype = "float64"
         if logits is None:
             dtype = "float64" if in_logs else float_type(raw[name] for name in columns.scores)
+            if not in_logs and self.source.bfloat16.issuperset(columns.scores):
+                dtype = "bfloat16"
             if rescaled:
-                probs = probs.astype(dtype).astype(np.float64)
+                probs = rounded(probs, dtype).astype(np.float64)
         if self.doubtful and len(scores):
             self.doubtful = bool(like_probs(scores if probs.ndim == 2 else scores[:, 0], True))
         if logits is None and probs.size and (probs.min() <= 0 or probs.max() >= 1):
