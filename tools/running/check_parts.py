@@ -12,7 +12,6 @@ from pathlib import Path
 
 from tools.running.fingerprints import (
     AGAIN,
-    PARTS,
     Print,
     differences,
     of_drawing,
@@ -23,7 +22,7 @@ from tools.running.fingerprints import (
 )
 from tools.running.kernel import plain_environment
 from tools.running.snapshot import BUILD, given_back
-from tools.sources.generated import parts, reads
+from tools.sources.generated import PRINTS, parts, reads
 
 DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 
@@ -51,13 +50,13 @@ def store_parts() -> None:
     for script, part in parts().items():
         command = [sys.executable, "-m", "tools.sources.errors", str(script), str(BUILD / part)]
         subprocess.run(command, env=environment, check=True)
-    with given_back(PARTS):
-        if store(PARTS, of_parts()):
-            print(f"wrote {PARTS}")
+    with given_back(PRINTS):
+        if store(PRINTS, of_parts()):
+            print(f"wrote {PRINTS}")
 
 
 if __name__ == "__main__":
-    if said := differences(stored(PARTS), of_parts()):
-        print(f"{PARTS}: pictures and tables are not the stored ones.\n")
+    if said := differences(stored(PRINTS), of_parts()):
+        print(f"{PRINTS}: pictures and tables are not the stored ones.\n")
         print("\n".join([*said, "", AGAIN]))
         sys.exit(1)
