@@ -1001,6 +1001,7 @@ class TestSharing:
         assert run_grid(runs, tmp_path, tmp_path, jobs=2, progress=False) == {}
         same_numbers("weight-decay", tmp_path, expected)
 
+    @pytest.mark.thorough
     def test_dask_cluster_ends_like_one_process(self, tiny, expected, tmp_path):
         cluster = pytest.importorskip("distributed").LocalCluster
         with cluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as local:
@@ -1010,6 +1011,7 @@ class TestSharing:
         same_numbers("weight-decay", tmp_path, expected)
 
     # Last: it ends the processes that the tests above share.
+    @pytest.mark.thorough
     def test_a_killed_process_takes_only_its_run_with_it(self, tmp_path):
         tasks = {key: delayed(dying_worker.end)(key, tmp_path) for key in ("a", "dies", "b", "c")}
         with runner._workers(None):
@@ -1062,6 +1064,7 @@ main()
 """
 
 
+@pytest.mark.thorough
 def test_no_worker_outlives_a_terminated_grid(tiny, tmp_path):
     grid = [*options(tiny, tmp_path, "weight-decay"), "--jobs", "2"]
     command = [sys.executable, "-c", SLEEPING_GRID, *grid]
