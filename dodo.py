@@ -18,12 +18,11 @@ from pathlib import Path
 from doit.tools import config_changed
 
 from tools.running.dependencies import data_in, documented_in, files_of, files_of_chapter
-from tools.running.fingerprints import PARTS, of_page
 from tools.running.runner import STATE, ByContent, Reporter, action, begin, unchanged
 from tools.running.snapshot import BUILD
 from tools.sources.book import Book
 from tools.sources.errors import plainly
-from tools.sources.generated import parts, reads
+from tools.sources.generated import PRINTS, parts, prints_of, reads
 from tools.sources.myst import naming
 
 PROFILE = os.environ.get("PROFILE", "cpu")
@@ -106,7 +105,7 @@ def task_papermill():
 def task_nbval():
     """Compare the outputs of each run, and its figures, with the stored ones."""
     for page in CHAPTERS:
-        stored = [path for path in (of_page(page),) if path.exists()]
+        stored = [path for path in (prints_of(page),) if path.exists()]
         reads = [f"{page}.ipynb", EXECUTED[page], *stored, *LIBRARY[page]]
         yield {
             "name": page,
@@ -131,7 +130,7 @@ def task_drawn():
     """Compare what those scripts have made with the stored fingerprints."""
     made = [BUILD / part for part in parts().values()]
     return {
-        **tool("running.check_parts", reads=[*made, *([PARTS] if PARTS.exists() else [])]),
+        **tool("running.check_parts", reads=[*made, *([PRINTS] if PRINTS.exists() else [])]),
         "title": lambda task: "check the pictures",
     }
 

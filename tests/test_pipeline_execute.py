@@ -260,9 +260,10 @@ def test_the_sign_of_life_shows_the_bars_of_a_training(
     """A training in another process, as in a kernel, where tqdm is switched off."""
     monkeypatch.setattr(kernel, "SECONDS_BETWEEN_SIGNS", 0.05)
     code = (
-        "import sys, time\n"
-        "from calib_utils.training.progress import progress_bars\n"
-        "with progress_bars(True)(desc='training', total=60, initial=12) as bar:\n"
+        # Without the package around it, which brings torch.
+        "import runpy, sys\n"
+        "bars = runpy.run_path(sys.argv[1])['progress_bars']\n"
+        "with bars(True)(desc='training', total=60, initial=12) as bar:\n"
         "    print('begun', flush=True)\n"
         "    sys.stdin.read()\n"
     )
@@ -270,7 +271,7 @@ def test_the_sign_of_life_shows_the_bars_of_a_training(
         status.count, status.total = 3, 9
         environment = os.environ | {"PYTHONPATH": str(REPOSITORY), "TQDM_DISABLE": "1"}
         with subprocess.Popen(
-            [sys.executable, "-c", code],
+            [sys.executable, "-c", code, REPOSITORY / "calib_utils/training/progress.py"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             cwd="/",

@@ -186,6 +186,7 @@ def test_the_page_folds_all_numbers_together() -> None:
     assert legend.astext() == READ_NUMBER.text
     summary, *reasons = [child.astext() for child in fold]
     assert not re.search(r"\d", summary)
+    assert [reason["classes"] for reason in fold[1:]] == [[], ["is-right"]]
     assert reasons == ["80 is wrong. That is how many are right.", "20 ± 1 is right. One in five."]
 
 
@@ -219,6 +220,7 @@ def test_no_question_stands_inside_a_sentence_or_before_the_list_that_was_announ
             source,
             re.DOTALL,
         )
-        if not re.search(r"[.?!)`|*]$", before) or re.match(r"[-*] |1\. |```\{math|\$\$", after)
+        if not re.search(r"[.?!)`|*]$|^:::$", before)
+        or re.match(r"[-*] |1\. |```\{math|\$\$", after)
     ]
     assert cut == []

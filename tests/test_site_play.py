@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any
 
@@ -20,8 +20,21 @@ PAGES = {
     figure: next((name for name, text in TEXTS.items() if f'id="{figure}"' in text), "")
     for figure in ANEW
 }
+# With each kind of panel and control; the others are left to a thorough run.
+UNLIKE = {
+    *("fig-overview", "fig-nll-and-ece-against-temperature", "fig-one-draw", "fig-all-maps"),
+    *("fig-cost-threshold", "fig-width", "fig-damaged", "fig-fourteen-diagrams"),
+}
 every_figure = pytest.mark.parametrize(
-    "figure", [pytest.param(figure, id=f"{figure} {page}") for figure, page in PAGES.items()]
+    "figure",
+    [
+        pytest.param(
+            figure,
+            id=f"{figure} {page}",
+            marks=[pytest.mark.thorough] * (figure not in UNLIKE),
+        )
+        for figure, page in PAGES.items()
+    ],
 )
 PLAYS = plays_in(SITE.parent / "play")
 # In units of the drawing; below and above the bars of a diagram, and the height of its strip.
@@ -273,6 +286,16 @@ def test_without_scripts_the_pictures_are_alone(page: str, browser: Any, address
     figures = [figure for figure, its_page in PAGES.items() if its_page == page]
     assert [seen(tab, figure) for figure in figures] == [(True, False)] * len(figures)
     context.close()
+
+
+def test_each_kind_of_panel_and_control_is_tried_in_every_run() -> None:
+    def kinds(figures: Iterable[str]) -> set[str]:
+        parts = [
+            part for of in figures for key in ("panels", "controls") for part in PLAYS[of][key]
+        ]
+        return {part["kind"] for part in parts}
+
+    assert kinds(UNLIKE) == kinds(ANEW)
 
 
 def test_the_data_is_in_the_pages_alone() -> None:

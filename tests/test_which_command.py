@@ -108,7 +108,7 @@ def test_all_of_it_runs(given: dict[str, Any], capsys: pytest.CaptureFixture[str
     assert set(names["gaps"]) == {"a", "b"}
     assert len(names["days"]) == 30
     assert 0 < names["ece"] < 1
-    assert 0 < names["threshold"] < 1
+    assert names["threshold"] > 0.5  # or infinite, where none can be let through
     assert isinstance(names["calibrated"].recalibrator_, VectorScaling)
     assert names["calibrated"].predict(given["X"][:1]).tolist() == ["setosa"]
     assert names["model"](torch.zeros(2, K)).shape == (2, K)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 
-def mostly_thorough(names: Iterable[str], chosen: Container[str]) -> list[Any]:
+def mostly_thorough(names: Iterable[Any], chosen: Container[Any]) -> list[Any]:
     """All of them as parameters; those that were not chosen are thorough."""
     return [
         name if name in chosen else pytest.param(name, marks=pytest.mark.thorough) for name in names

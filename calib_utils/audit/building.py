@@ -115,7 +115,8 @@ def report(
             they must find at the same paths; or "local" for two workers on this machine.
         skip_bad_files: whether a file of a folder that cannot be read, or has an invalid row, is
             left out and listed.
-        progress: whether to show a bar while the files of a folder are read.
+        progress: whether to show a bar while the files of a folder are read, and while
+            recalibrators are tried.
 
     Returns:
         The report, with a verdict.
@@ -205,6 +206,7 @@ def report(
             from_logits=columns.kind in ("logit", "logits"),
             n_bins=n_bins,
             seed=seed,
+            progress=progress,
         )
         if recalibrators is not None and recalibrators.best is not None:
             recalibrators.best.columns_ = list(columns.scores)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from answering import plain, sheet_checks
 from honest_lab import Way, answers
+from thorough import mostly_thorough
 
 from classroom.checks import Call, Check
 from classroom.goals import load, read_goals
@@ -20,7 +21,7 @@ from classroom.run import Outcome
 from classroom.variants import SHEETS, Variant, secret_of, variant_of
 
 # The first run with the tests, the others in a thorough one.
-NUMBERS = [pytest.param(n, marks=[pytest.mark.thorough] * (n >= 6)) for n in range(200)]
+NUMBERS = mostly_thorough(range(200), range(2))
 CHECKED = {q.name: q.points for q in read_goals("lab").questions.values() if q.kind == "checked"}
 
 
@@ -70,7 +71,7 @@ OTHER = "of another network"
 NO_SEED = "of no seed"
 
 
-@pytest.mark.parametrize("number", range(3))
+@pytest.mark.parametrize("number", mostly_thorough(range(3), [0]))
 @pytest.mark.parametrize("kind", [LABELS, OTHER, NO_SEED])
 def test_what_is_no_record_of_its_training_loses_points(number: int, kind: str) -> None:
     way = Way(False, False, False, 45, 0.2, 40, False, False, 15)

@@ -29,6 +29,9 @@ from tools.sources.errors import MystError
 
 MOST = 18  # slides, which fit a lesson
 SHOWN = "figure.align-default, table, div.math, div.proof"
+# The width of a figure by its height, below which its caption stands beside it; the characters of a
+# table, above which it is set small.
+TALL, DENSE = 1.35, 1000
 # What a cell has made says more than its code.
 MADE = "figure.align-default, table:has(caption)"
 # Marks for the mouse, and what answers to it.
@@ -42,30 +45,42 @@ body { margin: 0; }
 .slide h2 { font-size: 2.1rem; margin: 0; }
 .bd-article .slide :is(p, ul, ol, div.proof, figure.align-default, figure > figcaption) {
   max-width: none; }
-.slide > p, .slide .later > p, .slide li, .slide legend, .slide .proof p { font-size: 1.5rem;
+.slide :is(li, legend, .proof p, .cell_output p), .slide > p, .slide .later > p { font-size: 1.5rem;
   line-height: 1.4; margin-block: 0; }
 .slide figure { margin: 0; text-align: center; }
 .slide svg.drawing { font-size: 11px; height: 66vh; max-width: 100%; width: auto; }
-.slide:has(> .later) svg.drawing { height: 48vh; }
+.slide:has(> .later) svg.drawing { height: 46vh; }
 .slide :is(figcaption, caption) { font-size: 1.1rem; text-align: center; }
+.slide:has(> .tall) { align-content: center; column-gap: 3rem; display: grid;
+  grid-template-columns: auto minmax(0, 1fr); }
+.slide:has(> .tall) > :is(h2, .notes) { grid-column: 1 / -1; }
+.slide > .tall { display: contents; }
+.slide > .tall svg.drawing { grid-row: 2 / span 2; height: 78vh; }
+.slide:has(> .tall) :is(figcaption, .later) { grid-column: 2; text-align: start; }
+.slide > .tall figcaption { align-self: end; font-size: 1.3rem; }
+.slide:not(:has(> .later)) > .tall figcaption { align-self: center; grid-row: 2 / span 2; }
 .bd-article .slide table.table { font-size: 1.25rem; margin: 0 auto; }
+.bd-article .slide table.dense { font-size: 0.9rem; }
+.slide table.dense td { padding-block: 0.1rem; }
 .slide div.math > .katex-display > .katex { font-size: 2.4rem; }
-.slide div.cell pre { font-size: 1.15rem; }
+.slide pre { font-size: 1.2rem; }
 .notes { border-top: 1px solid; font-size: 1rem; }
 @media screen and (scripting: enabled) { .later:not(.shown) { visibility: hidden; } }
 @page { margin: 0; size: 13.333in 7.5in; @bottom-center { content: none; } }
 @media print { html { font-size: 17px; }
   .slide { break-after: page; height: 7.5in; min-height: 0; overflow: hidden; }
-  .slide svg.drawing { height: 4.7in; } .slide:has(> .later) svg.drawing { height: 3.4in; } }
+  .slide svg.drawing { height: 4.7in; } .slide:has(> .later) svg.drawing { height: 3.3in; }
+  .slide > .tall svg.drawing { height: 5.6in; } }
 """
 # On paper: a slide with its notes, as long as they are.
 TEACHERS_STYLE = """
-.slide svg.drawing, .slide:has(> .later) svg.drawing { height: 40vh; }
+.slide > .tall svg.drawing, .slide svg.drawing, .slide:has(> .later) svg.drawing { height: 40vh; }
 .later:not(.shown) { visibility: visible; }
 @page { margin: 1.5cm; size: A4; }
 @media print { html { font-size: 13px; }
   .slide { break-after: auto; height: auto; overflow: visible; padding: 1rem 0; }
-  .slide svg.drawing, .slide:has(> .later) svg.drawing { height: 8cm; } }
+  .slide svg.drawing, .slide > .tall svg.drawing, .slide:has(> .later) svg.drawing {
+    height: 8cm; } }
 """
 SCRIPT = """
 addEventListener("keydown", (event) => {
@@ -87,12 +102,20 @@ class Slide(NamedTuple):
     body: str
     notes: str
     is_question: bool = False
+    turn: int = 0  # of a question, among those of its section
 
 
 def slides_of(article: Tag) -> list[Slide]:
     """The slides of a chapter: its opening, its sections, some of its questions, what it showed."""
     for silent in article.select(SILENT):
         silent.decompose()
+    for drawing in article.select("figure > svg.drawing"):
+        width, height = (float(str(drawing.get(side, 0))) for side in ("width", "height"))
+        if drawing.parent and width < TALL * height:
+            drawing.parent["class"] = ["align-default", "tall"]
+    for table in article.select("table"):
+        if len(table.get_text()) > DENSE:
+            table["class"] = ["table", "dense"]
     chapter = article.find("section")
     if not isinstance(chapter, Tag) or chapter.h1 is None:
         raise MystError("a chapter begins with a section and its title")
@@ -113,7 +136,8 @@ def slides_of(article: Tag) -> list[Slide]:
             made += marked
         elif shown := section.select_one(SHOWN):
             made.append(Slide(f"{section.h2}{shown}", _notes(section.children)))
-        made += [_question(one) for one in section.find_all("fieldset", class_="question")]
+        asked = section.find_all("fieldset", class_="question")
+        made += [_question(one, turn) for turn, one in enumerate(asked)]
     return _few(made)
 
 
@@ -154,7 +178,7 @@ def _after(mark: PageElement) -> Tag | None:
     return shown.select_one(MADE) or shown
 
 
-def _question(fieldset: Tag) -> Slide:
+def _question(fieldset: Tag, turn: int) -> Slide:
     """The options without their reasons, which are the notes."""
     options = [one.summary for one in fieldset.find_all("details") if one.summary]
     if "for-number" in fieldset["class"]:
@@ -165,7 +189,7 @@ def _question(fieldset: Tag) -> Slide:
     body = f"<h2>Question</h2><p>{legend}</p>"
     if listed:
         body += f'<ol type="A">{listed}</ol>'
-    return Slide(body, reasons, is_question=True)
+    return Slide(body, reasons, is_question=True, turn=turn)
 
 
 def _notes(nodes: Iterable[PageElement]) -> str:
@@ -178,12 +202,14 @@ def _notes(nodes: Iterable[PageElement]) -> str:
 
 
 def _few(slides: list[Slide]) -> list[Slide]:
-    """At most MOST, a third of them questions, which are left out evenly; then from the end."""
+    """At most MOST, a third of them questions: one of each section before a second one of any."""
     questions = [slide for slide in slides if slide.is_question]
     others = len(slides) - len(questions)
-    room = min(max(MOST - others, 0), others // 2)
-    step = max(len(questions) / room, 1) if room else 0
-    asked = [questions[int(i * step)] for i in range(min(room, len(questions)))]
+    room = min(max(MOST - others, 0), others // 2, len(questions))
+    firsts = [one for one in questions if one.turn == 0]
+    # Those that there is room for, or of the first ones as many, evenly.
+    pool = firsts if len(firsts) > room else sorted(questions, key=lambda one: one.turn)[:room]
+    asked = [pool[i * len(pool) // room] for i in range(room)]
     kept = [one for one in slides if not one.is_question or any(one is q for q in asked)]
     return kept if len(kept) <= MOST else [*kept[: MOST - 1], kept[-1]]
 

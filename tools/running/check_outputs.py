@@ -24,7 +24,8 @@ from nbval.plugin import (
     nocolors,
 )
 
-from tools.running.fingerprints import AGAIN, differences, of_figures, of_page, stored
+from tools.running.fingerprints import AGAIN, differences, of_figures, stored
+from tools.sources.generated import prints_of
 from tools.sources.locations import place
 from tools.sources.pairing import paired
 
@@ -101,7 +102,7 @@ def compare_cells(page: str, cells: Iterable[tuple[NotebookNode, NotebookNode]])
 
 def compare_figures(page: str, run: NotebookNode) -> str:
     """What the figures of a run show that is not stored, if they do."""
-    path = of_page(page)
+    path = prints_of(page)
     said = differences(stored(path), of_figures(run))
     return "\n".join([f"{path} has other figures:", *said]) if said else ""
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 from tools.running.fingerprints import (
     AGAIN,
-    PARTS,
     Print,
     differences,
     of_drawing,
@@ -26,7 +25,7 @@ from tools.running.kernel import plain_environment
 from tools.running.notebook_pictures import small
 from tools.running.snapshot import BUILD, given_back
 from tools.sources.atomic import write_bytes
-from tools.sources.generated import copy_of, parts, reads
+from tools.sources.generated import PRINTS, copy_of, parts, reads
 
 DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 
@@ -50,7 +49,7 @@ def of_parts() -> dict[str, Print]:
 
 def store_parts() -> None:
     """Run the scripts, store the fingerprints of what they make, and copies for notebooks."""
-    before = stored(PARTS)
+    before = stored(PRINTS)
     for script, part in parts().items():
         run(script, BUILD / part)
     made = of_parts()
@@ -65,9 +64,9 @@ def store_parts() -> None:
             with given_back(copy):
                 write_bytes(copy, b64decode(small(b64encode(drawn.read_bytes()).decode())))
                 print(f"wrote {copy}")
-    with given_back(PARTS):
-        if store(PARTS, made):
-            print(f"wrote {PARTS}")
+    with given_back(PRINTS):
+        if store(PRINTS, made):
+            print(f"wrote {PRINTS}")
 
 
 def run(script: Path, target: Path) -> None:
@@ -77,7 +76,7 @@ def run(script: Path, target: Path) -> None:
 
 
 if __name__ == "__main__":
-    if said := differences(stored(PARTS), of_parts()):
-        print(f"{PARTS}: pictures and tables are not the stored ones.\n")
+    if said := differences(stored(PRINTS), of_parts()):
+        print(f"{PRINTS}: pictures and tables are not the stored ones.\n")
         print("\n".join([*said, "", AGAIN]))
         sys.exit(1)

@@ -25,8 +25,6 @@ from PIL import Image
 
 from tools.sources.atomic import write_text
 
-# Of what scripts make for pages of text.
-PARTS = Path("book/fingerprints.json")
 # Texts, and one line of numbers for each path or block of numbers.
 Print = dict[str, list[str]]
 
@@ -35,11 +33,6 @@ FURTHEST, LARGEST = 0.05, 5e-4
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 BLOCK = 200
 AGAIN = "If the change is wanted: `make notebooks`, and read the diff."
-
-
-def of_page(page: str) -> Path:
-    """Where the fingerprints of a chapter's figures are stored."""
-    return Path("notebooks/figures", f"{page.removeprefix('notebooks/')}.json")
 
 
 def of_figures(notebook: NotebookNode) -> dict[str, Print]:

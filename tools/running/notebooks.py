@@ -16,12 +16,13 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from tools.running.fingerprints import of_figures, of_page, store, stored
+from tools.running.fingerprints import of_figures, store, stored
 from tools.running.snapshot import given_back
 from tools.sources.book import Book, figure_of
 from tools.sources.chapter_notebook import chosen, numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
 from tools.sources.errors import ExecutionError
+from tools.sources.generated import prints_of
 from tools.sources.locations import place
 from tools.sources.myst import MystError, naming
 from tools.sources.pairing import paired
@@ -51,14 +52,14 @@ def make(book: Book, page: str, execute: bool) -> None:
         for ran, cell in paired(executed, own):
             if cell:
                 cell.outputs = ran.outputs
-        prints = stored(of_page(page)), of_figures(own)
+        prints = stored(prints_of(page)), of_figures(own)
         for (cell, of), ran in zip(paired(notebook, own), code_cells(executed), strict=True):
             before = cell.copy()
             cell.outputs = keep_text(ran.outputs, place(page, cell.source))
             if of and (figure := figure_of(of.metadata)):
                 png = kept(figure, before, of_cell(ran) or "", prints)
                 show(cell.outputs, png, figure["alt"])
-        changed |= store(of_page(page), prints[1])
+        changed |= store(prints_of(page), prints[1])
         changed |= write_if_changed(numbered(notebook), path)
     if changed:
         print(f"wrote {path}")
@@ -72,7 +73,7 @@ def main() -> None:
     book = Book()
     book.labels  # noqa: B018  read all pages first: an error in one names that one
     for page in chosen(book, arguments.chapters):
-        files = Path(f"{page}.md"), Path(f"{page}.ipynb"), of_page(page)
+        files = Path(f"{page}.md"), Path(f"{page}.ipynb"), prints_of(page)
         with naming(page), given_back(*files):
             make(book, page, arguments.execute)
     if arguments.execute and not arguments.chapters:

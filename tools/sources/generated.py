@@ -1,6 +1,7 @@
 """The generated parts of pages: pictures, figures to play with, tables.
 
 Each is made by `python SCRIPT TARGET` under `build/`, and shown from the same place under `book/`.
+What they show, and what the figures of chapters do, is stored beside the sources.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ PARTS = {
     "book/tables/*.py": "tables/{}.md",
     "benchmarks/tables.py": "tables/benchmarks.md",
 }
+# The fingerprints of what the scripts make.
+PRINTS = Path("book/fingerprints.json")
 # What a script reads beside code, and beside the data of the packages that it imports.
 READS = {
     "book/tables/chapters.py": ("_toc.yml", "_config.yml", "notebooks/*.md"),
@@ -36,6 +39,11 @@ def parts() -> dict[Path, Path]:
 def copy_of(script: Path) -> Path:
     """The picture that a script draws, as a small file beside the notebooks that show it."""
     return Path("notebooks/figures", f"{script.stem}.png")
+
+
+def prints_of(page: str) -> Path:
+    """Where the fingerprints of a chapter's figures are stored."""
+    return Path("notebooks/figures", f"{page.removeprefix('notebooks/')}.json")
 
 
 def reads(script: Path) -> list[Path]:

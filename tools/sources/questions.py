@@ -175,7 +175,8 @@ class QuestionDirective(Directive):
 
     def _reason(self, question: Question, answer: Answer) -> nodes.Node:
         verdict = [nodes.strong("", question.verdict(answer)), nodes.Text(" ")]
-        return nodes.paragraph("", "", *verdict, *self._inline(answer.reason))
+        classes = ["is-right"] if answer.is_right and question.is_number else []
+        return nodes.paragraph("", "", *verdict, *self._inline(answer.reason), classes=classes)
 
     def _inline(self, text: str) -> list[nodes.Node]:
         found, messages = self.state.inline_text(text, self.lineno)

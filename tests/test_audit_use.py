@@ -1,4 +1,4 @@
-"""Log-probabilities of the options of a question, of which an API lists the first few."""
+"""What people give to the audit and ask of its command: log-probabilities, pages, names, bars."""
 
 from __future__ import annotations
 
@@ -127,6 +127,21 @@ def test_a_page_that_cannot_be_made_is_refused_at_once(
         each.split(">=")[0] for each in project["project"]["optional-dependencies"]["audit"]
     ]
     assert f"pip install {' '.join(packages)};" in error
+
+
+def test_a_bar_where_recalibrators_take_long(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = ["score,label"] + [f"0.{k % 9 + 1},{k % 2}" for k in range(200)]
+    (tmp_path / "a.csv").write_text("\n".join(rows), "utf-8")
+    monkeypatch.setattr("calib_utils.audit.recalibrators._PATIENCE", 1e6)
+    main([str(tmp_path / "a.csv"), "--cross-fit", "2"])
+    assert "recalibrators" not in capsys.readouterr().err
+    monkeypatch.setattr("calib_utils.audit.recalibrators._PATIENCE", 0)
+    main([str(tmp_path / "a.csv"), "--cross-fit", "2"])
+    assert "recalibrators" in capsys.readouterr().err
+    report(tmp_path / "a.csv", cross_fit=2)
+    assert capsys.readouterr().err == ""
 
 
 def test_columns_named_after_labels_whose_column_is_not_known() -> None:
