@@ -95,9 +95,7 @@ def in_type(values: np.ndarray, dtype: str) -> Any:
     """The numbers in a type, and a tensor of those in bfloat16, which NumPy does not have."""
     if dtype != "bfloat16":
         return values.astype(dtype)
-    import torch
-
-    return torch.from_numpy(values.astype(np.float32)).bfloat16()
+    return sys.modules["torch"].from_numpy(values.astype(np.float32)).bfloat16()
 
 
 def like(result: np.ndarray, template: Any, cast: bool = False) -> Any:

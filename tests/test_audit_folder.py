@@ -775,5 +775,5 @@ class TestComparedMonths:
         wrong = 0
         for _ in range(200):
             gaps = [Gap(float(rng.normal(0, 0.01)), 0.01, 10_000, False) for _ in range(8)]
-            wrong += any(outcome == "beyond" for _, outcome in judge_gaps(gaps, 1e-9))
+            wrong += any(outcome == "beyond" for _, outcome in judge_gaps(gaps, [1e-9] * len(gaps)))
         assert wrong <= 20  # 10 are expected; 20 has a chance of 0.2 %

@@ -47,7 +47,7 @@ def shared_rows(one: Totals, two: Totals) -> int:
 def _chance_of_equal(numbers: np.ndarray) -> float:
     """About how likely another set has as many rows of each kind, where normal curves meet."""
     spreads = (4 * np.pi * np.unique(numbers, return_counts=True)[1]) ** 0.5
-    return float(spreads.max() / np.exp(np.log(spreads).sum()))
+    return float(np.exp(np.log(spreads.max()) - np.log(spreads).sum()))
 
 
 def _numbers_of(rows: Rows) -> np.ndarray:
