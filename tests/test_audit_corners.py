@@ -162,7 +162,7 @@ def test_with_no_tolerance_a_gap_may_lie_on_either_side() -> None:
     for gap in (0.1, -0.1):
         for level, expected in ((0.96, "undecided"), (0.98, "beyond")):
             error = 0.1 / t.ppf(level, 99)
-            ((_, outcome),) = judge_gaps([Gap(gap, error, 100, False)], 0.0)
+            ((_, outcome),) = judge_gaps([Gap(gap, error, 100, False)], [0.0])
             assert outcome == expected
 
 

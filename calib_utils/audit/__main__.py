@@ -31,8 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         0 if the model is within the tolerance (of two models, if the second is better), 1 if it is
-        beyond (or worse), 2 for bad input, 3 if there are too few rows to tell; 130 or 141 if it
-        was stopped by Ctrl-C or because the reader of its output closed the pipe.
+        beyond (or worse), 2 for bad input, 3 if there are too few rows to tell, 4 if it is beyond
+        only for a group, 5 if only for a span of time; 130 or 141 if it was stopped by Ctrl-C or
+        because the reader of its output closed the pipe.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     commands = {"compare": _compare, "apply": _apply}
@@ -80,6 +81,7 @@ def _report(given: Sequence[str]) -> int:
         fit=args.fit,
         cross_fit=args.cross_fit,
         tolerance=args.tolerance,
+        relative_tolerance=args.relative_tolerance,
         baseline=args.baseline,
         prices=None if args.prices is None else tuple(args.prices),
         n_bins=args.n_bins,
@@ -171,7 +173,8 @@ def parser() -> argparse.ArgumentParser:
         "'apply CALIBRATOR FILE' recalibrates a file; "
         "both have a --help of their own.",
         epilog="Exit status: 0 if the calibration error is within the tolerance, 1 if it is "
-        "beyond, 2 for bad input, 3 if there are too few rows to tell.",
+        "beyond, 2 for bad input, 3 if there are too few rows to tell, of all or of a --group. "
+        "If that of all rows is not beyond: 4 if that of a --group is, 5 if a span of --time is.",
     )
     parser.add_argument(
         "predictions",
@@ -189,6 +192,12 @@ def parser() -> argparse.ArgumentParser:
         "--cross-fit", type=int, default=5, metavar="FOLDS", help="0: no recalibrators (default: 5)"
     )
     add("--tolerance", type=float, default=0.02, help="the largest error allowed (default: 0.02)")
+    add(
+        "--relative-tolerance",
+        type=float,
+        default=0.25,
+        help="the largest error beside the rate of the rarer outcome (default: 0.25)",
+    )
     add("--baseline", type=Path, metavar="JSON", help="of an earlier report, for --time")
     add("--prices", type=float, nargs=2, metavar=("FALSE_ALARM", "MISS"), help="of an error")
     add("--n-bins", type=int, default=15, help="bins of equal width (default: 15)")

@@ -17,14 +17,14 @@ from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import cost_curve
 from calib_utils.audit.gathering import Gathered, gather, gather_file
 from calib_utils.audit.json_numbers import bins_of_baseline
-from calib_utils.audit.measures import measure
+from calib_utils.audit.measures import binnings_of, measure
 from calib_utils.audit.printable import printable
 from calib_utils.audit.recalibrators import try_recalibrators
 from calib_utils.audit.result import Report
 from calib_utils.audit.same_rows import shared_rows
 from calib_utils.audit.subgroups import judge_parts
 from calib_utils.audit.times import control
-from calib_utils.audit.verdict import judge_error
+from calib_utils.audit.verdict import judge
 
 __all__ = ["report"]
 
@@ -49,6 +49,7 @@ def report(
     fit: Any = None,
     cross_fit: int = 5,
     tolerance: float = 0.02,
+    relative_tolerance: float = 0.25,
     baseline: Any = None,
     prices: tuple[float, float] | None = None,
     n_bins: int = 15,
@@ -66,9 +67,10 @@ def report(
     the positive class), ``logit`` (its log-odds), ``prob_…`` or ``logit_…`` (a column for each
     class), or columns named after the labels; or ``correct`` (whether the prediction is correct)
     together with ``confidence`` or any one score. With several classes, the confidence in the
-    predicted class is judged. The verdict is about the error in bins of equal width or of equal
-    mass, whichever is larger. Gaps that cancel within a bin count in neither, so the error is a
-    lower bound.
+    predicted class is judged. The verdict is about the error in bins of equal width, in bins of
+    equal mass or on the two sides of Cox's line, whichever is largest. Gaps that cancel within a
+    bin count in none, so the error is a lower bound. If groups or days are asked for, the verdict
+    is about each of them as well.
 
     All rows are counted, in blocks, so that neither a file nor a folder of Parquet files need fit
     into memory. The same rows give the same report, bit for bit, in any order, as a data frame or
@@ -97,7 +99,11 @@ def report(
         fit: other predictions of the same form, on which recalibrators are fitted.
         cross_fit: the number of folds in which recalibrators are fitted without ``fit``; 0 to try
             none.
-        tolerance: the largest calibration error that is acceptable, above 0 and below 1.
+        tolerance: the largest calibration error that is acceptable, above 0 and below 1; for all
+            rows, for each group and class, and for each day.
+        relative_tolerance: the largest error beside the rate of the rarer outcome, above 0 and up
+            to 1, which is what counts where events are rare. An error of 2 points is small for a
+            rate of 30 %, and huge for one of 1 %, of which a quarter is 0.25 points.
         baseline: an earlier report, or the path of its JSON, that days are compared with.
         prices: of a false alarm and of a miss, for the cost against the threshold.
         n_bins: the number of bins of equal width.
@@ -133,6 +139,13 @@ def report(
     n_bins = check_n_bins(n_bins)
     if not isinstance(tolerance, (int, float, np.number)) or not 0 < tolerance < 1:
         raise ValueError(f"tolerance: expected above 0 and below 1, found {tolerance!r}; try 0.02")
+    if not isinstance(relative_tolerance, (int, float, np.number)) or not (
+        0 < relative_tolerance <= 1
+    ):
+        raise ValueError(
+            f"relative_tolerance: expected above 0 and up to 1, found {relative_tolerance!r}; try "
+            "0.25"
+        )
     if cross_fit:
         check_count(cross_fit, "cross_fit", "5 is usual")
         if cross_fit == 1:
@@ -182,8 +195,9 @@ def report(
     if reader.doubtful:
         warnings.warn(_DOUBT.format(repr(columns.scores[0])), stacklevel=2)
     measures = measure(totals, seed, columns.top_label)
-    recalibrators = None
-    if cross_fit or fit_rows is not None:
+    recalibrators, limits = None, (tolerance, relative_tolerance)
+    useless = columns.kind in ("score", "logit") and (measures.reversed or measures.blind)
+    if (cross_fit or fit_rows is not None) and not useless:
         recalibrators = try_recalibrators(
             totals.rows,
             fit_rows,
@@ -191,10 +205,10 @@ def report(
             from_logits=columns.kind in ("logit", "logits"),
             n_bins=n_bins,
             seed=seed,
+            limits=limits,
         )
         if recalibrators is not None and recalibrators.best is not None:
             recalibrators.best.columns_ = list(columns.scores)
-    verdict = judge_error(measures, totals.binnings, tolerance, columns.top_label, recalibrators)
     of_classes = {columns.classes[k]: bins for k, bins in totals.classes.items()}
     groups = {
         name: {value: bins for (each, value), bins in totals.groups.items() if each == name}
@@ -203,19 +217,31 @@ def report(
     costs = None
     if prices is not None:
         costs = cost_curve(totals.rows.probs, totals.rows.labels, prices)
-    return Report(
-        verdict,
+    before = None if baseline is None else bins_of_baseline(baseline, n_bins)
+    judged = {name: judge_parts(parts, *limits) for name, parts in groups.items()}
+    times = control(totals.times, before, *limits)
+    verdict = judge(
         measures,
-        totals.bins,
-        totals.cells,
-        judge_parts(of_classes, tolerance),
-        {name: judge_parts(parts, tolerance) for name, parts in groups.items()},
-        control(totals.times, None if baseline is None else bins_of_baseline(baseline, n_bins)),
+        binnings_of(totals, measures.line),
+        *limits,
+        columns.top_label,
         recalibrators,
-        costs,
-        columns,
-        _what_was_read(gathered, recalibrators is not None),
-        _facts(gathered, seed, command),
+        judged,
+        times,
+    )
+    return Report(
+        verdict=verdict,
+        measures=measures,
+        bins=totals.bins,
+        cells=totals.cells,
+        classes=judge_parts(of_classes, *limits),
+        groups=judged,
+        times=times,
+        recalibrators=recalibrators,
+        costs=costs,
+        columns=columns,
+        read=_what_was_read(gathered, recalibrators is not None),
+        facts=_facts(gathered, seed, command),
     )
 
 

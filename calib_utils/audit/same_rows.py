@@ -46,11 +46,11 @@ def shared_rows(one: Totals, two: Totals) -> int:
 
 def _chance_of_equal(numbers: np.ndarray) -> float:
     """About how likely another set has as many rows of each kind, where normal curves meet."""
-    spreads = (4 * np.pi * np.unique(numbers, return_counts=True)[1]) ** 0.5
-    return float(spreads.max() / np.exp(np.log(spreads).sum()))
+    spreads = np.log(4 * np.pi * np.unique(numbers, return_counts=True)[1]) / 2
+    return float(np.exp(spreads.max() - spreads.sum()))
 
 
 def _numbers_of(rows: Rows) -> np.ndarray:
     """A number for each row, the same for equal ones."""
     given = rows.probs if rows.logits is None else rows.logits
-    return Lots(0, from_logits=False).numbers_of(rows._replace(probs=given))
+    return Lots(0, from_logits=False).numbers_of(rows._replace(probs=given, groups={}))

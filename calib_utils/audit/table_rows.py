@@ -61,6 +61,7 @@ class PartRow:
     predicted: str = _column("predicted", "number")
     happened: str = _column("happened", "number")
     gap: str = _column("gap in points, 95 % interval")
+    after: str = _column("after recalibration")
     verdict: str = _column("verdict", "state")
 
 
@@ -85,6 +86,7 @@ class RecalibratorRow:
     nll: str = _column("NLL", "number")
     gain: str = _column("change and its interval")
     ece: str = _column("ECE", "number")
+    auroc: str = _column("AUROC", "number")
 
 
 class Table(NamedTuple):
@@ -134,9 +136,17 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
             rows.append(
                 (name, number(value), f"{number(low)} to {number(high)}; {ideal} if calibrated")
             )
+    low, high = m.auroc_interval
     parts = m.decomposition
     return [
         *rows,
+        (
+            "AUROC",
+            number(m.auroc),
+            f"{number(low)} to {number(high)}; 0.5 if the "
+            f"{'confidence' if report.columns.top_label else 'score'} tells nothing, and 1 if it "
+            f"separates {'correct from wrong rows' if report.columns.top_label else 'both labels'}",
+        ),
         (
             f"ECE, {report.bins.array.shape[1]} bins",
             percent(m.ece),
@@ -146,8 +156,8 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
         (
             "binned calibration error",
             f"{points(m.error[0])} to {percent(m.error[1])}",
-            "95 % interval of the larger error, in bins of equal width or of equal mass: a lower "
-            "bound of the true error, on which the verdict is based",
+            "95 % interval of the largest error, in bins of equal width, of equal mass or on the "
+            "sides of the line: a lower bound of the true error, on which the verdict is based",
         ),
         (
             "debiased error (root mean square)",
@@ -167,16 +177,20 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
     ]
 
 
-def titled_parts(report: Findings) -> list[tuple[str, list[Part]]]:
-    """The classes and the groups of each column, if there are any."""
-    parts = [("Classes", report.classes)]
-    parts += [(f"Groups of {name!r}", found) for name, found in report.groups.items()]
-    return [(title, found) for title, found in parts if found]
+def titled_parts(report: Findings) -> list[tuple[str, list[Part], list[Part]]]:
+    """The classes and the groups of each column, if there are any; and these once recalibrated."""
+    tried = report.recalibrators
+    after = {} if tried is None else tried.groups
+    parts = [("Classes", report.classes, list[Part]())]
+    parts += [
+        (f"Groups of {name!r}", found, after.get(name, [])) for name, found in report.groups.items()
+    ]
+    return [each for each in parts if each[1]]
 
 
 def class_note(report: Findings) -> str:
     """Why all classes can be within the tolerance while the model is beyond it."""
-    if report.verdict.outcome != "beyond" or any(c.outcome != "within" for c in report.classes):
+    if report.verdict.overall != "beyond" or any(c.outcome != "within" for c in report.classes):
         return ""
     return (
         "Each class is within the tolerance although the model as a whole is beyond it. A class is "
@@ -185,9 +199,10 @@ def class_note(report: Findings) -> str:
     )
 
 
-def part_rows(parts: Sequence[Part]) -> list[PartRow]:
+def part_rows(parts: Sequence[Part], after: Sequence[Part] = ()) -> list[PartRow]:
     """The table's row for each part, with those beyond the tolerance first."""
     order = {"beyond": 0, "undecided": 1, "within": 2}
+    gaps = {part.name: signed_points(part.gap) for part in after}
     ordered = sorted(parts, key=lambda part: (order[part.outcome], part.small, -abs(part.gap)))
     return [
         PartRow(
@@ -197,6 +212,7 @@ def part_rows(parts: Sequence[Part]) -> list[PartRow]:
             happened=percent(part.happened),
             gap=f"{signed_points(part.gap)} "
             f"({signed_points(part.interval[0])} to {signed_points(part.interval[1])})",
+            after=gaps.get(part.name, ""),
             verdict="undecided: too few" if part.small else part.outcome,
         )
         for part in ordered[:MOST_PARTS]
@@ -244,17 +260,29 @@ def recalibrator_rows(report: Findings) -> list[RecalibratorRow]:
             gain=one.trouble
             or f"{_gain(one.gain)} ({_gain(one.interval[0])} to {_gain(one.interval[1])})",
             ece=percent(one.ece),
+            auroc=number(one.auroc, 3),
         )
         for one in tried.found
     ]
     place = sum(one.nll < tried.nll for one in tried.found)
-    none = RecalibratorRow(name="none", nll=number(tried.nll, 3), gain="", ece=percent(tried.ece))
+    none = RecalibratorRow(
+        name="none",
+        nll=number(tried.nll, 3),
+        gain="",
+        ece=percent(tried.ece),
+        auroc=number(tried.auroc, 3),
+    )
     return [*rows[:place], none, *rows[place:]]
 
 
 def recalibrator_sentence(report: Findings) -> str:
     """Which recalibrator to use."""
-    tried = report.recalibrators
+    tried, m = report.recalibrators, report.measures
+    if tried is None and not report.columns.top_label and (m.reversed or m.blind):
+        return (
+            "No recalibrator was tried, because none makes a good score of one that "
+            f"{'falls where what happens rises' if m.reversed else 'tells nothing'}."
+        )
     if tried is None:
         return "No recalibrator was tried, because there were too few rows or none was asked for."
     first = tried.found[0]

@@ -9,6 +9,7 @@ from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, confid
 from calib_utils.audit.exact_sums import CELL_ENDS, UNIT, ExactSums, in_bins, in_cells
 from calib_utils.audit.lots import MOST_DRAWN, drawn
 from calib_utils.audit.rows import Rows
+from calib_utils.metrics import CoxLine
 from calib_utils.metrics.bins import edges_and_index, right_closed_index
 
 __all__ = ["Totals"]
@@ -119,3 +120,18 @@ class Totals:
         index = right_closed_index(np.arange(held.shape[1]), edges)
         array = np.stack([np.bincount(index, row, minlength=self.n_bins) for row in held])
         return [self.bins, BinSums(array)]
+
+    def sides(self, line: CoxLine) -> BinSums:
+        """All rows in two bins: those whose prediction the line raises, and the others."""
+        if self.complete:
+            confidences, correct = self.confidences
+            return BinSums(tally(confidences, correct, _lowered(confidences, line), 2))
+        held = self.cells.array[:, self.cells.array[COUNT] > 0]
+        below = _lowered(held[EXPECTED] / held[COUNT], line)
+        return BinSums(np.stack([np.bincount(below, row, minlength=2) for row in held]))
+
+
+def _lowered(probs: np.ndarray, line: CoxLine) -> np.ndarray:
+    """1 where the line is below the prediction, and 0 elsewhere."""
+    log_odds = log_of_probs(np.clip(probs, 0, 1))
+    return (line.intercept + line.slope * log_odds < log_odds).astype(np.intp)
