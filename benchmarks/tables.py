@@ -617,6 +617,51 @@ def false_findings(results: dict[str, Any]) -> str:
     )
 
 
+def verdicts(results: dict[str, Any]) -> str:
+    """How often each way to judge finds a model beyond the tolerance, and within it."""
+    rows, tolerance = results["rows"], results["tolerance"]
+    ways = list(rows[0]["rates"])
+    cells = (
+        [
+            f"{row['rows']:,}",
+            row["shape"],
+            f"{100 * row['error']:g}",
+            *(
+                f"{100 * row['rates'][way][outcome]:.0f}\N{NO-BREAK SPACE}%"
+                for outcome in ("beyond", "within")
+                for way in ways
+            ),
+        ]
+        for row in rows
+    )
+    wrong = {
+        way: max(
+            row["rates"][way][outcome]
+            for row in rows
+            for outcome, false in (
+                ("beyond", row["error"] <= tolerance),
+                ("within", row["error"] >= tolerance),
+            )
+            if false
+        )
+        for way in ways
+    }
+    read = (f"{way} {100 * most:.0f}\N{NO-BREAK SPACE}%" for way, most in wrong.items())
+    head = [f"{outcome}, {way}" for outcome in ("beyond", "within") for way in ways]
+    return "\n\n".join(
+        [
+            machine(results, results["date"]),
+            captioned(
+                "verdicts",
+                f"How often a model is found beyond a tolerance of {100 * tolerance:g} points, and "
+                f"within it, of {results['sets']:,} sets in each row.",
+                table(["rows", "shape", "true error, points", *head], cells, numbers=len(head)),
+            ),
+            f"The highest rate of wrong verdicts in any row: {', '.join(read)}.",
+        ]
+    )
+
+
 def pages(results: dict[str, Any]) -> str:
     """First text, layout shift, bytes, requests and score of each page, and the slowest of them."""
     rows = results["rows"]
@@ -708,6 +753,16 @@ SECTIONS: dict[str, tuple[str, str, Callable[[dict[str, Any]], str]]] = {
         "the bootstrap of the test images alone. The findings in the second table count only for "
         "methods that do not find too much in the first.",
         false_findings,
+    ),
+    "verdicts": (
+        "The verdict of a report",
+        "How often is a model found to be beyond a tolerance, or within it, if its true error is "
+        "known? The log-odds of the scores are normal, and the chances are off in one of three "
+        "ways. `calib_utils.audit` judges by the largest error in bins of equal width, in bins of "
+        "equal mass and on the two sides of Cox's line, with one error rate for all three. The "
+        "alternative is to judge by bins alone. A model whose error is the tolerance should be "
+        "found beyond it in one set of twenty at most, and as seldom within it.",
+        verdicts,
     ),
     "recalibration": (
         "Fitting the recalibrators",

@@ -51,12 +51,12 @@ def month(n: int, seed: int = 0, shift: float = 0.0) -> dict[str, np.ndarray]:
     }
 
 
-def classes(n: int) -> dict[str, np.ndarray]:
+def classes(n: int, scale: float = 1.0) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(1)
     logits = 2 * rng.normal(size=(n, 3))
     logits[: n // 20] = logits[0]  # equal rows
     noisy = logits + rng.gumbel(size=logits.shape)
-    named = {f"logit_{name}": logits[:, k] for k, name in enumerate("abc")}
+    named = {f"logit_{name}": scale * logits[:, k] for k, name in enumerate("abc")}
     return named | {"label": np.array(list("abc"))[noisy.argmax(axis=1)]}
 
 
@@ -137,7 +137,10 @@ class TestTheSameReport:
     @pytest.mark.parametrize("most", [500, 200_000], ids=["a sample", "all rows"])
     @pytest.mark.parametrize(
         ("rows", "options"),
-        [(month(1_500, shift=1.0), NAMED | {"cross_fit": 2}), (classes(1_500), {"cross_fit": 2})],
+        [
+            (month(1_500, shift=1.0), NAMED | {"cross_fit": 2}),
+            (classes(1_500, scale=2.0), {"cross_fit": 2}),
+        ],
         ids=["two classes", "three classes"],
     )
     def test_as_frame_csv_npz_parquet_and_folder(
@@ -775,5 +778,5 @@ class TestComparedMonths:
         wrong = 0
         for _ in range(200):
             gaps = [Gap(float(rng.normal(0, 0.01)), 0.01, 10_000, False) for _ in range(8)]
-            wrong += any(outcome == "beyond" for _, outcome in judge_gaps(gaps, [1e-9] * len(gaps)))
+            wrong += any(outcome == "beyond" for _, outcome in judge_gaps(gaps, [1e-9] * 8))
         assert wrong <= 20  # 10 are expected; 20 has a chance of 0.2 %

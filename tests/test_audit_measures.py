@@ -174,7 +174,8 @@ class TestVerdict:
             (high * 0.99, "undecided"),
             (high * 1.01, "within"),
         ):
-            assert of(score, label, tolerance=tolerance).verdict.outcome == outcome
+            found = of(score, label, tolerance=tolerance, relative_tolerance=1).verdict
+            assert found.outcome == outcome
 
     def test_many_rows_are_not_rejected(self) -> None:
         """Their error is so small that it does not matter, and so clear that a test finds it."""
@@ -278,7 +279,7 @@ class TestVerdict:
         found = of(score, label)
         assert found.measures.error[0] < 0.01 < found.measures.error[1]
         assert of(score, label, tolerance=0.005).verdict.outcome == "beyond"
-        assert found.verdict.sentence.startswith("Not trustworthy: is this the score of the other ")
+        assert found.verdict.sentence.startswith("Is this the score of the other class? ")
 
     @pytest.mark.parametrize("value", [0, 1, -1, 2])
     def test_a_tolerance_that_is_none(self, value: float) -> None:
@@ -427,7 +428,7 @@ class TestTimes:
             assert len(found) == 400
             alarms[shift] = np.mean([span.alarm for span in found])
         assert alarms[0.0] <= 0.01
-        assert alarms[-0.6] > 0.7
+        assert alarms[-0.6] > 0.5
 
     def test_an_old_error_does_not_alarm_but_a_new_one_does(self, tmp_path: Path) -> None:
         old = of(*drawn(20_000, 1, 1, -0.6))

@@ -23,6 +23,7 @@ from calib_utils import metrics
 from calib_utils.audit import report
 from calib_utils.audit.__main__ import main
 from calib_utils.audit.atomic_files import write_text
+from calib_utils.audit.coded import as_array
 from calib_utils.audit.columns import choose_columns
 from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.pairing import pair
@@ -176,7 +177,10 @@ class TestFiles:
         table = pyarrow.table({"score": [0.5, 0.4], "label": [1, 0], "when": when})
         parquet.write_table(table, tmp_path / "a.parquet")
         for frame in (table, tmp_path / "a.parquet"):
-            assert rows_of(frame, time="when").times.astype(str).tolist() == ["2026-02-01"] * 2
+            assert (
+                as_array(rows_of(frame, time="when").times).astype(str).tolist()
+                == ["2026-02-01"] * 2
+            )
 
     @pytest.mark.parametrize("name", ["a.csv", "a.parquet"])
     def test_without_its_package(
@@ -511,7 +515,7 @@ def test_a_file_with_semicolons_and_decimal_commas(tmp_path: Path) -> None:
     path.write_text(text, "utf-8")
     rows = rows_of(path, group=["site"])
     assert rows.probs.tolist() == [0.25, 1e-5, 0.5, 1, 0.75]
-    assert rows.groups["site"].tolist() == ["1,5 m", "b", "c", "d", "e"]
+    assert as_array(rows.groups["site"]).tolist() == ["1,5 m", "b", "c", "d", "e"]
     path.write_text(text.replace(";", "\t"), "utf-8")
     assert rows_of(path).probs.tolist() == [0.25, 1e-5, 0.5, 1, 0.75]
     path.write_text("score;label\n0,25;1\n0.5;0\n", "utf-8")
@@ -835,7 +839,7 @@ class TestWhatIsAskedFor:
                 ("M", ["2026-01", "2026-02"]),
             ):
                 rows = rows_of(data, time=f"when:{unit}")
-                assert rows.times.astype(str).tolist() == expected
+                assert as_array(rows.times).astype(str).tolist() == expected
 
 
 def test_tensors_of_any_type() -> None:

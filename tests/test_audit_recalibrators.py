@@ -18,6 +18,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from calib_utils.audit import report
 from calib_utils.audit.__main__ import main
+from calib_utils.audit.lots import Lots
+from calib_utils.audit.rows import Rows
 from calib_utils.metrics import negative_log_likelihood
 from calib_utils.recalibration import PlattScaling, TemperatureScaling, load
 from calib_utils.records import load_record
@@ -49,7 +51,11 @@ class TestRecalibrators:
     def test_cross_fitting_written_out(self) -> None:
         found = report({"score": SCORE, "label": LABEL}, cross_fit=4, seed=3).recalibrators
         assert found is not None
-        fold = np.random.default_rng(3).permutation(3_000) % 4
+        # Rows are divided in the order of their lots, which does not depend on how they come.
+        rows = Rows(SCORE, None, LABEL, {}, None, None)
+        fold = np.empty(3_000, int)
+        order = np.argsort(Lots(3, from_logits=False).numbers_of(rows))
+        fold[order] = np.random.default_rng(3).permutation(3_000) % 4
         losses = np.empty(3_000)
         for k in range(4):
             held = fold == k

@@ -69,6 +69,29 @@ class TestGroups:
         assert (found.outcome, found.overall, found.exit_code) == ("groups", "undecided", 4)
         assert found.sentence.startswith("Too few rows to tell, but not for `a` (+")
 
+    def test_a_map_for_all_is_not_sold_to_groups_that_it_harms(self) -> None:
+        """One plan is exact and the other too low; a map between the two is wrong for both."""
+        data = calibrated(8_000)
+        plan = np.array(["exact", "low"])[np.arange(8_000) % 2]
+        chances = expit(logit(data["score"]) + 0.8 * (plan == "low"))
+        data["label"] = (np.random.default_rng(1).random(8_000) < chances).astype(int)
+        found = report(data | {"plan": plan}, group="plan", cross_fit=2)
+        tried = found.recalibrators
+        assert tried is not None
+        after = {part.name: part for part in tried.groups["plan"]}
+        before = {part.name: part for part in found.groups["plan"]}
+        assert before["exact"].outcome != "beyond"
+        assert {part.outcome for part in after.values()} == {"beyond"}
+        assert after["exact"].gap < -0.04 < 0.04 < after["low"].gap
+        assert "That does not make it right for `" in found.verdict.sentence
+        assert f"+{100 * after['low'].gap:.1f} after recalibration" in found.text()
+        # As computed by hand from the recalibrated rows, in folds that are other ones.
+        assert found.calibrator is not None
+        mean = found.calibrator.predict_proba(data["score"])[plan == "low"].mean()
+        assert after["low"].gap == pytest.approx(
+            data["label"][plan == "low"].mean() - mean, abs=0.005
+        )
+
     def test_the_rest_of_many_are_counted(self) -> None:
         data = calibrated(60_000)
         plan = np.arange(60_000) % 12
@@ -123,16 +146,16 @@ class TestDays:
             assert [span.alarm for span in found] == alarms
 
     def test_the_number_of_days_is_corrected_for(self) -> None:
-        """Without a tolerance, 150 calibrated days alarm in few of 40 reports, not in a third."""
+        """Without a tolerance, a hundred calibrated days alarm in one report of twenty."""
         rng = np.random.default_rng(0)
         alarms, beyond = [], []
-        for _ in range(40):
-            shares = rng.binomial(2_000, 0.3, 150) / 2_000
-            days = days_of([0.3] * 150, list(shares), 2_000)
+        for _ in range(100):
+            shares = rng.binomial(2_000, 0.3, 100) / 2_000
+            days = days_of([0.3] * 100, list(shares), 2_000)
             found = control(days)
             alarms.append(any(span.alarm for span in found))
             beyond.append(any(abs(span.z) > 3 for span in found))
-        assert np.mean(alarms) <= 0.1
+        assert np.mean(alarms) <= 0.09
         assert np.mean(beyond) > 0.2
 
     def test_how_they_are_written(self) -> None:
@@ -158,7 +181,7 @@ class TestRareEvents:
         found = judged({"score": score, "label": np.zeros(n, int)}).verdict
         assert found.exit_code == (3 if n == 200 else 1)
         if n == 200:
-            assert "what was predicted happened never" in found.sentence
+            assert "points: no row is positive." in found.sentence
 
     def test_the_limit(self) -> None:
         assert allowed(0.02, 0.25, 0.3) == 0.02
@@ -178,7 +201,7 @@ class TestWhatItKnows:
         found = report(data)
         assert found.verdict.exit_code == 1
         assert found.verdict.sentence.startswith(
-            "Not trustworthy: is this the score of the other class? It predicts "
+            "Is this the score of the other class? Not trustworthy as it is: it predicts "
         )
         assert found.calibrator is None
         assert "falls where what happens rises" in found.text()

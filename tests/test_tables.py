@@ -253,6 +253,25 @@ def test_false_findings(tmp_path):
     assert "| ECE | 90 % | 2 | 3 | 40.0 % | 50.0 % |" in some
 
 
+def test_verdicts(tmp_path):
+    def rates(beyond, within):
+        return {
+            "bins alone": {"beyond": beyond / 2, "within": within},
+            "both": {"beyond": beyond, "within": within / 2},
+        }
+
+    rows = [
+        {"rows": 1_000, "shape": "too low", "error": 0.0, "rates": rates(0.0, 0.9)},
+        {"rows": 1_000, "shape": "too low", "error": 0.02, "rates": rates(0.04, 0.01)},
+        {"rows": 1_000, "shape": "too low", "error": 0.062, "rates": rates(0.6, 0.0)},
+    ]
+    machine = {"cpu": "A processor", "threads": 1, "versions": {"numpy": "9.9"}}
+    made = {"sets": 100, "tolerance": 0.02, "date": "2001-02-03", "rows": rows}
+    text = page(tmp_path, verdicts=made | machine).replace("\N{NO-BREAK SPACE}", " ")
+    assert "| 1,000 | too low | 6.2 | 30 % | 60 % | 0 % | 0 % |" in text
+    assert "wrong verdicts in any row: bins alone 2 %, both 4 %." in text
+
+
 def test_recalibration(tmp_path):
     text = page(tmp_path, recalibration=RECALIBRATION)
     assert "| --- | --- | --: | --: | --: | --: |\n" in text

@@ -196,7 +196,7 @@ def report(
     if reader.doubtful:
         warnings.warn(_DOUBT.format(repr(columns.scores[0])), stacklevel=2)
     measures = measure(totals, seed, columns.top_label)
-    recalibrators = None
+    recalibrators, limits = None, (tolerance, relative_tolerance)
     useless = columns.kind in ("score", "logit") and (measures.reversed or measures.blind)
     if (cross_fit or fit_rows is not None) and not useless:
         recalibrators = try_recalibrators(
@@ -207,6 +207,7 @@ def report(
             n_bins=n_bins,
             seed=seed,
             progress=progress,
+            limits=limits,
         )
         if recalibrators is not None and recalibrators.best is not None:
             recalibrators.best.columns_ = list(columns.scores)
@@ -219,7 +220,6 @@ def report(
     if prices is not None:
         costs = cost_curve(totals.rows.probs, totals.rows.labels, prices)
     before = None if baseline is None else bins_of_baseline(baseline, n_bins)
-    limits = tolerance, relative_tolerance
     judged = {name: judge_parts(parts, *limits) for name, parts in groups.items()}
     times = control(totals.times, before, *limits)
     verdict = judge(

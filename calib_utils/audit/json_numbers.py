@@ -93,9 +93,13 @@ def _of_tried(recalibrators: TriedRecalibrators) -> dict[str, Any]:
     return {
         "nll": recalibrators.nll,
         "ece": recalibrators.ece,
+        "auroc": recalibrators.auroc,
         "how": recalibrators.how,
         "best": best,
         "found": found,
+        "groups": {
+            name: [_of_part(part) for part in parts] for name, parts in recalibrators.groups.items()
+        },
     }
 
 

@@ -50,7 +50,7 @@ class Lots:
             return
         lots = self.numbers_of(rows)
         kept = lots <= self._highest
-        bare = rows._replace(groups={}, times=None).take(kept)
+        bare = rows._replace(times=None).take(kept)
         self._join([(lots[kept], np.ones(int(kept.sum()), np.int64), bare)])
 
     def merge(self, other: Lots) -> None:

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from calib_utils._arrays import in_type
-from calib_utils.audit.bin_sums import losses
+from calib_utils.audit.bin_sums import BinSums, confidences_of, losses, tally
+from calib_utils.audit.measures import auroc_of
 from calib_utils.audit.rows import Rows
+from calib_utils.audit.subgroups import Part, judge_parts
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.recalibration import (
     BetaCalibration,
@@ -47,7 +49,7 @@ class TriedRecalibrator:
         nll: of the recalibrated predictions.
         gain: the change of the NLL by recalibration; below 0 if it helps.
         interval: of the gain, corrected for the number of recalibrators (95 % simultaneously).
-        ece: of the recalibrated predictions.
+        ece, auroc: of the recalibrated predictions.
         trouble: why it could not be fitted; then the numbers are NaN.
     """
 
@@ -56,6 +58,7 @@ class TriedRecalibrator:
     gain: float
     interval: tuple[float, float]
     ece: float
+    auroc: float
     trouble: str = ""
 
 
@@ -65,17 +68,21 @@ class TriedRecalibrators:
 
     Attributes:
         found: in the order of their NLL.
-        nll, ece: of the original predictions, on the same rows.
+        nll, ece, auroc: of the original predictions, on the same rows.
         how: how they were fitted and judged, in words.
         best: the first, fitted for use; None if none helps, which means that the interval of the
             first one's gain is not below 0.
+        groups: for each column of groups, the rows of each value after they are recalibrated by
+            the first; empty if none helps, or if the groups of single rows were not kept.
     """
 
     found: list[TriedRecalibrator]
     nll: float
     ece: float
+    auroc: float
     how: str
     best: Recalibrator | None
+    groups: dict[str, list[Part]]
 
 
 def candidates(rows: Rows, from_logits: bool) -> list[Callable[[], Recalibrator]]:
@@ -119,6 +126,7 @@ def try_recalibrators(
     n_bins: int,
     seed: int,
     progress: bool = False,
+    limits: tuple[float, float] = (0.02, 0.25),
 ) -> TriedRecalibrators | None:
     """Fit each candidate, and rank them by their NLL on rows that they were not fitted on.
 
@@ -131,6 +139,7 @@ def try_recalibrators(
         n_bins: of the ECE.
         seed: of the folds.
         progress: whether a bar is shown if it takes long.
+        limits: the tolerance and the relative tolerance of groups.
 
     Returns:
         None if there are too few rows, or labels of only one class.
@@ -142,7 +151,8 @@ def try_recalibrators(
     before = losses(rows)
     fold_of = np.random.default_rng(seed).permutation(len(rows.labels)) % folds
     level = 1 - 0.05 / len(makers)
-    found = []
+    found: list[TriedRecalibrator] = []
+    of_first = rows
     for make in _watched(makers, progress):
         name = _name(make())
         try:
@@ -154,13 +164,22 @@ def try_recalibrators(
                     after = recalibrated(rows, _fit(make, fit_rows))
         except ValueError as error:
             nan = float("nan")
-            found.append(TriedRecalibrator(name, nan, nan, (nan, nan), nan, str(error)))
+            found.append(TriedRecalibrator(name, nan, nan, (nan, nan), nan, nan, str(error)))
             continue
         now = losses(after)
         gain: Difference = paired_difference(before, now)
+        if now.mean() < min((one.nll for one in found if not one.trouble), default=np.inf):
+            of_first = after
         ece = expected_calibration_error(after.probs, rows.labels, n_bins)
         found.append(
-            TriedRecalibrator(name, float(now.mean()), gain.mean, gain.interval(level), ece)
+            TriedRecalibrator(
+                name=name,
+                nll=float(now.mean()),
+                gain=gain.mean,
+                interval=gain.interval(level),
+                ece=ece,
+                auroc=auroc_of(*confidences_of(after))[0],
+            )
         )
     order = sorted(range(len(found)), key=lambda i: np.nan_to_num(found[i].nll, nan=np.inf))
     first = found[order[0]]
@@ -173,7 +192,24 @@ def try_recalibrators(
     if fit_rows is None:
         how = f"cross-fitted in {folds} folds of {len(rows.labels):,} rows"
     ece = expected_calibration_error(in_type(rows.probs, rows.dtype), rows.labels, n_bins)
-    return TriedRecalibrators([found[i] for i in order], float(before.mean()), ece, how, best)
+    return TriedRecalibrators(
+        found=[found[i] for i in order],
+        nll=float(before.mean()),
+        ece=ece,
+        auroc=auroc_of(*confidences_of(rows))[0],
+        how=how,
+        best=best,
+        groups={} if best is None else _groups_of(of_first, limits),
+    )
+
+
+def _groups_of(rows: Rows, limits: tuple[float, float]) -> dict[str, list[Part]]:
+    found = {}
+    for name, column in rows.groups.items():
+        sums = tally(*confidences_of(rows), column.codes, len(column.values))
+        parts = {str(value): BinSums(sums[:, [place]]) for place, value in enumerate(column.values)}
+        found[name] = judge_parts(parts, *limits)
+    return found
 
 
 def _watched(

@@ -73,13 +73,16 @@ class Rows(NamedTuple):
 
     @staticmethod
     def join(parts: Sequence[Rows]) -> Rows:
-        """All rows of several parts, without their groups, times and weights."""
-        probs, logits, labels, _, _, _, dtypes = zip(*parts, strict=True)
+        """All rows of several parts, without their times and weights."""
+        probs, logits, labels, groups, _, _, dtypes = zip(*parts, strict=True)
         return Rows(
             np.concatenate(probs),
             None if logits[0] is None else np.concatenate(logits),
             np.concatenate(labels),
-            {},
+            {
+                name: as_coded(np.concatenate([as_array(one[name]) for one in groups]))
+                for name in groups[0]
+            },
             None,
             None,
             dtypes[0],

@@ -26,11 +26,16 @@ def shared_rows(one: Totals, two: Totals) -> int:
     Args:
         one, two: of each set.
     """
-    equal = np.array_equal(one.bins.array, two.bins.array) and (one.losses == two.losses).all()
+    equal = all(  # up to the rounding of logits to which a constant was added
+        np.allclose(mine, theirs, rtol=1e-9, atol=1e-7)
+        for mine, theirs in ((one.bins.array, two.bins.array), (one.losses, two.losses))
+    )
     if not (one.complete and two.complete):
         return one.bins.n if equal else 0
     first, second = (np.sort(_numbers_of(totals.rows)) for totals in (one, two))
     if np.array_equal(first, second) and _chance_of_equal(first) < _CHANCE:
+        return len(first)
+    if equal and 2 * len(np.unique(first)) > len(first):
         return len(first)
     found, which = np.unique(np.concatenate([first, second]), return_inverse=True)
     times = np.bincount(which, minlength=len(found))
@@ -46,11 +51,11 @@ def shared_rows(one: Totals, two: Totals) -> int:
 
 def _chance_of_equal(numbers: np.ndarray) -> float:
     """About how likely another set has as many rows of each kind, where normal curves meet."""
-    spreads = (4 * np.pi * np.unique(numbers, return_counts=True)[1]) ** 0.5
-    return float(np.exp(np.log(spreads.max()) - np.log(spreads).sum()))
+    spreads = np.log(4 * np.pi * np.unique(numbers, return_counts=True)[1]) / 2
+    return float(np.exp(spreads.max() - spreads.sum()))
 
 
 def _numbers_of(rows: Rows) -> np.ndarray:
     """A number for each row, the same for equal ones."""
     given = rows.probs if rows.logits is None else rows.logits
-    return Lots(0, from_logits=False).numbers_of(rows._replace(probs=given))
+    return Lots(0, from_logits=False).numbers_of(rows._replace(probs=given, groups={}))

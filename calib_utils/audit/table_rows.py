@@ -61,6 +61,7 @@ class PartRow:
     predicted: str = _column("predicted", "number")
     happened: str = _column("happened", "number")
     gap: str = _column("gap in points, 95 % interval")
+    after: str = _column("after recalibration")
     verdict: str = _column("verdict", "state")
 
 
@@ -85,6 +86,7 @@ class RecalibratorRow:
     nll: str = _column("NLL", "number")
     gain: str = _column("change and its interval")
     ece: str = _column("ECE", "number")
+    auroc: str = _column("AUROC", "number")
 
 
 class Table(NamedTuple):
@@ -175,11 +177,15 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
     ]
 
 
-def titled_parts(report: Findings) -> list[tuple[str, list[Part]]]:
-    """The classes and the groups of each column, if there are any."""
-    parts = [("Classes", report.classes)]
-    parts += [(f"Groups of {name!r}", found) for name, found in report.groups.items()]
-    return [(title, found) for title, found in parts if found]
+def titled_parts(report: Findings) -> list[tuple[str, list[Part], list[Part]]]:
+    """The classes and the groups of each column, if there are any; and these once recalibrated."""
+    tried = report.recalibrators
+    after = {} if tried is None else tried.groups
+    parts = [("Classes", report.classes, list[Part]())]
+    parts += [
+        (f"Groups of {name!r}", found, after.get(name, [])) for name, found in report.groups.items()
+    ]
+    return [each for each in parts if each[1]]
 
 
 def class_note(report: Findings) -> str:
@@ -193,9 +199,10 @@ def class_note(report: Findings) -> str:
     )
 
 
-def part_rows(parts: Sequence[Part]) -> list[PartRow]:
+def part_rows(parts: Sequence[Part], after: Sequence[Part] = ()) -> list[PartRow]:
     """The table's row for each part, with those beyond the tolerance first."""
     order = {"beyond": 0, "undecided": 1, "within": 2}
+    gaps = {part.name: signed_points(part.gap) for part in after}
     ordered = sorted(parts, key=lambda part: (order[part.outcome], part.small, -abs(part.gap)))
     return [
         PartRow(
@@ -205,6 +212,7 @@ def part_rows(parts: Sequence[Part]) -> list[PartRow]:
             happened=percent(part.happened),
             gap=f"{signed_points(part.gap)} "
             f"({signed_points(part.interval[0])} to {signed_points(part.interval[1])})",
+            after=gaps.get(part.name, ""),
             verdict="undecided: too few" if part.small else part.outcome,
         )
         for part in ordered[:MOST_PARTS]
@@ -252,11 +260,18 @@ def recalibrator_rows(report: Findings) -> list[RecalibratorRow]:
             gain=one.trouble
             or f"{_gain(one.gain)} ({_gain(one.interval[0])} to {_gain(one.interval[1])})",
             ece=percent(one.ece),
+            auroc=number(one.auroc, 3),
         )
         for one in tried.found
     ]
     place = sum(one.nll < tried.nll for one in tried.found)
-    none = RecalibratorRow(name="none", nll=number(tried.nll, 3), gain="", ece=percent(tried.ece))
+    none = RecalibratorRow(
+        name="none",
+        nll=number(tried.nll, 3),
+        gain="",
+        ece=percent(tried.ece),
+        auroc=number(tried.auroc, 3),
+    )
     return [*rows[:place], none, *rows[place:]]
 
 

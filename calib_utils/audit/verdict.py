@@ -31,6 +31,7 @@ __all__ = ["Verdict", "judge", "rows_needed"]
 
 _MOST_TIMES = 1_000.0  # times as many rows; nobody will wait for more
 _PLACES = "but too high in some places and too low in others"
+_LOST = 0.005  # of the AUROC, by ties of a map with steps or by classes that change places
 _NAMED = 3  # groups in a sentence; the others are counted
 
 
@@ -74,6 +75,8 @@ def judge(
 ) -> Verdict:
     """The verdict on a model: first what to do about it, and then the evidence."""
     limit = allowed(tolerance, relative, measures.predicted)
+    if measures.error[0] > tolerance:
+        limit = tolerance  # which is beyond question, whatever the rate
     overall = outcome_of(measures.error, limit)
     if overall == WITHIN and measures.happened in (0, 1):
         overall = UNDECIDED
@@ -90,19 +93,12 @@ def judge(
     but += [_when(times)] if alarms else []
     if not but and unclear and overall == WITHIN:
         but = [f"too few rows to tell for {_listed(unclear)}"]
-    opening = _opening(measures, overall, top_label, bool(but))
-    if but and overall != BEYOND:
-        opening += f", but {' and '.join(but)}"
-    average = _on_average(measures, overall, limit, top_label)
-    if measures.reversed and not top_label:
-        sentence = f"{opening}? {average[0].upper()}{average[1:]}."
-    else:
-        sentence = f"{opening}: {average}."
+    sentence = f"{_opening(overall, but)}: {_on_average(measures, overall, limit, top_label)}."
+    if overall == BEYOND and measures.reversed and not top_label:
+        sentence = f"Is this the score of the other class? {sentence}"
     if overall != WITHIN and recalibrators is not None:
         sentence += f" {_remedy(recalibrators)}"
-    if but and overall == BEYOND:
-        sentence += f" It is {' and '.join(but)}."
-    sentence += _evidence(measures, overall, limit, needed)
+    sentence += _evidence(measures, overall, limit, needed, top_label)
     if limit < tolerance:
         rate = min(measures.predicted, 1 - measures.predicted)
         sentence += (
@@ -144,15 +140,17 @@ def _when(times: Sequence[Span]) -> str:
     )
 
 
-def _opening(measures: Measures, overall: str, top_label: bool, but: bool) -> str:
-    if measures.reversed and not top_label:
-        return "Not trustworthy: is this the score of the other class"
-    if overall == WITHIN:
-        return "Trustworthy on average" if but else "Trustworthy, as far as these rows show"
-    return "Not trustworthy as it is" if overall == BEYOND else "Too few rows to tell"
+def _opening(overall: str, but: Sequence[str]) -> str:
+    if overall == BEYOND:
+        return "Not trustworthy as it is"
+    clear = "Trustworthy on average" if but else "Trustworthy, as far as these rows show"
+    opening = clear if overall == WITHIN else "Too few rows to tell"
+    return f"{opening}, but {' and '.join(but)}" if but else opening
 
 
-def _evidence(measures: Measures, overall: str, limit: float, needed: int | None) -> str:
+def _evidence(
+    measures: Measures, overall: str, limit: float, needed: int | None, top_label: bool
+) -> str:
     low, high = measures.error
     asked = f"the tolerance of {points(limit)} points"
     text = (
@@ -165,7 +163,8 @@ def _evidence(measures: Measures, overall: str, limit: float, needed: int | None
         return f"{text}, beyond {asked}."
     text += f". That does not settle whether it is within {asked}: "
     if measures.happened in (0, 1):
-        return f"{text}what was predicted happened {'always' if measures.happened else 'never'}."
+        which = "every row" if measures.happened else "no row"
+        return f"{text}{which} is {'correct' if top_label else 'positive'}."
     if needed is None:
         return (
             f"{text}the error is so close to it that even {_MOST_TIMES:,.0f} times as many rows "
@@ -194,13 +193,10 @@ def _on_average(measures: Measures, overall: str, limit: float, top_label: bool)
             "look whether the column or the positive label is the wrong one"
         )
     if low <= 1 <= high:
-        chance = overall == UNDECIDED and abs(gap) > limit
-        text += (
-            ", a difference that chance may explain"
-            if chance
-            else ", so it is calibrated on average"
-        )
-        return text + _along_the_line(measures, overall)
+        if overall == UNDECIDED and abs(gap) > limit:
+            text += ", a difference that chance may explain"
+            return text if measures.line is None else text + _along_the_line(measures, overall)
+        return f"{text}, so it is calibrated on average{_along_the_line(measures, overall)}"
     above, below = ("over", "under") if top_label else ("too high", "too low")
     lean = (above if gap > 0 else below) + ("confident" if top_label else "")
     text += f", so it is {lean} by {points(abs(gap))} points"
@@ -230,8 +226,18 @@ def _remedy(recalibrators: TriedRecalibrators) -> str:
     name = re.sub("(?<=[a-z])(?=[A-Z])", " ", first.name).capitalize()
     text = f"{name} lowers its NLL from {number(recalibrators.nll, 3)} to {number(first.nll, 3)}"
     if first.ece < recalibrators.ece:
-        return f"{text} and its ECE from {percent(recalibrators.ece)} to {percent(first.ece)}."
-    return f"{text} but leaves its ECE at {percent(first.ece)}."
+        text += f" and its ECE from {percent(recalibrators.ece)} to {percent(first.ece)}"
+    else:
+        text += f" but leaves its ECE at {percent(first.ece)}"
+    lost = recalibrators.auroc - first.auroc
+    text += f", at the price of {number(lost)} in AUROC." if lost > _LOST else "."
+    left = _parts_that_are(BEYOND, recalibrators.groups)
+    if left:
+        text += (
+            f" That does not make it right for {_listed(left)}, for which a map of their own is "
+            "needed."
+        )
+    return text
 
 
 def rows_needed(binnings: Sequence[BinSums], tolerance: float) -> int | None:

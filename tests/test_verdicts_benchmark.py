@@ -1,0 +1,44 @@
+"""The benchmark of the verdict: its models are as wrong as it says, and what it has found."""
+
+import json
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from benchmarks import verdicts
+
+
+@pytest.mark.parametrize("shape", verdicts.SHAPES)
+def test_the_true_error_is_the_one_that_was_asked_for(shape):
+    z = np.random.default_rng(1).normal(0, verdicts.SPREAD, 200_000)
+    assert (verdicts.SHAPES[shape](z, 0.0) == expit(z)).all()
+    true = verdicts.SHAPES[shape](z, verdicts.strength(shape, 0.04))
+    assert np.abs(true - expit(z)).mean() == pytest.approx(0.04, abs=0.001)
+
+
+def test_verdicts_are_seldom_wrong_and_the_line_finds_more():
+    stored = json.loads(verdicts.RESULTS.read_text("utf-8"))
+    line, bins = "bins and line", "bins alone"
+    for row in stored["rows"]:
+        found = row["rates"]
+        if row["error"] <= stored["tolerance"]:
+            assert found[line]["beyond"] <= 0.05
+        if row["error"] >= stored["tolerance"]:
+            assert found[line]["within"] <= 0.05
+        if row["error"] > stored["tolerance"] and row["shape"].startswith("too far"):
+            assert found[line]["beyond"] >= found[bins]["beyond"]
+    (few,) = (
+        row["rates"]
+        for row in stored["rows"]
+        if (row["rows"], row["error"], row["shape"]) == (1_000, 0.062, "too far from one half")
+    )
+    assert few[line]["beyond"] > few[bins]["beyond"] + 0.3
+
+
+def test_they_are_drawn_again():
+    stored = json.loads(verdicts.RESULTS.read_text("utf-8"))["rows"]
+    row = next(row for row in stored if row["error"] == 0.062 and row["rows"] == 1_000)
+    found = verdicts.rates(row["shape"], row["error"], row["rows"], 8)
+    for way, rate in row["rates"].items():
+        assert found[way]["beyond"] == pytest.approx(rate["beyond"], abs=0.5)
