@@ -89,6 +89,7 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
     from scipy.special import expit, stdtrit
 
     confidences, correct = confidence_and_correct(unweighted(taken(probs, labels)))
+    index = None if blocks is None else block_index(blocks, len(correct))
     zero, doubts = zero_of(confidences, "probs")
     for doubt in doubts:
         warnings.warn(doubt, stacklevel=2)
@@ -104,10 +105,9 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
     weights = chances * (1 - chances)
     design = np.stack([z, np.ones_like(z)])
     information = (design * weights) @ design.T
-    if blocks is None:
+    if index is None:
         half = 1.959964 * np.sqrt(np.diag(np.linalg.inv(information)))
     else:
-        index = block_index(blocks, len(z))
         k = index.max() + 1
         pulls = np.stack([np.bincount(index, row * (correct - chances)) for row in design], axis=1)
         products = weights * (design[:, None] * design)  # of each sample, (2, 2, N)
