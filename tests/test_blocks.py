@@ -226,7 +226,9 @@ def test_what_the_course_says_of_the_stored_benchmark():
     assert min(by_name[benchmark.WITHOUT]) == min(by_name[benchmark.PERCENTILE]) == 0
     rates = stored["false_findings"]
     assert max(rate["ECE, with blocks"] for rate in rates) < 0.05
-    assert max(rate["z, with blocks"] for rate in rates) <= 0.1  # as the docstring says
+    assert max(rate["z, with blocks"] for rate in rates) <= 0.08  # as the docstrings say
+    assert max(rate["slope, with blocks"] for rate in rates) < 0.07
+    assert max(rate["slope, as if independent"] for rate in rates) == 0.95
     assert max(rate["paired difference, with blocks"] for rate in rates) < 0.09
     assert min(rate["ECE, as if independent"] for rate in rates[1:2]) > 0.9
 

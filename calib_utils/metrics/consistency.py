@@ -145,7 +145,7 @@ def calibration_test(
     Samples that belong together, such as the days of one race, are wrong together, which both
     tests would take for evidence. With ``blocks`` the noise of the bins, and the variance in z, is
     that of sums over blocks (see `spiegelhalter_test`). z needs many of them: with twenty that are
-    correct or wrong as a whole it exceeds 1.96 in up to 7 % of the samples, and the p-value is
+    correct or wrong as a whole it exceeds 1.96 in up to 8 % of the samples, and the p-value is
     rather too large.
 
     Args:

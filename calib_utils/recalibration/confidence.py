@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from calib_utils._arrays import row_blocks
-from calib_utils._masks import HUGE
 from calib_utils._numbers import check_number
 from calib_utils.recalibration.logistic import BetaCalibration
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
@@ -53,8 +50,6 @@ class BetaOnConfidence(MulticlassRecalibrator):
     b_: float
     c_: float
 
-    _far: ClassVar[float] = HUGE
-
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         scaling = TemperatureScaling()
         problems = scaling._fit(logits, labels, weights)
@@ -80,19 +75,20 @@ class BetaOnConfidence(MulticlassRecalibrator):
         return np.exp(self._predict_log(logits))
 
     def _predict_log(self, logits: np.ndarray) -> np.ndarray:
-        others, top, rest = self._split(logits)
+        shares, top, rest = self._split(logits)
         alone = np.isneginf(rest)
         rest = np.where(alone, 0, rest)
         # The log-odds of the confidence are -rest.
         positive, negative = -np.logaddexp(0, rest), -np.logaddexp(0, -rest)
         odds = self.a_ * positive - self.b_ * negative + self.c_
-        result = -np.logaddexp(0, odds) + others - rest
+        result = -np.logaddexp(0, odds) + shares
         np.put_along_axis(result, top, np.where(alone, 0, -np.logaddexp(0, -odds)), axis=1)
         return result
 
     def _split(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The logits, divided by T, minus the largest, and -inf for the predicted class, (N, K);
-        the predicted class, (N, 1); and the logarithm of the others' sum of powers, (N, 1).
+        """The logarithm of each other class's share of what the predicted one leaves, (N, K), with
+        -inf for that class itself; its number, (N, 1); and the logarithm of the odds that another
+        class is the right one, (N, 1).
         """
         top = logits.argmax(axis=1)[:, None]
         largest = np.take_along_axis(logits, top, axis=1)
@@ -101,9 +97,10 @@ class BetaOnConfidence(MulticlassRecalibrator):
         np.put_along_axis(others, top, -np.inf, axis=1)
         second = others.max(axis=1, keepdims=True)
         second[np.isneginf(second)] = 0
+        others -= second  # before the logarithm is added, which may be small beside it
         with np.errstate(divide="ignore"):
-            rest = second + np.log(np.exp(others - second).sum(axis=1, keepdims=True))
-        return others, top, rest
+            total = np.log(np.exp(others).sum(axis=1, keepdims=True))
+        return others - np.where(np.isneginf(total), 0, total), top, second + total
 
     def _check_learned(self) -> None:
         check_number(self.temperature_, "temperature_", 0, above=True)

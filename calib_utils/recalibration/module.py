@@ -266,7 +266,8 @@ def _affine(z: Tensor, of: dict[str, Tensor], method: Any, __: torch.dtype) -> T
 
 def _beta_on_confidence(z: Tensor, of: dict[str, Tensor], _: Any, __: torch.dtype) -> Tensor:
     top = z.argmax(dim=1, keepdim=True)
-    others = ((z - z.amax(dim=1, keepdim=True)) / of["temperature_"]).scatter(1, top, -torch.inf)
+    z = torch.where(_possible(z), z - z.amax(dim=1, keepdim=True), -torch.inf)
+    others = (z / of["temperature_"]).scatter(1, top, -torch.inf)
     rest = others.logsumexp(dim=1, keepdim=True)
     alone = rest == -torch.inf
     rest = torch.where(alone, 0.0, rest)
