@@ -14,13 +14,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from test_questions import PAGES, asked
 
-from tests.test_questions import PAGES, asked
 from tools.sources.questions import Question
 
 Marked = list[bool]  # for each option of a question, whether it carries a mark
 MOST = 0.10  # beyond chance
-# Short ones look like a mark by chance, so that their pages are learned from and not judged.
+# What a reader might look for, as patterns of whole words.
 WORDS = {
     "a reason": r"because|since|so|as|therefore|after all|which means",
     "yes": r"^yes",
@@ -44,7 +44,7 @@ def words(pattern: str) -> Callable[[Question], Marked]:
 
 
 def place(nth: int) -> Callable[[Question], Marked]:
-    """First, second, or last, of three options or more."""
+    """First, second, or last."""
     return lambda question: [n == nth % len(question.answers) for n in range(len(question.answers))]
 
 
@@ -57,7 +57,7 @@ def longest(sign: int) -> Callable[[Question], Marked]:
 
 
 def familiar(question: Question) -> Marked:
-    """The option with the largest share of words that the question has, too."""
+    """The option with the largest share of words that are in the question as well."""
     has = set(re.findall(r"\w{4,}", question.text.lower()))
     shares = [
         np.mean([word in has for word in re.findall(r"\w{4,}", one.text.lower())] or [0])
