@@ -31,15 +31,13 @@ WORDS = {
     "no exception": r"always|never|every|each|all|any|only|must|exactly|whatever|nothing|none",
     "a negation": r"not|no|none|nothing|never|cannot|neither|nor|un\w+",
     "a refusal": r"cannot|(?:do|does) not (?:tell|say|show)|nobody|nothing|little|depends",
-    "a comma": ",",
+    "a comma": r"\w+,",
     "a comparison": r"more|less|fewer|\w\w\w+er|than",
 }
 
 
 def words(pattern: str) -> Callable[[Question], Marked]:
     found = re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
-    if pattern == ",":
-        found = re.compile(",")
     return lambda question: [bool(found.search(one.text)) for one in question.answers]
 
 
