@@ -14,13 +14,13 @@ from itertools import permutations
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from test_questions import PAGES, asked
 
-from tests.test_questions import PAGES, asked
 from tools.sources.questions import Question
 
 Marked = list[bool]  # for each option of a question, whether it carries a mark
 MOST = 0.10  # beyond chance
-# Short ones look like a mark by chance, so that their pages are learned from and not judged.
+# What a reader might look for, as patterns of whole words.
 WORDS = {
     "a reason": r"because|since|so|as|therefore|after all|which means",
     "yes": r"^yes",
@@ -31,20 +31,18 @@ WORDS = {
     "no exception": r"always|never|every|each|all|any|only|must|exactly|whatever|nothing|none",
     "a negation": r"not|no|none|nothing|never|cannot|neither|nor|un\w+",
     "a refusal": r"cannot|(?:do|does) not (?:tell|say|show)|nobody|nothing|little|depends",
-    "a comma": ",",
+    "a comma": r"\w+,",
     "a comparison": r"more|less|fewer|\w\w\w+er|than",
 }
 
 
 def words(pattern: str) -> Callable[[Question], Marked]:
     found = re.compile(rf"(?<!\w)(?:{pattern})(?!\w)", re.IGNORECASE)
-    if pattern == ",":
-        found = re.compile(",")
     return lambda question: [bool(found.search(one.text)) for one in question.answers]
 
 
 def place(nth: int) -> Callable[[Question], Marked]:
-    """First, second, or last, of three options or more."""
+    """First, second, or last."""
     return lambda question: [n == nth % len(question.answers) for n in range(len(question.answers))]
 
 
@@ -57,7 +55,7 @@ def longest(sign: int) -> Callable[[Question], Marked]:
 
 
 def familiar(question: Question) -> Marked:
-    """The option with the largest share of words that the question has, too."""
+    """The option with the largest share of words that are in the question as well."""
     has = set(re.findall(r"\w{4,}", question.text.lower()))
     shares = [
         np.mean([word in has for word in re.findall(r"\w{4,}", one.text.lower())] or [0])

@@ -90,15 +90,23 @@ def read_question(body: str) -> Question:
 
 
 def _check_numbers(answers: list[Answer]) -> None:
-    found = [NUMBER.fullmatch(answer.text) for answer in answers]
-    numbers = [float(one["number"].replace(",", "")) for one in found if one]
-    if len(numbers) < len(answers) or sum(answer.is_right for answer in answers) > 1:
+    """One number is right, and no other is within its tolerance."""
+    numbers = {answer: _number(answer) for answer in answers}
+    right = [numbers[answer] for answer in answers if answer.is_right]
+    if len(right) > 1:
         raise MystError(f"it asks for a number: {HOW_NUMBER}")
-    right = next(n for n, answer in enumerate(answers) if answer.is_right)
-    within = float((found[right] or {})["within"] or 0)
-    for answer, number in zip(answers, numbers, strict=True):
-        if not answer.is_right and abs(number - numbers[right]) <= within:
+    [(best, within)] = right
+    for answer, (number, _) in numbers.items():
+        if not answer.is_right and abs(number - best) <= within:
             raise MystError(f"answer `{answer.text}`: it is close enough to be right")
+
+
+def _number(answer: Answer) -> tuple[float, float]:
+    """The number of an answer, and its tolerance."""
+    found = NUMBER.fullmatch(answer.text)
+    if found is None:
+        raise MystError(f"answer `{answer.text}`: it asks for a number: {HOW_NUMBER}")
+    return float(found["number"].replace(",", "")), float(found["within"] or 0)
 
 
 def _answer(item: str) -> Answer:
