@@ -18,6 +18,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ import numpy as np
 from scipy.stats import norm
 
 from benchmarks.coverage import BINS, LEVEL, chances_right, confidences_of_record, facts
-from calib_utils.metrics import calibration_error_interval, calibration_test
+from calib_utils.metrics import calibration_error_interval, calibration_test, cox_line
 from calib_utils.records import load_outcomes
 from calib_utils.report import paired_difference
 from tools.sources.atomic import write_text
@@ -129,9 +130,21 @@ def false_findings(case: Case, sets: int) -> dict[str, float]:
                 ("ECE", test.p_value < 1 - LEVEL),
                 ("z", abs(test.z) > norm.isf((1 - LEVEL) / 2)),
                 ("paired difference", pair.p_value < 1 - LEVEL),
+                ("slope", _is_off(confidences, correct, given)),
             ):
                 found.setdefault(f"{what}, {name}", []).append(bool(rejected))
     return {name: float(np.mean(rejected)) for name, rejected in found.items()}
+
+
+def _is_off(confidences: np.ndarray, correct: np.ndarray, blocks: np.ndarray | None) -> bool:
+    """Whether the interval of the slope excludes that of a calibrated network."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of confidences of 1
+        try:
+            low, high = cox_line(confidences, correct, blocks=blocks).slope_interval
+        except ValueError:  # a threshold separates the outcomes
+            return False
+    return not low <= 1 <= high
 
 
 def main() -> None:

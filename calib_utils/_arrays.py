@@ -10,6 +10,7 @@ import numpy as np
 
 __all__ = [
     "dtype_name",
+    "in_type",
     "is_tensor",
     "like",
     "log_softmax",
@@ -88,6 +89,15 @@ def dtype_name(x: Any) -> str:
     if is_tensor(x):
         return str(x.dtype).removeprefix("torch.")
     return np.asarray(x).dtype.name
+
+
+def in_type(values: np.ndarray, dtype: str) -> Any:
+    """The numbers in a type, and a tensor of those in bfloat16, which NumPy does not have."""
+    if dtype != "bfloat16":
+        return values.astype(dtype)
+    import torch
+
+    return torch.from_numpy(values.astype(np.float32)).bfloat16()
 
 
 def like(result: np.ndarray, template: Any, cast: bool = False) -> Any:

@@ -252,7 +252,11 @@ def float_scores(x: Any, name: str) -> np.ndarray:
             f"found {array.shape}; flatten it with {name.split()[0]}[:, 0]"
         )
     if array.ndim not in (1, 2) or array.size == 0:
-        maps = f": of (N, K, ...) np.moveaxis({name.split()[0]}, 1, -1).reshape(-1, K), with labels"
+        given = name.split()[0]
+        maps = (
+            f": of (batch, token, class) {given}.reshape(-1, K), and of (N, K, ...) "
+            f"np.moveaxis({given}, 1, -1).reshape(-1, K), with labels"
+        )
         raise ValueError(
             f"{name}: expected a non-empty array of shape (N, K), or (N,) for two classes, "
             f"found {array.shape}; give one row for each sample"

@@ -16,13 +16,16 @@ from classroom.variants import PUBLISHED
 
 # By their numbers, whose last digit is that of their sheet.
 STUDENTS = {101: "Jiwoo Kim", 102: "Ada L", 103: "Bo N"}
+IN_WORDS = (
+    "My number is 0.13, on 60 images. Chance alone would give 0.12, so I would not rely on it."
+)
 
 
 def rehearse(folder: Path, name: str) -> list[Path]:
     """Write what the three hand in, as Moodle exports it, and Moodle's table of grades.
 
-    Jiwoo hands in the solution of her sheet, Ada has pasted the published solution into hers, and
-    Bo hands in a PDF.
+    Jiwoo hands in the solution of her sheet, with a made-up answer where words are asked. Ada has
+    pasted the published solution into hers, and Bo hands in a PDF.
 
     Returns:
         ``rehearsal/moodle.zip`` and ``rehearsal/worksheet.csv``.
@@ -38,11 +41,15 @@ def rehearse(folder: Path, name: str) -> list[Path]:
         notebook(name, secret, PUBLISHED, solved=True),
         notebook(name, secret, "2"),
     )
+    jiwoo = nbformat.read(str(solved), as_version=4)
+    for cell in jiwoo.cells:
+        if "question" in cell.metadata and cell.cell_type == "markdown":
+            cell.source = IN_WORDS
     for cell, solution in zip(pasted.cells, published.cells, strict=True):
         if "question" in cell.metadata:
             cell.source = solution.source
     files = {
-        101: ("ece의 사본.ipynb", solved.read_text("utf-8")),
+        101: ("ece의 사본.ipynb", nbformat.writes(jiwoo)),
         102: (f"Copy of {name}-2.ipynb", nbformat.writes(pasted)),
         103: ("report.pdf", "%PDF-1.7"),
     }

@@ -430,6 +430,23 @@ def learned_maps() -> Iterator[tuple[Setting, list[str]]]:
             yield (i, j), [f"With {n} digits", found[i, j][0], found[i, j][1], says]
 
 
+def learned_chats() -> Iterator[tuple[Setting, list[str]]]:
+    found = all_numbers("fig-fourteen-diagrams")
+    eces = {
+        setting[:2]: np.nansum(bins.counts * np.abs(bins.accuracy - bins.confidence))
+        / bins.counts.sum()
+        for setting, _, bins in all_frames("fig-fourteen-diagrams")
+        if setting[2] == 0 and bins
+    }
+    for i, j in eces:
+        by_ece = sorted(range(14), key=lambda k: eces[k, j])
+        place, best = by_ece.index(i), by_ece[0]
+        below = ["as you guessed", "one model has a lower one"]
+        below += [f"{k} models have a lower one" for k in range(2, 14)]
+        lowest = f"{LANGUAGE_MODELS[best]} has the lowest: {found[best, j, 0][2]}"
+        yield (i, j), [LANGUAGE_MODELS[i], found[i, j, 0][2], below[place], lowest]
+
+
 LEARNED: dict[str, Callable[[], Iterator[tuple[Setting, list[str]]]]] = {
     "fig-overview": partial(learned_temperature, "fig-overview", 2),
     "fig-nll-and-ece-against-temperature": partial(
@@ -439,6 +456,7 @@ LEARNED: dict[str, Callable[[], Iterator[tuple[Setting, list[str]]]]] = {
     "fig-one-draw": learned_draws,
     "fig-cost-threshold": learned_costs,
     "fig-all-maps": learned_maps,
+    "fig-fourteen-diagrams": learned_chats,
 }
 
 ANEW: dict[str, Callable[[Asked], Frames]] = {

@@ -15,6 +15,7 @@ MULTICLASS = {
     "matrix, regularised": lambda: r.MatrixScaling(regularization=1.0),
     "dirichlet": lambda: r.DirichletCalibration(),
     "structured matrix": lambda: r.StructuredMatrixScaling(),
+    "beta on confidence": lambda: r.BetaOnConfidence(),
 }
 BINARY = {
     "equal width": lambda **kw: r.HistogramBinning(n_bins=10, **kw),

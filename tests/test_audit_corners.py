@@ -11,13 +11,14 @@ from scipy.special import expit, logit
 from scipy.stats import t
 
 from calib_utils._masks import look_like_probs
-from calib_utils.audit import bin_sums, report
-from calib_utils.audit.bin_sums import Totals
+from calib_utils.audit import report
 from calib_utils.audit.columns import choose_columns
 from calib_utils.audit.exact_sums import ExactSums
 from calib_utils.audit.lots import Lots
 from calib_utils.audit.rows import Rows
+from calib_utils.audit.same_rows import shared_rows
 from calib_utils.audit.subgroups import Gap, judge_gaps
+from calib_utils.audit.totals import Totals
 from calib_utils.metrics import accuracy
 
 pa = pytest.importorskip("pyarrow")
@@ -84,14 +85,15 @@ def test_of_a_long_file_rows_of_all_of_it_are_kept(monkeypatch: pytest.MonkeyPat
 
     The scores are random numbers of the report's own seed, which must not draw the lots as well.
     """
-    monkeypatch.setattr(bin_sums, "_KEPT_ROWS", 2_000)
+    for module in ("lots", "totals"):
+        monkeypatch.setattr(f"calib_utils.audit.{module}.MOST_DRAWN", 2_000)
     monkeypatch.setattr("calib_utils.audit.source._CELLS", 3_000)  # in blocks
     rng = np.random.default_rng(0)
     score = rng.random(20_000).round(4).clip(1e-4, 1 - 1e-4)
     slope = np.repeat([0.2, 1.8], 10_000)
     label = (rng.random(20_000) < expit(slope * logit(score))).astype(int)
     found = report({"score": score, "label": label}, cross_fit=0)
-    assert "2,000 of them, chosen at random" in "".join(found.read)
+    assert "a random sample of 2,000 rows" in "".join(found.read)
     whole = report({"score": score[::20], "label": label[::20]}, cross_fit=0)
     assert found.measures.line.slope == pytest.approx(whole.measures.line.slope, abs=0.2)
 
@@ -101,12 +103,15 @@ def test_sets_that_differ_in_one_row_are_not_equal() -> None:
     score, label = rng.random(5_000), rng.integers(2, size=5_000)
     other = score.copy()
     other[17] += 1e-3 * (0.5 - other[17])  # in the same bin
-    one, same, two = Totals(15, 0), Totals(15, 0), Totals(15, 0)
-    one.add(bare(score, label))
-    same.add(bare(score[::-1].copy(), label[::-1].copy()))
-    two.add(bare(other, label))
-    assert one.equals(same)
-    assert not one.equals(two)
+    moved = score[::-1].copy(), label[::-1].copy()
+    found = []
+    for rows in ((score, label), moved, (other, label)):
+        sums = ExactSums(15)
+        sums.add(bare(*rows))
+        found.append(Totals(sums, 0))
+    one, same, two = found
+    assert shared_rows(one, same) == 5_000
+    assert shared_rows(one, two) == 0
 
 
 def test_a_digest_is_of_all_sums() -> None:
@@ -177,8 +182,21 @@ def test_what_was_read_names_the_columns() -> None:
     assert lines[1] == "'prob_0' to 'prob_11': probabilities of 12 classes (guessed)"
     few = choose_columns([*head[:4], "label"]).describe()
     assert few[1].startswith("'prob_0', 'prob_1', 'prob_2', 'prob_3': probabilities of 4 classes")
+    five = choose_columns([*head[:5], "label"]).describe()
+    assert five[1].startswith("'prob_0' to 'prob_4': probabilities of 5 classes")
     with pytest.raises(ValueError, match=r"only 'prob_0', .*'prob_7' and 4 more$"):
         choose_columns(head, label="truth")
+    with pytest.raises(ValueError, match=r"only 'prob_0', .*'prob_7'$"):
+        choose_columns(head[:8], label="truth")
+    with pytest.raises(ValueError, match=r"only 'prob_0', .*'prob_7' and 1 more$"):
+        choose_columns(head[:9], label="truth")
+
+
+@pytest.mark.parametrize(("n", "more"), [(8, ""), (9, ", …")])
+def test_eight_classes_are_named_and_of_more_that_there_are_more(n: int, more: str) -> None:
+    names = [f"animal{k}" for k in range(n)]
+    lines = choose_columns([*(f"prob_{name}" for name in names), "label"]).describe()
+    assert lines[2] == f"classes, in the order of the columns: {', '.join(names[:8])}{more}"
 
 
 class TestOtherRows:
@@ -207,9 +225,12 @@ class TestOtherRows:
     def test_other_rows_are_not(self, digits: int) -> None:
         report(self.drawn(1_000, digits), fit=self.drawn(1_500, digits))
 
-    def test_of_few_levels_only_the_same_order_is_the_same(self) -> None:
+    def test_of_few_levels_the_same_are_refused_in_any_order(self) -> None:
         rows = self.drawn(1_000, 1)
         moved = RNG.permutation(1_000)
-        report(rows, fit={name: column[moved] for name, column in rows.items()})
         with pytest.raises(ValueError, match=r"^fit: .*found the same ones"):
-            report(rows, fit={name: column.copy() for name, column in rows.items()})
+            report(rows, fit={name: column[moved] for name, column in rows.items()})
+
+    def test_equal_counts_of_two_kinds_may_be_an_accident(self) -> None:
+        rows = {"score": np.full(200, 0.2), "label": np.repeat([0, 1], [160, 40])}
+        report(rows, fit={name: column.copy() for name, column in rows.items()})

@@ -17,19 +17,19 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from calib_utils.audit import compare_reports, report
-from calib_utils.audit import folder_totals as totals_of_folder
+from calib_utils.audit import compare_reports, folder_reading, report
 from calib_utils.audit.__main__ import main
-from calib_utils.audit.bin_sums import Totals
 from calib_utils.audit.exact_sums import ExactSums, cells_of, in_bins, in_cells
 from calib_utils.audit.file_sums import How, sums_of_file
 from calib_utils.audit.folder import Folder, open_folder
-from calib_utils.audit.folder_totals import FolderTotals, as_they_end, read_folder
+from calib_utils.audit.folder_reading import as_they_end, read_folder
 from calib_utils.audit.lots import Lots, drawn
 from calib_utils.audit.measures import larger_error
 from calib_utils.audit.rows import Rows
+from calib_utils.audit.totals import Totals
 
 pa = pytest.importorskip("pyarrow")
+csv = pytest.importorskip("pyarrow.csv")
 parquet = pytest.importorskip("pyarrow.parquet")
 
 NAMED: dict[str, Any] = {"group": "region", "time": "day:D"}
@@ -88,6 +88,11 @@ def numbers(data: Any, **options: Any) -> dict[str, Any]:
     return found
 
 
+def keep_at_most(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("lots", "totals", "gathering"):
+        monkeypatch.setattr(f"calib_utils.audit.{module}.MOST_DRAWN", rows)
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write(tmp_path_factory.mktemp("month") / "files", month(6_000), 6)
@@ -110,8 +115,7 @@ class TestTheSameReport:
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        for module in ("lots", "folder_totals"):
-            monkeypatch.setattr(f"calib_utils.audit.{module}.MOST_DRAWN", 500)
+        keep_at_most(500, monkeypatch)
         one = write(tmp_path / "1" / "files", rows)
         expected, page = numbers(one, **options), report(one, **options).html()
         assert any("500 " in line for line in expected["read"])
@@ -130,43 +134,37 @@ class TestTheSameReport:
         )
         assert one["SHA-256 of the sums"] != two["SHA-256 of the sums"]
 
-    def test_a_table_in_memory_has_the_same_sums(self, folder: Path) -> None:
-        """But for the cells of bins of equal mass, and the rows that are drawn from them."""
-        rows = month(6_000)
-        one, two = (report(data, cross_fit=0, **NAMED) for data in (rows, folder))
-        np.testing.assert_allclose(two.bins.array, one.bins.array, rtol=1e-7, atol=1e-6)
-        for name in ("n", "predicted", "happened", "z", "ece", "debiased", "nll", "brier"):
-            value = getattr(one.measures, name)
-            assert getattr(two.measures, name) == pytest.approx(value, rel=1e-7), name
-        assert two.measures.accuracy == one.measures.accuracy
-        mine = {part.name: part.interval for part in two.groups["region"]}
-        theirs = {part.name: part.interval for part in one.groups["region"]}
-        assert mine.keys() == theirs.keys() == set(REGIONS)
-        for name in mine:
-            assert mine[name] == pytest.approx(theirs[name], abs=1e-8)
-        assert [(a.name, a.n) for a in two.times] == [(a.name, a.n) for a in one.times]
-        assert [a.z for a in two.times] == pytest.approx([a.z for a in one.times], abs=1e-6)
-        # The cells move the edges of bins of equal mass, and the confidences that are drawn.
-        assert two.measures.error == pytest.approx(one.measures.error, abs=1e-3)
-        assert one.measures.line is not None
-        assert two.measures.line is not None
-        assert two.measures.line.slope == pytest.approx(one.measures.line.slope, abs=1e-4)
-
-    def test_several_classes_of_a_table_in_memory(self, tmp_path: Path) -> None:
-        rows = classes(2_000)
-        one, two = (
-            report(data, cross_fit=2) for data in (rows, write(tmp_path / "files", rows, 3))
-        )
-        assert [part.name for part in two.classes] == ["a", "b", "c"]
-        for mine, theirs in zip(two.classes, one.classes, strict=True):
-            assert mine.interval == pytest.approx(theirs.interval, abs=1e-8)
-        assert two.recalibrators is not None
-        assert one.recalibrators is not None
-        # All rows were kept, in another order, so that the folds are others.
-        assert two.recalibrators.nll == pytest.approx(one.recalibrators.nll, rel=1e-9)
-        assert two.recalibrators.found[0].nll == pytest.approx(
-            one.recalibrators.found[0].nll, abs=5e-3
-        )
+    @pytest.mark.parametrize("most", [500, 200_000], ids=["a sample", "all rows"])
+    @pytest.mark.parametrize(
+        ("rows", "options"),
+        [(month(1_500, shift=1.0), NAMED | {"cross_fit": 2}), (classes(1_500), {"cross_fit": 2})],
+        ids=["two classes", "three classes"],
+    )
+    def test_as_frame_csv_npz_parquet_and_folder(
+        self,
+        rows: dict[str, np.ndarray],
+        options: dict[str, Any],
+        most: int,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        keep_at_most(most, monkeypatch)
+        table = pa.table(rows)
+        csv.write_csv(table, tmp_path / "a.csv")
+        np.savez(tmp_path / "a.npz", **rows)  # type: ignore[arg-type]
+        parquet.write_table(table, tmp_path / "a.parquet")
+        forms = [
+            rows,
+            table,
+            *(tmp_path / f"a.{suffix}" for suffix in ("csv", "npz", "parquet")),
+            write(tmp_path / "files", rows, 3, order=1),
+        ]
+        found = [numbers(data, **options) for data in forms]
+        for each in found:
+            for name in ("SHA-256", "SHA-256 of the sums"):
+                each["facts"].pop(name, None)
+            assert each == found[0]
+        assert found[0]["recalibrators"]["best"] is not None or most == 500
 
 
 class TestSums:
@@ -185,7 +183,7 @@ class TestSums:
         assert in_cells(sums.cells).array.sum(axis=1).tolist() == expected
         spreads = 2 * (3 / 16) ** 2 + 1 / 16
         assert sums.losses[1:] == [round(squares * 2**32), round(spreads * 2**32), 2]
-        assert FolderTotals(sums, 0).of_z.tolist() == [excess, variance]
+        assert Totals(sums, 0).of_z.tolist() == [excess, variance]
         nll = -np.log(0.75) * 2 - np.log(0.5)
         assert sums.losses[0] / 2**32 == pytest.approx(nll, abs=1e-9)
 
@@ -199,7 +197,7 @@ class TestSums:
         sums = ExactSums(15)
         sums.add(rows)
         assert in_bins(sums.bins).predicted == pytest.approx(3e-8, rel=0.01)
-        found = FolderTotals(sums, 0).confidences[0]
+        found = Totals(sums, 0).confidences[0]
         assert found == pytest.approx(np.full(1_000, 3e-8), rel=0.01)
 
     def test_how_far_cells_move_the_error(self) -> None:
@@ -213,12 +211,14 @@ class TestSums:
             truth = np.clip(probs * rng.uniform(0.7, 1.3) + rng.uniform(-0.02, 0.02), 0, 1)
             labels = (rng.random(n) < truth).astype(np.int64)
             rows = Rows(probs, None, labels, {}, None, None)
-            sums, all_rows = ExactSums(15), Totals(15, 0)
-            sums.add(rows)
-            all_rows.add(rows)
-            one, two = (larger_error(t.binnings, 0) for t in (all_rows, FolderTotals(sums, 0)))
+            all_rows, sums = ExactSums(15, lots=Lots(0, False)), ExactSums(15)
+            ends = []
+            for each in (all_rows, sums):
+                each.add(rows)
+                ends.append(larger_error(Totals(each, 0).binnings, 0))
+            one, two = ends
             moved.append(np.abs(np.subtract(one, two)).max())
-        assert max(moved) < 0.0011  # as the docstring of FolderTotals says
+        assert max(moved) < 0.0011  # as the docstring of Totals says
         assert np.median(moved) < 0.00002
 
     def test_bins_of_equal_mass(self) -> None:
@@ -230,7 +230,7 @@ class TestSums:
         rows = Rows(probs, log_odds, np.zeros(1_500, np.int64), {}, None, None)
         sums = ExactSums(10)
         sums.add(rows)
-        found = FolderTotals(sums, 0).binnings[1].array[0]
+        found = Totals(sums, 0).binnings[1].array[0]
         ranks = np.unique(cells_of(log_odds), return_inverse=True)[1]
         edges = np.quantile(ranks, np.linspace(0, 1, 11))
         index = np.clip(np.searchsorted(edges, ranks) - 1, 0, 9)
@@ -389,7 +389,7 @@ class TestFolders:
     def test_memory_does_not_grow_with_the_files(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(totals_of_folder, "MOST_DRAWN", 1_000)
+        keep_at_most(1_000, monkeypatch)
         path = write(tmp_path / "files", month(40_000), 2)
         peaks = []
         for copies in (1, 8):
@@ -469,7 +469,7 @@ class TestFolders:
                 raise KeyboardInterrupt
             return sums_of_file(file, *rest)
 
-        monkeypatch.setattr(totals_of_folder, "sums_of_file", stopped)
+        monkeypatch.setattr(folder_reading, "sums_of_file", stopped)
         assert main([str(folder)]) == 130
         read = sum(parquet.read_metadata(folder / f"part-0{k}.parquet").num_rows for k in (0, 1))
         assert capsys.readouterr().err == f"\nStopped after 2 of 6 files and {read:,} rows.\n"
@@ -645,7 +645,7 @@ class TestLocalCluster:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
-        with totals_of_folder._client("local") as client:
+        with folder_reading._client("local") as client:
             found = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_")
         assert list(found.values()) == [None, None]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from calib_utils.audit import Report, report
+from calib_utils.audit import Report, report, table_rows
 from calib_utils.audit.bin_sums import BinSums, tally
 from calib_utils.audit.drawings import bars_of, is_rare
 
@@ -104,6 +105,37 @@ def test_what_comes_from_the_data_is_no_markup(everything: Report) -> None:
     assert "&lt;script&gt;" in page
     # A picture refers to its own parts.
     assert not re.search(r"<script|<link|<img|@import|url\((?!#)|src=|href=\"(?!#|data:)", page)
+
+
+@pytest.mark.parametrize("name", ["PartRow", "SpanRow", "RecalibratorRow", "BarRow"])
+def test_a_column_that_is_added_has_a_head_and_breaks_nothing(
+    everything: Report, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As the next person adds it: last in the dataclass of its rows."""
+
+    def tables(page: str) -> list[tuple[int, set[int]]]:
+        """Of each table how many heads it has, and how many cells its rows have."""
+        found = re.findall(r"<thead>(.*?)</thead>\s*<tbody>(.*?)</tbody>", page, re.DOTALL)
+        return [
+            (head.count("<th "), {len(re.findall(r"<t[hd]\b", row)) for row in rows})
+            for head, body in found
+            for rows in [body.split("<tr")[1:]]
+        ]
+
+    def marked(page: str) -> list[str]:
+        return re.findall(r'<tr class="\w+">|<td class="state">\w+', page)
+
+    before = everything.html()
+    assert '<tr class="beyond">' in before
+    column = table_rows._column("one more", default="7")
+    more = make_dataclass(
+        name, [("more", str, column)], bases=(getattr(table_rows, name),), frozen=True
+    )
+    monkeypatch.setattr(table_rows, name, more)
+    after = everything.html()
+    assert ">one more</th>" in after
+    assert marked(after) == marked(before)
+    assert [cells == {heads} for heads, cells in tables(after)] == [True] * len(tables(before))
 
 
 def test_the_page_is_the_same_from_the_same_rows(everything: Report) -> None:

@@ -140,6 +140,17 @@ class TestApply:
         np.testing.assert_allclose(found, expected, rtol=1e-6)
         assert Path(f"{file}.csv").read_text("utf-8").startswith("prob_0,prob_1,prob_2\n")
 
+    @pytest.mark.parametrize("name", ["out.parquet", "out.npz", "out"])
+    def test_the_result_is_csv(
+        self, name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        TemperatureScaling(2.0).save(tmp_path / "cal.npz")
+        file = written(tmp_path / "a.csv", score=[0.5])
+        out = tmp_path / name
+        assert main(["apply", str(tmp_path / "cal.npz"), file, "--output", str(out)]) == 2
+        assert f"expected a name that ends in .csv, found {name!r}" in capsys.readouterr().err
+        assert not out.exists()
+
     def test_columns_called_as_the_classes(self, tmp_path: Path) -> None:
         """As scikit-learn's ``classes_`` name them, and without labels."""
         rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""What the chapter on one's own model shows beside its cells: recipes and a job, run here."""
+"""A job of the chapter on one's own model, and recipes for predictions in batches, run here."""
 
 from __future__ import annotations
 
@@ -18,11 +18,13 @@ from calib_utils.metrics import expected_calibration_error
 
 ROOT = Path(__file__).parents[1]
 CHAPTER = (ROOT / "notebooks/your-own-model.md").read_text("utf-8")
+RECIPES = (ROOT / "book/api/metrics.md").read_text("utf-8")
 
 
 def shown(language: str, word: str) -> str:
     """The one example of a language that has a word."""
-    found = re.findall(rf"^```{language}\n(.*?)^```$", CHAPTER, re.DOTALL | re.MULTILINE)
+    text = RECIPES if language == "python" else CHAPTER
+    found = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
     (code,) = (each for each in found if word in each)
     return code
 
@@ -59,8 +61,8 @@ def test_a_file_of_logits(tmp_path: Path) -> None:
     found = names["ece_of_file"](tmp_path / "logits.f16", labels, 9, rows=16)
     assert found == pytest.approx(expected, abs=1e-6)
     assert np.asarray(names["CalibrationError"]().sums).size == 45  # as the text says
-    assert f"{50_000 * 32_000 * 2 / 1e9:.1f}\N{NO-BREAK SPACE}GB" in CHAPTER
-    assert f"{256 * 32_000 * 4 / 1e6:.0f}\N{NO-BREAK SPACE}MB" in CHAPTER
+    assert f"{50_000 * 32_000 * 2 / 1e9:.1f}\N{NO-BREAK SPACE}GB" in RECIPES
+    assert f"{256 * 32_000 * 4 / 1e6:.0f}\N{NO-BREAK SPACE}MB" in RECIPES
 
 
 def test_lightning() -> None:

@@ -166,6 +166,8 @@ FROM_RUNS = {
     "comparisons": lambda x: report.judge(GRID, x),
     "first": lambda x: report.compare(x, GRID[:3]),
     "second": lambda x: report.compare(GRID[:3], x),
+    "others": lambda x: report.compare_beyond_gap(GRID[:3], GRID[3:6], x),
+    "records of a spread": report.pooled_spread,
     "verdicts": plots.verdict_plot,
     "forecasts": lambda x: report.compare_forecasts(x, "single-at-T", "average-at-T"),
     "history": lambda x: plots.history_panels(x, [["train_loss"]]),

@@ -7,9 +7,15 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy.stats import norm, t
 
 from benchmarks import blocks as benchmark
-from calib_utils.metrics import calibration_error_interval, calibration_test
+from calib_utils.metrics import (
+    calibration_error_interval,
+    calibration_test,
+    cox_line,
+    spiegelhalter_test,
+)
 from calib_utils.metrics.blocks import block_index, block_noise, effective_blocks
 from calib_utils.predictions import as_predictions
 from calib_utils.records import load_outcomes
@@ -132,6 +138,40 @@ def test_the_paired_difference_is_the_jackknife_of_blocks():
     )
 
 
+def test_the_line_without_each_block_in_turn():
+    probs, labels, blocks = drawn(4, case=(60, 30, 0.4, False, 0.7))
+    probs = np.clip(probs, 0.01, 0.99)
+    line = cox_line(probs, labels, blocks=blocks)
+    plain = cox_line(probs, labels)
+    assert (line.slope, line.intercept) == (plain.slope, plain.intercept)
+    lines = np.array(
+        [cox_line(probs[blocks != b], labels[blocks != b])[:2] for b in range(blocks.max() + 1)]
+    )
+    errors = np.sqrt(len(lines) - 1) * lines.std(axis=0)
+    for error, ends in zip(errors, (line.slope_interval, line.intercept_interval), strict=True):
+        half = t.ppf(0.975, effective_blocks(blocks) - 1) * error
+        assert np.diff(ends)[0] / 2 == pytest.approx(half, rel=0.03)
+    assert np.diff(line.intercept_interval) > 1.5 * np.diff(plain.intercept_interval)
+
+
+def test_spiegelhalters_sum_block_by_block():
+    probs, labels, blocks = drawn(5, case=(30, 20, 0.4, False, 0.7))
+    sums, most = [], []
+    for block in range(30):
+        of_block = [(p, y) for p, y, b in zip(probs, labels, blocks, strict=True) if b == block]
+        sums.append(sum((1 - 2 * p) * (y - p) for p, y in of_block))
+        most.append(sum(abs(1 - 2 * p) * (p * (1 - p)) ** 0.5 for p, _ in of_block))
+    ratio = sum(sums) / (np.square(sums).sum() + 2 * np.square(most).mean()) ** 0.5
+    found = spiegelhalter_test(probs, labels, blocks=blocks)
+    tail = t.sf(abs(ratio), effective_blocks(blocks) - 1)
+    assert found.p_value == pytest.approx(2 * tail)
+    assert found.z == pytest.approx(np.copysign(norm.isf(tail), ratio))
+    assert calibration_test(probs, labels, draws=9, blocks=blocks).z == found.z
+    certain = np.repeat([0.0, 1.0], 30)
+    assert np.isnan(spiegelhalter_test(certain, certain.astype(int), blocks=np.arange(60)).z)
+    assert calibration_test(certain, certain.astype(int), draws=9, blocks=np.arange(60)).z == 0
+
+
 def test_the_ece_difference_takes_blocks():
     probs, labels, blocks = drawn(3)
     sides = [
@@ -167,7 +207,10 @@ def test_bad_blocks():
         ([None] + list("abc") * 19 + ["d"] * 2, r"blocks: .* found None at index 0"),
         (np.r_[np.arange(59.0), np.nan], r"blocks: .* found nan at index 59"),
     ):
-        for function in (calibration_error_interval, calibration_test, paired_difference):
+        for function in (
+            *(calibration_error_interval, calibration_test, paired_difference),
+            *(cox_line, spiegelhalter_test),
+        ):
             with pytest.raises(ValueError, match=message):
                 function(probs, labels, blocks=blocks)
 

@@ -63,6 +63,16 @@ def test_a_drawing_that_the_words_beside_it_tell_of_is_not_read_aloud(diagram: s
     )  # forgotten: the site's test finds it
 
 
+@pytest.mark.parametrize(("panels", "marked"), [(1, 0), (2, 2)])
+def test_panels_beside_each_other_can_be_shown_one_by_one(panels: int, marked: int) -> None:
+    """Without what is drawn within them."""
+    with mpl.rc_context(DRAWING):
+        fig, axes = plt.subplots(1, panels, squeeze=False)
+        for ax in axes.flat:
+            ax.inset_axes((0, 1.1, 1, 0.2))
+    assert drawing(svg_of(fig), "", "a").count('<g class="panel">') == marked
+
+
 def test_its_words_are_those_that_were_drawn(diagram: str) -> None:
     words = [" ".join(text.split()) for text in re.findall(r"<text[^>]*>([^<]*)<", diagram)]
     drawn = re.findall(r"<text[^>]*>([^<]*)<", drawing(diagram, "", "a"))

@@ -32,9 +32,11 @@ from calib_utils.report import (
     Verdict,
     Verdicts,
     compare,
+    compare_beyond_gap,
     holm,
     judge,
     level_table,
+    pooled_spread,
 )
 
 N = 4_000
@@ -451,6 +453,128 @@ def test_overconfidence_and_gap_are_distances_from_the_test_accuracy(overconfide
     right = sum(run.correct.tolist()) / N
     assert run.overconfidence == pytest.approx(sum(run.confidences.tolist()) / N - right)
     assert run.generalization_gap == pytest.approx(0.9 - right)
+    run = dataclasses.replace(run, history=[{"train_accuracy": 0.9, "fitted_accuracy": 0.95}])
+    assert run.generalization_gap == pytest.approx(0.95 - right)
+
+
+class TestPooledSpread:
+    def grid(self, values, grid="depth", first_seed=0):
+        """Runs with the NLL of a matrix: a row for each training, a column for each seed."""
+        return [
+            record(level, seed, 0.0, nll=float(x), grid=grid)
+            for level, row in enumerate(values, start=1)
+            for seed, x in enumerate(row, start=first_seed)
+        ]
+
+    def test_is_the_residual_of_a_fit_with_a_constant_for_each_training_and_seed(self):
+        values = np.random.default_rng(0).normal(size=(5, 3))
+        rows, columns = np.indices(values.shape).reshape(2, -1)
+        design = np.concatenate([np.eye(5)[rows], np.eye(3)[columns]], axis=1)
+        _, _, rank, _ = np.linalg.lstsq(design, values.ravel())
+        left = values.ravel() - design @ np.linalg.lstsq(design, values.ravel())[0]
+        found = pooled_spread(self.grid(values), "nll")
+        assert found.variance == pytest.approx(left @ left / (15 - rank))
+        assert found.freedom == 15 - rank == 8
+
+    def test_finds_the_spread_whatever_trainings_and_seeds_add(self):
+        rng = np.random.default_rng(1)
+        values = rng.normal(size=(40, 1)) * 9 + rng.normal(size=(1, 26)) * 9
+        found = pooled_spread(self.grid(values + 0.3 * rng.normal(size=(40, 26))), "nll")
+        assert found.variance**0.5 == pytest.approx(0.3, rel=0.05)
+
+    def test_a_training_of_two_grids_counts_once_and_a_lonely_seed_not(self):
+        values = np.random.default_rng(2).normal(size=(3, 3))
+        runs = self.grid(values)
+        again = [*runs, *self.grid(values, grid="width"), record(1, 7, 0.0, nll=5.0)]
+        assert pooled_spread(again, "nll") == pooled_spread(runs, "nll")
+
+    @pytest.mark.parametrize("shape", [(1, 3), (3, 1), (0, 0)])
+    def test_too_few(self, shape):
+        with pytest.raises(ValueError, match="records: expected at least two trainings and two se"):
+            pooled_spread(self.grid(np.zeros(shape)), "nll")
+
+    def test_takes_the_place_of_the_spread_of_two_groups(self, calibrated, overconfident):
+        spread = pooled_spread([*calibrated, *overconfident, *self.grid(np.eye(3))], "error")
+        found = compare(calibrated, overconfident, "error", spread=spread, repeats=100)
+        assert found.of_seeds == pytest.approx((spread.variance * 2 / 3) ** 0.5)
+        assert found.freedom == pytest.approx(spread.freedom)
+        alone = compare(calibrated, overconfident, "error", repeats=100)
+        assert (found.mean, found.of_images) == (alone.mean, alone.of_images)
+        of_one = compare(calibrated[:1], overconfident[:1], "error", spread=spread, repeats=100)
+        assert of_one.of_seeds == pytest.approx((spread.variance * 2) ** 0.5)
+
+    def test_verdicts_of_a_plan(self, calibrated, overconfident):
+        claims = [("depth", 8, 56, "ece", "higher"), ("depth", 8, 56, "error", "lower")]
+        runs = [*calibrated, *overconfident]
+        for one in judge(runs, claims, pooled=True):
+            spread = pooled_spread(runs, one.metric)
+            assert one.difference == compare(calibrated, overconfident, one.metric, spread=spread)
+
+    def test_seldom_finds_what_is_not_there(self):
+        """Spreads as those of the small grids, 0.2 to 0.7 points, in fifteen trainings alike."""
+        rng, found = np.random.default_rng(3), []
+        for _ in range(2000):
+            values = rng.uniform(0.2, 0.7, size=(15, 1)) * rng.normal(size=(15, 3))
+            left = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
+            error = ((left**2).sum() / 28 * 2 / 3) ** 0.5
+            found.append(abs(values[0].mean() - values[1].mean()) > t.isf(0.025, 28) * error)
+        assert 0.03 < np.mean(found) < 0.065
+
+
+class TestBeyondTheGap:
+    def runs(self, level, ece_per_gap, grid="depth", seeds=3):
+        """Networks whose ECE is a share of their generalisation gap."""
+        made = [record(level, seed, 0.002 * level, grid=grid) for seed in range(seeds)]
+        return [
+            dataclasses.replace(
+                run,
+                history=[
+                    {
+                        "train_accuracy": 0.0,
+                        "fitted_accuracy": run.correct.mean() + run.ece / ece_per_gap,
+                    }
+                ],
+            )
+            for run in made
+        ]
+
+    @pytest.fixture
+    def others(self):
+        return [run for level in (10, 20, 30) for run in self.runs(level, 0.5, grid="width")]
+
+    def test_nothing_is_left_of_what_lies_on_the_line(self, others):
+        narrow, wide = self.runs(15, 0.5), self.runs(45, 0.5)
+        assert compare(narrow, wide, repeats=100).mean > 0.04
+        found = compare_beyond_gap(narrow, wide, others, repeats=100)
+        assert found.mean == pytest.approx(0, abs=1e-9)
+        assert found.p_value > 0.99
+
+    def test_what_lies_beside_the_line_is_left(self, others):
+        """At three quarters of the gap where others have half, a third of the ECE is left."""
+        narrow, wide = self.runs(15, 0.5), self.runs(45, 0.75)
+        found = compare_beyond_gap(narrow, wide, others, repeats=100)
+        assert found.mean == pytest.approx(np.mean([run.ece for run in wide]) / 3)
+        assert found.p_value < 0.05
+
+    def test_a_scattered_line_is_an_uncertain_one(self, others):
+        narrow, wide = self.runs(15, 0.5), self.runs(45, 0.75)
+        scattered = [*others, *self.runs(25, 0.4, grid="width"), *self.runs(35, 0.6, grid="width")]
+        close, far = (
+            compare_beyond_gap(narrow, wide, runs, repeats=100) for runs in (others, scattered)
+        )
+        assert far.of_seeds > 2 * close.of_seeds
+
+    def test_in_a_verdict_the_others_are_the_other_grids(self, others):
+        narrow, wide = self.runs(15, 0.5), self.runs(45, 0.75)
+        claims = [("depth", 15, 45, "ece_beyond_gap", "higher")]
+        (found,) = judge([*narrow, *wide, *others], claims)
+        assert found.difference == compare_beyond_gap(narrow, wide, others)
+        assert "ECE beyond the gap" in str(Verdicts([found]))
+
+    def test_a_line_needs_three_gaps(self, others):
+        narrow, wide = self.runs(15, 0.5), self.runs(45, 0.5)
+        with pytest.raises(ValueError, match="others: expected trainings with at least three"):
+            compare_beyond_gap(narrow, wide, others[:6])
 
 
 class TestLevels:

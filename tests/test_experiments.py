@@ -190,23 +190,23 @@ class TestPlan:
         assert counts == [2, 2, 4, 4, 2, 2, 2, 2, 2, 5, 16, 10, 16]
         assert planned_comparisons("batch-norm")[2].network == "cifar_resnet"
 
-    def test_suspects_are_tried_on_all_images_with_six_seeds(self):
+    def test_suspects_are_tried_on_all_images_with_three_seeds(self):
         """The plan that was committed before its first run, and one training that all share."""
         values = {
-            "depth": [1, 2, 3, 4],
-            "width": [12, 24, 48, 96],
+            "depth": [1, 3],
+            "width": [12, 24, 48],
             "batch-norm": ["with", "without", "without-longer"],
-            "weight-decay": [0.0, 5e-4, 2e-3, 5e-3],
-            "training-time": [5, 10, 20, 40, 80],
+            "weight-decay": [0.0, 5e-4, 5e-3],
+            "training-time": [5, 10, 20, 40],
             "augmentation": ["none", "flips", "crops-and-flips"],
-            "training-images": ["5000", "15000", "45000"],
+            "training-images": ["5000", "45000"],
         }
         metrics, trainings, steps = [], {}, set()
         for grid, levels in values.items():
             runs = plan_grid(grid, "core")
             assert [run.value for run in runs[: len(levels)]] == levels
             assert {(run.value, run.seed) for run in runs} == set(
-                itertools.product(levels, range(6))
+                itertools.product(levels, range(3))
             )
             assert {run.training_images for run in runs} == {45_000}
             metrics += [row.metric for row in planned_comparisons(grid, "core")]
@@ -215,10 +215,7 @@ class TestPlan:
                 steps = {round(run.recipe.share * run.recipe.epochs, 6) for run in runs}
         assert (metrics.count("ece"), metrics.count("error"), len(metrics)) == (8, 7, 15)
         assert steps == {10}
-        base = set.intersection(
-            *(trainings[grid] for grid in values if grid not in ("batch-norm", "training-time"))
-        )
-        assert len(base) == 1
+        assert len(set.intersection(*trainings.values())) == 1
 
     def test_eight_primary_claims_about_remedies_share_the_ordinary_network(self):
         rows = [row for g in ("remedies", "ensembles") for row in planned_comparisons(g, "core")]
@@ -227,8 +224,8 @@ class TestPlan:
             run.seed: run.training for run in plan_grid("remedies", "core") if run.value == "none"
         }
         members = {run.seed: run.training for run in plan_grid("ensembles", "core")}
-        assert len(plain) == 6
-        assert members == {seed: plain[seed] for seed in range(5)}
+        assert len(plain) == 3
+        assert {seed: members[seed] for seed in plain} == plain
 
     def test_names_of_checkpoints_stay(self):
         """A setting more, or a grid more, makes no training anew that has been begun."""

@@ -151,4 +151,6 @@ def test_the_answers_are_printed_at_the_end_of_a_page() -> None:
     assert end.count("<li>") == 3
     assert end.index("Us.") < end.index("Them.") < end.index("</article><footer>")
     assert "We" not in end
+    number = question.replace('class="question"', 'class="question for-number"')
+    assert with_answers(page.replace(question, number)).count("<li>") == 1
     assert with_answers("<article>No question.</article>") == "<article>No question.</article>"

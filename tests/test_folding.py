@@ -64,3 +64,5 @@ def test_a_tag_of_the_author_stays_alone() -> None:
 def test_a_fold_is_called_as_the_caption_begins(caption: str, title: str) -> None:
     figure = {"mystnb": {"figure": {"name": "fig-a", "caption": caption}}}
     assert drawing_title(new_code_cell(DRAWN, metadata=figure)) == f"Draw: {title}"
+    figure["mystnb"]["code_prompt_show"] = "Draw: two curves"
+    assert drawing_title(new_code_cell(DRAWN, metadata=figure)) == "Draw: two curves"

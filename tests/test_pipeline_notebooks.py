@@ -22,6 +22,7 @@ from tools.sources.colab_notebook import colab_notebook, keep_text
 from tools.sources.directives import DIRECTIVES
 from tools.sources.errors import ExecutionError
 from tools.sources.flatten import Flattener
+from tools.sources.locations import INSTALLS
 from tools.sources.myst import Directive, MystError, parse
 
 CELL = "```{code-cell} python\n"
@@ -220,15 +221,35 @@ def test_images_take_the_repositorys_address_when_there_is_one(book: Book, publi
     assert flat(book, figure).endswith("**Figure 2.1.** Where A part stands.")
 
 
-def test_a_picture_that_the_build_draws_is_said_in_words(book: Book) -> None:
+def test_a_picture_that_the_build_draws_is_a_copy_beside_the_notebook(
+    book: Book, published: Book
+) -> None:
     figure = LABELS[LABELS.index(":::{figure}") :]
-    script = book.root / "book/figures/map.py"
-    script.parent.mkdir(exist_ok=True)
-    script.write_text("", "utf-8")
+    for one in (book, published):
+        script = one.root / "book/figures/map.py"
+        script.parent.mkdir(exist_ok=True)
+        script.write_text("", "utf-8")
     text = flat(book, figure)
-    assert text.startswith("> *On the page stands a picture.* A map of the chapters.\n")
+    assert text.startswith("![A map of the chapters.](figures/map.png)\n")
     assert "map.svg" not in text
     assert text.endswith("**Figure 2.1.** Where A part stands.")
+    assert f"]({URL}/raw/main/notebooks/figures/map.png)" in flat(published, figure)
+
+
+PICTURE = re.compile(r"!\[[^\]]+\]\((?!https://)([^)]+)\)")
+
+
+@pytest.mark.parametrize("path", sorted(REPOSITORY.glob("notebooks/**/*.ipynb")), ids=str)
+def test_each_picture_that_a_notebook_names_is_there(path: Path) -> None:
+    cells = nbformat.read(path, as_version=4).cells
+    named = [name for cell in cells for name in PICTURE.findall(cell.source)]
+    assert [name for name in named if not (path.parent / name).exists()] == []
+
+
+def test_a_notebook_begins_with_its_title_and_its_opening(book: Book) -> None:
+    first, second, *_ = colab_notebook(book, "notebooks/01-one").cells
+    assert first.source.startswith("# The first\n\nHow much is $a + b$?")
+    assert second.source.startswith(INSTALLS)
 
 
 def test_a_page_in_a_sub_folder_finds_the_others(book: Book, published: Book) -> None:
@@ -391,9 +412,13 @@ def test_what_a_slow_machine_prints_in_parts_is_stored_as_one() -> None:
     assert [one.get("text") for one in kept] == ["a\nb\n", None, "a\n"]
 
 
+def install_cell(notebook: nbformat.NotebookNode) -> str:
+    return next(cell.source for cell in notebook.cells if cell.source.startswith(INSTALLS))
+
+
 def test_the_install_cell_comes_with_the_repositorys_address(book: Book, published: Book) -> None:
     with_address = colab_notebook(published, "notebooks/01-one")
-    install = with_address.cells[0].source
+    install = install_cell(with_address)
     assert install.startswith("# @title ")
     # The release of the notebook's own version, not what main has become meanwhile.
     release = f"{URL}/releases/download/v{__version__}"
@@ -401,7 +426,7 @@ def test_the_install_cell_comes_with_the_repositorys_address(book: Book, publish
     assert f'\naddress = "{wheel}"  # @param' in install
     assert f'%pip install -q "{PROJECT}[training,audit] @ {{address}}"' in install
     # Without an address a reader can write one, of any wheel or repository.
-    without = colab_notebook(book, "notebooks/01-one").cells[0].source
+    without = install_cell(colab_notebook(book, "notebooks/01-one"))
     assert without == install.replace(wheel, "")
 
 
@@ -409,7 +434,7 @@ def test_the_install_cell_says_what_to_do_where_the_module_is_missing(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in an empty folder; the cells below would say `ModuleNotFoundError`."""
-    install = colab_notebook(book, "notebooks/01-one").cells[0].source
+    install = install_cell(colab_notebook(book, "notebooks/01-one"))
     shell = InteractiveShell()
     asked: list[str] = []
     shell.register_magic_function(asked.append, "line", "pip")
@@ -483,7 +508,9 @@ def test_each_exercise_is_followed_by_a_place_for_the_answer(tmp_path: Path) -> 
     root = write_tiny_book(tmp_path, source, LABELS)
     (root / "notebooks/solutions/01-one.md").write_text(f"{HEAD}\n# Four\n\n{solutions}", "utf-8")
     book = Book(root)
-    _, *cells = colab_notebook(book, "notebooks/01-one").cells
+    # Behind the first exercise comes what the first code needs.
+    cells = colab_notebook(book, "notebooks/01-one").cells
+    assert cells.pop(1).source.startswith(INSTALLS)
     assert [cell.source.splitlines()[-1] for cell in cells] == [
         *("> Count to one.", "# Your answer", "> Count to two.", "# Your answer"),
         *("> More.", "# Your answer", "The end."),
@@ -512,8 +539,8 @@ def test_folded_code_has_a_title_in_colab_and_so_have_checks(tmp_path: Path) -> 
     folded = {
         cell.source: cell.metadata.get("cellView") == "form"
         and cell.metadata.get("jupyter") == {"source_hidden": True}
-        for cell in notebook.cells[1:]
-        if cell.cell_type == "code"
+        for cell in notebook.cells
+        if cell.cell_type == "code" and not cell.source.startswith(INSTALLS)
     }
     assert folded == {
         "# @title Why so\na = 1": True,
@@ -527,7 +554,7 @@ def test_folded_code_has_a_title_in_colab_and_so_have_checks(tmp_path: Path) -> 
 
 
 def test_a_solution_is_open_in_colab(book: Book) -> None:
-    _, head, code, _ = colab_notebook(book, "notebooks/solutions/01-one").cells
+    head, _, code, _ = colab_notebook(book, "notebooks/solutions/01-one").cells
     assert "\n**Solution to Exercise 1.1 (Add)**\n" in head.source
     assert (code.source, code.metadata) == ("1 + 2", {})
 

@@ -65,6 +65,8 @@ EDITS = {
         ("risk=0.2", "risk=0.01"),
         ("for c in [2, 5, 10, 20, 50]", "for c in [3, 100]"),
         ("default_rng(seed=0)", "default_rng(seed=7)"),
+    ],
+    "forecasts-of-numbers": [
         ("for seed in range(10)", "for seed in range(2)"),
     ],
     "since-2017": [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from functools import cache
 
 import pytest
 
 from tools.sources.book import Book
+from tools.sources.locations import code_of
 from tools.sources.myst import Directive, Text, parse
 from tools.sources.needs import needs, said_needs
 from tools.sources.reading_time import exercise_times
@@ -108,6 +110,20 @@ def test_no_line_of_a_paragraph_begins_a_list_by_chance(page: str) -> None:
         if isinstance(block, Text | Directive):
             text = block.text if isinstance(block, Text) else block.body
             assert CHANCE.findall(text) == []
+
+
+@pytest.mark.parametrize("page", BOOK.chapters)
+def test_what_a_claim_is_about_stands_in_the_text(page: str) -> None:
+    """The note that a reader sees after an edit quotes it."""
+    text = " ".join(" ".join(parts(page)).split())
+    calls = [
+        node
+        for _, code in code_of(BOOK.source(page))
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "claim"
+    ]
+    quoted = [k.value.value for call in calls for k in call.keywords if k.arg == "about"]
+    assert [words for words in quoted if words not in text] == []
 
 
 @pytest.mark.parametrize("page", CHAPTERS[:6])

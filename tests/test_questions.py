@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from docutils import nodes
@@ -42,6 +43,22 @@ READ = Question(
     ],
 )
 
+NUMBER = """\
+How many of 100 predictions with a confidence of 0.8 should be wrong?
+
+- [ ] 80
+  - That is how many are right.
+- [=] 20 ± 1
+  - One in five."""
+READ_NUMBER = Question(
+    "How many of 100 predictions with a confidence of 0.8 should be wrong?",
+    [
+        Answer("80", "That is how many are right.", False),
+        Answer("20 ± 1", "One in five.", True),
+    ],
+    is_number=True,
+)
+
 
 def asked(page: str) -> list[Question]:
     """The questions of a page, in order."""
@@ -59,6 +76,7 @@ CHAPTERS = [page for page in PAGES if BOOK.pages[page]]  # not the appendix
 def test_a_question_is_read() -> None:
     assert read_question(BODY) == READ
     assert read_question(BODY.replace("\n\n- [ ]", "\n- [ ]")) == READ
+    assert read_question(NUMBER) == READ_NUMBER
 
 
 def test_a_no_break_space_stays() -> None:
@@ -91,6 +109,28 @@ def test_what_is_no_question_is_refused(old: str, new: str, message: str) -> Non
         read_question(BODY.replace(old, new))
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("80\n", "80 %\n", None),
+        ("80\n", "2,000.5 ± 0.1\n", None),
+        ("80\n", "four fifths\n", "it asks for a number: write numbers"),
+        ("[ ] 80", "[=] 80", "of which one is right"),
+        ("[ ] 80", "[x] 80", "of which one is right"),
+        ("80\n", "21\n", "answer `21`: it is close enough to be right"),
+        ("20 ± 1", "80", "each another one"),
+    ],
+)
+def test_a_number_is_right_and_no_other_is_close(old: str, new: str, message: str | None) -> None:
+    changed = NUMBER.replace(old, new)
+    assert changed != NUMBER
+    if message is None:
+        assert read_question(changed).is_number
+    else:
+        with pytest.raises(MystError, match=message):
+            read_question(changed)
+
+
 def test_an_error_names_the_line() -> None:
     source = f"# A\n\n:::{{question}}\n{BODY}\n:::\n\n:::{{question}}\n{BODY[:70]}\n:::\n"
     first, second = [block for block in parse(source) if isinstance(block, Directive)]
@@ -108,11 +148,24 @@ def test_colab_shows_a_list_and_folds_the_reasons() -> None:
     assert '\n1. **Wrong.** "Mostly" is not enough.\n2. **Right.** 80 is below 90.\n' in folded
 
 
-def test_the_page_folds_each_reason_below_its_answer() -> None:
+def test_colab_shows_no_number_before_the_fold() -> None:
+    shown, _, folded = as_form(READ_NUMBER).partition("<details>")
+    assert READ_NUMBER.text in shown
+    assert "20" not in shown
+    assert "1. **80 is wrong.** That is" in folded
+    assert "2. **20 ± 1 is right.** One in five." in folded
+
+
+def on_page(body: str) -> Any:
+    """The group of a question that is reStructuredText, as it is Markdown."""
     with docutils_namespace():
         directives.register_directive("question", QuestionDirective)
-        body = BODY.replace("$p = 0.9$", "*p*").replace("\n", "\n   ")
-        group = next(publish_doctree(f".. question::\n\n   {body}\n").findall(tagged))
+        body = body.replace("\n", "\n   ")
+        return next(publish_doctree(f".. question::\n\n   {body}\n").findall(tagged))
+
+
+def test_the_page_folds_each_reason_below_its_answer() -> None:
+    group = on_page(BODY.replace("$p = 0.9$", "*p*"))
     assert (group["tag"], group["classes"]) == ("fieldset", ["question"])
     legend, *answers = group.children
     assert (legend["tag"], legend.astext()) == ("legend", READ.text.replace("$p = 0.9$", "p"))
@@ -122,19 +175,30 @@ def test_the_page_folds_each_reason_below_its_answer() -> None:
         assert fold["classes"] == ["is-right"] * answer.is_right
         assert [child.astext() for child in fold] == [
             answer.text,
-            f"{answer.verdict} {answer.reason}",
+            f"{READ.verdict(answer)} {answer.reason}",
         ]
+
+
+def test_the_page_folds_all_numbers_together() -> None:
+    group = on_page(NUMBER)
+    assert group["classes"] == ["question", "for-number"]
+    legend, fold = group.children
+    assert legend.astext() == READ_NUMBER.text
+    summary, *reasons = [child.astext() for child in fold]
+    assert not re.search(r"\d", summary)
+    assert [reason["classes"] for reason in fold[1:]] == [[], ["is-right"]]
+    assert reasons == ["80 is wrong. That is how many are right.", "20 ± 1 is right. One in five."]
 
 
 @pytest.mark.parametrize("page", CHAPTERS)
 def test_a_chapter_asks_and_the_right_answer_has_no_fixed_place(page: str) -> None:
     questions = asked(page)
     assert 8 <= len(questions) <= 14
-    first = [next(i for i, a in enumerate(q.answers) if a.is_right) for q in questions]
+    options = [question for question in questions if not question.is_number]
+    first = [next(i for i, a in enumerate(q.answers) if a.is_right) for q in options]
     assert max(first.count(place) for place in set(first)) <= 0.6 * len(first)
     for question in questions:
         assert len(question.answers) >= 3
-        # What is right is not to be found by its length.
         assert re.search(r"[.?]", question.text)
 
 
@@ -156,6 +220,7 @@ def test_no_question_stands_inside_a_sentence_or_before_the_list_that_was_announ
             source,
             re.DOTALL,
         )
-        if not re.search(r"[.?!)`|*]$", before) or re.match(r"[-*] |1\. |```\{math|\$\$", after)
+        if not re.search(r"[.?!)`|*]$|^:::$", before)
+        or re.match(r"[-*] |1\. |```\{math|\$\$", after)
     ]
     assert cut == []

@@ -645,6 +645,7 @@ def test_every_public_name_is_there():
         ("matrix, regularised", 20),
         ("dirichlet", 20),
         ("structured matrix", 21),  # T, W and b
+        ("beta on confidence", 4),
         ("one-versus-rest platt", 8),
         ("one-versus-rest beta", 12),
         ("one-versus-rest equal width", 40),

@@ -2,6 +2,8 @@
 
 import copy
 import warnings
+from collections import namedtuple
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -79,6 +81,33 @@ def test_module_for_any_recalibrator():
         fitted = ALL_MULTICLASS[name]().fit(logits, logits.argmax(dim=1) % 3 + labels % 2)
         probs = CalibratedModule(network(), fitted).predict_proba(inputs)
         torch.testing.assert_close(probs, fitted.predict_proba(logits), rtol=1e-4, atol=1e-6)
+
+
+class Named(torch.nn.Module):
+    """Returns logits by name, as models of transformers do."""
+
+    def __init__(self, wrap):
+        super().__init__()
+        self.wrap = wrap
+
+    def forward(self, logits):
+        return self.wrap(logits=logits)
+
+
+@pytest.mark.parametrize("wrap", [dict, SimpleNamespace, namedtuple("Output", "logits")])
+@pytest.mark.parametrize("shape", [(7, 4), (2, 3, 4)])
+def test_module_takes_logits_by_name(wrap, shape):
+    logits = torch.randn(shape)
+    model = CalibratedModule(Named(wrap), TemperatureScaling(2.0))
+    torch.testing.assert_close(model(logits), (logits / 2).log_softmax(dim=-1))
+    torch.testing.assert_close(model.predict_proba(logits), (logits / 2).softmax(dim=-1))
+
+
+@pytest.mark.parametrize("wrap", [lambda logits: (logits,), lambda logits: {"scores": logits}])
+def test_module_without_logits_says_what_it_found(wrap):
+    model = CalibratedModule(Named(wrap), TemperatureScaling(2.0))
+    with pytest.raises(ValueError, match="expected a tensor, or a dict or an object with logits"):
+        model(torch.randn(2, 3))
 
 
 @pytest.mark.parametrize("squeeze", [False, True])

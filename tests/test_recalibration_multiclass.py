@@ -348,7 +348,7 @@ def test_calibration_improves(name):
 
 
 def test_all_binary_methods_are_wrapped():
-    assert len(ALL_MULTICLASS) == 7 + len(BINARY)
+    assert len(ALL_MULTICLASS) == 8 + len(BINARY)
 
 
 # ---------------------------------------------------------------- hard fits, large ones, weights

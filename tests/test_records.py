@@ -381,12 +381,15 @@ def test_what_a_later_version_wrote_is_kept(tmp_path):
     assert again.recipe["warm_up"] == 3
 
 
-def test_a_field_that_a_later_version_took_away_is_no_damage(tmp_path):
-    path = save_record(make_record(), tmp_path)
+@pytest.mark.parametrize("later", [0, 1, 97])
+def test_only_of_a_later_version_a_missing_field_asks_for_an_upgrade(tmp_path, later):
+    """In a file of this version it is damage, and no upgrade would bring the field back."""
+    path, version = save_record(make_record(), tmp_path), schema.SCHEMA + later
 
     def without_split(facts):
-        return {name: x for name, x in facts.items() if name != "split"} | {"schema": 99}
+        return {name: x for name, x in facts.items() if name != "split"} | {"schema": version}
 
     rewritten(path, without_split)
-    with pytest.raises(ValueError, match=r"schema 99, this version reads up to .; upgrade"):
+    message = rf"schema {version}, this version reads up to {schema.SCHEMA}; upgrade calib_utils"
+    with pytest.raises(ValueError, match=message if later else r"is damaged \('split'\)"):
         load_record("lenet5-toy", "test", tmp_path)

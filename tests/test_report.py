@@ -44,6 +44,23 @@ class TestClaim:
             "With your values: `ece` is 0.0712; `steps.max()` is 2.* It said: It is small."
         )
 
+    def test_the_note_quotes_the_text_and_no_long_code(self, monkeypatch):
+        monkeypatch.delenv("CALIB_CLAIMS", raising=False)
+        moved = {"Platt": 0.02, "beta": 0.01}
+        low = 0.5
+        shown = claim(
+            low < 0.1 and min(moved["Platt"], max(moved.values()), moved["beta"]) > 0.06,
+            about="The curves hardly move.",
+        )
+        assert shown._repr_markdown_() == (
+            '*"The curves hardly move." was written for the original values, and with yours it no '
+            "longer holds. With your values: `low` is 0.5.*"
+        )
+        assert claim(True, about="The curves hardly move.") is None
+        monkeypatch.setenv("CALIB_CLAIMS", "strict")
+        with pytest.raises(ClaimError, match="The curves hardly move"):
+            claim(False, about="The curves hardly move.")
+
     def test_a_side_that_cannot_be_computed_again_stops_nobody(self, monkeypatch):
         monkeypatch.delenv("CALIB_CLAIMS", raising=False)
         found = iter([0.5])

@@ -119,7 +119,7 @@ for use in (lambda: PlattScaling().predict_proba([0.5]), draw):
     assert done.stdout.splitlines() == [
         "NotFittedError: PlattScaling is not fitted; call fit(logits, labels) first",
         "ModuleNotFoundError: plots need matplotlib, which is not installed: "
-        "in a copy of the repository, pip install '.[plots]'",
+        "pip install matplotlib",
     ], done.stderr
 
 
@@ -148,3 +148,13 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
         check=True,
     )
     assert done.stdout == "set()\n"
+
+
+def test_the_command_of_a_report_loads_only_what_every_report_needs() -> None:
+    program = (
+        "import sys, calib_utils.audit.__main__\n"
+        "lazy = 'scipy.stats scipy.optimize matplotlib pyarrow narwhals jinja2 sklearn torch'\n"
+        "print(set(lazy.split()) & set(sys.modules))"
+    )
+    done = anew(program)
+    assert done.stdout == "set()\n", done.stderr

@@ -1,4 +1,4 @@
-"""The decks of the built site: 8 to 15 slides, the solutions in the teacher's copy alone."""
+"""The decks of the built site: 8 to 18 slides, the solutions in the teacher's copy alone."""
 
 from __future__ import annotations
 
@@ -47,6 +47,16 @@ def test_the_marks_of_a_drawing_are_in_the_deck(name: str) -> None:
         assert used <= {f"#{one}" for one in ids}
 
 
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_what_the_author_has_marked_is_in_the_deck(name: str) -> None:
+    """A step for each further mark, and for each further panel."""
+    source = BOOK.source(f"notebooks/{name}")
+    slides = read(name).select(".slide")
+    assert sum(len(one.select(":scope > .later")) for one in slides) == source.count("<!-- and -->")
+    built_up = [one for one in slides if one.select("g.later")]
+    assert len(built_up) == source.count("<!-- panels -->")
+
+
 def test_the_deck_of_the_ece_has_its_steps_its_code_and_its_formulas() -> None:
     deck = read("ece-and-mce")
     text = deck.get_text()
@@ -57,23 +67,27 @@ def test_the_deck_of_the_ece_has_its_steps_its_code_and_its_formulas() -> None:
 
 
 @pytest.mark.parametrize("width", [1280, 1920])
+@pytest.mark.parametrize("name", CHAPTERS)
 def test_figures_and_formulas_are_large_enough_for_a_room(
-    browser: Any, address: str, width: int
+    browser: Any, address: str, name: str, width: int
 ) -> None:
-    """A figure takes more than half of the height or width; nothing is wider than its slide."""
+    """A figure takes more than half of the height or width; nothing is larger than its slide."""
     tab = browser.new_page(viewport={"width": width, "height": width * 9 // 16})
-    tab.goto(f"{address}slides/ece-and-mce.html")
+    tab.goto(f"{address}slides/{name}.html")
     shares = tab.locator(".slide:not(:has(> .later)) svg.drawing").evaluate_all(
         "all => all.map(one => one.getBoundingClientRect())"
         ".map(r => Math.max(r.width / innerWidth, r.height / innerHeight))"
     )
     assert shares
-    assert min(shares) > 0.55
+    assert min(shares) > 0.65
     sizes = tab.locator(".slide div.math .katex").evaluate_all(
         "all => all.map(one => parseFloat(getComputedStyle(one).fontSize))"
     )
-    assert sizes
-    assert min(sizes) >= 0.025 * width
+    assert min(sizes, default=width) >= 0.025 * width
+    too_high = tab.locator(".slide").evaluate_all(
+        "all => all.filter(one => one.offsetHeight > innerHeight).map(one => one.textContent)"
+    )
+    assert too_high == []
     assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
     tab.close()
 

@@ -56,6 +56,8 @@ def test_a_question_is_shown_without_its_reasons() -> None:
         question.body
         == '<h2>Question</h2><p>How many?</p><ol type="A"><li>One</li><li>Two</li></ol>'
     )
+    number = PAGE.replace('class="question"', 'class="question for-number"')
+    assert slides_of(article(number))[3].body == "<h2>Question</h2><p>How many?</p>"
     assert "Right." in question.notes
     assert "Wrong." in question.notes
 
@@ -72,11 +74,43 @@ def test_the_author_says_what_a_slide_shows() -> None:
         '<h2>One bin</h2><p>Step 1.</p><div class="later"><div class="math">1 + 1</div></div>'
     )
     assert cell.body == '<h2>One bin</h2><div class="cell"><pre>code</pre></div>'
-    assert "Aside." in steps.notes
+    assert steps.notes == "<p>Why.</p><p>Step 1.</p><p>Aside.</p>"
+    assert cell.notes == ""
     drawn = PAGE.replace(
         "<p>Why.</p>", f"<!-- slide --><div class='cell'>{FIGURE.format('d')}</div>"
     )
     assert slides_of(article(drawn))[2].body == f"<h2>One bin</h2>{FIGURE.format('d')}"
+
+
+def test_a_slide_has_the_heading_and_the_text_of_its_own_part() -> None:
+    """In a section within a section, and before the first one."""
+    inner = "<section><h3>Two bins</h3><!-- slide --><p id='x'>One more.</p></section>"
+    page = PAGE.replace("<p>Why.</p>", f"<!-- slide --><p>Why.</p><p>So.</p>{inner}")
+    page = page.replace("<p>A puzzle.</p>", "<p>A puzzle.</p><!-- slide --><p>A riddle.</p>")
+    _, first, outer, two, *_ = slides_of(article(page))
+    assert first.body == "<h2>2. Bins</h2><p>A riddle.</p>"
+    assert outer == ("<h2>One bin</h2><p>Why.</p>", "<p>Why.</p><p>So.</p>", False)
+    assert two.body == '<h2>Two bins</h2><p id="x">One more.</p>'
+    assert two.notes == "<p>One more.</p>"  # an id stands once in a page
+
+
+def test_the_panels_of_a_figure_are_steps() -> None:
+    groups = '<g class="panel">1</g><g class="panel">2</g>'
+    figure = FIGURE.format("d").replace("></svg>", f">{groups}</svg>")
+    page = PAGE.replace("<p>Why.</p>", f"<!-- panels --><div class='cell'>{figure}</div>")
+    assert '<g class="panel">1</g><g class="panel later">2</g>' in slides_of(article(page))[2].body
+
+
+def test_a_cell_is_shown_without_what_is_folded_and_gives_way_to_its_table() -> None:
+    folded = "<details class='hide'>code</details>"
+    cell = f"<!-- slide --><div class='cell'>{folded}<div>output</div></div>"
+    page = PAGE.replace("<p>Why.</p>", cell)
+    assert slides_of(article(page))[2].body == (
+        '<h2>One bin</h2><div class="cell"><div>output</div></div>'
+    )
+    table = "<table><caption>Bins.</caption></table>"
+    page = PAGE.replace("<p>Why.</p>", cell.replace("<div>output</div>", f"<pre>code</pre>{table}"))
+    assert slides_of(article(page))[2].body == f"<h2>One bin</h2>{table}"
 
 
 @pytest.mark.parametrize("marks", ["<!-- slide -->", "<!-- and --><p>First.</p>"])

@@ -133,6 +133,22 @@ def test_logits_and_maps_are_the_rows_of_their_probabilities(name, make_array):
         metric.update(make_array(maps), make_array(labels.transpose(1, 2, 0)))
 
 
+@pytest.mark.parametrize("make_array", [np.asarray, torch.as_tensor])
+def test_tokens_have_their_classes_last(make_array):
+    rng = np.random.default_rng(4)
+    logits, labels = rng.normal(0, 2, (3, 8, 5)), rng.integers(5, size=(3, 8))
+    labels[1, :4] = -100
+    metric = CalibrationError(inputs="logits", ignore_index=-100)
+    metric.update(make_array(logits), make_array(labels))
+    kept = labels != -100
+    expected = expected_calibration_error(softmax(logits[kept], axis=1), labels[kept])
+    assert metric.compute() == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(
+        ValueError, match=r"fit \(\.\.\., K\) and \(N, K, \.\.\.\) alike; give a row"
+    ):
+        metric.update(make_array(logits[:, :5]), make_array(labels[:, :5]))
+
+
 def test_log_odds_are_those_of_the_positive_class():
     z = np.random.default_rng(3).normal(0, 2, 2000)
     metric = CalibrationError(inputs="logits")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.tables import main
+from calib_utils.metrics import calibration_error_interval
 
 REPOSITORY = Path(__file__).parents[1]
 
@@ -338,6 +339,9 @@ def test_the_coverage_that_the_course_speaks_of_was_measured():
     assert min(row["coverage"] for row in hostile) >= stored["level"]
     ratios = [row["width"] / row["oracle_width"] for row in hostile]
     assert 1 < min(ratios) < max(ratios) < 3
+    said = " ".join(str(calibration_error_interval.__doc__).split())
+    assert f"interval {min(ratios):.1f} to {max(ratios):.1f} times as wide" in said
+    assert max(hostile, key=lambda row: row["width"] / row["oracle_width"])["name"] == "one bin"
     # Other libraries; 50 sets.
     least = {"calib_utils": 1.0}
     for row in stored["libraries"]["rows"]:

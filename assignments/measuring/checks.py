@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from assignments.measuring.reference import (
     classwise_error,
@@ -34,6 +35,8 @@ CLASS_HINTS = {
 SIGN = "The sign is the other way round: read again which mean is subtracted from which."
 RATIO = "The ratio is the other way round: read again which mean is divided by which."
 NOBODY = "Read again what the answer is without a camera that has enough rows."
+# What the cameras of a sheet are, in an order drawn anew, and by what their logits are multiplied.
+CAMERAS = {"over": 2.0, "under": 0.5, "small": 1.0, "few": 1.0, "some": 1.0, "many": 1.0}
 
 
 def values(secret: bytes) -> dict[str, Any]:
@@ -43,6 +46,38 @@ def values(secret: bytes) -> dict[str, Any]:
         "n_bins": int(rng.choice([8, 12, 16, 20])),  # a quarter is an edge, exactly
         "min_size": int(rng.integers(25, 60)),
     }
+
+
+def roles(secret: bytes) -> list[str]:
+    """What each camera of a sheet is, one of `CAMERAS`."""
+    drawn = generator(secret, "measuring", "cameras").permutation(list(CAMERAS))
+    return [str(role) for role in drawn]
+
+
+def photographs(secret: bytes, min_size: int) -> dict[str, np.ndarray]:
+    """The predictions for the images of six cameras, in a mixed order.
+
+    One camera is overconfident and one underconfident, about as much and on as many images, so that
+    they cancel. One has too few images to take part, and one just enough, so that its error is
+    large by chance.
+    """
+    rng = generator(secret, "measuring", "photographs")
+    sizes = {"small": min_size - 8, "few": min_size + 8, "some": 160, "many": 320}
+    cameras = np.repeat(np.arange(6), [sizes.get(role, 300) for role in roles(secret)])
+    cameras = rng.permutation(cameras)
+    truth = rng.normal(0, 1.5, (len(cameras), 4))
+    factors = np.array([CAMERAS[role] for role in roles(secret)])
+    return {
+        "probs": softmax(factors[cameras][:, None] * truth, axis=1),
+        "labels": drawn_labels(rng, softmax(truth, axis=1)),
+        "weights": rng.choice([1.0, 2.0, 4.0], len(cameras), p=[0.6, 0.3, 0.1]),
+        "cameras": cameras,
+    }
+
+
+def data(secret: bytes, variant: Variant) -> dict[str, dict[str, np.ndarray]]:
+    """The file that lies beside the notebook."""
+    return {"photographs": photographs(secret, variant["min_size"])}
 
 
 def examples(variant: Variant) -> dict[str, Any]:

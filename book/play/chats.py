@@ -23,9 +23,10 @@ from tools.finishing.interactive import (
     choice,
     diagram,
     frame,
+    guess,
+    later,
     number,
     play,
-    slider,
     table,
     write,
 )
@@ -65,6 +66,28 @@ def three_ways(model: str, questions: str) -> list[Predictions]:
     return [as_predictions(confidence=way, correct=correct[left]) for way in ways]
 
 
+def percent(share: float) -> str:
+    return WORDS.format(100 * share)
+
+
+def worth(eces: np.ndarray) -> list[str]:
+    """What a guess of each model was worth, on one set of questions."""
+    best = int(eces.argmin())
+    lowest = f"{LANGUAGE_MODELS[best]} has the lowest"
+
+    def lower(ece: float) -> str:
+        count = int(np.sum(eces < ece))
+        return "one model has" if count == 1 else f"{count} models have"
+
+    return [
+        f"{lowest}: {percent(ece)}, as you guessed."
+        if k == best
+        else f"{LANGUAGE_MODELS[k]} has an ECE of {percent(ece)}, and {lower(ece)} a lower one. "
+        f"{lowest}: {percent(eces[best])}."
+        for k, ece in enumerate(eces)
+    ]
+
+
 def chats() -> Json:
     """A diagram for each model, set of questions, and way to recalibrate."""
     found = [
@@ -72,9 +95,10 @@ def chats() -> Json:
     ]
     every, asked = range(3), range(2)
     as_they_are = found[::3]
-
-    def percent(share: float) -> str:
-        return WORDS.format(100 * share)
+    eces = [expected_calibration_error(one) for one in found]
+    # In the order of the frames: the models, of each its sets of questions.
+    unchanged = np.reshape(eces[::3], (len(LANGUAGE_MODELS), len(NAMES)))
+    learned = np.transpose([worth(of_set) for of_set in unchanged.T])
 
     return play(
         ["fig-fourteen-diagrams"],
@@ -87,28 +111,38 @@ def chats() -> Json:
         "confidence, ECE and AUROC. Most models are overconfident; recalibrated with questions of "
         "the same set nearly all of them are close to the diagonal.",
         [
-            slider("Model", LANGUAGE_MODELS, LANGUAGE_MODELS.index("gpt-4-turbo")),
+            choice("Model", LANGUAGE_MODELS, LANGUAGE_MODELS.index("gpt-4-turbo")),
             choice("Questions", list(NAMES.values()), list(NAMES).index("mmlu")),
             choice("Recalibrated", ["no", "with the same set", f"with {NAMES[OTHERS]}"]),
         ],
         [
             number("accuracy", [percent(one.labels.mean()) for one in as_they_are], asked),
-            number("confidence", [percent(one.array.mean()) for one in found], every),
-            number("ECE", [percent(expected_calibration_error(one)) for one in found], every),
-            number(
-                "baseline",
-                [percent(baseline_calibration_error(one).mean) for one in found],
-                every,
+            later(number("confidence", [percent(one.array.mean()) for one in found], every)),
+            later(number("ECE", list(map(percent, eces)), every)),
+            later(
+                number(
+                    "baseline",
+                    [percent(baseline_calibration_error(one).mean) for one in found],
+                    every,
+                )
             ),
-            number("AUROC", [f"{confidence_auroc(one):.2f}" for one in as_they_are], asked),
+            later(number("AUROC", [f"{confidence_auroc(one):.2f}" for one in as_they_are], asked)),
         ],
         [
-            diagram(
-                table([frame(reliability_bins(one.array, one.labels)) for one in found], every),
-                few=FEW,
-                relative=True,
+            later(
+                diagram(
+                    table([frame(reliability_bins(one.array, one.labels)) for one in found], every),
+                    few=FEW,
+                    relative=True,
+                )
             )
         ],
+        guess(
+            0,
+            "Which of these models has the lowest ECE on these questions, not recalibrated?",
+            learned.ravel().tolist(),
+            asked,
+        ),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
 import os
 import re
@@ -19,6 +20,7 @@ from calib_utils.audit.building import report
 from calib_utils.audit.changes import Changes, compare_reports
 from calib_utils.audit.pairing import Pair, pair
 from calib_utils.audit.printable import printable
+from calib_utils.audit.source import EXTRA
 
 __all__ = ["main", "parser"]
 
@@ -31,8 +33,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         0 if the model is within the tolerance (of two models, if the second is better), 1 if it is
-        beyond (or worse), 2 for bad input, 3 if there are too few rows to tell; 130 or 141 if it
-        was stopped by Ctrl-C or because the reader of its output closed the pipe.
+        beyond (or worse), 2 for bad input, 3 if there are too few rows to tell, 4 if it is beyond
+        only for a group, 5 if only for a span of time; 130 or 141 if it was stopped by Ctrl-C or
+        because the reader of its output closed the pipe.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     commands = {"compare": _compare, "apply": _apply}
@@ -71,6 +74,8 @@ def as_options(message: str) -> str:
 
 def _report(given: Sequence[str]) -> int:
     args = parser().parse_args(given)
+    if args.html:
+        _check_page()
     found = report(
         args.predictions,
         **_columns(args),
@@ -80,6 +85,7 @@ def _report(given: Sequence[str]) -> int:
         fit=args.fit,
         cross_fit=args.cross_fit,
         tolerance=args.tolerance,
+        relative_tolerance=args.relative_tolerance,
         baseline=args.baseline,
         prices=None if args.prices is None else tuple(args.prices),
         n_bins=args.n_bins,
@@ -100,6 +106,15 @@ def _report(given: Sequence[str]) -> int:
             found.calibrator.save(args.save_calibrator)
             print(f"{args.save_calibrator} contains {found.calibrator!r}")
     return found.verdict.exit_code
+
+
+def _check_page() -> None:
+    """Before a long run, and not after it."""
+    for package in ("jinja2", "matplotlib"):
+        if importlib.util.find_spec(package) is None:
+            raise ModuleNotFoundError(
+                f"html: the page needs {package}, {EXTRA}; or leave out --html"
+            )
 
 
 def _compare(given: Sequence[str]) -> int:
@@ -171,7 +186,8 @@ def parser() -> argparse.ArgumentParser:
         "'apply CALIBRATOR FILE' recalibrates a file; "
         "both have a --help of their own.",
         epilog="Exit status: 0 if the calibration error is within the tolerance, 1 if it is "
-        "beyond, 2 for bad input, 3 if there are too few rows to tell.",
+        "beyond, 2 for bad input, 3 if there are too few rows to tell, of all or of a --group. "
+        "If that of all rows is not beyond: 4 if that of a --group is, 5 if a span of --time is.",
     )
     parser.add_argument(
         "predictions",
@@ -189,6 +205,12 @@ def parser() -> argparse.ArgumentParser:
         "--cross-fit", type=int, default=5, metavar="FOLDS", help="0: no recalibrators (default: 5)"
     )
     add("--tolerance", type=float, default=0.02, help="the largest error allowed (default: 0.02)")
+    add(
+        "--relative-tolerance",
+        type=float,
+        default=0.25,
+        help="the largest error beside the rate of the rarer outcome (default: 0.25)",
+    )
     add("--baseline", type=Path, metavar="JSON", help="of an earlier report, for --time")
     add("--prices", type=float, nargs=2, metavar=("FALSE_ALARM", "MISS"), help="of an error")
     add("--n-bins", type=int, default=15, help="bins of equal width (default: 15)")

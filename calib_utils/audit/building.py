@@ -17,14 +17,14 @@ from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import cost_curve
 from calib_utils.audit.gathering import Gathered, gather, gather_file
 from calib_utils.audit.json_numbers import bins_of_baseline
-from calib_utils.audit.measures import measure
+from calib_utils.audit.measures import binnings_of, measure
 from calib_utils.audit.printable import printable
 from calib_utils.audit.recalibrators import try_recalibrators
 from calib_utils.audit.result import Report
 from calib_utils.audit.same_rows import shared_rows
 from calib_utils.audit.subgroups import judge_parts
 from calib_utils.audit.times import control
-from calib_utils.audit.verdict import judge_error
+from calib_utils.audit.verdict import judge
 
 __all__ = ["report"]
 
@@ -49,6 +49,7 @@ def report(
     fit: Any = None,
     cross_fit: int = 5,
     tolerance: float = 0.02,
+    relative_tolerance: float = 0.25,
     baseline: Any = None,
     prices: tuple[float, float] | None = None,
     n_bins: int = 15,
@@ -66,22 +67,20 @@ def report(
     the positive class), ``logit`` (its log-odds), ``prob_…`` or ``logit_…`` (a column for each
     class), or columns named after the labels; or ``correct`` (whether the prediction is correct)
     together with ``confidence`` or any one score. With several classes, the confidence in the
-    predicted class is judged. The verdict is about the error in bins of equal width or of equal
-    mass, whichever is larger. Gaps that cancel within a bin count in neither, so the error is a
-    lower bound.
+    predicted class is judged. The verdict is about the error in bins of equal width, in bins of
+    equal mass or on the two sides of Cox's line, whichever is largest. Gaps that cancel within a
+    bin count in none, so the error is a lower bound. If groups or days are asked for, the verdict
+    is about each of them as well.
 
-    A file is read in blocks, and all rows are counted. Bins of equal mass, the slope, the
-    decomposition of the Brier score, the cost and the recalibrators use a random sample of at most
-    a million rows.
-
-    A folder of Parquet files is read as a stream and need not fit into memory. Its report is the
-    same, bit for bit, for any order and number of files and workers, because the sums are kept in
-    whole numbers: each term is rounded to a multiple of 2^-32, so the mean of probabilities around
-    1e-8 is exact to one percent. Processors of different kinds may differ in the last bit of a
-    logarithm or an exponential; then the NLL, and all sums if logits were given, agree to 1e-12.
-    Bins of equal mass are made of cells of log-odds that are 1/128 wide, and whatever needs single
-    rows uses a random sample of at most 200,000. With several classes, rows that agree in every
-    column are either all in that sample or all out.
+    All rows are counted, in blocks, so that neither a file nor a folder of Parquet files need fit
+    into memory. The same rows give the same report, bit for bit, in any order, as a data frame or
+    as any number of files, read by any number of workers, because the sums are kept in whole
+    numbers: each term is rounded to a multiple of 2^-32, so the mean of probabilities around 1e-8
+    is exact to one percent. Processors of different kinds may differ in the last bit of a logarithm
+    or an exponential; then the NLL, and all sums if logits were given, agree to 1e-12.
+    Of more than 200,000 rows, bins of equal mass are made of cells of log-odds that are 1/128 wide,
+    and whatever needs single rows uses a random sample of at most 200,000. With several classes,
+    rows that agree in every column are either all in that sample or all out.
 
     Args:
         frame: the path of a .csv, .parquet or .npz file, "-" for CSV from the standard input, a
@@ -100,7 +99,11 @@ def report(
         fit: other predictions of the same form, on which recalibrators are fitted.
         cross_fit: the number of folds in which recalibrators are fitted without ``fit``; 0 to try
             none.
-        tolerance: the largest calibration error that is acceptable, above 0 and below 1.
+        tolerance: the largest calibration error that is acceptable, above 0 and below 1; for all
+            rows, for each group and class, and for each day.
+        relative_tolerance: the largest error beside the rate of the rarer outcome, above 0 and up
+            to 1, which is what counts where events are rare. An error of 2 points is small for a
+            rate of 30 %, and huge for one of 1 %, of which a quarter is 0.25 points.
         baseline: an earlier report, or the path of its JSON, that days are compared with.
         prices: of a false alarm and of a miss, for the cost against the threshold.
         n_bins: the number of bins of equal width.
@@ -112,7 +115,8 @@ def report(
             they must find at the same paths; or "local" for two workers on this machine.
         skip_bad_files: whether a file of a folder that cannot be read, or has an invalid row, is
             left out and listed.
-        progress: whether to show a bar while the files of a folder are read.
+        progress: whether to show a bar while the files of a folder are read, and while
+            recalibrators are tried.
 
     Returns:
         The report, with a verdict.
@@ -136,6 +140,13 @@ def report(
     n_bins = check_n_bins(n_bins)
     if not isinstance(tolerance, (int, float, np.number)) or not 0 < tolerance < 1:
         raise ValueError(f"tolerance: expected above 0 and below 1, found {tolerance!r}; try 0.02")
+    if not isinstance(relative_tolerance, (int, float, np.number)) or not (
+        0 < relative_tolerance <= 1
+    ):
+        raise ValueError(
+            f"relative_tolerance: expected above 0 and up to 1, found {relative_tolerance!r}; try "
+            "0.25"
+        )
     if cross_fit:
         check_count(cross_fit, "cross_fit", "5 is usual")
         if cross_fit == 1:
@@ -159,7 +170,7 @@ def report(
         drop=drop,
         rescale=rescale,
         seed=seed,
-        keep=bool(cross_fit) or fit is not None,
+        sample=bool(cross_fit) or fit is not None,
         check=lambda columns: _check_prices(columns, prices),
         scheduler=scheduler,
         skip_bad_files=skip_bad_files,
@@ -186,7 +197,8 @@ def report(
         warnings.warn(_DOUBT.format(repr(columns.scores[0])), stacklevel=2)
     measures = measure(totals, seed, columns.top_label)
     recalibrators = None
-    if cross_fit or fit_rows is not None:
+    useless = columns.kind in ("score", "logit") and (measures.reversed or measures.blind)
+    if (cross_fit or fit_rows is not None) and not useless:
         recalibrators = try_recalibrators(
             totals.rows,
             fit_rows,
@@ -194,10 +206,10 @@ def report(
             from_logits=columns.kind in ("logit", "logits"),
             n_bins=n_bins,
             seed=seed,
+            progress=progress,
         )
         if recalibrators is not None and recalibrators.best is not None:
             recalibrators.best.columns_ = list(columns.scores)
-    verdict = judge_error(measures, totals.binnings, tolerance, columns.top_label, recalibrators)
     of_classes = {columns.classes[k]: bins for k, bins in totals.classes.items()}
     groups = {
         name: {value: bins for (each, value), bins in totals.groups.items() if each == name}
@@ -206,19 +218,32 @@ def report(
     costs = None
     if prices is not None:
         costs = cost_curve(totals.rows.probs, totals.rows.labels, prices)
-    return Report(
-        verdict,
+    before = None if baseline is None else bins_of_baseline(baseline, n_bins)
+    limits = tolerance, relative_tolerance
+    judged = {name: judge_parts(parts, *limits) for name, parts in groups.items()}
+    times = control(totals.times, before, *limits)
+    verdict = judge(
         measures,
-        totals.bins,
-        totals.cells,
-        judge_parts(of_classes, tolerance),
-        {name: judge_parts(parts, tolerance) for name, parts in groups.items()},
-        control(totals.times, None if baseline is None else bins_of_baseline(baseline, n_bins)),
+        binnings_of(totals, measures.line),
+        *limits,
+        columns.top_label,
         recalibrators,
-        costs,
-        columns,
-        _what_was_read(gathered, recalibrators is not None),
-        _facts(gathered, seed, command),
+        judged,
+        times,
+    )
+    return Report(
+        verdict=verdict,
+        measures=measures,
+        bins=totals.bins,
+        cells=totals.cells,
+        classes=judge_parts(of_classes, *limits),
+        groups=judged,
+        times=times,
+        recalibrators=recalibrators,
+        costs=costs,
+        columns=columns,
+        read=_what_was_read(gathered, recalibrators is not None),
+        facts=_facts(gathered, seed, command),
     )
 
 
@@ -243,6 +268,8 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
         lines.append(f"{reader.dropped:,} rows were dropped because a value was missing")
     if reader.rescaled:
         lines.append(f"{reader.rescaled:,} rows were divided by their sum")
+    if reader.columns.kind == "logprobs":
+        lines += _about_logs(reader.filled, reader.elsewhere)
     if reader.columns.weight:
         kept, times = totals.bins.n, (reader.read - reader.dropped) / totals.bins.n
         lines.append(f"{kept:,} rows were kept at random, in proportion to their weights")
@@ -270,6 +297,21 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
             f"{len(refused):,} {'file was' if len(refused) == 1 else 'files were'} left out"
         )
         lines += [f"left out: {problem}" for problem in refused[:_MOST_REFUSED]]
+    return lines
+
+
+def _about_logs(filled: int, elsewhere: int) -> list[str]:
+    lines = ["each row was divided by its sum, so that the classes have all of the probability"]
+    if filled:
+        lines.append(
+            f"{filled:,} rows lacked a class: each such class got an equal part of what the others "
+            "leave, but no more than the smallest of them"
+        )
+    if elsewhere:
+        lines.append(
+            f"in {elsewhere:,} rows the classes have less than half of the probability, so the "
+            "model was about to answer something else"
+        )
     return lines
 
 

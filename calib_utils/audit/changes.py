@@ -12,8 +12,8 @@ import numpy as np
 from calib_utils.audit.bin_sums import BinSums
 from calib_utils.audit.formatting import points, signed_points
 from calib_utils.audit.json_numbers import FORMAT, bins_of_json
+from calib_utils.audit.outcomes import BEYOND, UNDECIDED
 from calib_utils.audit.subgroups import Gap, gap_of, judge_gaps
-from calib_utils.audit.verdict import BEYOND, UNDECIDED
 
 __all__ = ["Change", "Changes", "compare_reports"]
 
@@ -155,7 +155,12 @@ def compare_reports(first: Any, second: Any, tolerance: float = 0.02) -> Changes
             name, (old.n, new.n), (old.gap, new.gap), change.gap, interval, change.small, verdict
         )
         for name, old, new, change, (interval, verdict) in zip(
-            shared, before, after, changes, judge_gaps(changes, tolerance), strict=True
+            shared,
+            before,
+            after,
+            changes,
+            judge_gaps(changes, [tolerance] * len(changes)),
+            strict=True,
         )
     ]
     return Changes(found, tolerance, (one.error, two.error), sorted(one.sums.keys() ^ two.sums))

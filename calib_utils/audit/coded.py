@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Coded", "as_array", "by_value", "coded", "occurring"]
+__all__ = ["Coded", "as_array", "as_coded", "by_value", "coded", "occurring"]
 
 _WIDEST = 10_000  # range of whole numbers that are told apart without sorting them
 
@@ -71,3 +71,8 @@ def by_value(
 def as_array(column: Any) -> np.ndarray:
     """A column with a value in each row."""
     return column.values[column.codes] if isinstance(column, Coded) else column
+
+
+def as_coded(column: Any) -> Coded:
+    """A column of which each value is held once."""
+    return column if isinstance(column, Coded) else Coded(*np.unique(column, return_inverse=True))

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 __all__ = ["Columns", "choose_columns", "choose_scores", "guess_label", "guess_scores"]
 
-_PROBS, _LOGITS = "prob_", "logit_"
+_PREFIXES = "prob_", "logit_", "logprob_"
 UNITS = {"Y": "year", "M": "month", "W": "week", "D": "day", "h": "hour"}
 
 
@@ -21,8 +21,8 @@ class Columns:
         label: the column of what happened; with confidences, of whether they were correct.
         scores: one column, or one for each class.
         kind: "score" (the probability of the positive class), "logit" (its log-odds), "probs",
-            "logits" or "confidence".
-        classes: the names of the classes, of "probs" and "logits".
+            "logits", "logprobs" (logarithms of probabilities) or "confidence".
+        classes: the names of the classes, of "probs", "logits" and "logprobs".
         positive: the label that counts as positive; None for 1, true and yes.
         weight, groups, time, unit: further columns, and the unit in which time is counted.
     """
@@ -66,6 +66,7 @@ class Columns:
             "logit": "the log-odds of the positive class",
             "probs": f"probabilities of {len(self.scores)} classes",
             "logits": f"logits of {len(self.scores)} classes",
+            "logprobs": f"log-probabilities of {len(self.scores)} classes",
             "confidence": "the confidence in each prediction",
         }[self.kind]
         label = "whether it is correct" if self.kind == "confidence" else "the label"
@@ -105,8 +106,8 @@ def choose_columns(
         label: the column of labels; guessed, ignoring case: "label" or "correct". Together with
             "correct", a score is the confidence that the prediction is correct.
         score: the column of scores; or a pattern such as "p_*" for a column a class, which are
-            logits if it begins with "logit". Guessed: "score", "logit", "confidence", "prob_*" or
-            "logit_*".
+            logits if it begins with "logit", and log-probabilities if it begins with "logprob".
+            Guessed: "score", "logit", "confidence", "prob_*", "logit_*" or "logprob_*".
         positive: the label that counts as positive; with several classes, the one to look at.
         weight: a column of weights.
         group: columns whose values divide the rows into groups.
@@ -119,6 +120,12 @@ def choose_columns(
             name of a column.
     """
     guessed: list[str] = []
+    if label is None and score is None and not guess_label(head) and not guess_scores(head):
+        raise ValueError(
+            f"label, score: expected a column 'label' and one of predictions, found {_some(head)}; "
+            "name the column of what happened with label=..., and that of predictions with "
+            "score=..., unless there is one named after each label"
+        )
     scores, kind = choose_scores(head, score, by_label)
     guessed += scores if score is None else []
     if label is None:
@@ -159,7 +166,7 @@ def choose_columns(
             scores, kind, names = [scores[names.index(positive)]], "score", ()
         else:
             raise ValueError(
-                "positive: expected probabilities, found logits of several classes; one class "
+                f"positive: expected probabilities, found {kind} of several classes; one class "
                 "alone needs its probability"
             )
     unit = "D"
@@ -193,9 +200,9 @@ def choose_scores(
         scores = guess_scores(head) or list(by_label)
         if not scores:
             raise ValueError(
-                "score: expected a column 'score', 'logit' or 'confidence', columns 'prob_…' or "
-                f"'logit_…', or one named after each label, found {_some(head)}; name the column "
-                "of predictions with score=..."
+                "score: expected a column 'score', 'logit' or 'confidence', columns 'prob_…', "
+                f"'logit_…' or 'logprob_…', or one named after each label, found {_some(head)}; "
+                "name the column of predictions with score=..."
             )
     else:
         scores = [name for name in head if fnmatchcase(name, score)] or [_there(score, head)]
@@ -222,7 +229,7 @@ def guess_scores(head: Sequence[str]) -> list[str]:
     for name in ("score", "confidence", "logit", "logits", "prob", "probs"):
         if name in low:
             return [low[name]]
-    for prefix in (_PROBS, _LOGITS):
+    for prefix in _PREFIXES:
         found = [name for name in head if name.lower().startswith(prefix)]
         if len(found) > 1:
             return found
@@ -237,13 +244,14 @@ def guess_scores(head: Sequence[str]) -> list[str]:
 def _kind(scores: Sequence[str]) -> str:
     logits = all(name.lower().startswith("logit") for name in scores)
     if len(scores) > 1:
-        return "logits" if logits else "probs"
+        logs = all(name.lower().startswith("logprob") for name in scores)
+        return "logits" if logits else "logprobs" if logs else "probs"
     return "logit" if logits else "confidence" if scores[0].lower() == "confidence" else "score"
 
 
 def _suffixes(scores: Sequence[str]) -> list[str]:
     """The names of the columns without the beginning that they share."""
-    for prefix in (_PROBS, _LOGITS):
+    for prefix in _PREFIXES:
         if all(name.lower().startswith(prefix) for name in scores):
             return [name[len(prefix) :] for name in scores]
     characters = enumerate(zip(*scores, strict=False))

@@ -44,7 +44,7 @@ class ExactSums:
     Args:
         n_bins: how many bins of equal width.
         n_classes: 0 if each row has one score.
-        lots: chooses rows of several classes to be kept; None to keep none.
+        lots: chooses the rows that are kept; None to keep none.
 
     Attributes:
         bins: int64, (3, 2, n_bins): of the rows that are wrong and those that are right, how many
@@ -73,7 +73,7 @@ class ExactSums:
         return int(self.bins[0].sum())
 
     def add(self, rows: Rows) -> None:
-        """Count a block of at most a million rows, whose groups and times are `Coded`.
+        """Count a block of at most a million rows.
 
         Raises:
             ValueError: if a column of groups has more than a thousand values.
@@ -114,7 +114,8 @@ class ExactSums:
         self.cells += _tally(cells, terms[:1], self.cells[0].size).reshape(self.cells.shape)
         if nll.max() >= UNIT:
             raise ValueError(
-                f"expected logits that lie less than {UNIT:,.0f} apart, found {nll.max():.3g}"
+                f"score: expected logits that lie less than {UNIT:,.0f} apart, found "
+                f"{nll.max():.3g}"
             )
         whole = np.floor(nll)
         self.losses[0] += int(whole.sum()) * int(UNIT) + int(_units(nll - whole).sum())

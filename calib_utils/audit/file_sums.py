@@ -30,7 +30,8 @@ class How(NamedTuple):
 
     Attributes:
         columns, n_bins, drop, rescale, seed: as for a report.
-        keep: whether rows of several classes are kept by lot, to fit recalibrators on.
+        sample: whether rows of several classes are kept by lot, to fit recalibrators on.
+        few: whether there may be so few rows that all of them are kept.
         heaviest: the largest weight in any file; 0 without weights.
     """
 
@@ -39,15 +40,22 @@ class How(NamedTuple):
     drop: bool
     rescale: bool
     seed: int
-    keep: bool
+    sample: bool
+    few: bool = True
     heaviest: float = 0.0
+
+    def reader(self, source: Source | str) -> RowsReader:
+        """Reads a source, or what has this name."""
+        if isinstance(source, str):
+            source = Source(source, [], None, lambda names: iter(()))
+        return RowsReader(source, self.columns, self.drop, self.rescale)
 
     def no_sums(self) -> ExactSums:
         """The sums of no rows."""
-        if self.columns.binary:
-            return ExactSums(self.n_bins)
-        lots = Lots(self.seed, self.columns.kind == "logits") if self.keep else None
-        return ExactSums(self.n_bins, len(self.columns.scores), lots)
+        kind, n_classes = self.columns.kind, len(self.columns.scores)
+        sample = self.sample and not self.columns.binary
+        lots = Lots(self.seed, kind in ("logit", "logits"), sample) if self.few or sample else None
+        return ExactSums(self.n_bins, 0 if self.columns.binary else n_classes, lots)
 
 
 class FileSums(NamedTuple):
@@ -77,10 +85,7 @@ def sums_of_file(
         how: what is read.
         tell: is called with the number of rows of each block.
     """
-    source = Source(file.name, [], None, lambda names: iter(()))
-    by_class = how.columns.kind == "probs"  # the softmax of logits adds up row by row
-    reader = RowsReader(source, how.columns, how.drop, how.rescale, by_class)
-    sums = how.no_sums()
+    reader, sums = how.reader(file.name), how.no_sums()
     rng = np.random.default_rng([how.seed, 1, *file.name.encode()])
     np.empty(_LARGE, np.uint8)  # freed at once, by which glibc learns to keep what is freed later
     try:

@@ -7,14 +7,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils.audit.bin_sums import Totals
 from calib_utils.audit.class_columns import columns_of
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.file_sums import How
 from calib_utils.audit.folder import is_folder, open_folder
-from calib_utils.audit.folder_totals import read_folder
+from calib_utils.audit.folder_reading import read_folder
+from calib_utils.audit.lots import MOST_DRAWN
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import Rows, RowsReader
+from calib_utils.audit.totals import Totals
 
 __all__ = ["Gathered", "gather", "gather_file"]
 
@@ -43,7 +44,7 @@ def gather(
     drop: bool,
     rescale: bool,
     seed: int,
-    keep: bool,
+    sample: bool,
     check: Callable[[Columns], None],
     scheduler: str | None,
     skip_bad_files: bool,
@@ -52,7 +53,7 @@ def gather(
     """Read a file or a folder; the arguments are those of a report.
 
     Args:
-        keep: whether rows are needed to fit recalibrators on.
+        sample: whether rows are needed to fit recalibrators on.
         check: looks at the columns before anything is read.
     """
     if not is_folder(data):
@@ -62,14 +63,17 @@ def gather(
                     f"{name}: expected with a folder of Parquet files, found it with one file; "
                     "leave it out"
                 )
-        return gather_file(data, named, n_bins, drop, rescale, seed, check)
+        return gather_file(data, named, n_bins, drop, rescale, seed, sample, check)
     folder = open_folder(data, named, skip_bad_files)
     check(folder.columns)
     heaviest = max(file.heaviest for file in folder.files)
-    how = How(folder.columns, n_bins, drop, rescale, int(seed), keep, heaviest)
-    reader, totals, refused = read_folder(
+    all_count = not (drop or skip_bad_files or named.get("weight"))
+    few = not all_count or sum(file.rows for file in folder.files) <= MOST_DRAWN
+    how = How(folder.columns, n_bins, drop, rescale, int(seed), sample, few, heaviest)
+    reader, sums, refused = read_folder(
         folder, how, scheduler=scheduler, skip_bad_files=skip_bad_files, progress=progress
     )
+    totals = Totals(sums, how.seed)
     return Gathered(reader, totals, {"SHA-256 of the sums": totals.digest}, refused)
 
 
@@ -80,18 +84,21 @@ def gather_file(
     drop: bool,
     rescale: bool,
     seed: int,
+    sample: bool = True,
     check: Callable[[Columns], None] = lambda columns: None,
 ) -> Gathered:
-    """Read one file, or a data frame."""
+    """Read one file, or a data frame; its sums are those of a folder with one file."""
     source = open_source(data)
     columns = columns_of(source, **named)
     check(columns)
-    reader, totals = RowsReader(source, columns, drop, rescale), Totals(n_bins, seed)
+    how = How(columns, n_bins, drop, rescale, int(seed), sample)
+    reader, sums = how.reader(source), how.no_sums()
     for rows in _of_equal_weight(reader, seed):
-        totals.add(rows)
-    if not totals.bins.n:
+        sums.add(rows)
+    if not sums.n:
         raise ValueError(f"{columns.weight}: expected a weight above 0, found none")
-    return Gathered(reader, totals, {"SHA-256": source.sha256} if source.sha256 else {})
+    facts = {"SHA-256": source.sha256} if source.sha256 else {}
+    return Gathered(reader, Totals(sums, how.seed), facts)
 
 
 def _of_equal_weight(reader: RowsReader, seed: int) -> Iterator[Rows]:

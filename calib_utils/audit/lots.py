@@ -16,26 +16,38 @@ _MIX = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0
 
 
 class Lots:
-    """Keeps the different rows that have the lowest lots, and how often each came up.
+    """Keeps all rows while they are few, and then those that have the lowest lots, or none.
 
     A row's lot is a number that its contents and the seed make (SplitMix64 over its bits), so it
     does not matter when or where the row is read. Equal rows have one lot: either all of them are
-    kept, or none.
+    kept, with how often they came up, or none.
 
     Args:
         seed: of the lots.
         from_logits: whether the rows were given as logits, not as probabilities.
+        sample: whether some rows are kept of more than can be kept.
+
+    Attributes:
+        n: how many rows came.
     """
 
-    def __init__(self, seed: int, from_logits: bool):
-        self.seed, self.from_logits = seed, from_logits
+    def __init__(self, seed: int, from_logits: bool, sample: bool = True):
+        self.seed, self.from_logits, self.sample, self.n = seed, from_logits, sample, 0
         self._parts: list[tuple[np.ndarray, np.ndarray, Rows]] = []
         self._highest = np.uint64(2**64 - 1)  # lot that is not yet refused
         self._limit = MOST_DRAWN
 
+    @property
+    def complete(self) -> bool:
+        """Whether all rows are kept."""
+        return self.n <= self._limit
+
     def add(self, rows: Rows) -> None:
         """Draw a lot for each row."""
-        self._limit = max(1, min(MOST_DRAWN, _MOST_CELLS // rows.probs.shape[1]))
+        self.n += len(rows.labels)
+        self._limit = max(1, min(MOST_DRAWN, _MOST_CELLS // max(1, rows.probs[:1].size)))
+        if self._gives_up():
+            return
         lots = self.numbers_of(rows)
         kept = lots <= self._highest
         bare = rows._replace(groups={}, times=None).take(kept)
@@ -43,12 +55,20 @@ class Lots:
 
     def merge(self, other: Lots) -> None:
         """Add the rows that another has kept."""
+        self.n += other.n
         self._limit = min(self._limit, other._limit)
         self._highest = min(self._highest, other._highest)
-        self._join(other._parts)
+        if not self._gives_up():
+            self._join(other._parts)
+
+    def _gives_up(self) -> bool:
+        if self.sample or self.complete:
+            return False
+        self._parts = []
+        return True
 
     def rows(self) -> Rows:
-        """The rows that were kept, each as often as it came up; if those are too many, some."""
+        """In the order of their lots, each as often as it came up; if they are too many, some."""
         self._shrink()
         (_, counts, rows) = self._parts[0]
         rows = rows.take(drawn(counts, self._limit, self.seed))
@@ -87,7 +107,7 @@ class Lots:
     def _bits(self, rows: Rows) -> Iterator[np.ndarray]:
         """All that a row holds, 64 bits at a time."""
         scores = rows.log_probs if self.from_logits else rows.probs
-        for column in np.add(scores.T, 0.0, order="C"):  # of -0.0 and 0.0 the same
+        for column in np.atleast_2d(np.add(scores.T, 0.0, order="C")):  # of -0.0 and 0.0 the same
             yield column.view(np.uint64)
         yield rows.labels.view(np.uint64)
         for coded in (*rows.groups.values(), *([] if rows.times is None else [rows.times])):

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binomtest
+from scipy.special import ndtri
 
+from calib_utils._arrays import in_type
 from calib_utils.audit.bin_sums import (
     CORRECT,
     COUNT,
     EXPECTED,
     SQUARES,
     BinSums,
-    Totals,
 )
+from calib_utils.audit.totals import Totals
 from calib_utils.metrics import (
     BrierDecomposition,
     CalibrationBaseline,
@@ -46,10 +47,12 @@ class Measures:
         ratio: observed over expected, and its interval.
         z: Spiegelhalter's.
         line: None if too few rows are correct, or incorrect.
+        auroc, auroc_interval: how often a row that is positive (or correct) has a higher score than
+            one that is not; NaN if there are none.
         ece, baseline_ece: the ECE, and the ECE that a calibrated model would get.
-        error: the interval of the larger of two binned calibration errors, one in bins of equal
-            width and one in bins of equal mass. It is a lower bound, because gaps that cancel
-            within a bin are not counted.
+        error: the interval of the largest of three binned calibration errors, in bins of equal
+            width, in bins of equal mass, and on the two sides of the line. It is a lower bound,
+            because gaps that cancel within a bin are not counted.
         debiased, debiased_interval: the root mean square of the gaps, corrected for their noise.
         nll, brier, accuracy: means over the rows.
         decomposition: of the Brier score of the confidence.
@@ -62,6 +65,8 @@ class Measures:
     ratio_interval: tuple[float, float]
     z: float
     line: CoxLine | None
+    auroc: float
+    auroc_interval: tuple[float, float]
     ece: float
     baseline_ece: CalibrationBaseline
     error: tuple[float, float]
@@ -71,6 +76,21 @@ class Measures:
     brier: float
     accuracy: float
     decomposition: BrierDecomposition
+
+    @property
+    def reversed(self) -> bool:
+        """Whether less happens where more is predicted."""
+        return self.line is not None and self.line.slope_interval[1] < 0
+
+    @property
+    def blind(self) -> bool:
+        """Whether neither the order of the scores nor their line tells what happens."""
+        if self.line is None:
+            return False
+        slopes = self.line.slope_interval
+        return all(
+            low <= none <= high for (low, high), none in ((self.auroc_interval, 0.5), (slopes, 0))
+        )
 
 
 def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
@@ -84,28 +104,71 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
     """
     bins, n = totals.bins, totals.bins.n
     confidences, correct = totals.confidences
-    chance = binomtest(round(bins.array[CORRECT].sum()), n).proportion_ci(LEVEL, method="wilson")
+    low, high = _wilson(round(bins.array[CORRECT].sum()), n)
     expected = max(bins.predicted, np.finfo(float).tiny)
     excess, variance = totals.of_z
     nll, brier, accuracy = totals.losses / n
+    line = calibration_line(confidences, correct)
+    auroc, auroc_interval = auroc_of(confidences, correct)
     return Measures(
-        n,
-        bins.predicted,
-        bins.happened,
-        bins.happened / expected,
-        (chance.low / expected, chance.high / expected),
-        float(excess / variance**0.5) if variance > 0 else float("nan"),
-        calibration_line(confidences, correct),
-        ece_of(bins),
-        _baseline(totals, confidences, seed),
-        larger_error(totals.binnings, seed),
-        max(debiased_square(bins), 0.0) ** 0.5,
-        root_square_ends(bins.array, LEVEL, seed),
-        float(nll),
-        float(brier),
-        bins.happened if top_label else float(accuracy),
-        brier_decomposition(confidences, correct.astype(np.int64)),
+        n=n,
+        predicted=bins.predicted,
+        happened=bins.happened,
+        ratio=bins.happened / expected,
+        ratio_interval=(low / expected, high / expected),
+        z=float(excess / variance**0.5) if variance > 0 else float("nan"),
+        line=line,
+        auroc=auroc,
+        auroc_interval=auroc_interval,
+        ece=ece_of(bins),
+        baseline_ece=_baseline(totals, confidences, seed),
+        error=larger_error(binnings_of(totals, line), seed),
+        debiased=max(debiased_square(bins), 0.0) ** 0.5,
+        debiased_interval=root_square_ends(bins.array, LEVEL, seed),
+        nll=float(nll),
+        brier=float(brier),
+        accuracy=bins.happened if top_label else float(accuracy),
+        decomposition=brier_decomposition(confidences, correct.astype(np.int64)),
     )
+
+
+def binnings_of(totals: Totals, line: CoxLine | None) -> list[BinSums]:
+    """Those of the totals, and all rows on two sides: where the line is below the prediction, and
+    where it is not.
+
+    If the predictions are overconfident, or wrong in any other way that a line describes, the gaps
+    of a side have one sign. Two bins then lose nothing and have much less noise than fifteen.
+    """
+    return totals.binnings if line is None else [*totals.binnings, totals.sides(line)]
+
+
+def auroc_of(confidences: np.ndarray, correct: np.ndarray) -> tuple[float, tuple[float, float]]:
+    """The area under the ROC curve and its interval; NaN if all rows are correct, or none.
+
+    Source: DeLong, DeLong and Clarke-Pearson 1988, "Comparing the areas under two or more
+    correlated receiver operating characteristic curves".
+    """
+    sizes = np.array([np.count_nonzero(~correct), np.count_nonzero(correct)])
+    if not sizes.all():
+        return float("nan"), (float("nan"), float("nan"))
+    _, place, times = np.unique(confidences, return_inverse=True, return_counts=True)
+    of_correct = np.bincount(place, correct, len(times))
+    shares = []  # of the rows of the other kind that lie below each row; of ties a half counts
+    for kind, others in ((False, of_correct), (True, times - of_correct)):
+        below = np.cumsum(others) - others / 2
+        shares.append((below / others.sum())[place[correct == kind]])
+    area = float(shares[1].mean())
+    variance = sum(float(each.var()) / max(len(each) - 1, 1) for each in shares)
+    half = float(ndtri((1 + LEVEL) / 2)) * variance**0.5
+    return area, (max(area - half, 0.0), min(area + half, 1.0))
+
+
+def _wilson(k: int, n: int) -> tuple[float, float]:
+    """Wilson's interval of a share, of which k of n were seen."""
+    z, p = float(ndtri((1 + LEVEL) / 2)), k / n
+    middle, half = 2 * n * p + z**2, z * (z**2 + 4 * n * p * (1 - p)) ** 0.5
+    low, high = (middle - half) / (2 * (n + z**2)), (middle + half) / (2 * (n + z**2))
+    return (low if k else 0.0), (high if k < n else 1.0)
 
 
 def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
@@ -137,7 +200,7 @@ def debiased_square(bins: BinSums) -> float:
 def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationBaseline:
     """If not all rows were kept, those of a bin are drawn with their mean confidence."""
     if totals.complete:
-        typed = confidences.astype(totals.rows.dtype)
+        typed = in_type(confidences, totals.rows.dtype)
         return baseline_calibration_error(typed, totals.n_bins, seed=seed)
     counts, predicted = totals.bins.array[COUNT].astype(int), totals.bins.array[EXPECTED]
     means = np.clip(predicted / np.maximum(counts, 1), 0, 1)

@@ -17,8 +17,8 @@ from calib_utils.audit.drawings import (
     times_picture,
 )
 from calib_utils.audit.findings import Findings
-from calib_utils.audit.formatting import percent
 from calib_utils.audit.source import EXTRA
+from calib_utils.audit.table_rows import Table
 
 __all__ = ["as_page"]
 
@@ -47,24 +47,22 @@ def as_page(report: Findings) -> str:
         "measures": table_rows.measure_rows(report),
         "reliability": Markup(picture),
         "rare": is_rare(report.bins),
-        "bars": [
-            (
-                percent(bar.predicted),
-                percent(bar.happened),
-                f"{bar.n:,}",
-                f"{percent(bar.low)} to {percent(bar.high)}",
-            )
-            for bar in bars_of(report.bins, report.cells)
-        ],
-        "recalibrator_rows": table_rows.recalibrator_rows(report),
+        "bars": Table(table_rows.BarRow, table_rows.bar_rows(bars_of(report.bins, report.cells))),
+        "recalibrator_rows": Table(
+            table_rows.RecalibratorRow, table_rows.recalibrator_rows(report)
+        ),
         "recalibrator_sentence": table_rows.recalibrator_sentence(report),
         "calibrator": _as_link(report),
         "parts": [
-            (title, table_rows.part_rows(parts), max(0, len(parts) - table_rows.MOST_PARTS))
+            (
+                title,
+                Table(table_rows.PartRow, table_rows.part_rows(parts)),
+                max(0, len(parts) - table_rows.MOST_PARTS),
+            )
             for title, parts in table_rows.titled_parts(report)
         ],
         "class_note": table_rows.class_note(report) if report.classes else "",
-        "spans": table_rows.span_rows(report.times),
+        "spans": Table(table_rows.SpanRow, table_rows.span_rows(report.times)),
         "times": Markup(times_picture(report.times)) if report.times else "",
         "costs": table_rows.cost_lines(report),
         "cost": Markup(cost_picture(report.costs)) if report.costs is not None else "",

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils.audit.bin_sums import Totals, briers, confidences_of, losses
+from calib_utils.audit.bin_sums import briers, confidences_of, losses
 from calib_utils.audit.class_columns import columns_of
 from calib_utils.audit.columns import Columns
+from calib_utils.audit.file_sums import How
 from calib_utils.audit.formatting import number, points
 from calib_utils.audit.measures import LEVEL, larger_error
 from calib_utils.audit.reading import open_source
-from calib_utils.audit.rows import Rows, RowsReader
+from calib_utils.audit.rows import Rows
+from calib_utils.audit.totals import Totals
 from calib_utils.report.pairs import Difference, McNemar, mcnemar, paired_difference
 
 __all__ = ["Pair", "pair"]
@@ -102,44 +104,56 @@ def pair(
         FileNotFoundError: if a file is not there.
         ValueError: for bad input, or rows that are not the same.
     """
-    (columns, one), (others, two) = (
-        _totals(data, named, drop, rescale, n_bins, seed) for data in (first, second)
-    )
-    if one.bins.n != two.bins.n:
+    one, two = (_read(data, named, drop, rescale, n_bins, seed) for data in (first, second))
+    if len(one.labels) != len(two.labels):
         raise ValueError(
-            f"second: expected {one.bins.n:,} rows, as in the first, found {two.bins.n:,}; give "
-            "predictions of the same rows in the same order"
+            f"second: expected {len(one.labels):,} rows, as in the first, found "
+            f"{len(two.labels):,}; give predictions of the same rows in the same order"
         )
-    kinds = columns.kind, others.kind
-    rows = one.rows, two.rows
+    columns, others = one.columns, two.columns
     if columns.classes != others.classes or columns.top_label != others.top_label:
         raise ValueError(
             f"second: expected {_what(columns)} as in the first, found {_what(others)}"
         )
-    apart = np.flatnonzero(rows[0].labels != rows[1].labels)
-    if len(apart):
+    apart = np.count_nonzero(one.labels != two.labels)
+    if apart:
         advice = "give predictions of the same rows in the same order"
-        if "confidence" in kinds:
+        if "confidence" in (columns.kind, others.kind):
             advice += "; models that predict different classes need a column for each class"
         raise ValueError(
-            f"second: expected the same labels as in the first, found {len(apart):,} others; "
-            f"{advice}"
+            f"second: expected the same labels as in the first, found {apart:,} others; {advice}"
         )
-    nll, brier = (paired_difference(loss(rows[0]), loss(rows[1])) for loss in (losses, briers))
-    correct = [_correct(each, kind) for each, kind in zip(rows, kinds, strict=True)]
-    ends = [larger_error(each.binnings, seed) for each in (one, two)]
-    return Pair(len(rows[0].labels), nll, brier, mcnemar(*correct), (ends[0], ends[1]))
+    nll, brier = paired_difference(one.nll, two.nll), paired_difference(one.brier, two.brier)
+    return Pair(
+        len(one.labels), nll, brier, mcnemar(one.correct, two.correct), (one.error, two.error)
+    )
 
 
-def _totals(
+class _Model(NamedTuple):
+    """What is compared of a model: its columns, numbers of each row in order, (n,), and error."""
+
+    columns: Columns
+    labels: np.ndarray
+    nll: np.ndarray
+    brier: np.ndarray
+    correct: np.ndarray
+    error: tuple[float, float]
+
+
+def _read(
     data: Any, named: Mapping[str, Any], drop: bool, rescale: bool, n_bins: int, seed: int
-) -> tuple[Columns, Totals]:
+) -> _Model:
     source = open_source(data)
     columns = columns_of(source, **named)
-    reader, totals = RowsReader(source, columns, drop, rescale), Totals(n_bins, seed)
-    for rows in reader.blocks():
-        totals.add(rows)
-    return columns, totals
+    how = How(columns, n_bins, drop, rescale, seed, sample=False)
+    sums, parts = how.no_sums(), []
+    for rows in how.reader(source).blocks():
+        sums.add(rows)
+        parts.append((rows.labels, losses(rows), briers(rows), _correct(rows, columns.kind)))
+    labels, nll, brier, correct = map(np.concatenate, zip(*parts, strict=True))
+    return _Model(
+        columns, labels, nll, brier, correct, larger_error(Totals(sums, seed).binnings, seed)
+    )
 
 
 def _what(columns: Columns) -> str:

@@ -24,25 +24,23 @@ def as_text(report: Findings) -> str:
     lines += ["Measures"]
     lines += [f"  {name:<34} {value:>18}  {note}" for name, value, note in measure_rows(report)]
     lines += ["", "Recalibrators", f"  {recalibrator_sentence(report)}"]
-    lines += [
-        f"  {name:<40} NLL {nll:>9}  {gain}" for name, nll, gain, _ in recalibrator_rows(report)
-    ]
+    lines += [f"  {one.name:<40} NLL {one.nll:>9}  {one.gain}" for one in recalibrator_rows(report)]
     for title, parts in titled_parts(report):
         lines += ["", title]
-        for name, n, predicted, happened, gap, outcome in part_rows(parts):
+        for part in part_rows(parts):
             lines.append(
-                f"  {name:<24} {n:>10}  {predicted:>7} predicted, {happened:>7} happened, "
-                f"{gap} points: {outcome}"
+                f"  {part.name:<24} {part.n:>10}  {part.predicted:>7} predicted, "
+                f"{part.happened:>7} happened, {part.gap} points: {part.verdict}"
             )
         if len(parts) > MOST_PARTS:
             lines.append(f"  and {len(parts) - MOST_PARTS:,} more")
     lines += [f"  {class_note(report)}"] if report.classes and class_note(report) else []
     if report.times:
         lines += ["", f"By {report.columns.time!r}"]
-        for name, n, _, expected, happened, z, state in span_rows(report.times):
+        for span in span_rows(report.times):
             lines.append(
-                f"  {name:<20} {n:>10}  {expected:>7} expected, {happened:>7} happened, "
-                f"z {z:>6}: {state}"
+                f"  {span.name:<20} {span.n:>10}  {span.expected:>7} expected, "
+                f"{span.happened:>7} happened, z {span.z:>6}: {span.state}"
             )
     if report.costs is not None:
         lines += ["", "Cost", *(f"  {line}" for line in cost_lines(report))]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import is_tensor, to_numpy
+from calib_utils._arrays import dtype_name, is_tensor, to_numpy
 from calib_utils._names import check_rows
 from calib_utils.audit.arrow_files import csv_source, parquet_source
 from calib_utils.audit.npz_arrays import npz_source
@@ -91,6 +91,7 @@ def _standard_input(stream: Any) -> Source:
 
 def _arrays(given: Mapping[str, Any]) -> Source:
     arrays: dict[str, np.ndarray] = {}
+    narrow = {key for key, one in given.items() if is_tensor(one) and dtype_name(one) == "bfloat16"}
     indexed = [key for key, column in given.items() if hasattr(column, "iloc")]
     for key in indexed[1:]:
         check_rows(given[indexed[0]], given[key], key, indexed[0])
@@ -111,7 +112,8 @@ def _arrays(given: Mapping[str, Any]) -> Source:
         for start in range(0, n, step):
             yield {key: arrays[key][start : start + step] for key in wanted}
 
-    return source_of_arrays("a dictionary", {key: one.shape for key, one in arrays.items()}, read)
+    shapes = {key: one.shape for key, one in arrays.items()}
+    return source_of_arrays("a dictionary", shapes, read, narrow)
 
 
 def _frame(frame: Any) -> Source:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
+from calib_utils._arrays import in_type
 from calib_utils.audit.bin_sums import losses
 from calib_utils.audit.rows import Rows
 from calib_utils.metrics import expected_calibration_error
@@ -34,6 +35,7 @@ __all__ = [
 
 _FEWEST = 100  # rows; with fewer nothing is fitted
 _MOST_CLASSES = 30  # for methods with parameters for pairs of classes
+_PATIENCE = 10  # seconds, after which a bar is shown
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,14 @@ def recalibrated(rows: Rows, recalibrator: Recalibrator) -> Rows:
 
 
 def try_recalibrators(
-    rows: Rows, fit_rows: Rows | None, *, folds: int, from_logits: bool, n_bins: int, seed: int
+    rows: Rows,
+    fit_rows: Rows | None,
+    *,
+    folds: int,
+    from_logits: bool,
+    n_bins: int,
+    seed: int,
+    progress: bool = False,
 ) -> TriedRecalibrators | None:
     """Fit each candidate, and rank them by their NLL on rows that they were not fitted on.
 
@@ -121,6 +130,7 @@ def try_recalibrators(
         from_logits: whether logits were given, rather than probabilities.
         n_bins: of the ECE.
         seed: of the folds.
+        progress: whether a bar is shown if it takes long.
 
     Returns:
         None if there are too few rows, or labels of only one class.
@@ -133,7 +143,7 @@ def try_recalibrators(
     fold_of = np.random.default_rng(seed).permutation(len(rows.labels)) % folds
     level = 1 - 0.05 / len(makers)
     found = []
-    for make in makers:
+    for make in _watched(makers, progress):
         name = _name(make())
         try:
             with warnings.catch_warnings():
@@ -162,8 +172,21 @@ def try_recalibrators(
     how = f"fitted on {len(learn.labels):,} other rows, judged on {len(rows.labels):,}"
     if fit_rows is None:
         how = f"cross-fitted in {folds} folds of {len(rows.labels):,} rows"
-    ece = expected_calibration_error(rows.probs.astype(rows.dtype), rows.labels, n_bins)
+    ece = expected_calibration_error(in_type(rows.probs, rows.dtype), rows.labels, n_bins)
     return TriedRecalibrators([found[i] for i in order], float(before.mean()), ece, how, best)
+
+
+def _watched(
+    makers: list[Callable[[], Recalibrator]], shown: bool
+) -> Iterable[Callable[[], Recalibrator]]:
+    """With a thousand classes each may take a minute; the bar is for logs as well."""
+    if not shown:
+        return makers
+    try:
+        from tqdm import tqdm
+    except ModuleNotFoundError:
+        return makers
+    return tqdm(makers, "recalibrators", delay=_PATIENCE, leave=False)
 
 
 def _fit(make: Callable[[], Recalibrator], rows: Rows) -> Recalibrator:

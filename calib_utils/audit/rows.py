@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import reduce
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ import numpy as np
 
 from calib_utils._arrays import log_softmax
 from calib_utils._masks import MANY, like_probs, log_of_probs
-from calib_utils.audit.coded import as_array, by_value
+from calib_utils.audit.coded import Coded, as_array, as_coded, by_value
 from calib_utils.audit.column_types import (
     float_type,
     is_missing,
@@ -21,7 +21,9 @@ from calib_utils.audit.column_types import (
     weights_of,
 )
 from calib_utils.audit.columns import Columns
+from calib_utils.audit.log_probabilities import from_logs, log_probs_in
 from calib_utils.audit.source import Source
+from calib_utils.metrics.bins import rounded
 
 __all__ = ["Counts", "Rows", "RowsReader", "log_probs_of", "probabilities", "row_sums"]
 
@@ -37,9 +39,8 @@ class Rows(NamedTuple):
         probs: float64, (n,) of the positive class, or (n, K).
         logits: what was given, if it was log-odds, (n,), or logits, (n, K); None if `probs` was.
         labels: int64, (n,).
-        groups: text, (n,), for each column of groups; `Coded` in the files of a folder.
-        times: datetime64 in the unit that was asked for, (n,), or `Coded`; None without a column
-            of time.
+        groups: text, (n,), for each column of groups.
+        times: datetime64 in the unit that was asked for, (n,); None without a column of time.
         weights: (n,); None without a column of weights.
         dtype: the type in which probabilities came. Edges of bins are rounded to it, as they are
             for the metrics, so that 0.6 is on an edge in float32 as in float64.
@@ -48,8 +49,8 @@ class Rows(NamedTuple):
     probs: np.ndarray
     logits: np.ndarray | None
     labels: np.ndarray
-    groups: dict[str, Any]
-    times: Any
+    groups: dict[str, Coded]
+    times: Coded | None
     weights: np.ndarray | None
     dtype: str = "float64"
 
@@ -72,15 +73,15 @@ class Rows(NamedTuple):
 
     @staticmethod
     def join(parts: Sequence[Rows]) -> Rows:
-        """All rows of several parts."""
-        probs, logits, labels, groups, times, weights, dtypes = zip(*parts, strict=True)
+        """All rows of several parts, without their groups, times and weights."""
+        probs, logits, labels, _, _, _, dtypes = zip(*parts, strict=True)
         return Rows(
             np.concatenate(probs),
             None if logits[0] is None else np.concatenate(logits),
             np.concatenate(labels),
-            {name: np.concatenate([one[name] for one in groups]) for name in groups[0]},
-            None if times[0] is None else np.concatenate(times),
-            None if weights[0] is None else np.concatenate(weights),
+            {},
+            None,
+            None,
             dtypes[0],
         )
 
@@ -93,6 +94,7 @@ class Counts:
         read: the number of rows.
         dropped, rescaled: how many of them were left out, or divided.
         impossible: how many had a probability of 0 for what happened.
+        filled, elsewhere: of log-probabilities, as in `LogCounts`.
         doubtful: whether all logits, or log-odds, look like probabilities.
         seen: if a positive label was named, some of the labels that occur, with the positive one
             among them if it does.
@@ -102,6 +104,8 @@ class Counts:
     dropped: int = 0
     rescaled: int = 0
     impossible: int = 0
+    filled: int = 0
+    elsewhere: int = 0
     doubtful: bool = True
     seen: set[str] = field(default_factory=set)
 
@@ -111,6 +115,8 @@ class Counts:
         self.dropped += other.dropped
         self.rescaled += other.rescaled
         self.impossible += other.impossible
+        self.filled += other.filled
+        self.elsewhere += other.elsewhere
         self.doubtful &= other.doubtful
         self.seen |= other.seen
 
@@ -123,15 +129,12 @@ class RowsReader(Counts):
         source, columns: what is read.
         drop: whether rows with a missing value are left out.
         rescale: whether rows of probabilities are divided by their sum.
-        by_class: whether the probabilities of a class lie side by side in memory, and not those of
-            a row.
     """
 
     source: Source
     columns: Columns
     drop: bool = False
     rescale: bool = False
-    by_class: bool = False
 
     def __post_init__(self) -> None:
         self.doubtful = self.columns.kind in ("logit", "logits")
@@ -147,6 +150,7 @@ class RowsReader(Counts):
             ValueError: for invalid rows, or if there are none.
         """
         self.read = self.dropped = self.rescaled = self.impossible = 0
+        self.filled = self.elsewhere = 0
         self.doubtful = self.columns.kind in ("logit", "logits")
         for raw in self.source.blocks(self.columns.names):
             block = self.rows_of(raw)
@@ -194,18 +198,29 @@ class RowsReader(Counts):
             raw = {name: values[~gone] for name, values in raw.items()}
             places = places[~gone]
             self.dropped += int(gone.sum())
-        numbers = [_numbers(raw[name], name, places) for name in columns.scores]
-        scores = np.stack(numbers).T if self.by_class else np.stack(numbers, axis=1)
+        in_logs = columns.kind == "logprobs"
+        read = log_probs_in if in_logs else numbers_of
+        numbers = [_numbers(raw[name], name, places, read) for name in columns.scores]
+        # A softmax adds up row by row, and what is done to probabilities goes class by class.
+        by_class = columns.kind == "probs"
+        scores = np.stack(numbers).T if by_class else np.stack(numbers, axis=1)
         labels = as_array(by_value(self._labels, raw[columns.label], places))
-        probs, logits, rescaled = probabilities(
-            scores, columns.kind, columns.scores, places, self.rescale
-        )
+        if in_logs:
+            (probs, found), logits, rescaled = from_logs(scores, columns.scores, places), None, 0
+            self.filled += found.filled
+            self.elsewhere += found.elsewhere
+        else:
+            probs, logits, rescaled = probabilities(
+                scores, columns.kind, columns.scores, places, self.rescale
+            )
         self.rescaled += rescaled
         dtype = "float64"
         if logits is None:
-            dtype = float_type(raw[name] for name in columns.scores)
+            dtype = "float64" if in_logs else float_type(raw[name] for name in columns.scores)
+            if not in_logs and self.source.bfloat16.issuperset(columns.scores):
+                dtype = "bfloat16"
             if rescaled:
-                probs = probs.astype(dtype).astype(np.float64)
+                probs = rounded(probs, dtype).astype(np.float64)
         if self.doubtful and len(scores):
             self.doubtful = bool(like_probs(scores if probs.ndim == 2 else scores[:, 0], True))
         if logits is None and probs.size and (probs.min() <= 0 or probs.max() >= 1):
@@ -214,11 +229,13 @@ class RowsReader(Counts):
             else:
                 of_label = np.where(labels == 1, probs, 1 - probs)
             self.impossible += int((of_label <= 0).sum())
-        times = None if columns.time is None else by_value(self._times, raw[columns.time], places)
+        times = None
+        if columns.time is not None:
+            times = as_coded(by_value(self._times, raw[columns.time], places))
         weights = None
         if columns.weight is not None:
             weights = weights_of(as_array(raw[columns.weight]), columns, places)
-        groups = {name: by_value(_texts, raw[name], places) for name in columns.groups}
+        groups = {name: as_coded(by_value(_texts, raw[name], places)) for name in columns.groups}
         return Rows(probs, logits, labels, groups, times, weights, dtype)
 
     def _times(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -226,7 +243,13 @@ class RowsReader(Counts):
 
     def _missing(self, raw: Mapping[str, Any], places: np.ndarray) -> np.ndarray:
         gone = np.zeros(len(places), bool)
+        may_lack = self.columns.scores if self.columns.kind == "logprobs" else ()
+        if may_lack and self.drop:
+            of_classes = [_numbers(raw[name], name, places, log_probs_in) for name in may_lack]
+            gone |= np.isneginf(of_classes).all(axis=0)
         for name, values in raw.items():
+            if name in may_lack:
+                continue
             missing = is_missing(values)
             if not missing.any():
                 continue
@@ -274,8 +297,13 @@ class RowsReader(Counts):
         return np.array(numbers, np.int64)[inverse.ravel()]
 
 
-def _numbers(values: Any, name: str, places: np.ndarray) -> np.ndarray:
-    return as_array(by_value(lambda each, where: numbers_of(each, name, where), values, places))
+def _numbers(
+    values: Any,
+    name: str,
+    places: np.ndarray,
+    read: Callable[[np.ndarray, str, np.ndarray], np.ndarray],
+) -> np.ndarray:
+    return as_array(by_value(lambda each, where: read(each, name, where), values, places))
 
 
 def _texts(values: np.ndarray, places: np.ndarray) -> np.ndarray:

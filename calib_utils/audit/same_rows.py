@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import binom
+from scipy.special import bdtrc
 
-from calib_utils.audit.bin_sums import Totals
 from calib_utils.audit.lots import Lots
 from calib_utils.audit.rows import Rows
+from calib_utils.audit.totals import Totals
 
 __all__ = ["shared_rows"]
 
@@ -20,18 +20,17 @@ def shared_rows(one: Totals, two: Totals) -> int:
     Different rows may have the same numbers, in one set as across two. So we look at rows that
     come up exactly twice in both sets together. Where the sets have nothing in common, chance
     decides whether one of the two is in each set, and a row that is in both always is. Scores in
-    tenths have no such rows: then only a set that is equal row by row is known to be the same.
-    Otherwise equal sums are enough, and of sets of which not all rows were kept nothing else is
-    compared.
+    tenths have no such rows: then only sets with as many rows of each kind are known to be the
+    same. Of sets of which not all rows were kept only the sums are compared.
 
     Args:
         one, two: of each set.
     """
-    equal = one.equals(two)
+    equal = np.array_equal(one.bins.array, two.bins.array) and (one.losses == two.losses).all()
     if not (one.complete and two.complete):
         return one.bins.n if equal else 0
-    first, second = (_numbers_of(totals.rows) for totals in (one, two))
-    if np.array_equal(first, second) or (equal and 2 * len(np.unique(first)) > len(first)):
+    first, second = (np.sort(_numbers_of(totals.rows)) for totals in (one, two))
+    if np.array_equal(first, second) and _chance_of_equal(first) < _CHANCE:
         return len(first)
     found, which = np.unique(np.concatenate([first, second]), return_inverse=True)
     times = np.bincount(which, minlength=len(found))
@@ -40,14 +39,18 @@ def shared_rows(one: Totals, two: Totals) -> int:
     split = int(((times == 2) & (of_first == 1)).sum())
     n = len(which)
     share = 2 * len(first) * len(second) / (n * (n - 1))
-    accident = binom.sf(split - 1, pairs, share)
+    accident = bdtrc(split - 1, pairs, share)
     enough = split - share * pairs > _FEW * min(len(first), len(second))
     return split if enough and accident < _CHANCE else 0
 
 
+def _chance_of_equal(numbers: np.ndarray) -> float:
+    """About how likely another set has as many rows of each kind, where normal curves meet."""
+    spreads = (4 * np.pi * np.unique(numbers, return_counts=True)[1]) ** 0.5
+    return float(spreads.max() / np.exp(np.log(spreads).sum()))
+
+
 def _numbers_of(rows: Rows) -> np.ndarray:
     """A number for each row, the same for equal ones."""
-    n = len(rows.labels)
-    scores = rows.probs if rows.logits is None else rows.logits
-    bare = Rows(scores.reshape(n, -1), None, rows.labels, {}, None, None)
-    return Lots(0, from_logits=False).numbers_of(bare)
+    given = rows.probs if rows.logits is None else rows.logits
+    return Lots(0, from_logits=False).numbers_of(rows._replace(probs=given))

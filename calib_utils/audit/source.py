@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +12,7 @@ from calib_utils.audit.printable import printable
 
 __all__ = ["Blocks", "Source", "source_of_arrays", "with_checked_names"]
 
-EXTRA = "which is not installed: in a copy of the repository, pip install '.[audit]'"
+EXTRA = "which is not installed: pip install jinja2 matplotlib narwhals pyarrow tqdm"
 _CELLS = 2_000_000  # in a block: a few hundred megabytes as text
 
 Block = dict[str, np.ndarray]
@@ -28,12 +28,14 @@ class Source(NamedTuple):
         sha256: of the file's bytes; None for a data frame.
         blocks: a function that takes names of columns and yields a block of rows at a time, with
             one array of shape (n,) for each column.
+        bfloat16: the columns whose numbers came in this type, which NumPy does not have.
     """
 
     name: str
     columns: list[str]
     sha256: str | None
     blocks: Blocks
+    bfloat16: frozenset[str] = frozenset()
 
 
 def rows_of_block(width: int) -> int:
@@ -63,13 +65,15 @@ def with_checked_names(source: Source) -> Source:
         for block in source.blocks([given[name] for name in names]):
             yield {name: block[given[name]] for name in names}
 
-    return source._replace(columns=head, blocks=blocks)
+    narrow = frozenset(map(printable, source.bfloat16))
+    return source._replace(columns=head, blocks=blocks, bfloat16=narrow)
 
 
 def source_of_arrays(
     name: str,
     shapes: Mapping[str, tuple[int, ...]],
     read: Callable[[Sequence[str], int, int], Iterator[Block]],
+    bfloat16: Container[str] = (),
 ) -> Source:
     """Arrays as columns; an array of shape (N, K) becomes K columns, name_0 and so on.
 
@@ -79,6 +83,7 @@ def source_of_arrays(
         name: of the source.
         shapes: of each array.
         read: takes names of arrays, their number of rows, and the number of rows in a block.
+        bfloat16: names of arrays whose numbers came in this type.
     """
     flat: dict[str, tuple[str, int | None]] = {}
     for key, shape in shapes.items():
@@ -97,7 +102,8 @@ def source_of_arrays(
             places = ((each, *flat[each]) for each in names)
             yield {each: arrays[key] if k is None else arrays[key][:, k] for each, key, k in places}
 
-    return Source(name, list(flat), None, blocks)
+    narrow = frozenset(each for each, (key, _) in flat.items() if key in bfloat16)
+    return Source(name, list(flat), None, blocks, narrow)
 
 
 def _singular(name: str) -> str:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import t
+from scipy.special import stdtr, stdtrit
 
 from calib_utils.audit.bin_sums import CORRECT, EXPECTED, SPREAD, SQUARES, BinSums
-from calib_utils.audit.verdict import BEYOND, UNDECIDED, WITHIN
+from calib_utils.audit.outcomes import BEYOND, UNDECIDED, WITHIN, allowed
 from calib_utils.report.verdicts import holm
 
 __all__ = ["Gap", "Part", "gap_of", "judge_gaps", "judge_parts"]
@@ -62,7 +62,9 @@ class Gap(NamedTuple):
     small: bool
 
 
-def judge_parts(parts: Mapping[Any, BinSums], tolerance: float) -> list[Part]:
+def judge_parts(
+    parts: Mapping[Any, BinSums], tolerance: float, relative: float = 1.0
+) -> list[Part]:
     """Which parts have a mean gap beyond the tolerance, and which within.
 
     The gap of each part is tested against the tolerance, not against 0, with Holm's correction for
@@ -73,24 +75,26 @@ def judge_parts(parts: Mapping[Any, BinSums], tolerance: float) -> list[Part]:
     Args:
         parts: by name.
         tolerance: of the gap, 0 to 1.
+        relative: how large it may be beside the rate of a part, as `report` has it.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
     """
     gaps = [gap_of(bins) for bins in parts.values()]
+    limits = [allowed(tolerance, relative, bins.predicted) for bins in parts.values()]
     return [
         Part(
-            str(name),
-            bins.n,
-            bins.predicted,
-            bins.happened,
-            gap.gap,
-            interval,
-            gap.small,
-            outcome,
-            bins,
+            name=str(name),
+            n=bins.n,
+            predicted=bins.predicted,
+            happened=bins.happened,
+            gap=gap.gap,
+            interval=interval,
+            small=gap.small,
+            outcome=outcome,
+            bins=bins,
         )
         for (name, bins), gap, (interval, outcome) in zip(
-            parts.items(), gaps, judge_gaps(gaps, tolerance), strict=True
+            parts.items(), gaps, judge_gaps(gaps, limits), strict=True
         )
     ]
 
@@ -105,14 +109,17 @@ def gap_of(bins: BinSums) -> Gap:
     return Gap(gap, error, n, bool(n < 2 or expected < _FEWEST))
 
 
-def judge_gaps(gaps: Sequence[Gap], tolerance: float) -> list[tuple[tuple[float, float], str]]:
+def judge_gaps(
+    gaps: Sequence[Gap], limits: Sequence[float]
+) -> list[tuple[tuple[float, float], str]]:
     """The interval of each gap, and its outcome, corrected as in `judge_parts`."""
-    above = holm([_chance_within(*gap, tolerance) for gap in gaps])
-    below = holm([_chance_beyond(*gap, tolerance) for gap in gaps])
+    pairs = list(zip(gaps, limits, strict=True))
+    above = holm([_chance_within(*gap, limit) for gap, limit in pairs])
+    below = holm([_chance_beyond(*gap, limit) for gap, limit in pairs])
     found = []
     for (gap, error, n, small), over, under in zip(gaps, above, below, strict=True):
         outcome = BEYOND if over < _ALPHA else WITHIN if under < _ALPHA else UNDECIDED
-        half = float(t.ppf(0.975, max(n - 1, 1))) * error
+        half = float(stdtrit(max(n - 1, 1), 0.975)) * error
         found.append(((gap - half, gap + half), UNDECIDED if small else outcome))
     return found
 
@@ -125,7 +132,7 @@ def _chance_within(gap: float, error: float, n: int, small: bool, tolerance: flo
     if error == 0:
         return float(far <= 0)
     # With a tolerance of 0 the test is two-sided.
-    tails = t.sf(far / error, n - 1) + t.sf((abs(gap) + tolerance) / error, n - 1)
+    tails = stdtr(n - 1, -far / error) + stdtr(n - 1, -(abs(gap) + tolerance) / error)
     return float(min(1.0, np.clip(tails, 0, 1)))
 
 
@@ -135,4 +142,4 @@ def _chance_beyond(gap: float, error: float, n: int, small: bool, tolerance: flo
         return 1.0
     if error == 0:
         return float(abs(gap) > tolerance)
-    return float(t.sf((tolerance - abs(gap)) / error, n - 1))
+    return float(stdtr(n - 1, (abs(gap) - tolerance) / error))

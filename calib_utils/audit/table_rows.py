@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,7 +14,16 @@ from calib_utils.audit.formatting import number, percent, points, signed_points
 from calib_utils.audit.subgroups import Part
 from calib_utils.audit.times import Span
 
+if TYPE_CHECKING:
+    from calib_utils.audit.drawings import Bar  # which imports Matplotlib
+
 __all__ = [
+    "BarRow",
+    "PartRow",
+    "RecalibratorRow",
+    "SpanRow",
+    "Table",
+    "bar_rows",
     "class_note",
     "cost_lines",
     "measure_rows",
@@ -24,6 +35,76 @@ __all__ = [
 ]
 
 MOST_PARTS = 30  # in a table; the others are counted
+
+
+def _column(head: str, kind: str = "", **options: Any) -> Any:
+    """A column of a table: its head, and whether its cells are a "number" or tell the "state"."""
+    return field(metadata={"head": head, "kind": kind}, **options)
+
+
+@dataclass(frozen=True)
+class BarRow:
+    """A bin of the diagram."""
+
+    predicted: str = _column("predicted")
+    happened: str = _column("happened", "number")
+    n: str = _column("rows", "number")
+    band: str = _column("band of a calibrated model")
+
+
+@dataclass(frozen=True)
+class PartRow:
+    """A class or a group."""
+
+    name: str = _column("name")
+    n: str = _column("rows", "number")
+    predicted: str = _column("predicted", "number")
+    happened: str = _column("happened", "number")
+    gap: str = _column("gap in points, 95 % interval")
+    verdict: str = _column("verdict", "state")
+
+
+@dataclass(frozen=True)
+class SpanRow:
+    """A span of time."""
+
+    name: str = _column("span")
+    n: str = _column("rows", "number")
+    predicted: str = _column("predicted", "number")
+    expected: str = _column("expected", "number")
+    happened: str = _column("happened", "number")
+    z: str = _column("z", "number")
+    state: str = _column("state", "state")
+
+
+@dataclass(frozen=True)
+class RecalibratorRow:
+    """A recalibrator, or the original predictions."""
+
+    name: str = _column("recalibrator")
+    nll: str = _column("NLL", "number")
+    gain: str = _column("change and its interval")
+    ece: str = _column("ECE", "number")
+
+
+class Table(NamedTuple):
+    """Rows of one dataclass, which a page shows without knowing its columns."""
+
+    of: type
+    rows: Sequence[Any]
+
+    @property
+    def columns(self) -> list[dict[str, str]]:
+        """The head of each column, the name of its field, and the kind of its cells."""
+        return [
+            {"head": each.metadata["head"], "name": each.name, "kind": each.metadata["kind"]}
+            for each in fields(self.of)
+        ]
+
+    def state(self, row: Any) -> str:
+        """What a row tells in its column of states, in a word; empty without one."""
+        told = [getattr(row, each["name"]) for each in self.columns if each["kind"] == "state"]
+        return told[0].partition(":")[0].partition(" ")[0] if told else ""
 
 
 def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
@@ -53,9 +134,17 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
             rows.append(
                 (name, number(value), f"{number(low)} to {number(high)}; {ideal} if calibrated")
             )
+    low, high = m.auroc_interval
     parts = m.decomposition
     return [
         *rows,
+        (
+            "AUROC",
+            number(m.auroc),
+            f"{number(low)} to {number(high)}; 0.5 if the "
+            f"{'confidence' if report.columns.top_label else 'score'} tells nothing, and 1 if it "
+            f"separates {'correct from wrong rows' if report.columns.top_label else 'both labels'}",
+        ),
         (
             f"ECE, {report.bins.array.shape[1]} bins",
             percent(m.ece),
@@ -65,8 +154,8 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
         (
             "binned calibration error",
             f"{points(m.error[0])} to {percent(m.error[1])}",
-            "95 % interval of the larger error, in bins of equal width or of equal mass: a lower "
-            "bound of the true error, on which the verdict is based",
+            "95 % interval of the largest error, in bins of equal width, of equal mass or on the "
+            "sides of the line: a lower bound of the true error, on which the verdict is based",
         ),
         (
             "debiased error (root mean square)",
@@ -95,7 +184,7 @@ def titled_parts(report: Findings) -> list[tuple[str, list[Part]]]:
 
 def class_note(report: Findings) -> str:
     """Why all classes can be within the tolerance while the model is beyond it."""
-    if report.verdict.outcome != "beyond" or any(c.outcome != "within" for c in report.classes):
+    if report.verdict.overall != "beyond" or any(c.outcome != "within" for c in report.classes):
         return ""
     return (
         "Each class is within the tolerance although the model as a whole is beyond it. A class is "
@@ -104,63 +193,81 @@ def class_note(report: Findings) -> str:
     )
 
 
-def part_rows(parts: Sequence[Part]) -> list[tuple[str, ...]]:
+def part_rows(parts: Sequence[Part]) -> list[PartRow]:
     """The table's row for each part, with those beyond the tolerance first."""
     order = {"beyond": 0, "undecided": 1, "within": 2}
     ordered = sorted(parts, key=lambda part: (order[part.outcome], part.small, -abs(part.gap)))
     return [
-        (
-            part.name,
-            f"{part.n:,}",
-            percent(part.predicted),
-            percent(part.happened),
-            f"{signed_points(part.gap)} "
+        PartRow(
+            name=part.name,
+            n=f"{part.n:,}",
+            predicted=percent(part.predicted),
+            happened=percent(part.happened),
+            gap=f"{signed_points(part.gap)} "
             f"({signed_points(part.interval[0])} to {signed_points(part.interval[1])})",
-            "undecided: too few" if part.small else part.outcome,
+            verdict="undecided: too few" if part.small else part.outcome,
         )
         for part in ordered[:MOST_PARTS]
     ]
 
 
-def span_rows(spans: Sequence[Span]) -> list[tuple[str, ...]]:
+def bar_rows(bars: Sequence[Bar]) -> list[BarRow]:
+    """The table's row for each bin."""
+    return [
+        BarRow(
+            predicted=percent(bar.predicted),
+            happened=percent(bar.happened),
+            n=f"{bar.n:,}",
+            band=f"{percent(bar.low)} to {percent(bar.high)}",
+        )
+        for bar in bars
+    ]
+
+
+def span_rows(spans: Sequence[Span]) -> list[SpanRow]:
     """The table's row for each span of time."""
     return [
-        (
-            span.name,
-            f"{span.n:,}",
-            percent(span.predicted),
-            percent(span.expected),
-            percent(span.happened),
-            number(span.z, 1),
-            "alarm" if span.alarm else "too few rows" if span.small else "in control",
+        SpanRow(
+            name=span.name,
+            n=f"{span.n:,}",
+            predicted=percent(span.predicted),
+            expected=percent(span.expected),
+            happened=percent(span.happened),
+            z=number(span.z, 1),
+            state="alarm" if span.alarm else "too few rows" if span.small else "in control",
         )
         for span in spans
     ]
 
 
-def recalibrator_rows(report: Findings) -> list[tuple[str, ...]]:
+def recalibrator_rows(report: Findings) -> list[RecalibratorRow]:
     """The table's row for each recalibrator, and for the original predictions."""
     tried = report.recalibrators
     if tried is None:
         return []
-    rows: list[tuple[str, ...]] = [
-        (
-            one.name,
-            number(one.nll, 3),
-            one.trouble
+    rows = [
+        RecalibratorRow(
+            name=one.name,
+            nll=number(one.nll, 3),
+            gain=one.trouble
             or f"{_gain(one.gain)} ({_gain(one.interval[0])} to {_gain(one.interval[1])})",
-            percent(one.ece),
+            ece=percent(one.ece),
         )
         for one in tried.found
     ]
     place = sum(one.nll < tried.nll for one in tried.found)
-    rows.insert(place, ("none", number(tried.nll, 3), "", percent(tried.ece)))
-    return rows
+    none = RecalibratorRow(name="none", nll=number(tried.nll, 3), gain="", ece=percent(tried.ece))
+    return [*rows[:place], none, *rows[place:]]
 
 
 def recalibrator_sentence(report: Findings) -> str:
     """Which recalibrator to use."""
-    tried = report.recalibrators
+    tried, m = report.recalibrators, report.measures
+    if tried is None and not report.columns.top_label and (m.reversed or m.blind):
+        return (
+            "No recalibrator was tried, because none makes a good score of one that "
+            f"{'falls where what happens rises' if m.reversed else 'tells nothing'}."
+        )
     if tried is None:
         return "No recalibrator was tried, because there were too few rows or none was asked for."
     first = tried.found[0]

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from calendar import month_name
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import norm
 
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
+from calib_utils.audit.outcomes import allowed
+from calib_utils.report.verdicts import holm
 
-__all__ = ["LIMIT", "Span", "control"]
+__all__ = ["LIMIT", "Span", "control", "written"]
 
 LIMIT = 3.0
 _ADDED = 2  # calibrated rows added to each bin of the baseline, which may have few of its own
+_ALPHA = 0.05
 _FEWEST = 5.0  # variance of the number of events, below which z is not close to normal
 
 
@@ -27,7 +33,8 @@ class Span:
             baseline, and the observed frequency.
         z: how many standard deviations more events happened than were expected.
         small: whether there are too few rows for a z.
-        alarm: whether |z| is above three and the span is not small.
+        alarm: whether |z| is above three, more than chance explains in any of so many spans, and
+            the gap beyond the tolerance. A small span raises none.
     """
 
     name: str
@@ -40,7 +47,12 @@ class Span:
     alarm: bool
 
 
-def control(times: Mapping[str, BinSums], baseline: np.ndarray | None = None) -> list[Span]:
+def control(
+    times: Mapping[str, BinSums],
+    baseline: np.ndarray | None = None,
+    tolerance: float = 0.0,
+    relative: float = 1.0,
+) -> list[Span]:
     """A control chart: z for each span of time, with limits at -3 and 3.
 
     The expected frequency of a row is its prediction, corrected by the gap that its bin had in the
@@ -50,11 +62,14 @@ def control(times: Mapping[str, BinSums], baseline: np.ndarray | None = None) ->
 
     Without any drift, about one span in 370 lies beyond the limits if z is normal. It is only
     approximately normal, and the approximation is worse when a span has few positives or few
-    negatives.
+    negatives. An alarm takes more: with Holm's correction for the number of spans, calibrated ones
+    raise any at most in one report of twenty. And since of millions of rows every gap is beyond the
+    limits, the gap has to be larger than the tolerance.
 
     Args:
         times: the sums of each span.
         baseline: the counts, correct predictions and summed predictions of its bins, (3, M).
+        tolerance, relative: as `report` has them, applied to the expected frequency of each span.
 
     Source: Shewhart 1931, "Economic Control of Quality of Manufactured Product", for the limits.
     """
@@ -74,17 +89,31 @@ def control(times: Mapping[str, BinSums], baseline: np.ndarray | None = None) ->
         variance = float(counts[filled] @ variances)
         spread = (variance + of_baseline) ** 0.5
         z = float((correct.sum() - expected.sum()) / spread) if spread > 0 else float("nan")
-        small = variance < _FEWEST
         found.append(
             Span(
-                name,
-                bins.n,
-                bins.predicted,
-                float(expected.sum() / bins.n),
-                bins.happened,
-                z,
-                small,
-                bool(abs(z) > LIMIT and not small),
+                name=name,
+                n=bins.n,
+                predicted=bins.predicted,
+                expected=float(expected.sum() / bins.n),
+                happened=bins.happened,
+                z=z,
+                small=variance < _FEWEST,
+                alarm=False,
             )
         )
-    return found
+    chances = holm([1.0 if span.small else 2 * norm.sf(abs(span.z)) for span in found])
+    return [
+        replace(
+            span,
+            alarm=abs(span.z) > LIMIT
+            and chance < _ALPHA
+            and abs(span.happened - span.expected) > allowed(tolerance, relative, span.expected),
+        )
+        for span, chance in zip(found, chances, strict=True)
+    ]
+
+
+def written(name: str) -> str:
+    """A span in words: a day as "29 June 2026", and others as they are."""
+    day = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", name)
+    return f"{int(day[3])} {month_name[int(day[2])]} {day[1]}" if day else name

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
-from calib_utils.audit.formatting import percent, points
+from calib_utils.audit.formatting import number, percent, points, signed_points
 from calib_utils.audit.measures import Measures, debiased_square, larger_error
+from calib_utils.audit.outcomes import (
+    BEYOND,
+    EXIT,
+    GROUPS,
+    TIMES,
+    UNDECIDED,
+    WITHIN,
+    allowed,
+    outcome_of,
+)
+from calib_utils.audit.printable import printable
 from calib_utils.audit.recalibrators import TriedRecalibrators
+from calib_utils.audit.subgroups import Part
+from calib_utils.audit.times import Span, written
 
-__all__ = ["Verdict", "judge_error", "rows_needed"]
+__all__ = ["Verdict", "judge", "rows_needed"]
 
-WITHIN, BEYOND, UNDECIDED = "within", "beyond", "undecided"
-_EXIT = {WITHIN: 0, BEYOND: 1, UNDECIDED: 3}
 _MOST_TIMES = 1_000.0  # times as many rows; nobody will wait for more
+_PLACES = "but too high in some places and too low in others"
+_NAMED = 3  # groups in a sentence; the others are counted
 
 
 @dataclass(frozen=True)
@@ -26,75 +39,142 @@ class Verdict:
     """How the interval of the binned calibration error compares with the tolerance.
 
     Attributes:
-        outcome: "within" if the interval ends at the tolerance or below it, "beyond" if it begins
-            above it, else "undecided".
-        tolerance: 0 to 1.
-        rows_needed: if undecided, about how many rows a decision would take; None if more than a
-            thousand times as many.
+        outcome: of all that was asked for. "beyond" if the error of all rows is; else "groups" if
+            that of a group is, "times" if a day or another span of time is, "undecided" if there
+            are too few rows to tell of all rows or of a group, and "within" if nothing of this.
+        overall: of all rows alone: "within" if the interval ends at the tolerance or below it,
+            "beyond" if it begins above it, else "undecided".
+        tolerance: 0 to 1, as `calib_utils.audit.report` applies it to all rows.
+        rows_needed: if all rows are undecided, about how many rows a decision would take; None if
+            more than a thousand times as many.
         sentence: the verdict and its reasons in words.
     """
 
     outcome: str
+    overall: str
     tolerance: float
     rows_needed: int | None
     sentence: str
 
     @property
     def exit_code(self) -> int:
-        """0 within, 1 beyond, 3 undecided."""
-        return _EXIT[self.outcome]
+        """0 within, 1 beyond, 3 undecided, 4 beyond in a group, 5 beyond in a span of time."""
+        return EXIT[self.outcome]
 
 
-def judge_error(
+def judge(
     measures: Measures,
     binnings: Sequence[BinSums],
     tolerance: float,
+    relative: float,
     top_label: bool,
     recalibrators: TriedRecalibrators | None = None,
+    groups: Mapping[str, Sequence[Part]] | None = None,
+    times: Sequence[Span] = (),
 ) -> Verdict:
     """The verdict on a model: first what to do about it, and then the evidence."""
-    outcome = outcome_of(measures.error, tolerance)
-    needed = rows_needed(binnings, tolerance) if outcome == UNDECIDED else None
-    low, high = measures.error
-    opening = {
-        WITHIN: "Trustworthy, as far as these rows show",
-        BEYOND: "Not trustworthy as it is",
-        UNDECIDED: "Too few rows to tell",
-    }[outcome]
-    rarest = min(measures.happened, 1 - measures.happened)
-    if outcome == WITHIN and rarest < tolerance:
-        opening = "Within a tolerance that is too large to mean much"
-    sentence = f"{opening}: {_on_average(measures, outcome, tolerance, top_label)}."
-    if outcome != WITHIN and recalibrators is not None:
+    limit = allowed(tolerance, relative, measures.predicted)
+    overall = outcome_of(measures.error, limit)
+    if overall == WITHIN and measures.happened in (0, 1):
+        overall = UNDECIDED
+    needed = rows_needed(binnings, limit) if overall == UNDECIDED else None
+    groups = groups or {}
+    beyond, unclear = (_parts_that_are(outcome, groups) for outcome in (BEYOND, UNDECIDED))
+    alarms = [span for span in times if span.alarm]
+    outcome = overall
+    if overall != BEYOND and (beyond or alarms):
+        outcome = GROUPS if beyond else TIMES
+    elif overall == WITHIN and unclear:
+        outcome = UNDECIDED
+    but = [f"not for {_listed(beyond)}"] if beyond else []
+    but += [_when(times)] if alarms else []
+    if not but and unclear and overall == WITHIN:
+        but = [f"too few rows to tell for {_listed(unclear)}"]
+    opening = _opening(measures, overall, top_label, bool(but))
+    if but and overall != BEYOND:
+        opening += f", but {' and '.join(but)}"
+    average = _on_average(measures, overall, limit, top_label)
+    if measures.reversed and not top_label:
+        sentence = f"{opening}? {average[0].upper()}{average[1:]}."
+    else:
+        sentence = f"{opening}: {average}."
+    if overall != WITHIN and recalibrators is not None:
         sentence += f" {_remedy(recalibrators)}"
-    asked = f"the tolerance of {points(tolerance)} points"
-    sentence += (
+    if but and overall == BEYOND:
+        sentence += f" It is {' and '.join(but)}."
+    sentence += _evidence(measures, overall, limit, needed)
+    if limit < tolerance:
+        rate = min(measures.predicted, 1 - measures.predicted)
+        sentence += (
+            f" That tolerance is {percent(relative)} of the rate of {percent(rate)}, beside which "
+            f"{points(tolerance)} points would be large."
+        )
+    return Verdict(outcome, overall, limit, needed, sentence)
+
+
+def _parts_that_are(outcome: str, groups: Mapping[str, Sequence[Part]]) -> list[str]:
+    """The groups of an outcome, those with the largest gap first, each with its gap in points."""
+    found = [
+        (-abs(part.gap), f"{name} {part.name}" if len(groups) > 1 else part.name, part.gap)
+        for name, parts in groups.items()
+        for part in parts
+        if part.outcome == outcome
+    ]
+    return [f"`{printable(name)}` ({signed_points(gap)})" for _, name, gap in sorted(found)]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown, more = list(names[:_NAMED]), len(names) - _NAMED
+    shown += [f"{more:,} more"] if more > 0 else []
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _when(times: Sequence[Span]) -> str:
+    """Since when there are alarms, if from then on most spans raise one, and else how many."""
+    judged = [span for span in times if not span.small]
+    alarms = [span.alarm for span in judged]
+    first = alarms.index(True)
+    if 2 * sum(alarms) > len(alarms) - first and any(alarms[-2:]):
+        return f"not since {written(judged[first].name)}"
+    if sum(alarms) == 1:
+        return f"not on {written(judged[first].name)}"
+    return (
+        f"not on {sum(alarms):,} of {len(times):,} spans of time, of which "
+        f"{written(judged[first].name)} is the first"
+    )
+
+
+def _opening(measures: Measures, overall: str, top_label: bool, but: bool) -> str:
+    if measures.reversed and not top_label:
+        return "Not trustworthy: is this the score of the other class"
+    if overall == WITHIN:
+        return "Trustworthy on average" if but else "Trustworthy, as far as these rows show"
+    return "Not trustworthy as it is" if overall == BEYOND else "Too few rows to tell"
+
+
+def _evidence(measures: Measures, overall: str, limit: float, needed: int | None) -> str:
+    low, high = measures.error
+    asked = f"the tolerance of {points(limit)} points"
+    text = (
         f" On {measures.n:,} {'row' if measures.n == 1 else 'rows'} its binned error, a lower "
         f"bound of the true one, lies between {points(low)} and {points(high)} points"
     )
-    if outcome == WITHIN:
-        sentence += f", within {asked}."
-    elif outcome == BEYOND:
-        sentence += f", beyond {asked}."
-    elif needed is None:
-        sentence += (
-            f". That does not settle whether it is within {asked}: the error is so close to it "
-            f"that even {_MOST_TIMES:,.0f} times as many rows may not be enough."
+    if overall == WITHIN:
+        return f"{text}, within {asked}."
+    if overall == BEYOND:
+        return f"{text}, beyond {asked}."
+    text += f". That does not settle whether it is within {asked}: "
+    if measures.happened in (0, 1):
+        return f"{text}what was predicted happened {'always' if measures.happened else 'never'}."
+    if needed is None:
+        return (
+            f"{text}the error is so close to it that even {_MOST_TIMES:,.0f} times as many rows "
+            "may not be enough."
         )
-    else:
-        sentence += (
-            f". That does not settle whether it is within {asked}: a decision would take about "
-            f"{needed:,} rows."
-        )
-    if outcome == WITHIN and rarest < tolerance:
-        sentence += (
-            f" Compared with a rate of {percent(rarest)} the tolerance is large: a model that "
-            "always predicts the same probability would be within it. Give a smaller one."
-        )
-    return Verdict(outcome, tolerance, needed, sentence)
+    return f"{text}a decision would take about {needed:,} rows."
 
 
-def _on_average(measures: Measures, outcome: str, tolerance: float, top_label: bool) -> str:
+def _on_average(measures: Measures, overall: str, limit: float, top_label: bool) -> str:
     predicted, happened = percent(measures.predicted), percent(measures.happened)
     if top_label:
         text = f"its mean confidence is {predicted} and its accuracy {happened}"
@@ -102,17 +182,45 @@ def _on_average(measures: Measures, outcome: str, tolerance: float, top_label: b
         text = f"it predicts {predicted} on average and {happened} happened"
     gap = measures.predicted - measures.happened
     low, high = measures.ratio_interval
-    if low <= 1 <= high and outcome == UNDECIDED and abs(gap) > tolerance:
-        text += ", a difference that chance may explain"
-    elif low <= 1 <= high:
-        text += ", so it is calibrated on average"
-    else:
-        above, below = ("over", "under") if top_label else ("too high", "too low")
-        lean = (above if gap > 0 else below) + ("confident" if top_label else "")
-        text += f", so it is {lean} by {points(abs(gap))} points"
-    if outcome == BEYOND and abs(gap) < measures.error[0]:
-        text += ", but too high in some places and too low in others"
+    if measures.blind and not top_label:
+        low, high = measures.auroc_interval
+        return (
+            f"{text}, and the score tells nothing about what happens, with an AUROC of "
+            f"{number(measures.auroc)} ({number(low)} to {number(high)})"
+        )
+    if measures.reversed and not top_label:
+        return (
+            f"{text}, but less where it predicts more, with an AUROC of {number(measures.auroc)}; "
+            "look whether the column or the positive label is the wrong one"
+        )
+    if low <= 1 <= high:
+        chance = overall == UNDECIDED and abs(gap) > limit
+        text += (
+            ", a difference that chance may explain"
+            if chance
+            else ", so it is calibrated on average"
+        )
+        return text + _along_the_line(measures, overall)
+    above, below = ("over", "under") if top_label else ("too high", "too low")
+    lean = (above if gap > 0 else below) + ("confident" if top_label else "")
+    text += f", so it is {lean} by {points(abs(gap))} points"
+    if overall == BEYOND and abs(gap) < measures.error[0]:
+        text += f", {_PLACES}"
     return text
+
+
+def _along_the_line(measures: Measures, overall: str) -> str:
+    """What else is known of a model whose mean is right, which alone proves little."""
+    line = measures.line
+    if line is None:
+        return f", {_PLACES if overall == BEYOND else 'which says nothing of single predictions'}"
+    low, high = line.slope_interval
+    slope = (
+        f"a slope of {number(line.slope)} ({number(low)} to {number(high)}), where 1 is calibrated"
+    )
+    if overall != WITHIN and not low <= 1 <= high:
+        return f", but {'over' if high < 1 else 'under'}confident, with {slope}"
+    return f", {_PLACES}, with {slope}" if overall == BEYOND else f", with {slope}"
 
 
 def _remedy(recalibrators: TriedRecalibrators) -> str:
@@ -120,15 +228,10 @@ def _remedy(recalibrators: TriedRecalibrators) -> str:
         return "None of the recalibrators that were tried helps."
     first = recalibrators.found[0]
     name = re.sub("(?<=[a-z])(?=[A-Z])", " ", first.name).capitalize()
+    text = f"{name} lowers its NLL from {number(recalibrators.nll, 3)} to {number(first.nll, 3)}"
     if first.ece < recalibrators.ece:
-        return f"{name} brings its ECE from {percent(recalibrators.ece)} to {percent(first.ece)}."
-    return f"{name} lowers its NLL but leaves its ECE at {percent(first.ece)}."
-
-
-def outcome_of(interval: tuple[float, float], tolerance: float) -> str:
-    """The verdict of an interval."""
-    low, high = interval
-    return WITHIN if high <= tolerance else BEYOND if low > tolerance else UNDECIDED
+        return f"{text} and its ECE from {percent(recalibrators.ece)} to {percent(first.ece)}."
+    return f"{text} but leaves its ECE at {percent(first.ece)}."
 
 
 def rows_needed(binnings: Sequence[BinSums], tolerance: float) -> int | None:
@@ -162,9 +265,7 @@ def _with_more(bins: BinSums, times: float) -> BinSums:
     )
     noise = np.sqrt(np.maximum(within, 1e-12) / (times * counts))
     ratio = gaps / noise  # for the mean of a folded normal: the size of a gap with its noise
-    shown = noise * (
-        np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + ratio * (1 - 2 * norm.cdf(-ratio))
-    )
+    shown = noise * (np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + ratio * (1 - 2 * ndtr(-ratio)))
     more = array * times
     more[CORRECT] = more[EXPECTED] - shown * more[COUNT]
     more[SQUARES] = (within + shown**2) * more[COUNT]

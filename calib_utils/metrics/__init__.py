@@ -24,8 +24,8 @@ baseline, test) would need to know how many samples there are. These methods wer
 without weights, and take none.
 
 Intervals and tests take samples for independent. Where several belong together, such as the visits
-of one patient or the frames of one video, give `calibration_error_interval` and `calibration_test`
-the name of each sample's block: ``blocks=patient``.
+of one patient or the frames of one video, give `calibration_error_interval`, `calibration_test`,
+`cox_line` and `spiegelhalter_test` the name of each sample's block: ``blocks=patient``.
 
 Probabilities and logits may be in a file, as ``np.load(path, mmap_mode="r")``; they are read in
 blocks of rows, and never copied as a whole. An ECE of 50,000 by 32,000 in float16 takes about

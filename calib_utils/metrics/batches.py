@@ -54,11 +54,12 @@ class Stream:
 
         Args:
             probs: (N, K), or (N,) for the positive class, with the same K in all batches; or
-                (N, K, ...), as in segmentation, where each pixel is a sample. Logits of the same
-                shapes if ``inputs`` is "logits".
-            labels: (N,), integers, or (N, ...) to go with (N, K, ...); omitted if ``probs`` are
-                ``Predictions``, whose weights are relative to those of all batches, 1 by default.
-                A sample of weight 0 adds nothing, so all of them may be 0.
+                (batch, token, K), where each token is a sample, or (N, K, ...), as in segmentation,
+                where each pixel is. Logits of the same shapes if ``inputs`` is "logits".
+            labels: (N,), integers; or the shape of ``probs`` without the axis of the classes;
+                omitted if ``probs`` are ``Predictions``, whose weights are relative to those of
+                all batches, 1 by default. A sample of weight 0 adds nothing, so all of them may
+                be 0.
 
         Raises:
             ValueError: for bad input.
@@ -155,17 +156,21 @@ def _with_rows(probs: Any, name: str) -> Any:
 
 
 def _in_rows(probs: Any, labels: Any, name: str) -> tuple[Any, Any]:
-    """A row and a label for each position of (N, K, ...) and (N, ...)."""
+    """A row and a label for each position of (..., K) and (...), or of (N, K, ...) and (N, ...)."""
     shape = tuple(probs.shape)
     if len(shape) < 3:
         return probs, labels
     of_places = to_numpy(labels, "labels")
-    if of_places.shape != (shape[0], *shape[2:]):
+    last, second = (of_places.shape == x for x in (shape[:-1], (shape[0], *shape[2:])))
+    if last == second:
+        how = "fit (..., K) and (N, K, ...) alike" if last else "fit neither"
         raise ValueError(
-            f"{name}: found {shape} with labels {of_places.shape}; give (N, K, ...) with labels "
-            "(N, ...), and flatten anything else: (batch, token, class) with flatten(0, 1), "
-            "probabilities of the positive class with flatten(), and labels with flatten()"
+            f"{name}: expected (batch, token, class) with labels (batch, token), or (N, K, ...) "
+            f"with labels (N, ...), found {shape} with labels {of_places.shape}, which {how}; give "
+            "a row for each label, (N, K), and labels.flatten()"
         )
+    if last:
+        return probs.reshape(-1, shape[-1]), of_places.ravel()
     by_place = probs.reshape(*shape[:2], math.prod(shape[2:])).swapaxes(1, 2)
     return by_place.reshape(of_places.size, shape[1]), of_places.ravel()
 

@@ -16,9 +16,10 @@ import numpy as np
 from calib_utils._arrays import dtype_name
 from calib_utils._numbers import check_count, check_n_bins
 from calib_utils.metrics.bins import edges_and_index, mean_excess
-from calib_utils.metrics.blocks import ADDED, block_index, block_noise
+from calib_utils.metrics.blocks import block_index, block_noise
 from calib_utils.metrics.confidences import confidence_and_correct
 from calib_utils.metrics.resampling import generator
+from calib_utils.metrics.without_bins import z_of_blocks
 from calib_utils.predictions import taken, unweighted
 
 __all__ = [
@@ -143,8 +144,9 @@ def calibration_test(
 
     Samples that belong together, such as the days of one race, are wrong together, which both
     tests would take for evidence. With ``blocks`` the noise of the bins, and the variance in z, is
-    that of sums over blocks. z needs many of them: with twenty that are correct or wrong as a whole
-    it exceeds 1.96 in up to 10 % of the samples, and the p-value is rather too large.
+    that of sums over blocks (see `spiegelhalter_test`). z needs many of them: with twenty that are
+    correct or wrong as a whole it exceeds 1.96 in up to 7 % of the samples, and the p-value is
+    rather too large.
 
     Args:
         probs: (N, K), whose confidence in the predicted class is tested; or (N,), the probability
@@ -191,20 +193,18 @@ def calibration_test(
     found = mean_excess(np.bincount(index, values - correct, minlength=n_bins), len(values))
     # Sums in a different order may differ in their last digits.
     as_large = int((drawn >= found - 1e-12).sum())
-    z = _spiegelhalter(values, correct, of_block)
+    if of_block is None:
+        z = _spiegelhalter(values, correct)
+    else:
+        z = z_of_blocks(values, correct, of_block)
+        z = 0.0 if np.isnan(z) else z
     return CalibrationTest((1 + as_large) / (1 + draws), z)
 
 
-def _spiegelhalter(values: np.ndarray, correct: np.ndarray, blocks: np.ndarray | None) -> float:
+def _spiegelhalter(values: np.ndarray, correct: np.ndarray) -> float:
     weights = 1 - 2 * values
     excess = float(weights @ (correct - values))
-    if blocks is None:
-        spread = float(np.sqrt(weights**2 @ (values * (1 - values))))
-    else:
-        surprise = np.bincount(blocks, weights * (correct - values))
-        most = np.bincount(blocks, np.abs(weights) * np.sqrt(values * (1 - values)))
-        # Two calibrated blocks are added, as to the noise of a bin.
-        spread = float(np.sqrt(surprise @ surprise + ADDED * (most**2).mean()))
+    spread = float(np.sqrt(weights**2 @ (values * (1 - values))))
     if spread > 0:
         return excess / spread
     return 0.0 if excess == 0 else float(np.copysign(np.inf, excess))

@@ -59,6 +59,10 @@ def calibration_error_interval(
     calibrated network's counts as that quantile. The lower end is the ECE minus the noise that may
     be in it; in bins with a clear gap, the noise counts with its sign, and not its absolute value.
 
+    Not knowing the true spread has a price: with gaps of other shapes, the benchmark finds an
+    interval 1.1 to 2.8 times as wide as that of an oracle who knows the shape, and widest where all
+    error lies in one bin.
+
     It takes no weights, because its coverage was measured for samples that count equally. With
     ``blocks`` the noise is that from block to block (see the benchmark of blocks for the coverage),
     and the error is that in the population from which the blocks come.

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils._masks import log_of_probs, zero_of
+from calib_utils.metrics.blocks import ADDED, block_index, effective_blocks
 from calib_utils.metrics.confidences import confidence_and_correct, float_pairs
 from calib_utils.metrics.logistic_fit import (
     checked_middle,
@@ -25,6 +26,7 @@ __all__ = [
     "ks_calibration_error",
     "observed_to_expected",
     "spiegelhalter_test",
+    "z_of_blocks",
 ]
 
 
@@ -52,33 +54,39 @@ class CoxLine(NamedTuple):
     intercept_interval: tuple[float, float]
 
 
-def cox_line(probs: Any, labels: Any = None) -> CoxLine:
+def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
     """Cox's slope and intercept: the logistic regression of the outcomes on the log-odds.
 
-    The intervals are Wald's, from the information at the optimum. A probability of exactly 0 or 1
-    has no log-odds, and counts as it does in a fit: see ``zero_`` of
-    `calib_utils.recalibration.Recalibrator`.
+    The intervals are Wald's, from the information at the optimum. With ``blocks`` they are those of
+    the jackknife, which leaves each block out once, to first order, and of Student's t, with one
+    degree of freedom less than there are blocks, counted as those of equal size. In the cases of
+    the benchmark of blocks, the interval of the slope then missed it in up to 8 % of the sets, and
+    without blocks in up to 83 %. A probability of exactly 0 or 1 has no log-odds, and counts as it
+    does in a fit: see ``zero_`` of `calib_utils.recalibration.Recalibrator`.
 
     Args:
         probs: (N, K), of which the confidence in the predicted class counts, and its correctness;
             or (N,), for the positive class.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+        blocks: (N,), the block of each sample, as in `calibration_error_interval`.
 
     Raises:
         ValueError: for bad input, including weights; or if there is no best line because all
-            confidences are equal, or a threshold separates the outcomes.
+            confidences are equal, or a threshold separates the outcomes, also without some block.
 
     Warns:
         UserWarning: if probabilities are exactly 0 or 1, and what they count as.
 
-    Source: Cox 1958, "Two further applications of a model for binary regression".
+    Sources: Cox 1958, "Two further applications of a model for binary regression"; for blocks Bell,
+    McCaffrey 2002, "Bias reduction in standard errors for linear regression with multi-stage
+    samples".
 
     Example:
         >>> line = cox_line([0.2] * 5 + [0.8] * 5, [0, 0, 0, 1, 1] * 2)
         >>> round(line.slope, 2) + 0
         0.0
     """
-    from scipy.special import expit
+    from scipy.special import expit, stdtrit
 
     confidences, correct = confidence_and_correct(unweighted(taken(probs, labels)))
     zero, doubts = zero_of(confidences, "probs")
@@ -95,7 +103,23 @@ def cox_line(probs: Any, labels: Any = None) -> CoxLine:
     chances = expit(intercept + slope * z)
     weights = chances * (1 - chances)
     design = np.stack([z, np.ones_like(z)])
-    half = 1.959964 * np.sqrt(np.diag(np.linalg.inv((design * weights) @ design.T)))
+    information = (design * weights) @ design.T
+    if blocks is None:
+        half = 1.959964 * np.sqrt(np.diag(np.linalg.inv(information)))
+    else:
+        index = block_index(blocks, len(z))
+        k = index.max() + 1
+        pulls = np.stack([np.bincount(index, row * (correct - chances)) for row in design], axis=1)
+        products = weights * (design[:, None] * design)  # of each sample, (2, 2, N)
+        own = np.array([[np.bincount(index, one) for one in row] for row in products])
+        try:
+            moved = np.linalg.solve(information - own.transpose(2, 0, 1), pulls[:, :, None])
+        except np.linalg.LinAlgError as error:
+            raise ValueError(
+                "blocks: found one without which there is no best line; collect more blocks"
+            ) from error
+        spread = np.sqrt((k - 1) / k * (moved**2).sum(axis=(0, 2)))
+        half = stdtrit(effective_blocks(index) - 1, 0.975) * spread
     ends = np.stack([found - half, found + half], axis=1).tolist()
     return CoxLine(slope, intercept, (ends[0][0], ends[0][1]), (ends[1][0], ends[1][1]))
 
@@ -118,19 +142,23 @@ class SpiegelhalterTest(NamedTuple):
     p_value: float
 
 
-def spiegelhalter_test(probs: Any, labels: Any = None) -> SpiegelhalterTest:
+def spiegelhalter_test(probs: Any, labels: Any = None, *, blocks: Any = None) -> SpiegelhalterTest:
     r"""Test whether the Brier score of the confidence is that of calibrated predictions.
 
     .. math::
 
         z = \frac{\sum_i (1 - 2 c_i)(y_i - c_i)}{\sqrt{\sum_i (1 - 2 c_i)^2 c_i (1 - c_i)}}
 
-    It is one number for all predictions, so errors of opposite sign may cancel.
+    It is one number for all predictions, so errors of opposite sign may cancel. With ``blocks`` the
+    variance is that of sums over blocks, to which two calibrated ones are added, as to the noise of
+    a bin. The ratio then has the tails of Student's t, and z is the normal number that is as
+    unlikely. In the benchmark of blocks it rejected calibrated networks in up to 7 % of the sets.
 
     Args:
         probs: (N, K), of which the confidence c in the predicted class counts; or (N,), of the
             positive class.
         labels: (N,), integers from 0 to K - 1; omitted if ``probs`` are ``Predictions``.
+        blocks: (N,), the block of each sample, as in `calibration_error_interval`.
 
     Raises:
         ValueError: for bad input, including weights.
@@ -146,11 +174,28 @@ def spiegelhalter_test(probs: Any, labels: Any = None) -> SpiegelhalterTest:
     from scipy.special import erfc
 
     confidences, correct, _ = float_pairs(unweighted(taken(probs, labels)))
+    if blocks is not None:
+        z = z_of_blocks(confidences, correct, block_index(blocks, len(correct)))
+        return SpiegelhalterTest(z, float(erfc(abs(z) / 2**0.5)))
     lean = 1 - 2 * confidences
     spread = float((lean**2 * confidences * (1 - confidences)).sum()) ** 0.5
     with np.errstate(divide="ignore", invalid="ignore"):
         z = float(np.divide(lean @ (correct - confidences), spread))
     return SpiegelhalterTest(z, float(erfc(abs(z) / 2**0.5)))
+
+
+def z_of_blocks(confidences: np.ndarray, correct: np.ndarray, index: np.ndarray) -> float:
+    """`spiegelhalter_test` of samples whose block has a number, (N,)."""
+    from scipy.special import ndtri, stdtr
+
+    lean = 1 - 2 * confidences
+    surprise = np.bincount(index, lean * (correct - confidences))
+    most = np.bincount(index, np.abs(lean) * np.sqrt(confidences * (1 - confidences)))
+    spread = float(surprise @ surprise + ADDED * (most**2).mean()) ** 0.5
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = float(np.divide(surprise.sum(), spread))
+    tail = stdtr(effective_blocks(index) - 1, -abs(ratio))
+    return float(np.copysign(ndtri(tail), ratio))
 
 
 def observed_to_expected(probs: Any, labels: Any = None) -> float:

@@ -7,8 +7,7 @@ try:
     import matplotlib  # noqa: F401  each module needs it
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(
-        "plots need matplotlib, which is not installed: "
-        "in a copy of the repository, pip install '.[plots]'",
+        "plots need matplotlib, which is not installed: pip install matplotlib",
         name="matplotlib",
     ) from error
 

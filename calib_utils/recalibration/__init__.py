@@ -5,7 +5,8 @@ writes one to a file and `load` reads it. They take torch tensors or NumPy array
 same kind in the type of the logits, including half precision. Labels are integers from 0.
 
 For K classes and logits of shape (N, K): `TemperatureScaling`, `EnsembleTemperatureScaling`,
-`VectorScaling`, `MatrixScaling`, `DirichletCalibration`, `StructuredMatrixScaling`.
+`VectorScaling`, `MatrixScaling`, `DirichletCalibration`, `StructuredMatrixScaling`,
+`BetaOnConfidence`.
 
 For two classes and one logit or score for each sample, shape (N,): `HistogramBinning`,
 `IsotonicRegression`, `PlattScaling`, `BetaCalibration`, `BayesianBinningIntoQuantiles`, and
@@ -29,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.bbq import BayesianBinningIntoQuantiles
 from calib_utils.recalibration.binary import HistogramBinning, IsotonicRegression
+from calib_utils.recalibration.confidence import BetaOnConfidence
 from calib_utils.recalibration.loading import load
 from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
 from calib_utils.recalibration.one_versus_rest import OneVersusRest
@@ -47,6 +49,7 @@ if TYPE_CHECKING:
 __all__ = [
     "BayesianBinningIntoQuantiles",
     "BetaCalibration",
+    "BetaOnConfidence",
     "CalibratedClassifier",
     "CalibratedModule",
     "DirichletCalibration",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from calib_utils._masks import FAR, LIKE_PROBS, MANY, like_probs
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
+from calib_utils.recalibration.confidence import BetaOnConfidence
 from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
 from calib_utils.recalibration.scaling import (
     DirichletCalibration,
@@ -34,15 +35,18 @@ class CalibratedModule(nn.Module):
     prediction, and does not propagate gradients.
 
     Methods that are plain arithmetic (temperature, ensemble, vector, matrix, Dirichlet and
-    structured matrix scaling, Platt scaling, beta calibration) run in torch, on the device of the
-    network. Their parameters are buffers, and so part of ``state_dict``. They can be traced,
-    exported and compiled. The buffers are float64, and ``.float()`` makes them float32, as
-    Apple's GPUs require. The other methods compute on the CPU, are stored by `Recalibrator.save`
-    and not in ``state_dict``, and raise an error if they are traced.
+    structured matrix scaling, Platt scaling, beta calibration, also on the confidence) run in
+    torch, on the device of the network. Their parameters are buffers, and so part of
+    ``state_dict``. They can be traced, exported and compiled. The buffers are float64, and
+    ``.float()`` makes them float32, as Apple's GPUs require. The other methods compute on the CPU,
+    are stored by `Recalibrator.save` and not in ``state_dict``, and raise an error if they are
+    traced.
 
     Args:
         network: returns logits of shape (N, K), or of any shape (..., K), such as (batch, token,
-            vocabulary), with the classes last; or (N,) or (N, 1) for a binary recalibrator.
+            vocabulary), with the classes last; or (N,) or (N, 1) for a binary recalibrator. A
+            dict with ``"logits"``, or an object with ``.logits``, as models of transformers
+            return, stands for these.
         recalibrator: fitted, or of fixed temperature; it is copied.
 
     Attributes:
@@ -92,12 +96,13 @@ class CalibratedModule(nn.Module):
             probability is 0.
 
         Raises:
-            ValueError: for logits of a different number of classes, or that are integers.
+            ValueError: for logits of a different number of classes, or that are integers; or if
+                the network returns neither a tensor nor logits by that name.
 
         Warns:
             UserWarning: if the first logits look like probabilities.
         """
-        outputs: Tensor = self.network(*args, **kwargs)
+        outputs = _logits_of(self.network(*args, **kwargs))
         if not outputs.is_floating_point():
             raise ValueError(
                 f"network: expected logits of floating-point numbers, found {outputs.dtype}; the "
@@ -175,6 +180,20 @@ class CalibratedModule(nn.Module):
         self.recalibrator = updated
 
 
+def _logits_of(outputs: Any) -> Tensor:
+    """What a network returned, or the logits in it."""
+    if isinstance(outputs, Tensor):
+        return outputs
+    named = outputs.get("logits") if isinstance(outputs, Mapping) else None
+    logits = getattr(outputs, "logits", named)
+    if not isinstance(logits, Tensor):
+        raise ValueError(
+            "network: expected a tensor, or a dict or an object with logits, found "
+            f"{type(outputs).__name__}; wrap the network in a module that returns its logits"
+        )
+    return logits
+
+
 def _keep_class(scores: Tensor, result: Tensor, kind: torch.dtype) -> Tensor:
     """``result``, (..., K), rounded to ``kind`` with the predicted classes of ``scores``."""
     rounded = result.to(kind)
@@ -245,6 +264,18 @@ def _affine(z: Tensor, of: dict[str, Tensor], method: Any, __: torch.dtype) -> T
     return torch.log_softmax(torch.where(possible, scores, -torch.inf), dim=1)
 
 
+def _beta_on_confidence(z: Tensor, of: dict[str, Tensor], _: Any, __: torch.dtype) -> Tensor:
+    top = z.argmax(dim=1, keepdim=True)
+    others = ((z - z.amax(dim=1, keepdim=True)) / of["temperature_"]).scatter(1, top, -torch.inf)
+    rest = others.logsumexp(dim=1, keepdim=True)
+    alone = rest == -torch.inf
+    rest = torch.where(alone, 0.0, rest)
+    positive, negative = nn.functional.logsigmoid(-rest), nn.functional.logsigmoid(rest)
+    odds = of["a_"] * positive - of["b_"] * negative + of["c_"]
+    confidence = torch.where(alone, 0.0, nn.functional.logsigmoid(odds))
+    return (nn.functional.logsigmoid(-odds) + others - rest).scatter(1, top, confidence)
+
+
 def _platt(z: Tensor, of: dict[str, Tensor], method: Any, kind: torch.dtype) -> Tensor:
     positive, negative = _log_parts(z, of, method, kind)
     logits = z if method.inputs == "logits" else positive - negative
@@ -297,6 +328,7 @@ _ARITHMETIC: dict[type, tuple[_Arithmetic, tuple[str, ...]]] = {
     MatrixScaling: (_affine, ("weights_", "intercept_")),
     DirichletCalibration: (_affine, ("weights_", "intercept_")),
     StructuredMatrixScaling: (_affine, ("temperature_", "weights_", "intercept_")),
+    BetaOnConfidence: (_beta_on_confidence, ("temperature_", "a_", "b_", "c_")),
     PlattScaling: (_platt, ("slope_", "intercept_")),
     BetaCalibration: (_beta, ("a_", "b_", "c_")),
 }

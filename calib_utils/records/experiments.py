@@ -154,8 +154,13 @@ class ExperimentRecord(Experiment):
 
     @property
     def generalization_gap(self) -> float:
-        """Accuracy in the last epoch of training minus that on the test images, -1 to 1."""
-        return float(self.train_accuracy - self.correct.mean())
+        """Accuracy on the training images minus that on the test images, -1 to 1.
+
+        The first is `fitted_accuracy`, or that of the last epoch where it was not measured.
+        """
+        fitted = self.fitted_accuracy
+        of_training = self.train_accuracy if fitted is None else fitted
+        return float(of_training - self.correct.mean())
 
     @property
     def provenance(self) -> str:

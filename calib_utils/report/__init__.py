@@ -1,5 +1,6 @@
 """Reporting numbers: tables, claims that are checked, comparisons with a verdict."""
 
+from calib_utils.report.beyond_gap import compare_beyond_gap
 from calib_utils.report.claims import ClaimError, claim
 from calib_utils.report.comparison import RunDifference, compare
 from calib_utils.report.forecasts import compare_forecasts
@@ -12,6 +13,7 @@ from calib_utils.report.pairs import (
     paired_difference,
     paired_ece_difference,
 )
+from calib_utils.report.seeds import Spread, pooled_spread
 from calib_utils.report.tables import Markdown, signed, spread, table
 from calib_utils.report.verdicts import Verdict, Verdicts, holm, judge
 
@@ -21,10 +23,12 @@ __all__ = [
     "Markdown",
     "McNemar",
     "RunDifference",
+    "Spread",
     "Verdict",
     "Verdicts",
     "claim",
     "compare",
+    "compare_beyond_gap",
     "compare_forecasts",
     "corrected_difference",
     "holm",
@@ -33,6 +37,7 @@ __all__ = [
     "mcnemar",
     "paired_difference",
     "paired_ece_difference",
+    "pooled_spread",
     "signed",
     "spread",
     "table",

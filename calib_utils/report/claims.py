@@ -15,7 +15,8 @@ from calib_utils.report.tables import Markdown
 __all__ = ["ClaimError", "claim"]
 
 _STRICT = "CALIB_CLAIMS"
-_NOTE = "The text was written for the original values, and with yours it no longer holds"
+_NOTE = "was written for the original values, and with yours it no longer holds"
+_READABLE = 40  # letters of code; a longer expression tells a reader nothing
 
 
 class ClaimError(AssertionError):
@@ -32,7 +33,7 @@ class ClaimError(AssertionError):
     """
 
 
-def claim(condition: bool, sentence: str = "") -> Markdown | None:
+def claim(condition: bool, sentence: str = "", *, about: str = "") -> Markdown | None:
     """Show a sentence if its condition holds, and otherwise a note that it does not.
 
     A text about numbers is true of the numbers that it was written for. When someone changes a
@@ -43,6 +44,7 @@ def claim(condition: bool, sentence: str = "") -> Markdown | None:
     Args:
         condition: whether the numbers support the sentence.
         sentence: in Markdown; without one, the claim is about the text around it.
+        about: words of that text, which the note quotes.
 
     Returns:
         The sentence; None if there is none and the condition holds; or the note.
@@ -57,12 +59,13 @@ def claim(condition: bool, sentence: str = "") -> Markdown | None:
     if condition:
         return Markdown(sentence) if sentence else None
     if os.environ.get(_STRICT) == "strict":
-        raise ClaimError(sentence or "the text around this line does not hold")
+        raise ClaimError(sentence or about or "the text around this line does not hold")
     try:
         now = "; ".join(_values_now(sys._getframe(1)))
     except Exception:  # a note may be incomplete, but it must not stop a reader
         now = ""
-    note = f"{_NOTE}. With your values: {now}." if now else f"{_NOTE}."
+    note = f'"{about}" {_NOTE}.' if about else f"The text {_NOTE}."
+    note += f" With your values: {now}." if now else ""
     return Markdown(f"*{note}*" + (f" It said: {sentence}" if sentence else ""))
 
 
@@ -93,7 +96,8 @@ def _values_now(frame: FrameType) -> Iterator[str]:
         for side in sides:
             text = ast.unparse(side)
             named = any(isinstance(node, ast.Name) for node in ast.walk(side))
-            if named and text not in seen and isinstance(now := value(side), Real):
+            told = named and text not in seen and len(text) <= _READABLE
+            if told and isinstance(now := value(side), Real):
                 seen.add(text)
                 yield f"`{text}` is {float(now):.3g}"
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.stats import norm, t
+from scipy.special import ndtri, stdtrit
 
 from calib_utils._numbers import check_count
 from calib_utils.metrics.bins import mean_excess, uniform_index
@@ -20,6 +19,7 @@ from calib_utils.records import ExperimentRecord
 from calib_utils.records.grids import check_records
 from calib_utils.records.names import METRICS
 from calib_utils.report.pairs import Difference
+from calib_utils.report.seeds import Spread
 
 __all__ = ["RunDifference", "compare"]
 
@@ -69,7 +69,7 @@ class RunDifference(Difference):
     def _half_width(self, p: float) -> float:
         of_images = float(np.nan_to_num(self.of_images))
         return float(
-            np.hypot(t.isf(p / 2, self.freedom) * self.of_seeds, norm.isf(p / 2) * of_images)
+            np.hypot(stdtrit(self.freedom, p / 2) * self.of_seeds, ndtri(p / 2) * of_images)
         )
 
     @property
@@ -81,6 +81,7 @@ class RunDifference(Difference):
         """
         if not self.standard_error > 0 or self.mean == 0:
             return super().p_value
+        from scipy.optimize import brentq
 
         def too_wide(log_p: float) -> float:
             return self._half_width(float(np.exp(log_p))) - abs(self.mean)
@@ -102,6 +103,7 @@ def compare(
     second: Iterable[ExperimentRecord],
     metric: str = "ece",
     *,
+    spread: Spread | None = None,
     repeats: int = 1000,
     seed: int = 0,
 ) -> RunDifference:
@@ -135,6 +137,8 @@ def compare(
         metric: "error", "ece" (15 bins) or "nll", or "ece_scaled" or "nll_scaled", after
             temperature scaling. Older records have the predictions for each image only for the
             first two; for the others the interval is then that for seeds, on these images.
+        spread: of the metric over seeds, from `pooled_spread`, where the two groups alone have too
+            few runs to estimate it.
         repeats: the number of bootstrap samples of the test images, at least 100.
         seed: of the draws.
 
@@ -157,16 +161,26 @@ def compare(
     if metric not in METRICS:
         raise ValueError(f"metric: expected one of {', '.join(METRICS)}, found {metric!r}")
     check_repeats(repeats)
-    groups = _in_pairs(_checked_group(first, "first"), _checked_group(second, "second"))
-    _check_together([*groups[0], *groups[1]])
+    groups = checked_groups(first, second)
     values = [np.array([getattr(record, metric) for record in runs]) for runs in groups]
     mean = float(values[1].mean() - values[0].mean())
-    if min(map(len, groups)) < 2:
+    if spread is not None:
+        of_seeds = [part_of_seeds(groups, spread)]
+    elif min(map(len, groups)) < 2:
         nan = float("nan")
         return RunDifference(mean, nan, nan, of_seeds=nan, of_images=nan)
-    samples = [values[1] - values[0]] if _seeds(groups[0]) == _seeds(groups[1]) else values
-    of_seeds = [(float(x.var(ddof=1)) / len(x), len(x) - 1) for x in samples]
-    return joined(mean, of_seeds, _spread_over_images(*groups, metric, repeats, seed))
+    else:
+        samples = [values[1] - values[0]] if _seeds(groups[0]) == _seeds(groups[1]) else values
+        of_seeds = [(float(x.var(ddof=1)) / len(x), len(x) - 1) for x in samples]
+    drawn = drawn_differences(*groups, metric, repeats, seed)
+    return joined(mean, of_seeds, float(drawn.std(ddof=1)))
+
+
+def part_of_seeds(
+    groups: Sequence[Sequence[ExperimentRecord]], spread: Spread
+) -> tuple[float, int]:
+    """The variance of a difference of means, and its degrees of freedom."""
+    return spread.variance * sum(1 / len(runs) for runs in groups), spread.freedom
 
 
 def joined(mean: float, over_seeds: Sequence[tuple[float, int]], of_images: float) -> RunDifference:
@@ -200,21 +214,23 @@ def _in_pairs(
     return chosen(first), chosen(second)
 
 
-def _spread_over_images(
+def drawn_differences(
     first: Sequence[ExperimentRecord],
     second: Sequence[ExperimentRecord],
     metric: str,
     repeats: int,
     seed: int,
-) -> float:
-    """The standard deviation of the difference over bootstrap samples of the test images."""
+) -> np.ndarray:
+    """The difference on each bootstrap sample of the test images, the same for each metric.
+
+    NaN if an older record lacks the numbers of each image.
+    """
     per_image = _PER_IMAGE.get(metric)
     if per_image and any(getattr(run, per_image) is None for run in (*first, *second)):
-        return float("nan")  # an older record lacks the numbers of each image
+        return np.full(repeats, np.nan)
     sets = [_bins_and_excess(record, metric) for record in (*first, *second)]
     drawn = resampled_gaps(sets, repeats, seed)
-    differences = drawn[:, len(first) :].mean(axis=1) - drawn[:, : len(first)].mean(axis=1)
-    return float(differences.std(ddof=1))
+    return drawn[:, len(first) :].mean(axis=1) - drawn[:, : len(first)].mean(axis=1)
 
 
 def _bins_and_excess(record: ExperimentRecord, metric: str) -> tuple[np.ndarray, np.ndarray]:
@@ -229,6 +245,14 @@ def _bins_and_excess(record: ExperimentRecord, metric: str) -> tuple[np.ndarray,
     confidences = np.asarray(stored, np.float32)
     excess = confidences.astype(np.float64) - record.correct
     return uniform_index(confidences, 15, "float16" if scaled else "float32"), excess
+
+
+def checked_groups(
+    first: Iterable[ExperimentRecord], second: Iterable[ExperimentRecord]
+) -> tuple[list[ExperimentRecord], list[ExperimentRecord]]:
+    groups = _in_pairs(_checked_group(first, "first"), _checked_group(second, "second"))
+    _check_together([*groups[0], *groups[1]])
+    return groups
 
 
 def _checked_group(records: Iterable[ExperimentRecord], name: str) -> list[ExperimentRecord]:

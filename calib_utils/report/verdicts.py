@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +13,18 @@ from calib_utils._checks import check_several
 from calib_utils.records import ExperimentRecord, Forecast, by_level
 from calib_utils.records.grids import check_records
 from calib_utils.records.names import METRICS, factor_name, level_name, network_name
-from calib_utils.report.comparison import RunDifference, compare
+from calib_utils.report.beyond_gap import compare_beyond_gap
+from calib_utils.report.comparison import compare
 from calib_utils.report.forecasts import compare_forecasts
 from calib_utils.report.pairs import Difference
+from calib_utils.report.seeds import pooled_spread
 from calib_utils.report.tables import Markdown, signed, table
 
 __all__ = ["Verdict", "Verdicts", "holm", "judge"]
 
 _LEVEL = 0.05
-_POINTS = {"error", "ece", "ece_scaled"}
+_BEYOND = "ece_beyond_gap"
+_POINTS = {"error", "ece", "ece_scaled", _BEYOND}
 
 
 class Verdict(NamedTuple):
@@ -98,7 +102,7 @@ class Verdicts(tuple[Verdict, ...]):
             rows.append(
                 [
                     one.change,
-                    METRICS[one.metric],
+                    "ECE beyond the gap" if one.metric == _BEYOND else METRICS[one.metric],
                     one.claimed,
                     f"{mean}{' points' if in_points else ''}",
                     f"{low} to {high}" if known else "unknown",
@@ -152,6 +156,8 @@ def judge(
     records: Iterable[ExperimentRecord],
     comparisons: Iterable[Sequence[Any]],
     forecasts: Mapping[str, Sequence[Forecast]] | None = None,
+    *,
+    pooled: bool = False,
 ) -> Verdicts:
     """Test claims about the levels of one factor or several, all together.
 
@@ -164,8 +170,12 @@ def judge(
         comparisons: for each claim the grid, two values of its factor, the metric, and what it
             is claimed to be at the second value, "higher" or "lower"; after them the name of the
             network, if the grid has several. ``planned_comparisons`` returns them in this form.
+            The metric may also be "ece_beyond_gap": see `compare_beyond_gap`, with the runs of all
+            other grids as the others.
         forecasts: by grid, the forecasts of its networks; its comparisons name two of them instead
             of two values, as in `compare_forecasts`.
+        pooled: whether the spread over seeds is estimated from all records together, as
+            `pooled_spread` does, which a few seeds at each level make necessary.
 
     Raises:
         ValueError: if there is no comparison or no such grid, forecast, network, level or metric;
@@ -184,6 +194,7 @@ def judge(
     levels = {grid: by_level(runs) for grid, runs in grids.items()}
     found = []
     made = forecasts or {}
+    spread = cache(partial(pooled_spread, [run for runs in grids.values() for run in runs]))
     for comparison in check_several(comparisons, "comparisons"):
         words = [] if isinstance(comparison, str) else comparison
         if not isinstance(words, Sequence) or len(words) not in (5, 6):
@@ -201,7 +212,7 @@ def judge(
             )
         change = f"{level_name(first)} to {level_name(second)}"
         if grid in made:
-            apart: RunDifference = compare_forecasts(made[grid], first, second, metric)
+            apart = compare_forecasts(made[grid], first, second, metric)
             found.append((grid, change, metric, claimed, apart))
             continue
         name, several = _network(levels[grid], *network)
@@ -209,7 +220,12 @@ def judge(
         change = f"{factor_name(low[0].factor)}: {change}"
         if several:
             change = f"{network_name(name)}, {change}"
-        found.append((grid, change, metric, claimed, compare(low, high, metric)))
+        if metric == _BEYOND:
+            others = [run for other, runs in grids.items() if other != grid for run in runs]
+            apart = compare_beyond_gap(low, high, others)
+        else:
+            apart = compare(low, high, metric, spread=spread(metric) if pooled else None)
+        found.append((grid, change, metric, claimed, apart))
     if not found:
         raise ValueError("comparisons: expected at least one, found none")
     adjusted = holm([difference.p_value for *_, difference in found])

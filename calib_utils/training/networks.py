@@ -131,8 +131,9 @@ def fast_resnet(
 ) -> nn.Module:
     """A residual network that learns 32-pixel images in minutes on one core of a CPU.
 
-    One convolution, then three stages. Each begins with a convolution that changes the number of
-    channels and halves the image by max pooling; blocks of one convolution and a shortcut follow.
+    One convolution, then three stages. Each begins by halving the image with max pooling, and with
+    a convolution that changes the number of channels; blocks of one convolution and a shortcut
+    follow.
 
     Args:
         blocks: residual blocks in each stage, at least 1.
@@ -159,7 +160,7 @@ def fast_resnet(
     layers = [convolution(3, inputs, batch_norm=batch_norm), nn.ReLU()]
     for stage in range(3):
         outputs = width * 2**stage
-        layers += [convolution(inputs, outputs, batch_norm=batch_norm, pool=True), nn.ReLU()]
+        layers += [nn.MaxPool2d(2), convolution(inputs, outputs, batch_norm=batch_norm), nn.ReLU()]
         layers += [ShortBlock(outputs, batch_norm) for _ in range(blocks)]
         inputs = outputs
     pool = [nn.AdaptiveAvgPool2d(1), nn.Flatten()]

@@ -17,9 +17,8 @@ def convolution(
     stride: int = 1,
     batch_norm: bool = True,
     scale: float = 1.0,
-    pool: bool = False,
 ) -> nn.Module:
-    """A 3x3 convolution, with batch normalisation or with a bias; between them, max pooling.
+    """A 3x3 convolution, with batch normalisation or with a bias.
 
     The weights are drawn so that with ReLUs after them the variance of the input is preserved,
     and then multiplied by ``scale``.
@@ -30,14 +29,10 @@ def convolution(
     nn.init.kaiming_normal_(conv.weight, mode="fan_out", nonlinearity="relu")
     with torch.no_grad():
         conv.weight.mul_(scale)
-    layers: list[nn.Module] = [conv]
-    if pool:
-        layers.append(nn.MaxPool2d(2))
     if conv.bias is None:
-        layers.append(nn.BatchNorm2d(outputs))
-    else:
-        nn.init.zeros_(conv.bias)
-    return nn.Sequential(*layers) if len(layers) > 1 else conv
+        return nn.Sequential(conv, nn.BatchNorm2d(outputs))
+    nn.init.zeros_(conv.bias)
+    return conv
 
 
 class ResidualBlock(nn.Module):

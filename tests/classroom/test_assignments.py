@@ -86,7 +86,7 @@ def test_the_stub_gets_nothing_and_its_notebook_runs(
     assert {share for shares in found.values() for share in shares} == {0.0}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "measuring"])
+@pytest.mark.parametrize("name", NAMES)
 def test_without_the_data_file_it_is_said_what_to_do(
     name: str,
     tmp_path: Path,
@@ -99,7 +99,7 @@ def test_without_the_data_file_it_is_said_what_to_do(
     assert "-0.npz beside this notebook" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "measuring"])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_second_download_has_another_name(
     name: str, tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -407,7 +407,7 @@ def test_what_goes_back(tmp_path: Path, room: Path) -> None:
     files = {file.name: file for file in give_back(room, "measuring", worksheet)}
     with zipfile.ZipFile(files["measuring-moodle.zip"]) as archive:
         pages = {name: archive.read(name).decode() for name in archive.namelist()}
-        assert "7.5 of 10 points" in pages.pop(f"{MOODLE}/ece의 사본-feedback.html")
+        assert "7.5 of 12 points" in pages.pop(f"{MOODLE}/ece의 사본-feedback.html")
         assert "Not graded" in pages.pop("Ada L_7_assignsubmission_file_a-feedback.html")
         assert not pages
         # The platform finds the student in its own name again.
@@ -417,7 +417,7 @@ def test_what_goes_back(tmp_path: Path, room: Path) -> None:
     # Moodle's own columns, in its language; who has no points yet is left out.
     head, row, *rest = (room / "return/measuring-points.csv").read_text("utf-8-sig").split("\n")
     assert head.strip() == WORKSHEET.split("\n")[0]
-    assert row.strip() == '참여자 1234567,"Kim, Jiwoo",7.5,10,-,'
+    assert row.strip() == '참여자 1234567,"Kim, Jiwoo",7.5,12,-,'
     assert rest == [""]
 
 

@@ -7,9 +7,11 @@ import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tiny_class import (
     CHECKS,
@@ -75,6 +77,27 @@ def test_other_checks_or_another_secret_mean_another_result(folder: Path) -> Non
     (goals.ASSIGNMENTS / "tiny/checks.py").write_text(CHECKS + "\n# another\n", "utf-8")
     assert names(grade_class(folder, "tiny")) == ["ada"]
     assert grade_class(folder, "tiny") == []
+
+
+def test_numpy_says_nothing_between_the_lines(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What an answer makes a judge compute is nothing that a teacher has to read."""
+    hand_in(folder, "ada", answers())
+
+    def judged(*_: object) -> dict[str, Any]:
+        assert np.isnan(np.float64(0) / 0)
+        return {"questions": {}}
+
+    def checked(_: object, name: str, sheets: list[str], jobs: int) -> dict[str, Any]:
+        return {sheet: read_assignment(folder, name, sheet) for sheet in sheets}
+
+    monkeypatch.setattr(grade, "grade_submission", judged)
+    monkeypatch.setattr(grade, "checked_sheets", checked)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        [found] = grade_class(folder, "tiny")
+    assert (found["status"], found["reason"]) == ("graded", "")
 
 
 def test_an_interrupted_batch_keeps_what_is_done(

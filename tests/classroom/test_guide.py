@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import nbformat
@@ -20,6 +21,7 @@ from tiny_class import need_sandbox
 
 from classroom.__main__ import main
 from classroom.goals import assignment_names, read_goals
+from classroom.results import complete_hand, write_hand
 from classroom.secret import make_secret
 from tools.sources.book import Book
 
@@ -53,6 +55,13 @@ def test_the_class_of_three(
     ]
     make_secret(Path("autumn"), "the same in each run")
     for words, expected in steps:
+        if words.startswith("return"):  # as the teacher clicked on the page, see `test_marking`
+            goals = read_goals("measuring")
+            marked = complete_hand(Path("autumn"), "measuring", goals)
+            points = {"moodle-101": 2.0, "moodle-102": 0.0}
+            assert {student for student, _ in marked} == points.keys()
+            given = {key: replace(found, points=points[key[0]]) for key, found in marked.items()}
+            write_hand(Path("autumn"), "measuring", given)
         assert main(words.split()) == 0, words
         captured = capsys.readouterr()
         said = captured.out + captured.err

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import by_hand
 import numpy as np
 import pytest
 
@@ -38,6 +39,51 @@ def test_the_numbers_of_the_unknown_networks_are_those_of_the_file(sheet: str) -
         if word != "class bias":  # which moves the confidences as well
             assert (float(found[f"{name}_gap"]) > 5) == (word != "calibrated")
         assert (float(found[f"{name}_largest"]) > 7) == (word == "class bias")
+
+
+@pytest.mark.parametrize("sheet", ["1", "6"])
+def test_the_cameras_of_a_sheet_are_as_the_teacher_is_told(sheet: str) -> None:
+    """From the file alone: two large ones are off, each its own way, and all together are not."""
+    arrays = data_of("measuring", SECRET, sheet)[f"photographs-{sheet}.npz"]
+    found, smallest = known("measuring", SECRET, sheet), variant_of("measuring", SECRET, sheet)
+    probs, labels, weights = (arrays[key] for key in ("probs", "labels", "weights"))
+    excess = weights * (probs.max(axis=1) - (probs.argmax(axis=1) == labels))
+    gaps, rows = [], np.bincount(arrays["cameras"])
+    for camera in range(6):
+        of_it = arrays["cameras"] == camera
+        gaps.append(excess[of_it].sum() / weights[of_it].sum())
+    large = {camera: gap for camera, gap in enumerate(gaps) if rows[camera] >= 150}
+    assert [found["over"], found["under"]] == [
+        str(camera)
+        for camera, gap in sorted(large.items(), key=lambda row: -row[1])
+        if abs(gap) > 0.07
+    ]
+    assert abs(excess.sum() / weights.sum()) < 0.03
+    assert np.flatnonzero(rows < smallest["min_size"]).tolist() == [int(found["small"])]
+    assert found["sizes"] == ", ".join(map(str, rows))
+    # What chance gives grows as the rows become fewer, so the errors say nothing without it.
+    usual = [float(number) for number in found["usual_errors"].split(", ")]
+    assert usual[int(found["few"])] > usual[int(found["some"])] > usual[int(found["many"])]
+
+
+def test_the_answers_about_the_cameras_are_those_of_who_wrote_them_apart() -> None:
+    for sheet in SHEETS:
+        arrays = data_of("measuring", SECRET, sheet)[f"photographs-{sheet}.npz"]
+        variant, found = variant_of("measuring", SECRET, sheet), known("measuring", SECRET, sheet)
+        functions = by_hand.measuring({**variant, "camera": "alone"})
+        given = (arrays["probs"], arrays["labels"], arrays["weights"])
+        right = given[0].argmax(axis=1) == given[1]
+        tops = (given[0].max(axis=1), right, given[2])
+        assert found["all_gap"] == f"{functions['signed_gap'](*tops):.3f}"
+        assert found["gaps"] == listed(functions["signed_gaps"](*tops, arrays["cameras"], 6))
+        assert found["all_error"] == f"{functions['classwise_error'](*given):.3f}"
+        rows = [arrays["cameras"] == camera for camera in range(6)]
+        errors = [functions["classwise_error"](*(c[of] for c in given)) for of in rows]
+        assert found["errors"] == listed(errors)
+
+
+def listed(numbers: list[float]) -> str:
+    return ", ".join(f"{number:.3f}" for number in numbers)
 
 
 @pytest.mark.parametrize("sheet", ["0", "5"])
@@ -84,7 +130,7 @@ def test_every_text_for_the_teacher_has_its_values(name: str) -> None:
         assert all("{" not in sentence for sentence in asked(name, SECRET, sheet).values())
 
 
-@pytest.mark.parametrize("name", ["diagnosing", "recalibrating"])
+@pytest.mark.parametrize("name", ["measuring", "diagnosing", "recalibrating"])
 def test_each_open_question_has_a_marked_example(name: str, tmp_path: Path) -> None:
     folder = tmp_path / "class"
     release(name, folder)

@@ -203,7 +203,7 @@ def test_the_same_secret_releases_the_same(room: Path, tmp_path: Path) -> None:
 
 
 def test_another_secret_releases_another(room: Path, tmp_path: Path) -> None:
-    for name in ("diagnosing", "recalibrating"):
+    for name in ("measuring", "diagnosing", "recalibrating"):
         files = list(release(name, tmp_path).rglob("*.*"))
         assert len(files) == 2 * len(SHEETS)
         for path in files:
@@ -240,7 +240,7 @@ def test_labels_of_the_new_images_stay(room: Path) -> None:
         assert str(data["facts"]) == '{"assignment": "recalibrating"}'
 
 
-@pytest.mark.parametrize("name", ["diagnosing", "recalibrating", "lab"])
+@pytest.mark.parametrize("name", NAMES)
 def test_the_marked_samples(room: Path, name: str) -> None:
     """Each answer has a mark for each row of its rubric, and their sum."""
     text = (room / f"teacher/{name}/sample.md").read_text("utf-8")

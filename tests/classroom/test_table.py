@@ -11,20 +11,20 @@ from classroom.goals import read_goals
 from classroom.table import fill
 
 WORKSHEET = """식별자,성명,성적,최대 성적,마지막 수정 (제출),마지막 수정 (성적)
-참여자 7,Ada L,3,10,-,
-참여자 1234567,"Kim, Jiwoo",,10,-,
-참여자 8,Nobody,,10,-,
+참여자 7,Ada L,3,12,-,
+참여자 1234567,"Kim, Jiwoo",,12,-,
+참여자 8,Nobody,,12,-,
 """
 GRADEBOOK = """Student,ID,SIS Login ID,Section,Measure by group (99),Final
-    Points Possible,,,,10,100
+    Points Possible,,,,12,100
 "Lovelace, Ada",7,ada,1,3,0
 "Kim, Jiwoo",1234567,jiwoo,1,,0
 """
 BRIGHTSPACE = (
-    "OrgDefinedId,Last Name,First Name,Measure by group Points Grade <Numeric MaxPoints:10>,#\n"
+    "OrgDefinedId,Last Name,First Name,Measure by group Points Grade <Numeric MaxPoints:12>,#\n"
     "#901,Kim,Jiwoo,,#\n#902,Lovelace,Ada,,#\n"
 )
-SEMICOLONS = "Teilnehmer;Name;Bewertung;Beste Bewertung\nTeilnehmer/in 1234567;J;;10,00\n"
+SEMICOLONS = "Teilnehmer;Name;Bewertung;Beste Bewertung\nTeilnehmer/in 1234567;J;;12,00\n"
 
 
 def student(number: str, person: str, points: str) -> tuple[dict[str, str], str]:
@@ -47,7 +47,7 @@ def test_tables_of_other_platforms_are_filled_in(tmp_path: Path) -> None:
     assert "1 rows with points; the column is 'Measure by group (99)'" in said
     assert filled(tmp_path, BRIGHTSPACE)[1:] == [BRIGHTSPACE.split("\n")[0], "#901,Kim,Jiwoo,7.5,#"]
     said, _, row = filled(tmp_path, SEMICOLONS)
-    assert row == "Teilnehmer/in 1234567;J;7,5;10,00"
+    assert row == "Teilnehmer/in 1234567;J;7,5;12,00"
     assert "not in the table: x-7" in said
 
 
@@ -62,9 +62,9 @@ def test_a_column_can_be_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", [WORKSHEET, GRADEBOOK, BRIGHTSPACE, SEMICOLONS])
 def test_another_maximum_is_said_and_nothing_written(tmp_path: Path, text: str) -> None:
-    text = text.replace(",10,", ",100,").replace("MaxPoints:10", "MaxPoints:100")
-    with pytest.raises(ClassroomError, match="the maximum is 100 there and 10 here"):
-        filled(tmp_path, text.replace(";10,00", ";100,00"))
+    text = text.replace(",12,", ",100,").replace("MaxPoints:12", "MaxPoints:100")
+    with pytest.raises(ClassroomError, match="the maximum is 100 there and 12 here"):
+        filled(tmp_path, text.replace(";12,00", ";100,00"))
     assert not (tmp_path / "filled.csv").exists()
 
 

@@ -11,24 +11,26 @@ from pathlib import Path
 
 from tools.finishing.pages import pages_of
 
-QUESTION = re.compile(r'<fieldset [^>]*class="question".*?</fieldset>', re.DOTALL)
+QUESTION = re.compile(r'<fieldset [^>]*class="question[^"]*".*?</fieldset>', re.DOTALL)
 REASON = re.compile(r"</summary>(.*?)</details>", re.DOTALL)
 END = "</article>"
 
 
 def with_answers(page: str) -> str:
     """The page with the reasons of all its questions behind its text, a question an item."""
-    items = [
-        '<li><ol type="A">'
-        + "".join(f"<li>{reason}</li>" for reason in REASON.findall(question))
-        + "</ol></li>"
-        for question in QUESTION.findall(page)
-    ]
+    items = [f"<li>{_answers(question)}</li>" for question in QUESTION.findall(page)]
     if not items:
         return page
     before, end, after = page.rpartition(END)
     printed = f"<h2>Answers to the questions</h2><ol>{''.join(items)}</ol>"
     return f'{before}<section class="printed-answers">{printed}</section>\n{end}{after}'
+
+
+def _answers(question: str) -> str:
+    reasons = REASON.findall(question)
+    if "for-number" in question:
+        return "".join(reasons)
+    return f'<ol type="A">{"".join(f"<li>{reason}</li>" for reason in reasons)}</ol>'
 
 
 def write_answers(site: Path) -> None:

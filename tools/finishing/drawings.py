@@ -85,6 +85,11 @@ def drawing(svg: str, alt: str | None, name: str) -> str:
         MystError: a colour has no counterpart in the dark.
     """
     root = ElementTree.fromstring(svg)
+    # A slide may show one panel after the other.
+    groups = root.findall("./{*}g[@id='figure_1']/{*}g")
+    panels = [one for one in groups if one.get("id", "").startswith("axes_")]
+    for one in panels if len(panels) > 1 else []:
+        one.set("class", "panel")
     used = dict.fromkeys(reference for one in root.iter() for reference in _references(one))
     names = {old: f"{name}-{k}" for k, old in enumerate(used)}
     width, height = (

@@ -3,10 +3,11 @@
     python -m tools.finishing.slides FOLDER     print the decks of the built site as PDF
 
 The source says what a slide shows, with `<!-- slide -->` on a line of its own before a sentence, a
-formula, a table, a figure or a cell, and `<!-- and -->` before the next step of the same slide. A
-section without a mark gives a slide with its first figure, formula or table; a question gives one
-for a vote. Arrow keys turn them, and show the steps. The teacher's copy, `NAME-teacher.html`,
-has the text of the sections as notes, the reasons behind the options, and the solutions.
+formula, a table, a figure or a cell, and `<!-- and -->` before the next step of the same slide.
+After `<!-- panels -->`, the steps are the panels of a figure. A section without a mark gives a
+slide with its first figure, formula or table; a question gives one for a vote. Arrow keys turn
+them, and show the steps. The teacher's copy, `NAME-teacher.html`, has the text up to the next slide
+as notes, the reasons behind the options, and the solutions.
 """
 
 from __future__ import annotations
@@ -14,18 +15,25 @@ from __future__ import annotations
 import html
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from bs4 import BeautifulSoup, Comment, Tag
+from bs4.element import PageElement
 
 from tools.finishing.publish import BUILD
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 
-MOST = 15  # slides, which fit a lesson
+MOST = 18  # slides, which fit a lesson
 SHOWN = "figure.align-default, table, div.math, div.proof"
+# The width of a figure by its height, below which its caption stands beside it; the characters of a
+# table, above which it is set small.
+TALL, DENSE = 1.35, 1000
+# What a cell has made says more than its code.
+MADE = "figure.align-default, table:has(caption)"
 # Marks for the mouse, and what answers to it.
 SILENT = ".headerlink, .play-figure, .story, .rest, script, button"
 STYLE = """
@@ -37,30 +45,42 @@ body { margin: 0; }
 .slide h2 { font-size: 2.1rem; margin: 0; }
 .bd-article .slide :is(p, ul, ol, div.proof, figure.align-default, figure > figcaption) {
   max-width: none; }
-.slide > p, .slide .later > p, .slide li, .slide legend, .slide .proof p { font-size: 1.5rem;
+.slide :is(li, legend, .proof p, .cell_output p), .slide > p, .slide .later > p { font-size: 1.5rem;
   line-height: 1.4; margin-block: 0; }
 .slide figure { margin: 0; text-align: center; }
 .slide svg.drawing { font-size: 11px; height: 66vh; max-width: 100%; width: auto; }
-.slide:has(> .later) svg.drawing { height: 48vh; }
+.slide:has(> .later) svg.drawing { height: 46vh; }
 .slide :is(figcaption, caption) { font-size: 1.1rem; text-align: center; }
+.slide:has(> .tall) { align-content: center; column-gap: 3rem; display: grid;
+  grid-template-columns: auto minmax(0, 1fr); }
+.slide:has(> .tall) > :is(h2, .notes) { grid-column: 1 / -1; }
+.slide > .tall { display: contents; }
+.slide > .tall svg.drawing { grid-row: 2 / span 2; height: 78vh; }
+.slide:has(> .tall) :is(figcaption, .later) { grid-column: 2; text-align: start; }
+.slide > .tall figcaption { align-self: end; font-size: 1.3rem; }
+.slide:not(:has(> .later)) > .tall figcaption { align-self: center; grid-row: 2 / span 2; }
 .bd-article .slide table.table { font-size: 1.25rem; margin: 0 auto; }
+.bd-article .slide table.dense { font-size: 0.9rem; }
+.slide table.dense td { padding-block: 0.1rem; }
 .slide div.math > .katex-display > .katex { font-size: 2.4rem; }
-.slide div.cell pre { font-size: 1.15rem; }
+.slide pre { font-size: 1.2rem; }
 .notes { border-top: 1px solid; font-size: 1rem; }
 @media screen and (scripting: enabled) { .later:not(.shown) { visibility: hidden; } }
 @page { margin: 0; size: 13.333in 7.5in; @bottom-center { content: none; } }
 @media print { html { font-size: 17px; }
   .slide { break-after: page; height: 7.5in; min-height: 0; overflow: hidden; }
-  .slide svg.drawing { height: 4.7in; } .slide:has(> .later) svg.drawing { height: 3.4in; } }
+  .slide svg.drawing { height: 4.7in; } .slide:has(> .later) svg.drawing { height: 3.3in; }
+  .slide > .tall svg.drawing { height: 5.6in; } }
 """
 # On paper: a slide with its notes, as long as they are.
 TEACHERS_STYLE = """
-.slide svg.drawing, .slide:has(> .later) svg.drawing { height: 40vh; }
+.slide > .tall svg.drawing, .slide svg.drawing, .slide:has(> .later) svg.drawing { height: 40vh; }
 .later:not(.shown) { visibility: visible; }
 @page { margin: 1.5cm; size: A4; }
 @media print { html { font-size: 13px; }
   .slide { break-after: auto; height: auto; overflow: visible; padding: 1rem 0; }
-  .slide svg.drawing, .slide:has(> .later) svg.drawing { height: 8cm; } }
+  .slide svg.drawing, .slide > .tall svg.drawing, .slide:has(> .later) svg.drawing {
+    height: 8cm; } }
 """
 SCRIPT = """
 addEventListener("keydown", (event) => {
@@ -82,82 +102,114 @@ class Slide(NamedTuple):
     body: str
     notes: str
     is_question: bool = False
+    turn: int = 0  # of a question, among those of its section
 
 
 def slides_of(article: Tag) -> list[Slide]:
     """The slides of a chapter: its opening, its sections, some of its questions, what it showed."""
     for silent in article.select(SILENT):
         silent.decompose()
+    for drawing in article.select("figure > svg.drawing"):
+        width, height = (float(str(drawing.get(side, 0))) for side in ("width", "height"))
+        if drawing.parent and width < TALL * height:
+            drawing.parent["class"] = ["align-default", "tall"]
+    for table in article.select("table"):
+        if len(table.get_text()) > DENSE:
+            table["class"] = ["table", "dense"]
     chapter = article.find("section")
     if not isinstance(chapter, Tag) or chapter.h1 is None:
         raise MystError("a chapter begins with a section and its title")
     opening = chapter.find("p", recursive=False)
     first = chapter.find("figure", class_="align-default")
     made = [Slide(f"{chapter.h1}{opening or ''}", "")]
-    if isinstance(first, Tag) and first.find_parent("section") is chapter:
-        made.append(Slide(f"<h2>{chapter.h1.get_text()}</h2>{first}", _notes(chapter)))
+    if marked := _marked(chapter, chapter.children):
+        made += marked
+    elif isinstance(first, Tag) and first.find_parent("section") is chapter:
+        made.append(Slide(f"<h2>{chapter.h1.get_text()}</h2>{first}", _notes(chapter.children)))
     for section in chapter.find_all("section", recursive=False):
         if section.get("id") == "exercises":
             continue
         points = section.find("ul", recursive=False)
         if section.get("id") == "what-we-have-seen" and points:
-            made.append(Slide(f"{section.h2}{points}", _notes(section)))
-            continue
-        if marked := _marked(section):
-            # On each slide the notes of the section, but an id stands once in a page.
-            said = _notes(section)
-            again = re.sub(r' id="[^"]*"', "", said)
-            notes = [said, *[again] * (len(marked) - 1)]
-            pairs = zip(marked, notes, strict=True)
-            made += [Slide(f"{section.h2}{body}", one) for body, one in pairs]
+            made.append(Slide(f"{section.h2}{points}", _notes(section.children)))
+        elif marked := _marked(section, section.descendants):
+            made += marked
         elif shown := section.select_one(SHOWN):
-            made.append(Slide(f"{section.h2}{shown}", _notes(section)))
-        made += [_question(one) for one in section.find_all("fieldset", class_="question")]
+            made.append(Slide(f"{section.h2}{shown}", _notes(section.children)))
+        asked = section.find_all("fieldset", class_="question")
+        made += [_question(one, turn) for turn, one in enumerate(asked)]
     return _few(made)
 
 
-def _marked(section: Tag) -> list[str]:
-    """What the author has marked in a section, a text for each slide."""
+def _marked(part: Tag, inside: Iterable[PageElement]) -> list[Slide]:
+    """What the author has marked in a part of the chapter, with the text up to the next slide."""
     bodies: list[str] = []
-    for mark in section.find_all(string=lambda text: isinstance(text, Comment)):
-        kind = str(mark).strip()
-        if kind not in ("slide", "and") or mark.find_parent("section") is not section:
+    notes = [""]
+    heading = part.find(["h1", "h2"])
+    for node in list(inside):
+        if isinstance(node, Tag) and node.name == "h3":
+            heading = node
+        notes[-1] += _notes([node])
+        kind = str(node).strip() if isinstance(node, Comment) else ""
+        if kind not in ("slide", "and", "panels"):
             continue
-        shown = mark.find_next_sibling(lambda tag: tag.name != "span")
-        if not isinstance(shown, Tag) or shown.name == "section" or (kind == "and" and not bodies):
-            raise MystError(
-                f"{section.get('id')}: <!-- {kind} --> stands before what a slide shows"
-            )
-        if figure := shown.select_one("figure.align-default"):
-            shown = figure
-        if kind == "slide":
-            bodies.append(str(shown))
-        else:
+        shown = _after(node)
+        if shown is None or (kind == "and" and not bodies):
+            raise MystError(f"{part.get('id')}: <!-- {kind} --> stands before what a slide shows")
+        if kind == "and":
             bodies[-1] += f'<div class="later">{shown}</div>'
-    return bodies
+            continue
+        if kind == "panels":
+            for panel in shown.select("g.panel")[1:]:
+                panel["class"] = "panel later"
+        if bodies:
+            notes.append("")
+        bodies.append(f"<h2>{heading.get_text() if heading else ''}</h2>{shown}")
+    return [Slide(*one) for one in zip(bodies, notes, strict=False)]
 
 
-def _question(fieldset: Tag) -> Slide:
+def _after(mark: PageElement) -> Tag | None:
+    """What a mark stands before: of a cell what it made, or else its open code and its output."""
+    shown = mark.find_next_sibling(lambda tag: tag.name != "span")
+    if not isinstance(shown, Tag) or shown.name == "section":
+        return None
+    for folded in shown.select("details.hide"):
+        folded.extract()
+    return shown.select_one(MADE) or shown
+
+
+def _question(fieldset: Tag, turn: int) -> Slide:
     """The options without their reasons, which are the notes."""
     options = [one.summary for one in fieldset.find_all("details") if one.summary]
+    if "for-number" in fieldset["class"]:
+        options = []
     listed = "".join(f"<li>{one.decode_contents()}</li>" for one in options)
     legend = fieldset.legend.decode_contents() if fieldset.legend else ""
     reasons = "".join(f"<p>{p.decode_contents()}</p>" for p in fieldset.select("details p"))
-    body = f'<h2>Question</h2><p>{legend}</p><ol type="A">{listed}</ol>'
-    return Slide(body, reasons, is_question=True)
+    body = f"<h2>Question</h2><p>{legend}</p>"
+    if listed:
+        body += f'<ol type="A">{listed}</ol>'
+    return Slide(body, reasons, is_question=True, turn=turn)
 
 
-def _notes(section: Tag) -> str:
-    return "".join(map(str, section.find_all("p", recursive=False)))
+def _notes(nodes: Iterable[PageElement]) -> str:
+    """The paragraphs of the text, without ids, which stand once in a page."""
+    return "".join(
+        re.sub(r' id="[^"]*"', "", str(one))
+        for one in nodes
+        if isinstance(one, Tag) and one.name == "p" and one.parent and one.parent.name == "section"
+    )
 
 
 def _few(slides: list[Slide]) -> list[Slide]:
-    """At most MOST, a third of them questions, which are left out evenly; then from the end."""
+    """At most MOST, a third of them questions: one of each section before a second one of any."""
     questions = [slide for slide in slides if slide.is_question]
     others = len(slides) - len(questions)
-    room = min(max(MOST - others, 0), others // 2)
-    step = max(len(questions) / room, 1) if room else 0
-    asked = [questions[int(i * step)] for i in range(min(room, len(questions)))]
+    room = min(max(MOST - others, 0), others // 2, len(questions))
+    firsts = [one for one in questions if one.turn == 0]
+    # Those that there is room for, or of the first ones as many, evenly.
+    pool = firsts if len(firsts) > room else sorted(questions, key=lambda one: one.turn)[:room]
+    asked = [pool[i * len(pool) // room] for i in range(room)]
     kept = [one for one in slides if not one.is_question or any(one is q for q in asked)]
     return kept if len(kept) <= MOST else [*kept[: MOST - 1], kept[-1]]
 

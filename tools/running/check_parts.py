@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from base64 import b64decode, b64encode
 from pathlib import Path
 
 from tools.running.fingerprints import (
@@ -21,8 +22,10 @@ from tools.running.fingerprints import (
     stored,
 )
 from tools.running.kernel import plain_environment
+from tools.running.notebook_pictures import small
 from tools.running.snapshot import BUILD, given_back
-from tools.sources.generated import PRINTS, parts, reads
+from tools.sources.atomic import write_bytes
+from tools.sources.generated import PRINTS, copy_of, parts, reads
 
 DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 
@@ -45,14 +48,31 @@ def of_parts() -> dict[str, Print]:
 
 
 def store_parts() -> None:
-    """Run the scripts, and store the fingerprints of what they make."""
-    environment = plain_environment() | {"PYTHONPATH": str(Path().absolute())}
+    """Run the scripts, store the fingerprints of what they make, and copies for notebooks."""
+    before = stored(PRINTS)
     for script, part in parts().items():
-        command = [sys.executable, "-m", "tools.sources.errors", str(script), str(BUILD / part)]
-        subprocess.run(command, env=environment, check=True)
+        run(script, BUILD / part)
+    made = of_parts()
+    chapters = "".join(path.read_text("utf-8") for path in Path("notebooks").glob("*.md"))
+    for script, part in parts().items():
+        was, now = ({str(part): prints.get(str(part), {})} for prints in (before, made))
+        copy = copy_of(script)
+        if f"../{script.with_suffix('.svg')}" in chapters and (
+            differences(was, now) or not copy.exists()
+        ):
+            run(script, drawn := BUILD / part.with_suffix(".png"))
+            with given_back(copy):
+                write_bytes(copy, b64decode(small(b64encode(drawn.read_bytes()).decode())))
+                print(f"wrote {copy}")
     with given_back(PRINTS):
-        if store(PRINTS, of_parts()):
+        if store(PRINTS, made):
             print(f"wrote {PRINTS}")
+
+
+def run(script: Path, target: Path) -> None:
+    environment = plain_environment() | {"PYTHONPATH": str(Path().absolute())}
+    command = [sys.executable, "-m", "tools.sources.errors", str(script), str(target)]
+    subprocess.run(command, env=environment, check=True)
 
 
 if __name__ == "__main__":

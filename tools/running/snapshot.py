@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
-from tools.sources.atomic import write_text
+from tools.sources.atomic import write_bytes
 from tools.sources.errors import MystError, plainly
 
 BUILD = Path("build")
@@ -130,7 +130,7 @@ def given_back(*paths: Path) -> Iterator[None]:
         if content is None:
             (origin / path).unlink()
         else:
-            write_text(origin / path, content.decode())
+            write_bytes(origin / path, content)
 
 
 def _content(path: Path) -> bytes | None:

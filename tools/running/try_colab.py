@@ -4,7 +4,7 @@
     python -m tools.running.try_colab --as-is PYTHON     with one that has them: Colab's own
     python -m tools.running.try_colab ece-and-mce …       only these pages
 
-The module is installed from its wheel, as the first cell of a notebook does, and every printed
+The module is installed from its wheel, as the first code of a notebook does, and every printed
 value must be the stored one.
 """
 
@@ -91,7 +91,7 @@ def versions(python: Path) -> dict[str, str]:
 
 
 def install_wheel(python: Path) -> None:
-    """As the first cell does. Raises SystemExit if that changes one of Colab's packages."""
+    """As the first code of a notebook does. Raises SystemExit if that changes Colab's packages."""
     before = versions(python)
     with TemporaryDirectory() as folder:
         build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]

@@ -7,7 +7,12 @@ from pathlib import Path
 
 def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
     """Replace a file at once, with the folders above it; a write that fails changes nothing."""
+    write_bytes(path, text.encode(encoding))
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """The same for a file that is no text."""
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.part")
-    unfinished.write_text(text, encoding, newline="")
+    unfinished.write_bytes(content)
     unfinished.replace(path)

@@ -60,7 +60,7 @@ if keep_on_drive:
 def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) -> NotebookNode:
     """The committed notebook: plain Markdown, and the outputs of `stored`."""
     flattener = Flattener(book, page)
-    cells = [_install_cell(book)]
+    cells: list[NotebookNode] = []
     for cell in page_notebook(book, page).cells:
         if cell.cell_type == "markdown":
             for part, is_exercise in _exercises(cell.source):
@@ -85,6 +85,9 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
         if table:
             caption = flattener.caption(table["name"], table["caption"])
             cells.append(new_markdown_cell(caption))
+    # The opening comes first, which is all that a preview of a notebook shows.
+    first = next((k for k, cell in enumerate(cells) if cell.cell_type == "code"), 0)
+    cells.insert(first, _install_cell(book))
     if stored:
         _take_outputs(cells, stored.cells)
     return numbered(new_notebook(cells=cells, metadata=notebook_metadata()))

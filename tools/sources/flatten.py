@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import posixpath
 import re
+from pathlib import Path
 
 from tools.sources.book import CHAPTER, SECTION, Book, Label
 from tools.sources.directives import DIRECTIVES, Plain, Row, label_of, row_of
+from tools.sources.generated import copy_of
 from tools.sources.myst import Code, Directive, MystError, Text, parse
 from tools.sources.no_break import with_units_kept
 from tools.sources.questions import as_form, read_question
@@ -112,12 +114,13 @@ class Flattener:
 
     def _figure(self, label: str, block: Directive) -> str:
         alt = block.options["alt"]
-        script = self.book.root / posixpath.dirname(self.page) / block.argument
-        if script.with_suffix(".py").exists():
-            # The build draws it: there is no file to show.
-            image = f"> *On the page stands a picture.* {alt}"
-        else:
-            image = f"![{alt}]({self._image(block.argument)})"
+        folder = posixpath.dirname(self.page)
+        path = block.argument
+        script = Path(posixpath.normpath(posixpath.join(folder, path))).with_suffix(".py")
+        if (self.book.root / script).exists():
+            # The build draws it for the page, and `make notebooks` keeps a copy for notebooks.
+            path = posixpath.relpath(copy_of(script).as_posix(), folder)
+        image = f"![{alt}]({self._image(path)})"
         return f"\n{image}\n\n{self.caption(label, block.body)}\n"
 
     def caption(self, name: str, caption: str) -> str:

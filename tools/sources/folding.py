@@ -42,9 +42,10 @@ def draws(cell: NotebookNode) -> bool:
 
 
 def drawing_title(cell: NotebookNode) -> str:
-    """What the code of a figure is called, as its caption begins."""
-    caption = cell.metadata["mystnb"]["figure"]["caption"]
-    return with_units_kept(f"Draw: {STOP.split(caption, maxsplit=1)[0]}")
+    """What the code of a figure is called: what its cell says, or else as its caption begins."""
+    shown = cell.metadata["mystnb"]
+    begins = STOP.split(shown["figure"]["caption"], maxsplit=1)[0]
+    return shown.get("code_prompt_show") or with_units_kept(f"Draw: {begins}")
 
 
 def _names(code: str) -> tuple[set[str], set[str]]:

@@ -36,6 +36,11 @@ def parts() -> dict[Path, Path]:
     }
 
 
+def copy_of(script: Path) -> Path:
+    """The picture that a script draws, as a small file beside the notebooks that show it."""
+    return Path("notebooks/figures", f"{script.stem}.png")
+
+
 def prints_of(page: str) -> Path:
     """Where the fingerprints of a chapter's figures are stored."""
     return Path("notebooks/figures", f"{page.removeprefix('notebooks/')}.json")

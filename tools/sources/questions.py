@@ -11,8 +11,17 @@ A question and its answers are text, and each answer says why it is right or wro
       - It promises 90 right answers, and keeps 80.
     :::
 
+A question for a number marks the right one with `=`, and says how close one has to come. The others
+are those that one gets by a usual mistake:
+
+    - [=] 20 ± 1
+      - One in five.
+    - [ ] 80
+      - That is how many are right.
+
 On the page each answer is a fold of HTML's own, which needs no script: to choose it is to open it.
-Also a Sphinx extension, for the page.
+The numbers are in one fold, so that readers find their own before they see any. Also a Sphinx
+extension, for the page.
 """
 
 from __future__ import annotations
@@ -26,9 +35,12 @@ from docutils.parsers.rst import Directive
 
 from tools.sources.errors import MystError
 
-ANSWER = re.compile(r"\[(?P<mark>[ x])\] +(?P<text>.+?)\n  - +(?P<reason>\S.*)", re.DOTALL)
+ANSWER = re.compile(r"\[(?P<mark>[ x=])\] +(?P<text>.+?)\n  - +(?P<reason>\S.*)", re.DOTALL)
+NUMBER = re.compile(r"(?P<number>\d[\d,]*(\.\d+)?)( ± (?P<within>\d+(\.\d+)?))?( %)?")
 LINK = re.compile(r"\{[\w:-]+\}`|\]\(")
 HOW = "write `- [ ] answer`, or `- [x]` if it is right, and on a line of its own `  - reason`"
+HOW_NUMBER = "write numbers, such as `- [=] 20 ± 1` and `- [ ] 80`, of which one is right"
+COMPARE = "Find your own number, then compare"
 SEVERAL = "More than one answer is right."
 VERDICT = {True: "Right.", False: "Wrong."}
 
@@ -41,17 +53,18 @@ class Answer:
     reason: str
     is_right: bool
 
-    @property
-    def verdict(self) -> str:
-        return VERDICT[self.is_right]
-
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked, and two answers or more, in MyST."""
+    """What is asked, and two answers or more, in MyST; they are not shown if it is a number."""
 
     text: str
     answers: list[Answer]
+    is_number: bool = False
+
+    def verdict(self, answer: Answer) -> str:
+        verdict = VERDICT[answer.is_right]
+        return f"{answer.text} is {verdict.lower()}" if self.is_number else verdict
 
 
 def read_question(body: str) -> Question:
@@ -59,7 +72,7 @@ def read_question(body: str) -> Question:
 
     Raises:
         MystError: Nothing is asked, an answer has no mark or no reason, there are fewer than two
-            answers, two are the same, or none is right.
+            answers, two are the same, none is right, or a wrong number is close enough.
     """
     text, *items = re.split(r"^- ", body, flags=re.MULTILINE)
     if not text.strip():
@@ -70,7 +83,22 @@ def read_question(body: str) -> Question:
     right = sum(answer.is_right for answer in answers)
     if not right:
         raise MystError("no answer is right: mark one with `- [x]`")
-    return Question(_joined(f"{text} {SEVERAL}" if right > 1 else text), answers)
+    is_number = re.search(r"^- \[=\]", body, re.MULTILINE) is not None
+    if is_number:
+        _check_numbers(answers)
+    return Question(_joined(f"{text} {SEVERAL}" if right > 1 else text), answers, is_number)
+
+
+def _check_numbers(answers: list[Answer]) -> None:
+    found = [NUMBER.fullmatch(answer.text) for answer in answers]
+    numbers = [float(one["number"].replace(",", "")) for one in found if one]
+    if len(numbers) < len(answers) or sum(answer.is_right for answer in answers) > 1:
+        raise MystError(f"it asks for a number: {HOW_NUMBER}")
+    right = next(n for n, answer in enumerate(answers) if answer.is_right)
+    within = float((found[right] or {})["within"] or 0)
+    for answer, number in zip(answers, numbers, strict=True):
+        if not answer.is_right and abs(number - numbers[right]) <= within:
+            raise MystError(f"answer `{answer.text}`: it is close enough to be right")
 
 
 def _answer(item: str) -> Answer:
@@ -81,7 +109,7 @@ def _answer(item: str) -> Answer:
         raise MystError(f"answer `{found['text']}`: give it one reason")
     if LINK.search(found["text"]):
         raise MystError(f"answer `{found['text']}`: what opens is no link, put it into the reason")
-    return Answer(_joined(found["text"]), _joined(found["reason"]), found["mark"] == "x")
+    return Answer(_joined(found["text"]), _joined(found["reason"]), found["mark"] != " ")
 
 
 def _joined(lines: str) -> str:
@@ -92,12 +120,15 @@ def as_form(question: Question) -> str:
     """For Colab: the answers in a list, and below it, folded, the reasons. Roles stay."""
     answers = [f"> {n}. {one.text}" for n, one in enumerate(question.answers, start=1)]
     reasons = [
-        f"{n}. **{one.verdict}** {one.reason}" for n, one in enumerate(question.answers, start=1)
+        f"{n}. **{question.verdict(one)}** {one.reason}"
+        for n, one in enumerate(question.answers, start=1)
     ]
-    asked = ["> **Check yourself**", ">", f"> {question.text}", ">", *answers]
+    asked = ["> **Check yourself**", ">", f"> {question.text}"]
+    if not question.is_number:
+        asked += [">", *answers]
     fold = [
         "<details>",
-        "<summary>Which is right, and why?</summary>",
+        f"<summary>{COMPARE if question.is_number else 'Which is right, and why?'}</summary>",
         "",
         *reasons,
         "",
@@ -128,16 +159,24 @@ class QuestionDirective(Directive):
         legend = tagged_text("", "", *self._inline(question.text), tag="legend")
         # What opens is read out.
         group = tagged("", legend, tag="fieldset", classes=["question"], live="polite")
-        for answer in question.answers:
-            reason = [nodes.strong("", answer.verdict), nodes.Text(" ")]
-            group += tagged(
-                "",
-                tagged_text("", "", *self._inline(answer.text), tag="summary"),
-                nodes.paragraph("", "", *reason, *self._inline(answer.reason)),
-                tag="details",
-                classes=["is-right"] if answer.is_right else [],
-            )
+        reasons = [self._reason(question, answer) for answer in question.answers]
+        if question.is_number:
+            group["classes"].append("for-number")
+            group += tagged("", self._summary(COMPARE), *reasons, tag="details")
+            return [group]
+        for answer, reason in zip(question.answers, reasons, strict=True):
+            classes = ["is-right"] if answer.is_right else []
+            summary = self._summary(answer.text)
+            group += tagged("", summary, reason, tag="details", classes=classes)
         return [group]
+
+    def _summary(self, text: str) -> nodes.Node:
+        return tagged_text("", "", *self._inline(text), tag="summary")
+
+    def _reason(self, question: Question, answer: Answer) -> nodes.Node:
+        verdict = [nodes.strong("", question.verdict(answer)), nodes.Text(" ")]
+        classes = ["is-right"] if answer.is_right and question.is_number else []
+        return nodes.paragraph("", "", *verdict, *self._inline(answer.reason), classes=classes)
 
     def _inline(self, text: str) -> list[nodes.Node]:
         found, messages = self.state.inline_text(text, self.lineno)

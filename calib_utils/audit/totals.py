@@ -1,0 +1,137 @@
+"""What a report takes of the sums over its rows, whether they came from one file or from many."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calib_utils._masks import log_of_probs
+from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, confidences_of, tally
+from calib_utils.audit.exact_sums import CELL_ENDS, UNIT, ExactSums, in_bins, in_cells
+from calib_utils.audit.lots import MOST_DRAWN, drawn
+from calib_utils.audit.rows import Rows
+from calib_utils.metrics import CoxLine
+from calib_utils.metrics.bins import edges_and_index, right_closed_index
+
+__all__ = ["Totals"]
+
+
+class Totals:
+    """The sums over any number of rows, and these rows, or a random sample of them.
+
+    Up to `MOST_DRAWN` rows are all at hand, in the order of their lots. Of more rows only the sums
+    are left, and bins of equal mass are made of cells of log-odds. In 24 sets of 2,000 to 60,000
+    rows this moved no end of the interval of the error by more than 0.11 points, and half of them
+    by less than 0.002. Where single rows are needed, they are a simple random sample drawn from the
+    counts of the cells, and each row has the mean confidence of its cell. With several classes, the
+    recalibrators use whole rows that were kept while reading.
+
+    Args:
+        sums: of all rows.
+        seed: of the draw.
+
+    Attributes:
+        bins: of all rows, in bins of equal width.
+        cells: of all rows, in narrow cells of log-odds.
+        classes: with several classes, each one's probability against whether it is the label.
+        groups: by column and value.
+        times: by the span of time.
+        losses: the sums of NLL, Brier score and correct predictions.
+        of_z: the sums of the numerator and the variance of Spiegelhalter's z.
+        rows: all of them if `complete`, and otherwise a random sample.
+        complete: whether all rows were kept.
+        confidences: of these rows or of a random sample, and which are correct.
+    """
+
+    def __init__(self, sums: ExactSums, seed: int):
+        self.n_bins = sums.bins.shape[-1]
+        self.bins, self.cells = in_bins(sums.bins), in_cells(sums.cells)
+        self.classes = dict(enumerate(map(in_bins, sums.classes)))
+        self.groups = {key: in_bins(sums.groups[key]) for key in sorted(sums.groups)}
+        self.times = {key: in_bins(array) for key, array in sums.times.items()}
+        nll, brier, spreads, correct = sums.losses
+        self.losses = np.array([nll / UNIT, brier / UNIT, correct])
+        (_, right), c, squares = sums.bins.sum(axis=2).tolist()
+        excess = right * int(UNIT) - sum(c) - 2 * c[1] + 2 * sum(squares)
+        variance = sum(c) - sum(squares) - 4 * spreads
+        self.of_z = np.array([excess / UNIT, variance / UNIT])
+        self.digest = sums.digest()
+        lots = sums.lots
+        self.complete = lots is not None and lots.complete
+        self._whole = lots is not None and (lots.complete or lots.sample)
+        if lots is not None and self._whole:
+            self.rows = lots.rows()
+        if self.complete:
+            self.confidences = confidences_of(self.rows)
+            return
+        drawn_rows = self._draw(seed, sums.dtype)
+        self.confidences = confidences_of(drawn_rows)
+        if not self._whole:
+            self.rows = drawn_rows
+
+    def _draw(self, seed: int, dtype: str) -> Rows:
+        counts = self.cells.array[[COUNT, CORRECT]].astype(np.int64)
+        counts[0] -= counts[1]
+        kinds = drawn(counts.ravel(), MOST_DRAWN, seed)
+        with np.errstate(invalid="ignore"):
+            means = self.cells.array[EXPECTED] / self.cells.array[COUNT]
+        labels, cells = np.divmod(kinds, len(means))
+        probs = np.clip(means, CELL_ENDS[:-1], CELL_ENDS[1:])[cells]
+        # Sums are rounded, and so are the means: one of rows on an edge is on it in float32.
+        dtype = "float32" if dtype == "float64" else dtype
+        return Rows(probs, log_of_probs(probs), labels, {}, None, None, dtype)
+
+    @property
+    def note(self) -> str:
+        """How the measures use the rows, in words; empty if all of them are at hand."""
+        if self.complete:
+            return ""
+        n = len(self.confidences[0])
+        alone = "slope, decomposition, cost and recalibrators"
+        what = "slope and decomposition" if self._whole else alone
+        which = "all" if n == self.bins.n else "a random sample of"
+        found = (
+            "all rows were counted, in bins and in cells of log-odds that are 1/128 wide, which is "
+            "at most 0.2 points; bins of equal mass are made of these cells, and "
+            f"{what} use {which} {n:,} rows, each with the mean confidence of its cell"
+        )
+        if self._whole:
+            found += f"; recalibrators use a random sample of {len(self.rows.labels):,} whole rows"
+        return found
+
+    @property
+    def binnings(self) -> list[BinSums]:
+        """In bins of equal width and in bins of equal mass, all rows.
+
+        Gaps that cancel within a bin are not seen. A bin of equal width may contain nearly all
+        rows, and a bin of equal mass may contain all the rare ones.
+        """
+        if self.complete:
+            _, index = edges_and_index(self.confidences[0], self.n_bins, "quantile", "float64")
+            return [self.bins, BinSums(tally(*self.confidences, index, self.n_bins))]
+        held = self.cells.array[:, self.cells.array[COUNT] > 0]
+        last = np.cumsum(held[COUNT]).astype(np.int64)
+        # The m/M quantiles of the numbers of the cells, as `numpy.quantile` has them.
+        place, rest = np.divmod((last[-1] - 1) * np.arange(self.n_bins + 1), self.n_bins)
+        below, above = (
+            np.searchsorted(last, np.minimum(each, last[-1] - 1), side="right")
+            for each in (place, place + 1)
+        )
+        edges = below + (above - below) * (rest / self.n_bins)
+        index = right_closed_index(np.arange(held.shape[1]), edges)
+        array = np.stack([np.bincount(index, row, minlength=self.n_bins) for row in held])
+        return [self.bins, BinSums(array)]
+
+    def sides(self, line: CoxLine) -> BinSums:
+        """All rows in two bins: those whose prediction the line raises, and the others."""
+        if self.complete:
+            confidences, correct = self.confidences
+            return BinSums(tally(confidences, correct, _lowered(confidences, line), 2))
+        held = self.cells.array[:, self.cells.array[COUNT] > 0]
+        below = _lowered(held[EXPECTED] / held[COUNT], line)
+        return BinSums(np.stack([np.bincount(below, row, minlength=2) for row in held]))
+
+
+def _lowered(probs: np.ndarray, line: CoxLine) -> np.ndarray:
+    """1 where the line is below the prediction, and 0 elsewhere."""
+    log_odds = log_of_probs(np.clip(probs, 0, 1))
+    return (line.intercept + line.slope * log_odds < log_odds).astype(np.intp)

@@ -1,0 +1,238 @@
+"""The verdict of a report on data with planted faults: in groups, on days, of rare events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from calib_utils.audit import Report, report
+from calib_utils.audit.bin_sums import BinSums
+from calib_utils.audit.exact_sums import ExactSums
+from calib_utils.audit.lots import Lots
+from calib_utils.audit.measures import auroc_of, binnings_of, calibration_line, larger_error
+from calib_utils.audit.outcomes import allowed
+from calib_utils.audit.rows import Rows
+from calib_utils.audit.times import control, written
+from calib_utils.audit.totals import Totals
+
+
+def calibrated(n: int, seed: int = 0) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    score = rng.beta(2, 3, n)
+    return {"score": score, "label": (rng.random(n) < score).astype(int)}
+
+
+def happening(score: np.ndarray, gaps: np.ndarray, seed: int = 0) -> np.ndarray:
+    """Labels of which more happen than is predicted, by the gap of each row."""
+    chances = np.clip(score + gaps, 0, 1)
+    return (np.random.default_rng(seed + 1).random(len(score)) < chances).astype(int)
+
+
+def judged(data: dict[str, Any], **options: Any) -> Report:
+    return report(data, **{"cross_fit": 0} | options)
+
+
+class TestGroups:
+    def test_two_that_cancel(self) -> None:
+        data = calibrated(40_000)
+        data["score"] = 0.1 + 0.8 * data["score"]
+        plan = np.array(["a", "b"])[np.arange(40_000) % 2]
+        data["label"] = happening(data["score"], np.where(plan == "a", 0.05, -0.05))
+        found = judged(data | {"plan": plan}, group="plan").verdict
+        assert (found.outcome, found.overall, found.exit_code) == ("groups", "within", 4)
+        start, _, more = found.sentence.partition(": ")
+        assert start.startswith("Trustworthy on average, but not for `")
+        (a, b) = (part.gap for part in judged(data | {"plan": plan}, group="plan").groups["plan"])
+        assert f"`a` (+{100 * a:.1f})" in start
+        assert f"`b` (\N{MINUS SIGN}{-100 * b:.1f})" in start
+        assert more.startswith("it predicts ")
+
+    def test_the_same_without_the_fault(self) -> None:
+        data = calibrated(40_000) | {"plan": np.arange(40_000) % 2}
+        found = judged(data, group="plan").verdict
+        assert (found.outcome, found.exit_code) == ("within", 0)
+
+    def test_one_too_small_is_undecided(self) -> None:
+        data = calibrated(40_000) | {"plan": np.where(np.arange(40_000) < 20, "few", "many")}
+        found = judged(data, group="plan").verdict
+        assert (found.outcome, found.overall, found.exit_code) == ("undecided", "within", 3)
+        assert "Trustworthy on average, but too few rows to tell for `few` (" in found.sentence
+
+    def test_a_group_is_beyond_while_all_rows_are_undecided(self) -> None:
+        data = calibrated(1_500)
+        plan = np.where(np.arange(1_500) < 300, "a", "b")
+        data["label"] = happening(data["score"], np.where(plan == "a", 0.2, -0.05))
+        found = judged(data | {"plan": plan}, group="plan").verdict
+        assert (found.outcome, found.overall, found.exit_code) == ("groups", "undecided", 4)
+        assert found.sentence.startswith("Too few rows to tell, but not for `a` (+")
+
+    def test_the_rest_of_many_are_counted(self) -> None:
+        data = calibrated(60_000)
+        plan = np.arange(60_000) % 12
+        data["label"] = happening(data["score"], np.where(plan < 6, 0.1, -0.1))
+        sentence = judged(data | {"plan": plan, "one": "x"}, group=["plan"]).verdict.sentence
+        assert " and 9 more: it predicts" in sentence
+
+    def test_names_of_the_data_cannot_steer_a_terminal(self) -> None:
+        data = calibrated(4_000) | {"plan": np.full(4_000, "\x1b[31mred")}
+        data["label"] = happening(data["score"], np.full(4_000, 0.2))
+        assert "\x1b" not in judged(data, group="plan").verdict.sentence
+
+
+def days_of(rates: list[float], happened: list[float], n: int) -> dict[str, BinSums]:
+    """Sums of days on which all rows have one score."""
+    found = {}
+    for day, (rate, share) in enumerate(zip(rates, happened, strict=True)):
+        right, c = round(n * share), n * rate
+        squares = right * (1 - rate) ** 2 + (n - right) * rate**2
+        array = np.array([n, right, c, squares, n * rate * (1 - rate)], float)[:, None]
+        found[str(np.datetime64("2026-06-01") + day)] = BinSums(array)
+    return found
+
+
+class TestDays:
+    def test_the_last_two_are_off(self) -> None:
+        data = calibrated(45_000)
+        day = np.repeat(np.datetime64("2026-06-01") + np.arange(30), 1_500)
+        late = np.isin(day, day[-1] - np.arange(2))
+        data["label"] = happening(data["score"], np.where(late, -0.1, 0.0))
+        found = judged(data | {"day": day}, time="day:D")
+        assert [span.name for span in found.times if span.alarm] == ["2026-06-29", "2026-06-30"]
+        assert (found.verdict.outcome, found.verdict.exit_code) == ("times", 5)
+        assert found.verdict.sentence.startswith(
+            "Trustworthy on average, but not since 29 June 2026: it predicts "
+        )
+
+    def test_one_in_the_middle_is_off(self) -> None:
+        data = calibrated(15_000)
+        day = np.repeat(np.datetime64("2026-06-01") + np.arange(10), 1_500)
+        data["label"] = happening(data["score"], np.where(day == day[6_000], 0.15, 0.0))
+        found = judged(data | {"day": day}, time="day:D").verdict
+        assert found.exit_code == 5
+        assert "but not on 5 June 2026: " in found.sentence
+
+    def test_the_tolerance_is_for_days_too(self) -> None:
+        """Two million rows a day, off by a tenth of a point: clear, and of no account."""
+        days = days_of([0.2] * 3, [0.2, 0.2, 0.201], 2_000_000)
+        for tolerance, alarms in ((0.02, [False] * 3), (0.0005, [False, False, True])):
+            found = control(days, tolerance=tolerance, relative=0.25)
+            assert found[-1].z > 3
+            assert [span.alarm for span in found] == alarms
+
+    def test_the_number_of_days_is_corrected_for(self) -> None:
+        """Without a tolerance, 150 calibrated days alarm in few of 40 reports, not in a third."""
+        rng = np.random.default_rng(0)
+        alarms, beyond = [], []
+        for _ in range(40):
+            shares = rng.binomial(2_000, 0.3, 150) / 2_000
+            days = days_of([0.3] * 150, list(shares), 2_000)
+            found = control(days)
+            alarms.append(any(span.alarm for span in found))
+            beyond.append(any(abs(span.z) > 3 for span in found))
+        assert np.mean(alarms) <= 0.1
+        assert np.mean(beyond) > 0.2
+
+    def test_how_they_are_written(self) -> None:
+        assert written("2026-06-09") == "9 June 2026"
+        assert written("2026-06") == "2026-06"
+
+
+class TestRareEvents:
+    def test_twice_as_many_as_predicted(self) -> None:
+        rng = np.random.default_rng(0)
+        score = rng.beta(0.66, 99.34, 100_000)
+        label = (rng.random(100_000) < np.minimum(2 * score, 1)).astype(int)
+        found = judged({"score": score, "label": label}).verdict
+        assert (found.outcome, found.exit_code) == ("beyond", 1)
+        assert found.tolerance == pytest.approx(score.mean() / 4)
+        assert "of the rate of 0.66" in found.sentence
+        loose = judged({"score": score, "label": label}, relative_tolerance=1).verdict
+        assert loose.tolerance == pytest.approx(score.mean())
+
+    @pytest.mark.parametrize("n", [200, 40_000])
+    def test_no_positive_is_no_pass(self, n: int) -> None:
+        score = np.random.default_rng(0).beta(1, 99, n)
+        found = judged({"score": score, "label": np.zeros(n, int)}).verdict
+        assert found.exit_code == (3 if n == 200 else 1)
+        if n == 200:
+            assert "what was predicted happened never" in found.sentence
+
+    def test_the_limit(self) -> None:
+        assert allowed(0.02, 0.25, 0.3) == 0.02
+        assert allowed(0.02, 0.25, 0.01) == pytest.approx(0.0025)
+        assert allowed(0.02, 0.25, 0.99) == pytest.approx(0.0025)
+
+    @pytest.mark.parametrize("value", [0, -1, 1.5, "a"])
+    def test_a_relative_tolerance_that_is_none(self, value: Any) -> None:
+        with pytest.raises(ValueError, match=r"^relative_tolerance: expected above 0 and up to 1"):
+            judged(calibrated(100), relative_tolerance=value)
+
+
+class TestWhatItKnows:
+    def test_the_score_of_the_other_class(self) -> None:
+        data = calibrated(4_000)
+        data["score"] = 1 - data["score"]
+        found = report(data)
+        assert found.verdict.exit_code == 1
+        assert found.verdict.sentence.startswith(
+            "Not trustworthy: is this the score of the other class? It predicts "
+        )
+        assert found.calibrator is None
+        assert "falls where what happens rises" in found.text()
+
+    def test_a_score_that_tells_nothing(self) -> None:
+        rng = np.random.default_rng(0)
+        found = report({"score": rng.random(4_000), "label": rng.integers(2, size=4_000)})
+        assert found.verdict.exit_code == 1
+        assert "the score tells nothing about what happens, with an AUROC of" in (
+            found.verdict.sentence
+        )
+        assert found.calibrator is None
+
+    @pytest.mark.parametrize("digits", [1, 12])
+    def test_the_auroc_is_that_of_scikit_learn(self, digits: int) -> None:
+        from sklearn.metrics import roc_auc_score
+
+        data = calibrated(2_000)
+        score, label = data["score"].round(digits), data["label"]
+        area, (low, high) = auroc_of(score, label == 1)
+        assert area == pytest.approx(roc_auc_score(label, score), abs=1e-12)
+        rng = np.random.default_rng(0)
+        drawn = []
+        for _ in range(100):
+            rows = rng.integers(2_000, size=2_000)
+            drawn.append(auroc_of(score[rows], label[rows] == 1)[0])
+        assert (high - low) / 2 == pytest.approx(1.96 * np.std(drawn), rel=0.2)
+
+    def test_a_mean_that_is_right_does_not_stand_alone(self) -> None:
+        data = calibrated(3_000)
+        z = 2 * logit(data["score"].clip(1e-6, 1 - 1e-6))
+        z -= z.mean()
+        rng = np.random.default_rng(1)
+        label = (rng.random(3_000) < expit(z / 2)).astype(int)
+        sentence = judged({"score": expit(z), "label": label}).verdict.sentence
+        assert "so it is calibrated on average, but overconfident, with a slope of 0." in sentence
+
+    def test_the_line_finds_what_bins_alone_leave_open(self) -> None:
+        """Of 1,000 rows, 7.7 points too far from one half; and without a fault it finds nothing."""
+        rates = {}
+        for slope in (0.6, 1.0):
+            beyond = np.zeros((20, 2), bool)
+            for seed, row in enumerate(beyond):
+                rng = np.random.default_rng(seed)
+                z = rng.normal(0, 1.8, 1_000)
+                labels = (rng.random(1_000) < expit(slope * z)).astype(np.int64)
+                sums = ExactSums(15, lots=Lots(0, True))
+                sums.add(Rows(expit(z), z, labels, {}, None, None))
+                totals = Totals(sums, 0)
+                line = calibration_line(*totals.confidences)
+                row[:] = [
+                    larger_error(binnings, 0)[0] > 0.02
+                    for binnings in (totals.binnings, binnings_of(totals, line))
+                ]
+            rates[slope] = beyond.mean(axis=0)
+        assert (rates[1.0] == 0).all()
+        assert rates[0.6][1] > rates[0.6][0] + 0.3
