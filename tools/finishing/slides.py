@@ -48,7 +48,8 @@ body { margin: 0; }
 .slide :is(li, legend, .proof p, .cell_output p), .slide > p, .slide .later > p { font-size: 1.5rem;
   line-height: 1.4; margin-block: 0; }
 .slide figure { margin: 0; text-align: center; }
-.slide svg.drawing { font-size: 11px; height: 66vh; max-width: 100%; width: auto; }
+.slide svg.drawing { font-size: 11px; height: 66vh; max-height: none;
+  max-width: 100%; width: auto; }
 .slide:has(> .later) svg.drawing { height: 46vh; }
 .slide :is(figcaption, caption) { font-size: 1.1rem; text-align: center; }
 .slide:has(> .tall) { align-content: center; column-gap: 3rem; display: grid;
