@@ -21,7 +21,7 @@ from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from bs4 import BeautifulSoup, Comment, Tag
-from bs4.element import PageElement
+from bs4.element import AttributeValueList, PageElement
 
 from tools.finishing.publish import BUILD
 from tools.sources.book import Book
@@ -111,12 +111,12 @@ def slides_of(article: Tag) -> list[Slide]:
     for silent in article.select(SILENT):
         silent.decompose()
     for drawing in article.select("figure > svg.drawing"):
-        width, height = (float(str(drawing.get(side, 0))) for side in ("width", "height"))
+        width, height = (float(str(drawing.get(side, "0"))) for side in ("width", "height"))
         if drawing.parent and width < TALL * height:
-            drawing.parent["class"] = ["align-default", "tall"]
+            drawing.parent["class"] = AttributeValueList(["align-default", "tall"])
     for table in article.select("table"):
         if len(table.get_text()) > DENSE:
-            table["class"] = ["table", "dense"]
+            table["class"] = AttributeValueList(["table", "dense"])
     chapter = article.find("section")
     if not isinstance(chapter, Tag) or chapter.h1 is None:
         raise MystError("a chapter begins with a section and its title")
