@@ -93,9 +93,14 @@ def test_figures_and_formulas_are_large_enough_for_a_room(
 
 
 def test_the_arrow_keys_turn_the_slides(browser: Any, address: str) -> None:
+    """On the second one, the panels of a figure come first, one after the other."""
     tab = browser.new_page(viewport={"width": 1280, "height": 720})
     tab.goto(f"{address}slides/{CHAPTERS[0]}.html")
     top = "document.querySelectorAll('.slide')[%d].getBoundingClientRect().top"
-    for key, now in [("ArrowRight", 1), (" ", 2), ("ArrowLeft", 1), ("PageUp", 0), ("PageUp", 0)]:
+    for key, now, shown in [
+        *(("ArrowRight", 1, 0), (" ", 1, 1), ("ArrowRight", 1, 2), (" ", 2, 2)),
+        *(("ArrowLeft", 1, 2), ("PageUp", 0, 2), ("PageUp", 0, 2)),
+    ]:
         tab.keyboard.press(key)
         tab.wait_for_function(f"Math.abs({top % now}) < 2")
+        assert tab.locator("g.later.shown").count() == shown

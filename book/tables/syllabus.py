@@ -37,14 +37,12 @@ def syllabus(book: Book) -> str:
             f"{goals.title} (`{goals.name}`, {goals.minutes} minutes)"
             for goals in assignments.get(page, [])
         )
-        part, _, _ = book.parts[page].partition(":")
         place = f"../slides/{Path(page).name}"
         deck = f'<a href="{place}.html">slides</a>, <a href="{place}-teacher.html">notes</a>'
         exercises = f"{len(times)}, {sum(times)} min"
-        row = [week, part.removeprefix("Part "), f"{{doc}}`/{page}`"]
-        row += [reading_time(source), exercises]
+        row = [week, f"{{doc}}`/{page}`", reading_time(source), exercises]
         rows.append([*row, deck, given])
-    head = ["week", "part", "chapter", "minutes to read", "exercises", "slides", "given out"]
+    head = ["week", "chapter", "minutes to read", "exercises", "slides", "given out"]
     note = (
         f"Minutes to read are counted at {WORDS} words a minute and {SECONDS_PER_LINE} seconds for "
         "each line of code. Each exercise says how long it takes."

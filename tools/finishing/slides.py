@@ -21,7 +21,7 @@ from typing import NamedTuple
 from urllib.parse import urljoin, urlsplit
 
 from bs4 import BeautifulSoup, Comment, Tag
-from bs4.element import PageElement
+from bs4.element import AttributeValueList, PageElement
 
 from tools.finishing.publish import BUILD
 from tools.sources.book import Book
@@ -48,7 +48,8 @@ body { margin: 0; }
 .slide :is(li, legend, .proof p, .cell_output p), .slide > p, .slide .later > p { font-size: 1.5rem;
   line-height: 1.4; margin-block: 0; }
 .slide figure { margin: 0; text-align: center; }
-.slide svg.drawing { font-size: 11px; height: 66vh; max-width: 100%; width: auto; }
+.slide svg.drawing { font-size: 11px; height: 66vh; max-height: none;
+  max-width: 100%; width: auto; }
 .slide:has(> .later) svg.drawing { height: 46vh; }
 .slide :is(figcaption, caption) { font-size: 1.1rem; text-align: center; }
 .slide:has(> .tall) { align-content: center; column-gap: 3rem; display: grid;
@@ -110,12 +111,12 @@ def slides_of(article: Tag) -> list[Slide]:
     for silent in article.select(SILENT):
         silent.decompose()
     for drawing in article.select("figure > svg.drawing"):
-        width, height = (float(str(drawing.get(side, 0))) for side in ("width", "height"))
+        width, height = (float(str(drawing.get(side, "0"))) for side in ("width", "height"))
         if drawing.parent and width < TALL * height:
-            drawing.parent["class"] = ["align-default", "tall"]
+            drawing.parent["class"] = AttributeValueList(["align-default", "tall"])
     for table in article.select("table"):
         if len(table.get_text()) > DENSE:
-            table["class"] = ["table", "dense"]
+            table["class"] = AttributeValueList(["table", "dense"])
     chapter = article.find("section")
     if not isinstance(chapter, Tag) or chapter.h1 is None:
         raise MystError("a chapter begins with a section and its title")
