@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.stats import norm
+from scipy.special import ndtr
 
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
 from calib_utils.audit.outcomes import allowed
@@ -101,7 +101,7 @@ def control(
                 alarm=False,
             )
         )
-    chances = holm([1.0 if span.small else 2 * norm.sf(abs(span.z)) for span in found])
+    chances = holm([1.0 if span.small else 2 * float(ndtr(-abs(span.z))) for span in found])
     return [
         replace(
             span,
