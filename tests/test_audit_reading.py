@@ -110,7 +110,7 @@ class TestGuess:
     @pytest.mark.parametrize(
         ("head", "named", "message"),
         [
-            ("a,b", {}, "score: expected a column 'score'.*found 'a', 'b'.*score="),
+            ("a,b", {}, "label, score: expected a column .label..*found 'a', 'b'.*score="),
             ("score,y", {}, "label: expected a column 'label', found 'score', 'y'.*label="),
             ("score,label", {"score": "scor"}, "scor: there is no such column.*mean 'score'"),
             ("label,prob_a", {}, "two columns prob_… or more, found 'prob_a' alone"),
@@ -189,7 +189,7 @@ class TestFiles:
         (tmp_path / name).write_bytes(b"PAR1")
         monkeypatch.setitem(sys.modules, "pyarrow", None)
         with pytest.raises(
-            ModuleNotFoundError, match=r"needs pyarrow.*pip install '\.\[audit\]'; or give NPZ"
+            ModuleNotFoundError, match=r"needs pyarrow.*pip install .*pyarrow.*; or give NPZ"
         ):
             open_source(tmp_path / name)
 
@@ -242,7 +242,7 @@ BAD = {
     "no head": ("0.1,1\n0.2,0\n", "expected the names of the columns in the first line"),
     "no head, one row": ("0.5\n", "expected the names of the columns"),
     "blank": ("\nscore,label\n", "the first line is empty"),
-    "wrong columns": ("a,b\n1,2\n", "score: expected a column 'score'"),
+    "wrong columns": ("a,b\n1,2\n", "label, score: expected a column 'label' and one of pred"),
     "twice": ("score,score,label\n1,1,1\n", "found 'score' twice"),
     "text": ("score,label\n0.5,1\nhigh,0\n", "score: expected numbers, found 'high' in row 2"),
     "percent": ("score,label\n24.5,1\n80,0\n", "found 24.5 in row 1; if these are percent"),

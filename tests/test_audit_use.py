@@ -54,7 +54,7 @@ def test_a_file_says_what_was_missing(missing: str, tmp_path: Path) -> None:
     whole = first.sum() + min(1 - first.sum(), first.min())
     second = np.exp([-0.7, -0.9, -3, -4])
     expected = (first[0] / whole + second[0] / second.sum()) / 2
-    assert found.measures.predicted == pytest.approx(expected, rel=1e-12)
+    assert found.measures.predicted == pytest.approx(expected, rel=1e-9)  # sums in whole units
 
 
 def test_the_answer_is_none_of_the_classes() -> None:
@@ -132,7 +132,7 @@ def test_a_page_that_cannot_be_made_is_refused_at_once(
 def test_a_bar_where_recalibrators_take_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rows = ["score,label"] + [f"0.{k % 9 + 1},{k % 2}" for k in range(200)]
+    rows = ["score,label"] + [f"0.{k % 9 + 1},{int(k % 9 + k % 5 > 6)}" for k in range(200)]
     (tmp_path / "a.csv").write_text("\n".join(rows), "utf-8")
     monkeypatch.setattr("calib_utils.audit.recalibrators._PATIENCE", 1e6)
     main([str(tmp_path / "a.csv"), "--cross-fit", "2"])

@@ -202,16 +202,18 @@ class TestFastResnet:
         for layer in model.children():
             layer.register_forward_hook(lambda _, __, y: shapes.append(tuple(y.shape[1:])))
         model(torch.zeros(1, 3, 32, 32))
-        stages = [(4, 16, 16)] * 3 + [(8, 8, 8)] * 3 + [(16, 4, 4)] * 3
+        stages = [(2, 16, 16)] + [(4, 16, 16)] * 3 + [(4, 8, 8)] + [(8, 8, 8)] * 3
+        stages += [(8, 4, 4)] + [(16, 4, 4)] * 3
         assert shapes == [(2, 32, 32)] * 2 + [*stages, (16, 1, 1), (16,), (100,)]
 
     def test_without_batch_normalisation_a_block_starts_as_its_shortcut(self):
         model = fast_resnet(blocks=2, width=4, batch_norm=False)
         assert not [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
         x = torch.rand(2, 4, 16, 16)
-        assert torch.equal(model[4](x), x)  # the first block of the first stage
-        model[4](x).sum().backward()
-        assert model[4].convolution.weight.grad.abs().sum() > 0  # and it can learn
+        block = model[5]  # the first of the first stage
+        assert torch.equal(block(x), x)
+        block(x).sum().backward()
+        assert block.convolution.weight.grad.abs().sum() > 0  # and it can learn
 
     @pytest.mark.parametrize(("blocks", "width"), [(0, 48), (1, 1)])
     def test_bad_size(self, blocks, width):

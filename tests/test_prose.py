@@ -20,7 +20,7 @@ WORDS = {
     "what-calibration-means": 2_700,
     "ece-and-mce": 2_650,
     "why-networks-are-overconfident": 3_250,
-    "methods-for-two-classes": 2_000,
+    "methods-for-two-classes": 2_100,
     "methods-for-many-classes": 2_700,
     "resnet34-lab": 3_000,
     "can-you-trust-an-ece": 3_250,

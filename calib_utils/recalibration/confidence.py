@@ -56,8 +56,8 @@ class BetaOnConfidence(MulticlassRecalibrator):
         self.temperature_ = scaling.temperature_
         odds, correct = np.empty(len(logits)), np.empty(len(logits), np.int64)
         for rows, block in row_blocks(logits):
-            _, top, rest = self._split(block)
-            odds[rows], correct[rows] = -rest[:, 0], top[:, 0] == labels[rows]
+            _, first, rest = self._split(block)
+            odds[rows], correct[rows] = -rest[:, 0], first[:, 0] == labels[rows]
         open_ = np.isfinite(odds)  # where other classes are possible
         beta = BetaCalibration()
         if open_.any():
@@ -75,14 +75,14 @@ class BetaOnConfidence(MulticlassRecalibrator):
         return np.exp(self._predict_log(logits))
 
     def _predict_log(self, logits: np.ndarray) -> np.ndarray:
-        shares, top, rest = self._split(logits)
+        shares, first, rest = self._split(logits)
         alone = np.isneginf(rest)
         rest = np.where(alone, 0, rest)
         # The log-odds of the confidence are -rest.
         positive, negative = -np.logaddexp(0, rest), -np.logaddexp(0, -rest)
         odds = self.a_ * positive - self.b_ * negative + self.c_
         result = -np.logaddexp(0, odds) + shares
-        np.put_along_axis(result, top, np.where(alone, 0, -np.logaddexp(0, -odds)), axis=1)
+        np.put_along_axis(result, first, np.where(alone, 0, -np.logaddexp(0, -odds)), axis=1)
         return result
 
     def _split(self, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -90,17 +90,17 @@ class BetaOnConfidence(MulticlassRecalibrator):
         -inf for that class itself; its number, (N, 1); and the logarithm of the odds that another
         class is the right one, (N, 1).
         """
-        top = logits.argmax(axis=1)[:, None]
-        largest = np.take_along_axis(logits, top, axis=1)
+        first = logits.argmax(axis=1)[:, None]
+        largest = np.take_along_axis(logits, first, axis=1)
         with np.errstate(over="ignore"):
             others = np.subtract(logits, largest, dtype=np.float64) / self.temperature_
-        np.put_along_axis(others, top, -np.inf, axis=1)
+        np.put_along_axis(others, first, -np.inf, axis=1)
         second = others.max(axis=1, keepdims=True)
         second[np.isneginf(second)] = 0
         others -= second  # before the logarithm is added, which may be small beside it
         with np.errstate(divide="ignore"):
             total = np.log(np.exp(others).sum(axis=1, keepdims=True))
-        return others - np.where(np.isneginf(total), 0, total), top, second + total
+        return others - np.where(np.isneginf(total), 0, total), first, second + total
 
     def _check_learned(self) -> None:
         check_number(self.temperature_, "temperature_", 0, above=True)
