@@ -239,7 +239,7 @@ def test_the_search_finds_sections(over: str, browser: Any, address: str) -> Non
     assert len(found) > 5
     # All that were found, or the first of them.
     assert str(len(found)) in tab.locator("#search-status").inner_text()
-    names = ("temperature", "nll", "likelihood")  # the other name of the NLL
+    names = ("temperature", "nll", "log", "likelihood")  # the words of its other name too
     assert all(any(name in one.lower() for name in names) for one in found)
     assert len({one.split("\n")[0] for one in found}) > 5
     assert tab.locator("#search-results mark").count() > len(found)
