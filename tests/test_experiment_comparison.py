@@ -510,6 +510,12 @@ class TestPooledSpread:
             spread = pooled_spread(runs, one.metric)
             assert one.difference == compare(calibrated, overconfident, one.metric, spread=spread)
 
+    def test_levels_that_no_comparison_names_change_no_verdict(self, calibrated, overconfident):
+        claims = [("depth", 8, 56, "error", "lower")]
+        runs = [*calibrated, *overconfident]
+        between = record(20, 0, 0.03)
+        assert judge([*runs, between], claims, pooled=True) == judge(runs, claims, pooled=True)
+
     def test_seldom_finds_what_is_not_there(self):
         """Spreads as those of the small grids, 0.2 to 0.7 points, in fifteen trainings alike."""
         rng, found = np.random.default_rng(3), []
@@ -566,10 +572,14 @@ class TestBeyondTheGap:
 
     def test_in_a_verdict_the_others_are_the_other_grids(self, others):
         narrow, wide = self.runs(15, 0.5), self.runs(45, 0.75)
-        claims = [("depth", 15, 45, "ece_beyond_gap", "higher")]
-        (found,) = judge([*narrow, *wide, *others], claims)
-        assert found.difference == compare_beyond_gap(narrow, wide, others)
-        assert "ECE beyond the gap" in str(Verdicts([found]))
+        claims = [
+            ("depth", 15, 45, "ece_beyond_gap", "higher"),
+            ("width", 10, 20, "ece", "higher"),
+            ("width", 20, 30, "ece", "higher"),
+        ]
+        found = judge([*narrow, *wide, *others, *self.runs(5, 2.0, grid="width")], claims)
+        assert found[0].difference == compare_beyond_gap(narrow, wide, others)
+        assert "ECE beyond the gap" in str(found)
 
     def test_a_line_needs_three_gaps(self, others):
         narrow, wide = self.runs(15, 0.5), self.runs(45, 0.5)

@@ -170,8 +170,8 @@ def judge(
         comparisons: for each claim the grid, two values of its factor, the metric, and what it
             is claimed to be at the second value, "higher" or "lower"; after them the name of the
             network, if the grid has several. ``planned_comparisons`` returns them in this form.
-            The metric may also be "ece_beyond_gap": see `compare_beyond_gap`, with the runs of all
-            other grids as the others.
+            The metric may also be "ece_beyond_gap": see `compare_beyond_gap`, with the runs that
+            other grids compare as the others.
         forecasts: by grid, the forecasts of its networks; its comparisons name two of them instead
             of two values, as in `compare_forecasts`.
         pooled: whether the spread over seeds is estimated from all records together, as
@@ -194,15 +194,13 @@ def judge(
     levels = {grid: by_level(runs) for grid, runs in grids.items()}
     found = []
     made = forecasts or {}
-    spread = cache(partial(pooled_spread, [run for runs in grids.values() for run in runs]))
-    for comparison in check_several(comparisons, "comparisons"):
-        words = [] if isinstance(comparison, str) else comparison
-        if not isinstance(words, Sequence) or len(words) not in (5, 6):
-            raise ValueError(
-                "comparisons: expected grid, two values, metric and claim, and perhaps a network, "
-                f"found {comparison!r}"
-            )
-        grid, first, second, metric, claimed, *network = words
+    planned = [_words(one) for one in check_several(comparisons, "comparisons")]
+    compared = {
+        grid: [run for run in runs if any(_names(words, run) for words in planned)]
+        for grid, runs in grids.items()
+    }
+    spread = cache(partial(pooled_spread, [run for runs in compared.values() for run in runs]))
+    for grid, first, second, metric, claimed, *network in planned:
         if grid not in levels and grid not in made:
             known = ", ".join([*levels, *made]) or "none"
             raise ValueError(f"records: expected runs of the grid {grid!r}, found {known}")
@@ -221,7 +219,7 @@ def judge(
         if several:
             change = f"{network_name(name)}, {change}"
         if metric == _BEYOND:
-            others = [run for other, runs in grids.items() if other != grid for run in runs]
+            others = [run for other, runs in compared.items() if other != grid for run in runs]
             apart = compare_beyond_gap(low, high, others)
         else:
             apart = compare(low, high, metric, spread=spread(metric) if pooled else None)
@@ -230,6 +228,21 @@ def judge(
         raise ValueError("comparisons: expected at least one, found none")
     adjusted = holm([difference.p_value for *_, difference in found])
     return Verdicts(Verdict(*one, p) for one, p in zip(found, adjusted, strict=True))
+
+
+def _words(comparison: Any) -> Sequence[Any]:
+    words = [] if isinstance(comparison, str) else comparison
+    if not isinstance(words, Sequence) or len(words) not in (5, 6):
+        raise ValueError(
+            "comparisons: expected grid, two values, metric and claim, and perhaps a network, "
+            f"found {comparison!r}"
+        )
+    return words
+
+
+def _names(words: Sequence[Any], run: ExperimentRecord) -> bool:
+    """Whether a comparison is about the level of a run."""
+    return run.grid == words[0] and run.value in words[1:3]
 
 
 def _network(levels: Iterable[tuple[str, Any]], network: str = "") -> tuple[str, bool]:
