@@ -66,7 +66,7 @@ def generalization_plot(
         raise ValueError("records: expected at least one run, found none")
     dots = {grid: np.array(pairs) for grid, pairs in runs.items()}
     ax = axes_or_new(ax, (4.8, 4))
-    signs = cycle(zip("osD^", (BLUE, ORANGE, GREY, "black"), strict=True))
+    signs = zip(cycle("osD^vPX"), cycle((BLUE, ORANGE, GREY, "black")), strict=False)
     for (grid, pairs), (marker, colour) in zip(dots.items(), signs, strict=False):
         ax.plot(
             *pairs.T, marker, color=colour, markerfacecolor="none", label=grid.replace("-", " ")

@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from calib_utils._checks import check_several
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
-from calib_utils.records.names import METRICS
+from calib_utils.records.names import metric_name
 
 __all__ = ["verdict_plot"]
 
@@ -67,7 +67,7 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
     if not shown:
         raise ValueError("verdicts: expected at least one on an error or an ECE, found none")
     changes = list(dict.fromkeys(one.change for one in shown))
-    metrics = [metric for metric in METRICS if any(one.metric == metric for one in shown)]
+    metrics = list(dict.fromkeys(one.metric for one in shown))
     fig, grid = plt.subplots(
         len(metrics),
         figsize=(4.8, (0.6 + 0.48 * len(changes)) * len(metrics) + 0.3),
@@ -81,7 +81,8 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
         _row(axes[one.metric], changes.index(one.change), one)
     for metric, ax in axes.items():
         ax.axvline(0, linewidth=1, color=GREY, zorder=0)
-        ax.set_title(METRICS[metric][:1].upper() + METRICS[metric][1:])
+        name = metric_name(metric)
+        ax.set_title(name[:1].upper() + name[1:])
         ax.margins(x=0.2)
         ax.tick_params(axis="y", labelsize="small")
     names = [fill(change, 30) for change in changes]

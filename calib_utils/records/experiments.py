@@ -139,13 +139,13 @@ class ExperimentRecord(Experiment):
         return self.history[-1]["train_accuracy"]
 
     @property
-    def fitted_accuracy(self) -> float | None:
+    def fitted_accuracy(self) -> float:
         """Share of the training images that the trained network classifies correctly.
 
-        They are neither cropped nor flipped, and the network no longer changes; None in records
-        from before this was measured.
+        They are neither cropped nor flipped, and the network no longer changes. Older records do
+        not have it, so there it is `train_accuracy`.
         """
-        return self.history[-1].get("fitted_accuracy")
+        return self.history[-1].get("fitted_accuracy", self.train_accuracy)
 
     @property
     def overconfidence(self) -> float:
@@ -154,13 +154,8 @@ class ExperimentRecord(Experiment):
 
     @property
     def generalization_gap(self) -> float:
-        """Accuracy on the training images minus that on the test images, -1 to 1.
-
-        The first is `fitted_accuracy`, or that of the last epoch where it was not measured.
-        """
-        fitted = self.fitted_accuracy
-        of_training = self.train_accuracy if fitted is None else fitted
-        return float(of_training - self.correct.mean())
+        """`fitted_accuracy` minus the accuracy on the test images, -1 to 1."""
+        return float(self.fitted_accuracy - self.correct.mean())
 
     @property
     def provenance(self) -> str:

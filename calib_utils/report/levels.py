@@ -20,7 +20,7 @@ _AFTER = (
     ("overconfidence", "overconfidence, points", 100, 1),
     ("temperature", "T", 1, 2),
     ("ece_scaled", "ECE at T, %", 100, 1),
-    ("train_accuracy", "training accuracy, %", 100, 1),
+    ("fitted_accuracy", "training accuracy, %", 100, 1),
 )
 
 
@@ -33,7 +33,7 @@ def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
     Returns:
         Test error, ECE, its baseline, the mean ECE of calibrated networks with the same confidences
         (`calib_utils.metrics.baseline_calibration_error`), overconfidence, temperature, the ECE
-        with that temperature, and the accuracy in the last epoch of training.
+        with that temperature, and the accuracy on the training images.
 
     Raises:
         ValueError: if there is no run, or they have different protocols.
