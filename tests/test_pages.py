@@ -92,7 +92,7 @@ CAN_WAIT = {
         "What we have seen",
     },
     "notebooks/resnet34-lab": {
-        "Turning the temperature",
+        "Turning the temperature up and down",
         "Bin by bin",
         "Why not the best temperature on the test images?",
         "Exercises",
