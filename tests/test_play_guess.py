@@ -179,9 +179,22 @@ def test_each_suspect_is_guessed_anew(browser: Any) -> None:
         assert not any("ghost" in one or 'd="M"' in one for one in drawn)
 
 
-def test_a_play_that_asks_anew_comes_before_its_picture() -> None:
+def test_a_play_that_asks_anew_comes_before_its_picture_which_waits(browser: Any) -> None:
     page = play.placed(FIGURE.format("a"), {"fig-a": suspects()})
     assert page.index('id="try-a"') < page.index('id="fig-a"')
+    style = f"<style>{(ASSETS / 'course.css').read_text()}</style>"
+    picture = "getComputedStyle(document.querySelector('#fig-a > img')).visibility"
+    with script_page(browser, f'{style}<main class="bd-article">{page}</main>', "play.js") as tab:
+        before = tab.locator("#fig-a").bounding_box()
+        assert tab.evaluate(picture) == "hidden"
+        tab.emulate_media(media="print")
+        assert tab.evaluate(picture) == "visible"
+        tab.emulate_media(media="screen")
+        tab.get_by_role("button", name="This is my guess").press("Enter")
+        assert tab.evaluate(picture) == "visible"
+        assert tab.locator("#fig-a").bounding_box() == before
+        tab.get_by_label("Suspect").select_option("b")
+        assert tab.evaluate(picture) == "hidden"
 
 
 def test_words_are_needed_for_every_setting() -> None:
