@@ -43,7 +43,7 @@ svg { --ground: #fff; --blue: #0072b2; --orange: #c24e00; --grey: #595959; --lin
   svg { --ground: #14181e; --blue: #56b4e9; --orange: #ff9f5a; --grey: #a3a3a3; --line: #5c5c5c;
     --pale-orange: #654630; color: #ced6dd }
 }
-g { visibility: hidden }
+:root > g { visibility: hidden }
 #f0 { visibility: visible }
 @media (prefers-reduced-motion: no-preference) {
 """

@@ -34,6 +34,7 @@ from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import (
     LANGUAGE_MODELS,
+    ExperimentRecord,
     load_experiment,
     load_forecasts,
     load_grid,
@@ -214,28 +215,50 @@ def maps(asked: Asked) -> Frames:
         yield (i, j), [found[0], as_it_is[0], found[1], as_it_is[1], baseline], None
 
 
-def networks(asked: Asked, grid: str) -> Frames:
-    runs = sorted(
-        load_grid(grid, "cpu"), key=lambda run: (run.network["name"], run.value, run.seed)
-    )
-    kinds, values = (
-        sorted(set(of))
-        for of in ([run.network["name"] for run in runs], [run.value for run in runs])
-    )
-    for run in runs:
-        kind = [kinds.index(run.network["name"])] if len(kinds) > 1 else []
-        setting = (*kind, values.index(run.value), run.seed)
-        if not asked(setting):
-            continue
-        labels = run.correct.astype(int)
+# What the plan compares, as a reader finds it; what has been trained with one seed is shown.
+SUSPECTS = [
+    ("depth", 1, 3),
+    ("width", 12, 48),
+    ("batch-norm", "without", "with"),
+    ("weight-decay", 0.0, 0.0005),
+    ("weight-decay", 0.0005, 0.005),
+    ("training-time", 5, 40),
+    ("augmentation", "none", "crops-and-flips"),
+    ("training-images", "5000", "45000"),
+]
+Pairs = list[tuple[ExperimentRecord, ExperimentRecord]]
+
+
+@cache
+def pairs_of_suspects() -> list[Pairs]:
+    """For each change, the runs of each seed at both levels."""
+    found = []
+    for grid, *ends in SUSPECTS:
+        runs = {(run.value, run.seed): run for run in load_grid(grid, "core")}
+        seeds = sorted({seed for _, seed in runs})
+        sides = [(runs.get((ends[0], seed)), runs.get((ends[1], seed))) for seed in seeds]
+        found.append([(a, b) for a, b in sides if a and b])
+    return [pairs for pairs in found if pairs]
+
+
+def of_run(run: ExperimentRecord) -> list[float]:
+    """Error, ECE, baseline and overconfidence in percent, from what was said of each image."""
+    bins = reliability_bins(run.confidences, run.correct)
+    gaps = np.nansum(bins.counts * np.abs(bins.accuracy - bins.confidence)) / len(run.correct)
+    said, right = run.confidences.mean(dtype=float), run.correct.mean()
+    baseline = baseline_calibration_error(run.confidences).mean
+    return [float(100 * share) for share in (1 - right, gaps, baseline, said - right)]
+
+
+def suspects(asked: Asked) -> Frames:
+    for i, pairs in enumerate(pairs_of_suspects()):
+        means = np.mean([[of_run(run) for run in pair] for pair in pairs], axis=0)
         numbers = [
-            percent(1 - run.correct.mean()),
-            percent(expected_calibration_error(run.confidences, labels)),
-            percent(baseline_calibration_error(run.confidences).mean),
-            f"{run.nll:.2f}",
+            f"{a:.1f}\u202f\u2192\u202f{b:.1f}".replace("-", "\u2212") for a, b in means.T.tolist()
         ]
-        bins = reliability_bins(run.confidences, run.correct)
-        yield setting, numbers, bins
+        for j, k in product(range(3), repeat=2):
+            if asked((i, j, k)):
+                yield (i, j, k), numbers, None
 
 
 def epochs(asked: Asked) -> Frames:
@@ -447,6 +470,32 @@ def learned_chats() -> Iterator[tuple[Setting, list[str]]]:
         yield (i, j), [LANGUAGE_MODELS[i], found[i, j, 0][2], below[place], lowest]
 
 
+def learned_suspects() -> Iterator[tuple[Setting, list[str]]]:
+    for i, pairs in enumerate(pairs_of_suspects()):
+        rises = np.array([np.subtract(of_run(b), of_run(a))[:2] for a, b in pairs])
+        said, right = [], []
+        for name, change in zip(("test error", "ECE"), rises.T, strict=True):
+            mean, up = change.mean(), sum(change > 0)
+            right.append(1 if abs(mean) < 0.5 else 2 * (mean > 0))
+            said.append(f"he {name} {('falls in', 'stays (', 'rises in')[right[-1]]}")
+            # A tie of those that stay counts as higher.
+            higher = up >= len(pairs) / 2 if right[-1] == 1 else mean > 0
+            alike = up if higher else len(pairs) - up
+            number = {1: "one", 2: "two", 3: "three"}
+            count = "each" if alike == len(pairs) else number[alike]
+            several = f" {count} of the {number[len(pairs)]} seeds"
+            said.append(several if len(pairs) > 1 else " the one seed")
+            said.append(f"{abs(mean):.1f} points")
+        for j, k in product(range(3), repeat=2):
+            verdict = {
+                (True, True): "Both are as",
+                (True, False): "The test error is as you guessed, the ECE is not.",
+                (False, True): "The ECE is as you guessed, the test error is not.",
+                (False, False): "Neither is as",
+            }[j == right[0], k == right[1]]
+            yield (i, j, k), [verdict, *said]
+
+
 LEARNED: dict[str, Callable[[], Iterator[tuple[Setting, list[str]]]]] = {
     "fig-overview": partial(learned_temperature, "fig-overview", 2),
     "fig-nll-and-ece-against-temperature": partial(
@@ -457,6 +506,7 @@ LEARNED: dict[str, Callable[[], Iterator[tuple[Setting, list[str]]]]] = {
     "fig-cost-threshold": learned_costs,
     "fig-all-maps": learned_maps,
     "fig-fourteen-diagrams": learned_chats,
+    "fig-suspects": learned_suspects,
 }
 
 ANEW: dict[str, Callable[[Asked], Frames]] = {
@@ -469,10 +519,7 @@ ANEW: dict[str, Callable[[Asked], Frames]] = {
     "fig-all-maps": maps,
     "fig-cost-threshold": costs,
     "fig-risk-coverage": risk,
-    "fig-depth": partial(networks, grid="depth"),
-    "fig-width": partial(networks, grid="width"),
-    "fig-batch-norm": partial(networks, grid="batch-norm"),
-    "fig-weight-decay": partial(networks, grid="weight-decay"),
+    "fig-suspects": suspects,
     "fig-nll": epochs,
     "fig-damaged": shift,
     "fig-fourteen-diagrams": chats,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from bs4 import BeautifulSoup
 
 from tools.sources.book import Book
 from tools.sources.reading_time import exercise_times, minutes_of_reading, reading_time
@@ -41,7 +42,12 @@ def test_the_picture_of_the_readme_is_what_its_script_makes_and_its_text_says(tm
     said = re.search(
         r"!\[(.*?)\]\(book/assets/readme.svg\)", Path("README.md").read_text(), re.DOTALL
     )
-    frames = re.findall(r'<g id="f\d+">.*', made.read_text("utf-8"))
+    svg = made.read_text("utf-8")
+    frames = re.findall(r'<g id="f\d+">.*', svg)
+    # Its style hides the frames, and no group inside one, such as a panel.
+    hidden = re.findall(r"(?m)^(.+) \{ visibility: hidden \}", svg)
+    groups = [g for one in hidden for g in BeautifulSoup(svg, "html.parser").select(one)]
+    assert [g["id"] for g in groups] == [f"f{k}" for k in range(len(frames))]
     words = [re.findall(r">([^<>]+)</text>", frames[k]) for k in (0, -1)]
     first, last = (dict(pairwise(one)) for one in words)
     assert first["accuracy"] == last["accuracy"]
@@ -92,7 +98,7 @@ CAN_WAIT = {
         "What we have seen",
     },
     "notebooks/resnet34-lab": {
-        "Turning the temperature",
+        "Turning the temperature up and down",
         "Bin by bin",
         "Why not the best temperature on the test images?",
         "Exercises",

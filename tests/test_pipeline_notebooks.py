@@ -144,6 +144,7 @@ PLAIN = [
         "2. **Wrong.** Not.\n\n</details>",
     ),
     ("(here)=\n## Section", "## Section"),
+    ("<!-- slide -->\n\nText.\n\n<!-- and -->", "Text."),
     ("```python\n{ref}`x` [^1]\n```", "```python\n{ref}`x` [^1]\n```"),
     ("````md\n```{tip}\nx\n```\n````", "````md\n```{tip}\nx\n```\n````"),
     ("- a\n\n  ```python\n  b\n  ```", "- a\n\n  ```python\n  b\n  ```"),
@@ -444,7 +445,7 @@ def test_the_install_cell_says_what_to_do_where_the_module_is_missing(
         importlib.util, "find_spec", lambda name: None if name in missing else there(name)
     )
     ended = shell.run_cell(install)
-    assert str(ended.error_in_exec) == "calib_utils is missing: write an address above"
+    assert str(ended.error_in_exec) == "address is empty: give a wheel or git+https://…"
     assert asked == []
     with_address = install.replace('address = ""', 'address = "https://a.example/b.whl"')
     shell.run_cell(with_address)

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from play_anew import ANEW, LEARNED, all_frames
+from play_anew import ANEW, LEARNED, SUSPECTS, all_frames
 
-from calib_utils.metrics import ReliabilityBins, reliability_bins
+from calib_utils.metrics import ReliabilityBins, baseline_calibration_error, reliability_bins
+from calib_utils.records import load_grid
 from tools.finishing import interactive as play
 from tools.sources.book import Book
 from tools.sources.generated import parts
@@ -83,7 +84,8 @@ def test_what_a_guess_was_worth_is_what_the_numbers_say(figure: str, plays: dict
                 )
             )
         ]
-        assert len(said) < 150  # so that it fits a phone
+        apart = one["guess"]["anew"] is not None  # then there is more room for it
+        assert len(said) < (220 if apart else 150)  # so that it fits a phone
         for part in expected:
             assert part in said, (setting, said)
     assert count == len(words["of"])
@@ -133,6 +135,66 @@ def test_the_captions_are_true(plays: dict[str, Any]) -> None:
         drop = int(of_epochs["marks"][0][0])
         assert values[drop] < 0.8 * values[drop - 1]
         assert rise < values[-1] / values[drop] < rise + 0.5
+
+
+def test_what_a_suspect_does_is_drawn_from_its_runs(plays: dict[str, Any]) -> None:
+    """Each run that there is at its level, on one axis from 0, with the baseline of its ECE."""
+    one = plays["fig-suspects"]
+    runs = {grid: load_grid(grid, "core") for grid, *_ in SUSPECTS}
+    paired = [
+        (grid, ends)
+        for grid, *ends in SUSPECTS
+        if len({(run.value, run.seed) for run in runs[grid] if run.value in ends})
+        > len({run.seed for run in runs[grid] if run.value in ends})
+    ]
+    assert len(paired) == len(one["controls"][0]["stops"])
+    for panel, metric in zip(one["panels"], ("error", "ece"), strict=True):
+        assert panel["y"]["low"] == 0
+        *of_seeds, last = panel["curves"]
+        if metric == "error":
+            of_seeds.append(last)
+        for i, (grid, ends) in enumerate(paired):
+            words = [word for _, word in panel["x"]["of"][i]["ticks"]]
+            assert [words[0], words[-1]] == [shown_level(end) for end in ends]
+            found = [
+                (words[round(at)], y)
+                for curve in of_seeds
+                for at, y in zip(curve["x"]["of"][i], curve["y"]["of"][i], strict=True)
+            ]
+            expected = [
+                (shown_level(run.value), round(100 * getattr(run, metric), 2))
+                for run in runs[grid]
+                if shown_level(run.value) in words
+            ]
+            assert sorted(found) == sorted(expected), (grid, metric)
+            assert max(y for _, y in found) < panel["y"]["high"]
+        if metric == "ece":
+            assert last["name"] == "baseline"
+            shown = dict(zip(last["x"]["of"][0], last["y"]["of"][0], strict=True))
+            first = [run for run in runs["depth"] if run.value == 1]
+            baselines = [baseline_calibration_error(run.confidences).mean for run in first]
+            assert shown[0] == pytest.approx(100 * np.mean(baselines), abs=0.006)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ([1.0, 2.0, 3.0], "rises in each of the three seeds, by 2.0 points on average"),
+        ([-1.0, -3.0, 0.5], "falls in two of the three seeds, by 1.2 points on average"),
+        ([0.2, 0.1, -0.6], "stays (\u22120.1 points on average, higher in two of the three seeds)"),
+        ([-0.2, -0.2], "stays (\u22120.2 points on average, lower in each of the two seeds)"),
+        ([-0.5], "falls in the one seed, by 0.5 points"),
+    ],
+)
+def test_what_is_told_of_seeds_is_what_they_did(changes: list[float], said: str) -> None:
+    from book.play import suspects
+
+    assert suspects.told("The ECE", np.array(changes)) == f"The ECE {said}"
+
+
+def shown_level(value: Any) -> str:
+    words = {"crops-and-flips": "crops and flips", 0.0: "0", "5000": "5,000", "45000": "45,000"}
+    return words.get(value, str(value))
 
 
 def test_a_play_is_light(plays: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from script_page import ASSETS, scripts
+from script_page import ASSETS, script_page, scripts
 from test_play_figures import FIGURE
 
 from tools.finishing import interactive as play
@@ -40,7 +40,7 @@ def small() -> dict[str, Any]:
             ),
             play.picture("Seen", b"RIFF", 2, 1, play.table([(0, 0), (1, 0)], [0])),
         ],
-        play.guess(1, "Where is it best?", words, [0, 1]),
+        play.guess([1], "Where is it best?", words, [0, 1]),
     )
 
 
@@ -120,6 +120,81 @@ def test_a_picture_shows_the_cell_of_the_state(tab: Any) -> None:
     assert image.get_attribute("href") == f"data:image/webp;base64,{data}"
     style = "one => [getComputedStyle(one).overflow, getComputedStyle(one).width]"
     assert inner.evaluate(style) == ["hidden", "150px"]
+
+
+def suspects() -> dict[str, Any]:
+    """Of two suspects one run has no second level; each is guessed anew."""
+    words = [f"{name}, guessed {way}" for name in ("a", "b") for way in ("down", "up")]
+    levels = [play.axis(0, 1, [(0, f"{name}0"), (1, f"{name}1")], name) for name in "ab"]
+    runs = [
+        play.curve(play.table([[0, 1], [1]], [0]), play.table([[0.2, 0.4], [0.5]], [0]), dots="o+"),
+        play.curve(play.table([[0, 1], []], [0]), play.table([[0.3, 0.6], []], [0]), dots="s+"),
+    ]
+    return play.play(
+        ["fig-a"],
+        "Small",
+        "A caption.",
+        "An alt text.",
+        [play.choice("Suspect", "ab"), play.choice("Error", ["down", "up"])],
+        [play.later(play.number("kept", ["of a", "of b"], [0]))],
+        [play.later(play.lines("Title", play.table(levels, [0]), SHARES, runs, begins=True))],
+        play.guess([1], "Up or down?", words, [0, 1], anew=0),
+    )
+
+
+def test_each_suspect_is_guessed_anew(browser: Any) -> None:
+    body = play.placed(FIGURE.format("a"), {"fig-a": suspects()})
+    with script_page(browser, body, "play.js") as tab:
+        suspect, error = (tab.get_by_label(name) for name in ("Suspect", "Error"))
+        made = tab.get_by_role("button", name="This is my guess")
+
+        def state() -> tuple[str, str, list[str], int]:
+            return (
+                tab.locator("dd").text_content(),
+                tab.locator(".play-guess > div").first.text_content(),
+                tab.locator("svg text").all_text_contents()[-3:],
+                tab.locator("path.play-sign").count(),
+            )
+
+        # Where the runs of the first level stand is shown.
+        assert state()[:2] == ("?", "Up or down?")
+        assert state()[3] == 2
+        error.select_option("up")
+        made.click()
+        assert state()[:2] == ("of a", "a, guessed up")
+        assert state()[3] == 4
+        assert not error.is_visible()
+        suspect.select_option("b")
+        assert state() == ("?", "Up or down?", ["b", "Title", "Guess first"], 0)
+        error.select_option("down")
+        made.press("Enter")
+        assert state()[:2] == ("of b", "b, guessed down")
+        assert state()[3] == 1
+        assert tab.evaluate("document.activeElement.textContent") == "b, guessed down"
+        # The guess of the first is kept.
+        suspect.select_option("a")
+        assert state()[1] == "a, guessed up"
+        # No line without a point, and no pale line of another suspect.
+        drawn = tab.locator("path.play-line").evaluate_all("all => all.map(one => one.outerHTML)")
+        assert not any("ghost" in one or 'd="M"' in one for one in drawn)
+
+
+def test_a_play_that_asks_anew_comes_before_its_picture_which_waits(browser: Any) -> None:
+    page = play.placed(FIGURE.format("a"), {"fig-a": suspects()})
+    assert page.index('id="try-a"') < page.index('id="fig-a"')
+    style = f"<style>{(ASSETS / 'course.css').read_text()}</style>"
+    picture = "getComputedStyle(document.querySelector('#fig-a > img')).visibility"
+    with script_page(browser, f'{style}<main class="bd-article">{page}</main>', "play.js") as tab:
+        before = tab.locator("#fig-a").bounding_box()
+        assert tab.evaluate(picture) == "hidden"
+        tab.emulate_media(media="print")
+        assert tab.evaluate(picture) == "visible"
+        tab.emulate_media(media="screen")
+        tab.get_by_role("button", name="This is my guess").press("Enter")
+        assert tab.evaluate(picture) == "visible"
+        assert tab.locator("#fig-a").bounding_box() == before
+        tab.get_by_label("Suspect").select_option("b")
+        assert tab.evaluate(picture) == "hidden"
 
 
 def test_words_are_needed_for_every_setting() -> None:

@@ -651,6 +651,18 @@ def test_a_page_in_a_folder_with_and_without_scripts(name: str, browser: Any) ->
         assert watched.outside(start) == []
 
 
+def test_the_longest_table_shows_all_its_columns(browser: Any, address: str) -> None:
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    tab.goto(f"{address}book/recalibrators.html", wait_until="load")
+    box = tab.locator(".pst-scrollable-table-container:has(> table.long)")
+    box.scroll_into_view_if_needed()
+    tab.wait_for_function(
+        "() => document.querySelector('table.long td').checkVisibility({contentVisibilityAuto: 1})"
+    )
+    assert box.evaluate("one => one.scrollWidth - one.clientWidth") <= 1
+    tab.close()
+
+
 def test_a_keyboard_reaches_the_first_chapter_in_ten_stops(browser: Any, address: str) -> None:
     """And who skips to the content reaches the words "Start with chapter 1" in it as soon."""
     tab = browser.new_page(viewport={"width": 1280, "height": 800})

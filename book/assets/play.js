@@ -80,23 +80,25 @@
   ruler.font = `12px ${getComputedStyle(document.body).fontFamily}`;
 
   const lines = (panel, pick, hatch, state, start) => {
-    const top = 26, bottom = panel.height - (panel.x.label ? 38 : 22);
-    const [across, up, drawn] = axes(panel.x, panel.y, top, bottom);
+    const under = panel.x.of ? pick(panel.x) : panel.x, top = 26, bottom = panel.height - (under.label ? 38 : 22);
+    const [across, up, drawn] = axes(under, panel.y, top, bottom);
     const placed = (xs, ys) => ys.map((value, i) => [across(xs[i]), up(value)]);
     const within = (points) => points.filter(([, y]) => y >= top);
     drawn.push(text(LEFT, 13, panel.title, "play-head"));
-    if (state === null) return [...drawn, text((LEFT + RIGHT) / 2, (top + bottom) / 2, "Guess first", "play-middle play-wait")];
+    if (state === null) drawn.push(text((LEFT + RIGHT) / 2, (top + bottom) / 2, "Guess first", "play-middle play-wait"));
+    if (state === null && !panel.begins) return drawn;
     panel.marks.forEach(([at, words], i) =>
       drawn.push(line(across(at), top - 4, across(at), bottom, "play-mark"), text(across(at) + (i ? 4 : -4), top + 6, words, i ? "" : "play-end")));
     let names = RIGHT;
     for (const { x, y, name, style, dots, moves, soFar } of panel.curves) {
-      const all = placed(pick(x), pick(y)), points = soFar ? all.slice(0, state[panel.at] + 1) : all;
+      const all = placed(pick(x), pick(y));
+      const points = !state ? all.filter((_, i) => !pick(x)[i]) : soFar ? all.slice(0, state[panel.at] + 1) : all;
       const sign = ([x, y], kind = "") =>
         svg("path", { d: SIGNS[dots[0]] || SIGNS.o, transform: `translate(${x} ${y})`, class: `play-sign play-${style} ${kind}` });
       const joined = !dots || dots[1], begun = pick(y, start);
       if (joined && begun !== pick(y))
         drawn.push(svg("path", { d: "M" + within(placed(pick(x, start), begun)).join("L"), class: "play-line play-ghost" }));
-      if (joined) drawn.push(svg("path", { d: "M" + within(points).join("L"), class: `play-line play-${style}` }));
+      if (joined && points.length) drawn.push(svg("path", { d: "M" + within(points).join("L"), class: `play-line play-${style}` }));
       if (dots) drawn.push(...within(points).map((point) => sign(point)));
       if (moves) {
         const [x, y] = points[state[panel.at]];
@@ -134,25 +136,29 @@
       ...numbers.map(({ label }, i) => html("div", {}, html("dt", {}, label), values[i])));
     const shown = [];
 
-    /* First a guess, if one is asked for: until then what it is about is hidden. */
-    let waits = !!guess;
+    /* First a guess, if one is asked for, or one for each stop of a control: until then what it is
+       about is hidden. A link to a state shows it without a guess. */
+    const guesses = {}, anew = guess && guess.anew !== null, round = () => (anew ? state[guess.anew] : 0);
     const learned = html("div", { "aria-live": "polite", tabindex: -1 }), made = html("button", { type: "button" }, "This is my guess");
-    const open = () => ((waits = false), play.classList.remove("play-waits"), made.remove());
-    const asks = guess && html("div", { class: "play-guess" }, learned, made);
-    if (guess) learned.textContent = guess.ask;
+    const worth = (guessed) => guessed && pick(guess.words, state.map((stop, c) => (guess.controls.includes(c) ? guessed[c] : stop)));
     made.onclick = () => {
-      const guessed = state[guess.control];
-      open();
-      shown.push(() => (learned.textContent = pick(guess.words, state.map((stop, c) => (c === guess.control ? guessed : stop)))));
-      learned.focus(); /* the button is gone */
+      guesses[round()] = [...state];
       draw();
+      learned.focus(); /* the button is gone */
     };
 
     const draw = () => {
+      const waits = guess && !(round() in guesses);
+      if (guess) {
+        const words = waits ? guess.ask : worth(guesses[round()]);
+        if (learned.textContent !== words) learned.textContent = words; /* or it is read again */
+        play.classList.toggle("play-waits", waits);
+        [made, ...answers].forEach((one) => (one.hidden = !waits));
+      }
       const words = numbers.map((number) => (waits && number.later ? "?" : pick(number)));
       words.forEach((word, i) => (values[i].textContent = word));
       panels.forEach((panel, i) =>
-        pictures[i].replaceChildren(...KINDS[panel.kind](panel, pick, `play-${nth}-${i}`, waits && panel.later ? null : state, start)));
+        pictures[i].replaceChildren(...KINDS[panel.kind](panel, pick, `play-${nth}-${i}`, waits && panel.later ? null : state, anew ? state : start)));
       const all = numbers.map(({ label }, i) => `${label} ${words[i]}`).join(", ");
       shown.forEach((show) => show(all));
     };
@@ -169,13 +175,13 @@
     const restore = () => {
       const [id, query] = location.hash.slice(1).split("?");
       if (id !== figure.id || query === undefined) return;
-      if (waits) open(), (learned.textContent = "");
       const asked = new URLSearchParams(query);
       const alike = (stop, words) => stop === words || (words !== "" && words !== null && +stop === +words); /* 1.6 is 1.60 */
       controls.forEach(({ stops }, c) => {
         const at = stops.findIndex((stop) => alike(stop, asked.get(names[c])));
         state[c] = at < 0 ? start[c] : at;
       });
+      if (!(round() in guesses)) guesses[round()] = "";
       draw();
       figure.scrollIntoView();
     };
@@ -219,9 +225,11 @@
         }));
     });
 
-    const play = html("div", { class: `play ${waits ? "play-waits" : ""}`, role: "group", "aria-label": title },
+    const answers = anew ? guess.controls.map((c) => knobs[c]) : [];
+    const play = html("div", { class: "play", role: "group", "aria-label": title },
       html("p", {}, html("span", {}, guess ? "Guess" : "Try it"), title),
-      html("div", { class: "play-controls" }, ...knobs), ...(guess ? [asks] : []), said,
+      html("div", { class: "play-controls" }, ...knobs.filter((one) => !answers.includes(one))),
+      ...(guess ? [html("div", { class: "play-guess" }, learned, ...answers, made)] : []), said,
       html("div", { class: "play-panels", role: "img", "aria-label": alt }, ...pictures), copy);
     draw();
     stage.append(play);

@@ -131,7 +131,7 @@ def number_of_bins() -> Json:
                 )
             ),
         ],
-        guess(2, "Which number of bins makes this network look best, by its ECE?", learned, by),
+        guess([2], "Which number of bins makes this network look best, by its ECE?", learned, by),
     )
 
 
@@ -218,7 +218,7 @@ def drawn_again() -> Json:
             ),
         ],
         guess(
-            0,
+            [0],
             "This model is perfectly calibrated. How many predictions does it take until its mean "
             f"ECE is below {LITTLE} %?",
             learned,

@@ -138,7 +138,7 @@ def chats() -> Json:
             )
         ],
         guess(
-            0,
+            [0],
             "Which of these models has the lowest ECE on these questions, not recalibrated?",
             learned.ravel().tolist(),
             asked,

@@ -117,7 +117,7 @@ def costs() -> Json:
             )
         ],
         guess(
-            1,
+            [1],
             "A check costs 1. Above which confidence would you accept a prediction?",
             learned,
             [0, 1],

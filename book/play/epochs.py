@@ -1,4 +1,4 @@
-"""Go through a long training, epoch by epoch: `python -m book.play.epochs TARGET`."""
+"""Go through a long training run, epoch by epoch: `python -m book.play.epochs TARGET`."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ def epochs() -> Json:
 
     return play(
         ["fig-nll"],
-        f"One training, {last} epochs",
-        f"One of the trainings, seed {run.seed}, from its first epoch to its last. Choose an "
+        f"One training run, {last} epochs",
+        f"One of the training runs, seed {run.seed}, from its first epoch to its last. Choose an "
         "epoch to see how the network then did on the test images. At the dotted lines the "
         "learning rate is divided by ten. A hatched piece is the gap between accuracy and "
         "confidence, the strip counts the predictions in each bar, and pale bars have fewer than "

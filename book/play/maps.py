@@ -199,7 +199,7 @@ def maps() -> Json:
             ),
         ],
         guess(
-            1,
+            [1],
             "From how many validation digits on is this method better than no recalibration?",
             [words for of in briers for words in worth(of, plain_brier)],
             [0, 1],

@@ -157,7 +157,7 @@ def temperature(record: PredictionRecord, fitted: float, figures: list[str], ima
                 )
             ),
         ],
-        guess(0, ask, learned(at, columns[name], best, name), [0]),
+        guess([0], ask, learned(at, columns[name], best, name), [0]),
     )
 
 

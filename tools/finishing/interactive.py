@@ -27,6 +27,7 @@ ALONE = 26
 TITLE, NUMBERS, BUTTONS, LINK = 2.7, 3.6, 2.4, 2.4
 CONTROL = {"range": 3.4, "choice": 2.4, "again": 2.4}
 GUESS_NARROW, GUESS_WIDE = 8.5, 4.5
+ANSWERS_NARROW = 1
 FEW = 100  # a bar of fewer answers is mostly chance
 WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
 Json = dict[str, Any]
@@ -68,16 +69,26 @@ def later(part: Json) -> Json:
     return part | {"later": True}
 
 
-def guess(control: int, ask: str, words: Iterable[str], by: Sequence[int]) -> Json:
-    """What a reader is asked to set first, with ``control``, and what they then learn.
+def guess(
+    controls: Sequence[int],
+    ask: str,
+    words: Iterable[str],
+    by: Sequence[int],
+    *,
+    anew: int | None = None,
+) -> Json:
+    """What a reader is asked to set first, and what they then learn.
 
     Args:
-        control: The number of the control with which they guess.
+        controls: The numbers of the controls with which they guess.
         ask: The question.
         words: For each setting of the controls ``by``, what a guess there was worth.
-        by: Numbers of controls, ``control`` among them.
+        by: Numbers of controls, ``controls`` among them.
+        anew: The number of a control, each stop of which has a guess of its own. What one guesses
+            with then stands beside the question, and goes with it; and the play comes before its
+            picture, which would give the answers away.
     """
-    return {"control": control, "ask": ask, "words": table(words, by)}
+    return {"controls": list(controls), "ask": ask, "words": table(words, by), "anew": anew}
 
 
 def frame(bins: Any, *, edges: bool = False) -> list[list[float]]:
@@ -122,19 +133,21 @@ def lines(
     at: int | None = None,
     marks: Sequence[tuple[float, str]] = (),
     height: int = 165,
+    begins: bool = False,
 ) -> Json:
     """Curves. Dots run along those that ``at``, the control of the x axis, moves them on.
 
     Args:
         title: What the curves are about.
-        x: The horizontal `axis`.
+        x: The horizontal `axis`, or a table of such.
         y: The vertical `axis`.
         curves: Made by `curve`.
         at: The control whose stops are the points of every curve with a dot.
         marks: Places on the x axis, each with the words at its dotted line.
         height: Of the panel, whose width is 340.
+        begins: Whether what stands at 0 of the x axis is shown before a guess.
     """
-    panel = {"kind": "lines", "height": height, "title": title, "x": x, "y": y}
+    panel = {"kind": "lines", "height": height, "title": title, "x": x, "y": y, "begins": begins}
     return panel | {"curves": list(curves), "at": at, "marks": [list(mark) for mark in marks]}
 
 
@@ -197,6 +210,7 @@ def play(
     tables = [*numbers, *([guess["words"]] if guess else [])]
     for panel in panels:
         tables += [panel[key] for key in ("frames", "cells") if key in panel]
+        tables += [panel["x"]] if panel["kind"] == "lines" and "of" in panel["x"] else []
         tables += [curve[side] for curve in panel.get("curves", []) for side in "xy"]
     for one in tables:
         settings = int(np.prod([len(controls[control]["stops"]) for control in one["by"]]))
@@ -238,7 +252,7 @@ def plays_in(folder: Path) -> dict[str, Json]:
 
 
 def placed(body: str, plays: dict[str, Json]) -> str:
-    """A page's text with each play after its figure."""
+    """A page's text with each play after its figure, or before it."""
 
     def put(found: re.Match[str]) -> str:
         one = plays.get(found["name"])
@@ -248,13 +262,14 @@ def placed(body: str, plays: dict[str, Json]) -> str:
             return told(found[0], one)
         text = embedded({key: one[key] for key in one if key not in ("figures", "caption")})
         style = ";".join(f"--{name}:{value:.1f}" for name, value in reserved(one).items())
-        return (
-            f'{found[0]}\n<figure class="play-figure" id="{tried(found["name"])}">'
+        tries = (
+            f'<figure class="play-figure" id="{tried(found["name"])}">'
             f'<div class="play-stage" style="{style}"></div>'
             f'<figcaption><span class="caption-text">{escape(one["caption"])}</span></figcaption>'
             f'</figure>\n<script type="application/json" data-play="{tried(found["name"])}">'
             f"{text}</script>"
         )
+        return "\n".join([tries, found[0]] if asks_anew(one) else [found[0], tries])
 
     return FIGURE.sub(put, body)
 
@@ -284,8 +299,13 @@ def told(figure: str, story: Json) -> str:
 
 
 def tried(figure: str) -> str:
-    """The name of the play after a figure."""
+    """The name of the play of a figure."""
     return figure.replace("fig-", "try-", 1)
+
+
+def asks_anew(one: Json) -> bool:
+    """Whether a play has a guess for each stop of one of its controls."""
+    return bool(one["guess"]) and one["guess"]["anew"] is not None
 
 
 FIGURE = re.compile(
@@ -299,12 +319,14 @@ def reserved(one: Json) -> dict[str, float]:
     In per cent of the width of its place, and with `-lines` in rem in addition.
     """
     heights = [panel["height"] / WIDTH for panel in one["panels"]]
-    controls = [CONTROL[c["kind"]] + BUTTONS * bool(c.get("marks")) for c in one["controls"]]
+    apart = one["guess"]["controls"] if asks_anew(one) else ()
+    knobs = [control for c, control in enumerate(one["controls"]) if c not in apart]
+    controls = [CONTROL[c["kind"]] + BUTTONS * bool(c.get("marks")) for c in knobs]
     pairs = [max(controls[k : k + 2]) for k in range(0, len(controls), 2)]
     rows = -(-len(one["numbers"]) // 2)
     # On a phone there is a gap below the numbers.
     lines = TITLE + sum(controls) + NUMBERS * rows + LINK + 0.5
-    lines += GUESS_NARROW * bool(one["guess"])
+    lines += GUESS_NARROW * bool(one["guess"]) + ANSWERS_NARROW * bool(apart)
     narrow = {"narrow": 100 * sum(heights), "narrow-lines": lines}
     wide = TITLE + sum(pairs) + NUMBERS + LINK + GUESS_WIDE * bool(one["guess"])
     if len(heights) == 1:

@@ -31,20 +31,20 @@ from tools.sources.folding import drawing_title, draws
 from tools.sources.locations import ANSWER, INSTALLS
 from tools.sources.myst import Directive, parse
 
-# What pip leaves as it is: Colab's own versions of torch, NumPy and the rest.
+# Pip leaves Colab's own versions of torch, NumPy and the rest as they are.
 INSTALL = (
     f"{INSTALLS}\n"
     + """\
-# Of a wheel, or git+https://… of a repository; of a copy beside this, file:///…
 address = "WHEEL"  # @param {type:"string"}
 
 from importlib.util import find_spec
 
-if address and find_spec("calib_utils") is None:
-    %pip install -q "calibration-course[training,audit] @ {address}"
-for name in ["calib_utils", "safetensors", "torch", "torchvision"]:
-    if find_spec(name) is None:
-        raise SystemExit(f"{name} is missing: write an address above")"""
+needed = ["calib_utils", "safetensors", "torchvision"]
+missing = [name for name in needed if not find_spec(name)]
+if missing and not address:
+    raise SystemExit("address is empty: give a wheel or git+https://…")
+if missing:
+    %pip install -q "calibration-course[training,audit] @ {address}\""""
 )
 
 # A disk that outlives the session, for training that goes on where it was cut off.

@@ -27,6 +27,7 @@ SPAN = re.compile(
     re.DOTALL,
 )
 EXPLICIT_TITLE = re.compile(r"^(?P<title>.+?)\s*<(?P<target>[^<>]+)>$", re.DOTALL)
+TARGET_OR_MARK = re.compile(r"^(?:\([^)\s]+\)=|<!-- .+ -->)[ \t]*\n?", re.MULTILINE)
 IMAGE = re.compile(r"!\[(?P<alt>[^\]]*)\]\((?P<path>[^)\s]+)\)")
 DISPLAY_MATH = re.compile(r"\$\$(?P<formula>.+?)\$\$", re.DOTALL)
 # MyST that a plain Markdown reader shows as source.
@@ -128,8 +129,8 @@ class Flattener:
         return f"**{self._label(name).name}.** {self.flatten(caption)}"
 
     def _text(self, text: str) -> str:
-        # Targets go; links reach them in the published book.
-        text = re.sub(r"^\([^)\s]+\)=[ \t]*\n?", "", text, flags=re.MULTILINE)
+        # Targets go, which links reach in the published book, and so do the marks of slides.
+        text = TARGET_OR_MARK.sub("", text)
         kept: list[str] = []
 
         def keep(found: re.Match[str]) -> str:
