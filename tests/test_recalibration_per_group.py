@@ -89,7 +89,7 @@ def test_a_tiny_group_is_safe() -> None:
             odds = few.slope_ * new + few.intercept_
             loss = float(np.mean(-chances * log_expit(odds) - (1 - chances) * log_expit(-odds)))
             alone.append(loss - losses[0])
-    assert np.mean(changes) <= 0.0005
+    assert np.mean(changes) <= 0
     assert np.max(changes) < 0.03
     assert np.mean(alone) > 0.05
 
@@ -112,7 +112,7 @@ def test_the_shifts_by_another_solver() -> None:
     group = np.where(np.arange(600) < 30, "few", group)
     z = logit(score)
     own = PlattPerGroup().fit(z, label, groups=group)
-    middle = np.median(z)
+    middle = z.mean()
     x = (z - middle) / np.abs(z - middle).mean()
     assert own.spread_ > 0
     for k, name in enumerate(own.groups_):
@@ -224,12 +224,12 @@ def test_groups_in_fit_and_in_predictions() -> None:
     score, label, group = planted(n=200)
     own = PlattPerGroup(inputs="probs").fit(score, label, groups=group)
     for call in (own.predict_proba, own.predict_log_proba, own.predict):
-        with pytest.raises(ValueError, match="^groups: expected one for each of 200 samples, as"):
+        with pytest.raises(ValueError, match=r"^groups: expected one for each of 200 samples, as"):
             call(score)
     without = PlattPerGroup(inputs="probs").fit(score, label)
-    with pytest.raises(ValueError, match="^groups: expected none, as in fit"):
+    with pytest.raises(ValueError, match=r"^groups: expected none, as in fit"):
         without.predict_proba(score, groups=group)
     kept = dict(vars(own))
-    with pytest.raises(ValueError, match="^groups: "):
+    with pytest.raises(ValueError, match=r"^groups: "):
         own.fit(score, label, groups=group[:-1])
     assert vars(own) == kept

@@ -51,7 +51,7 @@ class PlattPerGroup(PlattScaling):
         slope_, intercept_: a and b, of the common map.
         groups_: text, shape (G,), the names of the groups in alphabetical order.
         slopes_, intercepts_: float64, shape (G,), :math:`a + a_g` and :math:`b + b_g`.
-        spread_: the prior's standard deviation, in log-odds: of the group's shift at the median
+        spread_: the prior's standard deviation, in log-odds: of the group's shift at the mean
             logit, and of its change over the logits' mean distance from that.
 
     Source: the shrinkage is that of Efron, Morris 1975, "Data analysis using Stein's estimator and
@@ -162,7 +162,9 @@ class PlattPerGroup(PlattScaling):
         places = np.searchsorted(self.groups_, names).clip(max=len(self.groups_) - 1)
         new = self.groups_[places] != names
         if new.any():
-            shown = ", ".join(map(repr, names[new][:3].tolist())) + (", ..." * (new.sum() > 3))
+            shown = ", ".join(map(repr, names[new][:3].tolist())) + (
+                ", ..." if new.sum() > 3 else ""
+            )
             warnings.warn(
                 f"groups: {new.sum():,} of {len(names):,} were not in the fit ({shown}); their "
                 "samples get the common map",
@@ -183,8 +185,8 @@ class PlattPerGroup(PlattScaling):
             z, known, names, weights = z[kept], known[kept], names[kept], weights[kept]
         self.groups_, codes = np.unique(names, return_inverse=True)
         target, _ = targets(z, known, bool(self.smooth_targets), weights)
-        middle = float(np.median(z))
-        size = float(np.abs(z - middle).mean()) or 1.0
+        middle = float(np.average(z, weights=weights))
+        size = float(np.average(np.abs(z - middle), weights=weights)) or 1.0
         rows = _Rows(
             odds=self.slope_ * z + self.intercept_,
             x=(z - middle) / size,
@@ -242,7 +244,8 @@ def _texts(groups: Any, n: int) -> np.ndarray:
     )
     if any(wrong):
         raise ValueError(
-            f"groups: expected texts, integers or booleans, found {array[wrong.index(True)]!r}; "
+            "groups: expected texts, integers or booleans, found "
+            f"{array.tolist()[wrong.index(True)]!r}; "
             "name a missing group, such as 'unknown', and round numbers into ranges"
         )
     return array.astype(str)
