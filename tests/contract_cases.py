@@ -175,6 +175,7 @@ LEFT_OUT = {
     "CalibratedModule in torch": {
         "it is no plain arithmetic": "BayesianBinningIntoQuantiles HistogramBinning "
         "IsotonicRegression OneVersusRest",
+        "what a network takes does not say which group it is": "PlattPerGroup",
     },
     "the report of an audit": {
         "the structured one fits no worse with fewer parameters": "MatrixScaling "
@@ -182,6 +183,7 @@ LEFT_OUT = {
         "isotonic regression needs no number of bins": "BayesianBinningIntoQuantiles "
         "HistogramBinning",
         "it came after the methods of the report were chosen": "BetaOnConfidence",
+        "it is tried where groups need it, in test_audit_per_group": "PlattPerGroup",
     },
 }
 

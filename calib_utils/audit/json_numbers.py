@@ -100,6 +100,16 @@ def _of_tried(recalibrators: TriedRecalibrators) -> dict[str, Any]:
         "groups": {
             name: [_of_part(part) for part in parts] for name, parts in recalibrators.groups.items()
         },
+        "per_group": {
+            name: {
+                "nll": maps.nll,
+                "gain": maps.gain,
+                "interval": maps.interval,
+                "helps": maps.best is not None,
+                "parts": [_of_part(part) for part in maps.parts],
+            }
+            for name, maps in recalibrators.per_group.items()
+        },
     }
 
 

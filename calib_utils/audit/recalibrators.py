@@ -9,10 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from calib_utils._arrays import in_type
-from calib_utils.audit.bin_sums import BinSums, confidences_of, losses, tally
+from calib_utils.audit.bin_sums import confidences_of, losses
 from calib_utils.audit.measures import auroc_of
+from calib_utils.audit.per_group import MapsPerGroup, judge_groups, try_per_group
 from calib_utils.audit.rows import Rows
-from calib_utils.audit.subgroups import Part, judge_parts
+from calib_utils.audit.subgroups import Part
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.recalibration import (
     BetaCalibration,
@@ -74,6 +75,9 @@ class TriedRecalibrators:
             first one's gain is not below 0.
         groups: for each column of groups, the rows of each value after they are recalibrated by
             the first; empty if none helps, or if the groups of single rows were not kept.
+        per_group: for each column in which these, or the original predictions if none helps, leave
+            a group beyond the tolerance, what a map for each group does. Empty with several
+            classes, or if the maps were fitted on other rows, whose groups are not read.
     """
 
     found: list[TriedRecalibrator]
@@ -83,6 +87,7 @@ class TriedRecalibrators:
     how: str
     best: Recalibrator | None
     groups: dict[str, list[Part]]
+    per_group: dict[str, MapsPerGroup]
 
 
 def candidates(rows: Rows, from_logits: bool) -> list[Callable[[], Recalibrator]]:
@@ -192,6 +197,12 @@ def try_recalibrators(
     if fit_rows is None:
         how = f"cross-fitted in {folds} folds of {len(rows.labels):,} rows"
     ece = expected_calibration_error(in_type(rows.probs, rows.dtype), rows.labels, n_bins)
+    common = rows if best is None else of_first
+    left, per_group = judge_groups(common, limits), dict[str, MapsPerGroup]()
+    if fit_rows is None and rows.probs.ndim == 1:
+        per_group = try_per_group(
+            rows, common, left, fold_of, from_logits=from_logits, limits=limits
+        )
     return TriedRecalibrators(
         found=[found[i] for i in order],
         nll=float(before.mean()),
@@ -199,17 +210,9 @@ def try_recalibrators(
         auroc=auroc_of(*confidences_of(rows))[0],
         how=how,
         best=best,
-        groups={} if best is None else _groups_of(of_first, limits),
+        groups={} if best is None else left,
+        per_group=per_group,
     )
-
-
-def _groups_of(rows: Rows, limits: tuple[float, float]) -> dict[str, list[Part]]:
-    found = {}
-    for name, column in rows.groups.items():
-        sums = tally(*confidences_of(rows), column.codes, len(column.values))
-        parts = {str(value): BinSums(sums[:, [place]]) for place, value in enumerate(column.values)}
-        found[name] = judge_parts(parts, *limits)
-    return found
 
 
 def _watched(

@@ -98,6 +98,8 @@ def judge(
         sentence = f"Is this the score of the other class? {sentence}"
     if overall != WITHIN and recalibrators is not None:
         sentence += f" {_remedy(recalibrators)}"
+    if recalibrators is not None:
+        sentence += _maps_per_group(recalibrators, groups)
     sentence += _evidence(measures, overall, limit, needed, top_label)
     if limit < tolerance:
         rate = min(measures.predicted, 1 - measures.predicted)
@@ -237,6 +239,25 @@ def _remedy(recalibrators: TriedRecalibrators) -> str:
             f" That does not make it right for {_listed(left)}, for which a map of their own is "
             "needed."
         )
+    return text
+
+
+def _maps_per_group(recalibrators: TriedRecalibrators, groups: Mapping[str, Sequence[Part]]) -> str:
+    """What a map for each group does for those that one map for all leaves beyond."""
+    text = ""
+    for column, maps in recalibrators.per_group.items():
+        if maps.best is None:
+            continue
+        before = {part.name: part for part in (recalibrators.groups or groups)[column]}
+        left = [part for part in maps.parts if before[part.name].outcome == BEYOND]
+        left.sort(key=lambda part: -abs(before[part.name].gap))
+        moved = [f"`{printable(part.name)}` to {signed_points(part.gap)}" for part in left]
+        text += (
+            f" A map for each value of `{printable(column)}` (`PlattPerGroup`) brings "
+            f"{_listed(moved)}, on rows that it was not fitted on"
+        )
+        still = _parts_that_are(BEYOND, {column: maps.parts})
+        text += f", but leaves {_listed(still)} beyond the tolerance." if still else "."
     return text
 
 
