@@ -13,9 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils.audit.rows import Rows
-from calib_utils.metrics.intervals import squared_sums
+from calib_utils.metrics.intervals import squared_sums, tally
 
-__all__ = ["BinSums", "briers", "check_few", "confidences_of", "heaviness", "losses", "worth"]
+__all__ = [
+    "BinSums",
+    "briers",
+    "check_few",
+    "confidences_of",
+    "heaviness",
+    "losses",
+    "tally",
+    "worth",
+]
 
 _MOST_KEYS = 1_000
 COUNT, CORRECT, EXPECTED, SQUARES, SPREAD = range(5)  # the rows of `BinSums.array`
@@ -53,6 +62,8 @@ class BinSums(NamedTuple):
 
         Source: Kish 1965, "Survey Sampling", section 11.7.
         """
+        if len(self.array) == 5:
+            return float(self.n)
         return self.mass**2 / float(squared_sums(self.array)[0].sum())
 
     @property

@@ -105,7 +105,9 @@ def calibration_error_interval(
     if blocks is None:
         return error_ends(bin_sums(predictions, n_bins, strategy), (level, level), seed)
     _tail(level)
-    return _error_ends(_in_blocks(unweighted(predictions), n_bins, strategy, blocks, seed), (level, level))
+    return _error_ends(
+        _in_blocks(unweighted(predictions), n_bins, strategy, blocks, seed), (level, level)
+    )
 
 
 def error_ends(of_bins: np.ndarray, levels: tuple[float, float], seed: int) -> tuple[float, float]:
@@ -223,9 +225,7 @@ def tally(
         squared = weights**2
         terms = [weights, *(weights * term for term in first), *(squared * term for term in noise)]
         terms += [squared, *(squared * term for term in first), None]
-    return np.stack(
-        [np.bincount(index, term, minlength=size) for term in terms], dtype=np.float64
-    )
+    return np.stack([np.bincount(index, term, minlength=size) for term in terms], dtype=np.float64)
 
 
 def squared_sums(of_bins: np.ndarray) -> np.ndarray:

@@ -81,8 +81,8 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
 
     Sources: Cox 1958, "Two further applications of a model for binary regression"; for weights
     Binder 1983, "On the variances of asymptotically normal estimators from complex surveys"; for
-    blocks Bell, McCaffrey 2002, "Bias reduction in standard errors for linear regression with multi-stage
-    samples".
+    blocks Bell, McCaffrey 2002, "Bias reduction in standard errors for linear regression with
+    multi-stage samples".
 
     Example:
         >>> line = cox_line([0.2] * 5 + [0.8] * 5, [0, 0, 0, 1, 1] * 2)
