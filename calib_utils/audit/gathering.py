@@ -108,7 +108,7 @@ def gather_file(
 
 
 def _heaviest(ranges: Sequence[tuple[float, float]], columns: Columns) -> float:
-    """The largest of the weights, of which each part has a lowest and a largest; 0 if all are equal.
+    """The largest weight, of parts whose lowest and largest are known; 0 if all are equal.
 
     Raises:
         ValueError: if no weight is above 0.
