@@ -123,7 +123,7 @@ def test_one_heavy_row_leaves_the_others_and_tells_little() -> None:
     assert found.measures.effective == pytest.approx(effective)
     assert "On 20,000 rows, worth 432 of equal weight," in found.verdict.sentence
     assert found.verdict.outcome == other.verdict.outcome == "undecided"
-    assert points_of(found) == points_of(other)
+    assert points_of(found) == pytest.approx(points_of(other), rel=1e-12)  # of rows in any order
     assert found.verdict.rows_needed > 20_000
     assert np.diff(found.measures.error) > 2 * np.diff(plain.measures.error)
 
@@ -196,22 +196,22 @@ def test_intervals_hold_the_truth_with_lognormal_weights() -> None:
     gaps, parts = np.bincount(index, excess), np.bincount(index, density / density.sum())
     error, root = np.abs(gaps).sum(), np.sqrt((gaps**2 / parts).sum())
     held = []
-    for seed in range(60):
+    for seed in range(200):
         probs, labels, weights = lognormal(seed)
         given = as_predictions(probs, labels, sample_weight=weights)
         line = cox_line(given)
         gap = gap_of(BinSums(tally(probs, labels == 1, np.zeros(1_000, int), 1, weights)))
         ends = [
-            (calibration_error_interval(given), error),
-            (debiased_calibration_error_interval(given), root),
             (line.slope_interval, 1.0),
             (line.intercept_interval, -0.15),
             ((gap.gap - 1.96 * gap.error, gap.gap + 1.96 * gap.error), -error),
         ]
+        if seed < 40:  # which are slow, and cautious
+            ends.append((calibration_error_interval(given), error))
+            ends.append((debiased_calibration_error_interval(given), root))
         held.append([low <= truth <= high for (low, high), truth in ends])
-    assert (
-        np.mean(held, axis=0).min() >= 0.9
-    )  # of 60 sets 95 % have this in all but one of a hundred
+    assert np.mean([each[:3] for each in held], axis=0).min() > 0.905  # three deviations below 95 %
+    assert np.mean(held[:40], axis=0)[3:].min() > 0.9
 
 
 def downsampled(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
