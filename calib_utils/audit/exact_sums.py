@@ -134,13 +134,13 @@ class ExactSums:
                 f"{nll.max():.3g}"
             )
         decided = right if rows.probs.ndim == 2 else (confidences > 0.5) == right
-        variance = confidences * (1 - confidences)
-        if w is not None:  # which may depend on what happened
-            variance = (w * (right - confidences)) ** 2
+        decided, variance = decided.astype(np.float64), confidences * (1 - confidences)
+        if w is not None:
+            # The weight may depend on what happened, as where negatives were left out.
+            nll, decided, variance = w * nll, w * decided, (w * (right - confidences)) ** 2
         variance *= (1 - 2 * confidences) ** 2
-        for place, of_rows in enumerate((nll, variance, decided.astype(np.float64))):
-            # The variance has been weighted, by the square.
-            self.losses[place] += _sum_in_units(of_rows if w is None or place == 1 else w * of_rows)
+        sums = (_sum_in_units(of_rows) for of_rows in (nll, variance, decided))
+        self.losses = [before + more for before, more in zip(self.losses, sums, strict=True)]
 
     def _add_classes(self, rows: Rows) -> None:
         n_classes, n_bins = len(self.classes), self.bins.shape[-1]

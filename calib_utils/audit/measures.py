@@ -239,8 +239,9 @@ def calibration_line(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about zeros, which the report tells
-            given = {"confidence": confidences, "correct": correct}
-            return cox_line(as_predictions(**given, sample_weight=weights))
+            return cox_line(
+                as_predictions(confidence=confidences, correct=correct, sample_weight=weights)
+            )
     except ValueError:
         return None  # a threshold separates correct from incorrect, or all confidences are equal
 

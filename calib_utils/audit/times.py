@@ -74,9 +74,11 @@ def control(
 
     Source: Shewhart 1931, "Economic Control of Quality of Manufactured Product", for the limits.
     """
-    found = []
-    # Of a day alone, what a positive weighs is not known if there is none.
-    heavy = heaviness(sum(bins.array for bins in times.values())) if times else np.ones((2, 1))
+    found: list[Span] = []
+    if not times:
+        return found
+    # What a positive weighs is not known of a day without any, so all days tell it.
+    heavy = heaviness(np.sum([bins.array for bins in times.values()], axis=0))
     for name, bins in sorted(times.items()):
         counts, correct, predicted = bins.array[[COUNT, CORRECT, EXPECTED]]
         filled = counts > 0
