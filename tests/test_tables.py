@@ -194,7 +194,7 @@ def test_coverage(tmp_path):
     assert "| calib_utils | 15 of equal mass | 98.0 % (1.0) |" in text
     assert "| one bin, 15 bins | 2,000 | 0 % | 99.0 % (6.0) | 95.0 % (3.0) |" in text
     assert "makes the interval 2.0 to 2.0 times as wide as the oracle's" in text
-    assert "a weight from 1 to 10," in text
+    assert "a standard deviation of 1, times a number from 1 to 10 that is larger" in text
     assert "| method | 2,000, error 0 % | 2,000, error 2.3 % |" in text
     assert "| kept | 99.0 % (6.7) | 96.1 % (6.7) |" in text
 
