@@ -46,6 +46,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     columns = {
         **{"score": score, "label": label, "amount": rng.lognormal(size=N)},
         **{"plan": rng.choice(["a", "b"], N), "region": rng.choice(["n", "s"], N)},
+        "one_in": np.where(label == 1, 1, 20),
     }
     days = [f"2026-06-{day:02d}" for day in rng.integers(1, 31, N)]
     written("predictions.csv", **columns, date=days)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calib_utils.audit.bin_sums import BinSums, confidences_of, losses, tally
-from calib_utils.audit.coded import Coded, as_array
+from calib_utils.audit.coded import as_array
 from calib_utils.audit.outcomes import BEYOND
 from calib_utils.audit.rows import Rows
 from calib_utils.audit.subgroups import Part, judge_parts
@@ -43,7 +43,7 @@ def judge_groups(rows: Rows, limits: tuple[float, float]) -> dict[str, list[Part
     """The rows of each value of each column of groups, as `judge_parts` judges them."""
     found = {}
     for name, column in rows.groups.items():
-        sums = tally(*confidences_of(rows), column.codes, len(column.values))
+        sums = tally(*confidences_of(rows), column.codes, len(column.values), rows.weights)
         parts = {str(value): BinSums(sums[:, [place]]) for place, value in enumerate(column.values)}
         found[name] = judge_parts(parts, *limits)
     return found
@@ -73,14 +73,14 @@ def try_per_group(
     """
     names = [name for name, parts in left.items() if any(one.outcome == BEYOND for one in parts)]
     before = losses(common)
-    given = rows.log_probs if from_logits else rows.probs
+    given = _given(rows, from_logits)
     found = {}
     for name in names:
         column, probs = rows.groups[name], np.empty(len(rows.labels))
         try:
             for fold in np.unique(fold_of):
                 here = fold_of == fold
-                maps = _fit(given[~here], rows.labels[~here], column[~here], from_logits)
+                maps = _fit(rows.take(~here), name, from_logits)
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", UserWarning)  # about a group that a fold lacks
                     probs[here] = maps.predict_proba(given[here], groups=as_array(column[here]))
@@ -88,20 +88,25 @@ def try_per_group(
             continue
         after = rows._replace(probs=probs, logits=None, dtype="float64")
         now = losses(after)
-        gain = paired_difference(before, now)
+        gain = paired_difference(before, now, sample_weight=rows.weights)
         interval = gain.interval(1 - 0.05 / len(names))
         found[name] = MapsPerGroup(
-            nll=float(now.mean()),
+            nll=float(np.average(now, weights=rows.weights)),
             gain=gain.mean,
             interval=interval,
             parts=judge_groups(after._replace(groups={name: column}), limits)[name],
-            best=_fit(given, rows.labels, column, from_logits) if interval[1] < 0 else None,
+            best=_fit(rows, name, from_logits) if interval[1] < 0 else None,
         )
     return found
 
 
-def _fit(scores: np.ndarray, labels: np.ndarray, column: Coded, from_logits: bool) -> PlattPerGroup:
+def _given(rows: Rows, from_logits: bool) -> np.ndarray:
+    return rows.log_probs if from_logits else rows.probs
+
+
+def _fit(rows: Rows, name: str, from_logits: bool) -> PlattPerGroup:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         maps = PlattPerGroup(inputs="logits" if from_logits else "probs")
-        return maps.fit(scores, labels, groups=as_array(column))
+        groups = as_array(rows.groups[name])
+        return maps.fit(_given(rows, from_logits), rows.labels, rows.worth, groups)

@@ -115,8 +115,13 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
     """Name, value, and an interval or a note on how to read it."""
     m = report.measures
     low, high = m.ratio_interval
+    of_weights = []
+    if m.effective != m.n:
+        note = "so many rows of equal weight would tell as much"
+        of_weights.append(("effective rows", f"{m.effective:,.0f}", note))
     rows = [
         ("rows", f"{m.n:,}", ""),
+        *of_weights,
         (
             "observed over expected",
             number(m.ratio, 3),
