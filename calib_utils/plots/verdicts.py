@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 
 from calib_utils._checks import check_several
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
-from calib_utils.records.names import METRICS
+from calib_utils.records.names import metric_name
 
 __all__ = ["verdict_plot"]
 
@@ -57,8 +57,8 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
     Example:
         >>> from calib_utils.records import load_grid
         >>> from calib_utils.report import judge
-        >>> claims = [("depth", 8, 20, "error", "lower"), ("depth", 8, 20, "ece", "higher")]
-        >>> axes = verdict_plot(judge(load_grid("depth", "cpu"), claims))
+        >>> claims = [("width", 12, 48, "error", "lower"), ("width", 12, 48, "ece", "higher")]
+        >>> axes = verdict_plot(judge(load_grid("width", "core"), claims))
         >>> [ax.get_title() for ax in axes.values()]
         ['Test error', 'ECE']
     """
@@ -67,7 +67,7 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
     if not shown:
         raise ValueError("verdicts: expected at least one on an error or an ECE, found none")
     changes = list(dict.fromkeys(one.change for one in shown))
-    metrics = [metric for metric in METRICS if any(one.metric == metric for one in shown)]
+    metrics = list(dict.fromkeys(one.metric for one in shown))
     fig, grid = plt.subplots(
         len(metrics),
         figsize=(4.8, (0.6 + 0.48 * len(changes)) * len(metrics) + 0.3),
@@ -81,7 +81,8 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
         _row(axes[one.metric], changes.index(one.change), one)
     for metric, ax in axes.items():
         ax.axvline(0, linewidth=1, color=GREY, zorder=0)
-        ax.set_title(METRICS[metric][:1].upper() + METRICS[metric][1:])
+        name = metric_name(metric)
+        ax.set_title(name[:1].upper() + name[1:])
         ax.margins(x=0.2)
         ax.tick_params(axis="y", labelsize="small")
     names = [fill(change, 30) for change in changes]

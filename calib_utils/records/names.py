@@ -9,6 +9,7 @@ __all__ = [
     "dataset_name",
     "factor_name",
     "level_name",
+    "metric_name",
     "network_name",
     "training_set_name",
 ]
@@ -26,7 +27,13 @@ _DATASETS = {
     "digits": "scikit-learn's digits",
     "shakespeare": "Shakespeare",
 }
-_FACTORS = {"depth": "layers", "width": "channels", "batch_norm": "batch normalisation"}
+_FACTORS = {
+    "batch_norm": "batch normalisation",
+    "blocks": "blocks in a stage",
+    "depth": "layers",
+    "images": "training images",
+    "width": "channels",
+}
 # The numbers of a record that are compared between runs, by the names of its attributes.
 METRICS = {
     "error": "test error",
@@ -61,6 +68,16 @@ def training_set_name(dataset: str, n: int) -> str:
 def factor_name(factor: str) -> str:
     """Such as "layers" for "depth", and "batch size" for "batch_size"."""
     return _FACTORS.get(factor, factor.replace("_", " "))
+
+
+def metric_name(metric: str) -> str:
+    """Such as "test error" for "error"; also for the part of the ECE that is left of a gap.
+
+    Example:
+        >>> metric_name("ece_beyond_gap")
+        'ECE beyond the gap'
+    """
+    return "ECE beyond the gap" if metric == "ece_beyond_gap" else METRICS[metric]
 
 
 def level_name(value: Any) -> str:

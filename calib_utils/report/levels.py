@@ -20,7 +20,7 @@ _AFTER = (
     ("overconfidence", "overconfidence, points", 100, 1),
     ("temperature", "T", 1, 2),
     ("ece_scaled", "ECE at T, %", 100, 1),
-    ("train_accuracy", "training accuracy, %", 100, 1),
+    ("fitted_accuracy", "training accuracy, %", 100, 1),
 )
 
 
@@ -33,16 +33,16 @@ def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
     Returns:
         Test error, ECE, its baseline, the mean ECE of calibrated networks with the same confidences
         (`calib_utils.metrics.baseline_calibration_error`), overconfidence, temperature, the ECE
-        with that temperature, and the accuracy in the last epoch of training.
+        with that temperature, and the accuracy on the training images.
 
     Raises:
         ValueError: if there is no run, or they have different protocols.
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> rows = level_table(load_grid("depth", "cpu")).splitlines()
+        >>> rows = level_table(load_grid("width", "core")).splitlines()
         >>> [row.split(" | ")[0] for row in rows[2:]]
-        ['| 8', '| 14', '| 20', '| 32', '| 56']
+        ['| 12', '| 24', '| 48']
     """
     records = check_records(records, "records")
     groups = by_level(records)

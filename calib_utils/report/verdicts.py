@@ -12,7 +12,7 @@ from calib_utils._arrays import to_numpy
 from calib_utils._checks import check_several
 from calib_utils.records import ExperimentRecord, Forecast, by_level
 from calib_utils.records.grids import check_records
-from calib_utils.records.names import METRICS, factor_name, level_name, network_name
+from calib_utils.records.names import factor_name, level_name, metric_name, network_name
 from calib_utils.report.beyond_gap import compare_beyond_gap
 from calib_utils.report.comparison import compare
 from calib_utils.report.forecasts import compare_forecasts
@@ -102,7 +102,7 @@ class Verdicts(tuple[Verdict, ...]):
             rows.append(
                 [
                     one.change,
-                    "ECE beyond the gap" if one.metric == _BEYOND else METRICS[one.metric],
+                    metric_name(one.metric),
                     one.claimed,
                     f"{mean}{' points' if in_points else ''}",
                     f"{low} to {high}" if known else "unknown",
@@ -183,10 +183,10 @@ def judge(
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> claims = [("depth", 8, 56, "error", "lower"), ("depth", 8, 56, "ece", "higher")]
-        >>> verdicts = judge(load_grid("depth", "cpu"), claims)
+        >>> claims = [("width", 12, 48, "error", "lower"), ("width", 12, 48, "ece", "higher")]
+        >>> verdicts = judge(load_grid("width", "core"), claims)
         >>> [(one.change, one.metric) for one in verdicts]
-        [('layers: 8 to 56', 'error'), ('layers: 8 to 56', 'ece')]
+        [('channels: 12 to 48', 'error'), ('channels: 12 to 48', 'ece')]
     """
     grids: dict[str, list[ExperimentRecord]] = {}
     for record in check_records(records, "records"):
