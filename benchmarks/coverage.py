@@ -17,10 +17,9 @@ confidences as they are; bins of equal mass are those of each set, and so is the
 Four parts more have fewer sets. ``libraries`` asks two other libraries for their own intervals, on
 the confidences as they are: ``pip install relplot==1.0.3 uncertainty-calibration==0.1.4``.
 ``rare`` has binary predictions of which one in a hundred is positive. ``weighted`` gives each
-sample a weight, 1 to 10, the larger the lower its confidence. No interval of the library takes
-weights; so it is asked in two ways: of samples that are kept with a chance in proportion to their
-weight, which are a smaller set that counts alike, and without the weights. The percentile
-bootstrap of the weighted ECE stands beside it. ``hostile`` has gaps of other shapes, and beside the
+sample a weight: a log-normal number, times 1 to 10, the more the lower its confidence. The
+library's interval is asked with the weights and without, and the percentile bootstrap of the
+weighted ECE stands beside it. ``hostile`` has gaps of other shapes, and beside the
 width of the interval that of an oracle, who knows the shape of the gaps and not their size.
 """
 
@@ -51,6 +50,7 @@ from calib_utils.metrics import (
     reliability_bins,
     top_label,
 )
+from calib_utils.predictions import as_predictions
 from calib_utils.records import load_record
 from calib_utils.training.devices import processor_name
 from tools.sources.atomic import write_text
@@ -64,6 +64,7 @@ SETS, REPEATS, SEED = 300, 1_000, 0
 OTHER_BINS = ((7, "uniform"), (30, "uniform"), (7, "quantile"), (15, "quantile"), (30, "quantile"))
 RARE_SIZES, RARE_ERRORS = (2_000, 50_000), (0.0, 0.005)
 WEIGHTED_SIZES, WEIGHTED_ERRORS, MOST_WEIGHT = (2_000, 10_000), (0.0, 0.02), 10
+WEIGHT_SPREAD, WEIGHTED_SETS, WEIGHTED_REPEATS = 1.0, 100, 200
 FEWER_SETS = 200
 # Each with its number of bins: gaps whose sign changes from bin to bin, all error in one bin, 99 %
 # correct, and only two confidences.
@@ -269,26 +270,28 @@ def weighted_intervals(
     counts: np.ndarray, confidences: np.ndarray, rng: np.random.Generator
 ) -> dict[str, Any]:
     """Ways to an interval of the weighted error; of each cell so many are wrong, then right."""
-    excess = np.concatenate([confidences, confidences - 1])
-    weights = np.tile(weights_of(confidences), 2)
+    cells = np.repeat(np.arange(2 * len(confidences)), counts)
+    probs, labels = confidences[cells % len(confidences)], cells // len(confidences)
+    weights = mean_weights(probs) * rng.lognormal(0, WEIGHT_SPREAD, len(cells))
 
-    def of_counts(counts: np.ndarray) -> tuple[float, float]:
-        probs = np.repeat(np.tile(confidences, 2), counts)
-        labels = np.repeat([0, 1], counts.reshape(2, -1).sum(axis=1))
-        return calibration_error_interval(probs, labels, BINS, level=LEVEL)
+    def ours(sample_weight: np.ndarray | None) -> tuple[float, float]:
+        given = as_predictions(probs, labels, sample_weight=sample_weight)
+        return calibration_error_interval(given, n_bins=BINS, level=LEVEL)
 
-    n = counts.sum()
-    drawn = errors_of(rng.multinomial(n, counts / n, REPEATS) * weights, excess)
+    drawn = [
+        np.bincount(cells, weights * rng.poisson(1, len(cells)), minlength=len(counts))
+        for _ in range(WEIGHTED_REPEATS)
+    ]
+    found = errors_of(np.array(drawn), np.concatenate([confidences, confidences - 1]))
     return {
-        "calib_utils, samples kept by weight": of_counts(
-            rng.binomial(counts, weights / weights.max())
-        ),
-        "calib_utils, without the weights": of_counts(counts),
-        "percentile bootstrap, weighted": np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]),
+        "calib_utils": ours(weights),
+        "calib_utils, without the weights": ours(None),
+        "percentile bootstrap": np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]),
     }
 
 
-def weights_of(confidences: np.ndarray) -> np.ndarray:
+def mean_weights(confidences: np.ndarray) -> np.ndarray:
+    """The mean weight of samples of each confidence, up to a factor."""
     return np.asarray(MOST_WEIGHT ** (1 - confidences))
 
 
@@ -301,11 +304,11 @@ def weighted() -> dict[str, Any]:
             right = chances_right(confidences, parts, error)
             both = np.concatenate([parts * (1 - right), parts * right])
             excess = np.concatenate([confidences, confidences - 1])
-            truth = float(errors_of(both * np.tile(weights_of(confidences), 2), excess))
+            truth = float(errors_of(both * np.tile(mean_weights(confidences), 2), excess))
             rng = np.random.default_rng([SEED, n, round(1e6 * error), MOST_WEIGHT])
             found = [
                 weighted_intervals(rng.multinomial(n, both), confidences, rng)
-                for _ in range(FEWER_SETS)
+                for _ in range(WEIGHTED_SETS)
             ]
             for name in found[0]:
                 low, high = np.array([ends[name] for ends in found]).T
@@ -314,7 +317,8 @@ def weighted() -> dict[str, Any]:
                 row = {"name": name, "n": n, "error": error, "weighted_error": truth}
                 rows.append({**row, "coverage": coverage, "width": width})
         print(f"weighted, {n:,} samples: done", flush=True)
-    return {"sets": FEWER_SETS, "most_weight": MOST_WEIGHT, **facts(), "rows": rows}
+    about = {"sets": WEIGHTED_SETS, "most_weight": MOST_WEIGHT, "spread": WEIGHT_SPREAD}
+    return {**about, **facts(), "rows": rows}
 
 
 def hostile_shape(shape: str) -> tuple[np.ndarray, np.ndarray]:

@@ -415,13 +415,12 @@ def coverage(results: dict[str, Any]) -> str:
         "### Other shapes of the gaps",
         *hostile(results["hostile"]),
         "### Weighted samples",
-        f"Each sample has a weight from 1 to {results['weighted']['most_weight']}, which is larger "
-        "for lower confidences, and the interval should cover the weighted error; there are "
-        f"{results['weighted']['sets']:,} sets in each cell. {OURS} has no weighted interval. If "
-        "each sample is kept with a probability proportional to its weight, the kept samples "
-        "count equally: their interval reached its nominal coverage in each cell, and is wider. "
-        "The interval without the weights is about a different error. It may cover this one if "
-        "the two are close, but there is no guarantee.",
+        "Each sample has a log-normal weight, of which the logarithm has a standard deviation of "
+        f"{results['weighted']['spread']:g}, times a number from 1 to "
+        f"{results['weighted']['most_weight']} that is larger for lower confidences. The interval "
+        f"should cover the weighted error; there are {results['weighted']['sets']:,} sets in each "
+        "cell. The interval without the weights is about a different error. It may cover this one "
+        "if the two are close, but there is no guarantee.",
         captioned(
             "weighted samples",
             "The coverage of each interval for the weighted error.",

@@ -154,7 +154,16 @@ INPUTS = {"calibration_map": "odds", "temperature_curve": "logits"}
 UNLABELLED = {"baseline_calibration_error", "adjust_priors", "estimate_priors"}
 # A weight counts the row more often in all others that take weights.
 NO_REPEATS = {
-    "debiased_calibration_error": "two rows are less noise than one of weight two",
+    **dict.fromkeys(
+        (
+            "calibration_error_interval",
+            "cox_line",
+            "debiased_calibration_error",
+            "debiased_calibration_error_interval",
+            "spiegelhalter_test",
+        ),
+        "two rows are less noise than one of weight two",
+    ),
     "adaptive_calibration_error": "its bins of equal mass have other edges",
     "calibration_map": "its bins of equal mass have other edges",
     "top_label": "it gives numbers for each row, and leaves the weights alone",
@@ -175,6 +184,7 @@ LEFT_OUT = {
     "CalibratedModule in torch": {
         "it is no plain arithmetic": "BayesianBinningIntoQuantiles HistogramBinning "
         "IsotonicRegression OneVersusRest",
+        "what a network takes does not say which group it is": "PlattPerGroup",
     },
     "the report of an audit": {
         "the structured one fits no worse with fewer parameters": "MatrixScaling "
@@ -182,6 +192,7 @@ LEFT_OUT = {
         "isotonic regression needs no number of bins": "BayesianBinningIntoQuantiles "
         "HistogramBinning",
         "it came after the methods of the report were chosen": "BetaOnConfidence",
+        "it is tried where groups need it, in test_audit_per_group": "PlattPerGroup",
     },
 }
 

@@ -31,7 +31,10 @@ ONE_VERSUS_REST = {
     for name, make in BINARY.items()
 }
 ALL_MULTICLASS = MULTICLASS | ONE_VERSUS_REST
-ALL_BINARY = BINARY | {"temperature": lambda: r.TemperatureScaling()}
+ALL_BINARY = BINARY | {
+    "temperature": lambda: r.TemperatureScaling(),
+    "platt per group": lambda: r.PlattPerGroup(),
+}
 
 
 def multiclass(n=600, k=5, temperature=2.0, seed=0, dtype=np.float32):

@@ -65,7 +65,7 @@ def test_weights_of_any_size_count(weights: tuple[float, float], form: str, tmp_
     columns = {"score": 0.1 + 0.8 * heavy, "label": np.ones(8_000, int)}
     columns["weight"] = np.array(weights)[heavy]
     found = report(in_form(form, columns, tmp_path), weight="weight", cross_fit=0)
-    assert found.measures.accuracy == pytest.approx(10 / 11, abs=0.02)
+    assert found.measures.accuracy == pytest.approx(10 / 11)
 
 
 @every_form
@@ -123,7 +123,7 @@ def test_a_digest_is_of_all_sums() -> None:
         return found
 
     assert sums().digest() == sums().digest()
-    for place in range(4):
+    for place in range(3):
         other = sums()
         other.losses[place] += 1
         assert other.digest() != sums().digest()

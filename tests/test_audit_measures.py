@@ -343,26 +343,6 @@ class TestStreams:
         assert peaks[1] < 1.5 * peaks[0]
 
 
-class TestWeights:
-    def test_rows_are_kept_in_proportion(self) -> None:
-        score, label = drawn(30_000, 0)
-        weight = np.where(label == 1, 1.0, 0.25)  # as if negatives had been sampled too often
-        data = {"score": score, "label": label, "w": weight}
-        found = report(data, weight="w", cross_fit=0)
-        expected = (weight * label).sum() / weight.sum()
-        assert found.measures.happened == pytest.approx(expected, abs=0.01)
-        assert found.measures.n == pytest.approx(weight.sum(), rel=0.02)
-        assert any("kept at random" in line for line in found.read)
-        even = report(data | {"w": np.full(30_000, 7.0)}, weight="w", cross_fit=0)
-        assert even.measures == of(score, label).measures
-
-    @pytest.mark.parametrize(("value", "message"), [(-1, "weights of 0 or more"), (0, "above 0")])
-    def test_weights_that_are_none(self, value: float, message: str) -> None:
-        score, label = drawn(10, 0)
-        with pytest.raises(ValueError, match=message):
-            report({"score": score, "label": label, "w": np.full(10, value)}, weight="w")
-
-
 def parts_of(gaps: list[float], n: int, seed: int) -> dict[str, BinSums]:
     rng = np.random.default_rng(seed)
     found = {}

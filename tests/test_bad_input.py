@@ -20,13 +20,13 @@ from matplotlib.figure import Figure
 
 from calib_utils import decisions, plots, report
 from calib_utils.recalibration import PlattScaling, VectorScaling
-from calib_utils.records import load_grid
+from calib_utils.records import by_level, load_grid
 
 EVEN = np.full(K, 1 / K)
 FITTED = decisions.ConformalSets().fit(PROBS, LABELS)
 SETS = FITTED.predict(PROBS)
 PLATT = PlattScaling().fit(LOGITS[:, 0], BINARY)
-CLAIM = ("depth", 8, 20, "ece", "higher")
+CLAIM = ("width", 12, 48, "ece", "higher")
 
 
 @pytest.fixture(autouse=True)
@@ -156,7 +156,8 @@ def test_a_map_for_many_classes_is_none_for_two():
 
 # ---------------------------------------------------------------- runs
 
-GRID = load_grid("depth", "cpu")
+GRID = load_grid("width", "core")
+NARROW, _, WIDE = by_level(GRID).values()
 FROM_RUNS = {
     "records": plots.factor_plot,
     "records of panels": plots.factor_panels,
@@ -164,9 +165,9 @@ FROM_RUNS = {
     "records of a table": report.level_table,
     "records of claims": lambda x: report.judge(x, [CLAIM]),
     "comparisons": lambda x: report.judge(GRID, x),
-    "first": lambda x: report.compare(x, GRID[:3]),
-    "second": lambda x: report.compare(GRID[:3], x),
-    "others": lambda x: report.compare_beyond_gap(GRID[:3], GRID[3:6], x),
+    "first": lambda x: report.compare(x, NARROW),
+    "second": lambda x: report.compare(NARROW, x),
+    "others": lambda x: report.compare_beyond_gap(NARROW, WIDE, x),
     "records of a spread": report.pooled_spread,
     "verdicts": plots.verdict_plot,
     "forecasts": lambda x: report.compare_forecasts(x, "single-at-T", "average-at-T"),

@@ -179,15 +179,17 @@ def test_all_errors_of_the_libraries_are_the_one_that_is_set():
 
 def test_the_weighted_error_is_that_of_rows():
     counts, probs, right = rows(500)
-    weights = np.tile(benchmark.weights_of(CONFIDENCES), 2)
-    of_rows = benchmark.weights_of(probs)
+    weights = np.tile(benchmark.mean_weights(CONFIDENCES), 2)
+    of_rows = benchmark.mean_weights(probs)
     given = as_predictions(probs, right.astype(int), sample_weight=of_rows)
     expected = expected_calibration_error(given)
     assert benchmark.errors_of(counts * weights, EXCESS) == pytest.approx(expected)
     found = benchmark.weighted_intervals(counts, CONFIDENCES, np.random.default_rng(0))
-    (low, high), (_, high_of_all), _ = found.values()
+    (low, high), (low_of_all, high_of_all), (_, drawn) = found.values()
     assert low < expected < high
-    assert low < 0.15 < high_of_all
+    assert low_of_all < 0.15 < high_of_all
+    assert high - low > high_of_all - low_of_all
+    assert expected < drawn
 
 
 @pytest.mark.parametrize("shape", benchmark.HOSTILE)

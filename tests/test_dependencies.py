@@ -235,9 +235,7 @@ def test_the_records_of_chapters_and_scripts(monkeypatch: pytest.MonkeyPatch) ->
             if script.suffix == ".md"
             else files_of(script)
         )
-        # The replication names every grid of the causes, and prices a plan of the remedies.
-        most = 0.75 if script.stem == "replication-of-causes" else 0.7
-        assert len(records_among(found)) < every * most, script
+        assert len(records_among(found)) < every * 0.6, script
     lab = files_of_chapter(Path("notebooks/resnet34-lab.md").read_text("utf-8"))
     assert {name.partition(".")[0] for name in records_among(lab)} == {
         "predictions/resnet34-cifar100"

@@ -770,7 +770,7 @@ class TestVerdictPlot:
     def test_an_interval_a_row_in_points(self, calibrated, overconfident):
         verdicts = judge([*calibrated, *overconfident], CLAIMS)
         axes = verdict_plot(verdicts)
-        assert list(axes) == ["error", "ece"]
+        assert list(axes) == ["ece", "error"]
         for one in verdicts:
             ax = axes[one.metric]
             interval, middle, _ = ax.lines

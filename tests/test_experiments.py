@@ -49,6 +49,15 @@ from calib_utils.training.networks import build_model
 from calib_utils.training.progress import progress_bars
 
 PROTOCOLS = ("cpu", "gpu")
+SUSPECTS = {
+    "depth": [1, 3],
+    "width": [12, 24, 48],
+    "batch-norm": ["with", "without", "without-longer"],
+    "weight-decay": [0.0, 5e-4, 5e-3],
+    "training-time": [5, 10, 20, 40],
+    "augmentation": ["none", "flips", "crops-and-flips"],
+    "training-images": ["5000", "45000"],
+}
 TINY = """
 seeds = [0, 1]
 
@@ -157,10 +166,8 @@ class TestPlan:
         return plan_grid(grid, protocol)
 
     def test_grids(self):
-        first = ["depth", "width", "batch-norm", "weight-decay"]
-        suspects = ["training-time", "augmentation", "training-images"]
         later = ["regularisation", "nll-and-error", "methods", "remedies", "ensembles"]
-        assert grid_names() == [*first, *suspects, *later, "language"]
+        assert grid_names() == [*SUSPECTS, *later, "language"]
 
     def test_a_level_stands_for_several_settings(self):
         runs = {run.value: run for run in plan_grid("regularisation", "full") if run.seed == 2}
@@ -187,22 +194,12 @@ class TestPlan:
                 pairs = [(row.first, row.second, row.metric, row.network) for row in rows]
                 assert len(set(pairs)) == len(pairs)
         counts = [len(planned_comparisons(grid)) for grid in grid_names()]
-        assert counts == [2, 2, 4, 4, 2, 2, 2, 2, 2, 5, 16, 10, 16]
-        assert planned_comparisons("batch-norm")[2].network == "cifar_resnet"
+        assert counts == [2, 2, 2, 3, 2, 2, 2, 2, 2, 5, 16, 10, 16]
 
     def test_suspects_are_tried_on_all_images_with_three_seeds(self):
         """The plan that was committed before its first run, and one training that all share."""
-        values = {
-            "depth": [1, 3],
-            "width": [12, 24, 48],
-            "batch-norm": ["with", "without", "without-longer"],
-            "weight-decay": [0.0, 5e-4, 5e-3],
-            "training-time": [5, 10, 20, 40],
-            "augmentation": ["none", "flips", "crops-and-flips"],
-            "training-images": ["5000", "45000"],
-        }
         metrics, trainings, steps = [], {}, set()
-        for grid, levels in values.items():
+        for grid, levels in SUSPECTS.items():
             runs = plan_grid(grid, "core")
             assert [run.value for run in runs[: len(levels)]] == levels
             assert {(run.value, run.seed) for run in runs} == set(
@@ -210,12 +207,12 @@ class TestPlan:
             )
             assert {run.training_images for run in runs} == {45_000}
             metrics += [row.metric for row in planned_comparisons(grid, "core")]
-            trainings[grid] = {run.training for run in runs if run.seed == 0}
+            trainings[grid] = {run.training for run in runs}
             if grid == "training-images":
                 steps = {round(run.recipe.share * run.recipe.epochs, 6) for run in runs}
         assert (metrics.count("ece"), metrics.count("error"), len(metrics)) == (8, 7, 15)
         assert steps == {10}
-        assert len(set.intersection(*trainings.values())) == 1
+        assert len(set.intersection(*trainings.values())) == 3  # one for each seed
 
     def test_eight_primary_claims_about_remedies_share_the_ordinary_network(self):
         rows = [row for g in ("remedies", "ensembles") for row in planned_comparisons(g, "core")]
@@ -235,10 +232,9 @@ class TestPlan:
         }
         for (grid, protocol), name in known.items():
             assert plan_grid(grid, protocol)[0].training == name
-        first = ("depth", "width", "batch-norm", "weight-decay", "regularisation")
-        names = [run.training for grid in first for run in self.runs(grid)]
+        names = [run.training for grid in SUSPECTS for run in plan_grid(grid, "core")]
         digest = hashlib.sha256("\n".join(names).encode()).hexdigest()
-        assert digest == "a8963963d868c17c5140b9316cbc9ca9120298b997a568b5e1bed5b140339aae"
+        assert digest == "9d8c9310e66863431d65136c0eb7921e29411173f38d6ce07eda90e1c32c1b00"
 
     def test_early_stopping_shares_the_training(self):
         runs = {run.value: run for run in plan_grid("remedies") if run.seed == 0}
@@ -295,71 +291,37 @@ comparisons = [{row}]
             planned_comparisons("mine", "cpu", tmp_path / "my.toml")
 
     @pytest.mark.parametrize("protocol", PROTOCOLS)
-    def test_depth(self, protocol):
-        runs = self.runs("depth", protocol)
-        depths = {run.network["depth"] for run in runs}
-        assert len(depths) >= 5
-        assert min(depths) <= 8
-        assert max(depths) >= 56
-        assert {run.network["name"] for run in runs} == {"cifar_resnet"}
-        assert {run.network["width"] for run in runs} == {16}
-
-    @pytest.mark.parametrize("protocol", PROTOCOLS)
-    def test_width(self, protocol):
-        runs = self.runs("width", protocol)
-        widths = {run.network["width"] for run in runs}
-        assert len(widths) >= 5
-        assert max(widths) >= 16 * min(widths)
-        assert len({run.network["depth"] for run in runs}) == 1
-
-    @pytest.mark.parametrize("protocol", PROTOCOLS)
-    def test_batch_norm(self, protocol):
-        pairs = {(r.network["name"], r.network["batch_norm"]) for r in self.runs("batch-norm")}
-        assert pairs == {(name, on) for name in ("convnet", "cifar_resnet") for on in (True, False)}
-
-    @pytest.mark.parametrize("protocol", PROTOCOLS)
-    def test_weight_decay(self, protocol):
-        values = {run.recipe.weight_decay for run in self.runs("weight-decay", protocol)}
-        assert len(values) >= 6
-        assert min(values) <= 1e-5
-        assert max(values) == 1e-2
-
-    @pytest.mark.parametrize("protocol", PROTOCOLS)
     def test_nll_and_error(self, protocol):
         runs = self.runs("nll-and-error", protocol)
-        usual = self.runs("depth", protocol)[0].recipe
+        usual = self.runs("methods", protocol)[0].recipe
         for run in runs:
             assert run.test_every_epoch
             assert run.recipe.epochs > 2 * usual.epochs
             assert len(run.recipe.milestones) >= 2
         assert len(runs) == 5
 
-    @pytest.mark.parametrize("protocol", PROTOCOLS)
-    @pytest.mark.parametrize("grid", ["depth", "width", "batch-norm", "weight-decay"])
-    def test_only_the_factor_differs(self, grid, protocol):
-        runs = self.runs(grid, protocol)
-        rest, seeds = set(), {}
+    @pytest.mark.parametrize("grid", SUSPECTS)
+    def test_only_the_level_differs(self, grid):
+        runs = plan_grid(grid, "core")
+        varied, rest = {name for run in runs for name in run.level}, []
         for run in runs:
-            assert run.value == (run.network | dataclasses.asdict(run.recipe))[run.factor]
-            recipe = {k: v for k, v in dataclasses.asdict(run.recipe).items() if k != run.factor}
-            network = {k: v for k, v in run.network.items() if k != run.factor}
-            if grid == "batch-norm":
-                network = {}  # two networks, each with and without
-            rest.add(json.dumps([recipe, network, run.dataset, run.training_images]))
-            seeds.setdefault((run.network["name"], run.value), []).append(run.seed)
-        assert len(rest) == 1
-        assert set(map(tuple, seeds.values())) == {(0, 1, 2)}
+            made = run.network | dataclasses.asdict(run.recipe)
+            assert run.level.items() <= made.items()
+            if run.factor in made and not isinstance(run.value, str):
+                assert run.level == {run.factor: run.value}
+            rest.append({k: v for k, v in made.items() if k not in varied})
+        assert rest == len(runs) * rest[:1]
 
-    @pytest.mark.parametrize("protocol", PROTOCOLS)
-    def test_every_network_can_be_built(self, protocol):
-        built = set()
-        for grid in grid_names():
-            for run in self.runs(grid, protocol):
-                network = json.dumps(run.network)
-                if network not in built:
-                    build_model(**run.network, n_classes=100)
-                built.add(network)
-        assert len(built) >= 12
+    def test_every_network_can_be_built(self):
+        networks = {
+            json.dumps(run.network)
+            for grid in grid_names()
+            for protocol in (*PROTOCOLS, "full", "core")
+            for run in plan_grid(grid, protocol)
+        }
+        for network in networks:
+            build_model(**json.loads(network), n_classes=100)
+        assert len(networks) >= 10
 
     def test_gpu_uses_all_images_and_cpu_a_fixed_part(self):
         grids = [g for g in grid_names() if self.runs(g)[0].dataset == "cifar100"]
@@ -371,17 +333,6 @@ comparisons = [{row}]
     def test_first_seeds_come_first(self, tiny):
         names = [run.name for run in plan_grid("weight-decay", "cpu", tiny)]
         assert names == [f"lenet5.weight_decay-{v}.seed-{s}" for s in (0, 1) for v in (0.0, 0.01)]
-
-    def test_same_training_in_several_grids(self):
-        """The usual network of the grids is one training for each seed, a longer run another."""
-        runs = [run for grid in grid_names() for run in self.runs(grid)]
-        usual = {"name": "cifar_resnet", "depth": 14, "width": 16, "batch_norm": True}
-        same = [r for r in runs if r.network == usual and r.recipe == runs[0].recipe]
-        assert {run.grid for run in same} >= {"depth", "weight-decay"}
-        assert len({run.training for run in same}) == 3
-        for run in runs:
-            others = [{"seed": 9}, {"dataset": "digits"}, {"training_images": 9}]
-            assert run.training not in {dataclasses.replace(run, **o).training for o in others}
 
     def test_name_of_a_training_says_all_that_decides_it(self, tiny):
         run = plan_grid("nll", "cpu", tiny)[0]
@@ -945,10 +896,10 @@ class TestEstimate:
         assert len(four_seconds) == 2  # another weight decay takes no longer
 
     def test_the_courses_depth(self, tmp_path, four_seconds):
-        runs = plan_grid("depth", "gpu")
+        runs = plan_grid("depth", "core")
         (sentence,) = estimate(runs, tmp_path, None, self.bars()).sentences
-        assert sentence == "depth: 18 runs of 60 epochs, one epoch takes 4.2 s, about 76 minutes"
-        assert len(four_seconds) == 6
+        assert sentence == "depth: 6 runs of 10 epochs, one epoch takes 4.2 s, about 4 minutes"
+        assert len(four_seconds) == 2
 
     def test_what_is_done_is_not_counted(self, tiny, tmp_path, four_seconds):
         run = plan_grid("weight-decay", "cpu", tiny)[0]

@@ -51,7 +51,7 @@ def curve() -> object:
 
 
 def panels() -> object:
-    return factor_panels(load_grid("width", "cpu"))
+    return factor_panels(load_grid("width", "core"))
 
 
 def times(by: float, number: Callable[..., float]) -> Callable[..., float]:

@@ -101,6 +101,7 @@ CAN_WAIT = {
         "Turning the temperature up and down",
         "Bin by bin",
         "Why not the best temperature on the test images?",
+        "What it has never seen",
         "Exercises",
     },
 }

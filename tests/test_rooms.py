@@ -73,7 +73,7 @@ for room in {WITHOUT_TORCH}:
 from calib_utils.experiments import by_level, load_grid, plan_grid
 from calib_utils.records import load_record
 from calib_utils.recalibration import TemperatureScaling
-assert len(by_level(load_grid("depth", "cpu"))) == 5 and plan_grid("depth")
+assert len(by_level(load_grid("width", "core"))) == 3 and plan_grid("width", "core")
 record = load_record("lenet5-cifar100", "validation")
 print(TemperatureScaling().fit(record.logits, record.labels).temperature_ > 0)
 """

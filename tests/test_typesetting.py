@@ -141,7 +141,7 @@ def test_a_number_stays_beside_what_it_is_the_number_of() -> None:
 
 def test_lines_on_how_networks_were_trained_are_told_from_prose() -> None:
     record = load_record("resnet34-cifar100", "test")
-    grid = describe_protocol(load_grid("depth", "cpu"))
+    grid = describe_protocol(load_grid("depth", "core"))
     of_digits = grid.replace("CIFAR-100", "scikit-learn's digits")
     assert of_digits != grid
     wrapped = "\n".join(textwrap.wrap(record.provenance, 68))

@@ -46,6 +46,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     columns = {
         **{"score": score, "label": label, "amount": rng.lognormal(size=N)},
         **{"plan": rng.choice(["a", "b"], N), "region": rng.choice(["n", "s"], N)},
+        "one_in": np.where(label == 1, 1, 20),
     }
     days = [f"2026-06-{day:02d}" for day in rng.integers(1, 31, N)]
     written("predictions.csv", **columns, date=days)
@@ -71,7 +72,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     )
     written("scenes.csv", prob_beach=score, prob_city=1 - score, beach=label, city=1 - label)
     return {
-        **{"score": score, "label": label, "amount": columns["amount"]},
+        **{name: columns[name] for name in ("score", "label", "amount", "plan")},
         **{"probs": probs[:N], "labels": classes[:N], "patient": np.arange(N) // 6},
         **{"val_logits": logits[N:], "val_labels": classes[N:]},
         **{"token_logits": torch.randn(3, 8, 5), "tokens": torch.randint(5, (3, 8))},
@@ -106,6 +107,7 @@ def test_all_of_it_runs(given: dict[str, Any], capsys: pytest.CaptureFixture[str
     assert 0 < names["by_chance"] < names["high"]
     assert isinstance(names["with_map"], BetaOnConfidence)
     assert set(names["gaps"]) == {"a", "b"}
+    assert names["recalibrated"].shape == (N,)
     assert len(names["days"]) == 30
     assert 0 < names["ece"] < 1
     assert names["threshold"] > 0.5  # or infinite, where none can be let through

@@ -93,12 +93,13 @@ def chance_and_the_ece(ax: Axes) -> None:
 
 def ece_by_weight_decay(ax: Axes) -> None:
     """The ECE of each network by its weight decay, and a line through the means."""
-    groups = by_level(load_grid("weight-decay", "cpu"))
-    network = next(iter(groups))[0]
-    eces = [[run.ece for run in runs] for (name, _), runs in groups.items() if name == network]
-    ax.plot(np.mean(eces, axis=1), color=ORANGE, linewidth=THICK)
-    ax.plot(eces, "o", color=ORANGE, markersize=6)
-    ax.set(xlim=(-0.3, len(eces) - 0.7), ylim=(0, 1.1 * np.max(eces)))
+    eces = [
+        [run.ece for run in runs] for runs in by_level(load_grid("weight-decay", "core")).values()
+    ]
+    ax.plot([np.mean(of_level) for of_level in eces], color=ORANGE, linewidth=THICK)
+    for place, of_level in enumerate(eces):
+        ax.plot([place] * len(of_level), of_level, "o", color=ORANGE, markersize=6)
+    ax.set(xlim=(-0.3, len(eces) - 0.7), ylim=(0, 1.1 * max(map(max, eces))))
 
 
 def two_maps(ax: Axes) -> None:

@@ -1,4 +1,8 @@
-"""The sums over bins that the measures need; those of a file's blocks add up."""
+"""The sums over bins that the measures need; those of a file's blocks add up.
+
+Rows may have weights. Then the noise of a sum follows from the squared weights, and there are two
+ways to count: by rows, and by how many equal rows would be as noisy.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils.audit.rows import Rows
+from calib_utils.metrics.intervals import squared_sums, tally
 
-__all__ = ["BinSums", "briers", "check_few", "confidences_of", "losses", "tally"]
+__all__ = [
+    "BinSums",
+    "briers",
+    "check_few",
+    "confidences_of",
+    "heaviness",
+    "losses",
+    "tally",
+    "worth",
+]
 
 _MOST_KEYS = 1_000
 COUNT, CORRECT, EXPECTED, SQUARES, SPREAD = range(5)  # the rows of `BinSums.array`
@@ -20,9 +34,9 @@ class BinSums(NamedTuple):
     """Sums over the rows in each of M bins.
 
     Attributes:
-        array: float64, (5, M), as `calib_utils.metrics.intervals` takes it: the number of rows, the
-            number of correct ones (or positives), and the sums of the confidence c, of
-            (c - correct)^2 and of c (1 - c).
+        array: float64, (5, M), or (9, M) with weights, as `calib_utils.metrics.intervals.tally` has
+            it: of rows that count alike the number of rows, the number of correct ones (or
+            positives), and the sums of the confidence c, of (c - correct)^2 and of c (1 - c).
     """
 
     array: np.ndarray
@@ -30,25 +44,63 @@ class BinSums(NamedTuple):
     @property
     def n(self) -> int:
         """The number of rows."""
-        return int(self.array[COUNT].sum())
+        return int(self.rows.sum())
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The number of rows in each bin, float64, (M,)."""
+        return self.array[8] if len(self.array) > 5 else self.array[COUNT]
+
+    @property
+    def mass(self) -> float:
+        """The sum of the weights, which without weights is the number of rows."""
+        return float(self.array[COUNT].sum())
+
+    @property
+    def effective(self) -> float:
+        """Kish's effective size: of how many equal rows a mean would be as noisy.
+
+        Source: Kish 1965, "Survey Sampling", section 11.7.
+        """
+        if len(self.array) == 5:
+            return float(self.n)
+        return self.mass**2 / float(squared_sums(self.array)[0].sum())
 
     @property
     def predicted(self) -> float:
         """The mean confidence."""
-        return float(self.array[EXPECTED].sum() / self.n)
+        return float(self.array[EXPECTED].sum() / self.mass)
 
     @property
     def happened(self) -> float:
         """The share of rows that are correct, or positive."""
-        return float(self.array[CORRECT].sum() / self.n)
+        return float(self.array[CORRECT].sum() / self.mass)
 
 
-def tally(confidences: np.ndarray, correct: np.ndarray, index: np.ndarray, size: int) -> np.ndarray:
-    """The sums of `BinSums`, (5, size)."""
-    hits = correct.astype(np.float64)
-    terms = hits, confidences, (confidences - hits) ** 2, confidences * (1 - confidences)
-    counts = np.bincount(index, minlength=size).astype(np.float64)
-    return np.stack([counts, *(np.bincount(index, term, minlength=size) for term in terms)])
+def heaviness(array: np.ndarray) -> np.ndarray:
+    """How heavy the rows of a bin are that are wrong, and those that are right: (2, M).
+
+    It is the mean weight of each, where a row counts by its weight; of all rows of the bin where
+    there are none of a kind. Both are 1 without weights, and where negatives were left out, those
+    that are left are the heavier ones.
+    """
+    right, right_squared = array[CORRECT], squared_sums(array)[1]
+    both, both_squared = array[COUNT], squared_sums(array)[0]
+    found = np.stack([both_squared - right_squared, right_squared])
+    masses = np.stack([both - right, right])
+    overall = np.divide(both_squared, both, out=np.ones_like(both), where=both > 0)
+    return np.divide(found, masses, out=np.stack([overall] * 2), where=masses > 0)
+
+
+def worth(masses: np.ndarray, rates: np.ndarray, heavy: np.ndarray) -> np.ndarray:
+    """How many equal rows have a frequency that varies as much as that of these, (M,).
+
+    Args:
+        masses: (M,), the sum of the weights.
+        rates: (M,), the expected frequency, 0 to 1.
+        heavy: (2, M), as `heaviness` has it.
+    """
+    return masses / ((1 - rates) * heavy[1] + rates * heavy[0])
 
 
 def check_few(groups: Mapping[tuple[str, str], Any]) -> None:

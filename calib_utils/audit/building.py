@@ -13,6 +13,7 @@ from calib_utils import __version__
 from calib_utils._masks import zero_of
 from calib_utils._names import class_names
 from calib_utils._numbers import check_count, check_n_bins
+from calib_utils.audit.bin_sums import BinSums
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import cost_curve
 from calib_utils.audit.gathering import Gathered, gather, gather_file
@@ -90,9 +91,9 @@ def report(
         label: the column of what happened.
         score: the column of predictions, or a pattern such as ``p_*`` for a column a class.
         positive: the label that counts as positive; with several classes, the one to look at.
-        weight: a column of weights. Rows are kept with a probability proportional to their weight,
-            so that all kept rows count equally, as the intervals require. Which rows of a folder
-            are kept depends on the names of its files and on the order of the rows in them.
+        weight: a column of weights, 0 or more: how much a row counts beside the others, such as
+            its amount, or 20 where one in 20 was kept. Intervals and tests follow from the squared
+            weights, so a few heavy rows make them wide. Equal weights are as good as none.
         group: a column, or several, whose values divide the rows into groups.
         time: a column of dates, and the unit: "date:D" (days), "date:W", "date:M", "date:h".
         classes: the names of the classes, in the order of the columns.
@@ -218,7 +219,7 @@ def report(
     }
     costs = None
     if prices is not None:
-        costs = cost_curve(totals.rows.probs, totals.rows.labels, prices)
+        costs = cost_curve(totals.rows.probs, totals.rows.labels, prices, totals.rows.weights)
     before = None if baseline is None else bins_of_baseline(baseline, n_bins)
     judged = {name: judge_parts(parts, *limits) for name, parts in groups.items()}
     times = control(totals.times, before, *limits)
@@ -271,13 +272,7 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
     if reader.columns.kind == "logprobs":
         lines += _about_logs(reader.filled, reader.elsewhere)
     if reader.columns.weight:
-        kept, times = totals.bins.n, (reader.read - reader.dropped) / totals.bins.n
-        lines.append(f"{kept:,} rows were kept at random, in proportion to their weights")
-        if times > _HEAVY:
-            lines[-1] += (
-                f"; the largest weight is about {times:,.0f} times the mean, so look whether it is "
-                "right, because it leaves so few"
-            )
+        lines += _about_weights(totals.bins, reader.read - reader.dropped)
     if reader.columns.positive is not None and reader.columns.positive not in reader.seen:
         lines.append(f"no row has the label {reader.columns.positive!r}")
     if reader.impossible:
@@ -297,6 +292,20 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
             f"{len(refused):,} {'file was' if len(refused) == 1 else 'files were'} left out"
         )
         lines += [f"left out: {problem}" for problem in refused[:_MOST_REFUSED]]
+    return lines
+
+
+def _about_weights(bins: BinSums, n: int) -> list[str]:
+    lines, times = [], bins.n / bins.mass
+    if n > bins.n:
+        lines.append(f"{n - bins.n:,} rows have a weight of 0 and do not count")
+    if bins.effective == bins.n:
+        return [*lines, "all weights are equal, so each row counts once"]
+    lines.append(f"by their weights these rows are worth {bins.effective:,.0f} of equal weight")
+    if times > _HEAVY:
+        lines[-1] += (
+            f"; the largest weight is {times:,.0f} times the mean, so look whether it is right"
+        )
     return lines
 
 

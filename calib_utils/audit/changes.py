@@ -152,7 +152,13 @@ def compare_reports(first: Any, second: Any, tolerance: float = 0.02) -> Changes
     ]
     found = [
         Change(
-            name, (old.n, new.n), (old.gap, new.gap), change.gap, interval, change.small, verdict
+            name,
+            (one.sums[name].n, two.sums[name].n),
+            (old.gap, new.gap),
+            change.gap,
+            interval,
+            change.small,
+            verdict,
         )
         for name, old, new, change, (interval, verdict) in zip(
             shared,

@@ -36,13 +36,19 @@ class Costs:
     never: float
 
 
-def cost_curve(probs: np.ndarray, labels: np.ndarray, prices: tuple[float, float]) -> Costs:
+def cost_curve(
+    probs: np.ndarray,
+    labels: np.ndarray,
+    prices: tuple[float, float],
+    weights: np.ndarray | None = None,
+) -> Costs:
     """The cost against the threshold.
 
     Args:
         probs: (n,), of the positive class.
         labels: (n,), 0 or 1.
         prices: of a false alarm and of a miss, both above 0.
+        weights: (n,), how much each row counts; None if all count alike.
 
     Raises:
         ValueError: if a price is not a finite number above 0.
@@ -57,14 +63,18 @@ def cost_curve(probs: np.ndarray, labels: np.ndarray, prices: tuple[float, float
         )
     planned = false_alarm / (false_alarm + miss)
     order = np.argsort(probs, kind="stable")
-    ordered, happened = probs[order], labels[order]
-    positives_below = np.concatenate([[0], np.cumsum(happened)])
+    w = np.ones(len(labels)) if weights is None else weights
+    ordered, positives, negatives = (each[order] for each in (probs, w * labels, w * (1 - labels)))
+    positives_below, negatives_below = (
+        np.concatenate([[0.0], np.cumsum(each)]) for each in (positives, negatives)
+    )
+    total = positives_below[-1] + negatives_below[-1]
 
     def cost(thresholds: np.ndarray) -> np.ndarray:
         below = np.searchsorted(ordered, thresholds, side="left")  # on these rows one does not act
         missed = positives_below[below]
-        alarms = (len(ordered) - below) - (positives_below[-1] - missed)
-        return np.asarray((false_alarm * alarms + miss * missed) / len(ordered))
+        alarms = negatives_below[-1] - negatives_below[below]
+        return np.asarray((false_alarm * alarms + miss * missed) / total)
 
     thresholds = np.unique(np.concatenate([np.linspace(0, 1, _POINTS), [planned]]))
     candidates = np.concatenate([np.unique(ordered), [1.0 if ordered[-1] < 1 else np.inf]])

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 from scipy.stats import binom
 
-from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
+from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, heaviness, worth
 from calib_utils.audit.costs import Costs
 from calib_utils.audit.formatting import number, percent
 from calib_utils.audit.measures import Measures
@@ -73,17 +73,22 @@ def bars_of(bins: BinSums, cells: BinSums) -> list[Bar]:
     """The bins that are drawn: those of equal width or, for rare events, joined cells."""
     array = bins.array if not is_rare(bins) else _joined(cells.array)
     found = []
-    for column in array[:, array[COUNT] > 0].T:
-        count = int(column[COUNT])
-        mean = min(column[EXPECTED] / count, 1.0)
+    array = array[:, array[COUNT] > 0]
+    masses, rows = array[COUNT], BinSums(array).rows
+    means = np.minimum(array[EXPECTED] / masses, 1.0)
+    equal = np.maximum(np.rint(worth(masses, means, heaviness(array))), 1)
+    for mean, happened, n, count in zip(
+        means.tolist(), (array[CORRECT] / masses).tolist(), rows.tolist(), equal, strict=True
+    ):
         low, high = binom.ppf([(1 - _CHANCE) / 2, (1 + _CHANCE) / 2], count, mean) / count
-        found.append(Bar(mean, column[CORRECT] / count, count, low, high))
+        found.append(Bar(mean, happened, int(n), low, high))
     return found
 
 
 def _joined(array: np.ndarray) -> np.ndarray:
     """Neighbouring cells, joined until each has enough expected events; the last takes the rest."""
-    enough = max(5.0, array[EXPECTED].sum() / _PARTS)
+    whole = BinSums(array)
+    enough = max(5.0 * whole.mass / whole.effective, array[EXPECTED].sum() / _PARTS)
     found, joined = [], np.zeros(len(array))
     for column in array.T:
         joined = joined + column
@@ -112,7 +117,7 @@ def reliability_picture(bins: BinSums, cells: BinSums, measures: Measures, top_l
             names = ("Confidence", "Accuracy") if top_label else ("Predicted", "Happened")
             ax.set(xlabel=names[0], ylabel=names[1])
             return
-        counts = bins.array[COUNT].astype(np.int64)
+        counts = bins.rows.astype(np.int64)
         columns = np.full((len(counts), 5), np.nan)
         columns[counts > 0] = bars
         predicted, happened, _, low, high = columns.T

@@ -14,7 +14,7 @@ from calib_utils.audit.columns import Columns
 from calib_utils.audit.exact_sums import ExactSums
 from calib_utils.audit.folder import FolderFile
 from calib_utils.audit.lots import Lots
-from calib_utils.audit.rows import Counts, RowsReader
+from calib_utils.audit.rows import Counts, Rows, RowsReader
 from calib_utils.audit.source import Source
 
 __all__ = ["FileSums", "How", "sums_of_file"]
@@ -23,6 +23,7 @@ __all__ = ["FileSums", "How", "sums_of_file"]
 # wait for each other more often than they count.
 _CELLS = 1_000_000
 _LARGE = 31 << 20  # bytes
+_LIGHTEST = 1e-9  # of the largest weight
 
 
 class How(NamedTuple):
@@ -32,7 +33,7 @@ class How(NamedTuple):
         columns, n_bins, drop, rescale, seed: as for a report.
         sample: whether rows of several classes are kept by lot, to fit recalibrators on.
         few: whether there may be so few rows that all of them are kept.
-        heaviest: the largest weight in any file; 0 without weights.
+        heaviest: the largest weight in any file; 0 if all rows count alike.
     """
 
     columns: Columns
@@ -53,9 +54,28 @@ class How(NamedTuple):
     def no_sums(self) -> ExactSums:
         """The sums of no rows."""
         kind, n_classes = self.columns.kind, len(self.columns.scores)
-        sample = self.sample and not self.columns.binary
+        weighted = self.heaviest > 0
+        sample = weighted or (self.sample and not self.columns.binary)
         lots = Lots(self.seed, kind in ("logit", "logits"), sample) if self.few or sample else None
-        return ExactSums(self.n_bins, 0 if self.columns.binary else n_classes, lots)
+        return ExactSums(self.n_bins, 0 if self.columns.binary else n_classes, lots, weighted)
+
+    def counted(self, rows: Rows) -> Rows:
+        """The rows whose weight is not 0, with weights as parts of the largest one.
+
+        Raises:
+            ValueError: if a weight is so small that its square would be lost.
+        """
+        if rows.weights is None or not self.heaviest:
+            return rows._replace(weights=None)
+        weights = rows.weights / self.heaviest
+        light = (rows.weights > 0) & (weights < _LIGHTEST)
+        if light.any():
+            raise ValueError(
+                f"{self.columns.weight}: expected weights of 0, or of at least a billionth of the "
+                f"largest, {self.heaviest:g}, found {rows.weights[light.argmax()]:g}; leave such "
+                "rows out"
+            )
+        return rows._replace(weights=weights).take(weights > 0)
 
 
 class FileSums(NamedTuple):
@@ -77,22 +97,16 @@ def sums_of_file(
 ) -> FileSums:
     """Read a file, block by block: all of it counts, or nothing.
 
-    Rows with weights are kept with a chance in proportion to their weight, by numbers that the
-    seed and the name of the file give.
-
     Args:
         file: as it was when the folder was opened.
         how: what is read.
         tell: is called with the number of rows of each block.
     """
     reader, sums = how.reader(file.name), how.no_sums()
-    rng = np.random.default_rng([how.seed, 1, *file.name.encode()])
     np.empty(_LARGE, np.uint8)  # freed at once, by which glibc learns to keep what is freed later
     try:
         for raw in _blocks(file, how.columns):
-            rows = reader.rows_of(raw)
-            if rows.weights is not None:
-                rows = rows.take(rng.random(len(rows.labels)) * how.heaviest < rows.weights)
+            rows = how.counted(reader.rows_of(raw))
             if len(rows.labels):
                 sums.add(rows)
             tell(len(next(iter(raw.values()))))

@@ -34,7 +34,7 @@ class FolderFile(NamedTuple):
         rows: how many there are.
         keys: what the folders on the way say of its rows, as ``region=north`` does.
         texts: names of columns of text.
-        heaviest: the largest weight; 0 without weights.
+        weights: the lowest and the largest; None without weights, or without rows.
     """
 
     path: str
@@ -43,7 +43,7 @@ class FolderFile(NamedTuple):
     rows: int
     keys: dict[str, str]
     texts: tuple[str, ...]
-    heaviest: float
+    weights: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,9 @@ def open_folder(data: str | Path, named: Mapping[str, Any], skip_bad_files: bool
             _check_types(name, types | dict.fromkeys(keys, "a folder's name"), *first[::2])
             texts = tuple(each for each, kind in types.items() if "string" in kind)
             weight = columns.weight
-            heaviest = _largest(metadata, keys, name, weight) if weight else 0.0
+            weights = _range(metadata, keys, name, weight) if weight else None
             size, rows = os.path.getsize(path), metadata.num_rows
-            files.append(FolderFile(path, name, size, rows, keys, texts, heaviest))
+            files.append(FolderFile(path, name, size, rows, keys, texts, weights))
         except _BadFileError as error:
             if not skip_bad_files:
                 raise ValueError(
@@ -164,8 +164,10 @@ def _footer(path: str, name: str) -> tuple[Any, dict[str, str]]:
         raise _BadFileError(f"{name}: the file {what} ({reason}); write it again") from error
 
 
-def _largest(metadata: Any, keys: Mapping[str, str], name: str, column: str) -> float:
-    """The largest number in a column, which is read from the footer and not from the rows."""
+def _range(
+    metadata: Any, keys: Mapping[str, str], name: str, column: str
+) -> tuple[float, float] | None:
+    """The lowest and the largest number in a column, which the footer tells without the rows."""
     found: list[Any]
     if column in keys:
         found = [float(keys[column]) if is_number(keys[column]) else keys[column]]
@@ -173,14 +175,18 @@ def _largest(metadata: Any, keys: Mapping[str, str], name: str, column: str) -> 
         place = metadata.schema.names.index(column)
         groups = map(metadata.row_group, range(metadata.num_row_groups))
         known = [group.column(place).statistics for group in groups if group.num_rows]
-        found = [each.max if each is not None and each.has_min_max else None for each in known]
+        found = [
+            end
+            for each in known
+            for end in ((each.min, each.max) if each is not None and each.has_min_max else [None])
+        ]
     for largest in found:
         if not isinstance(largest, (int, float)) or not np.isfinite(largest):
             raise _BadFileError(
                 f"{name}: {column}: expected finite numbers, and the largest of them in the footer "
                 f"of the file, found {largest}; write the file with statistics"
             )
-    return float(max(found, default=0.0))
+    return (float(min(found)), float(max(found))) if found else None
 
 
 def _plain(kind: Any) -> Any:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from calib_utils.audit.class_columns import columns_of
 from calib_utils.audit.columns import Columns
@@ -14,7 +12,7 @@ from calib_utils.audit.folder import is_folder, open_folder
 from calib_utils.audit.folder_reading import read_folder
 from calib_utils.audit.lots import MOST_DRAWN
 from calib_utils.audit.reading import open_source
-from calib_utils.audit.rows import Rows, RowsReader
+from calib_utils.audit.rows import RowsReader
 from calib_utils.audit.totals import Totals
 
 __all__ = ["Gathered", "gather", "gather_file"]
@@ -66,7 +64,8 @@ def gather(
         return gather_file(data, named, n_bins, drop, rescale, seed, sample, check)
     folder = open_folder(data, named, skip_bad_files)
     check(folder.columns)
-    heaviest = max(file.heaviest for file in folder.files)
+    ranges = [file.weights for file in folder.files if file.weights is not None]
+    heaviest = _heaviest(ranges, folder.columns)
     all_count = not (drop or skip_bad_files or named.get("weight"))
     few = not all_count or sum(file.rows for file in folder.files) <= MOST_DRAWN
     how = How(folder.columns, n_bins, drop, rescale, int(seed), sample, few, heaviest)
@@ -92,24 +91,31 @@ def gather_file(
     columns = columns_of(source, **named)
     check(columns)
     how = How(columns, n_bins, drop, rescale, int(seed), sample)
-    reader, sums = how.reader(source), how.no_sums()
-    for rows in _of_equal_weight(reader, seed):
-        sums.add(rows)
-    if not sums.n:
-        raise ValueError(f"{columns.weight}: expected a weight above 0, found none")
+    reader = how.reader(source)
+    if columns.weight is not None:
+        ranges = [
+            (float(rows.weights.min()), float(rows.weights.max()))
+            for rows in reader.blocks()
+            if rows.weights is not None
+        ]
+        how = how._replace(heaviest=_heaviest(ranges, columns))
+    sums = how.no_sums()
+    for rows in map(how.counted, reader.blocks()):
+        if len(rows.labels):
+            sums.add(rows)
     facts = {"SHA-256": source.sha256} if source.sha256 else {}
     return Gathered(reader, Totals(sums, how.seed), facts)
 
 
-def _of_equal_weight(reader: RowsReader, seed: int) -> Iterator[Rows]:
-    """The rows; of weighted ones each with a chance in proportion to its weight."""
-    if reader.columns.weight is None:
-        yield from reader.blocks()
-        return
-    largest = max(float(rows.weights.max()) for rows in reader.blocks() if rows.weights is not None)
-    rng = np.random.default_rng([seed, 1])
-    for rows in reader.blocks():
-        assert rows.weights is not None
-        kept = rng.random(len(rows.labels)) * largest < rows.weights
-        if kept.any():
-            yield rows.take(kept)
+def _heaviest(ranges: Sequence[tuple[float, float]], columns: Columns) -> float:
+    """The largest weight, of parts whose lowest and largest are known; 0 if all are equal.
+
+    Raises:
+        ValueError: if no weight is above 0.
+    """
+    if columns.weight is None:
+        return 0.0
+    lowest, largest = (min(low for low, _ in ranges), max(high for _, high in ranges))
+    if largest <= 0:
+        raise ValueError(f"{columns.weight}: expected a weight above 0, found none")
+    return 0.0 if lowest == largest else largest

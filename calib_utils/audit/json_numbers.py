@@ -14,11 +14,13 @@ from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
 from calib_utils.audit.findings import Findings
 from calib_utils.audit.recalibrators import TriedRecalibrators
 from calib_utils.audit.subgroups import Part
+from calib_utils.metrics.intervals import squared_sums
 
 __all__ = ["FORMAT", "as_json", "bins_of_baseline", "bins_of_json"]
 
 FORMAT = 2  # of the JSON
 _SUMS = "count", "correct", "predicted", "squares", "spread"  # the rows of `BinSums.array`
+_OF_WEIGHTS = "weights_squared", "correct_squared", "predicted_squared", "rows"  # further ones
 
 
 def as_json(report: Findings) -> str:
@@ -45,24 +47,27 @@ def as_json(report: Findings) -> str:
 
 
 def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
-    """The counts, correct predictions and summed predictions of an earlier report."""
+    """The counts, correct predictions and summed predictions of an earlier report; of weighted rows
+    those of Kish's effective number in each bin.
+    """
     if hasattr(baseline, "bins"):
-        found = baseline.bins.array[[COUNT, CORRECT, EXPECTED]]
+        found = baseline.bins.array
     else:
         if not isinstance(baseline, (str, Path)):
             raise ValueError(f"baseline: expected a report or a path, found {baseline!r}")
         path = Path(baseline)
         try:
             found = bins_of_json(json.loads(path.read_text("utf-8"))["bins"]).array
-            found = found[[COUNT, CORRECT, EXPECTED]]
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{path}: expected the JSON of an earlier report, as json=... writes it, found "
                 "something else"
             ) from error
-    if found.shape != (3, n_bins):
+    if found.shape[-1] != n_bins:
         raise ValueError(f"baseline: expected {n_bins} bins, found {found.shape[-1]}")
-    return found
+    masses, squared = found[COUNT], squared_sums(found)[0]
+    scale = np.divide(masses, squared, out=np.ones_like(masses), where=squared > 0)
+    return np.asarray(found[[COUNT, CORRECT, EXPECTED]] * scale)
 
 
 def bins_of_json(known: Mapping[str, Any]) -> BinSums:
@@ -73,14 +78,16 @@ def bins_of_json(known: Mapping[str, Any]) -> BinSums:
         TypeError: if they are not lists of numbers.
         ValueError: if they are impossible.
     """
-    found = np.array([known[name] for name in _SUMS], np.float64)
-    if found.ndim != 2 or not (np.isfinite(found) & (found >= 0) & (found <= found[0])).all():
+    names = _SUMS + (_OF_WEIGHTS if _OF_WEIGHTS[0] in known else ())
+    found = np.array([known[name] for name in names], np.float64)
+    most = found[8] if len(names) > len(_SUMS) else found[0]  # weights are at most 1
+    if found.ndim != 2 or not (np.isfinite(found) & (found >= 0) & (found <= most)).all():
         raise ValueError("impossible counts")
     return BinSums(found)
 
 
 def _of_bins(bins: BinSums) -> dict[str, list[float]]:
-    return dict(zip(_SUMS, bins.array.tolist(), strict=True))
+    return dict(zip(_SUMS + _OF_WEIGHTS, bins.array.tolist(), strict=False))
 
 
 def _of_part(part: Part) -> dict[str, Any]:
@@ -99,6 +106,16 @@ def _of_tried(recalibrators: TriedRecalibrators) -> dict[str, Any]:
         "found": found,
         "groups": {
             name: [_of_part(part) for part in parts] for name, parts in recalibrators.groups.items()
+        },
+        "per_group": {
+            name: {
+                "nll": maps.nll,
+                "gain": maps.gain,
+                "interval": maps.interval,
+                "helps": maps.best is not None,
+                "parts": [_of_part(part) for part in maps.parts],
+            }
+            for name, maps in recalibrators.per_group.items()
         },
     }
 

@@ -110,6 +110,8 @@ class Lots:
         for column in np.atleast_2d(np.add(scores.T, 0.0, order="C")):  # of -0.0 and 0.0 the same
             yield column.view(np.uint64)
         yield rows.labels.view(np.uint64)
+        if rows.weights is not None:
+            yield rows.weights.view(np.uint64)
         for coded in (*rows.groups.values(), *([] if rows.times is None else [rows.times])):
             yield np.array([_number_of(str(value)) for value in coded.values])[coded.codes]
 

@@ -16,6 +16,8 @@ from calib_utils.audit.bin_sums import (
     EXPECTED,
     SQUARES,
     BinSums,
+    heaviness,
+    worth,
 )
 from calib_utils.audit.totals import Totals
 from calib_utils.metrics import (
@@ -27,7 +29,7 @@ from calib_utils.metrics import (
     cox_line,
 )
 from calib_utils.metrics.bins import mean_excess
-from calib_utils.metrics.intervals import error_ends, root_square_ends
+from calib_utils.metrics.intervals import error_ends, root_square_ends, squared_sums
 from calib_utils.predictions import as_predictions
 
 __all__ = ["Measures", "calibration_line", "larger_error", "measure"]
@@ -43,6 +45,7 @@ class Measures:
 
     Attributes:
         n: rows.
+        effective: Kish's effective size, which is ``n`` if all rows count alike.
         predicted, happened: the mean confidence, and the observed frequency (or the accuracy).
         ratio: observed over expected, and its interval.
         z: Spiegelhalter's.
@@ -59,6 +62,7 @@ class Measures:
     """
 
     n: int
+    effective: float
     predicted: float
     happened: float
     ratio: float
@@ -102,16 +106,19 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
         top_label: whether the confidences are those in the predicted class. The accuracy is then
             the share of correct predictions, and otherwise that of a decision at one half.
     """
-    bins, n = totals.bins, totals.bins.n
+    bins, weights = totals.bins, totals.weights
     confidences, correct = totals.confidences
-    low, high = _wilson(round(bins.array[CORRECT].sum()), n)
+    whole, happened = bins.array.sum(axis=1, keepdims=True), bins.happened
+    (equal,) = worth(whole[COUNT], np.array([happened]), heaviness(whole)).tolist()
+    low, high = _wilson(happened, equal)
     expected = max(bins.predicted, np.finfo(float).tiny)
     excess, variance = totals.of_z
-    nll, brier, accuracy = totals.losses / n
-    line = calibration_line(confidences, correct)
-    auroc, auroc_interval = auroc_of(confidences, correct)
+    nll, brier, accuracy = totals.losses / bins.mass
+    line = calibration_line(confidences, correct, weights)
+    auroc, auroc_interval = auroc_of(confidences, correct, weights)
     return Measures(
-        n=n,
+        n=bins.n,
+        effective=bins.effective,
         predicted=bins.predicted,
         happened=bins.happened,
         ratio=bins.happened / expected,
@@ -128,7 +135,9 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
         nll=float(nll),
         brier=float(brier),
         accuracy=bins.happened if top_label else float(accuracy),
-        decomposition=brier_decomposition(confidences, correct.astype(np.int64)),
+        decomposition=brier_decomposition(
+            as_predictions(confidences, correct.astype(np.int64), sample_weight=weights)
+        ),
     )
 
 
@@ -142,7 +151,9 @@ def binnings_of(totals: Totals, line: CoxLine | None) -> list[BinSums]:
     return totals.binnings if line is None else [*totals.binnings, totals.sides(line)]
 
 
-def auroc_of(confidences: np.ndarray, correct: np.ndarray) -> tuple[float, tuple[float, float]]:
+def auroc_of(
+    confidences: np.ndarray, correct: np.ndarray, weights: np.ndarray | None = None
+) -> tuple[float, tuple[float, float]]:
     """The area under the ROC curve and its interval; NaN if all rows are correct, or none.
 
     Source: DeLong, DeLong and Clarke-Pearson 1988, "Comparing the areas under two or more
@@ -151,24 +162,29 @@ def auroc_of(confidences: np.ndarray, correct: np.ndarray) -> tuple[float, tuple
     sizes = np.array([np.count_nonzero(~correct), np.count_nonzero(correct)])
     if not sizes.all():
         return float("nan"), (float("nan"), float("nan"))
-    _, place, times = np.unique(confidences, return_inverse=True, return_counts=True)
-    of_correct = np.bincount(place, correct, len(times))
-    shares = []  # of the rows of the other kind that lie below each row; of ties a half counts
-    for kind, others in ((False, of_correct), (True, times - of_correct)):
-        below = np.cumsum(others) - others / 2
-        shares.append((below / others.sum())[place[correct == kind]])
-    area = float(shares[1].mean())
-    variance = sum(float(each.var()) / max(len(each) - 1, 1) for each in shares)
+    w = np.ones(len(correct)) if weights is None else weights
+    _, place = np.unique(confidences, return_inverse=True)
+    masses = [np.bincount(place, w * (correct == kind)) for kind in (False, True)]
+    area, variance = 0.0, 0.0
+    for kind, others in ((False, masses[True]), (True, masses[False])):
+        # Of the rows of the other kind, the share that lies below each row; of ties a half counts.
+        below = (np.cumsum(others) - others / 2) / others.sum()
+        rows = correct == kind
+        share, part = below[place[rows]], w[rows] / w[rows].sum()
+        area = float(part @ share)
+        effective = 1 / float(part @ part)
+        squares = float(np.sum((part * (share - area)) ** 2))
+        variance += squares * effective / max(effective - 1, 1)
     half = float(ndtri((1 + LEVEL) / 2)) * variance**0.5
     return area, (max(area - half, 0.0), min(area + half, 1.0))
 
 
-def _wilson(k: int, n: int) -> tuple[float, float]:
-    """Wilson's interval of a share, of which k of n were seen."""
-    z, p = float(ndtri((1 + LEVEL) / 2)), k / n
+def _wilson(p: float, n: float) -> tuple[float, float]:
+    """Wilson's interval of a share, which is p in n rows."""
+    z = float(ndtri((1 + LEVEL) / 2))
     middle, half = 2 * n * p + z**2, z * (z**2 + 4 * n * p * (1 - p)) ** 0.5
     low, high = (middle - half) / (2 * (n + z**2)), (middle + half) / (2 * (n + z**2))
-    return (low if k else 0.0), (high if k < n else 1.0)
+    return (low if p else 0.0), (high if p < 1 else 1.0)
 
 
 def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
@@ -184,38 +200,55 @@ def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
 
 def ece_of(bins: BinSums) -> float:
     """The expected calibration error."""
-    return float(mean_excess(bins.array[EXPECTED] - bins.array[CORRECT], bins.n))
+    return float(mean_excess(bins.array[EXPECTED] - bins.array[CORRECT], bins.mass))
 
 
 def debiased_square(bins: BinSums) -> float:
     """The square of `calib_utils.metrics.debiased_calibration_error`; 0 without pairs."""
-    array = bins.array[:, bins.array[COUNT] > 1]
+    pairs = bins.array[COUNT] ** 2 - squared_sums(bins.array)[0]  # of different rows
+    several = pairs > 1e-9 * bins.array[COUNT] ** 2
+    array = bins.array[:, several]
     if not array.size:
         return 0.0
-    counts, excess = array[COUNT], array[EXPECTED] - array[CORRECT]
-    products = (excess**2 - array[SQUARES]) / (counts**2 - counts)
-    return float(products @ counts / counts.sum())
+    masses, excess = array[COUNT], array[EXPECTED] - array[CORRECT]
+    products = (excess**2 - array[SQUARES]) / pairs[several]
+    return float(products @ masses / masses.sum())
 
 
 def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationBaseline:
-    """If not all rows were kept, those of a bin are drawn with their mean confidence."""
-    if totals.complete:
+    """If not all rows were kept, or they have weights, those of a bin are drawn with their mean
+    confidence, as many equal ones as would be as noisy.
+    """
+    if totals.complete and totals.weights is None:
         typed = in_type(confidences, totals.rows.dtype)
         return baseline_calibration_error(typed, totals.n_bins, seed=seed)
-    counts, predicted = totals.bins.array[COUNT].astype(int), totals.bins.array[EXPECTED]
-    means = np.clip(predicted / np.maximum(counts, 1), 0, 1)
-    drawn = np.random.default_rng(seed).binomial(counts, means, (_DRAWS, len(counts)))
-    errors = mean_excess(drawn - predicted, counts.sum())
+    array = totals.bins.array[:, totals.bins.array[COUNT] > 0]
+    means = np.clip(array[EXPECTED] / array[COUNT], 0, 1)
+    equal = np.maximum(np.rint(worth(array[COUNT], means, heaviness(array))), 1).astype(int)
+    drawn = np.random.default_rng(seed).binomial(equal, means, (_DRAWS, len(equal)))
+    errors = mean_excess(array[COUNT] * (drawn / equal - means), array[COUNT].sum())
     return CalibrationBaseline(float(errors.mean()), float(np.quantile(errors, 0.95)))
 
 
-def calibration_line(confidences: np.ndarray, correct: np.ndarray) -> CoxLine | None:
+def calibration_line(
+    confidences: np.ndarray, correct: np.ndarray, weights: np.ndarray | None = None
+) -> CoxLine | None:
     """None if too few predictions are correct, or incorrect, or there is no optimum."""
-    if min(correct.sum(), (~correct).sum()) < _FEWEST:
+    if min(_effective(rows, weights) for rows in (correct, ~correct)) < _FEWEST:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about zeros, which the report tells
-            return cox_line(as_predictions(confidence=confidences, correct=correct))
+            return cox_line(
+                as_predictions(confidence=confidences, correct=correct, sample_weight=weights)
+            )
     except ValueError:
         return None  # a threshold separates correct from incorrect, or all confidences are equal
+
+
+def _effective(which: np.ndarray, weights: np.ndarray | None) -> float:
+    """Kish's effective size of some rows."""
+    if weights is None:
+        return float(np.count_nonzero(which))
+    some = weights[which]
+    return float(some.sum() ** 2 / (some @ some)) if some.size else 0.0

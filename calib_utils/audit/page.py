@@ -55,11 +55,11 @@ def as_page(report: Findings) -> str:
         "calibrator": _as_link(report),
         "parts": [
             (
-                title,
-                Table(table_rows.PartRow, table_rows.part_rows(parts, after)),
-                max(0, len(parts) - table_rows.MOST_PARTS),
+                table.title,
+                Table(table_rows.PartRow, table_rows.part_rows(table)),
+                max(0, len(table.parts) - table_rows.MOST_PARTS),
             )
-            for title, parts, after in table_rows.titled_parts(report)
+            for table in table_rows.titled_parts(report)
         ],
         "class_note": table_rows.class_note(report) if report.classes else "",
         "spans": Table(table_rows.SpanRow, table_rows.span_rows(report.times)),

@@ -25,16 +25,17 @@ def as_text(report: Findings) -> str:
     lines += [f"  {name:<34} {value:>18}  {note}" for name, value, note in measure_rows(report)]
     lines += ["", "Recalibrators", f"  {recalibrator_sentence(report)}"]
     lines += [f"  {one.name:<40} NLL {one.nll:>9}  {one.gain}" for one in recalibrator_rows(report)]
-    for title, parts, after in titled_parts(report):
-        lines += ["", title]
-        for part in part_rows(parts, after):
+    for table in titled_parts(report):
+        lines += ["", table.title]
+        for part in part_rows(table):
             lines.append(
                 f"  {part.name:<24} {part.n:>10}  {part.predicted:>7} predicted, "
                 f"{part.happened:>7} happened, {part.gap} points: {part.verdict}"
                 + (f"; {part.after} after recalibration" if part.after else "")
+                + (f"; {part.own} with a map for each group" if part.own else "")
             )
-        if len(parts) > MOST_PARTS:
-            lines.append(f"  and {len(parts) - MOST_PARTS:,} more")
+        if len(table.parts) > MOST_PARTS:
+            lines.append(f"  and {len(table.parts) - MOST_PARTS:,} more")
     lines += [f"  {class_note(report)}"] if report.classes and class_note(report) else []
     if report.times:
         lines += ["", f"By {report.columns.time!r}"]

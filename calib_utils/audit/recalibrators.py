@@ -9,11 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from calib_utils._arrays import in_type
-from calib_utils.audit.bin_sums import BinSums, confidences_of, losses, tally
+from calib_utils.audit.bin_sums import confidences_of, losses
 from calib_utils.audit.measures import auroc_of
+from calib_utils.audit.per_group import MapsPerGroup, judge_groups, try_per_group
 from calib_utils.audit.rows import Rows
-from calib_utils.audit.subgroups import Part, judge_parts
+from calib_utils.audit.subgroups import Part
 from calib_utils.metrics import expected_calibration_error
+from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.recalibration import (
     BetaCalibration,
     EnsembleTemperatureScaling,
@@ -74,6 +76,9 @@ class TriedRecalibrators:
             first one's gain is not below 0.
         groups: for each column of groups, the rows of each value after they are recalibrated by
             the first; empty if none helps, or if the groups of single rows were not kept.
+        per_group: for each column in which these, or the original predictions if none helps, leave
+            a group beyond the tolerance, what a map for each group does. Empty with several
+            classes, or if the maps were fitted on other rows, whose groups are not read.
     """
 
     found: list[TriedRecalibrator]
@@ -83,6 +88,7 @@ class TriedRecalibrators:
     how: str
     best: Recalibrator | None
     groups: dict[str, list[Part]]
+    per_group: dict[str, MapsPerGroup]
 
 
 def candidates(rows: Rows, from_logits: bool) -> list[Callable[[], Recalibrator]]:
@@ -145,7 +151,7 @@ def try_recalibrators(
         None if there are too few rows, or labels of only one class.
     """
     learn = rows if fit_rows is None else fit_rows
-    if len(learn.labels) < _FEWEST or len(np.unique(learn.labels)) < 2 or len(rows.labels) < 2:
+    if _size(learn) < _FEWEST or len(np.unique(learn.labels)) < 2 or len(rows.labels) < 2:
         return None
     makers = candidates(rows, from_logits)
     before = losses(rows)
@@ -167,18 +173,19 @@ def try_recalibrators(
             found.append(TriedRecalibrator(name, nan, nan, (nan, nan), nan, nan, str(error)))
             continue
         now = losses(after)
-        gain: Difference = paired_difference(before, now)
-        if now.mean() < min((one.nll for one in found if not one.trouble), default=np.inf):
+        gain: Difference = paired_difference(before, now, sample_weight=rows.weights)
+        nll = float(np.average(now, weights=rows.weights))
+        if nll < min((one.nll for one in found if not one.trouble), default=np.inf):
             of_first = after
-        ece = expected_calibration_error(after.probs, rows.labels, n_bins)
+        ece = expected_calibration_error(_predictions(after), n_bins=n_bins)
         found.append(
             TriedRecalibrator(
                 name=name,
-                nll=float(now.mean()),
+                nll=nll,
                 gain=gain.mean,
                 interval=gain.interval(level),
                 ece=ece,
-                auroc=auroc_of(*confidences_of(after))[0],
+                auroc=auroc_of(*confidences_of(after), rows.weights)[0],
             )
         )
     order = sorted(range(len(found)), key=lambda i: np.nan_to_num(found[i].nll, nan=np.inf))
@@ -191,25 +198,23 @@ def try_recalibrators(
     how = f"fitted on {len(learn.labels):,} other rows, judged on {len(rows.labels):,}"
     if fit_rows is None:
         how = f"cross-fitted in {folds} folds of {len(rows.labels):,} rows"
-    ece = expected_calibration_error(in_type(rows.probs, rows.dtype), rows.labels, n_bins)
+    ece = expected_calibration_error(_predictions(rows), n_bins=n_bins)
+    common = rows if best is None else of_first
+    left, per_group = judge_groups(common, limits), dict[str, MapsPerGroup]()
+    if fit_rows is None and rows.probs.ndim == 1:
+        per_group = try_per_group(
+            rows, common, left, fold_of, from_logits=from_logits, limits=limits
+        )
     return TriedRecalibrators(
         found=[found[i] for i in order],
-        nll=float(before.mean()),
+        nll=float(np.average(before, weights=rows.weights)),
         ece=ece,
-        auroc=auroc_of(*confidences_of(rows))[0],
+        auroc=auroc_of(*confidences_of(rows), rows.weights)[0],
         how=how,
         best=best,
-        groups={} if best is None else _groups_of(of_first, limits),
+        groups={} if best is None else left,
+        per_group=per_group,
     )
-
-
-def _groups_of(rows: Rows, limits: tuple[float, float]) -> dict[str, list[Part]]:
-    found = {}
-    for name, column in rows.groups.items():
-        sums = tally(*confidences_of(rows), column.codes, len(column.values))
-        parts = {str(value): BinSums(sums[:, [place]]) for place, value in enumerate(column.values)}
-        found[name] = judge_parts(parts, *limits)
-    return found
 
 
 def _watched(
@@ -227,7 +232,18 @@ def _watched(
 
 def _fit(make: Callable[[], Recalibrator], rows: Rows) -> Recalibrator:
     recalibrator = make()
-    return recalibrator.fit(inputs_of(rows, recalibrator), rows.labels)
+    return recalibrator.fit(inputs_of(rows, recalibrator), rows.labels, rows.worth)
+
+
+def _size(rows: Rows) -> float:
+    """The number of rows, or of weighted ones Kish's effective size."""
+    if rows.weights is None:
+        return len(rows.labels)
+    return float(rows.weights.sum() ** 2 / (rows.weights @ rows.weights))
+
+
+def _predictions(rows: Rows) -> Predictions:
+    return as_predictions(in_type(rows.probs, rows.dtype), rows.labels, sample_weight=rows.weights)
 
 
 def _cross_fitted(

@@ -41,7 +41,7 @@ class Rows(NamedTuple):
         labels: int64, (n,).
         groups: text, (n,), for each column of groups.
         times: datetime64 in the unit that was asked for, (n,); None without a column of time.
-        weights: (n,); None without a column of weights.
+        weights: (n,), as parts of the largest when they are counted; None if all count alike.
         dtype: the type in which probabilities came. Edges of bins are rounded to it, as they are
             for the metrics, so that 0.6 is on an edge in float32 as in float64.
     """
@@ -59,6 +59,16 @@ class Rows(NamedTuple):
         """As `log_probs_of` gives them; of probabilities anew at each call."""
         return log_probs_of(self.probs, self.logits)
 
+    @property
+    def worth(self) -> np.ndarray | None:
+        """The weights, adding up to Kish's effective size; for fits that count rows.
+
+        Soft targets and priors do so, and the rows are worth no more.
+        """
+        if self.weights is None:
+            return None
+        return self.weights * self.weights.sum() / (self.weights @ self.weights)
+
     def take(self, which: Any) -> Rows:
         """The rows that an index or a mask selects."""
         return Rows(
@@ -73,8 +83,8 @@ class Rows(NamedTuple):
 
     @staticmethod
     def join(parts: Sequence[Rows]) -> Rows:
-        """All rows of several parts, without their times and weights."""
-        probs, logits, labels, groups, _, _, dtypes = zip(*parts, strict=True)
+        """All rows of several parts, without their times."""
+        probs, logits, labels, groups, _, weights, dtypes = zip(*parts, strict=True)
         return Rows(
             np.concatenate(probs),
             None if logits[0] is None else np.concatenate(logits),
@@ -84,7 +94,7 @@ class Rows(NamedTuple):
                 for name in groups[0]
             },
             None,
-            None,
+            None if weights[0] is None else np.concatenate(weights),
             dtypes[0],
         )
 

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from calib_utils.audit.bin_sums import CORRECT, EXPECTED, SPREAD, SQUARES, BinSums
+from calib_utils.audit.bin_sums import COUNT, BinSums, heaviness, worth
 from calib_utils.audit.outcomes import BEYOND, UNDECIDED, WITHIN, allowed
+from calib_utils.metrics.intervals import noise_of_means
 from calib_utils.report.verdicts import holm
 
 __all__ = ["Gap", "Part", "gap_of", "judge_gaps", "judge_parts"]
@@ -52,13 +53,13 @@ class Gap(NamedTuple):
     Attributes:
         gap: happened minus predicted.
         error: its standard error.
-        n: rows.
+        n: rows, or of weighted ones Kish's effective size.
         small: whether there are too few expected positives or negatives for a verdict.
     """
 
     gap: float
     error: float
-    n: int
+    n: float
     small: bool
 
 
@@ -101,12 +102,14 @@ def judge_parts(
 
 def gap_of(bins: BinSums) -> Gap:
     """The mean gap of all rows in the bins."""
-    n, array = bins.n, bins.array.sum(axis=1)
-    gap = float((array[CORRECT] - array[EXPECTED]) / n)
-    around = max(array[SQUARES] - n * gap**2, 0.0)
-    error = float(((around + _ADDED * array[SPREAD] / n) / (n - 1 + _ADDED) / n) ** 0.5)
-    expected = min(array[EXPECTED], n - array[EXPECTED])
-    return Gap(gap, error, n, bool(n < 2 or expected < _FEWEST))
+    whole = bins.array.sum(axis=1, keepdims=True)
+    (n,), (around,), (calibrated,) = (each.tolist() for each in noise_of_means(whole))
+    error = ((around + _ADDED * calibrated) / (n - 1 + _ADDED) / n) ** 0.5
+    rate = np.array([min(max(bins.predicted, 0), 1)])
+    (equal,) = worth(whole[COUNT], rate, heaviness(whole)).tolist()
+    rarer = min(bins.predicted, 1 - bins.predicted)
+    few = n < 2 or equal * rarer < _FEWEST
+    return Gap(bins.happened - bins.predicted, error, n, few)
 
 
 def judge_gaps(
@@ -124,7 +127,7 @@ def judge_gaps(
     return found
 
 
-def _chance_within(gap: float, error: float, n: int, small: bool, tolerance: float) -> float:
+def _chance_within(gap: float, error: float, n: float, small: bool, tolerance: float) -> float:
     """The p value of the null hypothesis that the true gap is no larger than the tolerance."""
     if small:
         return 1.0
@@ -136,7 +139,7 @@ def _chance_within(gap: float, error: float, n: int, small: bool, tolerance: flo
     return float(min(1.0, np.clip(tails, 0, 1)))
 
 
-def _chance_beyond(gap: float, error: float, n: int, small: bool, tolerance: float) -> float:
+def _chance_beyond(gap: float, error: float, n: float, small: bool, tolerance: float) -> float:
     """The p value of the null hypothesis that the true gap is larger than the tolerance."""
     if small:
         return 1.0

@@ -62,6 +62,7 @@ class PartRow:
     happened: str = _column("happened", "number")
     gap: str = _column("gap in points, 95 % interval")
     after: str = _column("after recalibration")
+    own: str = _column("with a map for each group")
     verdict: str = _column("verdict", "state")
 
 
@@ -97,10 +98,11 @@ class Table(NamedTuple):
 
     @property
     def columns(self) -> list[dict[str, str]]:
-        """The head of each column, the name of its field, and the kind of its cells."""
+        """The head, the name of the field and the kind of cells of each column that has any."""
         return [
             {"head": each.metadata["head"], "name": each.name, "kind": each.metadata["kind"]}
             for each in fields(self.of)
+            if not self.rows or any(getattr(row, each.name) for row in self.rows)
         ]
 
     def state(self, row: Any) -> str:
@@ -113,8 +115,13 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
     """Name, value, and an interval or a note on how to read it."""
     m = report.measures
     low, high = m.ratio_interval
+    of_weights = []
+    if m.effective != m.n:
+        note = "so many rows of equal weight would tell as much"
+        of_weights.append(("effective rows", f"{m.effective:,.0f}", note))
     rows = [
         ("rows", f"{m.n:,}", ""),
+        *of_weights,
         (
             "observed over expected",
             number(m.ratio, 3),
@@ -177,15 +184,29 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
     ]
 
 
-def titled_parts(report: Findings) -> list[tuple[str, list[Part], list[Part]]]:
-    """The classes and the groups of each column, if there are any; and these once recalibrated."""
+class Titled(NamedTuple):
+    """A table of classes or groups: its parts, and the same once recalibrated, if they were.
+
+    ``after`` is one map for all rows, and ``own`` one for each group.
+    """
+
+    title: str
+    parts: Sequence[Part]
+    after: Sequence[Part] = ()
+    own: Sequence[Part] = ()
+
+
+def titled_parts(report: Findings) -> list[Titled]:
+    """The classes, and the groups of each column, if there are any."""
     tried = report.recalibrators
     after = {} if tried is None else tried.groups
-    parts = [("Classes", report.classes, list[Part]())]
-    parts += [
-        (f"Groups of {name!r}", found, after.get(name, [])) for name, found in report.groups.items()
+    own = {} if tried is None else {name: each.parts for name, each in tried.per_group.items()}
+    found = [Titled("Classes", report.classes)]
+    found += [
+        Titled(f"Groups of {name!r}", parts, after.get(name, ()), own.get(name, ()))
+        for name, parts in report.groups.items()
     ]
-    return [each for each in parts if each[1]]
+    return [each for each in found if each.parts]
 
 
 def class_note(report: Findings) -> str:
@@ -199,11 +220,15 @@ def class_note(report: Findings) -> str:
     )
 
 
-def part_rows(parts: Sequence[Part], after: Sequence[Part] = ()) -> list[PartRow]:
+def part_rows(table: Titled) -> list[PartRow]:
     """The table's row for each part, with those beyond the tolerance first."""
     order = {"beyond": 0, "undecided": 1, "within": 2}
-    gaps = {part.name: signed_points(part.gap) for part in after}
-    ordered = sorted(parts, key=lambda part: (order[part.outcome], part.small, -abs(part.gap)))
+    after, own = (
+        {part.name: signed_points(part.gap) for part in parts} for parts in (table.after, table.own)
+    )
+    ordered = sorted(
+        table.parts, key=lambda part: (order[part.outcome], part.small, -abs(part.gap))
+    )
     return [
         PartRow(
             name=part.name,
@@ -212,7 +237,8 @@ def part_rows(parts: Sequence[Part], after: Sequence[Part] = ()) -> list[PartRow
             happened=percent(part.happened),
             gap=f"{signed_points(part.gap)} "
             f"({signed_points(part.interval[0])} to {signed_points(part.interval[1])})",
-            after=gaps.get(part.name, ""),
+            after=after.get(part.name, ""),
+            own=own.get(part.name, ""),
             verdict="undecided: too few" if part.small else part.outcome,
         )
         for part in ordered[:MOST_PARTS]

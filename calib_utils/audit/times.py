@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtr
 
-from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
+from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, heaviness, worth
 from calib_utils.audit.outcomes import allowed
 from calib_utils.report.verdicts import holm
 
@@ -68,12 +68,17 @@ def control(
 
     Args:
         times: the sums of each span.
-        baseline: the counts, correct predictions and summed predictions of its bins, (3, M).
+        baseline: the counts, correct predictions and summed predictions of its bins, (3, M); of
+            weighted rows those of as many equal ones as they are worth.
         tolerance, relative: as `report` has them, applied to the expected frequency of each span.
 
     Source: Shewhart 1931, "Economic Control of Quality of Manufactured Product", for the limits.
     """
-    found = []
+    found: list[Span] = []
+    if not times:
+        return found
+    # What a positive weighs is not known of a day without any, so all days tell it.
+    heavy = heaviness(np.sum([bins.array for bins in times.values()], axis=0))
     for name, bins in sorted(times.items()):
         counts, correct, predicted = bins.array[[COUNT, CORRECT, EXPECTED]]
         filled = counts > 0
@@ -86,7 +91,9 @@ def control(
         variances = rates * (1 - rates)
         if baseline is not None:
             of_baseline = float(counts[filled] ** 2 @ (variances / (baseline[0][filled] + _ADDED)))
-        variance = float(counts[filled] @ variances)
+        equal = worth(counts[filled], rates, heavy[:, filled])
+        each = counts[filled] ** 2 * variances / equal  # without weights those of the counts
+        variance = float(each.sum())
         spread = (variance + of_baseline) ** 0.5
         z = float((correct.sum() - expected.sum()) / spread) if spread > 0 else float("nan")
         found.append(
@@ -94,10 +101,10 @@ def control(
                 name=name,
                 n=bins.n,
                 predicted=bins.predicted,
-                expected=float(expected.sum() / bins.n),
+                expected=float(expected.sum() / bins.mass),
                 happened=bins.happened,
                 z=z,
-                small=variance < _FEWEST,
+                small=float(counts[filled] @ variances) ** 2 < _FEWEST * variance,
                 alarm=False,
             )
         )

@@ -6,11 +6,11 @@ import numpy as np
 
 from calib_utils._masks import log_of_probs
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, confidences_of, tally
-from calib_utils.audit.exact_sums import CELL_ENDS, UNIT, ExactSums, in_bins, in_cells
+from calib_utils.audit.exact_sums import CELL_ENDS, UNIT, ExactSums, in_bins, in_cells, moments
 from calib_utils.audit.lots import MOST_DRAWN, drawn
 from calib_utils.audit.rows import Rows
 from calib_utils.metrics import CoxLine
-from calib_utils.metrics.bins import edges_and_index, right_closed_index
+from calib_utils.metrics.bins import edges_and_index, quantile_edges, right_closed_index
 
 __all__ = ["Totals"]
 
@@ -23,7 +23,7 @@ class Totals:
     rows this moved no end of the interval of the error by more than 0.11 points, and half of them
     by less than 0.002. Where single rows are needed, they are a simple random sample drawn from the
     counts of the cells, and each row has the mean confidence of its cell. With several classes, the
-    recalibrators use whole rows that were kept while reading.
+    recalibrators use whole rows that were kept while reading, and with weights everything does.
 
     Args:
         sums: of all rows.
@@ -35,11 +35,12 @@ class Totals:
         classes: with several classes, each one's probability against whether it is the label.
         groups: by column and value.
         times: by the span of time.
-        losses: the sums of NLL, Brier score and correct predictions.
+        losses: the sums of NLL, Brier score and correct predictions, each with its weight.
         of_z: the sums of the numerator and the variance of Spiegelhalter's z.
         rows: all of them if `complete`, and otherwise a random sample.
         complete: whether all rows were kept.
         confidences: of these rows or of a random sample, and which are correct.
+        weights: of the same rows; None if all count alike.
     """
 
     def __init__(self, sums: ExactSums, seed: int):
@@ -48,20 +49,22 @@ class Totals:
         self.classes = dict(enumerate(map(in_bins, sums.classes)))
         self.groups = {key: in_bins(sums.groups[key]) for key in sorted(sums.groups)}
         self.times = {key: in_bins(array) for key, array in sums.times.items()}
-        nll, brier, spreads, correct = sums.losses
-        self.losses = np.array([nll / UNIT, brier / UNIT, correct])
-        (_, right), c, squares = sums.bins.sum(axis=2).tolist()
-        excess = right * int(UNIT) - sum(c) - 2 * c[1] + 2 * sum(squares)
-        variance = sum(c) - sum(squares) - 4 * spreads
-        self.of_z = np.array([excess / UNIT, variance / UNIT])
+        nll, variance, correct = (total / UNIT for total in sums.losses)
+        (_, right), c, squares = moments(sums.bins)[:3].sum(axis=2)
+        of_classes = moments(sums.classes.sum(axis=0)) if len(sums.classes) else moments(sums.bins)
+        (_, of_label), c_classes, squares_classes = of_classes[:3].sum(axis=2)
+        brier = squares_classes.sum() - 2 * c_classes[1] + of_label
+        self.losses = np.array([nll, brier, correct])
+        self.of_z = np.array([right - c.sum() - 2 * c[1] + 2 * squares.sum(), variance])
         self.digest = sums.digest()
         lots = sums.lots
         self.complete = lots is not None and lots.complete
         self._whole = lots is not None and (lots.complete or lots.sample)
         if lots is not None and self._whole:
             self.rows = lots.rows()
-        if self.complete:
-            self.confidences = confidences_of(self.rows)
+        self.weights: np.ndarray | None = None
+        if self.complete or sums.weighted:
+            self.confidences, self.weights = confidences_of(self.rows), self.rows.weights
             return
         drawn_rows = self._draw(seed, sums.dtype)
         self.confidences = confidences_of(drawn_rows)
@@ -86,6 +89,13 @@ class Totals:
         if self.complete:
             return ""
         n = len(self.confidences[0])
+        if self.weights is not None:
+            return (
+                "all rows were counted, in bins and in cells of log-odds that are 1/128 wide, "
+                "which is at most 0.2 points; bins of equal mass are made of these cells, and "
+                "slope, decomposition, cost and recalibrators use a random sample of "
+                f"{n:,} whole rows"
+            )
         alone = "slope, decomposition, cost and recalibrators"
         what = "slope and decomposition" if self._whole else alone
         which = "all" if n == self.bins.n else "a random sample of"
@@ -106,9 +116,14 @@ class Totals:
         rows, and a bin of equal mass may contain all the rare ones.
         """
         if self.complete:
-            _, index = edges_and_index(self.confidences[0], self.n_bins, "quantile", "float64")
-            return [self.bins, BinSums(tally(*self.confidences, index, self.n_bins))]
+            confidences, weights = self.confidences[0], self.weights
+            _, index = edges_and_index(confidences, self.n_bins, "quantile", "float64", weights)
+            return [self.bins, BinSums(tally(*self.confidences, index, self.n_bins, weights))]
         held = self.cells.array[:, self.cells.array[COUNT] > 0]
+        if self.weights is not None:
+            places = np.arange(held.shape[1])
+            edges = quantile_edges(places, self.n_bins, held[COUNT])
+            return [self.bins, _joined(held, right_closed_index(places, edges), self.n_bins)]
         last = np.cumsum(held[COUNT]).astype(np.int64)
         # The m/M quantiles of the numbers of the cells, as `numpy.quantile` has them.
         place, rest = np.divmod((last[-1] - 1) * np.arange(self.n_bins + 1), self.n_bins)
@@ -118,17 +133,21 @@ class Totals:
         )
         edges = below + (above - below) * (rest / self.n_bins)
         index = right_closed_index(np.arange(held.shape[1]), edges)
-        array = np.stack([np.bincount(index, row, minlength=self.n_bins) for row in held])
-        return [self.bins, BinSums(array)]
+        return [self.bins, _joined(held, index, self.n_bins)]
 
     def sides(self, line: CoxLine) -> BinSums:
         """All rows in two bins: those whose prediction the line raises, and the others."""
         if self.complete:
             confidences, correct = self.confidences
-            return BinSums(tally(confidences, correct, _lowered(confidences, line), 2))
+            below = _lowered(confidences, line)
+            return BinSums(tally(confidences, correct, below, 2, self.weights))
         held = self.cells.array[:, self.cells.array[COUNT] > 0]
-        below = _lowered(held[EXPECTED] / held[COUNT], line)
-        return BinSums(np.stack([np.bincount(below, row, minlength=2) for row in held]))
+        return _joined(held, _lowered(held[EXPECTED] / held[COUNT], line), 2)
+
+
+def _joined(cells: np.ndarray, index: np.ndarray, size: int) -> BinSums:
+    """The sums of cells whose bins are known."""
+    return BinSums(np.stack([np.bincount(index, row, minlength=size) for row in cells]))
 
 
 def _lowered(probs: np.ndarray, line: CoxLine) -> np.ndarray:

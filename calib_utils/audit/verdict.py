@@ -26,6 +26,7 @@ from calib_utils.audit.printable import printable
 from calib_utils.audit.recalibrators import TriedRecalibrators
 from calib_utils.audit.subgroups import Part
 from calib_utils.audit.times import Span, written
+from calib_utils.metrics.intervals import noise_of_means, squared_sums
 
 __all__ = ["Verdict", "judge", "rows_needed"]
 
@@ -98,6 +99,8 @@ def judge(
         sentence = f"Is this the score of the other class? {sentence}"
     if overall != WITHIN and recalibrators is not None:
         sentence += f" {_remedy(recalibrators)}"
+    if recalibrators is not None:
+        sentence += _maps_per_group(recalibrators, groups)
     sentence += _evidence(measures, overall, limit, needed, top_label)
     if limit < tolerance:
         rate = min(measures.predicted, 1 - measures.predicted)
@@ -154,7 +157,7 @@ def _evidence(
     low, high = measures.error
     asked = f"the tolerance of {points(limit)} points"
     text = (
-        f" On {measures.n:,} {'row' if measures.n == 1 else 'rows'} its binned error, a lower "
+        f" On {_rows(measures)} its binned error, a lower "
         f"bound of the true one, lies between {points(low)} and {points(high)} points"
     )
     if overall == WITHIN:
@@ -171,6 +174,14 @@ def _evidence(
             "may not be enough."
         )
     return f"{text}a decision would take about {needed:,} rows."
+
+
+def _rows(measures: Measures) -> str:
+    """How many, and how many equal ones they are worth."""
+    text = f"{measures.n:,} {'row' if measures.n == 1 else 'rows'}"
+    if measures.effective == measures.n:
+        return text
+    return f"{text}, worth {measures.effective:,.0f} of equal weight,"
 
 
 def _on_average(measures: Measures, overall: str, limit: float, top_label: bool) -> str:
@@ -240,6 +251,25 @@ def _remedy(recalibrators: TriedRecalibrators) -> str:
     return text
 
 
+def _maps_per_group(recalibrators: TriedRecalibrators, groups: Mapping[str, Sequence[Part]]) -> str:
+    """What a map for each group does for those that one map for all leaves beyond."""
+    text = ""
+    for column, maps in recalibrators.per_group.items():
+        if maps.best is None:
+            continue
+        before = {part.name: part for part in (recalibrators.groups or groups)[column]}
+        left = [part for part in maps.parts if before[part.name].outcome == BEYOND]
+        left.sort(key=lambda part: -abs(before[part.name].gap))
+        moved = [f"`{printable(part.name)}` to {signed_points(part.gap)}" for part in left]
+        text += (
+            f" A map for each value of `{printable(column)}` (`PlattPerGroup`) brings "
+            f"{_listed(moved)}, on rows that it was not fitted on"
+        )
+        still = _parts_that_are(BEYOND, {column: maps.parts})
+        text += f", but leaves {_listed(still)} beyond the tolerance." if still else "."
+    return text
+
+
 def rows_needed(binnings: Sequence[BinSums], tolerance: float) -> int | None:
     """About how many rows would decide, if the model's gaps are as these rows suggest.
 
@@ -261,18 +291,19 @@ def rows_needed(binnings: Sequence[BinSums], tolerance: float) -> int | None:
 def _with_more(bins: BinSums, times: float) -> BinSums:
     """The sums that a typical sample of ``times`` as many rows would have."""
     array = bins.array[:, bins.array[COUNT] > 0]
-    counts = array[COUNT]
+    counts, squared = array[COUNT], squared_sums(array)[0]
     gaps = (array[EXPECTED] - array[CORRECT]) / counts
     seen = gaps**2 @ counts / counts.sum()
     if seen > 0:
         gaps = gaps * (max(debiased_square(bins), 0) / seen) ** 0.5
-    within = np.maximum(
-        array[SQUARES] / counts - (array[EXPECTED] - array[CORRECT]) ** 2 / counts**2, 0
-    )
-    noise = np.sqrt(np.maximum(within, 1e-12) / (times * counts))
+    effective, around, _ = noise_of_means(array)
+    within = around / effective
+    noise = np.sqrt(np.maximum(within, 1e-12) / (times * effective))
     ratio = gaps / noise  # for the mean of a folded normal: the size of a gap with its noise
     shown = noise * (np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + ratio * (1 - 2 * ndtr(-ratio)))
     more = array * times
     more[CORRECT] = more[EXPECTED] - shown * more[COUNT]
-    more[SQUARES] = (within + shown**2) * more[COUNT]
+    more[SQUARES] = (within + shown**2) * times * squared
+    if len(more) > 5:
+        more[6] = more[7] - shown * more[5]
     return BinSums(more)

@@ -69,7 +69,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add = parser.add_argument
     add("--grid", action="append", metavar="NAME", help="may be given again (default: all)")
-    add("--protocol", default="cpu", help="cpu or gpu: how many images and epochs (default: cpu)")
+    add("--protocol", default="cpu", help="such as core: how many images and epochs (default: cpu)")
     add("--folder", type=Path, default=Path("runs"), help="for the checkpoints (default: runs)")
     add("--records", type=Path, help="folder for the records (default: inside calib_utils)")
     add("--jobs", type=int, default=1, help="runs at a time on this machine (default: 1)")

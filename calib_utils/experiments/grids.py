@@ -52,9 +52,9 @@ class Run(Experiment):
         logits: the number of validation and test images whose logits are stored as well.
 
     Example:
-        >>> run = plan_grid("depth")[0]
-        >>> run.network["depth"], run.recipe.epochs, run.training_images
-        (8, 24, 8000)
+        >>> run = plan_grid("depth", "core")[0]
+        >>> run.network["blocks"], run.recipe.epochs, run.training_images
+        (1, 10, 45000)
     """
 
     recipe: Recipe
@@ -99,16 +99,16 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
 
     Args:
         grid: its name.
-        protocol: "cpu" or "gpu": on how many images the networks learn, and for how long.
+        protocol: such as "core": on how many images the networks learn, and for how long.
         file: of the grids, in the form of the course's ``grids.toml``, the default.
 
     Raises:
         ValueError: if there is no such grid or protocol, or an entry of it is missing or invalid.
 
     Example:
-        >>> runs = plan_grid("depth", protocol="cpu")
+        >>> runs = plan_grid("depth", protocol="core")
         >>> len(runs), runs[0].name
-        (15, 'cifar_resnet.depth-8.seed-0')
+        (6, 'fast_resnet.blocks-1.seed-0')
     """
     common, entries = _entries(_read(file), grid, protocol)
     settings = common["recipe"] | entries.get("recipe", {})

@@ -85,6 +85,13 @@ def drop_weightless(
     return confidences[kept], correct[kept], weights[kept]
 
 
+def unequal(weights: np.ndarray | None) -> np.ndarray | None:
+    """Weights above 0 as parts of the largest; None if all samples count alike."""
+    if weights is None or np.ptp(weights) == 0:
+        return None
+    return weights / weights.max()
+
+
 def _top_of_block(block: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The largest value of each row, and whether its first place is the label's column."""
     starts = np.arange(0, block.size, block.shape[1])

@@ -19,9 +19,13 @@ import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._numbers import check_n_bins
-from calib_utils.metrics.bins import edges_and_index, mean_excess, sums
+from calib_utils.metrics.bins import edges_and_index, mean_excess
 from calib_utils.metrics.blocks import BinNoise, block_index, block_noise
-from calib_utils.metrics.confidences import confidence_and_correct
+from calib_utils.metrics.confidences import (
+    confidence_and_correct,
+    unequal,
+    weighted_predictions,
+)
 from calib_utils.metrics.resampling import generator
 from calib_utils.predictions import Predictions, taken, unweighted
 
@@ -63,9 +67,10 @@ def calibration_error_interval(
     interval 1.1 to 2.8 times as wide as that of an oracle who knows the shape, and widest where all
     error lies in one bin.
 
-    It takes no weights, because its coverage was measured for samples that count equally. With
-    ``blocks`` the noise is that from block to block (see the benchmark of blocks for the coverage),
-    and the error is that in the population from which the blocks come.
+    With weights, a bin is as noisy as its summed squared weights say, so a few heavy samples make
+    a wide interval. Samples with ``blocks`` count equally: then the noise is that from block to
+    block (see the benchmark of blocks for the coverage), and the error is that in the population
+    from which the blocks come.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
@@ -83,7 +88,7 @@ def calibration_error_interval(
         its bias.
 
     Raises:
-        ValueError: for bad input.
+        ValueError: for bad input, including weights together with blocks.
 
     Source for the treatment of a lucky sample: Cowan, Cranmer, Gross, Vitells 2011,
     "Power-Constrained Limits", arXiv:1105.3166.
@@ -96,11 +101,13 @@ def calibration_error_interval(
         >>> low, high < 0.03
         (0.0, True)
     """
-    predictions = unweighted(taken(probs, labels))
+    predictions = taken(probs, labels)
     if blocks is None:
         return error_ends(bin_sums(predictions, n_bins, strategy), (level, level), seed)
     _tail(level)
-    return _error_ends(_in_blocks(predictions, n_bins, strategy, blocks, seed), (level, level))
+    return _error_ends(
+        _in_blocks(unweighted(predictions), n_bins, strategy, blocks, seed), (level, level)
+    )
 
 
 def error_ends(of_bins: np.ndarray, levels: tuple[float, float], seed: int) -> tuple[float, float]:
@@ -144,7 +151,7 @@ def debiased_calibration_error_interval(
 
     Like that of `calibration_error_interval`, its coverage was ``level``, or close to it, in all
     cases that were tried (see the benchmark of coverage). It accounts for the choice of the
-    samples, and takes no weights.
+    samples, and takes weights as `calibration_error_interval` does.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
@@ -167,8 +174,7 @@ def debiased_calibration_error_interval(
         >>> round(low, 2), round(high, 2)
         (0.27, 0.33)
     """
-    predictions = unweighted(taken(probs, labels))
-    return root_square_ends(bin_sums(predictions, n_bins, strategy), level, seed)
+    return root_square_ends(bin_sums(taken(probs, labels), n_bins, strategy), level, seed)
 
 
 def root_square_ends(of_bins: np.ndarray, level: float, seed: int) -> tuple[float, float]:
@@ -190,17 +196,61 @@ def _tail(level: float) -> float:
 
 
 def bin_sums(predictions: Predictions, n_bins: int, strategy: str) -> np.ndarray:
-    """The sums that the intervals need: float64, (5, M); those of several sets add up.
-
-    For each bin the number of samples, the number of correct ones, and the sums of the confidence
-    c, of (c - correct)^2, and of c (1 - c).
-    """
+    """The sums that the intervals need, as `tally` has them; those of several sets add up."""
     n_bins = check_n_bins(n_bins)
-    confidences, correct, index = binned(predictions, n_bins, strategy)
-    values = confidences.astype(np.float64)
-    squares = np.bincount(index, (values - correct) ** 2, minlength=n_bins)
-    expected_squares = np.bincount(index, values * (1 - values), minlength=n_bins)
-    return np.stack([*sums(index, confidences, correct, n_bins), squares, expected_squares])
+    confidences, correct, weights = weighted_predictions(predictions)
+    weights, dtype = unequal(weights), dtype_name(predictions.scores)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype, weights)
+    return tally(confidences, correct, index, n_bins, weights)
+
+
+def tally(
+    confidences: np.ndarray,
+    correct: np.ndarray,
+    index: np.ndarray,
+    size: int,
+    weights: np.ndarray | None = None,
+) -> np.ndarray:
+    """Sums over the samples of each bin: float64, (5, size), or (9, size) with weights.
+
+    They are the sums of w, of w times correct, of w times the confidence c, of
+    w^2 (c - correct)^2 and of w^2 c (1 - c), where the weight w is 1 if there are none. Weights add
+    the sums of w^2, of w^2 times correct and of w^2 c, and the number of samples.
+    """
+    c, hits = confidences.astype(np.float64), correct.astype(np.float64)
+    first, noise = [hits, c], [(c - hits) ** 2, c * (1 - c)]
+    if weights is None:
+        terms = [None, *first, *noise]
+    else:
+        squared = weights**2
+        terms = [weights, *(weights * term for term in first), *(squared * term for term in noise)]
+        terms += [squared, *(squared * term for term in first), None]
+    return np.stack([np.bincount(index, term, minlength=size) for term in terms], dtype=np.float64)
+
+
+def squared_sums(of_bins: np.ndarray) -> np.ndarray:
+    """The sums of w^2, of w^2 times correct and of w^2 c, (3, M); without weights w^2 is w."""
+    return of_bins[5:8] if len(of_bins) > 5 else of_bins[:3]
+
+
+def noise_of_means(of_bins: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What the noise of the mean excess in each bin is made of; every bin has a sample.
+
+    Returns:
+        Kish's effective number of samples, which without weights is their number; the mean squared
+        deviation from the mean excess, times that number; and the mean variance of a calibrated
+        network. Both means are over w^2, as in the variance of a weighted mean.
+    """
+    masses, hits, expected, squares, expected_squares = of_bins[:5]
+    squared, squared_hits, squared_expected = squared_sums(of_bins)
+    means = (expected - hits) / masses
+    around = squares - 2 * means * (squared_expected - squared_hits) + squared * means**2
+    effective = masses**2 / squared
+    return (
+        effective,
+        effective * np.maximum(around, 0) / squared,
+        np.maximum(expected_squares / squared, 0),
+    )
 
 
 def binned(
@@ -230,23 +280,25 @@ def _in_blocks(
 
 
 def _noise(of_bins: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """For each bin with samples: its share of all n, its summed excess over n, two deviations.
+    """For each bin with samples: its share of all, its part of the mean excess, two deviations.
 
     The first deviation is that of the samples and two added ones with the variance of a calibrated
     network, because a few samples estimate their variance badly. For the second, four are added,
     two of them with the largest possible error: if all samples are correct, the next may not be.
     """
-    counts, hits, expected, squares, expected_squares = of_bins[:, of_bins[0] > 0]
-    means = (expected - hits) / counts
-    around_mean = np.maximum(squares - counts * means**2, 0)
-    added = _ADDED * np.maximum(expected_squares / counts, 0)
-    measured = (around_mean + added) / (counts - 1 + _ADDED)
-    cautious = (around_mean + 2) / (counts + 4)
-    n = counts.sum()
-    share = counts / n
-    # The number of samples that fall into a bin varies as well.
-    of_share = means**2 * (1 - share)
-    first, second = (np.sqrt(share * (within + of_share) / n) for within in (measured, cautious))
+    of_bins = of_bins[:, of_bins[0] > 0]
+    masses, hits, expected = of_bins[:3]
+    effective, around_mean, calibrated = noise_of_means(of_bins)
+    measured = (around_mean + _ADDED * calibrated) / (effective - 1 + _ADDED)
+    cautious = (around_mean + 2) / (effective + 4)
+    means, n = (expected - hits) / masses, masses.sum()
+    share = masses / n
+    # The weight of the samples that fall into a bin varies as well.
+    squared = squared_sums(of_bins)[0]
+    of_share = (means / n) ** 2 * (squared * (1 - 2 * share) + squared.sum() * share**2)
+    first, second = (
+        np.sqrt(share**2 * within / effective + of_share) for within in (measured, cautious)
+    )
     return share, share * means, first, second
 
 

@@ -39,8 +39,8 @@ class FactorPlot(NamedTuple):
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> drawn = factor_plot(load_grid("depth", "cpu"))
-        >>> len(drawn.dots["cifar_resnet", 8])
+        >>> drawn = factor_plot(load_grid("width", "core"))
+        >>> len(drawn.dots["fast_resnet", 12])
         3
     """
 
@@ -70,9 +70,9 @@ def factor_plot(
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> drawn = factor_plot(load_grid("depth", "cpu"), metric="error")
+        >>> drawn = factor_plot(load_grid("width", "core"), metric="error")
         >>> drawn.levels
-        [8, 14, 20, 32, 56]
+        [12, 24, 48]
     """
     if metric not in _STYLES:
         raise ValueError(f"metric: expected 'error' or 'ece', found {metric!r}")
@@ -132,7 +132,7 @@ def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, Fact
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> error, ece = factor_panels(load_grid("width", "cpu"))
+        >>> error, ece = factor_panels(load_grid("width", "core"))
         >>> error.ax.get_ylabel(), ece.ax.get_ylabel()
         ('Test error (%)', 'ECE (%)')
     """

@@ -27,9 +27,9 @@ class GeneralizationPlot(NamedTuple):
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> drawn = generalization_plot(load_grid("depth", "cpu"))
-        >>> drawn.dots["depth"].shape
-        (15, 2)
+        >>> drawn = generalization_plot(load_grid("nll-and-error", "cpu"))
+        >>> drawn.dots["nll-and-error"].shape
+        (5, 2)
     """
 
     ax: Axes
@@ -54,7 +54,7 @@ def generalization_plot(
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> drawn = generalization_plot(load_grid("depth", "cpu") + load_grid("width", "cpu"))
+        >>> drawn = generalization_plot(load_grid("depth", "core") + load_grid("width", "core"))
         >>> sorted(drawn.dots)
         ['depth', 'width']
     """

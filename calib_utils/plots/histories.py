@@ -42,7 +42,7 @@ def history_panels(
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> history = load_grid("depth", "cpu")[0].history
+        >>> history = load_grid("depth", "core")[0].history
         >>> loss, accuracy = history_panels(history, [["train_loss"], ["train_accuracy"]])
         >>> loss.get_title()
         'Train loss'

@@ -57,8 +57,8 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
     Example:
         >>> from calib_utils.records import load_grid
         >>> from calib_utils.report import judge
-        >>> claims = [("depth", 8, 20, "error", "lower"), ("depth", 8, 20, "ece", "higher")]
-        >>> axes = verdict_plot(judge(load_grid("depth", "cpu"), claims))
+        >>> claims = [("width", 12, 48, "error", "lower"), ("width", 12, 48, "ece", "higher")]
+        >>> axes = verdict_plot(judge(load_grid("width", "core"), claims))
         >>> [ax.get_title() for ax in axes.values()]
         ['Test error', 'ECE']
     """

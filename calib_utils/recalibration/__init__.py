@@ -10,7 +10,8 @@ For K classes and logits of shape (N, K): `TemperatureScaling`, `EnsembleTempera
 
 For two classes and one logit or score for each sample, shape (N,): `HistogramBinning`,
 `IsotonicRegression`, `PlattScaling`, `BetaCalibration`, `BayesianBinningIntoQuantiles`, and
-`TemperatureScaling` again. `OneVersusRest` extends them to K classes.
+`TemperatureScaling` again. `OneVersusRest` extends them to K classes. `PlattPerGroup` also takes
+the group of each sample, and gives each group a map of its own.
 
 Logits of many gigabytes may stay in a file, as ``np.load(path, mmap_mode="r")``. The fits of
 `TemperatureScaling` and `EnsembleTemperatureScaling` read it in blocks and make no copy: 50,000 by
@@ -34,6 +35,7 @@ from calib_utils.recalibration.confidence import BetaOnConfidence
 from calib_utils.recalibration.loading import load
 from calib_utils.recalibration.logistic import BetaCalibration, PlattScaling
 from calib_utils.recalibration.one_versus_rest import OneVersusRest
+from calib_utils.recalibration.per_group import PlattPerGroup
 from calib_utils.recalibration.scaling import (
     DirichletCalibration,
     MatrixScaling,
@@ -58,6 +60,7 @@ __all__ = [
     "IsotonicRegression",
     "MatrixScaling",
     "OneVersusRest",
+    "PlattPerGroup",
     "PlattScaling",
     "Recalibrator",
     "StructuredMatrixScaling",

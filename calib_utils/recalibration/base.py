@@ -28,7 +28,7 @@ from calib_utils.recalibration._classes import (
 from calib_utils.recalibration.estimator import Estimator, not_fitted
 from calib_utils.recalibration.saving import save
 
-__all__ = ["CLASSES", "Recalibrator"]
+__all__ = ["CLASSES", "Recalibrator", "empty_result"]
 
 CLASSES: dict[str, type[Recalibrator]] = {}  # by name, for `load`
 
@@ -164,7 +164,7 @@ class Recalibrator(Estimator, ABC):
         array, logits = self._checked_to_predict(logits)
         for doubt in self._doubts(array):
             warnings.warn(doubt, stacklevel=2)
-        result, dtype = _empty(array, logits)
+        result, dtype = empty_result(array, logits)
         for rows, block in row_blocks(array):
             result[rows] = rounded(self._predict(block), dtype)
             if self._keeps_class:
@@ -186,7 +186,7 @@ class Recalibrator(Estimator, ABC):
             RuntimeError: as `predict_proba` does.
         """
         array, logits = self._checked_to_predict(logits)
-        result, dtype = _empty(array, logits)
+        result, dtype = empty_result(array, logits)
         for rows, block in row_blocks(array):
             with np.errstate(divide="ignore", over="ignore"):
                 result[rows] = rounded(self._predict_log(block), dtype)
@@ -290,6 +290,10 @@ class Recalibrator(Estimator, ABC):
     def _doubts(self, array: np.ndarray) -> list[str]:
         return look_like_probs(array) if self.inputs == "logits" else []
 
+    def _probed(self, logits: np.ndarray) -> np.ndarray:
+        """Predictions for a few inputs, which a file holds so that changes to it are found."""
+        return np.asarray(self.predict_proba(logits))
+
     def _zeros_matter(self) -> bool:
         """Whether the fit depends on the value that replaces a probability of exactly 0."""
         return self.inputs == "probs"
@@ -375,7 +379,7 @@ class Recalibrator(Estimator, ABC):
         return "n_classes_" in vars(self)
 
 
-def _empty(array: np.ndarray, logits: Any) -> tuple[np.ndarray, str]:
+def empty_result(array: np.ndarray, logits: Any) -> tuple[np.ndarray, str]:
     """An empty array for the result, and the type that it is rounded to."""
     dtype = dtype_name(logits)
     if dtype not in ("float16", "bfloat16"):

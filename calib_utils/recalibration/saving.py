@@ -33,7 +33,7 @@ def predicted_by(recalibrator: Any) -> np.ndarray:
         rows = np.arange(4)[:, None]
         inputs = 3 * np.sin((rows + 1) * np.arange(1, k + 1))
         inputs = inputs if recalibrator.inputs == "logits" else softmax(inputs)
-    return np.asarray(recalibrator.predict_proba(inputs))
+    return np.asarray(recalibrator._probed(inputs))
 
 
 def _encode(value: Any, arrays: dict[str, np.ndarray]) -> Any:

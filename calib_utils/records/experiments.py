@@ -36,21 +36,21 @@ class Experiment:
 
     Attributes:
         grid: such as "depth".
-        protocol: such as "cpu".
-        name: of the run within its grid and protocol, such as "cifar_resnet.depth-8.seed-0".
+        protocol: such as "core".
+        name: of the run within its grid and protocol, such as "fast_resnet.blocks-1.seed-0".
         network: the name of the network, and its options, for `calib_utils.training.build_model`.
         factor: what differs between the runs of the grid; empty if nothing does.
         value: of the factor in this run.
         level: the options of the network and the settings of the recipe for this value, such as
-            {"depth": 8}.
+            {"blocks": 1}.
         seed: of the weights, the order of the images, the crops and the flips.
         dataset: "cifar100" or "digits".
         training_images: how many of the training images are used, the same in every run.
 
     Example:
-        >>> run = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> run = load_experiment("depth", "core", "fast_resnet.blocks-1.seed-0")
         >>> isinstance(run, Experiment), run.factor, run.value, run.seed
-        (True, 'depth', 8, 0)
+        (True, 'blocks', 1, 0)
     """
 
     grid: str
@@ -99,9 +99,9 @@ class ExperimentRecord(Experiment):
         further: facts from the file of a later version, which are only kept.
 
     Example:
-        >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> record = load_experiment("depth", "core", "fast_resnet.blocks-1.seed-0")
         >>> len(record.confidences), len(record.history)
-        (10000, 24)
+        (10000, 10)
     """
 
     recipe: dict[str, Any]
@@ -184,7 +184,7 @@ def save_experiment(record: ExperimentRecord, folder: Path | str | None = None) 
     Example:
         >>> import tempfile
         >>> from dataclasses import replace
-        >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
+        >>> record = load_experiment("depth", "core", "fast_resnet.blocks-1.seed-0")
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     print(save_experiment(replace(record, name="my-run"), folder).name)
         my-run.npz
@@ -212,7 +212,7 @@ def load_experiment(
 
     Args:
         grid: such as "depth".
-        protocol: "cpu" or "gpu".
+        protocol: such as "core".
         name: of the run; `list_experiments` lists all of them.
         folder: where to look; the package's own experiments by default.
 
@@ -220,9 +220,9 @@ def load_experiment(
         ValueError: if there is no such record, or if its file is damaged.
 
     Example:
-        >>> record = load_experiment("depth", "cpu", "cifar_resnet.depth-8.seed-0")
-        >>> record.network["depth"], record.recipe["epochs"]
-        (8, 24)
+        >>> record = load_experiment("depth", "core", "fast_resnet.blocks-1.seed-0")
+        >>> record.network["blocks"], record.recipe["epochs"]
+        (1, 10)
     """
     path = experiment_path(grid, protocol, name, folder)
     if not path.exists():
@@ -266,8 +266,8 @@ def list_experiments(grid: str, protocol: str, folder: Path | str | None = None)
     """The names of the runs of a grid that have a record, sorted.
 
     Example:
-        >>> list_experiments("depth", "cpu")[-1]
-        'cifar_resnet.depth-8.seed-2'
+        >>> list_experiments("depth", "core")[0]
+        'fast_resnet.blocks-1.seed-0'
     """
     return sorted(path.stem for path in (Path(folder or _FOLDER) / grid / protocol).glob("*.npz"))
 

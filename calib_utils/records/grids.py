@@ -20,9 +20,9 @@ def load_grid(grid: str, protocol: str, folder: Path | str | None = None) -> lis
         ValueError: if there is none, or if a file is damaged.
 
     Example:
-        >>> records = load_grid("depth", "cpu")
+        >>> records = load_grid("width", "core")
         >>> sorted({record.value for record in records})
-        [8, 14, 20, 32, 56]
+        [12, 24, 48]
     """
     names = list_experiments(grid, protocol, folder)
     if not names:
@@ -40,15 +40,15 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
         records: of one grid and protocol.
 
     Returns:
-        For each ("cifar_resnet", 8) and so on, its records by seed.
+        For each ("fast_resnet", 12) and so on, its records by seed.
 
     Raises:
         ValueError: if there is no run, or they differ in more than network, factor and seed.
 
     Example:
-        >>> levels = by_level(load_grid("batch-norm", "cpu"))
-        >>> [(network, value, len(runs)) for (network, value), runs in levels.items()][:2]
-        [('cifar_resnet', False, 3), ('cifar_resnet', True, 3)]
+        >>> levels = by_level(load_grid("width", "core"))
+        >>> list(levels), [run.seed for run in levels["fast_resnet", 12]]
+        ([('fast_resnet', 12), ('fast_resnet', 24), ('fast_resnet', 48)], [0, 1, 2])
     """
     runs = check_records(records, "records")
     records = sorted(runs, key=lambda r: (r.network["name"], r.value, r.seed))
@@ -86,8 +86,8 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
         ValueError: if the runs differ in more than network, factor and seed.
 
     Example:
-        >>> describe_protocol(load_grid("depth", "cpu")).partition(";")[0]
-        'depth: 15 runs, seeds 0, 1, 2'
+        >>> describe_protocol(load_grid("nll-and-error", "cpu")).partition(";")[0]
+        'nll-and-error: 5 runs, seeds 0, 1, 2, 3, 4'
     """
     runs = [record for level in by_level(records).values() for record in level]
     first, recipe, seeds = runs[0], runs[0].recipe, sorted({r.seed for r in runs})

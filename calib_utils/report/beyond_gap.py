@@ -50,9 +50,11 @@ def compare_beyond_gap(
 
     Example:
         >>> from calib_utils.records import by_level, load_grid
-        >>> levels = by_level(load_grid("weight-decay", "cpu"))
-        >>> pair = levels["cifar_resnet", 0.0], levels["cifar_resnet", 5e-4]
-        >>> compare_beyond_gap(*pair, load_grid("width", "cpu"), repeats=100).mean < 0
+        >>> levels = by_level(load_grid("weight-decay", "core"))
+        >>> pair = levels["fast_resnet", 0.0], levels["fast_resnet", 5e-4]
+        >>> found = compare_beyond_gap(*pair, load_grid("width", "core"), repeats=100)
+        >>> low, high = found.interval()
+        >>> low < found.mean < high
         True
     """
     check_repeats(repeats)

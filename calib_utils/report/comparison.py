@@ -152,11 +152,12 @@ def compare(
 
     Example:
         >>> from calib_utils.records import by_level, load_grid
-        >>> levels = by_level(load_grid("width", "cpu"))
-        >>> narrow, wide = levels["cifar_resnet", 2], levels["cifar_resnet", 32]
+        >>> levels = by_level(load_grid("width", "core"))
+        >>> narrow, wide = levels["fast_resnet", 12], levels["fast_resnet", 48]
         >>> difference = compare(narrow, wide, "error", repeats=100)
-        >>> difference.mean < 0, difference.p_value < 0.01
-        (True, True)
+        >>> low, high = difference.interval()
+        >>> low < difference.mean < high
+        True
     """
     if metric not in METRICS:
         raise ValueError(f"metric: expected one of {', '.join(METRICS)}, found {metric!r}")

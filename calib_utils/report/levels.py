@@ -40,9 +40,9 @@ def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> rows = level_table(load_grid("depth", "cpu")).splitlines()
+        >>> rows = level_table(load_grid("width", "core")).splitlines()
         >>> [row.split(" | ")[0] for row in rows[2:]]
-        ['| 8', '| 14', '| 20', '| 32', '| 56']
+        ['| 12', '| 24', '| 48']
     """
     records = check_records(records, "records")
     groups = by_level(records)

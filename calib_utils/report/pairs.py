@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import bdtr, stdtr, stdtrit  # scipy.stats takes a second to import
 
 from calib_utils._arrays import dtype_name, to_numpy
+from calib_utils._checks import check_sample_weight
 from calib_utils._names import check_rows
 from calib_utils._numbers import check_count, check_n_bins, check_share
 from calib_utils.metrics.bins import edges_and_index
@@ -135,13 +136,16 @@ def mcnemar(first: Any, second: Any) -> McNemar:
     return McNemar(only_first, only_second, p_value)
 
 
-def paired_difference(first: Any, second: Any, *, blocks: Any = None) -> Difference:
+def paired_difference(
+    first: Any, second: Any, *, blocks: Any = None, sample_weight: Any = None
+) -> Difference:
     """The difference of two means over the same samples, such as of two NLLs.
 
     Its standard error is that of the mean of the N differences, with N - 1 degrees of freedom.
     It accounts for the choice of the samples, not for a new training of a model. With ``blocks``
     it is the jackknife's, which leaves each block out once: the degrees of freedom are one less
-    than the number of blocks, counted as that of blocks of equal size.
+    than the number of blocks, counted as that of blocks of equal size. With weights the means are
+    weighted, and Kish's effective size takes the place of N.
 
     Args:
         first: (N,), a number for each sample, such as the negative log-likelihood of its label,
@@ -149,6 +153,7 @@ def paired_difference(first: Any, second: Any, *, blocks: Any = None) -> Differe
         second: the same of another model, on the same samples in the same order.
         blocks: (N,), the block of each sample, where samples belong together, as in
             `calib_utils.metrics.calibration_error_interval`.
+        sample_weight: (N,), 0 or more, how much each sample counts; not together with blocks.
 
     Raises:
         ValueError: for bad input, including fewer than two samples or unequal numbers of them.
@@ -162,6 +167,12 @@ def paired_difference(first: Any, second: Any, *, blocks: Any = None) -> Differe
         (0.2, 0.016)
     """
     first, second = _pair(first, second)
+    if sample_weight is not None:
+        if blocks is not None:
+            raise ValueError(
+                "sample_weight: expected without blocks, found both; samples in blocks count alike"
+            )
+        return _of_weighted(second - first, check_sample_weight(sample_weight, len(first)))
     if blocks is None:
         return _of_mean(second - first, 1 / len(first))
     return _of_blocks(second - first, block_index(blocks, len(first)))
@@ -257,6 +268,21 @@ def _of_mean(differences: np.ndarray, part: float) -> Difference:
     """The mean of differences, whose variance is ``part`` of that of one of them."""
     deviation = float(differences.std(ddof=1))
     return Difference(float(differences.mean()), part**0.5 * deviation, len(differences) - 1)
+
+
+def _of_weighted(differences: np.ndarray, weights: np.ndarray) -> Difference:
+    """The weighted mean of differences; the variance is that of a ratio of two sums."""
+    if np.count_nonzero(weights) < 2:
+        raise ValueError(
+            f"sample_weight: expected two weights above 0 or more, found "
+            f"{np.count_nonzero(weights)}; one sample does not show how much they vary"
+        )
+    share = weights / weights.max()
+    share /= share.sum()
+    mean, effective = float(share @ differences), 1 / float(share @ share)
+    variance = float((share * (differences - mean)) @ (share * (differences - mean)))
+    error = (variance * effective / (effective - 1)) ** 0.5
+    return Difference(mean, error, effective - 1)
 
 
 def _of_blocks(differences: np.ndarray, blocks: np.ndarray) -> Difference:

@@ -183,10 +183,10 @@ def judge(
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> claims = [("depth", 8, 56, "error", "lower"), ("depth", 8, 56, "ece", "higher")]
-        >>> verdicts = judge(load_grid("depth", "cpu"), claims)
+        >>> claims = [("width", 12, 48, "error", "lower"), ("width", 12, 48, "ece", "higher")]
+        >>> verdicts = judge(load_grid("width", "core"), claims)
         >>> [(one.change, one.metric) for one in verdicts]
-        [('layers: 8 to 56', 'error'), ('layers: 8 to 56', 'ece')]
+        [('channels: 12 to 48', 'error'), ('channels: 12 to 48', 'ece')]
     """
     grids: dict[str, list[ExperimentRecord]] = {}
     for record in check_records(records, "records"):

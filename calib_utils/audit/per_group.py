@@ -1,0 +1,112 @@
+"""A recalibrator for each group, where one map for all rows leaves a group beyond the tolerance."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calib_utils.audit.bin_sums import BinSums, confidences_of, losses, tally
+from calib_utils.audit.coded import as_array
+from calib_utils.audit.outcomes import BEYOND
+from calib_utils.audit.rows import Rows
+from calib_utils.audit.subgroups import Part, judge_parts
+from calib_utils.recalibration import PlattPerGroup
+from calib_utils.report.pairs import paired_difference
+
+__all__ = ["MapsPerGroup", "judge_groups", "try_per_group"]
+
+
+@dataclass(frozen=True)
+class MapsPerGroup:
+    """A map for each value of a column, and how it did on rows that it was not fitted on.
+
+    Attributes:
+        nll: of the recalibrated predictions.
+        gain: the change of the NLL beside the best map for all rows, or beside no map if none
+            helps; below 0 if maps of their own help.
+        interval: of the gain, 95 %, corrected for the number of columns that were tried.
+        parts: the rows of each value, after recalibration.
+        best: fitted for use, on all rows; None if the interval of the gain is not below 0.
+    """
+
+    nll: float
+    gain: float
+    interval: tuple[float, float]
+    parts: list[Part]
+    best: PlattPerGroup | None
+
+
+def judge_groups(rows: Rows, limits: tuple[float, float]) -> dict[str, list[Part]]:
+    """The rows of each value of each column of groups, as `judge_parts` judges them."""
+    found = {}
+    for name, column in rows.groups.items():
+        sums = tally(*confidences_of(rows), column.codes, len(column.values), rows.weights)
+        parts = {str(value): BinSums(sums[:, [place]]) for place, value in enumerate(column.values)}
+        found[name] = judge_parts(parts, *limits)
+    return found
+
+
+def try_per_group(
+    rows: Rows,
+    common: Rows,
+    left: Mapping[str, Sequence[Part]],
+    fold_of: np.ndarray,
+    *,
+    from_logits: bool,
+    limits: tuple[float, float],
+) -> dict[str, MapsPerGroup]:
+    """Cross-fit a map for each group of the columns in which one map leaves a group beyond.
+
+    Args:
+        rows: the original predictions; of one score.
+        common: the same rows, after the best map for all, which was cross-fitted in the same folds.
+        left: for each column, how ``common`` does in each group.
+        fold_of: (n,), the fold of each row.
+        from_logits: whether logits were given, rather than probabilities.
+        limits: the tolerance and the relative tolerance.
+
+    Returns:
+        By the name of the column.
+    """
+    names = [name for name, parts in left.items() if any(one.outcome == BEYOND for one in parts)]
+    before = losses(common)
+    given = _given(rows, from_logits)
+    found = {}
+    for name in names:
+        column, probs = rows.groups[name], np.empty(len(rows.labels))
+        try:
+            for fold in np.unique(fold_of):
+                here = fold_of == fold
+                maps = _fit(rows.take(~here), name, from_logits)
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)  # about a group that a fold lacks
+                    probs[here] = maps.predict_proba(given[here], groups=as_array(column[here]))
+        except ValueError:  # which stands in the table, because Platt scaling meets it as well
+            continue
+        after = rows._replace(probs=probs, logits=None, dtype="float64")
+        now = losses(after)
+        gain = paired_difference(before, now, sample_weight=rows.weights)
+        interval = gain.interval(1 - 0.05 / len(names))
+        found[name] = MapsPerGroup(
+            nll=float(np.average(now, weights=rows.weights)),
+            gain=gain.mean,
+            interval=interval,
+            parts=judge_groups(after._replace(groups={name: column}), limits)[name],
+            best=_fit(rows, name, from_logits) if interval[1] < 0 else None,
+        )
+    return found
+
+
+def _given(rows: Rows, from_logits: bool) -> np.ndarray:
+    return rows.log_probs if from_logits else rows.probs
+
+
+def _fit(rows: Rows, name: str, from_logits: bool) -> PlattPerGroup:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        maps = PlattPerGroup(inputs="logits" if from_logits else "probs")
+        groups = as_array(rows.groups[name])
+        return maps.fit(_given(rows, from_logits), rows.labels, rows.worth, groups)
