@@ -291,7 +291,7 @@ def record(built: TinyBook) -> Iterator[Path]:
 
 def test_a_record_reruns_what_names_it(built: TinyBook, record: Path) -> None:
     names = "import sys\nload_record = print\nload_record('lenet', 'test')\n"
-    with built.edited("benchmarks/tables.py", "import sys\n", names):
+    with built.edited("book/tables/benchmarks.py", "import sys\n", names):
         assert built.steps("parts") == {"make tables/benchmarks.md"}
         record.with_name("resnet.test.npz").touch()
         assert built.waiting() == set()
@@ -306,7 +306,7 @@ def test_a_record_reruns_what_names_it(built: TinyBook, record: Path) -> None:
             *("notebooks/02-two.md", 'print(f"{2 / 3:.3f}")', RUN_TWO, "run 02-two (cpu)"),
             marks=pytest.mark.thorough,
         ),
-        ("benchmarks/tables.py", "import sys\n", TABLES, "make tables/benchmarks.md"),
+        ("book/tables/benchmarks.py", "import sys\n", TABLES, "make tables/benchmarks.md"),
     ],
 )
 def test_a_record_that_is_opened_unseen_fails_the_step(
@@ -413,7 +413,7 @@ def test_another_figure_fails_and_leaves_the_site(built: TinyBook) -> None:
 
 
 def test_another_table_of_a_script_fails(built: TinyBook) -> None:
-    with built.edited("benchmarks/tables.py", ".read_text())", '.read_text() + "2")'):
+    with built.edited("book/tables/benchmarks.py", ".read_text())", '.read_text() + "2")'):
         code, said = built.doit("drawn")
     assert code != 0
     assert "book/fingerprints.json: pictures and tables are not the stored ones" in said
