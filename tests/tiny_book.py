@@ -254,7 +254,7 @@ FILES = {
     "calib_utils/used.py": "",
     "calib_utils/unused.py": "",
     "benchmarks/tables.py": "",
-    "book/tables/benchmarks.py": """\
+    "book/tables/results.py": """\
 import sys
 from pathlib import Path
 
