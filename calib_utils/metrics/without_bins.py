@@ -86,7 +86,7 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
         >>> round(line.slope, 2) + 0
         0.0
     """
-    from scipy.special import expit, stdtrit
+    from scipy.special import expit, ndtri, stdtrit
 
     confidences, correct = confidence_and_correct(unweighted(taken(probs, labels)))
     index = None if blocks is None else block_index(blocks, len(correct))
@@ -106,7 +106,7 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
     design = np.stack([z, np.ones_like(z)])
     information = (design * weights) @ design.T
     if index is None:
-        half = 1.959964 * np.sqrt(np.diag(np.linalg.inv(information)))
+        half = ndtri(0.975) * np.sqrt(np.diag(np.linalg.inv(information)))
     else:
         k = index.max() + 1
         pulls = np.stack([np.bincount(index, row * (correct - chances)) for row in design], axis=1)
