@@ -22,7 +22,7 @@ from tools.running.runner import STATE, ByContent, Reporter, action, begin, unch
 from tools.running.snapshot import BUILD
 from tools.sources.book import Book
 from tools.sources.errors import plainly
-from tools.sources.generated import PRINTS, parts, prints_of, reads
+from tools.sources.generated import PRINTS, maker, parts, prints_of, reads
 from tools.sources.myst import naming
 
 PROFILE = os.environ.get("PROFILE", "cpu")
@@ -44,9 +44,9 @@ DOIT_CONFIG = {
 
 
 def library(page):
-    """What a chapter's code depends on."""
+    """What the code of a page depends on."""
     source = book.source(page)
-    with naming(page):
+    with naming(str(page)):
         return files_of_chapter(source)
 
 
@@ -117,10 +117,13 @@ def task_nbval():
 
 def task_parts():
     """Draw the pictures, and write the tables, of the pages that are no notebooks."""
-    for script, part in parts().items():
+    for source, part in parts().items():
+        made_by = maker(source)
+        of_cells = [source, *library(source.with_suffix(""))] if source.suffix == ".md" else []
+        code = [source] if source.suffix == ".py" else made_by[:1]
         yield {
             "name": str(part.with_suffix("")),
-            **step([script, BUILD / part], [script], reads(script)),
+            **step([*made_by, BUILD / part], code, [*reads(source), *of_cells]),
             "targets": [BUILD / part],
             "title": lambda task, part=part: f"make {part}",
         }

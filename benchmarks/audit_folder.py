@@ -32,10 +32,11 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.tables import ON_DASK, REPORT
 from calib_utils.training.devices import processor_name
 from tools.sources.atomic import write_text
 
+REPORT = "a report"
+ON_DASK = f"{REPORT}, one Dask worker", f"{REPORT}, two Dask workers"
 FILES, CLASSES, SEED = 50, 10, 0
 RUNS, LONG = 3, 30.0  # seconds
 RESULTS = Path(__file__).parent / "results" / "audit_folder.json"

@@ -4,8 +4,8 @@ It needs one package more than the course: ``pip install torchmetrics==1.9.0``. 
 
     python -m benchmarks.ece
 
-prints its tables and writes them to ``benchmarks/results/ece.json``. All runs on one thread;
-times are medians of CPU time, in rounds in which each contender has its turn.
+writes what it finds to ``benchmarks/results/ece.json``. All runs on one thread; times are medians
+of CPU time, in rounds in which each contender has its turn.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from torchmetrics.classification import MulticlassCalibrationError
 from torchmetrics.functional.classification import multiclass_calibration_error
 
 from benchmarks.clock import median_ms
-from benchmarks.tables import ece_table
 from calib_utils.metrics import CalibrationError, expected_calibration_error
 from calib_utils.training.devices import processor_name
 from tools.sources.atomic import write_text
@@ -149,7 +148,6 @@ def main() -> None:
         truth = in_float64(confidences[:n], correct[:n])
         rows = measure(contenders(probs, labels), truth, rounds)
         tables[f"{n} x {CLASSES}"] = rows
-        print(f"\n{n:,} x {CLASSES}\n\n{ece_table(rows)}", flush=True)
 
     passes = 10
     n = passes * len(all_labels)
@@ -176,7 +174,6 @@ def main() -> None:
             }
         )
     tables[f"{n} x {CLASSES} in batches of {BATCH}"] = rows
-    print(f"\n{n:,} x {CLASSES} in batches of {BATCH:,}\n\n{ece_table(rows)}")
     write_text(RESULTS, json.dumps({"facts": facts, "tables": tables}, indent=2) + "\n")
 
 

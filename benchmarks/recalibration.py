@@ -12,15 +12,14 @@ A package that is missing is left out, and the table says so. Then
     python -m benchmarks.recalibration                     # some 45 minutes
     python -m benchmarks.recalibration --sizes 5000x100    # one
 
-prints a table for each size and writes all to ``benchmarks/results/recalibration.json``, anew
-after each fit. Everything runs on one thread; a time is the least CPU time of up to five warm fits,
-which follow a cold one that does not count. The labels are
-drawn from softmax(z / 2), so the best map is known, and so is its NLL. Peers see the logits or
-log-probabilities where ours see logits less their mean, so the NLL of vector and matrix scaling
-differs a little between libraries; with few samples plain matrix scaling has no optimum, and
-what counts is the time to an NLL. The fits of peers have
-a budget of CPU time (``--budget``): one that a smaller size predicts to exceed it is skipped,
-and one that exceeds it is stopped. Both say "over budget".
+writes what it finds to ``benchmarks/results/recalibration.json``, anew after each fit. Everything
+runs on one thread; a time is the least CPU time of up to five warm fits, which follow a cold one
+that does not count. The labels are drawn from softmax(z / 2), so the best map is known, and so is
+its NLL. Peers see the logits or log-probabilities where ours see logits less their mean, so the NLL
+of vector and matrix scaling differs a little between libraries; with few samples plain matrix
+scaling has no optimum, and what counts is the time to an NLL. The fits of peers have a budget of
+CPU time (``--budget``): one that a smaller size predicts to exceed it is skipped, and one that
+exceeds it is stopped. Both say "over budget".
 """
 
 from __future__ import annotations
@@ -51,7 +50,6 @@ import numpy as np
 import torch
 from scipy.special import log_softmax, softmax
 
-from benchmarks.tables import fit_table
 from calib_utils import recalibration as ours
 from calib_utils.training.devices import processor_name
 from tools.sources.atomic import write_text
@@ -491,12 +489,6 @@ def main() -> None:
                 row = {"method": method, "library": library, "n": n, "k": k, **found}
                 results["rows"].append(row)
                 write(results)
-        rows = [row for row in results["rows"] if (row["n"], row["k"]) == (n, k)]
-        print(
-            f"\n{n:,} x {k:,}: the true map has an NLL of {best['nll']:.4f} on the fitted samples "
-            f"and {best['nll_new']:.4f} on new ones.\n\n{fit_table(rows)}",
-            flush=True,
-        )
 
 
 if __name__ == "__main__":

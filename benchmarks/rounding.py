@@ -2,10 +2,9 @@
 
     python -m benchmarks.rounding       # some seconds
 
-fits both libraries on the validation records of three networks of the course, prints a table and
-writes it to ``benchmarks/results/rounding.json``. Rows that rounding left with another sum are
-divided by it for both, because scikit-learn takes other rows for logits, without a word. Nothing is
-timed.
+fits both libraries on the validation records of three networks of the course, and writes what it
+finds to ``benchmarks/results/rounding.json``. Rows that rounding left with another sum are divided
+by it for both, because scikit-learn takes other rows for logits, without a word. Nothing is timed.
 """
 
 from __future__ import annotations
@@ -23,7 +22,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 
-from benchmarks.tables import rounding_table
 from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
@@ -99,7 +97,6 @@ def main() -> None:
         networks[name] = measure(record.logits, record.labels)
     versions = {"python": platform.python_version()}
     versions |= {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
-    print(rounding_table(networks))
     results = {"cpu": processor_name(), "versions": versions, "networks": networks}
     write_text(RESULTS, json.dumps(results, indent=1) + "\n")
 

@@ -9,8 +9,8 @@ are. It needs CIFAR-100, and
 
     python -m benchmarks.training
 
-prints a table and writes it to ``benchmarks/results/training.json``, where a run on a CPU and
-one on a GPU have a place each. The file is written after each seed.
+writes what it finds to ``benchmarks/results/training.json``, where a run on a CPU and one on a GPU
+have a place each. The file is written after each seed.
 """
 
 from __future__ import annotations
@@ -28,7 +28,6 @@ from torch.optim.lr_scheduler import MultiStepLR
 from torch.utils.data import DataLoader, Dataset
 from torchvision import models, transforms
 
-from benchmarks.tables import training_table
 from calib_utils.training import Recipe, predict_logits, train
 from calib_utils.training.data import ImageSet, load_splits, train_validation_split
 from calib_utils.training.devices import choose_device, environment
@@ -171,9 +170,6 @@ def main(arguments: list[str] | None = None) -> None:
             rows[name]["test_accuracies"].append(float((predicted == test.labels).mean()))
         # After each seed, so that a run that is killed keeps those that it has.
         store(args.results, device.type, made | {"rows": list(rows.values())})
-
-    print(f"ResNet-34, {len(training):,} images, {recipe.epochs} epochs; {made['hardware']}\n")
-    print(training_table(made | {"rows": list(rows.values())}))
 
 
 if __name__ == "__main__":

@@ -5,9 +5,9 @@ Two packages more than the course has are measured where they are installed:
 
     python -m benchmarks.uncertainty       # some minutes
 
-prints its tables and writes them to ``benchmarks/results/uncertainty.json``. All runs on one
-thread; times are medians of CPU time, in rounds in which each contender has its turn. The
-predictions are binary and calibrated, so the true error is 0.
+writes what it finds to ``benchmarks/results/uncertainty.json``. All runs on one thread; times are
+medians of CPU time, in rounds in which each contender has its turn. The predictions are binary and
+calibrated, so the true error is 0.
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from scipy.stats import bootstrap
 from sklearn.calibration import CalibrationDisplay
 
 from benchmarks.clock import median_ms
-from benchmarks.tables import uncertainty_table
 from calib_utils.metrics import (
     baseline_calibration_error,
     calibration_error_interval,
@@ -206,8 +205,6 @@ def installed() -> dict[str, str]:
 
 def main() -> None:
     tables = measure_all(SAMPLES, MANY, DRAWS, rounds=5)
-    for title, rows in tables.items():
-        print(f"\n{title}\n\n{uncertainty_table(rows)}")
     facts = {"bins": BINS, "threads": 1, "cpu": processor_name(), "versions": installed()}
     write_text(RESULTS, json.dumps({"facts": facts, "tables": tables}, indent=2) + "\n")
 

@@ -260,7 +260,8 @@ def test_an_edit_of_the_report_on_a_model_concerns_the_chapters_that_show_one(
         "notebooks/solutions/your-own-model.md",
     }
     assert {path for path in parts() if room & set(files_of(path))} == {
-        Path("book/figures/own_model.py")
+        Path("book/benchmarks.md"),
+        Path("book/figures/own_model.py"),
     }
     others = [path for path in Path("calib_utils").rglob("*.py") if path not in room]
     assert [path for path in others if room & set(files_of(path))] == []

@@ -25,7 +25,7 @@ RUN_ONE, CHECK_ONE = "papermill:notebooks/01-one", "nbval:notebooks/01-one"
 RUN_TWO, CHECK_TWO = "papermill:notebooks/02-two", "nbval:notebooks/02-two"
 RUN_SOLVED, CHECK_SOLVED = (f"{step}:notebooks/solutions/01-one" for step in ("papermill", "nbval"))
 ONE, TWO, SOLVED = {RUN_ONE, CHECK_ONE}, {RUN_TWO, CHECK_TWO}, {RUN_SOLVED, CHECK_SOLVED}
-TABLES, GOALS = "parts:tables/benchmarks", "parts:tables/goals"
+TABLES, GOALS = "parts:tables/results", "parts:tables/goals"
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +33,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
     book = TinyBook(tmp_path_factory.mktemp("tiny"))
     book.tool("tools.running.notebooks", "--execute")
     assert book.steps() == {
-        *(MAKE, COMPARE, BUILD, "make tables/benchmarks.md", "make tables/goals.md"),
+        *(MAKE, COMPARE, BUILD, "make tables/results.md", "make tables/goals.md"),
         *(f"run {name} (cpu)" for name in CHAPTERS),
         *(f"check the outputs of {name}" for name in CHAPTERS),
     }
@@ -41,7 +41,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> TinyBook:
 
 
 def test_the_site_shows_executed_chapters(built: TinyBook) -> None:
-    assert built.read("build/site/book/tables/benchmarks.md") == "[1]"
+    assert built.read("build/site/book/tables/results.md") == "[1]"
     page = built.read("build/html/notebooks/01-one.html")
     assert "1. The first" in page
     assert 'class="katex"' in page
@@ -255,9 +255,9 @@ def test_settings_rerun_what_is_made_from_them(built: TinyBook) -> None:
     with built.edited("notebooks/parameters/gpu.yml", "{a: 5}", "{a: 6}"):
         assert built.waiting() == {"notebooks"}
     with built.edited("benchmarks/results/some.json", "[1]", "[2]"):
-        assert built.steps("parts") == {"make tables/benchmarks.md"}
+        assert built.steps("parts") == {"make tables/results.md"}
         assert built.waiting() == {"drawn", "site"}
-    assert built.steps("parts") == {"make tables/benchmarks.md"}
+    assert built.steps("parts") == {"make tables/results.md"}
     assert built.waiting_for("assignments/one/goals.toml") == {GOALS}
     assert built.waiting() == set()
 
@@ -291,8 +291,8 @@ def record(built: TinyBook) -> Iterator[Path]:
 
 def test_a_record_reruns_what_names_it(built: TinyBook, record: Path) -> None:
     names = "import sys\nload_record = print\nload_record('lenet', 'test')\n"
-    with built.edited("benchmarks/tables.py", "import sys\n", names):
-        assert built.steps("parts") == {"make tables/benchmarks.md"}
+    with built.edited("book/tables/results.py", "import sys\n", names):
+        assert built.steps("parts") == {"make tables/results.md"}
         record.with_name("resnet.test.npz").touch()
         assert built.waiting() == set()
         record.write_text("changed", "utf-8")
@@ -306,7 +306,7 @@ def test_a_record_reruns_what_names_it(built: TinyBook, record: Path) -> None:
             *("notebooks/02-two.md", 'print(f"{2 / 3:.3f}")', RUN_TWO, "run 02-two (cpu)"),
             marks=pytest.mark.thorough,
         ),
-        ("benchmarks/tables.py", "import sys\n", TABLES, "make tables/benchmarks.md"),
+        ("book/tables/results.py", "import sys\n", TABLES, "make tables/results.md"),
     ],
 )
 def test_a_record_that_is_opened_unseen_fails_the_step(
@@ -413,11 +413,11 @@ def test_another_figure_fails_and_leaves_the_site(built: TinyBook) -> None:
 
 
 def test_another_table_of_a_script_fails(built: TinyBook) -> None:
-    with built.edited("benchmarks/tables.py", ".read_text())", '.read_text() + "2")'):
+    with built.edited("book/tables/results.py", ".read_text())", '.read_text() + "2")'):
         code, said = built.doit("drawn")
     assert code != 0
     assert "book/fingerprints.json: pictures and tables are not the stored ones" in said
-    assert "tables/benchmarks.md: line 1 is '[1]2', and '[1]' is stored" in said
+    assert "tables/results.md: line 1 is '[1]2', and '[1]' is stored" in said
 
 
 def test_a_profile_with_other_parameters_has_no_stored_outputs(built: TinyBook) -> None:

@@ -132,7 +132,7 @@ def try_recalibrators(
     n_bins: int,
     seed: int,
     progress: bool = False,
-    limits: tuple[float, float] = (0.02, 0.25),
+    limits: tuple[float, float],
 ) -> TriedRecalibrators | None:
     """Fit each candidate, and rank them by their NLL on rows that they were not fitted on.
 

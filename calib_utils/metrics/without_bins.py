@@ -89,7 +89,7 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
         >>> round(line.slope, 2) + 0
         0.0
     """
-    from scipy.special import expit, stdtrit
+    from scipy.special import expit, ndtri, stdtrit
 
     predictions = taken(probs, labels)
     confidences, correct, w = weighted_predictions(
@@ -115,9 +115,9 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
     if w is not None:
         bread = np.linalg.inv(information)
         pull = design * (w * (correct - chances))
-        half = 1.959964 * np.sqrt(np.diag(bread @ (pull @ pull.T) @ bread))
+        half = ndtri(0.975) * np.sqrt(np.diag(bread @ (pull @ pull.T) @ bread))
     elif index is None:
-        half = 1.959964 * np.sqrt(np.diag(np.linalg.inv(information)))
+        half = ndtri(0.975) * np.sqrt(np.diag(np.linalg.inv(information)))
     else:
         k = index.max() + 1
         pulls = np.stack([np.bincount(index, row * (correct - chances)) for row in design], axis=1)

@@ -81,7 +81,7 @@ def compare_beyond_gap(
     spread = pooled_spread([*groups[0], *groups[1], *others], left)
     of_line = (gaps[1] - gaps[0]) ** 2 * of_slope, len(means) - 2
     # Of the gap, only the error on the test images changes from one sample of them to another.
-    eces, errors = (drawn_differences(*groups, x, repeats, seed) for x in ("ece", "error"))
+    eces, errors = drawn_differences(*groups, ["ece", "error"], repeats, seed)
     drawn = eces - slope * errors
     return joined(mean, [part_of_seeds(groups, spread), of_line], float(drawn.std(ddof=1)))
 

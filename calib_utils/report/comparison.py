@@ -173,7 +173,7 @@ def compare(
     else:
         samples = [values[1] - values[0]] if _seeds(groups[0]) == _seeds(groups[1]) else values
         of_seeds = [(float(x.var(ddof=1)) / len(x), len(x) - 1) for x in samples]
-    drawn = drawn_differences(*groups, metric, repeats, seed)
+    (drawn,) = drawn_differences(*groups, [metric], repeats, seed)
     return joined(mean, of_seeds, float(drawn.std(ddof=1)))
 
 
@@ -218,19 +218,20 @@ def _in_pairs(
 def drawn_differences(
     first: Sequence[ExperimentRecord],
     second: Sequence[ExperimentRecord],
-    metric: str,
+    metrics: Sequence[str],
     repeats: int,
     seed: int,
 ) -> np.ndarray:
-    """The difference on each bootstrap sample of the test images, the same for each metric.
+    """The difference of each metric on each bootstrap sample of the test images (metrics, repeats).
 
     NaN if an older record lacks the numbers of each image.
     """
-    per_image = _PER_IMAGE.get(metric)
-    if per_image and any(getattr(run, per_image) is None for run in (*first, *second)):
-        return np.full(repeats, np.nan)
-    sets = [_bins_and_excess(record, metric) for record in (*first, *second)]
-    drawn = resampled_gaps(sets, repeats, seed)
+    runs = [*first, *second]
+    needed = [_PER_IMAGE[metric] for metric in metrics if metric in _PER_IMAGE]
+    if any(getattr(run, name) is None for run in runs for name in needed):
+        return np.full((len(metrics), repeats), np.nan)
+    sets = [_bins_and_excess(run, metric) for metric in metrics for run in runs]
+    drawn = resampled_gaps(sets, repeats, seed).T.reshape(len(metrics), len(runs), repeats)
     return drawn[:, len(first) :].mean(axis=1) - drawn[:, : len(first)].mean(axis=1)
 
 

@@ -200,7 +200,7 @@ def test_the_pipeline_knows_what_the_tables_read(monkeypatch: pytest.MonkeyPatch
     assert {path.as_posix() for path in reads(scripts["book/tables/goals.py"])} == goals
     found = {path.as_posix() for path in reads(scripts["book/tables/syllabus.py"])}
     assert found > goals | {"_toc.yml", "notebooks/ece-and-mce.md"}
-    assert reads(scripts["benchmarks/tables.py"]) == []
+    assert reads(scripts["book/tables/recalibrators.py"]) == []
 
 
 def test_figures_for_slides(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

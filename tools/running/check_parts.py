@@ -25,7 +25,7 @@ from tools.running.kernel import plain_environment
 from tools.running.notebook_pictures import small
 from tools.running.snapshot import BUILD, given_back
 from tools.sources.atomic import write_bytes
-from tools.sources.generated import PRINTS, copy_of, parts, reads
+from tools.sources.generated import PRINTS, copy_of, maker, parts, reads
 
 DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
 
@@ -40,7 +40,11 @@ def of_parts() -> dict[str, Print]:
     for script, part in parts().items():
         if part.suffix in ways:
             text = (BUILD / part).read_text("utf-8")
-            if not reads(script):
+            if script.suffix == ".md":  # all that its cells have added
+                own = script.read_text("utf-8").splitlines()
+                made = (line for line in text.splitlines() if line not in own)
+                found[str(part)] = of_table("\n".join(made))
+            elif not reads(script):
                 found[str(part)] = ways[part.suffix](text)
             elif drawings := DRAWING.findall(text):
                 found[str(part)] = of_text("".join(drawings))
@@ -71,7 +75,7 @@ def store_parts() -> None:
 
 def run(script: Path, target: Path) -> None:
     environment = plain_environment() | {"PYTHONPATH": str(Path().absolute())}
-    command = [sys.executable, "-m", "tools.sources.errors", str(script), str(target)]
+    command = [sys.executable, "-m", "tools.sources.errors", *maker(script), str(target)]
     subprocess.run(command, env=environment, check=True)
 
 

@@ -1,6 +1,7 @@
-"""The generated parts of pages: pictures, figures to play with, tables.
+"""The generated parts of pages: pictures, figures to play with, tables; and pages with cells.
 
-Each is made by `python SCRIPT TARGET` under `build/`, and shown from the same place under `book/`.
+Each is made by a script, or by what runs a page's cells, under `build/`, and shown from the same
+place under `book/`.
 What they show, and what the figures of chapters do, is stored beside the sources.
 """
 
@@ -8,15 +9,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-# The scripts, and what each makes; `{}` is the script's name.
+# The sources, and what each makes; `{}` is the source's name. Of the pages those with cells.
 PARTS = {
     "book/figures/*.py": "figures/{}.svg",
     "book/pictures/*.py": "assets/{}.png",
     "book/play/*.py": "play/{}.json",
     "book/tables/*.py": "tables/{}.md",
-    "benchmarks/tables.py": "tables/benchmarks.md",
+    "book/*.md": "{}.md",
 }
-# The fingerprints of what the scripts make.
+CELL = "```{code-cell}"
+# The fingerprints of what is made.
 PRINTS = Path("book/fingerprints.json")
 # What a script reads beside code, and beside the data of the packages that it imports.
 READS = {
@@ -28,12 +30,18 @@ READS = {
 
 
 def parts() -> dict[Path, Path]:
-    """What each script makes, such as `figures/overview.svg`."""
+    """What each script makes, such as `figures/overview.svg`, and what becomes of a page."""
     return {
-        script: Path(made.format(script.stem))
-        for scripts, made in PARTS.items()
-        for script in sorted(Path().glob(scripts))
+        source: Path(made.format(source.stem))
+        for sources, made in PARTS.items()
+        for source in sorted(Path().glob(sources))
+        if source.suffix == ".py" or CELL in source.read_text("utf-8")
     }
+
+
+def maker(source: Path) -> list[str]:
+    """What makes a part, once it is told where: a script, or what runs the cells of a page."""
+    return [str(source)] if source.suffix == ".py" else ["tools.running.cells", str(source)]
 
 
 def copy_of(script: Path) -> Path:
