@@ -235,7 +235,9 @@ def test_the_records_of_chapters_and_scripts(monkeypatch: pytest.MonkeyPatch) ->
             if script.suffix == ".md"
             else files_of(script)
         )
-        assert len(records_among(found)) < every * 0.6, script
+        # The page on the causes has a table of every level of the plan.
+        most = 0.75 if script.stem == "replication-of-causes" else 0.6
+        assert len(records_among(found)) < every * most, script
     lab = files_of_chapter(Path("notebooks/resnet34-lab.md").read_text("utf-8"))
     assert {name.partition(".")[0] for name in records_among(lab)} == {
         "predictions/resnet34-cifar100"

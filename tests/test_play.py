@@ -47,7 +47,10 @@ EDITS = {
     ],
     "why-networks-are-overconfident": [
         ('"LeNet-5": (load_record("lenet5-', '"LeNet-5": (load_record("resnet34-'),
-        ('"depth", "ece", 8, 20)', '"depth", "error", 14, 32)'),
+        (
+            'by_level(grids["width"])["fast_resnet", 48]',
+            'by_level(grids["width"])["fast_resnet", 12]',
+        ),
         ("weight_decay, epochs=150, seed=0", "weight_decay, epochs=5, seed=3"),
     ],
     "methods-for-two-classes": [

@@ -68,7 +68,7 @@ def test_both_train_at_the_same_learning_rates(monkeypatch, epochs):
     assert rates == pytest.approx([recipe.learning_rate_at(epoch) for epoch in range(epochs)])
 
 
-def test_a_run_keeps_what_was_measured_on_the_other_device(run, capsys):
+def test_a_run_keeps_what_was_measured_on_the_other_device(run):
     run.path.parent.mkdir()
     run.path.write_text(json.dumps({"cuda": "a card's", "cpu": "older"}))
     results = run("--seeds", "2")
@@ -81,9 +81,6 @@ def test_a_run_keeps_what_was_measured_on_the_other_device(run, capsys):
         assert [len(seconds) for seconds in row["seconds"]] == [3, 3]
         assert min(min(seconds) for seconds in row["seconds"]) > 0
         assert len(row["test_accuracies"]) == 2
-    printed = capsys.readouterr().out
-    assert "| the script |" in printed
-    assert "| calib_utils |" in printed
     assert [file.name for file in run.path.parent.iterdir()] == ["training.json"]
 
 

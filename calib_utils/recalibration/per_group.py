@@ -64,7 +64,7 @@ class PlattPerGroup(PlattScaling):
         >>> labels = [1, 0] * 100 + [1, 1, 0, 0] * 50
         >>> platt = PlattPerGroup(inputs="probs").fit(scores, labels, groups=groups)
         >>> platt.predict_proba([0.5, 0.5], groups=["a", "b"]).round(2).tolist()
-        [0.74, 0.26]
+        [0.75, 0.25]
     """
 
     groups_: np.ndarray
