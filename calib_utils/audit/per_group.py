@@ -73,7 +73,7 @@ def try_per_group(
     """
     names = [name for name, parts in left.items() if any(one.outcome == BEYOND for one in parts)]
     before = losses(common)
-    given = _given(rows, from_logits)
+    given = rows.inputs("logits" if from_logits else "probs")
     found = {}
     for name in names:
         column, probs = rows.groups[name], np.empty(len(rows.labels))
@@ -100,13 +100,9 @@ def try_per_group(
     return found
 
 
-def _given(rows: Rows, from_logits: bool) -> np.ndarray:
-    return rows.log_probs if from_logits else rows.probs
-
-
 def _fit(rows: Rows, name: str, from_logits: bool) -> PlattPerGroup:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         maps = PlattPerGroup(inputs="logits" if from_logits else "probs")
         groups = as_array(rows.groups[name])
-        return maps.fit(_given(rows, from_logits), rows.labels, rows.worth, groups)
+        return maps.fit(rows.inputs(maps.inputs), rows.labels, rows.worth, groups)

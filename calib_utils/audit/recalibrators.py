@@ -32,7 +32,6 @@ from calib_utils.report.pairs import Difference, paired_difference
 __all__ = [
     "TriedRecalibrator",
     "TriedRecalibrators",
-    "inputs_of",
     "recalibrated",
     "try_recalibrators",
 ]
@@ -112,14 +111,9 @@ def candidates(rows: Rows, from_logits: bool) -> list[Callable[[], Recalibrator]
     return makers
 
 
-def inputs_of(rows: Rows, recalibrator: Recalibrator) -> np.ndarray:
-    """The rows' logits or probabilities, whichever the recalibrator takes."""
-    return rows.log_probs if recalibrator.inputs == "logits" else rows.probs
-
-
 def recalibrated(rows: Rows, recalibrator: Recalibrator) -> Rows:
     """The rows with recalibrated predictions."""
-    probs = np.asarray(recalibrator.predict_proba(inputs_of(rows, recalibrator)), np.float64)
+    probs = np.asarray(recalibrator.predict_proba(rows.inputs(recalibrator.inputs)), np.float64)
     return rows._replace(probs=probs, logits=None, dtype="float64")
 
 
@@ -232,14 +226,13 @@ def _watched(
 
 def _fit(make: Callable[[], Recalibrator], rows: Rows) -> Recalibrator:
     recalibrator = make()
-    return recalibrator.fit(inputs_of(rows, recalibrator), rows.labels, rows.worth)
+    return recalibrator.fit(rows.inputs(recalibrator.inputs), rows.labels, rows.worth)
 
 
 def _size(rows: Rows) -> float:
     """The number of rows, or of weighted ones Kish's effective size."""
-    if rows.weights is None:
-        return len(rows.labels)
-    return float(rows.weights.sum() ** 2 / (rows.weights @ rows.weights))
+    worth = rows.worth
+    return len(rows.labels) if worth is None else float(worth.sum())
 
 
 def _predictions(rows: Rows) -> Predictions:

@@ -59,6 +59,10 @@ class Rows(NamedTuple):
         """As `log_probs_of` gives them; of probabilities anew at each call."""
         return log_probs_of(self.probs, self.logits)
 
+    def inputs(self, kind: str) -> np.ndarray:
+        """What a recalibrator of "logits" or of "probs" takes."""
+        return self.log_probs if kind == "logits" else self.probs
+
     @property
     def worth(self) -> np.ndarray | None:
         """The weights, adding up to Kish's effective size; for fits that count rows.

@@ -174,8 +174,9 @@ def judge(
             other grids compare as the others.
         forecasts: by grid, the forecasts of its networks; its comparisons name two of them instead
             of two values, as in `compare_forecasts`.
-        pooled: whether the spread over seeds is estimated from all records together, as
-            `pooled_spread` does, which a few seeds at each level make necessary.
+        pooled: whether the spread over seeds is estimated from the runs of all levels that a
+            comparison names, as `pooled_spread` does, which a few seeds at each level make
+            necessary.
 
     Raises:
         ValueError: if there is no comparison or no such grid, forecast, network, level or metric;

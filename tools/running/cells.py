@@ -40,11 +40,11 @@ def _result(cell: Directive, page: Path, names: dict[str, Any]) -> str:
     first = cell.line + cell.text.count("\n") - cell.body.rstrip("\n").count("\n") - 1
     for line in body:
         ast.increment_lineno(line, first - 1)
-    *before, last = body
+    last = body[-1] if body else None
     if not isinstance(last, ast.Expr):
         exec(compile(ast.Module(body, []), page, "exec"), names)
         return ""
-    exec(compile(ast.Module(before, []), page, "exec"), names)
+    exec(compile(ast.Module(body[:-1], []), page, "exec"), names)
     found = eval(compile(ast.Expression(last.value), page, "eval"), names)
     if found is None:
         return ""
