@@ -10,6 +10,7 @@ one, and a call that ends it costs its own check: so a crash keeps all points ea
 from __future__ import annotations
 
 import builtins
+import json
 import re
 import time
 from collections import Counter
@@ -116,15 +117,29 @@ class Runner:
             self.sandbox.close()
         self.sandbox = None
 
-    def apart(self, calls: Iterable[Call]) -> list[Any]:
+    def apart(self, calls: Iterable[Call], twice: bool = False) -> list[Any]:
         """The answers to some calls, by a new process and in an order drawn anew.
 
         ``None`` is that of a call that failed, and of all after too many that ended the process.
+
+        Args:
+            calls: Each a name and its arguments.
+            twice: Whether a second process is asked in the opposite order, and only what both say
+                counts: a function that counts its calls contradicts itself, however the order fell.
         """
         asked = list(calls)
-        answers: list[Any] = [None] * len(asked)
-        places, ended = list(range(len(asked))), 0
+        places = list(range(len(asked)))
         SystemRandom().shuffle(places)
+        answers = self.in_order(places, asked)
+        if not twice:
+            return answers
+        again = self.in_order(places[::-1], asked)
+        return [a if _same(a, b) else None for a, b in zip(answers, again, strict=True)]
+
+    def in_order(self, places: list[int], asked: list[Call]) -> list[Any]:
+        """The answers of a new process that gets the calls in the order of their places."""
+        answers: list[Any] = [None] * len(asked)
+        ended = 0
         self.stop()
         for place in places:
             outcome = self.call(*asked[place])
@@ -182,9 +197,20 @@ class Runner:
 def own_answers(runner: Runner, checks: list[Check]) -> list[list[Any]]:
     """The answers that each check builds on, as far as they do not depend on its own."""
     calls = [check.own if isinstance(check.own, list) else [] for check in checks]
-    everything = [call for of_one in calls for call in of_one]
-    answers = iter(runner.apart(everything) if everything else [])
-    return [[next(answers) for _ in of_one] for of_one in calls]
+    answers = {}
+    for twice in (False, True):
+        listed = [of for check, of in zip(checks, calls, strict=True) if check.own_twice == twice]
+        everything = [call for of_one in listed for call in of_one]
+        answers[twice] = iter(runner.apart(everything, twice) if everything else [])
+    return [
+        [next(answers[check.own_twice]) for _ in of_one]
+        for check, of_one in zip(checks, calls, strict=True)
+    ]
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two answers are equal to the last bit; nan is nan."""
+    return json.dumps(encode(one)) == json.dumps(encode(other))
 
 
 def raised(described: Any) -> Raised:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from answering import sheet_checks
@@ -71,8 +72,8 @@ def test_a_function_that_counts_its_calls_earns_nothing() -> None:
     answer = ANSWERS[variant_of("measuring", SECRET, SHEET)["answer"]]
     thief = CONSTANT.replace("{answer}", answer)
     assert graded(thief, "q2") == 0
-    # One camera too few for a constant, and the order of two or three may be drawn as it was.
-    assert graded(thief, "q4") < 2
+    # Where no group is large enough, None is right: 0.5 of 2.5 parts.
+    assert graded(thief, "q4") == 0.4
 
 
 def test_an_honest_mistake_is_still_followed() -> None:
@@ -101,3 +102,7 @@ def test_each_process_answers_apart_and_in_an_order_drawn_anew() -> None:
         check.share(outcome.answer, list(outcome.own))
     assert said[0] != said[1]
     assert list(range(1, 13)) not in said
+    [outcome], _ = run_submission(
+        submission, Submission(()), [replace(check, own_twice=True)], {}, Path(), (), Limits()
+    )
+    assert list(outcome.own) == [None] * 12  # of two opposite orders no place is the same
