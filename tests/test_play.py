@@ -40,9 +40,8 @@ EDITS = {
     "can-you-trust-an-ece": [
         ('load_record("resnet34-cifar100", "test")', 'load_record("lenet5-cifar100", "test")'),
         ("truths, n, sets = [0, 0.02, 0.07]", "truths, n, sets = [0.01, 0.1]"),
-        ("sizes = [100, 300, 1_000, 3_000, 10_000]", "sizes = [300, 1_000]"),
+        ("for n in [100, 1_000, 10_000]", "for n in [300, 1_000]"),
         ("for error in [0, 0.01, 0.02]", "for error in [0.005]"),
-        ("chance**2 / (chance**2 + (1 - chance) ** 2)", "chance**0.5"),
         ("default_rng(seed=0)", "default_rng(seed=7)"),
     ],
     "why-networks-are-overconfident": [
@@ -82,7 +81,6 @@ EDITS = {
         ('load_answers(model, "mmlu").predictions', 'load_answers(model, "arc").predictions'),
         (".complete.mean() >= 0.95", ".complete.mean() >= 0.99"),
         ("subject=None, n=200", "subject=None, n=50"),
-        ("draws=20, n=200", "draws=2, n=50"),
         ("risk=0.1", "risk=0.3"),
     ],
     "resnet34-lab": [
