@@ -80,6 +80,7 @@ def _report(given: Sequence[str]) -> int:
         args.predictions,
         **_columns(args),
         weight=args.weight,
+        blocks=args.blocks,
         group=args.group,
         time=args.time,
         fit=args.fit,
@@ -197,6 +198,7 @@ def parser() -> argparse.ArgumentParser:
     _add_columns(parser)
     add = parser.add_argument
     add("--weight", metavar="COLUMN", help="how much each row counts")
+    add("--blocks", metavar="COLUMN", help="whose equal values mark rows that belong together")
     add("--group", metavar="COLUMN", action="append", default=[], help="may be given again")
     add("--time", metavar="COLUMN:UNIT", help="such as date:D, by day (also h, W, M, Y)")
     how = parser.add_mutually_exclusive_group()

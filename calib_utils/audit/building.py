@@ -44,6 +44,7 @@ def report(
     score: str | None = None,
     positive: str | None = None,
     weight: str | None = None,
+    blocks: str | None = None,
     group: Sequence[str] | str = (),
     time: str | None = None,
     classes: Sequence[str] = (),
@@ -94,6 +95,11 @@ def report(
         weight: a column of weights, 0 or more: how much a row counts beside the others, such as
             its amount, or 20 where one in 20 was kept. Intervals and tests follow from the squared
             weights, so a few heavy rows make them wide. Equal weights are as good as none.
+        blocks: a column whose equal values mark rows that belong together, such as the visits of a
+            patient: at least 10 blocks of equal size, or more unequal ones, in up to 200,000 rows.
+            Intervals and tests then follow from how blocks differ (`calibration_error_interval` of
+            `calib_utils.metrics` says how), and no block is in two folds. Not together with
+            ``weight`` or ``time``.
         group: a column, or several, whose values divide the rows into groups.
         time: a column of dates, and the unit: "date:D" (days), "date:W", "date:M", "date:h".
         classes: the names of the classes, in the order of the columns.
@@ -158,7 +164,14 @@ def report(
         raise ValueError(
             "baseline: expected together with time=..., because days are compared with it"
         )
+    for name, value in (("weight", weight), ("time", time)):
+        if blocks is not None and value is not None:
+            raise ValueError(
+                f"blocks: expected without {name}, found both; rows in blocks count alike, and how "
+                "blocks differ is not told of each span of time"
+            )
     given = {"label": label, "score": score, "positive": positive, "weight": weight, "time": time}
+    given |= {"blocks": blocks}
     named = {
         **{name: None if value is None else str(value) for name, value in given.items()},
         "classes": tuple(map(str, class_names(classes))),
@@ -178,9 +191,14 @@ def report(
         progress=progress,
     )
     reader, totals = gathered.reader, gathered.totals
+    if blocks is not None and not totals.complete:
+        raise ValueError(
+            f"blocks: expected so few rows that all can be kept, found {totals.bins.n:,}; draw a "
+            "few rows of each block, of which more tell little"
+        )
     columns, fit_rows = reader.columns, None
     if fit is not None:
-        others = named | {"group": (), "time": None}
+        others = named | {"group": (), "time": None, "blocks": None}
         other = gather_file(fit, others, n_bins, drop, rescale, seed)
         same, name = other.reader.columns, reader.source.name
         if (same.kind, same.classes) != (columns.kind, columns.classes):

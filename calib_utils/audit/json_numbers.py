@@ -50,19 +50,24 @@ def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
     """The counts, correct predictions and summed predictions of an earlier report; of weighted rows
     those of Kish's effective number in each bin.
     """
+    blocks = None
     if hasattr(baseline, "bins"):
-        found = baseline.bins.array
+        found, blocks = baseline.bins.array, baseline.measures.blocks
     else:
         if not isinstance(baseline, (str, Path)):
             raise ValueError(f"baseline: expected a report or a path, found {baseline!r}")
         path = Path(baseline)
         try:
-            found = bins_of_json(json.loads(path.read_text("utf-8"))["bins"]).array
+            known = json.loads(path.read_text("utf-8"))
+            blocks = known["measures"].get("blocks")
+            found = np.zeros(0) if blocks else bins_of_json(known["bins"]).array
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{path}: expected the JSON of an earlier report, as json=... writes it, found "
                 "something else"
             ) from error
+    if blocks:
+        raise ValueError("baseline: expected a report of independent rows, found one with blocks")
     if found.shape[-1] != n_bins:
         raise ValueError(f"baseline: expected {n_bins} bins, found {found.shape[-1]}")
     masses, squared = found[COUNT], squared_sums(found)[0]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
@@ -29,8 +30,17 @@ from calib_utils.metrics import (
     cox_line,
 )
 from calib_utils.metrics.bins import mean_excess
-from calib_utils.metrics.intervals import error_ends, root_square_ends, squared_sums
+from calib_utils.metrics.blocks import BinNoise, block_noise, effective_blocks
+from calib_utils.metrics.intervals import (
+    ends_of_noise,
+    error_ends,
+    root_ends_of_noise,
+    root_square_ends,
+    squared_sums,
+)
+from calib_utils.metrics.without_bins import z_of_blocks
 from calib_utils.predictions import as_predictions
+from calib_utils.report.pairs import paired_difference
 
 __all__ = ["Measures", "calibration_line", "larger_error", "measure"]
 
@@ -45,7 +55,8 @@ class Measures:
 
     Attributes:
         n: rows.
-        effective: Kish's effective size, which is ``n`` if all rows count alike.
+        effective: Kish's effective size, which is ``n`` if all rows count alike; of rows in blocks
+            how many blocks of equal size they are worth.
         predicted, happened: the mean confidence, and the observed frequency (or the accuracy).
         ratio: observed over expected, and its interval.
         z: Spiegelhalter's.
@@ -59,6 +70,7 @@ class Measures:
         debiased, debiased_interval: the root mean square of the gaps, corrected for their noise.
         nll, brier, accuracy: means over the rows.
         decomposition: of the Brier score of the confidence.
+        blocks: how many there are; None if all rows are independent.
     """
 
     n: int
@@ -80,6 +92,7 @@ class Measures:
     brier: float
     accuracy: float
     decomposition: BrierDecomposition
+    blocks: int | None = None
 
     @property
     def reversed(self) -> bool:
@@ -106,7 +119,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
         top_label: whether the confidences are those in the predicted class. The accuracy is then
             the share of correct predictions, and otherwise that of a decision at one half.
     """
-    bins, weights = totals.bins, totals.weights
+    bins, weights, blocks = totals.bins, totals.weights, totals.blocks
     confidences, correct = totals.confidences
     whole, happened = bins.array.sum(axis=1, keepdims=True), bins.happened
     (equal,) = worth(whole[COUNT], np.array([happened]), heaviness(whole)).tolist()
@@ -114,30 +127,59 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
     expected = max(bins.predicted, np.finfo(float).tiny)
     excess, variance = totals.of_z
     nll, brier, accuracy = totals.losses / bins.mass
-    line = calibration_line(confidences, correct, weights)
-    auroc, auroc_interval = auroc_of(confidences, correct, weights)
+    line = calibration_line(confidences, correct, weights, blocks)
+    auroc, auroc_interval = auroc_of(confidences, correct, weights, blocks)
+    z = float(excess / variance**0.5) if variance > 0 else float("nan")
+    binnings, effective, k = binnings_of(totals, line), bins.effective, None
+    if blocks is None:
+        error = larger_error(binnings, seed)
+        debiased_interval = root_square_ends(bins.array, LEVEL, seed)
+    else:
+        effective, k = effective_blocks(blocks), int(blocks.max()) + 1
+        ends = paired_difference(confidences, correct, blocks=blocks).interval(LEVEL)
+        low, high = (min(max(bins.predicted + end, 0.0), 1.0) for end in ends)
+        z = z_of_blocks(confidences, correct, blocks)
+        noises = [_noise_of_blocks(totals, index, seed) for index in totals.indices(line)]
+        error = _largest([partial(ends_of_noise, noise) for noise in noises])
+        debiased_interval = root_ends_of_noise(noises[0], LEVEL)
     return Measures(
         n=bins.n,
-        effective=bins.effective,
+        effective=effective,
         predicted=bins.predicted,
         happened=bins.happened,
         ratio=bins.happened / expected,
         ratio_interval=(low / expected, high / expected),
-        z=float(excess / variance**0.5) if variance > 0 else float("nan"),
+        z=z,
         line=line,
         auroc=auroc,
         auroc_interval=auroc_interval,
         ece=ece_of(bins),
         baseline_ece=_baseline(totals, confidences, seed),
-        error=larger_error(binnings_of(totals, line), seed),
+        error=error,
         debiased=max(debiased_square(bins), 0.0) ** 0.5,
-        debiased_interval=root_square_ends(bins.array, LEVEL, seed),
+        debiased_interval=debiased_interval,
         nll=float(nll),
         brier=float(brier),
         accuracy=bins.happened if top_label else float(accuracy),
         decomposition=brier_decomposition(
             as_predictions(confidences, correct.astype(np.int64), sample_weight=weights)
         ),
+        blocks=k,
+    )
+
+
+def _noise_of_blocks(
+    totals: Totals, index: np.ndarray, seed: int, *, calibrated: bool = False
+) -> BinNoise:
+    """The noise of bins, measured from block to block."""
+    assert totals.blocks is not None
+    return block_noise(
+        *totals.confidences,
+        index,
+        totals.blocks,
+        np.random.default_rng(seed),
+        _DRAWS,
+        calibrated=calibrated,
     )
 
 
@@ -152,12 +194,16 @@ def binnings_of(totals: Totals, line: CoxLine | None) -> list[BinSums]:
 
 
 def auroc_of(
-    confidences: np.ndarray, correct: np.ndarray, weights: np.ndarray | None = None
+    confidences: np.ndarray,
+    correct: np.ndarray,
+    weights: np.ndarray | None = None,
+    blocks: np.ndarray | None = None,
 ) -> tuple[float, tuple[float, float]]:
     """The area under the ROC curve and its interval; NaN if all rows are correct, or none.
 
-    Source: DeLong, DeLong and Clarke-Pearson 1988, "Comparing the areas under two or more
-    correlated receiver operating characteristic curves".
+    Sources: DeLong, DeLong and Clarke-Pearson 1988, "Comparing the areas under two or more
+    correlated receiver operating characteristic curves"; for blocks Obuchowski 1997,
+    "Nonparametric analysis of clustered ROC curve data".
     """
     sizes = np.array([np.count_nonzero(~correct), np.count_nonzero(correct)])
     if not sizes.all():
@@ -165,7 +211,7 @@ def auroc_of(
     w = np.ones(len(correct)) if weights is None else weights
     _, place = np.unique(confidences, return_inverse=True)
     masses = [np.bincount(place, w * (correct == kind)) for kind in (False, True)]
-    area, variance = 0.0, 0.0
+    area, variance, pull = 0.0, 0.0, np.zeros(len(correct))
     for kind, others in ((False, masses[True]), (True, masses[False])):
         # Of the rows of the other kind, the share that lies below each row; of ties a half counts.
         below = (np.cumsum(others) - others / 2) / others.sum()
@@ -173,8 +219,11 @@ def auroc_of(
         share, part = below[place[rows]], w[rows] / w[rows].sum()
         area = float(part @ share)
         effective = 1 / float(part @ part)
-        squares = float(np.sum((part * (share - area)) ** 2))
-        variance += squares * effective / max(effective - 1, 1)
+        pull[rows] = part * (share - area) * (1 if kind else -1)
+        variance += float(np.sum(pull[rows] ** 2)) * effective / max(effective - 1, 1)
+    if blocks is not None:
+        of_blocks = np.bincount(blocks, pull)
+        variance = float(of_blocks @ of_blocks) * len(of_blocks) / (len(of_blocks) - 1)
     half = float(ndtri((1 + LEVEL) / 2)) * variance**0.5
     return area, (max(area - half, 0.0), min(area + half, 1.0))
 
@@ -193,8 +242,13 @@ def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
     The largest error exceeds every lower end if all of them are valid, so each lower end may fail
     less often (Bonferroni). It is below the largest upper end if that of its own binning is valid.
     """
-    strict = 1 - (1 - LEVEL) / len(binnings)
-    ends = [error_ends(bins.array, (strict, LEVEL), seed) for bins in binnings]
+    return _largest([partial(error_ends, bins.array, seed=seed) for bins in binnings])
+
+
+def _largest(ends_at: Sequence[Callable[..., tuple[float, float]]]) -> tuple[float, float]:
+    """`larger_error`, of functions that give the ends of one binning at a pair of levels."""
+    levels = 1 - (1 - LEVEL) / len(ends_at), LEVEL
+    ends = [each(levels=levels) for each in ends_at]
     return max(low for low, _ in ends), max(high for _, high in ends)
 
 
@@ -219,6 +273,10 @@ def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> Calibration
     """If not all rows were kept, or they have weights, those of a bin are drawn with their mean
     confidence, as many equal ones as would be as noisy.
     """
+    if totals.blocks is not None:
+        noise = _noise_of_blocks(totals, totals.indices(None)[0], seed, calibrated=True)
+        errors = np.abs(noise.draws * noise.measured).sum(axis=1)
+        return CalibrationBaseline(float(errors.mean()), float(np.quantile(errors, 0.95)))
     if totals.complete and totals.weights is None:
         typed = in_type(confidences, totals.rows.dtype)
         return baseline_calibration_error(typed, totals.n_bins, seed=seed)
@@ -231,7 +289,10 @@ def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> Calibration
 
 
 def calibration_line(
-    confidences: np.ndarray, correct: np.ndarray, weights: np.ndarray | None = None
+    confidences: np.ndarray,
+    correct: np.ndarray,
+    weights: np.ndarray | None = None,
+    blocks: np.ndarray | None = None,
 ) -> CoxLine | None:
     """None if too few predictions are correct, or incorrect, or there is no optimum."""
     if min(_effective(rows, weights) for rows in (correct, ~correct)) < _FEWEST:
@@ -240,7 +301,8 @@ def calibration_line(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about zeros, which the report tells
             return cox_line(
-                as_predictions(confidence=confidences, correct=correct, sample_weight=weights)
+                as_predictions(confidence=confidences, correct=correct, sample_weight=weights),
+                blocks=blocks,
             )
     except ValueError:
         return None  # a threshold separates correct from incorrect, or all confidences are equal

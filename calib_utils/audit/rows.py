@@ -44,6 +44,7 @@ class Rows(NamedTuple):
         weights: (n,), as parts of the largest when they are counted; None if all count alike.
         dtype: the type in which probabilities came. Edges of bins are rounded to it, as they are
             for the metrics, so that 0.6 is on an edge in float32 as in float64.
+        blocks: text, (n,): rows of the same block belong together; None if all are independent.
     """
 
     probs: np.ndarray
@@ -53,6 +54,7 @@ class Rows(NamedTuple):
     times: Coded | None
     weights: np.ndarray | None
     dtype: str = "float64"
+    blocks: Coded | None = None
 
     @property
     def log_probs(self) -> np.ndarray:
@@ -73,6 +75,11 @@ class Rows(NamedTuple):
             return None
         return self.weights * self.weights.sum() / (self.weights @ self.weights)
 
+    @property
+    def names_of_blocks(self) -> np.ndarray | None:
+        """The block of each row, (n,)."""
+        return None if self.blocks is None else as_array(self.blocks)
+
     def take(self, which: Any) -> Rows:
         """The rows that an index or a mask selects."""
         return Rows(
@@ -83,12 +90,13 @@ class Rows(NamedTuple):
             None if self.times is None else self.times[which],
             None if self.weights is None else self.weights[which],
             self.dtype,
+            None if self.blocks is None else self.blocks[which],
         )
 
     @staticmethod
     def join(parts: Sequence[Rows]) -> Rows:
         """All rows of several parts, without their times."""
-        probs, logits, labels, groups, _, weights, dtypes = zip(*parts, strict=True)
+        probs, logits, labels, groups, _, weights, dtypes, blocks = zip(*parts, strict=True)
         return Rows(
             np.concatenate(probs),
             None if logits[0] is None else np.concatenate(logits),
@@ -100,6 +108,7 @@ class Rows(NamedTuple):
             None,
             None if weights[0] is None else np.concatenate(weights),
             dtypes[0],
+            None if blocks[0] is None else as_coded(np.concatenate([*map(as_array, blocks)])),
         )
 
 
@@ -253,7 +262,10 @@ class RowsReader(Counts):
         if columns.weight is not None:
             weights = weights_of(as_array(raw[columns.weight]), columns, places)
         groups = {name: as_coded(by_value(_texts, raw[name], places)) for name in columns.groups}
-        return Rows(probs, logits, labels, groups, times, weights, dtype)
+        blocks = None
+        if columns.blocks is not None:
+            blocks = as_coded(by_value(_texts, raw[columns.blocks], places))
+        return Rows(probs, logits, labels, groups, times, weights, dtype, blocks)
 
     def _times(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         return times_of(values, self.columns, places)

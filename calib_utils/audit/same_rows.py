@@ -58,5 +58,5 @@ def _chance_of_equal(numbers: np.ndarray) -> float:
 def _numbers_of(rows: Rows) -> np.ndarray:
     """A number for each row, the same for equal ones."""
     given = rows.probs if rows.logits is None else rows.logits
-    bare = rows._replace(probs=given, groups={}, weights=None)
+    bare = rows._replace(probs=given, groups={}, weights=None, blocks=None)
     return Lots(0, from_logits=False).numbers_of(bare)

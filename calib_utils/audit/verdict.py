@@ -179,6 +179,10 @@ def _evidence(
 def _rows(measures: Measures) -> str:
     """How many, and how many equal ones they are worth."""
     text = f"{measures.n:,} {'row' if measures.n == 1 else 'rows'}"
+    if measures.blocks is not None:
+        return (
+            f"{text} in {measures.blocks:,} blocks, worth {measures.effective:,.0f} of equal size,"
+        )
     if measures.effective == measures.n:
         return text
     return f"{text}, worth {measures.effective:,.0f} of equal weight,"
