@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
 from calib_utils._arrays import in_type
 from calib_utils.audit.bin_sums import (
@@ -224,7 +224,8 @@ def auroc_of(
     if blocks is not None:
         of_blocks = np.bincount(blocks, pull)
         variance = float(of_blocks @ of_blocks) * len(of_blocks) / (len(of_blocks) - 1)
-    half = float(ndtri((1 + LEVEL) / 2)) * variance**0.5
+    freedom = np.inf if blocks is None else effective_blocks(blocks) - 1
+    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * variance**0.5
     return area, (max(area - half, 0.0), min(area + half, 1.0))
 
 
