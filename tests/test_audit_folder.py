@@ -769,6 +769,20 @@ class TestComparedMonths:
         with pytest.raises(ValueError, match=rf"a\.json: expected .*{message}"):
             compare_reports(months / "may.json", tmp_path / "a.json")
 
+    @pytest.mark.parametrize("other", [1, 3])
+    def test_a_whole_report_in_another_format(self, tmp_path: Path, other: int) -> None:
+        """The next format may mean something else by the same names."""
+        days = np.datetime64("2026-06-01") + np.arange(200) % 2
+        data = {"score": np.full(200, 0.5), "label": np.arange(200) % 2, "day": days}
+        found = report(data, cross_fit=0)
+        assert json.loads(found.json())["format"] == 2
+        path = tmp_path / "other.json"
+        path.write_text(found.json().replace('"format": 2', f'"format": {other}'), "utf-8")
+        with pytest.raises(ValueError, match=r"other\.json: expected .* make the report again"):
+            compare_reports(found, path)
+        with pytest.raises(ValueError, match=r"other\.json: expected .* something else"):
+            report(data, time="day:D", baseline=path, cross_fit=0)
+
     def test_false_alarms_are_rare(self) -> None:
         """Of 200 pairs of months without a change, at most 5 % have one called beyond 0."""
         from calib_utils.audit.subgroups import Gap, judge_gaps

@@ -59,6 +59,8 @@ def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
         path = Path(baseline)
         try:
             known = json.loads(path.read_text("utf-8"))
+            if known["format"] != FORMAT:
+                raise ValueError(f"format {known['format']!r}")
             blocks = known["measures"].get("blocks")
             found = np.zeros(0) if blocks else bins_of_json(known["bins"]).array
         except (KeyError, TypeError, ValueError) as error:
