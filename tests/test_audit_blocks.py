@@ -18,7 +18,7 @@ from calib_utils.audit.coded import as_coded
 from calib_utils.audit.measures import auroc_of
 from calib_utils.audit.recalibrators import _folds_of
 from calib_utils.audit.rows import Rows
-from calib_utils.audit.subgroups import judge_parts
+from calib_utils.audit.subgroups import gap_of, judge_parts
 from calib_utils.metrics import (
     calibration_error_interval,
     cox_line,
@@ -26,6 +26,9 @@ from calib_utils.metrics import (
     expected_calibration_error,
     spiegelhalter_test,
 )
+from calib_utils.metrics.bins import uniform_index
+from calib_utils.metrics.blocks import block_noise
+from calib_utils.metrics.intervals import root_ends_of_noise
 from calib_utils.report.pairs import paired_difference
 
 
@@ -115,6 +118,58 @@ class TestMeasures:
         )
         assert "'patient': rows that belong together" in self.found.read
         assert f"blocks{m.blocks:>47}" in self.found.text()
+
+
+def test_the_gap_of_equal_blocks_is_as_noisy_as_a_bin_of_them() -> None:
+    rng = np.random.default_rng(0)
+    patient = np.repeat(np.arange(30), 4)
+    score, one = rng.random(120), np.zeros(120, np.intp)
+    correct = rng.random(120) < score
+    found = gap_of(sums_of_blocks(score, correct, one, 1, patient))
+    noise = block_noise(score, correct, one, patient, rng, 10)
+    assert found.error == pytest.approx(noise.measured[0], rel=1e-9)
+
+
+def test_of_few_rows_the_error_is_that_of_the_metrics() -> None:
+    """They have no line, so there are two binnings, and each lower end fails half as often."""
+    data = of_patients(20, 2)
+    data = taken(data, np.arange(len(data["label"])) < 38)
+    found = report(data, blocks="patient", cross_fit=0).measures
+    assert found.line is None
+    ends = [
+        calibration_error_interval(
+            data["score"], data["label"], level=level, strategy=strategy, blocks=data["patient"]
+        )
+        for level in (0.975, 0.95)
+        for strategy in ("uniform", "quantile")
+    ]
+    expected = max(low for low, _ in ends[:2]), max(high for _, high in ends[2:])
+    assert found.error == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_patient_that_is_hard_is_hard_in_all_bins() -> None:
+    """Where all scores are too high, the error is the mean gap, and so is its noise."""
+    rng = np.random.default_rng(2)
+    patient = np.repeat(np.arange(40), 60)
+    odds = rng.normal(0, 2, 2_400)
+    luck = rng.normal(0, 1, 40)[patient]
+    label = (rng.random(2_400) < expit(odds + luck)).astype(int)
+    score = expit(odds + 1.5)
+    found = report({"score": score, "label": label, "p": patient}, blocks="p", cross_fit=0)
+    of_gap = np.ptp(paired_difference(score, label, blocks=patient).interval())
+    assert np.ptp(found.measures.error) > 0.9 * of_gap
+    index = uniform_index(score, 15, "float64")
+    noise = block_noise(score, label == 1, index, patient, np.random.default_rng(0), 2_000)
+    ends = root_ends_of_noise(noise, 0.95)
+    assert found.measures.debiased_interval == pytest.approx(ends, abs=1e-4)
+
+
+def test_the_baseline_is_the_ece_of_calibrated_races() -> None:
+    drawn = [copies(400, 5, seed=k) for k in range(100)]
+    eces = [expected_calibration_error(each["score"], each["label"]) for each in drawn]
+    found = report(drawn[0], blocks="race", cross_fit=0).measures.baseline_ece
+    assert found.mean == pytest.approx(np.mean(eces), rel=0.15)
+    assert found.high == pytest.approx(np.quantile(eces, 0.95), rel=0.15)
 
 
 def test_blocks_of_one_row_are_none() -> None:
@@ -207,6 +262,12 @@ class TestRecalibrators:
         ]
         assert helped == [True, False]
 
+    def test_other_rows_for_the_fit_need_no_blocks(self) -> None:
+        others = {name: of_patients(200, seed=9)[name] for name in ("score", "label")}
+        found = report(of_patients(), blocks="patient", fit=others)
+        assert found.recalibrators is not None
+        assert found.recalibrators.how.startswith(f"fitted on {len(others['label']):,} other rows")
+
     def test_the_gain_is_judged_by_blocks(self) -> None:
         data = of_patients(200, 12, shift=0.4)
         rows, found = (report(data, **more) for more in ({}, {"blocks": "patient"}))
@@ -247,6 +308,13 @@ def test_any_order_and_any_files_give_the_same_report(tmp_path: Path) -> None:
     first = numbers(report(data, **asked))
     assert numbers(report(taken(data, order), **asked)) == first
     assert numbers(report(tmp_path, **asked)) == first
+
+
+def test_rows_that_differ_in_their_block_alone_stay_apart() -> None:
+    """What is kept of equal rows is one of them, and how often it came up."""
+    label, video = np.tile([0, 1], 300), np.repeat(np.arange(30), 20)
+    found = report({"score": np.full(600, 0.5), "label": label, "video": video}, blocks="video")
+    assert found.measures.blocks == 30
 
 
 class TestRefusals:

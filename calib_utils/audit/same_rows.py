@@ -28,7 +28,7 @@ def shared_rows(one: Totals, two: Totals) -> int:
     """
     equal = all(  # up to the rounding of logits to which a constant was added
         np.allclose(mine, theirs, rtol=1e-9, atol=1e-7)
-        for mine, theirs in ((one.bins.array, two.bins.array), (one.losses, two.losses))
+        for mine, theirs in ((one.bins.array[:3], two.bins.array[:3]), (one.losses, two.losses))
     )
     if not (one.complete and two.complete):
         return one.bins.n if equal else 0

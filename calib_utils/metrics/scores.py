@@ -59,8 +59,9 @@ def negative_log_likelihood(probs: Any, labels: Any = None, *, inputs: str = "pr
 
     It is best computed from logits, in float64: in probabilities of float32 a confident mistake
     may have been rounded to zero, and its logarithm is lost. A probability of exactly 0 counts as
-    the smallest number of its type, 1e-45 in float32 and 5e-324 in float64; for (N,), a probability
-    of exactly 1 counts as the next number below it.
+    the smallest number of its type, 6e-8 in float16, 1e-45 in float32 (and in bfloat16) and 5e-324
+    in float64; for (N,), a probability of exactly 1 counts as the next number below it, in the half
+    types as that of float32.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
