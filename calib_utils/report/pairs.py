@@ -102,7 +102,8 @@ def mcnemar(first: Any, second: Any) -> McNemar:
 
     Only samples on which exactly one of the two is correct distinguish them. Under the null
     hypothesis that both are equally accurate, each of these favours either one with probability
-    1/2, and the p value is the two-sided one of that binomial distribution.
+    1/2, and the p value is the two-sided one of that binomial distribution. Samples that belong
+    together are not independent votes: for these use `paired_difference` with ``blocks``.
 
     Args:
         first: (N,), whether the first is correct on each sample.
