@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import copy
 import os
-import runpy
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +19,6 @@ import pytest
 from tiny_book import TinyBook, write_tiny_book
 
 from tools.finishing.site import site_config
-from tools.running import snapshot
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 
@@ -85,33 +82,6 @@ def test_a_run_that_is_stopped_says_so_and_leaves_no_process(
         # What was done before is not done again.
         assert "notebooks" not in built.waiting()
     assert built.steps("notebooks") == {"make notebooks"}
-
-
-def test_ctrl_c_while_python_begins_is_no_traceback(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It comes while the snapshot is made, or while what runs on it is imported."""
-
-    def stopped(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    begun: list[str] = []
-    with monkeypatch.context() as patched:
-        for name in ("take_lock", "write", "snapshot"):
-            patched.setattr(snapshot, name, lambda *_: None)
-        patched.setattr(os, "chdir", lambda _: None)
-        patched.setattr(os, "execve", lambda python, command, _: begun.extend(command))
-        snapshot.run("early", "list")
-    assert begun == [sys.executable, "-m", "tools.running.started", "early", "list"]
-    (tmp_path / "early.py").write_text("raise KeyboardInterrupt", "utf-8")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(snapshot, "run", stopped)
-    for module in ("tools.running.__main__", "tools.running.started"):
-        monkeypatch.setattr(sys, "argv", [module, "early"])
-        with pytest.raises(SystemExit) as ended:
-            runpy.run_module(module, run_name="__main__")
-        assert ended.value.code == 130
-        assert capsys.readouterr().out == "\nStopped.\n"
 
 
 def test_a_second_run_waits_for_the_first(built: TinyBook) -> None:
