@@ -50,6 +50,7 @@ def rows_of(data: object, drop: bool = False, rescale: bool = False, **named: ob
     source = open_source(data)
     reader = RowsReader(source, choose_columns(source.columns, **named), drop, rescale)  # type: ignore[arg-type]
     (rows,) = reader.blocks()
+    reader.counts.check(source.name, reader.columns)
     return rows
 
 
@@ -803,6 +804,9 @@ class TestWhatIsAskedFor:
         every = csv(tmp_path / "b.csv", "score,label", SCORE, [""] * 300)
         with pytest.raises(ValueError, match="there are no rows; all 300 were dropped"):
             report(every, drop=True)
+        none = {"score": [0.5, 0.5], "label": [np.nan, np.nan], "weight": [1, 2]}
+        with pytest.raises(ValueError, match="there are no rows; all 2 were dropped"):
+            report(none, weight="weight", drop=True)
 
     def test_rows_are_divided_and_counted(self, tmp_path: Path) -> None:
         rounded = PROBS.round(2)

@@ -133,8 +133,9 @@ def _as_time(text: str, shortest: int) -> np.datetime64 | None:
 def weights_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.ndarray:
     """Numbers of 0 or more."""
     weights = numbers_of(values, str(columns.weight), places)
-    if weights.min() < 0:
-        row = int((weights < 0).argmax())
+    below = weights < 0
+    if below.any():
+        row = int(below.argmax())
         raise ValueError(
             f"{columns.weight}: expected weights of 0 or more, found {weights[row]:g} in row "
             f"{places[row]:,}"

@@ -95,6 +95,8 @@ class ExactSums:
             ValueError: if a column of groups has more than a thousand values.
         """
         n, n_bins = len(rows.labels), self.bins.shape[-1]
+        if not n:
+            return
         self.dtype = rows.dtype
         columns: list[tuple[str | None, Coded]] = list(rows.groups.items())
         if rows.times is not None:
