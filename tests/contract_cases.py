@@ -250,7 +250,7 @@ EXCUSED = {
     "training": {
         "trains or prepares networks": "CIFAR100_MEAN CIFAR100_STD CORRUPTIONS DIGITS_RECIPE "
         "ImageSet Recipe TextSet build_model channel_statistics choose_device cifar_resnet "
-        "common_words convnet corrupt duration environment fast_resnet fine_tune focal_loss "
+        "common_words corrupt duration environment fast_resnet fine_tune focal_loss "
         "label_smoothing lenet5 load_cifar100 load_digits load_shakespeare load_splits mixup "
         "plain_words predict_logits resnet34 time_epoch train train_validation_split transformer",
     },
