@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri
 
-from calib_utils._arrays import in_type
+from calib_utils._arrays import effective_size, in_type
 from calib_utils.audit.bin_sums import (
     CORRECT,
     COUNT,
@@ -172,7 +172,7 @@ def auroc_of(
         rows = correct == kind
         share, part = below[place[rows]], w[rows] / w[rows].sum()
         area = float(part @ share)
-        effective = 1 / float(part @ part)
+        effective = effective_size(part)
         squares = float(np.sum((part * (share - area)) ** 2))
         variance += squares * effective / max(effective - 1, 1)
     half = float(ndtri((1 + LEVEL) / 2)) * variance**0.5
@@ -234,7 +234,8 @@ def calibration_line(
     confidences: np.ndarray, correct: np.ndarray, weights: np.ndarray | None = None
 ) -> CoxLine | None:
     """None if too few predictions are correct, or incorrect, or there is no optimum."""
-    if min(_effective(rows, weights) for rows in (correct, ~correct)) < _FEWEST:
+    w = np.ones(len(correct)) if weights is None else weights
+    if min(effective_size(w[correct == kind]) for kind in (False, True)) < _FEWEST:
         return None
     try:
         with warnings.catch_warnings():
@@ -244,11 +245,3 @@ def calibration_line(
             )
     except ValueError:
         return None  # a threshold separates correct from incorrect, or all confidences are equal
-
-
-def _effective(which: np.ndarray, weights: np.ndarray | None) -> float:
-    """Kish's effective size of some rows."""
-    if weights is None:
-        return float(np.count_nonzero(which))
-    some = weights[which]
-    return float(some.sum() ** 2 / (some @ some)) if some.size else 0.0

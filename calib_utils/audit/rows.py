@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import log_softmax
+from calib_utils._arrays import effective_size, log_softmax
 from calib_utils._masks import MANY, like_probs, log_of_probs
 from calib_utils.audit.coded import Coded, as_array, as_coded, by_value
 from calib_utils.audit.column_types import (
@@ -71,7 +71,7 @@ class Rows(NamedTuple):
         """
         if self.weights is None:
             return None
-        return self.weights * self.weights.sum() / (self.weights @ self.weights)
+        return self.weights * (effective_size(self.weights) / self.weights.sum())
 
     def take(self, which: Any) -> Rows:
         """The rows that an index or a mask selects."""
