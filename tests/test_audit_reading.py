@@ -20,10 +20,10 @@ import pytest
 
 import calib_utils
 from calib_utils import metrics
+from calib_utils._files import write_text
 from calib_utils.audit import report
 from calib_utils.audit.__main__ import main
-from calib_utils.audit.atomic_files import write_text
-from calib_utils.audit.coded import as_array
+from calib_utils.audit.column_types import as_array
 from calib_utils.audit.columns import choose_columns
 from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.pairing import pair

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.special import expit
 
 from calib_utils.audit.bin_sums import BinSums, check_few, inside, losses
-from calib_utils.audit.coded import Coded
+from calib_utils.audit.column_types import Coded
 from calib_utils.audit.lots import Lots
 from calib_utils.audit.rows import Rows
 from calib_utils.metrics.bins import uniform_index

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils.audit.arrow_files import from_arrow
-from calib_utils.audit.coded import Coded, coded, occurring
+from calib_utils.audit.column_types import Coded, coded, occurring
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.exact_sums import ExactSums
 from calib_utils.audit.folder import FolderFile

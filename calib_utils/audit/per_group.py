@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calib_utils.audit.bin_sums import BinSums, confidences_of, losses, tally
-from calib_utils.audit.coded import as_array
+from calib_utils.audit.column_types import as_array
 from calib_utils.audit.outcomes import BEYOND
 from calib_utils.audit.rows import Rows
 from calib_utils.audit.subgroups import Part, judge_parts

@@ -11,8 +11,11 @@ import numpy as np
 
 from calib_utils._arrays import effective_size, log_softmax
 from calib_utils._masks import MANY, like_probs, log_of_probs
-from calib_utils.audit.coded import Coded, as_array, as_coded, by_value
 from calib_utils.audit.column_types import (
+    Coded,
+    as_array,
+    as_coded,
+    by_value,
     float_type,
     is_missing,
     numbers_of,

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
-from calib_utils.audit.formatting import number, percent, points, signed_points
+from calib_utils.audit.formatting import number, percent, points, printable, signed_points
 from calib_utils.audit.measures import Measures, debiased_square, larger_error
 from calib_utils.audit.outcomes import (
     BEYOND,
@@ -22,7 +22,6 @@ from calib_utils.audit.outcomes import (
     allowed,
     outcome_of,
 )
-from calib_utils.audit.printable import printable
 from calib_utils.audit.recalibrators import TriedRecalibrators
 from calib_utils.audit.subgroups import Part
 from calib_utils.audit.times import Span, written
