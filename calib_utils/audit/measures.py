@@ -14,7 +14,6 @@ from calib_utils.audit.bin_sums import (
     CORRECT,
     COUNT,
     EXPECTED,
-    SQUARES,
     BinSums,
     heaviness,
     worth,
@@ -29,7 +28,8 @@ from calib_utils.metrics import (
     cox_line,
 )
 from calib_utils.metrics.bins import mean_excess
-from calib_utils.metrics.intervals import error_ends, root_square_ends, squared_sums
+from calib_utils.metrics.debiased import debiased_square
+from calib_utils.metrics.intervals import error_ends, root_square_ends
 from calib_utils.predictions import as_predictions
 
 __all__ = ["Measures", "calibration_line", "larger_error", "measure"]
@@ -130,7 +130,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
         ece=ece_of(bins),
         baseline_ece=_baseline(totals, confidences, seed),
         error=larger_error(binnings_of(totals, line), seed),
-        debiased=max(debiased_square(bins), 0.0) ** 0.5,
+        debiased=float(np.fmax(debiased_square(bins.array), 0.0)) ** 0.5,
         debiased_interval=root_square_ends(bins.array, LEVEL, seed),
         nll=float(nll),
         brier=float(brier),
@@ -201,18 +201,6 @@ def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
 def ece_of(bins: BinSums) -> float:
     """The expected calibration error."""
     return float(mean_excess(bins.array[EXPECTED] - bins.array[CORRECT], bins.mass))
-
-
-def debiased_square(bins: BinSums) -> float:
-    """The square of `calib_utils.metrics.debiased_calibration_error`; 0 without pairs."""
-    pairs = bins.array[COUNT] ** 2 - squared_sums(bins.array)[0]  # of different rows
-    several = pairs > 1e-9 * bins.array[COUNT] ** 2
-    array = bins.array[:, several]
-    if not array.size:
-        return 0.0
-    masses, excess = array[COUNT], array[EXPECTED] - array[CORRECT]
-    products = (excess**2 - array[SQUARES]) / pairs[several]
-    return float(products @ masses / masses.sum())
 
 
 def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationBaseline:
