@@ -238,7 +238,8 @@ EXCUSED = {
     "report": {
         "takes two predictions, in test_pairs": "paired_ece_difference",
         RESULT: "ClaimError Difference Markdown McNemar RunDifference Spread Verdict Verdicts",
-        RUNS: "compare compare_beyond_gap compare_forecasts judge level_table pooled_spread",
+        RUNS: "by_training compare compare_beyond_gap compare_forecasts judge level_table "
+        "pooled_spread",
         "takes numbers": "claim corrected_difference holm mcnemar paired_difference signed spread "
         "table",
     },

@@ -169,6 +169,7 @@ FROM_RUNS = {
     "second": lambda x: report.compare(NARROW, x),
     "others": lambda x: report.compare_beyond_gap(NARROW, WIDE, x),
     "records of a spread": report.pooled_spread,
+    "records of trainings": report.by_training,
     "verdicts": plots.verdict_plot,
     "forecasts": lambda x: report.compare_forecasts(x, "single-at-T", "average-at-T"),
     "history": lambda x: plots.history_panels(x, [["train_loss"]]),
