@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from calib_utils._files import write_text
 from calib_utils.audit.applying import apply_calibrator
-from calib_utils.audit.atomic_files import write_text
 from calib_utils.audit.building import report
 from calib_utils.audit.changes import Changes, compare_reports
+from calib_utils.audit.formatting import printable
 from calib_utils.audit.pairing import Pair, pair
-from calib_utils.audit.printable import printable
 from calib_utils.audit.source import EXTRA
 
 __all__ = ["main", "parser"]

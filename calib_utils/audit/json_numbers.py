@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import numpy as np
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
 from calib_utils.audit.findings import Findings
 from calib_utils.audit.recalibrators import TriedRecalibrators
-from calib_utils.audit.subgroups import Part
 from calib_utils.metrics.intervals import squared_sums
 
 __all__ = ["FORMAT", "as_json", "bins_of_baseline", "bins_of_json"]
@@ -27,19 +26,14 @@ def as_json(report: Findings) -> str:
     """All numbers; unknown ones are null."""
     known = {
         "format": FORMAT,
-        "verdict": asdict(report.verdict) | {"exit_code": report.verdict.exit_code},
-        "measures": asdict(report.measures)
-        | {
-            "baseline_ece": report.measures.baseline_ece._asdict(),
-            "line": report.measures.line and report.measures.line._asdict(),
-            "decomposition": report.measures.decomposition._asdict(),
-        },
-        "bins": _of_bins(report.bins),
-        "classes": [_of_part(part) for part in report.classes],
-        "groups": {name: [_of_part(one) for one in found] for name, found in report.groups.items()},
-        "times": [asdict(span) for span in report.times],
+        "verdict": vars(report.verdict) | {"exit_code": report.verdict.exit_code},
+        "measures": report.measures,
+        "bins": report.bins,
+        "classes": report.classes,
+        "groups": report.groups,
+        "times": report.times,
         "recalibrators": report.recalibrators and _of_tried(report.recalibrators),
-        "costs": report.costs and _plain(asdict(report.costs)),
+        "costs": report.costs,
         "read": report.read,
         "facts": report.facts,
     }
@@ -93,34 +87,23 @@ def bins_of_json(known: Mapping[str, Any]) -> BinSums:
     return BinSums(found)
 
 
-def _of_bins(bins: BinSums) -> dict[str, list[float]]:
-    return dict(zip(_SUMS + _OF_WEIGHTS, bins.array.tolist(), strict=False))
-
-
-def _of_part(part: Part) -> dict[str, Any]:
-    return asdict(part) | {"bins": _of_bins(part.bins)}
-
-
 def _of_tried(recalibrators: TriedRecalibrators) -> dict[str, Any]:
     best = None if recalibrators.best is None else recalibrators.found[0].name
-    found = [asdict(recalibrator) for recalibrator in recalibrators.found]
     return {
         "nll": recalibrators.nll,
         "ece": recalibrators.ece,
         "auroc": recalibrators.auroc,
         "how": recalibrators.how,
         "best": best,
-        "found": found,
-        "groups": {
-            name: [_of_part(part) for part in parts] for name, parts in recalibrators.groups.items()
-        },
+        "found": recalibrators.found,
+        "groups": recalibrators.groups,
         "per_group": {
             name: {
                 "nll": maps.nll,
                 "gain": maps.gain,
                 "interval": maps.interval,
                 "helps": maps.best is not None,
-                "parts": [_of_part(part) for part in maps.parts],
+                "parts": maps.parts,
             }
             for name, maps in recalibrators.per_group.items()
         },
@@ -128,7 +111,13 @@ def _of_tried(recalibrators: TriedRecalibrators) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The value in types that JSON has."""
+    """The value in types that JSON has; of an object its fields, by name."""
+    if isinstance(value, BinSums):
+        return dict(zip(_SUMS + _OF_WEIGHTS, value.array.tolist(), strict=False))
+    if is_dataclass(value):
+        value = vars(value)
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):

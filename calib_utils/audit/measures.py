@@ -10,12 +10,11 @@ from functools import partial
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from calib_utils._arrays import in_type
+from calib_utils._arrays import effective_size, in_type
 from calib_utils.audit.bin_sums import (
     CORRECT,
     COUNT,
     EXPECTED,
-    SQUARES,
     BinSums,
     heaviness,
     worth,
@@ -31,12 +30,12 @@ from calib_utils.metrics import (
 )
 from calib_utils.metrics.bins import mean_excess
 from calib_utils.metrics.blocks import BinNoise, block_noise, effective_blocks
+from calib_utils.metrics.debiased import debiased_square
 from calib_utils.metrics.intervals import (
     ends_of_noise,
     error_ends,
     root_ends_of_noise,
     root_square_ends,
-    squared_sums,
 )
 from calib_utils.metrics.without_bins import z_of_blocks
 from calib_utils.predictions import as_predictions
@@ -156,7 +155,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
         ece=ece_of(bins),
         baseline_ece=_baseline(totals, confidences, seed),
         error=error,
-        debiased=max(debiased_square(bins), 0.0) ** 0.5,
+        debiased=float(np.fmax(debiased_square(bins.array), 0.0)) ** 0.5,
         debiased_interval=debiased_interval,
         nll=float(nll),
         brier=float(brier),
@@ -218,7 +217,7 @@ def auroc_of(
         rows = correct == kind
         share, part = below[place[rows]], w[rows] / w[rows].sum()
         area = float(part @ share)
-        effective = 1 / float(part @ part)
+        effective = effective_size(part)
         pull[rows] = part * (share - area) * (1 if kind else -1)
         variance += float(np.sum(pull[rows] ** 2)) * effective / max(effective - 1, 1)
     if blocks is not None:
@@ -258,18 +257,6 @@ def ece_of(bins: BinSums) -> float:
     return float(mean_excess(bins.array[EXPECTED] - bins.array[CORRECT], bins.mass))
 
 
-def debiased_square(bins: BinSums) -> float:
-    """The square of `calib_utils.metrics.debiased_calibration_error`; 0 without pairs."""
-    pairs = bins.array[COUNT] ** 2 - squared_sums(bins.array)[0]  # of different rows
-    several = pairs > 1e-9 * bins.array[COUNT] ** 2
-    array = bins.array[:, several]
-    if not array.size:
-        return 0.0
-    masses, excess = array[COUNT], array[EXPECTED] - array[CORRECT]
-    products = (excess**2 - array[SQUARES]) / pairs[several]
-    return float(products @ masses / masses.sum())
-
-
 def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationBaseline:
     """If not all rows were kept, or they have weights, those of a bin are drawn with their mean
     confidence, as many equal ones as would be as noisy.
@@ -296,7 +283,8 @@ def calibration_line(
     blocks: np.ndarray | None = None,
 ) -> CoxLine | None:
     """None if too few predictions are correct, or incorrect, or there is no optimum."""
-    if min(_effective(rows, weights) for rows in (correct, ~correct)) < _FEWEST:
+    w = np.ones(len(correct)) if weights is None else weights
+    if min(effective_size(w[correct == kind]) for kind in (False, True)) < _FEWEST:
         return None
     try:
         with warnings.catch_warnings():
@@ -307,11 +295,3 @@ def calibration_line(
             )
     except ValueError:
         return None  # a threshold separates correct from incorrect, or all confidences are equal
-
-
-def _effective(which: np.ndarray, weights: np.ndarray | None) -> float:
-    """Kish's effective size of some rows."""
-    if weights is None:
-        return float(np.count_nonzero(which))
-    some = weights[which]
-    return float(some.sum() ** 2 / (some @ some)) if some.size else 0.0

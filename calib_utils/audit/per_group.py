@@ -10,7 +10,7 @@ import numpy as np
 
 from calib_utils.audit.bin_sums import BinSums, confidences_of, losses, tally
 from calib_utils.audit.block_sums import sums_of_blocks
-from calib_utils.audit.coded import as_array
+from calib_utils.audit.column_types import as_array
 from calib_utils.audit.outcomes import BEYOND
 from calib_utils.audit.rows import Rows
 from calib_utils.audit.subgroups import Part, judge_parts

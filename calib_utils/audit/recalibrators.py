@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib_utils._arrays import in_type
+from calib_utils._arrays import effective_size, in_type
 from calib_utils.audit.bin_sums import confidences_of, losses
 from calib_utils.audit.measures import auroc_of
 from calib_utils.audit.per_group import MapsPerGroup, judge_groups, try_per_group
@@ -239,8 +239,7 @@ def _fit(make: Callable[[], Recalibrator], rows: Rows) -> Recalibrator:
 
 def _size(rows: Rows) -> float:
     """The number of rows, or of weighted ones Kish's effective size."""
-    worth = rows.worth
-    return len(rows.labels) if worth is None else float(worth.sum())
+    return len(rows.labels) if rows.weights is None else effective_size(rows.weights)
 
 
 def _predictions(rows: Rows) -> Predictions:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import bdtr, stdtr, stdtrit  # scipy.stats takes a second to import
 
-from calib_utils._arrays import dtype_name, to_numpy
+from calib_utils._arrays import dtype_name, effective_size, to_numpy
 from calib_utils._checks import check_sample_weight
 from calib_utils._names import check_rows
 from calib_utils._numbers import check_count, check_n_bins, check_share
@@ -280,7 +280,7 @@ def _of_weighted(differences: np.ndarray, weights: np.ndarray) -> Difference:
         )
     share = weights / weights.max()
     share /= share.sum()
-    mean, effective = float(share @ differences), 1 / float(share @ share)
+    mean, effective = float(share @ differences), effective_size(weights)
     variance = float((share * (differences - mean)) @ (share * (differences - mean)))
     error = (variance * effective / (effective - 1)) ** 0.5
     return Difference(mean, error, effective - 1)
