@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,6 @@ from scipy.stats import t as student
 from calib_utils.audit import Report, compare_reports, report
 from calib_utils.audit.__main__ import main
 from calib_utils.audit.block_sums import sums_of_blocks
-from calib_utils.audit.coded import as_coded
 from calib_utils.audit.measures import auroc_of
 from calib_utils.audit.recalibrators import _folds_of
 from calib_utils.audit.rows import Rows
@@ -247,7 +247,7 @@ def test_classes_are_judged_by_their_blocks() -> None:
 
 class TestRecalibrators:
     def test_no_block_is_in_two_folds(self) -> None:
-        blocks = as_coded(np.repeat(np.arange(30), 7))
+        blocks: Any = SimpleNamespace(codes=np.repeat(np.arange(30), 7))
         rows = Rows(np.zeros(210), None, np.zeros(210, np.int64), {}, None, None, blocks=blocks)
         fold_of = _folds_of(rows, 5, 0)
         folds = {(int(block), int(fold)) for block, fold in zip(blocks.codes, fold_of, strict=True)}
