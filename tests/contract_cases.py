@@ -238,7 +238,8 @@ EXCUSED = {
     "report": {
         "takes two predictions, in test_pairs": "paired_ece_difference",
         RESULT: "ClaimError Difference Markdown McNemar RunDifference Spread Verdict Verdicts",
-        RUNS: "compare compare_beyond_gap compare_forecasts judge level_table pooled_spread",
+        RUNS: "by_training compare compare_beyond_gap compare_forecasts judge level_table "
+        "pooled_spread",
         "takes numbers": "claim corrected_difference holm mcnemar paired_difference signed spread "
         "table",
     },
@@ -250,7 +251,7 @@ EXCUSED = {
     "training": {
         "trains or prepares networks": "CIFAR100_MEAN CIFAR100_STD CORRUPTIONS DIGITS_RECIPE "
         "ImageSet Recipe TextSet build_model channel_statistics choose_device cifar_resnet "
-        "common_words convnet corrupt duration environment fast_resnet fine_tune focal_loss "
+        "common_words corrupt duration environment fast_resnet fine_tune focal_loss "
         "label_smoothing lenet5 load_cifar100 load_digits load_shakespeare load_splits mixup "
         "plain_words predict_logits resnet34 time_epoch train train_validation_split transformer",
     },

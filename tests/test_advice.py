@@ -75,6 +75,15 @@ def test_what_cannot_be_logits_of_many_rows(squash):
         TemperatureScaling().fit(logits, labels)
 
 
+def test_twenty_log_odds_from_0_to_1_are_no_accident_and_nineteen_may_be():
+    z, labels = np.linspace(0, 1, 20), np.arange(20) % 2
+    with pytest.warns(UserWarning, match="like probabilities"):
+        TemperatureScaling().fit(z, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        TemperatureScaling(1.5).fit(z[1:], labels[1:])
+
+
 def test_labels_that_begin_at_one_are_doubted():
     probs = RNG.dirichlet(np.ones(5), 300)
     labels = 1 + RNG.integers(4, size=300)

@@ -356,7 +356,7 @@ class TestFolders:
         path = write(tmp_path / "files", rows, 2)
         opened = open_folder(path, NAMED_COLUMNS, False)
         parquet.write_table(pa.table(rows), path / "part-99.parquet")
-        assert read_folder(opened, how_of(opened))[0].read == 500
+        assert read_folder(opened, how_of(opened))[1].read == 500
         parquet.write_table(pa.table(rows), path / "part-00.parquet")
         with pytest.raises(ValueError, match=r"part-00.parquet: the file was written to since"):
             read_folder(opened, how_of(opened))
@@ -608,8 +608,8 @@ class TestDamage:
         assert "no rows were read yet" in said or f"after 1 of 3 files and {n:,} rows" in said
         assert said.endswith(("skip_bad_files=True", "skip_bad_files=True)"))
         opened = open_folder(path, NAMED_COLUMNS, True)
-        reader, _, refused = read_folder(opened, how_of(opened), skip_bad_files=True)
-        assert reader.read == 2 * n
+        _, counts, _, refused = read_folder(opened, how_of(opened), skip_bad_files=True)
+        assert counts.read == 2 * n
         assert len(refused) == 1
         assert refused[0] in said
 
@@ -689,7 +689,7 @@ class TestDask:
 
         opened = open_folder(write(tmp_path / "files", month(120_000), 12), NAMED_COLUMNS, False)
         how = how_of(opened)
-        expected = read_folder(opened, how)[1].digest
+        expected = read_folder(opened, how)[2].digest()
         sums = how.no_sums()
         with Client(cluster) as client:
             client.wait_for_workers(2, timeout=120)
@@ -768,6 +768,20 @@ class TestComparedMonths:
         (tmp_path / "a.json").write_text(text)
         with pytest.raises(ValueError, match=rf"a\.json: expected .*{message}"):
             compare_reports(months / "may.json", tmp_path / "a.json")
+
+    @pytest.mark.parametrize("other", [1, 3])
+    def test_a_whole_report_in_another_format(self, tmp_path: Path, other: int) -> None:
+        """The next format may mean something else by the same names."""
+        days = np.datetime64("2026-06-01") + np.arange(200) % 2
+        data = {"score": np.full(200, 0.5), "label": np.arange(200) % 2, "day": days}
+        found = report(data, cross_fit=0)
+        assert json.loads(found.json())["format"] == 2
+        path = tmp_path / "other.json"
+        path.write_text(found.json().replace('"format": 2', f'"format": {other}'), "utf-8")
+        with pytest.raises(ValueError, match=r"other\.json: expected .* make the report again"):
+            compare_reports(found, path)
+        with pytest.raises(ValueError, match=r"other\.json: expected .* something else"):
+            report(data, time="day:D", baseline=path, cross_fit=0)
 
     def test_false_alarms_are_rare(self) -> None:
         """Of 200 pairs of months without a change, at most 5 % have one called beyond 0."""

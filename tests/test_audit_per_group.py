@@ -11,7 +11,7 @@ import pytest
 from scipy.special import expit, logit
 
 from calib_utils.audit import report
-from calib_utils.audit.coded import as_coded
+from calib_utils.audit.column_types import as_coded
 from calib_utils.audit.formatting import signed_points
 from calib_utils.audit.lots import Lots
 from calib_utils.audit.per_group import MapsPerGroup

@@ -20,10 +20,10 @@ import pytest
 
 import calib_utils
 from calib_utils import metrics
+from calib_utils._files import write_text
 from calib_utils.audit import report
 from calib_utils.audit.__main__ import main
-from calib_utils.audit.atomic_files import write_text
-from calib_utils.audit.coded import as_array
+from calib_utils.audit.column_types import as_array
 from calib_utils.audit.columns import choose_columns
 from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.pairing import pair
@@ -50,6 +50,7 @@ def rows_of(data: object, drop: bool = False, rescale: bool = False, **named: ob
     source = open_source(data)
     reader = RowsReader(source, choose_columns(source.columns, **named), drop, rescale)  # type: ignore[arg-type]
     (rows,) = reader.blocks()
+    reader.counts.check(source.name, reader.columns)
     return rows
 
 
@@ -803,6 +804,9 @@ class TestWhatIsAskedFor:
         every = csv(tmp_path / "b.csv", "score,label", SCORE, [""] * 300)
         with pytest.raises(ValueError, match="there are no rows; all 300 were dropped"):
             report(every, drop=True)
+        none = {"score": [0.5, 0.5], "label": [np.nan, np.nan], "weight": [1, 2]}
+        with pytest.raises(ValueError, match="there are no rows; all 2 were dropped"):
+            report(none, weight="weight", drop=True)
 
     def test_rows_are_divided_and_counted(self, tmp_path: Path) -> None:
         rounded = PROBS.round(2)

@@ -378,20 +378,6 @@ class TestJudge:
         ]
         assert repr(shown) == shown._repr_markdown_()
 
-    def test_one_of_two_networks(self, overconfident):
-        others = [record(level, seed, 0.0, "convnet") for level in (8, 56) for seed in range(2)]
-        renamed = [dataclasses.replace(r, correct=~r.correct) for r in overconfident]
-        renamed = [
-            dataclasses.replace(r, error=1 - r.error, ece=ece(r.confidences, r.correct))
-            for r in renamed
-        ]
-        claim = ("depth", 8, 56, "ece", "higher")
-        found = judge([*others, *renamed], [(*claim, "convnet")])
-        assert found[0].change == "plain network, layers: 8 to 56"
-        assert found[0].difference == compare(others[:2], others[2:])
-        with pytest.raises(ValueError, match="expected one of the networks convnet, toy, found ''"):
-            judge([*others, *renamed], [claim])
-
     def test_bad_input(self, calibrated, overconfident):
         runs = [*calibrated, *overconfident]
 
@@ -431,16 +417,6 @@ class TestLevelTable:
         assert cells[4] == f"{np.mean(sure):.1f}\xa0±\xa0{abs(sure[0] - sure[1]) / 2**0.5:.1f}"
         assert cells[5] == "1.55\xa0±\xa00.07"
         assert cells[7] == "55.0\xa0±\xa07.1"
-
-    def test_several_networks_are_named(self):
-        runs = [
-            dataclasses.replace(record(8, 0, 0.1, name, **self.history(1)), value=value)
-            for name in ("convnet", "toy")
-            for value in (True, False)
-        ]
-        rows = level_table(runs).splitlines()[2:]
-        names = ["plain network, without", "plain network, with", "toy, without", "toy, with"]
-        assert [row.split(" | ")[0] for row in rows] == [f"| {name}" for name in names]
 
     def test_no_run(self):
         with pytest.raises(ValueError, match="records: expected at least one run, found none"):
@@ -588,19 +564,20 @@ class TestBeyondTheGap:
 
 
 class TestLevels:
-    def test_sorted_by_network_value_and_seed(self):
-        runs = [
-            record(level, seed, 0.0, network)
-            for network in ("toy", "a")
-            for level in (56, 8, 14)
-            for seed in (1, 0)
-        ]
+    def test_sorted_by_value_and_seed(self):
+        runs = [record(level, seed, 0.0) for level in (56, 8, 14) for seed in (1, 0)]
         found = by_level(runs)
-        assert list(found) == [(n, level) for n in ("a", "toy") for level in (8, 14, 56)]
+        assert list(found) == [("toy", level) for level in (8, 14, 56)]
         assert {tuple(r.seed for r in runs) for runs in found.values()} == {(0, 1)}
 
     @pytest.mark.parametrize(
-        "change", [{"recipe": {"epochs": 2}}, {"training_images": 9}, {"grid": "width"}]
+        "change",
+        [
+            {"recipe": {"epochs": 2}},
+            {"training_images": 9},
+            {"grid": "width"},
+            {"network": "other"},
+        ],
     )
     def test_protocols_are_never_mixed(self, change):
         runs = [record(8, 0, 0.0), record(14, 0, 0.0, **change)]
@@ -684,20 +661,6 @@ class TestFactorPlot:
         assert [x.get_text() for x in drawn.ax.get_xticklabels()] == ["8", "56"]
         plt.close("all")
 
-    def test_two_networks_and_a_yes_or_no(self):
-        runs = [
-            dataclasses.replace(record(8, seed, 0.1, network), value=value)
-            for network in ("a", "b")
-            for value in (True, False)
-            for seed in range(2)
-        ]
-        drawn = factor_plot(runs)
-        assert [x.get_text() for x in drawn.ax.get_xticklabels()] == ["without", "with"]
-        assert len(self.dots(drawn.ax, "none")) == len(self.dots(drawn.ax, "full")) == 4
-        labels = [x.get_text() for x in drawn.ax.legend().get_texts()]
-        assert labels == ["ECE, a", "ECE, b", "baseline"]
-        plt.close("all")
-
     def test_the_ece_has_its_baseline(self, calibrated, overconfident):
         drawn = factor_plot([*calibrated, *overconfident])
         _, baseline = [x for x in drawn.ax.lines if x.get_marker() == "None"]
@@ -724,14 +687,6 @@ class TestFactorPlot:
         assert ece.ax.get_ylim()[0] == 0
         assert ece.ax.get_xlabel() == "Layers"
         assert ece.ax.get_legend() is None
-        plt.close("all")
-
-    def test_panels_of_two_networks_have_a_legend(self):
-        runs = [record(8, 0, 0.1, network) for network in ("convnet", "cifar_resnet")]
-        for panel, name in zip(factor_panels(runs), ("Test error", "ECE"), strict=True):
-            labels = [x.get_text() for x in panel.ax.get_legend().get_texts()]
-            assert labels[:2] == [f"{name}, residual network", f"{name}, plain network"]
-            assert labels[2:] == ["baseline"] * (name == "ECE")
         plt.close("all")
 
     def test_a_seed_has_the_same_sign_everywhere_which_the_legend_names(

@@ -74,17 +74,17 @@ crop_padding = 0
 flip = false
 
 [grids.weight-decay]
-networks = [{ name = "lenet5" }]
+network = { name = "lenet5" }
 factor = "weight_decay"
 values = [0.0, 1e-2]
 
 [grids.nll]
-networks = [{ name = "lenet5" }]
+network = { name = "lenet5" }
 test_every_epoch = true
 cpu = { seeds = [2], recipe = { epochs = 3 } }
 
 [grids.remedies]
-networks = [{ name = "lenet5" }]
+network = { name = "lenet5" }
 factor = "remedy"
 validate_every_epoch = true
 logits = 40
@@ -95,19 +95,19 @@ stopped = { early_stopping = true }
 smoothed = { label_smoothing = 0.1 }
 
 [grids.long]
-networks = [{ name = "lenet5" }]
+network = { name = "lenet5" }
 factor = "weight_decay"
 values = [0.0, 1e-2]
 cpu = { seeds = [0], recipe = { epochs = 6 } }
 
 [grids.broken]
-networks = [{ name = "lenet5" }]
+network = { name = "lenet5" }
 factor = "learning_rate"
 values = [0.01, 1e30, 0.02]
 cpu = { seeds = [0], recipe = { epochs = 1 } }
 
 [grids.hopeless]
-networks = [{ name = "lenet5" }]
+network = { name = "lenet5" }
 factor = "learning_rate"
 values = [1e30, 0.01]
 cpu = { seeds = [0], recipe = { epochs = 1 } }
@@ -191,7 +191,7 @@ class TestPlan:
                     assert comparison.grid == grid
                     assert comparison.metric in ("ece", "error", "nll", "ece_scaled", "nll_scaled")
                     assert comparison.expected in ("higher", "lower")
-                pairs = [(row.first, row.second, row.metric, row.network) for row in rows]
+                pairs = [(row.first, row.second, row.metric) for row in rows]
                 assert len(set(pairs)) == len(pairs)
         counts = [len(planned_comparisons(grid)) for grid in grid_names()]
         assert counts == [2, 2, 2, 3, 2, 2, 2, 2, 2, 5, 16, 10, 16]
@@ -270,7 +270,7 @@ class TestPlan:
             '[8, 14, "loss", "higher"]',
             '[8, 14, "ece", "up"]',
             '[8, 14, "ece"]',
-            '[8, 14, "ece", "higher", "convnet"]',
+            '[8, 14, "ece", "higher", "lenet5"]',
         ],
     )
     def test_a_comparison_that_cannot_be_made(self, row, tmp_path):
@@ -281,7 +281,7 @@ dataset = "digits"
 training_images = 150
 recipe = {{ epochs = 1, milestones = [] }}
 [grids.mine]
-networks = [{{ name = "cifar_resnet" }}]
+network = {{ name = "cifar_resnet" }}
 factor = "depth"
 values = [8, 14]
 comparisons = [{row}]
@@ -339,7 +339,7 @@ comparisons = [{row}]
         recipe = dataclasses.replace(run.recipe, flip=True)
         decisive = [
             {"recipe": recipe},
-            {"network": {"name": "convnet"}},
+            {"network": {"name": "fast_resnet"}},
             {"test_every_epoch": False},
             *({"seed": 9}, {"dataset": "cifar100"}, {"training_images": 9}),
         ]
@@ -373,8 +373,8 @@ comparisons = [{row}]
             (("seeds = [0, 1]", ""), "weight-decay", "grid: 'weight-decay' lacks seeds; it has"),
             (("values = [0.0, 1e-2]", ""), "weight-decay", "grid: 'weight-decay' lacks values"),
             (('factor = "weight_decay"', ""), "weight-decay", "has values, and lacks their factor"),
-            (('networks = [{ name = "lenet5" }]', ""), "weight-decay", "lacks networks; it has"),
-            (("name =", "depth ="), "weight-decay", "a network lacks name; it has depth"),
+            (('network = { name = "lenet5" }', ""), "weight-decay", "lacks network; it has"),
+            (("name =", "depth ="), "weight-decay", "its network lacks name; it has depth"),
             (("milestones = [5]", ""), "nll", "recipe: it lacks milestones; it has epochs, batch"),
             (("epochs = 8", ""), "weight-decay", "recipe: it lacks epochs; it has milestones"),
             (("protocols.", "profiles."), "nll", "file: .*grids.toml lacks protocols; it has seed"),
@@ -399,8 +399,7 @@ comparisons = [{row}]
             (("seeds = [0, 1]", "seeds = 2"), "weight-decay", "seeds: expected a list, found 2"),
             (("[0, 1]", "[0, 1.5]"), "weight-decay", "in seeds: expected a whole number, found"),
             (("= 150", '= "all"'), "nll", "training_images: expected a whole number, found 'all'"),
-            (('[{ name = "lenet5" }]', '"lenet5"'), "weight-decay", "networks: expected a list"),
-            (('[{ name = "lenet5" }]', '["lenet5"]'), "weight-decay", "in networks: expected a ta"),
+            (('{ name = "lenet5" }', '"lenet5"'), "weight-decay", "network: expected a table"),
             (("values = [0.0, 1e-2]", "values = 3"), "weight-decay", "values: expected a list"),
             (("test_every_epoch = true", "test_every_epoch = 1"), "nll", "expected true or false"),
             (
@@ -1038,8 +1037,8 @@ def test_a_network_too_large_for_any_machine_is_refused(tiny, tmp_path, capsys):
     wide = tmp_path / "wide.toml"
     wide.write_text(
         tiny.read_text().replace(
-            'networks = [{ name = "lenet5" }]',
-            'networks = [{ name = "cifar_resnet", depth = 8, width = 99_999_999 }]',
+            'network = { name = "lenet5" }',
+            'network = { name = "cifar_resnet", depth = 8, width = 99_999_999 }',
             1,
         )
     )
@@ -1108,14 +1107,14 @@ class TestCommandLine:
         )
 
     def test_list_refuses_what_cannot_be_built(self, tiny, tmp_path, capsys):
-        network = '{ name = "convnet", batch_norm = 1 }'
+        network = '{ name = "fast_resnet", batch_norm = 1 }'
         plan = tiny.read_text().replace('{ name = "lenet5" }', network)
         (tmp_path / "mine.toml").write_text(plan)
         with pytest.raises(SystemExit):
             main([*options(tmp_path / "mine.toml", tmp_path, "nll"), "--list"])
         error = capsys.readouterr().err
-        assert (
-            error == "error: options: batch_norm of convnet: expected a value like True, found 1\n"
+        assert error == (
+            "error: options: batch_norm of fast_resnet: expected a value like True, found 1\n"
         )
 
     def test_unknown_grid(self, tiny, tmp_path, capsys):

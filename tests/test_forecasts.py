@@ -25,9 +25,9 @@ dataset = "digits"
 training_images = 150
 recipe = { epochs = 6, milestones = [4], batch_size = 32, learning_rate = 0.05, crop_padding = 0 }
 [grids.ensembles]
-networks = [{ name = "lenet5" }]
+network = { name = "lenet5" }
 [grids.remedies]
-networks = [{ name = "lenet5" }]
+network = { name = "lenet5" }
 factor = "remedy"
 levels = { none = {}, "label-smoothing-0.1" = { label_smoothing = 0.1 } }
 """

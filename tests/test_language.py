@@ -310,7 +310,7 @@ dataset = "shakespeare"
 training_images = 60
 recipe = { epochs = 1, milestones = [] }
 [grids.tiny]
-networks = [{ name = "transformer", width = 8, depth = 1, heads = 2 }]
+network = { name = "transformer", width = 8, depth = 1, heads = 2 }
 factor = "training"
 recipe = { optimizer = "adamw", learning_rate = 1e-2, batch_size = 20 }
 [grids.tiny.levels]

@@ -367,6 +367,24 @@ def test_negative_log_likelihood_of_log_odds():
     assert metrics.negative_log_likelihood(np.array([800.0]), [0], inputs="logits") == 800
 
 
+@pytest.mark.parametrize(
+    ("dtype", "zero", "one"),
+    [
+        ("float16", 2.0**-24, 2.0**-24),
+        ("bfloat16", 2.0**-149, 2.0**-24),
+        ("float32", 2.0**-149, 2.0**-24),
+        ("float64", 2.0**-1074, 2.0**-53),
+    ],
+)
+def test_what_a_probability_of_exactly_0_or_1_counts_as(dtype, zero, one):
+    """`one` is how far from 1 the nearest probability is."""
+    certain = torch.tensor([0.0, 1.0], dtype=getattr(torch, dtype))
+    for labels, wrong in ((1, zero), (0, one)):
+        found = metrics.negative_log_likelihood(certain, np.full(2, labels))
+        right = -np.log1p(-(one if labels else zero))
+        assert found == pytest.approx((right - np.log(wrong)) / 2, rel=1e-6)
+
+
 def test_negative_log_likelihood_survives_large_logits():
     # Probabilities in float32 would be 0 here, and their logarithm lost.
     logits = np.array([[0, 300], [200, 0]], np.float32)

@@ -12,7 +12,6 @@ from calib_utils.training.networks import (
     IMAGE_NETWORKS,
     build_model,
     cifar_resnet,
-    convnet,
     fast_resnet,
     lenet5,
     resnet34,
@@ -221,18 +220,6 @@ class TestFastResnet:
             fast_resnet(blocks, width)
 
 
-class TestConvnet:
-    @pytest.mark.parametrize("batch_norm", [True, False])
-    def test_has_six_layers(self, batch_norm):
-        model = convnet(batch_norm)
-        assert weighted_layers(model) == 6
-        norms = [m for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
-        assert len(norms) == 5 * batch_norm
-
-    def test_normalisation_has_two_weights_where_it_replaces_one_bias(self):
-        assert count(convnet(True)) - count(convnet(False)) == 32 + 32 + 64 + 64 + 128
-
-
 class TestBuildModel:
     def test_options_reach_the_network(self):
         built = build_model("cifar_resnet", 10, depth=14, width=4, batch_norm=False)
@@ -241,7 +228,7 @@ class TestBuildModel:
         assert shapes[0] == shapes[1]
 
     def test_unknown_option(self):
-        with pytest.raises(ValueError, match=r"convnet does not take \['depth'\].*'batch_norm'"):
-            build_model("convnet", depth=6)
+        with pytest.raises(ValueError, match=r"fast_resnet does not take \['depth'\].*'blocks'"):
+            build_model("fast_resnet", depth=6)
         with pytest.raises(ValueError, match=r"lenet5 does not take \['width'\].*none"):
             build_model("lenet5", width=6)

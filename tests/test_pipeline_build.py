@@ -9,6 +9,7 @@ import copy
 import html
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from pathlib import Path
 
 import pytest
 from tiny_book import TinyBook
+
+from tools.running import snapshot
 
 CHAPTERS = ["01-one", "02-two", "solutions/01-one"]
 MAKE, COMPARE, BUILD = "make notebooks", "check the pictures", "build the site"
@@ -193,6 +196,33 @@ def test_what_happens_to_the_sources_during_a_step_belongs_to_the_next_build(
         assert run.returncode == 0, said
         assert "2.12 [1]" in copied.read("build/executed/cpu/notebooks/02-two.ipynb")
         assert copied.steps(RUN_TWO) == set()
+
+
+def test_ctrl_c_while_python_begins_is_no_traceback(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It comes while the snapshot is made, or while what runs on it is imported."""
+
+    def stopped(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    begun: list[str] = []
+    with monkeypatch.context() as patched:
+        for name in ("take_lock", "write", "snapshot"):
+            patched.setattr(snapshot, name, lambda *_: None)
+        patched.setattr(os, "chdir", lambda _: None)
+        patched.setattr(os, "execve", lambda python, command, _: begun.extend(command))
+        snapshot.run("early", "list")
+    assert begun == [sys.executable, "-m", "tools.running.started", "early", "list"]
+    (tmp_path / "early.py").write_text("raise KeyboardInterrupt", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(snapshot, "run", stopped)
+    for module in ("tools.running.__main__", "tools.running.started"):
+        monkeypatch.setattr(sys, "argv", [module, "early"])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_module(module, run_name="__main__")
+        assert ended.value.code == 130
+        assert capsys.readouterr().out == "\nStopped.\n"
 
 
 @pytest.mark.thorough

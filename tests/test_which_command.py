@@ -46,7 +46,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     columns = {
         **{"score": score, "label": label, "amount": rng.lognormal(size=N)},
         **{"plan": rng.choice(["a", "b"], N), "region": rng.choice(["n", "s"], N)},
-        "one_in": np.where(label == 1, 1, 20),
+        **{"one_in": np.where(label == 1, 1, 20), "patient": np.arange(N) // 6},
     }
     days = [f"2026-06-{day:02d}" for day in rng.integers(1, 31, N)]
     written("predictions.csv", **columns, date=days)
@@ -72,8 +72,8 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     )
     written("scenes.csv", prob_beach=score, prob_city=1 - score, beach=label, city=1 - label)
     return {
-        **{name: columns[name] for name in ("score", "label", "amount", "plan")},
-        **{"probs": probs[:N], "labels": classes[:N], "patient": np.arange(N) // 6},
+        **{name: columns[name] for name in ("score", "label", "amount", "plan", "patient")},
+        **{"probs": probs[:N], "labels": classes[:N]},
         **{"val_logits": logits[N:], "val_labels": classes[N:]},
         **{"token_logits": torch.randn(3, 8, 5), "tokens": torch.randint(5, (3, 8))},
         **{"network": torch.nn.Identity(), "classifier": GaussianNB(), "X": X, "y": species},

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from calib_utils._files import write_text
 from calib_utils.audit.applying import apply_calibrator
-from calib_utils.audit.atomic_files import write_text
 from calib_utils.audit.building import report
 from calib_utils.audit.changes import Changes, compare_reports
+from calib_utils.audit.formatting import printable
 from calib_utils.audit.pairing import Pair, pair
-from calib_utils.audit.printable import printable
 from calib_utils.audit.source import EXTRA
 
 __all__ = ["main", "parser"]
@@ -80,6 +80,7 @@ def _report(given: Sequence[str]) -> int:
         args.predictions,
         **_columns(args),
         weight=args.weight,
+        blocks=args.blocks,
         group=args.group,
         time=args.time,
         fit=args.fit,
@@ -197,6 +198,7 @@ def parser() -> argparse.ArgumentParser:
     _add_columns(parser)
     add = parser.add_argument
     add("--weight", metavar="COLUMN", help="how much each row counts")
+    add("--blocks", metavar="COLUMN", help="whose equal values mark rows that belong together")
     add("--group", metavar="COLUMN", action="append", default=[], help="may be given again")
     add("--time", metavar="COLUMN:UNIT", help="such as date:D, by day (also h, W, M, Y)")
     how = parser.add_mutually_exclusive_group()

@@ -9,7 +9,7 @@ from typing import TextIO
 
 import numpy as np
 
-from calib_utils.audit.atomic_files import replacing
+from calib_utils._files import replacing_text
 from calib_utils.audit.class_columns import scores_of
 from calib_utils.audit.column_types import numbers_of
 from calib_utils.audit.log_probabilities import from_logs, log_probs_in
@@ -54,7 +54,7 @@ def apply_calibrator(
                 f"output: expected a name that ends in .csv, found {output.name!r}, and the result "
                 "is CSV"
             )
-        with replacing(output) as file:
+        with replacing_text(output) as file:
             return _write(calibrator, data, file, score, rescale)
     return _write(calibrator, data, sys.stdout, score, rescale)
 

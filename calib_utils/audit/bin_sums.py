@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils.audit.rows import Rows
+from calib_utils._arrays import log_losses
+from calib_utils.audit.rows import Rows, row_sums
 from calib_utils.metrics.intervals import squared_sums, tally
 
 __all__ = [
@@ -21,12 +22,14 @@ __all__ = [
     "check_few",
     "confidences_of",
     "heaviness",
+    "inside",
     "losses",
     "tally",
     "worth",
 ]
 
 _MOST_KEYS = 1_000
+_LEAST, _MOST = np.finfo(np.float64).smallest_subnormal, 1 - np.finfo(np.float64).epsneg
 COUNT, CORRECT, EXPECTED, SQUARES, SPREAD = range(5)  # the rows of `BinSums.array`
 
 
@@ -125,15 +128,19 @@ def confidences_of(rows: Rows) -> tuple[np.ndarray, np.ndarray]:
 
 
 def losses(rows: Rows) -> np.ndarray:
-    """The negative log-likelihood of each row, (n,)."""
-    log_probs = rows.log_probs
+    """The negative log-likelihood of each row, (n,), where a probability of 0 is the smallest."""
+    if rows.logits is not None:
+        return log_losses(rows.logits, rows.labels)
     if rows.probs.ndim == 1:
-        against = np.where(rows.labels == 1, -log_probs, log_probs)
-        # As `numpy.logaddexp` of it and 0, in half the time.
-        return np.maximum(against, 0) + np.log1p(np.exp(-np.abs(against)))
-    of_label = log_probs[np.arange(len(rows.labels)), rows.labels]
-    top = log_probs.max(axis=1)
-    return np.asarray(top - of_label + np.log(np.exp(log_probs - top[:, None]).sum(axis=1)))
+        kept = inside(rows.probs)
+        return np.asarray(-np.log(np.where(rows.labels == 1, kept, 1 - kept)))
+    of_label = rows.probs[np.arange(len(rows.labels)), rows.labels]
+    return np.asarray(np.log(row_sums(rows.probs)) - np.log(np.maximum(of_label, _LEAST)))
+
+
+def inside(probs: np.ndarray) -> np.ndarray:
+    """Probabilities of 0 and of 1 as the numbers next to them."""
+    return np.clip(probs, _LEAST, _MOST)
 
 
 def briers(rows: Rows) -> np.ndarray:

@@ -16,10 +16,10 @@ from calib_utils._numbers import check_count, check_n_bins
 from calib_utils.audit.bin_sums import BinSums
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import cost_curve
+from calib_utils.audit.formatting import printable
 from calib_utils.audit.gathering import Gathered, gather, gather_file
 from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.measures import binnings_of, measure
-from calib_utils.audit.printable import printable
 from calib_utils.audit.recalibrators import try_recalibrators
 from calib_utils.audit.result import Report
 from calib_utils.audit.same_rows import shared_rows
@@ -44,6 +44,7 @@ def report(
     score: str | None = None,
     positive: str | None = None,
     weight: str | None = None,
+    blocks: str | None = None,
     group: Sequence[str] | str = (),
     time: str | None = None,
     classes: Sequence[str] = (),
@@ -94,6 +95,11 @@ def report(
         weight: a column of weights, 0 or more: how much a row counts beside the others, such as
             its amount, or 20 where one in 20 was kept. Intervals and tests follow from the squared
             weights, so a few heavy rows make them wide. Equal weights are as good as none.
+        blocks: a column whose equal values mark rows that belong together, such as the visits of a
+            patient: at least 10 blocks of equal size, or more unequal ones, in up to 200,000 rows.
+            Intervals and tests then follow from how blocks differ (`calibration_error_interval` of
+            `calib_utils.metrics` says how), and no block is in two folds. Not together with
+            ``weight`` or ``time``.
         group: a column, or several, whose values divide the rows into groups.
         time: a column of dates, and the unit: "date:D" (days), "date:W", "date:M", "date:h".
         classes: the names of the classes, in the order of the columns.
@@ -158,43 +164,51 @@ def report(
         raise ValueError(
             "baseline: expected together with time=..., because days are compared with it"
         )
+    for name, value in (("weight", weight), ("time", time)):
+        if blocks is not None and value is not None:
+            raise ValueError(
+                f"blocks: expected without {name}, found both; rows in blocks count alike, and how "
+                "blocks differ is not told of each span of time"
+            )
     given = {"label": label, "score": score, "positive": positive, "weight": weight, "time": time}
+    given |= {"blocks": blocks}
     named = {
         **{name: None if value is None else str(value) for name, value in given.items()},
         "classes": tuple(map(str, class_names(classes))),
         "group": tuple(map(str, [group] if isinstance(group, (str, int)) else group)),
     }
+    how = {"n_bins": n_bins, "drop": drop, "rescale": rescale, "seed": int(seed)}
     gathered = gather(
         frame,
         named,
-        n_bins=n_bins,
-        drop=drop,
-        rescale=rescale,
-        seed=seed,
-        sample=bool(cross_fit) or fit is not None,
-        check=lambda columns: _check_prices(columns, prices),
+        how | {"sample": bool(cross_fit) or fit is not None},
+        lambda columns: _check_prices(columns, prices),
         scheduler=scheduler,
         skip_bad_files=skip_bad_files,
         progress=progress,
     )
-    reader, totals = gathered.reader, gathered.totals
-    columns, fit_rows = reader.columns, None
+    columns, totals, fit_rows = gathered.columns, gathered.totals, None
+    if blocks is not None and not totals.complete:
+        raise ValueError(
+            f"blocks: expected so few rows that all can be kept, found {totals.bins.n:,}; draw a "
+            "few rows of each block, of which more tell little"
+        )
     if fit is not None:
-        others = named | {"group": (), "time": None}
-        other = gather_file(fit, others, n_bins, drop, rescale, seed)
-        same, name = other.reader.columns, reader.source.name
+        other = gather_file(fit, named | {"group": (), "time": None, "blocks": None}, how)
+        same = other.columns
         if (same.kind, same.classes) != (columns.kind, columns.classes):
-            raise ValueError(f"fit: expected {columns.kind} as in {name}, found {same.kind}")
+            raise ValueError(
+                f"fit: expected {columns.kind} as in {gathered.name}, found {same.kind}"
+            )
         if shared := shared_rows(other.totals, totals):
             n = other.totals.bins.n
             found = "the same ones" if shared == n else f"{shared:,} of its {n:,} rows"
             raise ValueError(
                 f"fit: expected rows that the report does not use, found {found} in "
-                f"{other.reader.source.name}; if you have no others, leave out fit and use "
-                "cross_fit=..."
+                f"{other.name}; if you have no others, leave out fit and use cross_fit=..."
             )
         fit_rows = other.totals.rows
-    if reader.doubtful:
+    if gathered.counts.doubtful:
         warnings.warn(_DOUBT.format(repr(columns.scores[0])), stacklevel=2)
     measures = measure(totals, seed, columns.top_label)
     recalibrators, limits = None, (tolerance, relative_tolerance)
@@ -263,31 +277,31 @@ def _check_prices(columns: Columns, prices: Any) -> None:
 
 
 def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
-    reader, totals, refused = gathered.reader, gathered.totals, gathered.refused
-    lines = [f"{reader.source.name}: {reader.read:,} rows", *reader.columns.describe()]
-    if reader.dropped:
-        lines.append(f"{reader.dropped:,} rows were dropped because a value was missing")
-    if reader.rescaled:
-        lines.append(f"{reader.rescaled:,} rows were divided by their sum")
-    if reader.columns.kind == "logprobs":
-        lines += _about_logs(reader.filled, reader.elsewhere)
-    if reader.columns.weight:
-        lines += _about_weights(totals.bins, reader.read - reader.dropped)
-    if reader.columns.positive is not None and reader.columns.positive not in reader.seen:
-        lines.append(f"no row has the label {reader.columns.positive!r}")
-    if reader.impossible:
+    columns, counts, totals = gathered.columns, gathered.counts, gathered.totals
+    lines = [f"{gathered.name}: {counts.read:,} rows", *columns.describe()]
+    if counts.dropped:
+        lines.append(f"{counts.dropped:,} rows were dropped because a value was missing")
+    if counts.rescaled:
+        lines.append(f"{counts.rescaled:,} rows were divided by their sum")
+    if columns.kind == "logprobs":
+        lines += _about_logs(counts.filled, counts.elsewhere)
+    if columns.weight:
+        lines += _about_weights(totals.bins, counts.read - counts.dropped)
+    if columns.positive is not None and columns.positive not in counts.seen:
+        lines.append(f"no row has the label {columns.positive!r}")
+    if counts.impossible:
         lines.append(
-            f"{reader.impossible:,} rows gave a probability of 0 to what happened; it is replaced "
+            f"{counts.impossible:,} rows gave a probability of 0 to what happened; it is replaced "
             "by the smallest positive number, because the NLL would be infinite otherwise"
         )
-    if reader.columns.kind not in ("logit", "logits"):
-        ends = dict.fromkeys([reader.columns.scores[0], reader.columns.scores[-1]])
+    if columns.kind not in ("logit", "logits"):
+        ends = dict.fromkeys([columns.scores[0], columns.scores[-1]])
         probs = totals.rows.probs if fitted else totals.confidences[0]
         lines += zero_of(probs, " to ".join(map(repr, ends)))[1]
-    if reader.doubtful:
-        lines.append(_DOUBT.format(repr(reader.columns.scores[0])))
+    if counts.doubtful:
+        lines.append(_DOUBT.format(repr(columns.scores[0])))
     lines += [totals.note] if totals.note else []
-    if refused:
+    if refused := gathered.refused:
         lines.append(
             f"{len(refused):,} {'file was' if len(refused) == 1 else 'files were'} left out"
         )
@@ -325,7 +339,7 @@ def _about_logs(filled: int, elsewhere: int) -> list[str]:
 
 
 def _facts(gathered: Gathered, seed: int, command: str) -> dict[str, str]:
-    facts = {"data": gathered.reader.source.name} | gathered.facts
+    facts = {"data": gathered.name} | gathered.facts
     facts |= {"command": printable(command)} if command else {}
     return facts | {
         "seed": str(seed),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -119,7 +120,8 @@ def compare_reports(first: Any, second: Any, tolerance: float = 0.02) -> Changes
 
     Raises:
         FileNotFoundError: if a file is not there.
-        ValueError: if a file is no such JSON, or both are of the same rows.
+        ValueError: if a file is no such JSON, or is of rows in blocks, or both are of the same
+            rows.
 
     Example:
         >>> from calib_utils.audit import report
@@ -184,13 +186,23 @@ def _read(given: Any) -> _Stored:
         )
         if known["format"] != FORMAT:
             raise ValueError(f"format {known['format']!r}")
-        sums = {_ALL: bins_of_json(known["bins"])}
-        for column, parts in known["groups"].items():
-            sums |= {f"{column} {part['name']}": bins_of_json(part["bins"]) for part in parts}
-        low, high = known["measures"]["error"]
-        return _Stored((float(low), float(high)), sums)
+        found = None if known["measures"].get("blocks") else _sums_in(known)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{given}: expected the JSON of a report in format {FORMAT}, as json=... writes it, "
             "found something else; make the report again"
         ) from error
+    if found is None:
+        raise ValueError(
+            f"{given}: expected a report of independent rows, found one of rows in blocks; compare "
+            "the intervals of the two reports"
+        )
+    return found
+
+
+def _sums_in(known: Mapping[str, Any]) -> _Stored:
+    sums = {_ALL: bins_of_json(known["bins"])}
+    for column, parts in known["groups"].items():
+        sums |= {f"{column} {part['name']}": bins_of_json(part["bins"]) for part in parts}
+    low, high = known["measures"]["error"]
+    return _Stored((float(low), float(high)), sums)

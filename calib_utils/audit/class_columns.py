@@ -33,7 +33,7 @@ def columns_of(source: Source, **named: Any) -> Columns:
     called: list[str] = []
     if named.get("score") is None and not guess_scores(head) and label in head:
         time = (named.get("time") or "").rpartition(":")
-        others = {label, named.get("weight"), *named.get("group", ()), *time}
+        others = {label, named.get("weight"), named.get("blocks"), *named.get("group", ()), *time}
         called = _called_as_labels(source, label, [name for name in head if name not in others])
     return choose_columns(head, by_label=called, **named)
 

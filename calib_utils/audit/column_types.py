@@ -1,22 +1,30 @@
-"""The contents of a column's cells: texts, numbers, dates, or nothing."""
+"""The contents of a column's cells: texts, numbers, dates, or nothing.
+
+Where few values come up again and again, each is held once, with which row has which.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
-from calib_utils.audit.coded import Coded
 from calib_utils.audit.columns import Columns
-from calib_utils.audit.printable import printable
+from calib_utils.audit.formatting import printable
 
 __all__ = [
+    "Coded",
+    "as_array",
+    "as_coded",
+    "by_value",
+    "coded",
     "float_type",
     "is_missing",
     "is_number",
     "numbers_of",
+    "occurring",
     "texts_of",
     "times_of",
     "weights_of",
@@ -26,6 +34,73 @@ _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
 _WHOLE = re.compile(r"(-?\d+)\.0*")  # a whole number, written as a float
 _DATE = re.compile(r"\d{4}(-\d\d(-\d\d([T ]\d\d(:\d\d(:\d\d([.,]\d+)?)?)?)?)?)?(Z|[+-]\d\d:?\d\d)?")
 _SHORTEST = {"Y": "2026", "M": "2026-01"}  # the shortest form of a date, by the unit
+_WIDEST = 10_000  # range of whole numbers that are told apart without sorting them
+
+
+class Coded:
+    """A column whose text is looked at once for each value, and not once for each row.
+
+    Attributes:
+        values: (m,), of which each occurs.
+        codes: intp, (n,), the place of each row's value among them.
+    """
+
+    def __init__(self, values: np.ndarray, codes: np.ndarray):
+        self.values, self.codes = values, codes
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Any) -> Coded:
+        return occurring(self.values, self.codes[rows])
+
+
+def occurring(values: np.ndarray, codes: np.ndarray) -> Coded:
+    """A column without the values that no row has."""
+    used = np.bincount(codes, minlength=len(values)) > 0
+    if used.all():
+        return Coded(values, codes)
+    return Coded(values[used], (np.cumsum(used) - 1)[codes])
+
+
+def coded(values: np.ndarray) -> Coded:
+    """A column of whole numbers, truth values or times."""
+    whole = values.view(np.int64) if values.dtype.kind == "M" else values.astype(np.intp)
+    low, high = int(whole.min()), int(whole.max())
+    if high - low >= _WIDEST:
+        return Coded(*np.unique(values, return_inverse=True))
+    between, codes = (low + np.arange(high - low + 1)).astype(values.dtype), whole - low
+    return Coded(between, codes) if len(between) < 3 else occurring(between, codes)
+
+
+def by_value(
+    function: Callable[[np.ndarray, np.ndarray], np.ndarray], column: Any, places: np.ndarray
+) -> Any:
+    """What ``function`` makes of a column: of each row of an array, of each value if it is `Coded`.
+
+    Args:
+        function: takes values and the numbers of the rows in which they stand.
+        column: (n,).
+        places: (n,), the numbers of the rows.
+    """
+    if not isinstance(column, Coded):
+        return function(column, places)
+    try:
+        return Coded(function(column.values, places[: len(column.values)]), column.codes)
+    except ValueError:  # which names the first row that has a value
+        first = np.empty(len(column.values), np.intp)
+        first[column.codes[::-1]] = np.arange(len(column))[::-1]
+        return Coded(function(column.values, places[first]), column.codes)
+
+
+def as_array(column: Any) -> np.ndarray:
+    """A column with a value in each row."""
+    return column.values[column.codes] if isinstance(column, Coded) else column
+
+
+def as_coded(column: Any) -> Coded:
+    """A column of which each value is held once."""
+    return column if isinstance(column, Coded) else Coded(*np.unique(column, return_inverse=True))
 
 
 def texts_of(values: np.ndarray) -> np.ndarray:
@@ -133,8 +208,9 @@ def _as_time(text: str, shortest: int) -> np.datetime64 | None:
 def weights_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.ndarray:
     """Numbers of 0 or more."""
     weights = numbers_of(values, str(columns.weight), places)
-    if weights.min() < 0:
-        row = int((weights < 0).argmax())
+    below = weights < 0
+    if below.any():
+        row = int(below.argmax())
         raise ValueError(
             f"{columns.weight}: expected weights of 0 or more, found {weights[row]:g} in row "
             f"{places[row]:,}"

@@ -25,6 +25,7 @@ class Columns:
         classes: the names of the classes, of "probs", "logits" and "logprobs".
         positive: the label that counts as positive; None for 1, true and yes.
         weight, groups, time, unit: further columns, and the unit in which time is counted.
+        blocks: the column whose equal values mark rows that belong together.
     """
 
     label: str
@@ -37,6 +38,7 @@ class Columns:
     time: str | None = None
     unit: str = "D"
     guessed: tuple[str, ...] = field(default=(), compare=False)
+    blocks: str | None = None
 
     @property
     def binary(self) -> bool:
@@ -53,7 +55,7 @@ class Columns:
     @property
     def names(self) -> list[str]:
         """All columns that are read."""
-        others = [self.weight, *self.groups, self.time]
+        others = [self.weight, *self.groups, self.time, self.blocks]
         return list(dict.fromkeys([self.label, *self.scores, *filter(None, others)]))
 
     def describe(self) -> list[str]:
@@ -79,6 +81,7 @@ class Columns:
                 f"classes, in the order of the columns: {', '.join(self.classes[:8])}{more}"
             )
         lines += [f"{self.weight!r}: the weight"] if self.weight else []
+        lines += [f"{self.blocks!r}: rows that belong together"] if self.blocks else []
         lines += [f"{group!r}: a group" for group in self.groups]
         lines += [f"{self.time!r}: the time, by {UNITS[self.unit]}"] if self.time else []
         return [f"{line} (guessed)" if self._was_guessed(line) else line for line in lines]
@@ -98,6 +101,7 @@ def choose_columns(
     time: str | None = None,
     classes: Sequence[str] = (),
     by_label: Sequence[str] = (),
+    blocks: str | None = None,
 ) -> Columns:
     """Which columns to read.
 
@@ -114,6 +118,7 @@ def choose_columns(
         time: a column of dates, and after a colon the unit: "date:D" (also h, W, M, Y).
         classes: the names of the classes in the order of the columns.
         by_label: columns named after the labels, taken if no other columns are guessed.
+        blocks: a column whose equal values mark rows that belong together.
 
     Raises:
         ValueError: if a column is missing or cannot be guessed, or if ``classes`` contradicts the
@@ -185,6 +190,7 @@ def choose_columns(
         None if time is None else _there(time, head),
         unit,
         tuple(guessed),
+        None if blocks is None else _there(blocks, head),
     )
 
 

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from calib_utils.audit.bin_sums import BinSums, check_few, losses
-from calib_utils.audit.coded import Coded
+from calib_utils.audit.bin_sums import BinSums, check_few, inside, losses
+from calib_utils.audit.column_types import Coded
 from calib_utils.audit.lots import Lots
-from calib_utils.audit.rows import Rows, row_sums
+from calib_utils.audit.rows import Rows
 from calib_utils.metrics.bins import uniform_index
 
 __all__ = ["CELL_ENDS", "UNIT", "ExactSums", "cells_of", "in_bins", "in_cells", "moments"]
@@ -39,7 +39,6 @@ _STEP = 1 << 17  # numbers of an array, of which a few fit into a cache
 _MOST_JOINT = 1 << 14  # bins of a table that is counted at once, for the same reason
 _OF_CELLS = 0, 1, 3, 6, 7, 9  # of the terms with weights
 _COPIES, _SMALL = 4, 1 << 10  # of a table that has at most so many bins
-_LEAST, _MOST = np.finfo(np.float64).smallest_subnormal, 1 - np.finfo(np.float64).epsneg
 
 
 class ExactSums:
@@ -95,6 +94,8 @@ class ExactSums:
             ValueError: if a column of groups has more than a thousand values.
         """
         n, n_bins = len(rows.labels), self.bins.shape[-1]
+        if not n:
+            return
         self.dtype = rows.dtype
         columns: list[tuple[str | None, Coded]] = list(rows.groups.items())
         if rows.times is not None:
@@ -286,28 +287,21 @@ def _slices(n: int, width: int) -> Iterator[slice]:
 def _measured(rows: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Of each row its confidence, whether it is right, the log-odds of the confidence, and the NLL.
 
-    The same as those of bin_sums but for rounding, with as few logarithms and passes as can be.
+    The first two are those of `confidences_of`, with fewer passes over the classes.
     """
+    nll = losses(rows)
     if rows.probs.ndim == 1:
         confidences, right = rows.probs, rows.labels == 1
         if rows.logits is not None:
-            return confidences, right, rows.logits, losses(rows)
+            return confidences, right, rows.logits, nll
     else:
         of_label = rows.probs[np.arange(len(rows.labels)), rows.labels]
         top = reduce(np.maximum, rows.probs.T)
         confidences, right = np.minimum(top, 1), of_label == top
         if np.count_nonzero(rows.probs == top[:, None]) > len(top):  # then the first one counts
             right = rows.probs.argmax(axis=1) == rows.labels
-    inside = np.clip(confidences, _LEAST, _MOST)
-    outside = 1 - inside
-    log_odds = np.log(inside / outside)
-    if rows.logits is not None:
-        nll = losses(rows)
-    elif rows.probs.ndim == 1:
-        nll = -np.log(np.where(right, inside, outside))
-    else:
-        nll = np.log(row_sums(rows.probs)) - np.log(np.maximum(of_label, _LEAST))
-    return confidences, right, log_odds, nll
+    kept = inside(confidences)
+    return confidences, right, np.log(kept / (1 - kept)), nll
 
 
 def _terms(confidences: np.ndarray, weights: np.ndarray | None) -> list[np.ndarray]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils.audit.arrow_files import from_arrow
-from calib_utils.audit.coded import Coded, coded, occurring
+from calib_utils.audit.column_types import Coded, coded, occurring
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.exact_sums import ExactSums
 from calib_utils.audit.folder import FolderFile
@@ -17,7 +17,7 @@ from calib_utils.audit.lots import Lots
 from calib_utils.audit.rows import Counts, Rows, RowsReader
 from calib_utils.audit.source import Source
 
-__all__ = ["FileSums", "How", "sums_of_file"]
+__all__ = ["FileSums", "How", "sums_of", "sums_of_file"]
 
 # Numbers of a block: in larger ones little is left in the caches, and in smaller ones the threads
 # wait for each other more often than they count.
@@ -41,14 +41,12 @@ class How(NamedTuple):
     drop: bool
     rescale: bool
     seed: int
-    sample: bool
+    sample: bool = True
     few: bool = True
     heaviest: float = 0.0
 
-    def reader(self, source: Source | str) -> RowsReader:
-        """Reads a source, or what has this name."""
-        if isinstance(source, str):
-            source = Source(source, [], None, lambda names: iter(()))
+    def reader(self, source: Source) -> RowsReader:
+        """Reads a source."""
         return RowsReader(source, self.columns, self.drop, self.rescale)
 
     def no_sums(self) -> ExactSums:
@@ -92,6 +90,18 @@ class FileSums(NamedTuple):
     problem: str = ""
 
 
+def sums_of(
+    reader: RowsReader, how: How, tell: Callable[[int], Any] = lambda rows: None
+) -> ExactSums:
+    """The sums of all rows that a reader reads; ``tell`` is called with the size of each block."""
+    sums, read = how.no_sums(), 0
+    for rows in map(how.counted, reader.blocks()):
+        sums.add(rows)
+        tell(reader.counts.read - read)
+        read = reader.counts.read
+    return sums
+
+
 def sums_of_file(
     file: FolderFile, how: How, tell: Callable[[int], Any] = lambda rows: None
 ) -> FileSums:
@@ -102,19 +112,14 @@ def sums_of_file(
         how: what is read.
         tell: is called with the number of rows of each block.
     """
-    reader, sums = how.reader(file.name), how.no_sums()
+    reader = how.reader(Source(file.name, [], None, lambda names: _blocks(file, how.columns)))
     np.empty(_LARGE, np.uint8)  # freed at once, by which glibc learns to keep what is freed later
     try:
-        for raw in _blocks(file, how.columns):
-            rows = how.counted(reader.rows_of(raw))
-            if len(rows.labels):
-                sums.add(rows)
-            tell(len(next(iter(raw.values()))))
+        return FileSums(sums_of(reader, how, tell), reader.counts)
     except ValueError as error:
         known = str(error).startswith(file.name)
-        where = "" if known else f"{file.name}, row group {_group_of(file, reader)}: "
+        where = "" if known else f"{file.name}, row group {_group_of(file, reader.counts.read)}: "
         return FileSums(how.no_sums(), Counts(), f"{where}{error}")
-    return FileSums(sums, reader.counts())
 
 
 def _blocks(file: FolderFile, columns: Columns) -> Iterator[dict[str, Any]]:
@@ -188,11 +193,11 @@ def _coded(column: Any, unit: str | None) -> Coded:
     return occurring(values, np.asarray(codes).astype(np.intp))
 
 
-def _group_of(file: FolderFile, reader: RowsReader) -> int:
-    """The row group of the block that was read last."""
+def _group_of(file: FolderFile, read: int) -> int:
+    """The row group of the last of the rows that were read."""
     import pyarrow.parquet as parquet
 
     with parquet.ParquetFile(file.path) as opened:
         metadata = opened.metadata
         last = np.cumsum([metadata.row_group(g).num_rows for g in range(opened.num_row_groups)])
-    return int(np.searchsorted(last, reader.read))
+    return int(np.searchsorted(last, read))

@@ -13,7 +13,7 @@ from typing import Any
 from calib_utils.audit.exact_sums import ExactSums
 from calib_utils.audit.file_sums import FileSums, How, sums_of_file
 from calib_utils.audit.folder import Folder, FolderFile
-from calib_utils.audit.rows import RowsReader
+from calib_utils.audit.rows import Counts
 
 __all__ = ["as_they_end", "read_folder"]
 
@@ -30,7 +30,7 @@ def read_folder(
     scheduler: str | None = None,
     skip_bad_files: bool = False,
     progress: bool = False,
-) -> tuple[RowsReader, ExactSums, list[str]]:
+) -> tuple[str, Counts, ExactSums, list[str]]:
     """Read all files and add up their sums, which do not depend on the order.
 
     Args:
@@ -42,42 +42,41 @@ def read_folder(
         progress: whether a bar is shown, if anybody looks.
 
     Returns:
-        What was counted, the sums, and a sentence for each file that was left out.
+        The folder's name with the number of its files, what was counted, the sums, and a sentence
+        for each file that was left out.
 
     Raises:
         KeyboardInterrupt: with how far it came, if it was interrupted.
         ModuleNotFoundError: if Dask is not installed.
         ValueError: for a bad file, or if there are no rows.
     """
-    reader = how.reader(folder.name)
-    sums, refused, done = how.no_sums(), list(folder.refused), 0
+    counts, sums, refused, done = Counts(), how.no_sums(), list(folder.refused), 0
     with _bar(sum(file.rows for file in folder.files), progress) as tell:
         try:
             for found in as_they_end(folder.files, how, scheduler, tell):
                 if found.problem and not skip_bad_files:
                     raise ValueError(
-                        f"{found.problem} ({_progress(folder, done, reader)}; leave such files "
+                        f"{found.problem} ({_progress(folder, done, counts)}; leave such files "
                         "out with skip_bad_files=True)"
                     )
                 refused += [found.problem] if found.problem else []
                 sums.merge(found.sums)
-                reader.add(found.counts)
+                counts.add(found.counts)
                 done += 1
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(_progress(folder, done, reader)) from None
-    if reader.read == reader.dropped and refused:
+            raise KeyboardInterrupt(_progress(folder, done, counts)) from None
+    if counts.read == counts.dropped and refused:
         raise ValueError(f"{folder.name}: no rows are left; {refused[0]}")
-    if reader.read > reader.dropped and not sums.n:
+    if counts.read > counts.dropped and not sums.n:
         raise ValueError(f"{how.columns.weight}: expected a weight above 0, found none")
     n = len(folder.files) + len(folder.refused) - len(refused)
     name = f"{folder.name} ({n:,} {'file' if n == 1 else 'files'})"
-    reader.source = reader.source._replace(name=name)
-    reader.check_whole()
-    return reader, sums, sorted(refused)
+    counts.check(name, how.columns)
+    return name, counts, sums, sorted(refused)
 
 
-def _progress(folder: Folder, done: int, reader: RowsReader) -> str:
-    return f"after {done:,} of {len(folder.files):,} files and {reader.read:,} rows"
+def _progress(folder: Folder, done: int, counts: Counts) -> str:
+    return f"after {done:,} of {len(folder.files):,} files and {counts.read:,} rows"
 
 
 def as_they_end(

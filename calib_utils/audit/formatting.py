@@ -1,11 +1,15 @@
-"""How the report writes numbers: with as many digits as are worth reading."""
+"""How the report writes numbers, with as many digits as are worth reading, and given text."""
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
-__all__ = ["number", "percent", "points", "signed_points"]
+__all__ = ["number", "percent", "points", "printable", "signed_points"]
 
+# Control characters (ESC among them), line ends, and marks that reverse the direction of writing.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _MINUS, _SPACE = "\N{MINUS SIGN}", "\N{NO-BREAK SPACE}"
 
 
@@ -40,3 +44,8 @@ def _written(value: float, digits: int) -> str:
     if "-" in text and not text.strip("-0."):
         text = text.strip("-")
     return text.replace("-", _MINUS)
+
+
+def printable(text: str) -> str:
+    """The text without control characters, with a space in place of each that is white space."""
+    return _CONTROL.sub(lambda found: " " if found[0].isspace() else "", text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import numpy as np
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
 from calib_utils.audit.findings import Findings
 from calib_utils.audit.recalibrators import TriedRecalibrators
-from calib_utils.audit.subgroups import Part
 from calib_utils.metrics.intervals import squared_sums
 
 __all__ = ["FORMAT", "as_json", "bins_of_baseline", "bins_of_json"]
@@ -27,19 +26,14 @@ def as_json(report: Findings) -> str:
     """All numbers; unknown ones are null."""
     known = {
         "format": FORMAT,
-        "verdict": asdict(report.verdict) | {"exit_code": report.verdict.exit_code},
-        "measures": asdict(report.measures)
-        | {
-            "baseline_ece": report.measures.baseline_ece._asdict(),
-            "line": report.measures.line and report.measures.line._asdict(),
-            "decomposition": report.measures.decomposition._asdict(),
-        },
-        "bins": _of_bins(report.bins),
-        "classes": [_of_part(part) for part in report.classes],
-        "groups": {name: [_of_part(one) for one in found] for name, found in report.groups.items()},
-        "times": [asdict(span) for span in report.times],
+        "verdict": vars(report.verdict) | {"exit_code": report.verdict.exit_code},
+        "measures": report.measures,
+        "bins": report.bins,
+        "classes": report.classes,
+        "groups": report.groups,
+        "times": report.times,
         "recalibrators": report.recalibrators and _of_tried(report.recalibrators),
-        "costs": report.costs and _plain(asdict(report.costs)),
+        "costs": report.costs,
         "read": report.read,
         "facts": report.facts,
     }
@@ -50,19 +44,26 @@ def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
     """The counts, correct predictions and summed predictions of an earlier report; of weighted rows
     those of Kish's effective number in each bin.
     """
+    blocks = None
     if hasattr(baseline, "bins"):
-        found = baseline.bins.array
+        found, blocks = baseline.bins.array, baseline.measures.blocks
     else:
         if not isinstance(baseline, (str, Path)):
             raise ValueError(f"baseline: expected a report or a path, found {baseline!r}")
         path = Path(baseline)
         try:
-            found = bins_of_json(json.loads(path.read_text("utf-8"))["bins"]).array
+            known = json.loads(path.read_text("utf-8"))
+            if known["format"] != FORMAT:
+                raise ValueError(f"format {known['format']!r}")
+            blocks = known["measures"].get("blocks")
+            found = np.zeros(0) if blocks else bins_of_json(known["bins"]).array
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{path}: expected the JSON of an earlier report, as json=... writes it, found "
                 "something else"
             ) from error
+    if blocks:
+        raise ValueError("baseline: expected a report of independent rows, found one with blocks")
     if found.shape[-1] != n_bins:
         raise ValueError(f"baseline: expected {n_bins} bins, found {found.shape[-1]}")
     masses, squared = found[COUNT], squared_sums(found)[0]
@@ -86,34 +87,23 @@ def bins_of_json(known: Mapping[str, Any]) -> BinSums:
     return BinSums(found)
 
 
-def _of_bins(bins: BinSums) -> dict[str, list[float]]:
-    return dict(zip(_SUMS + _OF_WEIGHTS, bins.array.tolist(), strict=False))
-
-
-def _of_part(part: Part) -> dict[str, Any]:
-    return asdict(part) | {"bins": _of_bins(part.bins)}
-
-
 def _of_tried(recalibrators: TriedRecalibrators) -> dict[str, Any]:
     best = None if recalibrators.best is None else recalibrators.found[0].name
-    found = [asdict(recalibrator) for recalibrator in recalibrators.found]
     return {
         "nll": recalibrators.nll,
         "ece": recalibrators.ece,
         "auroc": recalibrators.auroc,
         "how": recalibrators.how,
         "best": best,
-        "found": found,
-        "groups": {
-            name: [_of_part(part) for part in parts] for name, parts in recalibrators.groups.items()
-        },
+        "found": recalibrators.found,
+        "groups": recalibrators.groups,
         "per_group": {
             name: {
                 "nll": maps.nll,
                 "gain": maps.gain,
                 "interval": maps.interval,
                 "helps": maps.best is not None,
-                "parts": [_of_part(part) for part in maps.parts],
+                "parts": maps.parts,
             }
             for name, maps in recalibrators.per_group.items()
         },
@@ -121,7 +111,13 @@ def _of_tried(recalibrators: TriedRecalibrators) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """The value in types that JSON has."""
+    """The value in types that JSON has; of an object its fields, by name."""
+    if isinstance(value, BinSums):
+        return dict(zip(_SUMS + _OF_WEIGHTS, value.array.tolist(), strict=False))
+    if is_dataclass(value):
+        value = vars(value)
+    elif hasattr(value, "_asdict"):
+        value = value._asdict()
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, (list, tuple, np.ndarray)):

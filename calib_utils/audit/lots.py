@@ -112,7 +112,8 @@ class Lots:
         yield rows.labels.view(np.uint64)
         if rows.weights is not None:
             yield rows.weights.view(np.uint64)
-        for coded in (*rows.groups.values(), *([] if rows.times is None else [rows.times])):
+        others = [each for each in (rows.times, rows.blocks) if each is not None]
+        for coded in (*rows.groups.values(), *others):
             yield np.array([_number_of(str(value)) for value in coded.values])[coded.codes]
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
-from scipy.special import ndtri
+from scipy.special import ndtri, stdtrit
 
-from calib_utils._arrays import in_type
+from calib_utils._arrays import effective_size, in_type
 from calib_utils.audit.bin_sums import (
     CORRECT,
     COUNT,
     EXPECTED,
-    SQUARES,
     BinSums,
     heaviness,
     worth,
@@ -29,8 +29,17 @@ from calib_utils.metrics import (
     cox_line,
 )
 from calib_utils.metrics.bins import mean_excess
-from calib_utils.metrics.intervals import error_ends, root_square_ends, squared_sums
+from calib_utils.metrics.blocks import BinNoise, block_noise, effective_blocks
+from calib_utils.metrics.debiased import debiased_square
+from calib_utils.metrics.intervals import (
+    ends_of_noise,
+    error_ends,
+    root_ends_of_noise,
+    root_square_ends,
+)
+from calib_utils.metrics.without_bins import z_of_blocks
 from calib_utils.predictions import as_predictions
+from calib_utils.report.pairs import paired_difference
 
 __all__ = ["Measures", "calibration_line", "larger_error", "measure"]
 
@@ -45,7 +54,8 @@ class Measures:
 
     Attributes:
         n: rows.
-        effective: Kish's effective size, which is ``n`` if all rows count alike.
+        effective: Kish's effective size, which is ``n`` if all rows count alike; of rows in blocks
+            how many blocks of equal size they are worth.
         predicted, happened: the mean confidence, and the observed frequency (or the accuracy).
         ratio: observed over expected, and its interval.
         z: Spiegelhalter's.
@@ -59,6 +69,7 @@ class Measures:
         debiased, debiased_interval: the root mean square of the gaps, corrected for their noise.
         nll, brier, accuracy: means over the rows.
         decomposition: of the Brier score of the confidence.
+        blocks: how many there are; None if all rows are independent.
     """
 
     n: int
@@ -80,6 +91,7 @@ class Measures:
     brier: float
     accuracy: float
     decomposition: BrierDecomposition
+    blocks: int | None = None
 
     @property
     def reversed(self) -> bool:
@@ -106,7 +118,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
         top_label: whether the confidences are those in the predicted class. The accuracy is then
             the share of correct predictions, and otherwise that of a decision at one half.
     """
-    bins, weights = totals.bins, totals.weights
+    bins, weights, blocks = totals.bins, totals.weights, totals.blocks
     confidences, correct = totals.confidences
     whole, happened = bins.array.sum(axis=1, keepdims=True), bins.happened
     (equal,) = worth(whole[COUNT], np.array([happened]), heaviness(whole)).tolist()
@@ -114,30 +126,59 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
     expected = max(bins.predicted, np.finfo(float).tiny)
     excess, variance = totals.of_z
     nll, brier, accuracy = totals.losses / bins.mass
-    line = calibration_line(confidences, correct, weights)
-    auroc, auroc_interval = auroc_of(confidences, correct, weights)
+    line = calibration_line(confidences, correct, weights, blocks)
+    auroc, auroc_interval = auroc_of(confidences, correct, weights, blocks)
+    z = float(excess / variance**0.5) if variance > 0 else float("nan")
+    binnings, effective, k = binnings_of(totals, line), bins.effective, None
+    if blocks is None:
+        error = larger_error(binnings, seed)
+        debiased_interval = root_square_ends(bins.array, LEVEL, seed)
+    else:
+        effective, k = effective_blocks(blocks), int(blocks.max()) + 1
+        ends = paired_difference(confidences, correct, blocks=blocks).interval(LEVEL)
+        low, high = (min(max(bins.predicted + end, 0.0), 1.0) for end in ends)
+        z = z_of_blocks(confidences, correct, blocks)
+        noises = [_noise_of_blocks(totals, index, seed) for index in totals.indices(line)]
+        error = _largest([partial(ends_of_noise, noise) for noise in noises])
+        debiased_interval = root_ends_of_noise(noises[0], LEVEL)
     return Measures(
         n=bins.n,
-        effective=bins.effective,
+        effective=effective,
         predicted=bins.predicted,
         happened=bins.happened,
         ratio=bins.happened / expected,
         ratio_interval=(low / expected, high / expected),
-        z=float(excess / variance**0.5) if variance > 0 else float("nan"),
+        z=z,
         line=line,
         auroc=auroc,
         auroc_interval=auroc_interval,
         ece=ece_of(bins),
         baseline_ece=_baseline(totals, confidences, seed),
-        error=larger_error(binnings_of(totals, line), seed),
-        debiased=max(debiased_square(bins), 0.0) ** 0.5,
-        debiased_interval=root_square_ends(bins.array, LEVEL, seed),
+        error=error,
+        debiased=float(np.fmax(debiased_square(bins.array), 0.0)) ** 0.5,
+        debiased_interval=debiased_interval,
         nll=float(nll),
         brier=float(brier),
         accuracy=bins.happened if top_label else float(accuracy),
         decomposition=brier_decomposition(
             as_predictions(confidences, correct.astype(np.int64), sample_weight=weights)
         ),
+        blocks=k,
+    )
+
+
+def _noise_of_blocks(
+    totals: Totals, index: np.ndarray, seed: int, *, calibrated: bool = False
+) -> BinNoise:
+    """The noise of bins, measured from block to block."""
+    assert totals.blocks is not None
+    return block_noise(
+        *totals.confidences,
+        index,
+        totals.blocks,
+        np.random.default_rng(seed),
+        _DRAWS,
+        calibrated=calibrated,
     )
 
 
@@ -152,12 +193,16 @@ def binnings_of(totals: Totals, line: CoxLine | None) -> list[BinSums]:
 
 
 def auroc_of(
-    confidences: np.ndarray, correct: np.ndarray, weights: np.ndarray | None = None
+    confidences: np.ndarray,
+    correct: np.ndarray,
+    weights: np.ndarray | None = None,
+    blocks: np.ndarray | None = None,
 ) -> tuple[float, tuple[float, float]]:
     """The area under the ROC curve and its interval; NaN if all rows are correct, or none.
 
-    Source: DeLong, DeLong and Clarke-Pearson 1988, "Comparing the areas under two or more
-    correlated receiver operating characteristic curves".
+    Sources: DeLong, DeLong and Clarke-Pearson 1988, "Comparing the areas under two or more
+    correlated receiver operating characteristic curves"; for blocks Obuchowski 1997,
+    "Nonparametric analysis of clustered ROC curve data".
     """
     sizes = np.array([np.count_nonzero(~correct), np.count_nonzero(correct)])
     if not sizes.all():
@@ -165,17 +210,21 @@ def auroc_of(
     w = np.ones(len(correct)) if weights is None else weights
     _, place = np.unique(confidences, return_inverse=True)
     masses = [np.bincount(place, w * (correct == kind)) for kind in (False, True)]
-    area, variance = 0.0, 0.0
+    area, variance, pull = 0.0, 0.0, np.zeros(len(correct))
     for kind, others in ((False, masses[True]), (True, masses[False])):
         # Of the rows of the other kind, the share that lies below each row; of ties a half counts.
         below = (np.cumsum(others) - others / 2) / others.sum()
         rows = correct == kind
         share, part = below[place[rows]], w[rows] / w[rows].sum()
         area = float(part @ share)
-        effective = 1 / float(part @ part)
-        squares = float(np.sum((part * (share - area)) ** 2))
-        variance += squares * effective / max(effective - 1, 1)
-    half = float(ndtri((1 + LEVEL) / 2)) * variance**0.5
+        effective = effective_size(part)
+        pull[rows] = part * (share - area) * (1 if kind else -1)
+        variance += float(np.sum(pull[rows] ** 2)) * effective / max(effective - 1, 1)
+    if blocks is not None:
+        of_blocks = np.bincount(blocks, pull)
+        variance = float(of_blocks @ of_blocks) * len(of_blocks) / (len(of_blocks) - 1)
+    freedom = np.inf if blocks is None else effective_blocks(blocks) - 1
+    half = float(stdtrit(freedom, (1 + LEVEL) / 2)) * variance**0.5
     return area, (max(area - half, 0.0), min(area + half, 1.0))
 
 
@@ -193,8 +242,13 @@ def larger_error(binnings: Sequence[BinSums], seed: int) -> tuple[float, float]:
     The largest error exceeds every lower end if all of them are valid, so each lower end may fail
     less often (Bonferroni). It is below the largest upper end if that of its own binning is valid.
     """
-    strict = 1 - (1 - LEVEL) / len(binnings)
-    ends = [error_ends(bins.array, (strict, LEVEL), seed) for bins in binnings]
+    return _largest([partial(error_ends, bins.array, seed=seed) for bins in binnings])
+
+
+def _largest(ends_at: Sequence[Callable[..., tuple[float, float]]]) -> tuple[float, float]:
+    """`larger_error`, of functions that give the ends of one binning at a pair of levels."""
+    levels = 1 - (1 - LEVEL) / len(ends_at), LEVEL
+    ends = [each(levels=levels) for each in ends_at]
     return max(low for low, _ in ends), max(high for _, high in ends)
 
 
@@ -203,22 +257,14 @@ def ece_of(bins: BinSums) -> float:
     return float(mean_excess(bins.array[EXPECTED] - bins.array[CORRECT], bins.mass))
 
 
-def debiased_square(bins: BinSums) -> float:
-    """The square of `calib_utils.metrics.debiased_calibration_error`; 0 without pairs."""
-    pairs = bins.array[COUNT] ** 2 - squared_sums(bins.array)[0]  # of different rows
-    several = pairs > 1e-9 * bins.array[COUNT] ** 2
-    array = bins.array[:, several]
-    if not array.size:
-        return 0.0
-    masses, excess = array[COUNT], array[EXPECTED] - array[CORRECT]
-    products = (excess**2 - array[SQUARES]) / pairs[several]
-    return float(products @ masses / masses.sum())
-
-
 def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> CalibrationBaseline:
     """If not all rows were kept, or they have weights, those of a bin are drawn with their mean
     confidence, as many equal ones as would be as noisy.
     """
+    if totals.blocks is not None:
+        noise = _noise_of_blocks(totals, totals.indices(None)[0], seed, calibrated=True)
+        errors = np.abs(noise.draws * noise.measured).sum(axis=1)
+        return CalibrationBaseline(float(errors.mean()), float(np.quantile(errors, 0.95)))
     if totals.complete and totals.weights is None:
         typed = in_type(confidences, totals.rows.dtype)
         return baseline_calibration_error(typed, totals.n_bins, seed=seed)
@@ -231,24 +277,21 @@ def _baseline(totals: Totals, confidences: np.ndarray, seed: int) -> Calibration
 
 
 def calibration_line(
-    confidences: np.ndarray, correct: np.ndarray, weights: np.ndarray | None = None
+    confidences: np.ndarray,
+    correct: np.ndarray,
+    weights: np.ndarray | None = None,
+    blocks: np.ndarray | None = None,
 ) -> CoxLine | None:
     """None if too few predictions are correct, or incorrect, or there is no optimum."""
-    if min(_effective(rows, weights) for rows in (correct, ~correct)) < _FEWEST:
+    w = np.ones(len(correct)) if weights is None else weights
+    if min(effective_size(w[correct == kind]) for kind in (False, True)) < _FEWEST:
         return None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # about zeros, which the report tells
             return cox_line(
-                as_predictions(confidence=confidences, correct=correct, sample_weight=weights)
+                as_predictions(confidence=confidences, correct=correct, sample_weight=weights),
+                blocks=blocks,
             )
     except ValueError:
         return None  # a threshold separates correct from incorrect, or all confidences are equal
-
-
-def _effective(which: np.ndarray, weights: np.ndarray | None) -> float:
-    """Kish's effective size of some rows."""
-    if weights is None:
-        return float(np.count_nonzero(which))
-    some = weights[which]
-    return float(some.sum() ** 2 / (some @ some)) if some.size else 0.0

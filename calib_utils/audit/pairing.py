@@ -147,9 +147,11 @@ def _read(
     columns = columns_of(source, **named)
     how = How(columns, n_bins, drop, rescale, seed, sample=False)
     sums, parts = how.no_sums(), []
-    for rows in how.reader(source).blocks():
+    reader = how.reader(source)
+    for rows in reader.blocks():
         sums.add(rows)
         parts.append((rows.labels, losses(rows), briers(rows), _correct(rows, columns.kind)))
+    reader.counts.check(source.name, columns)
     labels, nll, brier, correct = map(np.concatenate, zip(*parts, strict=True))
     return _Model(
         columns, labels, nll, brier, correct, larger_error(Totals(sums, seed).binnings, seed)

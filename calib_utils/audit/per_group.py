@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calib_utils.audit.bin_sums import BinSums, confidences_of, losses, tally
-from calib_utils.audit.coded import as_array
+from calib_utils.audit.block_sums import sums_of_blocks
+from calib_utils.audit.column_types import as_array
 from calib_utils.audit.outcomes import BEYOND
 from calib_utils.audit.rows import Rows
 from calib_utils.audit.subgroups import Part, judge_parts
@@ -43,7 +44,11 @@ def judge_groups(rows: Rows, limits: tuple[float, float]) -> dict[str, list[Part
     """The rows of each value of each column of groups, as `judge_parts` judges them."""
     found = {}
     for name, column in rows.groups.items():
-        sums = tally(*confidences_of(rows), column.codes, len(column.values), rows.weights)
+        of_rows = *confidences_of(rows), column.codes, len(column.values)
+        if rows.blocks is None:
+            sums = tally(*of_rows, rows.weights)
+        else:
+            sums = sums_of_blocks(*of_rows, rows.blocks.codes).array
         parts = {str(value): BinSums(sums[:, [place]]) for place, value in enumerate(column.values)}
         found[name] = judge_parts(parts, *limits)
     return found
@@ -88,7 +93,9 @@ def try_per_group(
             continue
         after = rows._replace(probs=probs, logits=None, dtype="float64")
         now = losses(after)
-        gain = paired_difference(before, now, sample_weight=rows.weights)
+        gain = paired_difference(
+            before, now, sample_weight=rows.weights, blocks=rows.names_of_blocks
+        )
         interval = gain.interval(1 - 0.05 / len(names))
         found[name] = MapsPerGroup(
             nll=float(np.average(now, weights=rows.weights)),

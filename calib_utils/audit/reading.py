@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import atexit
 import hashlib
+import math
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calib_utils._arrays import dtype_name, is_tensor, to_numpy
 from calib_utils._names import check_rows
 from calib_utils.audit.arrow_files import csv_source, parquet_source
-from calib_utils.audit.npz_arrays import npz_source
-from calib_utils.audit.printable import printable
+from calib_utils.audit.formatting import printable
 from calib_utils.audit.source import (
     EXTRA,
     Block,
@@ -25,16 +27,12 @@ from calib_utils.audit.source import (
     source_of_arrays,
     with_checked_names,
 )
+from calib_utils.records.npz import explain_damage
 
 __all__ = ["open_source"]
 
+_WRITE_AGAIN = "write it again, with numpy.savez"
 _SUFFIXES = ".csv, .parquet or .npz"
-_READERS = {
-    ".csv": csv_source,
-    ".tsv": csv_source,
-    ".parquet": parquet_source,
-    ".npz": npz_source,
-}
 
 
 def open_source(data: Any, standard_input: Any = None) -> Source:
@@ -68,7 +66,8 @@ def _file(path: Path) -> Source:
         raise FileNotFoundError(f"{path}: there is no such file")
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file is empty; give one with a head and rows")
-    reader = _READERS.get(path.suffix.lower())
+    readers = {".csv": csv_source, ".tsv": csv_source, ".parquet": parquet_source, ".npz": _npz}
+    reader = readers.get(path.suffix.lower())
     if reader is None:
         raise ValueError(f"{path}: expected a {_SUFFIXES}, found {path.suffix or 'no suffix'}")
     with path.open("rb") as file:
@@ -114,6 +113,65 @@ def _arrays(given: Mapping[str, Any]) -> Source:
 
     shapes = {key: one.shape for key, one in arrays.items()}
     return source_of_arrays("a dictionary", shapes, read, narrow)
+
+
+def _npz(path: Path) -> Source:
+    """The arrays of one or two dimensions; others are not columns, and are not read."""
+    with explain_damage(f"{path}: the file", _WRITE_AGAIN), zipfile.ZipFile(path) as file:
+        names = [name for name in file.namelist() if name.endswith(".npy")]
+        members = {name[:-4]: _Member.of(file, name) for name in names}
+
+    def read(wanted: Sequence[str], n: int, step: int) -> Iterator[Block]:
+        with (
+            explain_damage(f"{path}: the file", _WRITE_AGAIN),
+            zipfile.ZipFile(path) as file,
+            ExitStack() as opened,
+        ):
+            streams = {key: opened.enter_context(file.open(f"{key}.npy")) for key in wanted}
+            readers = {key: members[key].blocks(streams[key], step) for key in wanted}
+            for _ in range(0, n, step):
+                yield {key: next(reader) for key, reader in readers.items()}
+
+    return source_of_arrays(str(path), {key: one.shape for key, one in members.items()}, read)
+
+
+class _Member(NamedTuple):
+    """The header of a .npy file: where its array begins, and its shape and type."""
+
+    start: int
+    shape: tuple[int, ...]
+    by_column: bool
+    dtype: np.dtype
+
+    @staticmethod
+    def of(file: zipfile.ZipFile, name: str) -> _Member:
+        with file.open(name) as stream:
+            read = {
+                (1, 0): np.lib.format.read_array_header_1_0,
+                (2, 0): np.lib.format.read_array_header_2_0,
+            }[np.lib.format.read_magic(stream)]
+            shape, by_column, dtype = read(stream)
+            member = _Member(stream.tell(), shape, by_column, dtype)
+        size = member.start + math.prod(shape) * dtype.itemsize
+        if min(shape, default=0) < 0 or size != file.getinfo(name).file_size:
+            raise ValueError(f"{name} does not have the size that its header gives")
+        return member
+
+    def blocks(self, stream: Any, step: int) -> Iterator[np.ndarray]:
+        """``step`` rows at a time; all at once if the array is stored by columns."""
+        if self.dtype.hasobject:
+            raise ValueError("it contains Python objects, which are not read")
+        stream.read(self.start)
+        n, width = self.shape[0], max(1, math.prod(self.shape[1:]))
+        if self.by_column and width > 1:
+            rows = stream.read(n * width * self.dtype.itemsize)
+            whole = np.frombuffer(rows, self.dtype).reshape(self.shape, order="F")
+            yield from (whole[start : start + step] for start in range(0, n, step))
+            return
+        for start in range(0, n, step):
+            count = min(step, n - start)
+            rows = stream.read(count * width * self.dtype.itemsize)
+            yield np.frombuffer(rows, self.dtype).reshape(count, *self.shape[1:])
 
 
 def _frame(frame: Any) -> Source:

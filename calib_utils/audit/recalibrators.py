@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib_utils._arrays import in_type
+from calib_utils._arrays import effective_size, in_type
 from calib_utils.audit.bin_sums import confidences_of, losses
 from calib_utils.audit.measures import auroc_of
 from calib_utils.audit.per_group import MapsPerGroup, judge_groups, try_per_group
@@ -149,7 +149,7 @@ def try_recalibrators(
         return None
     makers = candidates(rows, from_logits)
     before = losses(rows)
-    fold_of = np.random.default_rng(seed).permutation(len(rows.labels)) % folds
+    fold_of = _folds_of(rows, folds, seed)
     level = 1 - 0.05 / len(makers)
     found: list[TriedRecalibrator] = []
     of_first = rows
@@ -167,7 +167,9 @@ def try_recalibrators(
             found.append(TriedRecalibrator(name, nan, nan, (nan, nan), nan, nan, str(error)))
             continue
         now = losses(after)
-        gain: Difference = paired_difference(before, now, sample_weight=rows.weights)
+        gain: Difference = paired_difference(
+            before, now, sample_weight=rows.weights, blocks=rows.names_of_blocks
+        )
         nll = float(np.average(now, weights=rows.weights))
         if nll < min((one.nll for one in found if not one.trouble), default=np.inf):
             of_first = after
@@ -224,6 +226,12 @@ def _watched(
     return tqdm(makers, "recalibrators", delay=_PATIENCE, leave=False)
 
 
+def _folds_of(rows: Rows, folds: int, seed: int) -> np.ndarray:
+    """The fold of each row, (n,); rows of a block are all in one."""
+    which = np.arange(len(rows.labels)) if rows.blocks is None else rows.blocks.codes
+    return (np.random.default_rng(seed).permutation(int(which.max()) + 1) % folds)[which]
+
+
 def _fit(make: Callable[[], Recalibrator], rows: Rows) -> Recalibrator:
     recalibrator = make()
     return recalibrator.fit(rows.inputs(recalibrator.inputs), rows.labels, rows.worth)
@@ -231,8 +239,7 @@ def _fit(make: Callable[[], Recalibrator], rows: Rows) -> Recalibrator:
 
 def _size(rows: Rows) -> float:
     """The number of rows, or of weighted ones Kish's effective size."""
-    worth = rows.worth
-    return len(rows.labels) if worth is None else float(worth.sum())
+    return len(rows.labels) if rows.weights is None else effective_size(rows.weights)
 
 
 def _predictions(rows: Rows) -> Predictions:

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from calib_utils.audit.atomic_files import write_text
+from calib_utils._files import write_text
 from calib_utils.audit.findings import Findings
 from calib_utils.audit.json_numbers import as_json
-from calib_utils.audit.plain_text import as_text
+from calib_utils.audit.table_rows import (
+    MOST_PARTS,
+    class_note,
+    cost_lines,
+    measure_rows,
+    part_rows,
+    recalibrator_rows,
+    recalibrator_sentence,
+    span_rows,
+    titled_parts,
+)
 
 __all__ = ["Report"]
 
@@ -41,7 +51,35 @@ class Report(Findings):
 
     def text(self) -> str:
         """The report in plain text."""
-        return as_text(self)
+        lines = [self.verdict.sentence, "", "Read", *(f"  {line}" for line in self.read), ""]
+        lines += ["Measures"]
+        lines += [f"  {name:<34} {value:>18}  {note}" for name, value, note in measure_rows(self)]
+        lines += ["", "Recalibrators", f"  {recalibrator_sentence(self)}"]
+        lines += [
+            f"  {one.name:<40} NLL {one.nll:>9}  {one.gain}" for one in recalibrator_rows(self)
+        ]
+        for table in titled_parts(self):
+            lines += ["", table.title]
+            for part in part_rows(table):
+                lines.append(
+                    f"  {part.name:<24} {part.n:>10}  {part.predicted:>7} predicted, "
+                    f"{part.happened:>7} happened, {part.gap} points: {part.verdict}"
+                    + (f"; {part.after} after recalibration" if part.after else "")
+                    + (f"; {part.own} with a map for each group" if part.own else "")
+                )
+            if len(table.parts) > MOST_PARTS:
+                lines.append(f"  and {len(table.parts) - MOST_PARTS:,} more")
+        lines += [f"  {class_note(self)}"] if self.classes and class_note(self) else []
+        if self.times:
+            lines += ["", f"By {self.columns.time!r}"]
+            for span in span_rows(self.times):
+                lines.append(
+                    f"  {span.name:<20} {span.n:>10}  {span.expected:>7} expected, "
+                    f"{span.happened:>7} happened, z {span.z:>6}: {span.state}"
+                )
+        if self.costs is not None:
+            lines += ["", "Cost", *(f"  {line}" for line in cost_lines(self))]
+        return "\n".join(lines) + "\n"
 
     def html(self) -> str:
         """The report as one page, which loads nothing from the network.

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import log_softmax
+from calib_utils._arrays import effective_size, log_softmax
 from calib_utils._masks import MANY, like_probs, log_of_probs
-from calib_utils.audit.coded import Coded, as_array, as_coded, by_value
 from calib_utils.audit.column_types import (
+    Coded,
+    as_array,
+    as_coded,
+    by_value,
     float_type,
     is_missing,
     numbers_of,
@@ -44,6 +47,7 @@ class Rows(NamedTuple):
         weights: (n,), as parts of the largest when they are counted; None if all count alike.
         dtype: the type in which probabilities came. Edges of bins are rounded to it, as they are
             for the metrics, so that 0.6 is on an edge in float32 as in float64.
+        blocks: text, (n,): rows of the same block belong together; None if all are independent.
     """
 
     probs: np.ndarray
@@ -53,6 +57,7 @@ class Rows(NamedTuple):
     times: Coded | None
     weights: np.ndarray | None
     dtype: str = "float64"
+    blocks: Coded | None = None
 
     @property
     def log_probs(self) -> np.ndarray:
@@ -71,7 +76,12 @@ class Rows(NamedTuple):
         """
         if self.weights is None:
             return None
-        return self.weights * self.weights.sum() / (self.weights @ self.weights)
+        return self.weights * (effective_size(self.weights) / self.weights.sum())
+
+    @property
+    def names_of_blocks(self) -> np.ndarray | None:
+        """The block of each row, (n,)."""
+        return None if self.blocks is None else as_array(self.blocks)
 
     def take(self, which: Any) -> Rows:
         """The rows that an index or a mask selects."""
@@ -83,12 +93,13 @@ class Rows(NamedTuple):
             None if self.times is None else self.times[which],
             None if self.weights is None else self.weights[which],
             self.dtype,
+            None if self.blocks is None else self.blocks[which],
         )
 
     @staticmethod
     def join(parts: Sequence[Rows]) -> Rows:
         """All rows of several parts, without their times."""
-        probs, logits, labels, groups, _, weights, dtypes = zip(*parts, strict=True)
+        probs, logits, labels, groups, _, weights, dtypes, blocks = zip(*parts, strict=True)
         return Rows(
             np.concatenate(probs),
             None if logits[0] is None else np.concatenate(logits),
@@ -100,6 +111,7 @@ class Rows(NamedTuple):
             None,
             None if weights[0] is None else np.concatenate(weights),
             dtypes[0],
+            None if blocks[0] is None else as_coded(np.concatenate([*map(as_array, blocks)])),
         )
 
 
@@ -137,59 +149,17 @@ class Counts:
         self.doubtful &= other.doubtful
         self.seen |= other.seen
 
-
-@dataclass
-class RowsReader(Counts):
-    """Reads a source block by block, and counts the rows that needed attention.
-
-    Attributes:
-        source, columns: what is read.
-        drop: whether rows with a missing value are left out.
-        rescale: whether rows of probabilities are divided by their sum.
-    """
-
-    source: Source
-    columns: Columns
-    drop: bool = False
-    rescale: bool = False
-
-    def __post_init__(self) -> None:
-        self.doubtful = self.columns.kind in ("logit", "logits")
-
-    def counts(self) -> Counts:
-        """The counts so far."""
-        return Counts(**{each.name: getattr(self, each.name) for each in fields(Counts)})
-
-    def blocks(self) -> Iterator[Rows]:
-        """The rows, in the blocks of the source.
-
-        Raises:
-            ValueError: for invalid rows, or if there are none.
-        """
-        self.read = self.dropped = self.rescaled = self.impossible = 0
-        self.filled = self.elsewhere = 0
-        self.doubtful = self.columns.kind in ("logit", "logits")
-        for raw in self.source.blocks(self.columns.names):
-            block = self.rows_of(raw)
-            if len(block.labels):
-                yield block
-        self.check_whole()
-
-    def check_whole(self) -> None:
-        """Check what only all rows together can show.
+    def check(self, name: str, columns: Columns) -> None:
+        """Check what only all rows of ``name`` together can show.
 
         Raises:
             ValueError: if there are no rows, or the positive label may be spelt differently.
         """
         if self.read == self.dropped:
             left = f"; all {self.dropped:,} were dropped" if self.dropped else ""
-            raise ValueError(f"{self.source.name}: there are no rows{left}")
+            raise ValueError(f"{name}: there are no rows{left}")
         self.doubtful = self.doubtful and self.read - self.dropped >= MANY
-        self._check_positive()
-
-    def _check_positive(self) -> None:
-        """A label that never occurs may be rare, or spelt differently."""
-        positive = self.columns.positive
+        positive = columns.positive  # which may be rare where it never occurs, or misspelt
         if positive is None or positive in self.seen:
             return
         alike = any(label.casefold() == positive.casefold() for label in self.seen)
@@ -197,8 +167,30 @@ class RowsReader(Counts):
             shown = ", ".join(map(repr, sorted(self.seen)[:6]))
             raise ValueError(
                 f"positive: expected a label that occurs, found {positive!r}; the labels in "
-                f"{self.columns.label!r} are {shown}"
+                f"{columns.label!r} are {shown}"
             )
+
+
+class RowsReader:
+    """Reads blocks of a source, and counts the rows that needed attention.
+
+    Args:
+        source, columns: what is read.
+        drop: whether rows with a missing value are left out.
+        rescale: whether rows of probabilities are divided by their sum.
+    """
+
+    def __init__(self, source: Source, columns: Columns, drop: bool = False, rescale: bool = False):
+        self.source, self.columns, self.drop, self.rescale = source, columns, drop, rescale
+        self.counts = Counts(doubtful=columns.kind in ("logit", "logits"))
+
+    def blocks(self) -> Iterator[Rows]:
+        """The rows, in the blocks of the source; a block may have none left.
+
+        Raises:
+            ValueError: for invalid rows.
+        """
+        return map(self.rows_of, self.source.blocks(self.columns.names))
 
     def rows_of(self, raw: Mapping[str, Any]) -> Rows:
         """The rows of a block of columns, each of which is an array or `Coded`.
@@ -206,15 +198,15 @@ class RowsReader(Counts):
         Raises:
             ValueError: for invalid rows.
         """
-        columns, start = self.columns, self.read
+        columns, counts = self.columns, self.counts
         n = len(raw[columns.label])
-        self.read += n
-        places = np.arange(start + 1, start + 1 + n)  # of rows, counted from 1
+        places = np.arange(counts.read + 1, counts.read + 1 + n)  # of rows, counted from 1
+        counts.read += n
         gone = self._missing(raw, places)
         if gone.any():
             raw = {name: values[~gone] for name, values in raw.items()}
             places = places[~gone]
-            self.dropped += int(gone.sum())
+            counts.dropped += int(gone.sum())
         in_logs = columns.kind == "logprobs"
         read = log_probs_in if in_logs else numbers_of
         numbers = [_numbers(raw[name], name, places, read) for name in columns.scores]
@@ -224,13 +216,13 @@ class RowsReader(Counts):
         labels = as_array(by_value(self._labels, raw[columns.label], places))
         if in_logs:
             (probs, found), logits, rescaled = from_logs(scores, columns.scores, places), None, 0
-            self.filled += found.filled
-            self.elsewhere += found.elsewhere
+            counts.filled += found.filled
+            counts.elsewhere += found.elsewhere
         else:
             probs, logits, rescaled = probabilities(
                 scores, columns.kind, columns.scores, places, self.rescale
             )
-        self.rescaled += rescaled
+        counts.rescaled += rescaled
         dtype = "float64"
         if logits is None:
             dtype = "float64" if in_logs else float_type(raw[name] for name in columns.scores)
@@ -238,14 +230,14 @@ class RowsReader(Counts):
                 dtype = "bfloat16"
             if rescaled:
                 probs = rounded(probs, dtype).astype(np.float64)
-        if self.doubtful and len(scores):
-            self.doubtful = bool(like_probs(scores if probs.ndim == 2 else scores[:, 0], True))
+        if counts.doubtful and len(scores):
+            counts.doubtful = bool(like_probs(scores if probs.ndim == 2 else scores[:, 0], True))
         if logits is None and probs.size and (probs.min() <= 0 or probs.max() >= 1):
             if probs.ndim == 2:
                 of_label = probs[np.arange(len(probs)), labels]
             else:
                 of_label = np.where(labels == 1, probs, 1 - probs)
-            self.impossible += int((of_label <= 0).sum())
+            counts.impossible += int((of_label <= 0).sum())
         times = None
         if columns.time is not None:
             times = as_coded(by_value(self._times, raw[columns.time], places))
@@ -253,7 +245,10 @@ class RowsReader(Counts):
         if columns.weight is not None:
             weights = weights_of(as_array(raw[columns.weight]), columns, places)
         groups = {name: as_coded(by_value(_texts, raw[name], places)) for name in columns.groups}
-        return Rows(probs, logits, labels, groups, times, weights, dtype)
+        blocks = None
+        if columns.blocks is not None:
+            blocks = as_coded(by_value(_texts, raw[columns.blocks], places))
+        return Rows(probs, logits, labels, groups, times, weights, dtype, blocks)
 
     def _times(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         return times_of(values, self.columns, places)
@@ -288,7 +283,10 @@ class RowsReader(Counts):
         elif columns.binary:
             found = texts_of(values)
             happened = found == columns.positive
-            self.seen |= {*map(str, found[happened][:1]), *map(str, found[~happened][:_SHOWN])}
+            self.counts.seen |= {
+                *map(str, found[happened][:1]),
+                *map(str, found[~happened][:_SHOWN]),
+            }
             return happened.astype(np.int64)
         else:
             known = {name: k for k, name in enumerate(columns.classes)}

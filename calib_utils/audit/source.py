@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calib_utils.audit.printable import printable
+from calib_utils.audit.formatting import printable
 
 __all__ = ["Blocks", "Source", "source_of_arrays", "with_checked_names"]
 

@@ -116,7 +116,10 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
     m = report.measures
     low, high = m.ratio_interval
     of_weights = []
-    if m.effective != m.n:
+    if m.blocks is not None:
+        note = f"worth {m.effective:,.0f} of equal size; intervals and tests count these, not rows"
+        of_weights.append(("blocks", f"{m.blocks:,}", note))
+    elif m.effective != m.n:
         note = "so many rows of equal weight would tell as much"
         of_weights.append(("effective rows", f"{m.effective:,.0f}", note))
     rows = [

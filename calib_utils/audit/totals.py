@@ -6,11 +6,26 @@ import numpy as np
 
 from calib_utils._masks import log_of_probs
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, confidences_of, tally
-from calib_utils.audit.exact_sums import CELL_ENDS, UNIT, ExactSums, in_bins, in_cells, moments
+from calib_utils.audit.block_sums import sums_of_blocks
+from calib_utils.audit.exact_sums import (
+    CELL_ENDS,
+    UNIT,
+    ExactSums,
+    cells_of,
+    in_bins,
+    in_cells,
+    moments,
+)
 from calib_utils.audit.lots import MOST_DRAWN, drawn
 from calib_utils.audit.rows import Rows
 from calib_utils.metrics import CoxLine
-from calib_utils.metrics.bins import edges_and_index, quantile_edges, right_closed_index
+from calib_utils.metrics.bins import (
+    edges_and_index,
+    quantile_edges,
+    right_closed_index,
+    uniform_index,
+)
+from calib_utils.metrics.blocks import block_index
 
 __all__ = ["Totals"]
 
@@ -41,6 +56,10 @@ class Totals:
         complete: whether all rows were kept.
         confidences: of these rows or of a random sample, and which are correct.
         weights: of the same rows; None if all count alike.
+        blocks: the number of each row's block, (n,); None if all rows are independent.
+
+    Raises:
+        ValueError: for too few blocks.
     """
 
     def __init__(self, sums: ExactSums, seed: int):
@@ -63,13 +82,54 @@ class Totals:
         if lots is not None and self._whole:
             self.rows = lots.rows()
         self.weights: np.ndarray | None = None
+        self.blocks: np.ndarray | None = None
         if self.complete or sums.weighted:
             self.confidences, self.weights = confidences_of(self.rows), self.rows.weights
+            if self.complete and self.rows.blocks is not None:
+                self._count_blocks()
             return
         drawn_rows = self._draw(seed, sums.dtype)
         self.confidences = confidences_of(drawn_rows)
         if not self._whole:
             self.rows = drawn_rows
+
+    def _count_blocks(self) -> None:
+        """Replace the sums over rows by those over blocks.
+
+        Classes and groups have one bin, because only in one the blocks of a mean are whole.
+        """
+        rows, (confidences, correct) = self.rows, self.confidences
+        self.blocks = block_index(rows.names_of_blocks, len(correct))
+        index = uniform_index(confidences, self.n_bins, rows.dtype)
+        self.bins = self._in_bins(index, self.n_bins)
+        log_odds = log_of_probs(confidences)
+        self.cells = self._in_bins(cells_of(log_odds), len(CELL_ENDS) - 1)
+        one = np.zeros(len(correct), np.intp)
+        for k in self.classes:
+            probs = np.minimum(rows.probs[:, k], 1)
+            self.classes[k] = sums_of_blocks(probs, rows.labels == k, one, 1, self.blocks)
+        for name, column in rows.groups.items():
+            for place, value in enumerate(column.values):
+                here = column.codes == place
+                self.groups[name, str(value)] = sums_of_blocks(
+                    confidences[here], correct[here], one[here], 1, self.blocks[here]
+                )
+
+    def _in_bins(self, index: np.ndarray, size: int) -> BinSums:
+        """The sums of the rows that are at hand, whose bins are known."""
+        if self.blocks is not None:
+            return sums_of_blocks(*self.confidences, index, size, self.blocks)
+        return BinSums(tally(*self.confidences, index, size, self.weights))
+
+    def indices(self, line: CoxLine | None) -> list[np.ndarray]:
+        """The bin of each row in the binnings and on the sides of a line, if all are at hand."""
+        confidences = self.confidences[0]
+        dtype = self.rows.dtype
+        found = [
+            uniform_index(confidences, self.n_bins, dtype),
+            edges_and_index(confidences, self.n_bins, "quantile", "float64", self.weights)[1],
+        ]
+        return found if line is None else [*found, _lowered(confidences, line)]
 
     def _draw(self, seed: int, dtype: str) -> Rows:
         counts = self.cells.array[[COUNT, CORRECT]].astype(np.int64)
@@ -116,9 +176,8 @@ class Totals:
         rows, and a bin of equal mass may contain all the rare ones.
         """
         if self.complete:
-            confidences, weights = self.confidences[0], self.weights
-            _, index = edges_and_index(confidences, self.n_bins, "quantile", "float64", weights)
-            return [self.bins, BinSums(tally(*self.confidences, index, self.n_bins, weights))]
+            _, index = self.indices(None)
+            return [self.bins, self._in_bins(index, self.n_bins)]
         held = self.cells.array[:, self.cells.array[COUNT] > 0]
         if self.weights is not None:
             places = np.arange(held.shape[1])
@@ -138,9 +197,7 @@ class Totals:
     def sides(self, line: CoxLine) -> BinSums:
         """All rows in two bins: those whose prediction the line raises, and the others."""
         if self.complete:
-            confidences, correct = self.confidences
-            below = _lowered(confidences, line)
-            return BinSums(tally(confidences, correct, below, 2, self.weights))
+            return self._in_bins(self.indices(line)[-1], 2)
         held = self.cells.array[:, self.cells.array[COUNT] > 0]
         return _joined(held, _lowered(held[EXPECTED] / held[COUNT], line), 2)
 

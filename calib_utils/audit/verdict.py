@@ -10,8 +10,8 @@ import numpy as np
 from scipy.special import ndtr
 
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
-from calib_utils.audit.formatting import number, percent, points, signed_points
-from calib_utils.audit.measures import Measures, debiased_square, larger_error
+from calib_utils.audit.formatting import number, percent, points, printable, signed_points
+from calib_utils.audit.measures import Measures, larger_error
 from calib_utils.audit.outcomes import (
     BEYOND,
     EXIT,
@@ -22,10 +22,10 @@ from calib_utils.audit.outcomes import (
     allowed,
     outcome_of,
 )
-from calib_utils.audit.printable import printable
 from calib_utils.audit.recalibrators import TriedRecalibrators
 from calib_utils.audit.subgroups import Part
 from calib_utils.audit.times import Span, written
+from calib_utils.metrics.debiased import debiased_square
 from calib_utils.metrics.intervals import noise_of_means, squared_sums
 
 __all__ = ["Verdict", "judge", "rows_needed"]
@@ -179,6 +179,10 @@ def _evidence(
 def _rows(measures: Measures) -> str:
     """How many, and how many equal ones they are worth."""
     text = f"{measures.n:,} {'row' if measures.n == 1 else 'rows'}"
+    if measures.blocks is not None:
+        return (
+            f"{text} in {measures.blocks:,} blocks, worth {measures.effective:,.0f} of equal size,"
+        )
     if measures.effective == measures.n:
         return text
     return f"{text}, worth {measures.effective:,.0f} of equal weight,"
@@ -295,7 +299,7 @@ def _with_more(bins: BinSums, times: float) -> BinSums:
     gaps = (array[EXPECTED] - array[CORRECT]) / counts
     seen = gaps**2 @ counts / counts.sum()
     if seen > 0:
-        gaps = gaps * (max(debiased_square(bins), 0) / seen) ** 0.5
+        gaps = gaps * (np.fmax(debiased_square(bins.array), 0) / seen) ** 0.5
     effective, around, _ = noise_of_means(array)
     within = around / effective
     noise = np.sqrt(np.maximum(within, 1e-12) / (times * effective))

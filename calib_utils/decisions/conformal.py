@@ -25,7 +25,8 @@ class ConformalSets:
     set and the new ones are exchangeable, the probability that a set contains the true class is at
     least ``coverage``, whether the model is calibrated or not, and at most 1 / (N + 1) more if no
     two scores are equal. This is an average over all samples, and not a guarantee for a single
-    class or for the hard samples.
+    class or for the hard samples. Of several samples that belong together, such as the frames of a
+    video, give one.
 
     The plain score is 1 minus the probability of the class, which gives the smallest sets on
     average. The adaptive score is the sum of all larger probabilities and a random share of the

@@ -115,7 +115,8 @@ def selection_threshold(
     The guarantee is about new samples, not about these: with probability ``level`` or more over the
     choice of these samples, the true risk at the threshold is at most ``risk``. About log2 N
     thresholds are tried, halving the range each time. Each trial uses an exact binomial upper bound
-    of the risk, at a level that is corrected for the number of trials.
+    of the risk, at a level that is corrected for the number of trials. Samples are taken for
+    independent, so of several that belong together, such as the visits of a patient, give one.
 
     Args:
         confidences: (N,), 0 to 1, of samples that the model was not trained on; or ``Predictions``.

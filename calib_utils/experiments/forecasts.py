@@ -12,12 +12,12 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp
 from torch import nn
 
+from calib_utils._arrays import log_losses
 from calib_utils.experiments.grids import Run
 from calib_utils.experiments.one_run import (
     checkpoint_path,
     epochs_done,
     load_images,
-    losses,
     trained,
 )
 from calib_utils.metrics import baseline_calibration_error, expected_calibration_error
@@ -219,7 +219,7 @@ def _numbers(logits: np.ndarray, labels: np.ndarray, of_each: bool) -> dict[str,
     log_probs = log_softmax(logits, axis=1)
     probs = np.exp(log_probs)
     confidences, correct = probs.max(axis=1).clip(max=1), probs.argmax(axis=1) == labels
-    each = losses(logits, labels)
+    each = log_losses(logits, labels)
     index = uniform_index(confidences, 15, "float64")
     kept = {"losses": each, "confidences": confidences, "correct": correct} if of_each else {}
     return kept | {

@@ -19,7 +19,7 @@ __all__ = ["Comparison", "Run", "grid_names", "plan_grid", "planned_comparisons"
 _FILE = Path(__file__).with_name("grids.toml")
 _OF_PROTOCOL = {"dataset", "training_images", "recipe"}
 _OF_GRID = {
-    *("networks", "factor", "values", "levels", "seeds", "recipe", "dataset", "training_images"),
+    *("network", "factor", "values", "levels", "seeds", "recipe", "dataset", "training_images"),
     *("test_every_epoch", "validate_every_epoch", "logits", "forecasts", "comparisons"),
 }
 # The type of an entry, and of its values.
@@ -30,7 +30,7 @@ _KINDS: dict[str, tuple[type, type]] = {
     "forecasts": (list, str),
     "levels": (dict, dict),
     "logits": (int, int),
-    "networks": (list, dict),
+    "network": (dict, object),
     "recipe": (dict, object),
     "seeds": (list, int),
     "test_every_epoch": (bool, bool),
@@ -116,9 +116,8 @@ def plan_grid(grid: str, protocol: str = "cpu", file: Path | str | None = None) 
     validated = entries.get("validate_every_epoch", False)
     of_recipe = {field.name for field in fields(Recipe)}
     runs = []
-    for seed, network, (value, level) in product(
-        entries["seeds"], entries["networks"], _levels(entries)
-    ):
+    network = entries["network"]
+    for seed, (value, level) in product(entries["seeds"], _levels(entries)):
         place = f".{factor}-{str(value).lower()}" if factor else ""
         runs.append(
             Run(
@@ -153,7 +152,6 @@ class Comparison(NamedTuple):
         second: a different one.
         metric: such as "error" or "ece", see `calib_utils.report.compare`.
         expected: the claim about the metric at the second one: "higher" or "lower".
-        network: its name; empty in a grid of one network.
 
     Example:
         >>> planned_comparisons("regularisation")[0].metric
@@ -165,7 +163,6 @@ class Comparison(NamedTuple):
     second: Any
     metric: str
     expected: str
-    network: str = ""
 
 
 def planned_comparisons(
@@ -174,29 +171,25 @@ def planned_comparisons(
     """The comparisons of a grid, as ``grids.toml`` fixes them; none for a grid without any.
 
     Raises:
-        ValueError: as in `plan_grid`; and for a row with an unknown metric, expectation, value or
-            network.
+        ValueError: as in `plan_grid`; and for a row with an unknown metric, expectation or value.
 
     Example:
         >>> [(one.first, one.second) for one in planned_comparisons("regularisation")]
         [('with', 'without'), ('with', 'without')]
     """
     _, entries = _entries(_read(file), grid, protocol)
-    networks = [network["name"] for network in entries["networks"]]
     values = entries.get("forecasts") or [value for value, _ in _levels(entries)]
     rows = entries.get("comparisons", [])
     for row in rows:
-        named = len(row) == 5 and row[4] in networks
         if not (
-            (named or (len(row) == 4 and len(networks) == 1))
+            len(row) == 4
             and all(value in values for value in row[:2])
             and row[2] in METRICS
             and row[3] in ("higher", "lower")
         ):
             raise ValueError(
                 f"grid: {grid!r} has the comparison {row}; expected two of the values {values}, "
-                f"one of {', '.join(METRICS)}, 'higher' or 'lower', and with several networks "
-                f"one of {', '.join(networks)}"
+                f"one of {', '.join(METRICS)}, and 'higher' or 'lower'"
             )
     return [Comparison(grid, *row) for row in rows]
 
@@ -217,7 +210,7 @@ def _entries(
     _require(f"protocol: {protocol!r}", common, _OF_PROTOCOL)
     values = {"levels" if "levels" in entries else "values"}
     varies = bool(entries.get("factor"))
-    _require(f"grid: {grid!r}", entries, {"networks", "seeds"} | (values if varies else set()))
+    _require(f"grid: {grid!r}", entries, {"network", "seeds"} | (values if varies else set()))
     if unknown := entries.keys() - _OF_GRID - plans["protocols"].keys():
         raise ValueError(f"grid: {grid!r} has unknown entries {sorted(unknown)}")
     if values <= entries.keys() and not varies:
@@ -229,8 +222,7 @@ def _entries(
             inside = table[name].values() if kind is dict else table[name]
             for value in inside if kind in (dict, list) else ():
                 _require_kind(f"{what}: in {name}", value, inner)
-    for network in entries["networks"]:
-        _require(f"grid: {grid!r}: a network", network, {"name"})
+    _require(f"grid: {grid!r}: its network", entries["network"], {"name"})
     levels = [value for value, _ in _levels(entries)]
     validated = entries.get("validate_every_epoch", False)
     if type(validated) is not bool and not (

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.special import log_softmax
 from torch import nn
 
+from calib_utils._arrays import log_losses
 from calib_utils.experiments.grids import Run
 from calib_utils.metrics import expected_calibration_error, negative_log_likelihood, top_label
 from calib_utils.metrics.bins import sums, uniform_index
@@ -41,7 +41,6 @@ __all__ = [
     "has_record",
     "load_images",
     "logits_name",
-    "losses",
     "run_experiment",
     "time_run",
     "trained",
@@ -91,8 +90,8 @@ def run_experiment(
         correct=correct,
         history=history,
         epoch_correct=None if tracked is None else np.stack([_unpacked(x) for x in tracked]),
-        losses=losses(logits, test.labels),
-        losses_scaled=losses(scaled, test.labels),
+        losses=log_losses(logits, test.labels),
+        losses_scaled=log_losses(scaled, test.labels),
         confidences_scaled=confidences_scaled,
         **before,
         temperature=scaling.temperature_,
@@ -290,12 +289,6 @@ def _test_metrics(
         "ece": expected_calibration_error(probs, labels),
     }
     return metrics, confidences, correct
-
-
-def losses(logits: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The NLL of each image, in nats."""
-    losses = -log_softmax(logits.astype(np.float64), axis=1)[np.arange(len(labels)), labels]
-    return losses.clip(min=0)  # rounding makes a loss of 0 a tiny number below it
 
 
 def _packed(correct: np.ndarray) -> str:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import is_tensor, to_numpy
+from calib_utils._arrays import effective_size, is_tensor, to_numpy
 
 __all__ = ["ADDED", "BinNoise", "block_index", "block_noise", "effective_blocks"]
 
@@ -78,9 +78,8 @@ def block_index(blocks: Any, n: int) -> np.ndarray:
 
 
 def effective_blocks(index: np.ndarray) -> float:
-    """How many blocks of equal size these are worth: (sum of sizes)^2 / sum of squared sizes."""
-    sizes = np.bincount(index).astype(np.float64)
-    return float(sizes.sum() ** 2 / (sizes**2).sum())
+    """How many blocks of equal size these are worth."""
+    return effective_size(np.bincount(index).astype(np.float64))
 
 
 def block_noise(

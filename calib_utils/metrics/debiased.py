@@ -6,13 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name
-from calib_utils._numbers import check_n_bins
-from calib_utils.metrics.bins import edges_and_index
-from calib_utils.metrics.confidences import weighted_predictions
+from calib_utils.metrics.intervals import bin_sums, squared_sums
 from calib_utils.predictions import Predictions, taken
 
-__all__ = ["debiased_calibration_error", "debiased_squared_error"]
+__all__ = ["debiased_calibration_error", "debiased_square", "debiased_squared_error"]
 
 
 def debiased_calibration_error(
@@ -71,24 +68,23 @@ def debiased_calibration_error(
 
 def debiased_squared_error(predictions: Predictions, n_bins: int, strategy: str) -> float:
     """The square of `debiased_calibration_error`, which chance may make negative."""
-    n_bins = check_n_bins(n_bins)
-    confidences, correct, weights = weighted_predictions(predictions)
-    dtype = dtype_name(predictions.scores)
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype, weights)
-    weights = np.ones(len(index)) if weights is None else weights / weights.max()
-    excess = weights * (confidences.astype(np.float64) - correct)
-    masses = np.bincount(index, weights, minlength=n_bins)
-    # The summed weight of all pairs of two different samples.
-    pairs = masses**2 - np.bincount(index, weights**2, minlength=n_bins)
-    counted = pairs > 1e-9 * masses**2  # otherwise one sample has all the weight
-    if not counted.any():
+    square = debiased_square(bin_sums(predictions, n_bins, strategy))
+    if np.isnan(square):
         raise ValueError(
             "n_bins: expected a bin with two samples or more, found none; "
             "give fewer bins or more samples"
         )
-    masses = masses[counted]
-    total = np.bincount(index, excess, minlength=n_bins)[counted]
-    squares = np.bincount(index, excess**2, minlength=n_bins)[counted]
+    return square
+
+
+def debiased_square(of_bins: np.ndarray) -> float:
+    """The same of samples whose `bin_sums` are known; NaN if no bin has two of them."""
+    # The summed weight of all pairs of two different samples.
+    pairs = of_bins[0] ** 2 - squared_sums(of_bins)[0]
+    several = pairs > 1e-9 * of_bins[0] ** 2  # otherwise one sample has all the weight
+    if not several.any():
+        return float("nan")
+    masses, hits, expected, squares = of_bins[:4, several]
     # (mean)^2 - variance / n of a bin is the mean product of two different samples of it.
-    products = (total**2 - squares) / pairs[counted]
+    products = ((expected - hits) ** 2 - squares) / pairs[several]
     return float(products @ masses / masses.sum())

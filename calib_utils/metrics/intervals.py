@@ -105,7 +105,7 @@ def calibration_error_interval(
     if blocks is None:
         return error_ends(bin_sums(predictions, n_bins, strategy), (level, level), seed)
     _tail(level)
-    return _error_ends(
+    return ends_of_noise(
         _in_blocks(unweighted(predictions), n_bins, strategy, blocks, seed), (level, level)
     )
 
@@ -115,10 +115,11 @@ def error_ends(of_bins: np.ndarray, levels: tuple[float, float], seed: int) -> t
 
     Each end has its own level.
     """
-    return _error_ends(_independent(of_bins, seed), levels)
+    return ends_of_noise(_independent(of_bins, seed), levels)
 
 
-def _error_ends(noise: BinNoise, levels: tuple[float, float]) -> tuple[float, float]:
+def ends_of_noise(noise: BinNoise, levels: tuple[float, float]) -> tuple[float, float]:
+    """`error_ends` of bins whose noise is known."""
     tail_below, tail_above = map(_tail, levels)
     ece = float(mean_excess(noise.excess, 1))
     low = ece - np.quantile(_too_high(noise), 1 - tail_below + _SLIP)
@@ -179,8 +180,12 @@ def debiased_calibration_error_interval(
 
 def root_square_ends(of_bins: np.ndarray, level: float, seed: int) -> tuple[float, float]:
     """`debiased_calibration_error_interval` of samples whose `bin_sums` are known."""
+    return root_ends_of_noise(_independent(of_bins, seed), level)
+
+
+def root_ends_of_noise(noise: BinNoise, level: float) -> tuple[float, float]:
+    """`root_square_ends` of bins whose noise is known."""
     tail = _tail(level)
-    noise = _independent(of_bins, seed)
     root = np.sqrt(noise.share)  # so that the mean square of the gaps is a sum of squares
     square = float(np.sum((noise.excess / root) ** 2))
     deviations = noise.measured / root, noise.cautious / root

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import row_blocks
+from calib_utils._arrays import log_losses, row_blocks
 from calib_utils._checks import check_inputs
 from calib_utils._masks import HUGE, check_maskable_logits, log_of_probs, look_like_probs, smallest
 from calib_utils._numbers import check_number
@@ -59,8 +59,9 @@ def negative_log_likelihood(probs: Any, labels: Any = None, *, inputs: str = "pr
 
     It is best computed from logits, in float64: in probabilities of float32 a confident mistake
     may have been rounded to zero, and its logarithm is lost. A probability of exactly 0 counts as
-    the smallest number of its type, 1e-45 in float32 and 5e-324 in float64; for (N,), a probability
-    of exactly 1 counts as the next number below it.
+    the smallest number of its type, 6e-8 in float16, 1e-45 in float32 (and in bfloat16) and 5e-324
+    in float64; for (N,), a probability of exactly 1 counts as the next number below it, in the half
+    types as that of float32.
 
     Args:
         probs: (N, K), or (N,) for the positive class.
@@ -93,12 +94,7 @@ def negative_log_likelihood(probs: Any, labels: Any = None, *, inputs: str = "pr
         blocks = ((rows, log_of_probs(block, zero)) for rows, block in checked)
     total = 0.0
     for rows, block in blocks:
-        if block.ndim == 1:
-            losses = np.logaddexp(0, np.where(labels[rows] == 1, -1.0, 1.0) * block)
-        else:
-            scores = np.subtract(block, block.max(axis=1, keepdims=True), dtype=np.float64)
-            of_labels = scores[np.arange(len(block)), labels[rows]]
-            losses = np.log(np.exp(scores).sum(axis=1)) - of_labels
+        losses = log_losses(block, labels[rows])
         kept = weights[rows] > 0  # otherwise 0 times infinity
         total += (weights[rows][kept] * losses[kept]).sum()
     return float(total / weights.sum())

@@ -16,15 +16,11 @@ from calib_utils.plots._axes import axes_or_new
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.records import ExperimentRecord, by_level
 from calib_utils.records.grids import check_records
-from calib_utils.records.names import factor_name, level_name, network_name
+from calib_utils.records.names import factor_name, level_name
 
 __all__ = ["FactorPlot", "factor_panels", "factor_plot"]
 
-# The second of two networks has hollow dots and the second line style.
-_STYLES = {
-    "error": ("Test error", BLUE, ("-", "-.")),
-    "ece": ("ECE", ORANGE, ("--", ":")),
-}
+_STYLES = {"error": ("Test error", BLUE, "-"), "ece": ("ECE", ORANGE, "--")}
 # Of the seeds, from the lowest.
 _MARKERS = "osD^v"
 
@@ -35,7 +31,7 @@ class FactorPlot(NamedTuple):
     Attributes:
         ax: the axes.
         levels: the values of the factor, from left to right.
-        dots: for each network and level, the metric of each seed, in percent.
+        dots: for each network, the same for all, and level, the metric of each seed, in percent.
 
     Example:
         >>> from calib_utils.records import load_grid
@@ -54,9 +50,9 @@ def factor_plot(
 ) -> FactorPlot:
     """A metric against the factor of a grid: a dot for each seed, a line through the means.
 
-    The values of the factor are equally spaced. Each seed has its own sign, which is hollow for
-    a second network. Below the ECE a grey line shows its baseline, the mean ECE of calibrated
-    networks with the same confidences (`calib_utils.metrics.baseline_calibration_error`).
+    The values of the factor are equally spaced. Each seed has its own sign. Below the ECE a grey
+    line shows its baseline, the mean ECE of calibrated networks with the same confidences
+    (`calib_utils.metrics.baseline_calibration_error`).
 
     Args:
         records: of one grid and protocol.
@@ -79,28 +75,19 @@ def factor_plot(
     records = check_records(records, "records")
     groups = by_level(records)
     ax = axes_or_new(ax, (4.6, 3.6))
-    label, colour, lines = _STYLES[metric]
-    levels = sorted({level for _, level in groups})
-    networks = list(dict.fromkeys(network for network, _ in groups))
+    label, colour, line = _STYLES[metric]
+    levels, places = [level for _, level in groups], range(len(groups))
     signs = _signs(records)
     dots = {key: [100 * getattr(r, metric) for r in runs] for key, runs in groups.items()}
-    for network, fill, line in zip(networks, (colour, "none"), lines, strict=False):
-        own = {key: levels.index(key[1]) for key in groups if key[0] == network}
-        name = f"{label}, {network_name(network)}" if len(networks) > 1 else label
-        look: dict[str, Any] = {"color": colour, "markerfacecolor": fill, "markersize": 4.5}
-        ax.plot(list(own.values()), [np.mean(dots[key]) for key in own], line, color=colour)
-        for key, place in own.items():
-            for run, dot in zip(groups[key], dots[key], strict=True):
-                ax.plot(place, dot, signs[run.seed], **look)
-        ax.plot([], [], line, marker=_MARKERS[0], label=name, **look)  # for a legend
-    for network, line in zip(networks, lines, strict=False) if metric == "ece" else ():
-        baselines = {
-            levels.index(of): _baseline(runs) for (n, of), runs in groups.items() if n == network
-        }
-        shown = "baseline" if network == networks[-1] else None
-        ax.plot(
-            list(baselines), list(baselines.values()), line, color=GREY, linewidth=1.2, label=shown
-        )
+    look: dict[str, Any] = {"color": colour, "markersize": 4.5}
+    ax.plot(places, [np.mean(of_level) for of_level in dots.values()], line, color=colour)
+    for place, key in zip(places, groups, strict=True):
+        for run, dot in zip(groups[key], dots[key], strict=True):
+            ax.plot(place, dot, signs[run.seed], **look)
+    ax.plot([], [], line, marker=_MARKERS[0], label=label, **look)  # for a legend
+    if metric == "ece":
+        baselines = [_baseline(runs) for runs in groups.values()]
+        ax.plot(places, baselines, line, color=GREY, linewidth=1.2, label="baseline")
     ax.set_xticks(range(len(levels)), [level_name(level) for level in levels])
     ax.set_xlabel(factor_name(records[0].factor).capitalize())
     ax.margins(x=0.1)
@@ -120,7 +107,7 @@ def _baseline(runs: list[ExperimentRecord]) -> float:
 def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, FactorPlot]:
     """The test error of a grid, and below it the ECE, each as in `factor_plot`.
 
-    The legend above them names the seeds. With two networks or more each panel has one, too.
+    The legend above them names the seeds.
 
     Args:
         records: of one grid and protocol.
@@ -144,9 +131,6 @@ def factor_panels(records: Iterable[ExperimentRecord]) -> tuple[FactorPlot, Fact
     )
     error.ax.set_xlabel("")
     ece.ax.set_ylim(bottom=0)
-    if len({network for network, _ in error.dots}) > 1:
-        error.ax.legend(fontsize="small")
-        ece.ax.legend(fontsize="small")
     if len(signs := _signs(records)) > 1:
         seeds = [
             Line2D([], [], linestyle="none", color=GREY, marker=sign, label=f"Seed {seed}")

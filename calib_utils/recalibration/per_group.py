@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from calib_utils._arrays import is_tensor, like, to_numpy
+from calib_utils._arrays import is_tensor, like, softplus, to_numpy
 from calib_utils._numbers import check_number
 from calib_utils.metrics.bins import rounded
 from calib_utils.metrics.logistic_fit import targets
@@ -272,9 +272,7 @@ class _Rows(NamedTuple):
     def losses(self, shifts: np.ndarray, spread: float) -> np.ndarray:
         """The NLL of each group and its penalty, (G,)."""
         margins = self.margins(shifts)
-        # As `numpy.logaddexp` of it and 0, in half the time.
-        nll = np.maximum(margins, 0) + np.log1p(np.exp(-np.abs(margins)))
-        nll = self.weights * (nll - self.target * margins)
+        nll = self.weights * (softplus(margins) - self.target * margins)
         return self.summed(nll) + (shifts**2).sum(axis=1) / (2 * spread**2)
 
 

@@ -11,11 +11,8 @@ data.
 
 from __future__ import annotations
 
-from abc import abstractmethod
-
 import numpy as np
 
-from calib_utils._arrays import log_softmax, softmax
 from calib_utils._masks import find_masks
 from calib_utils._numbers import check_count, check_number
 from calib_utils.recalibration._affine import (
@@ -24,18 +21,13 @@ from calib_utils.recalibration._affine import (
     fit_full,
 )
 from calib_utils.recalibration._features import centred, log_probs, start_of
-from calib_utils.recalibration._learned import check_array
-from calib_utils.recalibration._minimum import without_masked
-from calib_utils.recalibration.multiclass import MulticlassRecalibrator
+from calib_utils.recalibration.multiclass import AffineRecalibrator
 
 __all__ = ["DirichletCalibration", "MatrixScaling", "StructuredMatrixScaling"]
 
 
-class _FullMatrix(MulticlassRecalibrator):
-    """softmax(W x + b) for features x of the logits."""
-
-    weights_: np.ndarray
-    intercept_: np.ndarray
+class _FullMatrix(AffineRecalibrator):
+    """A full W, which is drawn towards a diagonal one."""
 
     def __init__(self, regularization: float, inputs: str):
         self.regularization = regularization
@@ -45,23 +37,6 @@ class _FullMatrix(MulticlassRecalibrator):
         super()._check_arguments()
         advice = "; 1 suits most validation sets"
         check_number(self.regularization, "regularization", 0, advice=advice)
-
-    def _predict(self, logits: np.ndarray) -> np.ndarray:
-        return softmax(self._scores(logits))
-
-    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
-        return log_softmax(self._scores(logits))
-
-    def _scores(self, logits: np.ndarray) -> np.ndarray:
-        scores = self._features(logits) @ self.weights_.T + self.intercept_
-        return without_masked(scores, find_masks(logits))
-
-    def _check_learned(self) -> None:
-        check_array(self.weights_, "weights_", (self.n_classes_, self.n_classes_))
-        check_array(self.intercept_, "intercept_", (self.n_classes_,))
-
-    def _n_parameters(self) -> int:
-        return self.weights_.size + self.intercept_.size
 
     def _fit_matrix(
         self,
@@ -81,10 +56,6 @@ class _FullMatrix(MulticlassRecalibrator):
         fit = fit_full(features, labels, start, penalties, masked, weights, max_steps)
         self.weights_, self.intercept_ = fit.weights, fit.intercept
         return fit.problems
-
-    @abstractmethod
-    def _features(self, logits: np.ndarray) -> np.ndarray:
-        """The features x of a block of logits, in float64."""
 
 
 class MatrixScaling(_FullMatrix):

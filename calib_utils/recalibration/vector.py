@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
-from calib_utils._arrays import log_softmax, softmax
-from calib_utils._masks import find_masks
 from calib_utils.recalibration._affine import fit_diagonal
 from calib_utils.recalibration._features import CentredRows, MaskedRows, centred, start_of
-from calib_utils.recalibration._learned import check_array
-from calib_utils.recalibration._minimum import without_masked
-from calib_utils.recalibration.multiclass import MulticlassRecalibrator
+from calib_utils.recalibration.multiclass import AffineRecalibrator
 
 __all__ = ["VectorScaling"]
 
 
-class VectorScaling(MulticlassRecalibrator):
+class VectorScaling(AffineRecalibrator):
     """Scale and shift the logit of each class separately: softmax(w * z + b).
 
     z are the logits minus their mean over the classes. The 2K parameters are fitted by NLL without
@@ -44,8 +42,7 @@ class VectorScaling(MulticlassRecalibrator):
         [[0.75, 0.25], [0.5, 0.5]]
     """
 
-    weights_: np.ndarray
-    intercept_: np.ndarray
+    _axes: ClassVar[int] = 1
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         start, problems = start_of(logits, labels, weights)
@@ -54,19 +51,5 @@ class VectorScaling(MulticlassRecalibrator):
         self.weights_, self.intercept_ = fit.weights / start, fit.intercept
         return problems + fit.problems
 
-    def _predict(self, logits: np.ndarray) -> np.ndarray:
-        return softmax(self._scores(logits))
-
-    def _predict_log(self, logits: np.ndarray) -> np.ndarray:
-        return log_softmax(self._scores(logits))
-
-    def _scores(self, logits: np.ndarray) -> np.ndarray:
-        scores = centred(logits) * self.weights_ + self.intercept_
-        return without_masked(scores, find_masks(logits))
-
-    def _check_learned(self) -> None:
-        check_array(self.weights_, "weights_", (self.n_classes_,))
-        check_array(self.intercept_, "intercept_", (self.n_classes_,))
-
-    def _n_parameters(self) -> int:
-        return self.weights_.size + self.intercept_.size
+    def _features(self, logits: np.ndarray) -> np.ndarray:
+        return centred(logits)

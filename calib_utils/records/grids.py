@@ -43,7 +43,7 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
         For each ("fast_resnet", 12) and so on, its records by seed.
 
     Raises:
-        ValueError: if there is no run, or they differ in more than network, factor and seed.
+        ValueError: if there is no run, or they differ in more than factor and seed.
 
     Example:
         >>> levels = by_level(load_grid("width", "core"))
@@ -51,13 +51,13 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
         ([('fast_resnet', 12), ('fast_resnet', 24), ('fast_resnet', 48)], [0, 1, 2])
     """
     runs = check_records(records, "records")
-    records = sorted(runs, key=lambda r: (r.network["name"], r.value, r.seed))
+    records = sorted(runs, key=lambda r: (r.value, r.seed))
     if not records:
         raise ValueError("records: expected at least one run, found none")
     varied = dict.fromkeys(_varied(records))
     protocols = {
-        (*(r.grid, r.dataset, r.training_images), str(sorted((r.recipe | varied).items())))
-        for r in records
+        (r.grid, r.network["name"], r.dataset, r.training_images, str(sorted(recipe.items())))
+        for r, recipe in ((r, r.recipe | varied) for r in records)
     }
     if len(protocols) > 1:
         raise ValueError(f"records: expected runs of one protocol, found {sorted(protocols)}")
@@ -83,7 +83,7 @@ def describe_protocol(records: Iterable[ExperimentRecord]) -> str:
         records: of one grid and protocol.
 
     Raises:
-        ValueError: if the runs differ in more than network, factor and seed.
+        ValueError: if the runs differ in more than factor and seed.
 
     Example:
         >>> describe_protocol(load_grid("nll-and-error", "cpu")).partition(";")[0]

@@ -10,18 +10,9 @@ __all__ = [
     "factor_name",
     "level_name",
     "metric_name",
-    "network_name",
     "training_set_name",
 ]
 
-_NETWORKS = {
-    "cifar_resnet": "residual network",
-    "convnet": "plain network",
-    "fast_resnet": "fast residual network",
-    "lenet5": "LeNet-5",
-    "resnet34": "ResNet-34",
-    "transformer": "transformer",
-}
 _DATASETS = {
     "cifar100": "CIFAR-100",
     "digits": "scikit-learn's digits",
@@ -42,11 +33,6 @@ METRICS = {
     "ece_scaled": "ECE at T",
     "nll_scaled": "NLL at T",
 }
-
-
-def network_name(name: str) -> str:
-    """Such as "plain network" for "convnet"; an unknown network keeps its name."""
-    return _NETWORKS.get(name, name)
 
 
 def dataset_name(name: str) -> str:

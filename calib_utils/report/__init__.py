@@ -13,7 +13,7 @@ from calib_utils.report.pairs import (
     paired_difference,
     paired_ece_difference,
 )
-from calib_utils.report.seeds import Spread, pooled_spread
+from calib_utils.report.seeds import Spread, by_training, pooled_spread
 from calib_utils.report.tables import Markdown, signed, spread, table
 from calib_utils.report.verdicts import Verdict, Verdicts, holm, judge
 
@@ -26,6 +26,7 @@ __all__ = [
     "Spread",
     "Verdict",
     "Verdicts",
+    "by_training",
     "claim",
     "compare",
     "compare_beyond_gap",

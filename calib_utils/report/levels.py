@@ -9,7 +9,7 @@ import numpy as np
 from calib_utils.metrics import baseline_calibration_error
 from calib_utils.records import ExperimentRecord, by_level
 from calib_utils.records.grids import check_records
-from calib_utils.records.names import factor_name, level_name, network_name
+from calib_utils.records.names import factor_name, level_name
 from calib_utils.report.tables import Markdown, spread, table
 
 __all__ = ["level_table"]
@@ -25,7 +25,7 @@ _AFTER = (
 
 
 def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
-    """Mean and standard deviation over the seeds, for each network and level of the factor.
+    """Mean and standard deviation over the seeds, at each level of the factor.
 
     Args:
         records: of one grid and protocol.
@@ -46,14 +46,12 @@ def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
     """
     records = check_records(records, "records")
     groups = by_level(records)
-    several = len({network for network, _ in groups}) > 1
     rows = []
-    for (network, value), runs in groups.items():
-        level = level_name(value)
+    for (_, value), runs in groups.items():
         baselines = [baseline_calibration_error(run.confidences).mean for run in runs]
         rows.append(
             [
-                f"{network_name(network)}, {level}" if several else level,
+                level_name(value),
                 *_spreads(runs, _BEFORE),
                 f"{100 * np.mean(baselines):.1f}",
                 *_spreads(runs, _AFTER),

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import bdtr, stdtr, stdtrit  # scipy.stats takes a second to import
 
-from calib_utils._arrays import dtype_name, to_numpy
+from calib_utils._arrays import dtype_name, effective_size, to_numpy
 from calib_utils._checks import check_sample_weight
 from calib_utils._names import check_rows
 from calib_utils._numbers import check_count, check_n_bins, check_share
@@ -102,7 +102,8 @@ def mcnemar(first: Any, second: Any) -> McNemar:
 
     Only samples on which exactly one of the two is correct distinguish them. Under the null
     hypothesis that both are equally accurate, each of these favours either one with probability
-    1/2, and the p value is the two-sided one of that binomial distribution.
+    1/2, and the p value is the two-sided one of that binomial distribution. Samples that belong
+    together are not independent votes: for these use `paired_difference` with ``blocks``.
 
     Args:
         first: (N,), whether the first is correct on each sample.
@@ -279,7 +280,7 @@ def _of_weighted(differences: np.ndarray, weights: np.ndarray) -> Difference:
         )
     share = weights / weights.max()
     share /= share.sum()
-    mean, effective = float(share @ differences), 1 / float(share @ share)
+    mean, effective = float(share @ differences), effective_size(weights)
     variance = float((share * (differences - mean)) @ (share * (differences - mean)))
     error = (variance * effective / (effective - 1)) ** 0.5
     return Difference(mean, error, effective - 1)

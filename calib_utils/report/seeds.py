@@ -78,6 +78,15 @@ def by_training(
 ) -> dict[str, dict[int, ExperimentRecord]]:
     """For each training, whatever grids it stands in, its records by their seed.
 
+    Args:
+        records: the runs of one or more grids.
+
+    Returns:
+        The runs in the order in which they came; the keys are texts with all settings.
+
+    Raises:
+        ValueError: if something else is among the records.
+
     Example:
         >>> from calib_utils.records import load_grid
         >>> trainings = by_training(load_grid("width", "core") + load_grid("depth", "core"))

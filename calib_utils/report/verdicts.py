@@ -12,7 +12,7 @@ from calib_utils._arrays import to_numpy
 from calib_utils._checks import check_several
 from calib_utils.records import ExperimentRecord, Forecast, by_level
 from calib_utils.records.grids import check_records
-from calib_utils.records.names import factor_name, level_name, metric_name, network_name
+from calib_utils.records.names import factor_name, level_name, metric_name
 from calib_utils.report.beyond_gap import compare_beyond_gap
 from calib_utils.report.comparison import compare
 from calib_utils.report.forecasts import compare_forecasts
@@ -168,10 +168,9 @@ def judge(
     Args:
         records: of one or more grids, each of one protocol.
         comparisons: for each claim the grid, two values of its factor, the metric, and what it
-            is claimed to be at the second value, "higher" or "lower"; after them the name of the
-            network, if the grid has several. ``planned_comparisons`` returns them in this form.
-            The metric may also be "ece_beyond_gap": see `compare_beyond_gap`, with the runs that
-            other grids compare as the others.
+            is claimed to be at the second value, "higher" or "lower". ``planned_comparisons``
+            returns them in this form. The metric may also be "ece_beyond_gap": see
+            `compare_beyond_gap`, with the runs that other grids compare as the others.
         forecasts: by grid, the forecasts of its networks; its comparisons name two of them instead
             of two values, as in `compare_forecasts`.
         pooled: whether the spread over seeds is estimated from the runs of all levels that a
@@ -179,7 +178,7 @@ def judge(
             necessary.
 
     Raises:
-        ValueError: if there is no comparison or no such grid, forecast, network, level or metric;
+        ValueError: if there is no comparison or no such grid, forecast, level or metric;
             a claim is neither of the two words; or the runs of a grid have different protocols.
 
     Example:
@@ -201,7 +200,7 @@ def judge(
         for grid, runs in grids.items()
     }
     spread = cache(partial(pooled_spread, [run for runs in compared.values() for run in runs]))
-    for grid, first, second, metric, claimed, *network in planned:
+    for grid, first, second, metric, claimed in planned:
         if grid not in levels and grid not in made:
             known = ", ".join([*levels, *made]) or "none"
             raise ValueError(f"records: expected runs of the grid {grid!r}, found {known}")
@@ -214,11 +213,8 @@ def judge(
             apart = compare_forecasts(made[grid], first, second, metric)
             found.append((grid, change, metric, claimed, apart))
             continue
-        name, several = _network(levels[grid], *network)
-        low, high = (_level(levels[grid], name, value) for value in (first, second))
+        low, high = (_level(levels[grid], value) for value in (first, second))
         change = f"{factor_name(low[0].factor)}: {change}"
-        if several:
-            change = f"{network_name(name)}, {change}"
         if metric == _BEYOND:
             others = [run for other, runs in compared.items() if other != grid for run in runs]
             apart = compare_beyond_gap(low, high, others)
@@ -233,10 +229,9 @@ def judge(
 
 def _words(comparison: Any) -> Sequence[Any]:
     words = [] if isinstance(comparison, str) else comparison
-    if not isinstance(words, Sequence) or len(words) not in (5, 6):
+    if not isinstance(words, Sequence) or len(words) != 5:
         raise ValueError(
-            "comparisons: expected grid, two values, metric and claim, and perhaps a network, "
-            f"found {comparison!r}"
+            f"comparisons: expected grid, two values, metric and claim, found {comparison!r}"
         )
     return words
 
@@ -246,25 +241,14 @@ def _names(words: Sequence[Any], run: ExperimentRecord) -> bool:
     return run.grid == words[0] and run.value in words[1:3]
 
 
-def _network(levels: Iterable[tuple[str, Any]], network: str = "") -> tuple[str, bool]:
-    """The network that is meant, and whether the grid has several."""
-    known = list(dict.fromkeys(name for name, _ in levels))
-    if not network and len(known) == 1:
-        network = known[0]
-    if network not in known:
-        raise ValueError(
-            f"comparisons: expected one of the networks {', '.join(known)}, found {network!r}"
-        )
-    return network, len(known) > 1
-
-
 def _level(
-    levels: dict[tuple[str, Any], list[ExperimentRecord]], network: str, value: Any
+    levels: dict[tuple[str, Any], list[ExperimentRecord]], value: Any
 ) -> list[ExperimentRecord]:
-    if (network, value) not in levels:
-        known = ", ".join(str(level) for name, level in levels if name == network)
+    of_value = {level: runs for (_, level), runs in levels.items()}
+    if value not in of_value:
+        known = ", ".join(map(str, of_value))
         raise ValueError(f"comparisons: expected one of the levels {known}, found {value!r}")
-    return levels[network, value]
+    return of_value[value]
 
 
 def _p_value(p: float) -> str:

@@ -36,7 +36,6 @@ from calib_utils.training.losses import focal_loss, label_smoothing, mixup
 from calib_utils.training.networks import (
     build_model,
     cifar_resnet,
-    convnet,
     fast_resnet,
     lenet5,
     resnet34,
@@ -59,7 +58,6 @@ __all__ = [
     "choose_device",
     "cifar_resnet",
     "common_words",
-    "convnet",
     "corrupt",
     "duration",
     "environment",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -17,7 +16,6 @@ __all__ = [
     "IMAGE_NETWORKS",
     "build_model",
     "cifar_resnet",
-    "convnet",
     "fast_resnet",
     "lenet5",
     "resnet34",
@@ -167,37 +165,8 @@ def fast_resnet(
     return nn.Sequential(*layers, *pool, nn.Linear(inputs, n_classes))
 
 
-def convnet(batch_norm: bool = True, n_classes: int = 100) -> nn.Module:
-    """A plain network of six layers: five 3 by 3 convolutions and a linear layer.
-
-    Max pooling halves the image after the second and the fourth convolution. As in the residual
-    networks, the linear layer takes the mean of the pixels.
-
-    Args:
-        batch_norm: whether each convolution is followed by batch normalisation.
-        n_classes: number of outputs.
-
-    Source: the six-layer ConvNet of Guo et al. 2017, "On Calibration of Modern Neural
-    Networks", figure 2; they do not give its widths and pooling, which are ours.
-
-    Example:
-        >>> model = convnet(n_classes=10)
-        >>> sum(weights.numel() for weights in model.parameters())
-        141034
-    """
-    layers: list[nn.Module] = []
-    channels = (3, 32, 32, 64, 64, 128)
-    for number, (inputs, outputs) in enumerate(itertools.pairwise(channels), start=1):
-        layers += [convolution(inputs, outputs, batch_norm=batch_norm), nn.ReLU()]
-        if number in (2, 4):
-            layers.append(nn.MaxPool2d(2))
-    pool = [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
-    return nn.Sequential(*layers, *pool, nn.Linear(128, n_classes))
-
-
 _MODELS: dict[str, Callable[..., nn.Module]] = {
     "cifar_resnet": cifar_resnet,
-    "convnet": convnet,
     "fast_resnet": fast_resnet,
     "lenet5": lenet5,
     "resnet34": resnet34,

@@ -1,8 +1,13 @@
 """Run a module on a snapshot of the sources: `python -m tools.running MODULE ARGUMENT …`."""
 
+import signal
 import sys
 
-from tools.running.snapshot import run
-
 if __name__ == "__main__":
-    run(*sys.argv[1:])
+    try:
+        from tools.running.snapshot import run
+
+        run(*sys.argv[1:])
+    except KeyboardInterrupt:
+        print("\nStopped.")
+        sys.exit(128 + signal.SIGINT)

@@ -46,7 +46,8 @@ def run(*command: str) -> None:
     environment = os.environ | {ORIGIN: origin, "PYTHONPATH": os.getcwd()}
     # Somebody's folder of compiled code would be that of all that has ever run at this place.
     environment.pop("PYTHONPYCACHEPREFIX", None)
-    os.execve(sys.executable, [sys.executable, "-m", *command], environment)
+    module = "tools.running.started", *command
+    os.execve(sys.executable, [sys.executable, "-m", *module], environment)
 
 
 def take_lock() -> None:
