@@ -40,11 +40,11 @@ def with_width(row: dict[str, Any]) -> str:
     return f"{percent(row['coverage'])} ({100 * row['width']:.1f})"
 
 
-def by_name(rows: Iterable[dict[str, Any]], value: str = "coverage") -> dict[str, list[float]]:
-    """The values of each contender, in the order of the file."""
+def by_name(rows: Iterable[dict[str, Any]]) -> dict[str, list[float]]:
+    """The coverages of each contender, in the order of the file."""
     found: dict[str, list[float]] = {}
     for row in rows:
-        found.setdefault(row["name"], []).append(row[value])
+        found.setdefault(row["name"], []).append(row["coverage"])
     return found
 
 

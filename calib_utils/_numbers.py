@@ -43,14 +43,14 @@ def check_count(value: Any, name: str, advice: str, most: int = _MOST) -> int:
     return int(value)
 
 
-def check_seed(value: Any, name: str = "seed") -> int:
+def check_seed(value: Any) -> int:
     """A seed as an int.
 
     Raises:
         ValueError: unless it is an integer of 0 or more.
     """
     if not _is_whole(value) or value < 0:
-        raise ValueError(f"{name}: expected an integer of 0 or more, found {value!r}; try 0")
+        raise ValueError(f"seed: expected an integer of 0 or more, found {value!r}; try 0")
     return int(value)
 
 

@@ -102,14 +102,14 @@ Judge = Callable[..., bool | float]
 Call = tuple[str, tuple[Any, ...]]  # the name of a function, and its arguments
 
 
-def partly(judge: Judge, *others: Judge, share: float = 0.5) -> Judge:
-    """Judge: all for what one judge takes, and a share for what another one takes.
+def partly(judge: Judge, *others: Judge) -> Judge:
+    """Judge: all for what one judge takes, and half for what another one takes.
 
     So one misreading does not cost a whole question.
     """
 
     def judged(answer: Any) -> float:
-        return 1.0 if judge(answer) else share * max(float(other(answer)) for other in others)
+        return 1.0 if judge(answer) else max(float(other(answer)) for other in others) / 2
 
     return judged
 

@@ -194,9 +194,10 @@ class TestFiles:
         ):
             open_source(tmp_path / name)
 
-    def test_the_standard_input(self, tmp_path: Path) -> None:
+    def test_the_standard_input(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = csv(tmp_path / "a.csv", "score,label", SCORE, LABEL)
-        source = open_source("-", io.BytesIO(path.read_bytes()))
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+        source = open_source("-")
         assert source.sha256 == open_source(path).sha256
         assert source.name == "standard input"
         for _ in range(2):  # as where there are weights

@@ -154,13 +154,13 @@ def compare_reports(first: Any, second: Any, tolerance: float = 0.02) -> Changes
     ]
     found = [
         Change(
-            name,
-            (one.sums[name].n, two.sums[name].n),
-            (old.gap, new.gap),
-            change.gap,
-            interval,
-            change.small,
-            verdict,
+            name=name,
+            n=(one.sums[name].n, two.sums[name].n),
+            gaps=(old.gap, new.gap),
+            change=change.gap,
+            interval=interval,
+            small=change.small,
+            outcome=verdict,
         )
         for name, old, new, change, (interval, verdict) in zip(
             shared,

@@ -180,17 +180,17 @@ def choose_columns(
         if unit not in UNITS:
             raise ValueError(f"time: expected a unit {', '.join(UNITS)}, found {unit!r}")
     return Columns(
-        _there(label, head),
-        tuple(scores),
-        kind,
-        names,
-        positive,
-        None if weight is None else _there(weight, head),
-        tuple(_there(name, head) for name in group),
-        None if time is None else _there(time, head),
-        unit,
-        tuple(guessed),
-        None if blocks is None else _there(blocks, head),
+        label=_there(label, head),
+        scores=tuple(scores),
+        kind=kind,
+        classes=names,
+        positive=positive,
+        weight=None if weight is None else _there(weight, head),
+        groups=tuple(_there(name, head) for name in group),
+        time=None if time is None else _there(time, head),
+        unit=unit,
+        guessed=tuple(guessed),
+        blocks=None if blocks is None else _there(blocks, head),
     )
 
 

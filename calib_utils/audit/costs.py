@@ -80,13 +80,14 @@ def cost_curve(
     candidates = np.concatenate([np.unique(ordered), [1.0 if ordered[-1] < 1 else np.inf]])
     costs = cost(candidates)
     best = int(costs.argmin())
+    at_planned, always, never = cost(np.array([planned, 0.0, np.inf])).tolist()
     return Costs(
-        float(false_alarm),
-        float(miss),
-        thresholds,
-        cost(thresholds),
-        (planned, float(cost(np.array([planned]))[0])),
-        (float(candidates[best]), float(costs[best])),
-        float(cost(np.array([0.0]))[0]),
-        float(cost(np.array([np.inf]))[0]),
+        false_alarm=float(false_alarm),
+        miss=float(miss),
+        thresholds=thresholds,
+        curve=cost(thresholds),
+        planned=(planned, at_planned),
+        lowest=(float(candidates[best]), float(costs[best])),
+        always=always,
+        never=never,
     )

@@ -44,7 +44,7 @@ def as_page(report: Findings) -> str:
     values: dict[str, Any] = {
         "report": report,
         "happens": happens,
-        "measures": table_rows.measure_rows(report),
+        "measures": Table(table_rows.MeasureRow, table_rows.measure_rows(report)),
         "reliability": Markup(picture),
         "rare": is_rare(report.bins),
         "bars": Table(table_rows.BarRow, table_rows.bar_rows(bars_of(report.bins, report.cells))),

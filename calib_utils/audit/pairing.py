@@ -90,21 +90,19 @@ def pair(
     *,
     drop: bool = False,
     rescale: bool = False,
-    n_bins: int = 15,
-    seed: int = 0,
 ) -> Pair:
     """Compare two models on the same rows, in the same order.
 
     Args:
         first, second: predictions in any form that a report takes.
         named: the columns of both, as for a report.
-        drop, rescale, n_bins, seed: as for a report.
+        drop, rescale: as for a report.
 
     Raises:
         FileNotFoundError: if a file is not there.
         ValueError: for bad input, or rows that are not the same.
     """
-    one, two = (_read(data, named, drop, rescale, n_bins, seed) for data in (first, second))
+    one, two = (_read(data, named, drop, rescale) for data in (first, second))
     if len(one.labels) != len(two.labels):
         raise ValueError(
             f"second: expected {len(one.labels):,} rows, as in the first, found "
@@ -140,12 +138,10 @@ class _Model(NamedTuple):
     error: tuple[float, float]
 
 
-def _read(
-    data: Any, named: Mapping[str, Any], drop: bool, rescale: bool, n_bins: int, seed: int
-) -> _Model:
+def _read(data: Any, named: Mapping[str, Any], drop: bool, rescale: bool) -> _Model:
     source = open_source(data)
     columns = columns_of(source, **named)
-    how = How(columns, n_bins, drop, rescale, seed, sample=False)
+    how = How(columns, 15, drop, rescale, seed=0, sample=False)
     sums, parts = how.no_sums(), []
     reader = how.reader(source)
     for rows in reader.blocks():
@@ -153,9 +149,8 @@ def _read(
         parts.append((rows.labels, losses(rows), briers(rows), _correct(rows, columns.kind)))
     reader.counts.check(source.name, columns)
     labels, nll, brier, correct = map(np.concatenate, zip(*parts, strict=True))
-    return _Model(
-        columns, labels, nll, brier, correct, larger_error(Totals(sums, seed).binnings, seed)
-    )
+    error = larger_error(Totals(sums, how.seed).binnings, how.seed)
+    return _Model(columns, labels, nll, brier, correct, error)
 
 
 def _what(columns: Columns) -> str:

@@ -35,13 +35,12 @@ _WRITE_AGAIN = "write it again, with numpy.savez"
 _SUFFIXES = ".csv, .parquet or .npz"
 
 
-def open_source(data: Any, standard_input: Any = None) -> Source:
+def open_source(data: Any) -> Source:
     """Predictions in any supported form, as a `Source`.
 
     Args:
         data: the path of a file whose name ends in .csv, .parquet or .npz; "-" for CSV from the
             standard input; a dictionary of arrays; or a data frame that narwhals supports.
-        standard_input: a binary stream to read in place of the standard input.
 
     Raises:
         FileNotFoundError: if there is no such file.
@@ -49,7 +48,7 @@ def open_source(data: Any, standard_input: Any = None) -> Source:
         ValueError: if it cannot be read, or has no columns.
     """
     if str(data) == "-" and isinstance(data, str):
-        source = _standard_input(standard_input or sys.stdin.buffer)
+        source = _standard_input()
     elif isinstance(data, (str, Path)):
         source = _file(Path(data))
     elif isinstance(data, Mapping):
@@ -75,13 +74,13 @@ def _file(path: Path) -> Source:
     return reader(path)._replace(name=printable(path.name), sha256=digest)
 
 
-def _standard_input(stream: Any) -> Source:
+def _standard_input() -> Source:
     """CSV that can be read only once is copied to disk, not into memory."""
     folder = tempfile.TemporaryDirectory()
     atexit.register(folder.cleanup)  # weights are read twice
     path = Path(folder.name) / "input.csv"
     with path.open("wb") as copy:
-        while part := stream.read(1 << 20):
+        while part := sys.stdin.buffer.read(1 << 20):
             copy.write(part)
     if path.stat().st_size == 0:
         raise ValueError("-: the standard input is empty; give CSV with a head and rows")

@@ -53,7 +53,7 @@ class Report(Findings):
         """The report in plain text."""
         lines = [self.verdict.sentence, "", "Read", *(f"  {line}" for line in self.read), ""]
         lines += ["Measures"]
-        lines += [f"  {name:<34} {value:>18}  {note}" for name, value, note in measure_rows(self)]
+        lines += [f"  {one.name:<34} {one.value:>18}  {one.note}" for one in measure_rows(self)]
         lines += ["", "Recalibrators", f"  {recalibrator_sentence(self)}"]
         lines += [
             f"  {one.name:<40} NLL {one.nll:>9}  {one.gain}" for one in recalibrator_rows(self)

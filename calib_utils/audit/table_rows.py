@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BarRow",
+    "MeasureRow",
     "PartRow",
     "RecalibratorRow",
     "SpanRow",
@@ -38,8 +39,17 @@ MOST_PARTS = 30  # in a table; the others are counted
 
 
 def _column(head: str, kind: str = "", **options: Any) -> Any:
-    """A column of a table: its head, and whether its cells are a "number" or tell the "state"."""
+    """A column: its head, and whether its cells are a "number", a "note" or tell the "state"."""
     return field(metadata={"head": head, "kind": kind}, **options)
+
+
+@dataclass(frozen=True)
+class MeasureRow:
+    """A measure of all rows, and how to read it."""
+
+    name: str = _column("measure")
+    value: str = _column("value", "number")
+    note: str = _column("interval, or what to compare it with", "note")
 
 
 @dataclass(frozen=True)
@@ -111,8 +121,8 @@ class Table(NamedTuple):
         return told[0].partition(":")[0].partition(" ")[0] if told else ""
 
 
-def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
-    """Name, value, and an interval or a note on how to read it."""
+def measure_rows(report: Findings) -> list[MeasureRow]:
+    """The table's row for each measure of all rows."""
     m = report.measures
     low, high = m.ratio_interval
     of_weights = []
@@ -121,69 +131,71 @@ def measure_rows(report: Findings) -> list[tuple[str, str, str]]:
         of_weights.append(("blocks", f"{m.blocks:,}", note))
     elif m.effective != m.n:
         note = "so many rows of equal weight would tell as much"
-        of_weights.append(("effective rows", f"{m.effective:,.0f}", note))
+        of_weights.append(MeasureRow("effective rows", f"{m.effective:,.0f}", note))
     rows = [
-        ("rows", f"{m.n:,}", ""),
+        MeasureRow("rows", f"{m.n:,}", ""),
         *of_weights,
-        (
+        MeasureRow(
             "observed over expected",
             number(m.ratio, 3),
             f"{number(low, 3)} to {number(high, 3)}; 1 if calibrated on average",
         ),
-        (
+        MeasureRow(
             "Spiegelhalter's z",
             number(m.z, 1),
             "between \N{MINUS SIGN}2 and 2 for most calibrated models",
         ),
     ]
     if m.line is None:
-        rows.append(("slope and intercept", "unknown", "too few positives or negatives"))
+        note = "too few positives or negatives"
+        rows.append(MeasureRow("slope and intercept", "unknown", note))
     else:
         for name, value, (low, high), ideal in (
             ("slope", m.line.slope, m.line.slope_interval, 1),
             ("intercept", m.line.intercept, m.line.intercept_interval, 0),
         ):
-            rows.append(
-                (name, number(value), f"{number(low)} to {number(high)}; {ideal} if calibrated")
-            )
+            note = f"{number(low)} to {number(high)}; {ideal} if calibrated"
+            rows.append(MeasureRow(name, number(value), note))
     low, high = m.auroc_interval
     parts = m.decomposition
     return [
         *rows,
-        (
+        MeasureRow(
             "AUROC",
             number(m.auroc),
             f"{number(low)} to {number(high)}; 0.5 if the "
             f"{'confidence' if report.columns.top_label else 'score'} tells nothing, and 1 if it "
             f"separates {'correct from wrong rows' if report.columns.top_label else 'both labels'}",
         ),
-        (
+        MeasureRow(
             f"ECE, {report.bins.array.shape[1]} bins",
             percent(m.ece),
             f"baseline ECE (of a calibrated model on as many rows) {percent(m.baseline_ece.mean)}; "
             f"one in twenty such models exceeds {percent(m.baseline_ece.high)}",
         ),
-        (
+        MeasureRow(
             "binned calibration error",
             f"{points(m.error[0])} to {percent(m.error[1])}",
             "95 % interval of the largest error, in bins of equal width, of equal mass or on the "
             "sides of the line: a lower bound of the true error, on which the verdict is based",
         ),
-        (
+        MeasureRow(
             "debiased error (root mean square)",
             percent(m.debiased),
             f"{points(m.debiased_interval[0])} to {percent(m.debiased_interval[1])}",
         ),
-        ("NLL", number(m.nll, 3), "nats; lower is better"),
-        ("Brier score", number(m.brier, 3), "lower is better"),
-        (
+        MeasureRow("NLL", number(m.nll, 3), "nats; lower is better"),
+        MeasureRow("Brier score", number(m.brier, 3), "lower is better"),
+        MeasureRow(
             "Brier score of the confidence",
             number(parts.miscalibration - parts.resolution + parts.uncertainty, 3),
             f"{number(parts.miscalibration, 3)} miscalibration, minus "
             f"{number(parts.resolution, 3)} resolution, plus {number(parts.uncertainty, 3)} "
             "uncertainty",
         ),
-        ("accuracy", percent(m.accuracy), "" if report.columns.top_label else "at one half"),
+        MeasureRow(
+            "accuracy", percent(m.accuracy), "" if report.columns.top_label else "at one half"
+        ),
     ]
 
 

@@ -31,7 +31,7 @@ class FactorPlot(NamedTuple):
     Attributes:
         ax: the axes.
         levels: the values of the factor, from left to right.
-        dots: for each network, the same for all, and level, the metric of each seed, in percent.
+        dots: by network and level, the metric of each seed, in percent.
 
     Example:
         >>> from calib_utils.records import load_grid
