@@ -13,6 +13,7 @@ from calib_utils.audit.folder_reading import read_folder
 from calib_utils.audit.lots import MOST_DRAWN
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import RowsReader
+from calib_utils.audit.source import Source
 from calib_utils.audit.totals import Totals
 
 __all__ = ["Gathered", "gather", "gather_file"]
@@ -61,7 +62,8 @@ def gather(
                     f"{name}: expected with a folder of Parquet files, found it with one file; "
                     "leave it out"
                 )
-        return gather_file(data, named, n_bins, drop, rescale, seed, sample, check)
+        source = open_source(data)
+        return gather_file(source, named, n_bins, drop, rescale, seed, sample, check)
     folder = open_folder(data, named, skip_bad_files)
     check(folder.columns)
     ranges = [file.weights for file in folder.files if file.weights is not None]
@@ -77,7 +79,7 @@ def gather(
 
 
 def gather_file(
-    data: Any,
+    source: Source,
     named: Mapping[str, Any],
     n_bins: int,
     drop: bool,
@@ -86,8 +88,7 @@ def gather_file(
     sample: bool = True,
     check: Callable[[Columns], None] = lambda columns: None,
 ) -> Gathered:
-    """Read one file, or a data frame; its sums are those of a folder with one file."""
-    source = open_source(data)
+    """Read one source; its sums are those of a folder with one file."""
     columns = columns_of(source, **named)
     check(columns)
     how = How(columns, n_bins, drop, rescale, int(seed), sample)
