@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from scipy.special import expit, logit
 
 from calib_utils.audit import report
+from calib_utils.audit.__main__ import main
 from calib_utils.audit.column_types import as_coded
 from calib_utils.audit.formatting import signed_points
 from calib_utils.audit.lots import Lots
@@ -28,6 +30,12 @@ def data_of(seed: int = 0, gap: float = 0.05) -> dict[str, np.ndarray]:
     plan = rng.choice(["a", "b"], N)
     chances = score + np.where(plan == "a", gap, -gap)
     return {"score": score, "label": (rng.random(N) < chances).astype(int), "plan": plan}
+
+
+def written(path: Path, **columns: Any) -> str:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([columns, *zip(*columns.values(), strict=True)])
+    return str(path)
 
 
 def maps_of(data: dict[str, Any], **options: Any) -> dict[str, MapsPerGroup]:
@@ -93,6 +101,130 @@ def test_nothing_is_tried_where_one_map_will_do() -> None:
 def test_a_column_of_several_is_tried_alone() -> None:
     data = data_of() | {"other": np.arange(N) % 3}
     assert list(maps_of(data, group=["plan", "other"])) == ["plan"]
+
+
+def test_maps_fitted_on_other_rows() -> None:
+    """On all of these, and judged on all rows of the report; a group that they lack is safe."""
+    data, fit = data_of(), data_of(1)
+    data["plan"] = np.where(np.arange(N) < 600, "new", data["plan"])
+    found = report(data, group="plan", fit=fit)
+    assert found.recalibrators is not None
+    maps = found.recalibrators.per_group["plan"]
+    own = PlattPerGroup(inputs="probs").fit(fit["score"], fit["label"], groups=fit["plan"])
+    with pytest.warns(UserWarning, match="1 of 3 were not in the fit"):
+        probs = own.predict_proba(data["score"], groups=data["plan"])
+    for part in maps.parts:
+        rows = data["plan"] == part.name
+        assert part.gap == pytest.approx((data["label"] - probs)[rows].mean(), abs=1e-9)
+        assert part.name == "new" or abs(part.gap) < 0.02
+    best = found.calibrator
+    assert isinstance(best, PlattPerGroup)
+    assert best is maps.best
+    np.testing.assert_allclose(best.slopes_, own.slopes_)
+
+
+def test_maps_beyond_the_rows_that_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of more rows the groups are known of a sample, in which each row is whole."""
+    for module in ("lots", "totals"):
+        monkeypatch.setattr(f"calib_utils.audit.{module}.MOST_DRAWN", 4_000)
+    data = data_of(gap=0.08)
+    found = report(data, group="plan", cross_fit=2)
+    assert found.recalibrators is not None
+    maps = found.recalibrators.per_group["plan"]
+    assert sum(part.n for part in maps.parts) == 4_000
+    assert "recalibrators use a random sample of 4,000 whole rows" in found.text()
+    assert isinstance(found.calibrator, PlattPerGroup)
+    probs = found.calibrator.predict_proba(data["score"], groups=data["plan"])
+    for name in "ab":
+        assert abs((data["label"] - probs)[data["plan"] == name].mean()) < 0.03
+
+
+class TestSaved:
+    """The command line writes the maps, and puts each over the rows of its group."""
+
+    @pytest.fixture
+    def saved(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> str:
+        file, saved = written(tmp_path / "a.csv", **data_of()), str(tmp_path / "plan.npz")
+        assert main([file, "--group", "plan", "--save-calibrator", saved]) == 4
+        said = capsys.readouterr().out.splitlines()[-1]
+        assert said.endswith(
+            "contains PlattPerGroup(inputs='probs'), with a map for each value of 'plan'"
+        )
+        return saved
+
+    def test_each_row_gets_the_map_of_its_group(
+        self, saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        data = data_of(2)
+        new = written(tmp_path / "new.csv", **data)
+        assert main(["apply", saved, new, "--output", str(tmp_path / "out.csv")]) == 0
+        assert capsys.readouterr().err == ""
+        before, after = (
+            report(path, group="plan", cross_fit=0).groups["plan"]
+            for path in (new, tmp_path / "out.csv")
+        )
+        assert min(abs(part.gap) for part in before) > 0.04
+        assert max(abs(part.gap) for part in after) < 0.015
+        with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as out:
+            scores = [float(row["score"]) for row in csv.DictReader(out)]
+        own = load(saved).predict_proba(data["score"], groups=data["plan"])
+        np.testing.assert_array_equal(scores, own)
+
+    def test_a_new_group_gets_the_common_map(
+        self, saved: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        new = written(tmp_path / "new.csv", score=[0.3, 0.3, 0.3], kind=["x", "a", "y"])
+        assert main(["apply", saved, new, "--group", "kind"]) == 0
+        said = capsys.readouterr()
+        assert said.err == (
+            "warning: kind: 2 of its groups were not in the fit, such as 'x'; their rows get the "
+            "common map\n"
+        )
+        first, second, third = (float(line.split(",")[0]) for line in said.out.split()[1:])
+        maps = load(saved)
+        assert isinstance(maps, PlattPerGroup)
+        common = expit(maps.slope_ * logit(0.3) + maps.intercept_)
+        assert first == third == pytest.approx(common, rel=1e-12)
+        assert second > common
+
+    @pytest.mark.parametrize(
+        ("columns", "options", "message"),
+        [
+            ({}, [], "plan: there is no such column, only 'score'"),
+            ({"plan": ["a", ""]}, [], "plan: expected a group in each row, found none in row 2"),
+            ({"plan": ["a", "b"]}, ["--group", "plam"], "did you mean 'plan'?"),
+        ],
+    )
+    def test_rows_without_a_group(
+        self,
+        saved: str,
+        tmp_path: Path,
+        capsys: pytest.CaptureFixture[str],
+        columns: dict[str, Any],
+        options: list[str],
+        message: str,
+    ) -> None:
+        new = written(tmp_path / "new.csv", score=[0.3, 0.4], **columns)
+        assert main(["apply", saved, new, "--output", str(tmp_path / "o.csv"), *options]) == 2
+        assert message in capsys.readouterr().err
+        assert not (tmp_path / "o.csv").exists()
+
+    def test_which_column_and_which_calibrator(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        data = data_of()
+        score, label, plan = data["score"], data["label"], data["plan"]
+        own, one = str(tmp_path / "own.npz"), str(tmp_path / "one.npz")
+        PlattPerGroup(inputs="probs").fit(score, label, groups=plan).save(own)
+        PlattPerGroup(inputs="probs").fit(score, label).save(one)
+        new = written(tmp_path / "new.csv", score=score[:9], plan=plan[:9])
+        assert main(["apply", own, new]) == 2
+        assert "name the column of groups with --group" in capsys.readouterr().err
+        assert main(["apply", own, new, "--group", "plan"]) == 0
+        assert main(["apply", one, new]) == 0
+        capsys.readouterr()
+        assert main(["apply", one, new, "--group", "plan"]) == 2
+        assert "found one for all, PlattPerGroup(inputs='probs')" in capsys.readouterr().err
 
 
 def test_several_classes_and_other_rows_have_none() -> None:

@@ -86,8 +86,8 @@ class TestGroups:
         assert "That does not make it right for `" in found.verdict.sentence
         assert f"+{100 * after['low'].gap:.1f} after recalibration" in found.text()
         # As computed by hand from the recalibrated rows, in folds that are other ones.
-        assert found.calibrator is not None
-        mean = found.calibrator.predict_proba(data["score"])[plan == "low"].mean()
+        assert tried.best is not None
+        mean = tried.best.predict_proba(data["score"])[plan == "low"].mean()
         assert after["low"].gap == pytest.approx(
             data["label"][plan == "low"].mean() - mean, abs=0.005
         )

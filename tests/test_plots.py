@@ -133,6 +133,20 @@ def test_a_count_is_upright_where_it_fits_over_its_bar_and_turned_where_not(inch
     assert all(a.x1 <= b.x0 + 1 for a, b in pairwise(boxes))
 
 
+@pytest.mark.parametrize(("counts", "apart"), [([200] * 15, True), ([20] * 15, False)])
+def test_counts_that_would_touch_are_smaller(counts, apart):
+    """Three digits as wide as their bar would read as one number from the first bar to the last."""
+    probs = np.repeat((np.arange(15) + 0.5) / 15, counts)
+    drawn = plots.reliability_diagram(probs, np.zeros(len(probs), int), n_bins=15)
+    drawn.ax.figure.canvas.draw()
+    boxes = [text.get_window_extent() for text in drawn.counts_ax.texts]
+    digit = boxes[0].width / len(str(counts[0]))
+    assert all(b.x0 - a.x1 > digit / 3 for a, b in pairwise(boxes))
+    sizes = {text.get_fontsize() for text in drawn.counts_ax.texts}
+    legend = drawn.ax.get_legend().get_texts()[0].get_fontsize()
+    assert (max(sizes) < legend) == apart
+
+
 @pytest.mark.parametrize("min_count", [0, 10_000])
 def test_a_legend_explains_the_bars_though_all_are_pale_or_none(overconfident, min_count):
     drawn = plots.reliability_diagram(*overconfident, min_count=min_count)

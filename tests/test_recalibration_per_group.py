@@ -209,6 +209,11 @@ BAD: list[tuple[Any, str]] = [
 ]
 
 
+def test_several_classes_are_refused_with_what_to_do() -> None:
+    with pytest.raises(ValueError, match="or, for more, the confidence in the predicted class"):
+        PlattPerGroup().fit(np.eye(3), [0, 1, 2], groups=["a", "a", "b"])
+
+
 @pytest.mark.parametrize(("groups", "message"), BAD)
 def test_groups_that_are_none(groups: Any, message: str) -> None:
     match = "^groups: .*" + re.escape(message)

@@ -523,6 +523,18 @@ MOVED = """() => [...document.querySelectorAll(".pst-scrollable-table-container"
     box.scrollLeft = 1000;
     return Math.abs(cell.getBoundingClientRect().left - before);
 })"""
+# What has to say what it does.
+NAMED = {
+    "button",
+    "checkbox",
+    "combobox",
+    "image",
+    "link",
+    "radio",
+    "searchbox",
+    "slider",
+    "textbox",
+}
 # Signs of a font that is not here.
 SIGNS = """() => [...document.querySelectorAll(
     ".bd-article :not(.katex *):not(svg *):not(pre *)")].flatMap(one =>
@@ -573,6 +585,18 @@ def violations(tab: Any, inside: str | None = None, **options: Any) -> list[tupl
     ]
 
 
+def unnamed(tab: Any) -> list[str]:
+    """The kinds of controls that a screen reader gets without a name, in Chromium's own tree.
+
+    axe-core takes the words of an output that stands in a label for the name of what it labels.
+    """
+    nodes = tab.context.new_cdp_session(tab).send("Accessibility.getFullAXTree")["nodes"]
+    kinds = [one["role"]["value"] for one in nodes if not one["ignored"]]
+    names = [one.get("name", {}).get("value", "") for one in nodes if not one["ignored"]]
+    assert "link" in kinds  # or nothing was looked at
+    return [kind for kind, name in zip(kinds, names, strict=True) if kind in NAMED and not name]
+
+
 @pytest.mark.parametrize("scripts", [True, False])
 def test_the_root_goes_on_to_the_first_page(scripts: bool, browser: Any, address: str) -> None:
     first = f"{next(iter(BOOK.pages))}.html"
@@ -604,6 +628,7 @@ def test_a_page_in_the_browser(name: str, browser: Any, address: str) -> None:
     assert tab.evaluate(SIGNS) == []
     rules = {one: {"enabled": True} for one in ("label-content-name-mismatch", "target-size")}
     assert violations(tab, rules=rules | {"color-contrast": {"enabled": False}}) == []
+    assert unnamed(tab) == []
     tab.keyboard.press("Tab")  # from here on the focus is one of the keyboard
     assert tab.evaluate(UNSEEN) == []
     tab.set_viewport_size(PHONE)

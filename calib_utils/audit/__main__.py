@@ -105,7 +105,11 @@ def _report(given: Sequence[str]) -> int:
             print(f"{args.save_calibrator} was not written, because no recalibrator helps")
         else:
             found.calibrator.save(args.save_calibrator)
-            print(f"{args.save_calibrator} contains {found.calibrator!r}")
+            column = getattr(found.calibrator, "group_column_", "")
+            print(
+                f"{args.save_calibrator} contains {found.calibrator!r}"
+                + (f", with a map for each value of {column!r}" if column else "")
+            )
     return found.verdict.exit_code
 
 
@@ -157,11 +161,21 @@ def _apply(given: Sequence[str]) -> int:
     add = parser.add_argument
     add("--output", type=Path, metavar="FILE.csv", help="default: the standard output")
     add("--score", metavar="COLUMN", help="as for a report")
+    add("--group", metavar="COLUMN", help="of a map for each group (default: the report's)")
     add("--rescale", action="store_true", help="divide rows of probabilities by their sum")
     args = parser.parse_args(given)
-    apply_calibrator(
-        args.calibrator, args.predictions, args.output, score=args.score, rescale=args.rescale
-    )
+    with warnings.catch_warnings(record=True) as doubts:
+        warnings.simplefilter("always", UserWarning)
+        apply_calibrator(
+            args.calibrator,
+            args.predictions,
+            args.output,
+            score=args.score,
+            group=args.group,
+            rescale=args.rescale,
+        )
+    for text in dict.fromkeys(str(doubt.message) for doubt in doubts):
+        print(f"warning: {as_options(text)}", file=sys.stderr)
     return 0
 
 

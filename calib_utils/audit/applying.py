@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import csv
 import sys
+import warnings
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 import numpy as np
 
 from calib_utils._files import replacing_text
 from calib_utils.audit.class_columns import scores_of
-from calib_utils.audit.column_types import numbers_of
+from calib_utils.audit.column_types import is_missing, numbers_of, texts_of
+from calib_utils.audit.columns import there
 from calib_utils.audit.log_probabilities import from_logs, log_probs_in
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import log_probs_of, probabilities
-from calib_utils.recalibration import load
+from calib_utils.audit.source import Source
+from calib_utils.recalibration import Recalibrator, load
 
 __all__ = ["apply_calibrator"]
 
@@ -26,6 +29,7 @@ def apply_calibrator(
     output: Path | None = None,
     *,
     score: str | None = None,
+    group: str | None = None,
     rescale: bool = False,
 ) -> int:
     """Write a copy of a file as CSV with recalibrated predictions; all other columns are kept.
@@ -38,6 +42,8 @@ def apply_calibrator(
         data: predictions in any form that a report takes; labels are not needed.
         output: the path of the new file, which ends in .csv; the standard output by default.
         score: the columns of predictions, as for a report.
+        group: the column of groups, for a map for each; by default that of the report that fitted
+            them.
         rescale: whether rows of probabilities are divided by their sum.
 
     Returns:
@@ -47,6 +53,9 @@ def apply_calibrator(
         FileNotFoundError: if a file is not there.
         ValueError: for bad input, a name that does not end in .csv, or a calibrator that was
             fitted on a different kind of predictions.
+
+    Warns:
+        UserWarning: if a group was not in the fit; its rows get the common map.
     """
     if output is not None:
         if output.suffix.lower() != ".csv":
@@ -55,15 +64,21 @@ def apply_calibrator(
                 "is CSV"
             )
         with replacing_text(output) as file:
-            return _write(calibrator, data, file, score, rescale)
-    return _write(calibrator, data, sys.stdout, score, rescale)
+            return _write(calibrator, data, file, score, group, rescale)
+    return _write(calibrator, data, sys.stdout, score, group, rescale)
 
 
 def _write(
-    calibrator: Path | str, data: str, file: TextIO, score: str | None, rescale: bool
+    calibrator: Path | str,
+    data: str,
+    file: TextIO,
+    score: str | None,
+    group: str | None,
+    rescale: bool,
 ) -> int:
     recalibrator = load(calibrator)
     source = open_source(data)
+    group = _column_of_groups(recalibrator, group, source)
     scores, kind = scores_of(source, score, vars(recalibrator).get("n_classes_"))
     fitted = list(recalibrator.columns_)
     scores = fitted if sorted(fitted) == sorted(scores) else scores  # in the order of the fit
@@ -72,7 +87,7 @@ def _write(
         new_names |= {name: _as_prob(name) for name in scores}
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(new_names.values())
-    n = 0
+    n, new_groups = 0, set[str]()
     for raw in source.blocks(source.columns):
         places = np.arange(n + 1, n + 1 + len(raw[scores[0]]))
         read = log_probs_in if kind == "logprobs" else numbers_of
@@ -82,11 +97,57 @@ def _write(
         else:
             probs, logits, _ = probabilities(values, kind, scores, places, rescale)
         given = log_probs_of(probs, logits) if recalibrator.inputs == "logits" else probs
-        recalibrated = np.asarray(recalibrator.predict_proba(given)).reshape(len(places), -1)
+        if group is None:
+            recalibrated = recalibrator.predict_proba(given)
+        else:
+            groups = _groups_in(raw[group], group, places)
+            new_groups.update(np.setdiff1d(groups, vars(recalibrator)["groups_"]).tolist())
+            recalibrated = _by_groups(recalibrator, given, groups)
+        recalibrated = np.asarray(recalibrated).reshape(len(places), -1)
         columns = raw | dict(zip(scores, recalibrated.T.tolist(), strict=True))
         writer.writerows(zip(*(columns[name] for name in source.columns), strict=True))
         n += len(places)
+    if new_groups:
+        warnings.warn(
+            f"{group}: {len(new_groups):,} of its groups were not in the fit, such as "
+            f"{min(new_groups)!r}; their rows get the common map",
+            stacklevel=3,
+        )
     return n
+
+
+def _column_of_groups(recalibrator: Recalibrator, named: str | None, source: Source) -> str | None:
+    """The column that says which map a row gets; None if all get the same."""
+    if not len(getattr(recalibrator, "groups_", ())):
+        if named is not None:
+            raise ValueError(
+                f"group: expected a map for each group, found one for all, {recalibrator!r}; "
+                "leave out group=..."
+            )
+        return None
+    name = named or getattr(recalibrator, "group_column_", "")
+    if not name:
+        raise ValueError(
+            "group: the calibrator has a map for each group, and was not fitted by a report; name "
+            "the column of groups with group=..."
+        )
+    return there(name, source.columns)
+
+
+def _groups_in(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
+    missing = is_missing(values)
+    if missing.any():
+        raise ValueError(
+            f"{name}: expected a group in each row, found none in row "
+            f"{places[missing.argmax()]:,}; fill it, such as with 'unknown'"
+        )
+    return texts_of(values)
+
+
+def _by_groups(maps: Any, given: np.ndarray, groups: np.ndarray) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # one for all blocks follows
+        return maps.predict_proba(given, groups=groups)
 
 
 def _as_prob(name: str) -> str:

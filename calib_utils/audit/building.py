@@ -20,6 +20,7 @@ from calib_utils.audit.formatting import printable
 from calib_utils.audit.gathering import Gathered, gather, gather_file
 from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.measures import binnings_of, measure
+from calib_utils.audit.reading import open_source
 from calib_utils.audit.recalibrators import try_recalibrators
 from calib_utils.audit.result import Report
 from calib_utils.audit.same_rows import shared_rows
@@ -103,7 +104,8 @@ def report(
         group: a column, or several, whose values divide the rows into groups.
         time: a column of dates, and the unit: "date:D" (days), "date:W", "date:M", "date:h".
         classes: the names of the classes, in the order of the columns.
-        fit: other predictions of the same form, on which recalibrators are fitted.
+        fit: other predictions of the same form, on which recalibrators are fitted; also a map for
+            each group, if they have that column.
         cross_fit: the number of folds in which recalibrators are fitted without ``fit``; 0 to try
             none.
         tolerance: the largest calibration error that is acceptable, above 0 and below 1; for all
@@ -194,7 +196,10 @@ def report(
             "few rows of each block, of which more tell little"
         )
     if fit is not None:
-        other = gather_file(fit, named | {"group": (), "time": None, "blocks": None}, how)
+        of_fit = open_source(fit)
+        groups_of_fit = tuple(name for name in columns.groups if name in of_fit.columns)
+        others = named | {"group": groups_of_fit, "time": None, "blocks": None}
+        other = gather_file(of_fit, others, how)
         same = other.columns
         if (same.kind, same.classes) != (columns.kind, columns.classes):
             raise ValueError(

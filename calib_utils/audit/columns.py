@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
-__all__ = ["Columns", "choose_columns", "choose_scores", "guess_label", "guess_scores"]
+__all__ = ["Columns", "choose_columns", "choose_scores", "guess_label", "guess_scores", "there"]
 
 _PREFIXES = "prob_", "logit_", "logprob_"
 UNITS = {"Y": "year", "M": "month", "W": "week", "D": "day", "h": "hour"}
@@ -180,17 +180,17 @@ def choose_columns(
         if unit not in UNITS:
             raise ValueError(f"time: expected a unit {', '.join(UNITS)}, found {unit!r}")
     return Columns(
-        label=_there(label, head),
+        label=there(label, head),
         scores=tuple(scores),
         kind=kind,
         classes=names,
         positive=positive,
-        weight=None if weight is None else _there(weight, head),
-        groups=tuple(_there(name, head) for name in group),
-        time=None if time is None else _there(time, head),
+        weight=None if weight is None else there(weight, head),
+        groups=tuple(there(name, head) for name in group),
+        time=None if time is None else there(time, head),
         unit=unit,
         guessed=tuple(guessed),
-        blocks=None if blocks is None else _there(blocks, head),
+        blocks=None if blocks is None else there(blocks, head),
     )
 
 
@@ -211,7 +211,7 @@ def choose_scores(
                 "name the column of predictions with score=..."
             )
     else:
-        scores = [name for name in head if fnmatchcase(name, score)] or [_there(score, head)]
+        scores = [name for name in head if fnmatchcase(name, score)] or [there(score, head)]
     return scores, _kind(scores)
 
 
@@ -272,7 +272,12 @@ def _suffixes(scores: Sequence[str]) -> list[str]:
     return names if all(names) else list(scores)
 
 
-def _there(name: str, head: Sequence[str]) -> str:
+def there(name: str, head: Sequence[str]) -> str:
+    """The name, if it is that of a column.
+
+    Raises:
+        ValueError: if it is not.
+    """
     if name in head:
         return name
     near = difflib.get_close_matches(name, head, 1)

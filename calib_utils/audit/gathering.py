@@ -15,6 +15,7 @@ from calib_utils.audit.folder_reading import read_folder
 from calib_utils.audit.lots import MOST_DRAWN
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import Counts
+from calib_utils.audit.source import Source
 from calib_utils.audit.totals import Totals
 
 __all__ = ["Gathered", "gather", "gather_file"]
@@ -65,7 +66,7 @@ def gather(
                     f"{name}: expected with a folder of Parquet files, found it with one file; "
                     "leave it out"
                 )
-        return gather_file(data, named, how, check)
+        return gather_file(open_source(data), named, how, check)
     folder = open_folder(data, named, skip_bad_files)
     columns, files = folder.columns, folder.files
     check(columns)
@@ -83,13 +84,12 @@ def gather(
 
 
 def gather_file(
-    data: Any,
+    source: Source,
     named: Mapping[str, Any],
     how: Mapping[str, Any],
     check: Callable[[Columns], None] = lambda columns: None,
 ) -> Gathered:
-    """Read one file, or a data frame; its sums are those of a folder with one file."""
-    source = open_source(data)
+    """Read one source; its sums are those of a folder with one file."""
     columns = columns_of(source, **named)
     check(columns)
     known = How(columns, **how)

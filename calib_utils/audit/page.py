@@ -53,6 +53,7 @@ def as_page(report: Findings) -> str:
         ),
         "recalibrator_sentence": table_rows.recalibrator_sentence(report),
         "calibrator": _as_link(report),
+        "group_column": getattr(report.calibrator, "group_column_", ""),
         "parts": [
             (
                 table.title,

@@ -30,7 +30,8 @@ class MapsPerGroup:
             helps; below 0 if maps of their own help.
         interval: of the gain, 95 %, corrected for the number of columns that were tried.
         parts: the rows of each value, after recalibration.
-        best: fitted for use, on all rows; None if the interval of the gain is not below 0.
+        best: fitted for use, on all rows given for it; None if the interval of the gain is not
+            below 0.
     """
 
     nll: float
@@ -58,17 +59,20 @@ def try_per_group(
     rows: Rows,
     common: Rows,
     left: Mapping[str, Sequence[Part]],
+    fit_rows: Rows | None,
     fold_of: np.ndarray,
     *,
     from_logits: bool,
     limits: tuple[float, float],
 ) -> dict[str, MapsPerGroup]:
-    """Cross-fit a map for each group of the columns in which one map leaves a group beyond.
+    """Fit a map for each group of the columns in which one map leaves a group beyond.
 
     Args:
         rows: the original predictions; of one score.
-        common: the same rows, after the best map for all, which was cross-fitted in the same folds.
+        common: the same rows, after the best map for all, which was fitted on the same other ones.
         left: for each column, how ``common`` does in each group.
+        fit_rows: those on which the maps are fitted, which may lack a column; None to cross-fit
+            them on ``rows``.
         fold_of: (n,), the fold of each row.
         from_logits: whether logits were given, rather than probabilities.
         limits: the tolerance and the relative tolerance.
@@ -76,19 +80,24 @@ def try_per_group(
     Returns:
         By the name of the column.
     """
-    names = [name for name, parts in left.items() if any(one.outcome == BEYOND for one in parts)]
+    learn = rows if fit_rows is None else fit_rows
+    names = [
+        name
+        for name, parts in left.items()
+        if any(one.outcome == BEYOND for one in parts) and name in learn.groups
+    ]
     before = losses(common)
-    given = rows.inputs("logits" if from_logits else "probs")
     found = {}
     for name in names:
-        column, probs = rows.groups[name], np.empty(len(rows.labels))
         try:
-            for fold in np.unique(fold_of):
-                here = fold_of == fold
-                maps = _fit(rows.take(~here), name, from_logits)
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", UserWarning)  # about a group that a fold lacks
-                    probs[here] = maps.predict_proba(given[here], groups=as_array(column[here]))
+            if fit_rows is not None:
+                probs = _predicted(rows, _fit(fit_rows, name, from_logits))
+            else:
+                probs = np.empty(len(rows.labels))
+                for fold in np.unique(fold_of):
+                    here = fold_of == fold
+                    maps = _fit(rows.take(~here), name, from_logits)
+                    probs[here] = _predicted(rows.take(here), maps)
         except ValueError:  # which stands in the table, because Platt scaling meets it as well
             continue
         after = rows._replace(probs=probs, logits=None, dtype="float64")
@@ -101,10 +110,17 @@ def try_per_group(
             nll=float(np.average(now, weights=rows.weights)),
             gain=gain.mean,
             interval=interval,
-            parts=judge_groups(after._replace(groups={name: column}), limits)[name],
-            best=_fit(rows, name, from_logits) if interval[1] < 0 else None,
+            parts=judge_groups(after._replace(groups={name: rows.groups[name]}), limits)[name],
+            best=_fit(learn, name, from_logits) if interval[1] < 0 else None,
         )
     return found
+
+
+def _predicted(rows: Rows, maps: PlattPerGroup) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # about a group that the fit lacks
+        groups = as_array(rows.groups[maps.group_column_])
+        return np.asarray(maps.predict_proba(rows.inputs(maps.inputs), groups=groups))
 
 
 def _fit(rows: Rows, name: str, from_logits: bool) -> PlattPerGroup:
@@ -112,4 +128,6 @@ def _fit(rows: Rows, name: str, from_logits: bool) -> PlattPerGroup:
         warnings.simplefilter("ignore", UserWarning)
         maps = PlattPerGroup(inputs="logits" if from_logits else "probs")
         groups = as_array(rows.groups[name])
-        return maps.fit(rows.inputs(maps.inputs), rows.labels, rows.worth, groups)
+        maps.fit(rows.inputs(maps.inputs), rows.labels, rows.worth, groups)
+    maps.group_column_ = name
+    return maps

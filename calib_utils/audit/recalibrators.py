@@ -74,10 +74,10 @@ class TriedRecalibrators:
         best: the first, fitted for use; None if none helps, which means that the interval of the
             first one's gain is not below 0.
         groups: for each column of groups, the rows of each value after they are recalibrated by
-            the first; empty if none helps, or if the groups of single rows were not kept.
+            the first; empty if none helps.
         per_group: for each column in which these, or the original predictions if none helps, leave
             a group beyond the tolerance, what a map for each group does. Empty with several
-            classes, or if the maps were fitted on other rows, whose groups are not read.
+            classes, and for columns that the other rows lack on which the maps are fitted.
     """
 
     found: list[TriedRecalibrator]
@@ -88,6 +88,12 @@ class TriedRecalibrators:
     best: Recalibrator | None
     groups: dict[str, list[Part]]
     per_group: dict[str, MapsPerGroup]
+
+    @property
+    def most_helpful(self) -> Recalibrator | None:
+        """`best`, or a map for each group where one for all is not enough and these help more."""
+        of_groups = [maps for maps in self.per_group.values() if maps.best is not None]
+        return min(of_groups, key=lambda maps: maps.nll).best if of_groups else self.best
 
 
 def candidates(rows: Rows, from_logits: bool) -> list[Callable[[], Recalibrator]]:
@@ -197,9 +203,9 @@ def try_recalibrators(
     ece = expected_calibration_error(_predictions(rows), n_bins=n_bins)
     common = rows if best is None else of_first
     left, per_group = judge_groups(common, limits), dict[str, MapsPerGroup]()
-    if fit_rows is None and rows.probs.ndim == 1:
+    if rows.probs.ndim == 1:
         per_group = try_per_group(
-            rows, common, left, fold_of, from_logits=from_logits, limits=limits
+            rows, common, left, fit_rows, fold_of, from_logits=from_logits, limits=limits
         )
     return TriedRecalibrators(
         found=[found[i] for i in order],

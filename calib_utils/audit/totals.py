@@ -37,8 +37,9 @@ class Totals:
     are left, and bins of equal mass are made of cells of log-odds. In 24 sets of 2,000 to 60,000
     rows this moved no end of the interval of the error by more than 0.11 points, and half of them
     by less than 0.002. Where single rows are needed, they are a simple random sample drawn from the
-    counts of the cells, and each row has the mean confidence of its cell. With several classes, the
-    recalibrators use whole rows that were kept while reading, and with weights everything does.
+    counts of the cells, and each row has the mean confidence of its cell. With several classes or
+    groups, the recalibrators use whole rows that were kept while reading, and with weights
+    everything does.
 
     Args:
         sums: of all rows.

@@ -271,11 +271,16 @@ def _counts_strip(
     digit = 0.55 * plt.rcParams["font.size"] * ax.figure.dpi / 72 / ax.bbox.width
     upright: dict[str, Any] = {"ha": "center", "va": "bottom"}
     turned = {"rotation": 90, "rotation_mode": "anchor", "ha": "left", "va": "center"}
-    places = zip(centres, np.diff(bins.edges), bins.counts, strict=True)
-    for x, width, count in places if numbers else ():
-        words = _short(count)
-        look = upright if digit * len(words) < width else turned
-        strip.text(x, count, words, fontsize="small", **look)
+    words, widths = [_short(count) for count in bins.counts], np.diff(bins.edges)
+    spans = digit * np.array([len(word) for word in words])
+    # Neighbours that leave less than a third of a digit between them look like one number.
+    room = (widths - spans)[1:] / 2 + (widths - spans)[:-1] / 2
+    fits = spans < widths
+    touch = (room < digit / 3) & fits[1:] & fits[:-1]
+    size = "x-small" if touch.any() else "small"
+    for k, word in enumerate(words if numbers else ()):
+        look = upright if fits[k] else turned
+        strip.text(centres[k], bins.counts[k], word, fontsize=size, **look)
     strip.set_ylim(0, (2.2 if numbers else 1.5) * most)
     strip.xaxis.set_visible(False)
     strip.set_yticks([])

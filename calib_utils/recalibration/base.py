@@ -81,6 +81,8 @@ class Recalibrator(Estimator, ABC):
 
     # Whether the predicted class is always that of the logits.
     _keeps_class: ClassVar[bool] = False
+    # What to do with them if the method takes two.
+    _for_more_classes: ClassVar[str] = "or wrap the method in OneVersusRest"
 
     def __init__(self, inputs: str = "logits"):
         self.inputs = inputs
@@ -319,7 +321,7 @@ class Recalibrator(Estimator, ABC):
                 else "the probability of the positive class, probs[:, 1]"
             )
             advice = (
-                f"give {positive} for two classes, or wrap the method in OneVersusRest"
+                f"give {positive} for two classes, {self._for_more_classes}"
                 if array.ndim == 2
                 else "give one for each class, because (N,) does not determine all of them"
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class PlattPerGroup(PlattScaling):
         slopes_, intercepts_: float64, shape (G,), :math:`a + a_g` and :math:`b + b_g`.
         spread_: the prior's standard deviation, in log-odds: of the group's shift at the mean
             logit, and of its change over the logits' mean distance from that.
+        group_column_: the name of the column of groups in a file, if a report fitted the maps;
+            else empty.
 
     Source: the shrinkage is that of Efron, Morris 1975, "Data analysis using Stein's estimator and
     its generalizations", for logistic regression; the approximation is that of MacKay 1992, "The
@@ -71,6 +73,11 @@ class PlattPerGroup(PlattScaling):
     slopes_: np.ndarray
     intercepts_: np.ndarray
     spread_: float
+    group_column_: str = ""
+
+    _for_more_classes: ClassVar[str] = (
+        "or, for more, the confidence in the predicted class, and whether it is correct as labels"
+    )
 
     def fit(
         self, logits: Any, labels: Any = None, sample_weight: Any = None, groups: Any = None
@@ -175,6 +182,7 @@ class PlattPerGroup(PlattScaling):
     def _learn_groups(self, logits: Any, labels: Any, sample_weight: Any, groups: Any) -> None:
         self.groups_ = np.empty(0, "U1")
         self.slopes_, self.intercepts_, self.spread_ = np.empty(0), np.empty(0), 0.0
+        self.group_column_ = ""
         if groups is None:
             return
         given = self._taken(logits, labels, sample_weight)
@@ -211,6 +219,8 @@ class PlattPerGroup(PlattScaling):
         super()._check_learned()
         check_number(self.spread_, "spread_", 0)
         names = self.groups_
+        if not isinstance(self.group_column_, str):
+            raise ValueError(f"group_column_: expected a text, found {self.group_column_!r}")
         if not (isinstance(names, np.ndarray) and names.dtype.kind == "U" and names.ndim == 1):
             raise ValueError(f"groups_: expected an array of texts, found {names!r}")
         if (names[1:] <= names[:-1]).any():
