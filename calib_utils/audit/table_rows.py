@@ -128,7 +128,7 @@ def measure_rows(report: Findings) -> list[MeasureRow]:
     of_weights = []
     if m.blocks is not None:
         note = f"worth {m.effective:,.0f} of equal size; intervals and tests count these, not rows"
-        of_weights.append(("blocks", f"{m.blocks:,}", note))
+        of_weights.append(MeasureRow("blocks", f"{m.blocks:,}", note))
     elif m.effective != m.n:
         note = "so many rows of equal weight would tell as much"
         of_weights.append(MeasureRow("effective rows", f"{m.effective:,.0f}", note))
