@@ -25,7 +25,7 @@ from calib_utils.audit import report
 from calib_utils.audit.__main__ import main
 from calib_utils.audit.column_types import as_array
 from calib_utils.audit.columns import choose_columns
-from calib_utils.audit.json_numbers import bins_of_baseline
+from calib_utils.audit.json_numbers import FORMAT, bins_of_baseline
 from calib_utils.audit.pairing import pair
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import RowsReader
@@ -416,10 +416,14 @@ def test_recalibrators_are_not_judged_on_their_own_rows(tmp_path: Path) -> None:
 def test_a_baseline_that_cannot_be(count: object, tmp_path: Path) -> None:
     names = ("count", "correct", "predicted", "squares", "spread")
     known = {name: [2.0, 2.0] for name in names}
-    (tmp_path / "base.json").write_text(json.dumps({"bins": known}), "utf-8")
+    (tmp_path / "base.json").write_text(
+        json.dumps({"format": FORMAT, "measures": {}, "bins": known}), "utf-8"
+    )
     assert bins_of_baseline(tmp_path / "base.json", 2).shape == (3, 2)
     known["count"][1] = count  # type: ignore[call-overload]
-    (tmp_path / "base.json").write_text(json.dumps({"bins": known}), "utf-8")
+    (tmp_path / "base.json").write_text(
+        json.dumps({"format": FORMAT, "measures": {}, "bins": known}), "utf-8"
+    )
     with pytest.raises(ValueError, match="expected the JSON of an earlier report"):
         bins_of_baseline(tmp_path / "base.json", 2)
 

@@ -235,8 +235,11 @@ def test_the_records_of_chapters_and_scripts(monkeypatch: pytest.MonkeyPatch) ->
             if script.suffix == ".md"
             else files_of(script)
         )
-        # The page on the causes has a table of every level of the plan.
+        # The page on the causes has a table of every level of the plan; and a solution reads a grid
+        # of its own and names no stored one, which counts as all of them.
         most = 0.75 if script.stem == "replication-of-causes" else 0.6
+        if script.match("solutions/why-networks-are-overconfident.md"):
+            most = 1
         assert len(records_among(found)) < every * most, script
     lab = files_of_chapter(Path("notebooks/resnet34-lab.md").read_text("utf-8"))
     assert {name.partition(".")[0] for name in records_among(lab)} == {
