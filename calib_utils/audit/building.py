@@ -98,9 +98,9 @@ def report(
             weights, so a few heavy rows make them wide. Equal weights are as good as none.
         blocks: a column whose equal values mark rows that belong together, such as the visits of a
             patient: at least 10 blocks of equal size, or more unequal ones, in up to 200,000 rows.
-            Intervals and tests then follow from how blocks differ (`calib_utils.metrics.calibration_error_interval` of
-            `calib_utils.metrics` says how), and no block is in two folds. Not together with
-            ``weight`` or ``time``.
+            Intervals and tests then follow from how blocks differ
+            (`calib_utils.metrics.calibration_error_interval` says how), and no block is in two
+            folds. Not together with ``weight`` or ``time``.
         group: a column, or several, whose values divide the rows into groups.
         time: a column of dates, and the unit: "date:D" (days), "date:W", "date:M", "date:h".
         classes: the names of the classes, in the order of the columns.
