@@ -277,7 +277,7 @@ def _counts_strip(
     room = (widths - spans)[1:] / 2 + (widths - spans)[:-1] / 2
     fits = spans < widths
     touch = (room < digit / 3) & fits[1:] & fits[:-1]
-    size = "x-small" if touch.any() else "small"
+    size = 0.75 * plt.rcParams["font.size"] if touch.any() else "small"  # 9 px on a page
     for k, word in enumerate(words if numbers else ()):
         look = upright if fits[k] else turned
         strip.text(centres[k], bins.counts[k], word, fontsize=size, **look)
