@@ -32,12 +32,13 @@ LOADERS = {
 def named_records(code: str, library: bool = False) -> set[Path]:
     """The stored records that code may load: those that its strings name.
 
-    Where it loads some and names none, all there are. A string of which only the start is known,
-    as `f"ensembles.cpu.{run}"`, names every record that begins so. A library loads what its
-    caller names, and what it names itself where it loads it.
+    Where it loads some and names none, all there are, unless each call spells out what it loads, as
+    `load_grid("mine", "cpu", folder)` does, and nothing stored is called so. A string of which only
+    the start is known, as `f"ensembles.cpu.{run}"`, names every record that begins so. A library
+    loads what its caller names, and what it names itself where it loads it.
     """
     try:
-        loaders, strings, starts = _names(code, library)
+        loaders, strings, starts, spelled = _names(code, library)
     except SyntaxError:
         return set(STORED.rglob("*.npz"))
     found: set[Path] = set()
@@ -48,7 +49,8 @@ def named_records(code: str, library: bool = False) -> set[Path]:
             for path in stored
             if all(part in strings or part.startswith(starts) for part in _parts(path))
         }
-        every = not library and (loader == "list_records" or not named)
+        unknown = not named and loader not in spelled
+        every = not library and (loader == "list_records" or unknown)
         found |= stored if every else named
     return found
 
@@ -61,8 +63,11 @@ def _parts(path: Path) -> tuple[str, ...]:
 
 
 @cache
-def _names(code: str, library: bool) -> tuple[set[str], set[str], tuple[str, ...]]:
-    """The functions of `LOADERS` that code mentions, its strings, and the starts of f-strings."""
+def _names(code: str, library: bool) -> tuple[set[str], set[str], tuple[str, ...], set[str]]:
+    """The functions of `LOADERS` that code mentions, its strings, and the starts of f-strings.
+
+    The last are the functions whose every use is a call with strings for what it loads.
+    """
     nodes = list(ast.walk(ast.parse(code)))
     if library:
         calls = [node for node in nodes if isinstance(node, ast.Call)]
@@ -74,7 +79,17 @@ def _names(code: str, library: bool) -> tuple[set[str], set[str], tuple[str, ...
     keys = {node.slice for node in nodes if isinstance(node, ast.Subscript)}
     constants = [node for node in nodes if isinstance(node, ast.Constant) and node not in keys]
     strings = {str(node.value) for node in constants}
-    return _mentioned(nodes) & LOADERS.keys(), strings, starts
+    spelled = {node.func for node in nodes if isinstance(node, ast.Call) and _is_spelled(node)}
+    others = [node for node in nodes if not isinstance(node, ast.alias) and node not in spelled]
+    loaders = _mentioned(nodes) & LOADERS.keys()
+    return loaders, strings, starts, _mentioned(spelled) - _mentioned(others)
+
+
+def _is_spelled(call: ast.Call) -> bool:
+    """Whether the first two arguments, of a record's grid and protocol, are strings."""
+    return len(call.args) > 1 and all(
+        isinstance(one, ast.Constant) and isinstance(one.value, str) for one in call.args[:2]
+    )
 
 
 def _mentioned(nodes: Iterable[ast.AST]) -> set[str]:
