@@ -125,12 +125,12 @@ class Totals:
     def indices(self, line: CoxLine | None) -> list[np.ndarray]:
         """The bin of each row in the binnings and on the sides of a line, if all are at hand."""
         confidences = self.confidences[0]
-        dtype = self.rows.dtype
-        found = [
-            uniform_index(confidences, self.n_bins, dtype),
-            edges_and_index(confidences, self.n_bins, "quantile", "float64", self.weights)[1],
-        ]
+        found = [uniform_index(confidences, self.n_bins, self.rows.dtype), self._index_by_mass()]
         return found if line is None else [*found, _lowered(confidences, line)]
+
+    def _index_by_mass(self) -> np.ndarray:
+        confidences = self.confidences[0]
+        return edges_and_index(confidences, self.n_bins, "quantile", "float64", self.weights)[1]
 
     def _draw(self, seed: int, dtype: str) -> Rows:
         counts = self.cells.array[[COUNT, CORRECT]].astype(np.int64)
@@ -177,8 +177,7 @@ class Totals:
         rows, and a bin of equal mass may contain all the rare ones.
         """
         if self.complete:
-            _, index = self.indices(None)
-            return [self.bins, self._in_bins(index, self.n_bins)]
+            return [self.bins, self._in_bins(self._index_by_mass(), self.n_bins)]
         held = self.cells.array[:, self.cells.array[COUNT] > 0]
         if self.weights is not None:
             places = np.arange(held.shape[1])
@@ -198,7 +197,7 @@ class Totals:
     def sides(self, line: CoxLine) -> BinSums:
         """All rows in two bins: those whose prediction the line raises, and the others."""
         if self.complete:
-            return self._in_bins(self.indices(line)[-1], 2)
+            return self._in_bins(_lowered(self.confidences[0], line), 2)
         held = self.cells.array[:, self.cells.array[COUNT] > 0]
         return _joined(held, _lowered(held[EXPECTED] / held[COUNT], line), 2)
 
