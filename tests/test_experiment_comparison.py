@@ -29,6 +29,7 @@ from calib_utils.plots import (
 from calib_utils.report import (
     Difference,
     RunDifference,
+    Spread,
     Verdict,
     Verdicts,
     compare,
@@ -230,6 +231,19 @@ class TestCompare:
         found = compare(calibrated, overconfident[:1], repeats=100)
         assert found.mean > 0.05
         assert np.isnan([found.p_value, found.of_seeds, found.of_images]).all()
+
+    def test_a_setting_that_changes_nothing(self, calibrated):
+        changes = {"value": 9, "recipe": {"epochs": 1, "early_stopping": True}}
+        stopped = [
+            dataclasses.replace(run, name=f"toy.stopped.seed-{run.seed}", **changes)
+            for run in calibrated
+        ]
+        found = compare(calibrated, stopped, "ece", spread=Spread(0.01**2, 10))
+        assert (found.mean, found.interval(), found.p_value) == (0, (0, 0), 1)
+        other = dataclasses.replace(record(8, 2, 0.1), **changes)
+        one_moved = [*stopped[:2], other]
+        assert compare(calibrated, one_moved, repeats=100).standard_error > 0
+        assert Verdict("depth", "8 to 9", "ece", "lower", found, 1.0).outcome == "no difference"
 
     def test_runs_are_read_once(self, calibrated, overconfident):
         found = compare(iter(calibrated), iter(overconfident))
@@ -464,9 +478,18 @@ class TestPooledSpread:
         again = [*runs, *self.grid(values, grid="width"), record(1, 7, 0.0, nll=5.0)]
         assert pooled_spread(again, "nll") == pooled_spread(runs, "nll")
 
+    def test_a_copy_with_another_setting_counts_once(self):
+        runs = self.grid(np.random.default_rng(0).normal(size=(4, 3)))
+        copies = [
+            dataclasses.replace(run, recipe={"epochs": 1, "early_stopping": True})
+            for run in runs
+            if run.value == runs[0].value
+        ]
+        assert pooled_spread([*runs, *copies], "nll") == pooled_spread(runs, "nll")
+
     @pytest.mark.parametrize("shape", [(1, 3), (3, 1), (0, 0)])
     def test_too_few(self, shape):
-        with pytest.raises(ValueError, match="records: expected at least two trainings and two se"):
+        with pytest.raises(ValueError, match="records: expected at least two different trainings"):
             pooled_spread(self.grid(np.zeros(shape)), "nll")
 
     def test_takes_the_place_of_the_spread_of_two_groups(self, calibrated, overconfident):

@@ -17,7 +17,12 @@ from calib_utils.records.names import metric_name
 __all__ = ["verdict_plot"]
 
 # Colour, and whether the marker is filled.
-_STYLES = {"holds": (BLUE, True), "does not hold": (ORANGE, True), "undecided": (GREY, False)}
+_STYLES = {
+    "holds": (BLUE, True),
+    "does not hold": (ORANGE, True),
+    "undecided": (GREY, False),
+    "no difference": (GREY, True),
+}
 _SIGNS = {"lower": "<", "higher": ">"}
 
 
@@ -41,8 +46,8 @@ def verdict_plot(verdicts: Iterable[_Verdict]) -> dict[str, Axes]:
     """A panel for each metric, a row for each pair of levels, in each the 95 % interval.
 
     The marker points to the side where the claim puts the difference. It is blue if the claim
-    holds, orange if it does not, and hollow and grey if the runs do not decide; the verdict is
-    written next to it.
+    holds, orange if it does not, hollow and grey if the runs do not decide, and grey if they are
+    the same; the verdict is written next to it.
 
     Args:
         verdicts: from `calib_utils.report.judge`. Metrics that are not percentages, such as the

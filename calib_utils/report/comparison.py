@@ -131,6 +131,9 @@ def compare(
     An ECE is compared as measured on this number of images, where it is biased upwards, most of all
     if the true one is small.
 
+    A setting may change nothing, such as early stopping where the last epoch is the best one. Where
+    all pairs have the same predictions, the difference is 0 with a standard error of 0.
+
     Args:
         first: runs that differ only in their seed.
         second: the same, at a different level of a factor.
@@ -165,6 +168,9 @@ def compare(
     groups = checked_groups(first, second)
     values = [np.array([getattr(record, metric) for record in runs]) for runs in groups]
     mean = float(values[1].mean() - values[0].mean())
+    same = [_predictions(run) for run in groups[0]] == [_predictions(run) for run in groups[1]]
+    if same and (values[0] == values[1]).all():
+        return RunDifference(0.0, 0.0, float("inf"), of_seeds=0.0, of_images=0.0)
     if spread is not None:
         of_seeds = [part_of_seeds(groups, spread)]
     elif min(map(len, groups)) < 2:
@@ -196,6 +202,10 @@ def joined(mean: float, over_seeds: Sequence[tuple[float, int]], of_images: floa
         of_seeds=of_seeds**0.5,
         of_images=of_images,
     )
+
+
+def _predictions(run: ExperimentRecord) -> tuple[bytes, bytes]:
+    return run.confidences.tobytes(), run.correct.tobytes()
 
 
 def _seeds(runs: Sequence[ExperimentRecord]) -> list[int]:
@@ -279,7 +289,7 @@ def _checked_group(records: Iterable[ExperimentRecord], name: str) -> list[Exper
 
 def _check_together(runs: Sequence[ExperimentRecord]) -> None:
     """Check that the runs can be paired by their test images, and agree with their records."""
-    seen: dict[bytes, str] = {}
+    seen: dict[tuple[bytes, bytes], ExperimentRecord] = {}
     for run in runs:
         if (run.dataset, len(run.correct)) != (runs[0].dataset, len(runs[0].correct)):
             raise ValueError(
@@ -287,13 +297,13 @@ def _check_together(runs: Sequence[ExperimentRecord]) -> None:
                 f"{len(runs[0].correct)} of {runs[0].dataset} in {runs[0].name}, "
                 f"{len(run.correct)} of {run.dataset} in {run.name}"
             )
-        content = run.confidences.tobytes() + run.correct.tobytes()
-        if content in seen:
+        twin = seen.get(_predictions(run))
+        if twin is not None and not (twin.seed == run.seed and twin.recipe != run.recipe):
             raise ValueError(
-                f"second: expected different runs, found the same predictions in {seen[content]} "
+                f"second: expected different runs, found the same predictions in {twin.name} "
                 f"and {run.name}; give each training once"
             )
-        seen[content] = run.name
+        seen[_predictions(run)] = run
         for metric in ("error", "ece"):
             bins, excess = _bins_and_excess(run, metric)
             given, stored = (

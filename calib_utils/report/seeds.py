@@ -44,7 +44,8 @@ def pooled_spread(
 
     Args:
         records: the runs of one or more grids. A training that stands in several grids counts once,
-            and seeds that not all trainings have are left out.
+            as does one with the same metric at each seed, such as an early stopping that never
+            stopped. Seeds that not all trainings have are left out.
         metric: an attribute of the records, or a function of one.
 
     Raises:
@@ -61,13 +62,14 @@ def pooled_spread(
     """
     trainings = list(by_training(records).values())
     shared = set.intersection(*(set(runs) for runs in trainings)) if trainings else set()
-    if len(trainings) < 2 or len(shared) < 2:
-        raise ValueError(
-            "records: expected at least two trainings and two seeds that all of them have, found "
-            f"{len(trainings)} and {len(shared)}"
-        )
     value = metric if callable(metric) else lambda run: float(getattr(run, metric))
     x = np.array([[value(runs[seed]) for seed in sorted(shared)] for runs in trainings])
+    x = np.unique(x, axis=0) if len(shared) else x
+    if min(x.shape) < 2:
+        raise ValueError(
+            "records: expected at least two different trainings and two seeds that all have, found "
+            f"{len(x)} and {len(shared)}"
+        )
     left = x - x.mean(axis=1, keepdims=True) - x.mean(axis=0) + x.mean()
     freedom = (x.shape[0] - 1) * (x.shape[1] - 1)
     return Spread(float((left**2).sum()) / freedom, freedom)

@@ -56,8 +56,10 @@ class Verdict(NamedTuple):
     def outcome(self) -> str:
         """Either "holds" or "does not hold" if the adjusted p value is below 0.05.
 
-        Otherwise "undecided".
+        Otherwise "undecided", or "no difference" if all pairs of runs have the same predictions.
         """
+        if self.difference.mean == self.difference.standard_error == 0:
+            return "no difference"
         if not self.adjusted < _LEVEL:
             return "undecided"
         found = "higher" if self.difference.mean > 0 else "lower"
@@ -78,7 +80,7 @@ class Verdicts(tuple[Verdict, ...]):
 
     @property
     def outcomes(self) -> list[str]:
-        """For each claim "holds", "does not hold", or "undecided"."""
+        """For each claim "holds", "does not hold", "undecided" or "no difference"."""
         return [one.outcome for one in self]
 
     def of(self, grid: str) -> Verdicts:
