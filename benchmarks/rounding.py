@@ -28,7 +28,7 @@ from calib_utils.records import load_record
 from calib_utils.training.devices import processor_name
 from tools.sources.atomic import write_text
 
-RECORDS = ("resnet34-cifar100", "lenet5-cifar100", "ensembles.cpu.cifar_resnet.seed-0")
+RECORDS = ("resnet34-cifar100", "lenet5-cifar100", "ensembles.core.fast_resnet.seed-0")
 DIGITS = (4, 3)
 RESULTS = Path(__file__).parent / "results" / "rounding.json"
 

@@ -286,7 +286,7 @@ def epochs(asked: Asked) -> Frames:
 
 
 def shift(asked: Asked) -> Frames:
-    found, _ = load_forecasts("ensembles", "cpu")
+    found, _ = load_forecasts("ensembles", "core")
     by_place = {
         (one.networks, one.members, one.corruption, one.severity): one
         for one in found

@@ -10,34 +10,44 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-from scipy.stats import spearmanr
 
 from calib_utils.plots import BLUE, GREY, ORANGE
-from calib_utils.records import by_level, load_grid
+from calib_utils.records import by_level, load_forecasts, load_grid
 from calib_utils.records.names import level_name
 from tools.sources.plot_settings import DRAWING
+
+NAMES = {"none": "ordinary", "average": "EMA"}
 
 
 def ways() -> list[tuple[float, float, float, str]]:
     """Test error, NLL as trained and at T, and name of each way to train: the lowest error first.
 
-    Means over the seeds.
+    Means over the seeds. Early stopping is left out, because it never stopped: its networks are
+    the ordinary ones.
     """
-    found = []
-    for (_, level), runs in by_level(load_grid("remedies", "cpu")).items():
+    average = {
+        one.scaled: one
+        for one in load_forecasts("ensembles", "core")[0]
+        if one.networks == "ordinary" and len(one.members) == 5 and not one.corruption
+    }
+    as_trained, at_T = average["none"], average["after"]
+    found = [(as_trained.error, as_trained.nll, at_T.nll, "five averaged")]
+    for (_, level), runs in by_level(load_grid("remedies", "core")).items():
+        if level == "early-stopping":
+            continue
         error, nll, scaled = (
             float(np.mean([getattr(run, name) for run in runs]))
             for name in ("error", "nll", "nll_scaled")
         )
-        found.append((error, nll, scaled, level_name(level)))
+        found.append((error, nll, scaled, NAMES.get(level) or level_name(level)))
     return sorted(found)
 
 
 def main(target: Path) -> None:
     plt.rcParams |= DRAWING
     errors, before, after, names = zip(*ways(), strict=True)
-    places = range(len(names))
-    ax = plt.subplots(figsize=(4.8, 4.8), layout="constrained")[1]
+    places, at_T = range(len(names)), dict(zip(names, after, strict=True))
+    ax = plt.subplots(figsize=(4.8, 3.2), layout="constrained")[1]
     for place in places:
         arrow = {"arrowstyle": "->", "color": GREY}
         ax.annotate("", (after[place], place), (before[place], place), arrowprops=arrow)
@@ -52,11 +62,16 @@ def main(target: Path) -> None:
     ax.set_xlabel("NLL (nats)")
     ax.legend(loc="lower left", fontsize="small")
     # What the page says about the picture.
-    as_trained, at_T = (spearmanr(errors, nlls)[0] for nlls in (before, after))
+    first, second, *others, last = sorted(at_T, key=at_T.__getitem__)
+    near = [at_T[name] for name in others]
     if not (
-        at_T > max(0.75, as_trained) and all(np.less_equal(after, before)) and len(names) == 15
+        [len(names), first, second, last]
+        == [7, "five averaged", "weight decay 0.002", "label smoothing 0.1"]
+        and at_T[second] < near[0] - 0.1
+        and near[-1] < at_T[last] - 0.1
+        and near[-1] - near[0] < 0.05
     ):
-        raise SystemExit(f"since-2017.md is no longer true: {as_trained=}, {at_T=}, {ways()=}")
+        raise SystemExit(f"since-2017.md is no longer true: {ways()=}")
     target.parent.mkdir(parents=True, exist_ok=True)
     plt.savefig(target, metadata={"Date": None})
 

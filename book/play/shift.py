@@ -31,7 +31,7 @@ from tools.finishing.interactive import (
     write,
 )
 
-GRID, PROTOCOL = "ensembles", "cpu"
+GRID, PROTOCOL = "ensembles", "core"
 # Each forecast: of which networks, and whether they are averaged or the first is taken.
 FORECASTS = {
     "one network": ("ordinary", False),

@@ -56,9 +56,9 @@ def pooled_spread(
 
     Example:
         >>> from calib_utils.records import load_grid
-        >>> found = pooled_spread(load_grid("remedies", "cpu"), "ece")
+        >>> found = pooled_spread(load_grid("weight-decay", "core"), "ece")
         >>> found.freedom, found.variance**0.5 < 0.01
-        (28, True)
+        (4, True)
     """
     trainings = list(by_training(records).values())
     shared = set.intersection(*(set(runs) for runs in trainings)) if trainings else set()
