@@ -213,14 +213,16 @@ def test_ctrl_c_while_python_begins_is_no_traceback(
         patched.setattr(os, "chdir", lambda _: None)
         patched.setattr(os, "execve", lambda python, command, _: begun.extend(command))
         snapshot.run("early", "list")
-    assert begun == [sys.executable, "-m", "tools.running.started", "early", "list"]
+    assert begun == [sys.executable, "-m", "tools.running", "early", "list"]
     (tmp_path / "early.py").write_text("raise KeyboardInterrupt", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(snapshot, "run", stopped)
-    for module in ("tools.running.__main__", "tools.running.started"):
-        monkeypatch.setattr(sys, "argv", [module, "early"])
+    monkeypatch.setattr(snapshot, "take_lock", stopped)
+    for on_snapshot in (False, True):
+        if on_snapshot:
+            monkeypatch.setenv(snapshot.ORIGIN, str(tmp_path))
+        monkeypatch.setattr(sys, "argv", ["tools.running", "early"])
         with pytest.raises(SystemExit) as ended:
-            runpy.run_module(module, run_name="__main__")
+            runpy.run_module("tools.running", run_name="__main__")
         assert ended.value.code == 130
         assert capsys.readouterr().out == "\nStopped.\n"
 
