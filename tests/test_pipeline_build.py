@@ -135,6 +135,20 @@ def test_a_second_run_does_nothing(built: TinyBook) -> None:
     assert built.steps() == set()
 
 
+@pytest.mark.thorough
+def test_a_site_that_is_built_anew_has_equal_bytes(built: TinyBook, copied: TinyBook) -> None:
+    """Chapters are run again, too, and in another folder."""
+    for name in ("html", "executed", "site"):
+        shutil.rmtree(copied.root / "build" / name)
+    assert copied.steps() >= {BUILD, *(f"run {name} (cpu)" for name in CHAPTERS)}
+    was, now = (
+        {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+        for site in (book.root / "build/html" for book in (built, copied))
+    )
+    assert len(was) > 15
+    assert [path for path in was.keys() | now.keys() if was.get(path) != now.get(path)] == []
+
+
 def test_prose_reruns_its_chapter_alone(built: TinyBook) -> None:
     with built.edited("notebooks/02-two.md", "rises. {", "rises and rises. {"):
         assert built.steps("notebooks") == {MAKE}
