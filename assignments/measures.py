@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, logsumexp
+import scipy  # whose parts are imported where they are first used
 
 Array = np.ndarray
 Variant = dict[str, Any]  # the values of a sheet, and its way of each choice
@@ -79,7 +78,8 @@ def mean_loss(logits: Array, labels: Array, way: str) -> float:
     "nll", "brier", "binary", "yesno" (the Brier score of the confidence), or "spherical": 1 minus
     the score of Gneiting and Raftery (2007), section 3.
     """
-    logs, rows = log_softmax(logits, axis=1), np.arange(len(labels))
+    logsumexp = scipy.special.logsumexp
+    logs, rows = scipy.special.log_softmax(logits, axis=1), np.arange(len(labels))
     if way == "spherical":
         return float(1 - np.exp(logs[rows, labels] - logsumexp(2 * logs, axis=1) / 2).mean())
     if way == "brier":
@@ -105,5 +105,7 @@ def temperature(logits: Array, labels: Array, way: str) -> float:
     tried = np.linspace(LOWEST, HIGHEST, 61)  # a score may have more than one valley
     best = int(np.argmin([at(power) for power in tried]))
     bounds = (tried[max(best - 1, 0)], tried[min(best + 1, 60)])
-    found = minimize_scalar(at, bounds=bounds, method="bounded", options={"xatol": 1e-7})
+    found = scipy.optimize.minimize_scalar(
+        at, bounds=bounds, method="bounded", options={"xatol": 1e-7}
+    )
     return float(np.exp(found.x))

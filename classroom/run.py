@@ -14,7 +14,6 @@ import json
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import SystemRandom
@@ -117,24 +116,26 @@ class Runner:
             self.sandbox.close()
         self.sandbox = None
 
-    def apart(self, calls: Iterable[Call], twice: bool = False) -> list[Any]:
+    def apart(self, calls: list[Call], twice: set[int] | None = None) -> list[Any]:
         """The answers to some calls, by a new process and in an order drawn anew.
 
         ``None`` is that of a call that failed, and of all after too many that ended the process.
 
         Args:
             calls: Each a name and its arguments.
-            twice: Whether a second process is asked in the opposite order, and only what both say
-                counts: a function that counts its calls contradicts itself, however the order fell.
+            twice: The places of those that a second process is asked, too, in the opposite order.
+                Of these only what both say counts: a function that counts its calls contradicts
+                itself, however the order fell.
         """
-        asked = list(calls)
-        places = list(range(len(asked)))
+        places = list(range(len(calls)))
         SystemRandom().shuffle(places)
-        answers = self.in_order(places, asked)
-        if not twice:
-            return answers
-        again = self.in_order(places[::-1], asked)
-        return [a if _same(a, b) else None for a, b in zip(answers, again, strict=True)]
+        answers = self.in_order(places, calls)
+        if twice:
+            again = self.in_order([place for place in places[::-1] if place in twice], calls)
+            for place in twice:
+                if not _same(answers[place], again[place]):
+                    answers[place] = None
+        return answers
 
     def in_order(self, places: list[int], asked: list[Call]) -> list[Any]:
         """The answers of a new process that gets the calls in the order of their places."""
@@ -196,16 +197,15 @@ class Runner:
 
 def own_answers(runner: Runner, checks: list[Check]) -> list[list[Any]]:
     """The answers that each check builds on, as far as they do not depend on its own."""
-    calls = [check.own if isinstance(check.own, list) else [] for check in checks]
-    answers = {}
-    for twice in (False, True):
-        listed = [of for check, of in zip(checks, calls, strict=True) if check.own_twice == twice]
-        everything = [call for of_one in listed for call in of_one]
-        answers[twice] = iter(runner.apart(everything, twice) if everything else [])
-    return [
-        [next(answers[check.own_twice]) for _ in of_one]
-        for check, of_one in zip(checks, calls, strict=True)
-    ]
+    calls: list[Call] = []
+    places, twice = [], set()
+    for check in checks:
+        asked = check.own if isinstance(check.own, list) else []
+        places.append(range(len(calls), len(calls) + len(asked)))
+        twice |= set(places[-1]) if check.own_twice else set()
+        calls += asked
+    answers = runner.apart(calls, twice) if calls else []
+    return [[answers[place] for place in of_one] for of_one in places]
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -254,8 +254,8 @@ def run_submission(
     runner = Runner(submission, released, files, allow, limits)
     outcomes, ended = [], Counter[str]()
     try:
-        runner.start()
         known = own_answers(runner, checks)
+        runner.start()
         for check, own in zip(checks, known, strict=True):
             if ended[check.question] >= MOST_CALLS:
                 outcomes.append(Outcome(failure={"kind": "ended", "why": "before"}))

@@ -135,6 +135,20 @@ def test_a_second_run_does_nothing(built: TinyBook) -> None:
     assert built.steps() == set()
 
 
+@pytest.mark.thorough
+def test_a_site_that_is_built_anew_has_equal_bytes(built: TinyBook, copied: TinyBook) -> None:
+    """Chapters are run again, too, and in another folder."""
+    for name in ("html", "executed", "site"):
+        shutil.rmtree(copied.root / "build" / name)
+    assert copied.steps() >= {BUILD, *(f"run {name} (cpu)" for name in CHAPTERS)}
+    was, now = (
+        {path.relative_to(site): path.read_bytes() for path in site.rglob("*") if path.is_file()}
+        for site in (book.root / "build/html" for book in (built, copied))
+    )
+    assert len(was) > 15
+    assert [path for path in was.keys() | now.keys() if was.get(path) != now.get(path)] == []
+
+
 def test_prose_reruns_its_chapter_alone(built: TinyBook) -> None:
     with built.edited("notebooks/02-two.md", "rises. {", "rises and rises. {"):
         assert built.steps("notebooks") == {MAKE}
@@ -213,14 +227,16 @@ def test_ctrl_c_while_python_begins_is_no_traceback(
         patched.setattr(os, "chdir", lambda _: None)
         patched.setattr(os, "execve", lambda python, command, _: begun.extend(command))
         snapshot.run("early", "list")
-    assert begun == [sys.executable, "-m", "tools.running.started", "early", "list"]
+    assert begun == [sys.executable, "-m", "tools.running", "early", "list"]
     (tmp_path / "early.py").write_text("raise KeyboardInterrupt", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(snapshot, "run", stopped)
-    for module in ("tools.running.__main__", "tools.running.started"):
-        monkeypatch.setattr(sys, "argv", [module, "early"])
+    monkeypatch.setattr(snapshot, "take_lock", stopped)
+    for on_snapshot in (False, True):
+        if on_snapshot:
+            monkeypatch.setenv(snapshot.ORIGIN, str(tmp_path))
+        monkeypatch.setattr(sys, "argv", ["tools.running", "early"])
         with pytest.raises(SystemExit) as ended:
-            runpy.run_module(module, run_name="__main__")
+            runpy.run_module("tools.running", run_name="__main__")
         assert ended.value.code == 130
         assert capsys.readouterr().out == "\nStopped.\n"
 

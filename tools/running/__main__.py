@@ -1,4 +1,7 @@
-"""Run a module on a snapshot of the sources: `python -m tools.running MODULE ARGUMENT …`."""
+"""Run a module on a snapshot of the sources: `python -m tools.running MODULE ARGUMENT …`.
+
+Ctrl-C gives no traceback, even while Python begins.
+"""
 
 import signal
 import sys

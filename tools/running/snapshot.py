@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import runpy
 import shutil
 import sys
 import time
@@ -38,6 +39,10 @@ TRIES = 30
 
 def run(*command: str) -> None:
     """Become the process that runs a module on a snapshot; it keeps the lock until it has ended."""
+    if ORIGIN in os.environ:  # This is that process.
+        sys.argv = list(command)
+        runpy.run_module(command[0], run_name="__main__", alter_sys=True)
+        return
     with plainly():
         take_lock()
         write(snapshot())
@@ -46,8 +51,7 @@ def run(*command: str) -> None:
     environment = os.environ | {ORIGIN: origin, "PYTHONPATH": os.getcwd()}
     # Somebody's folder of compiled code would be that of all that has ever run at this place.
     environment.pop("PYTHONPYCACHEPREFIX", None)
-    module = "tools.running.started", *command
-    os.execve(sys.executable, [sys.executable, "-m", *module], environment)
+    os.execve(sys.executable, [sys.executable, "-m", "tools.running", *command], environment)
 
 
 def take_lock() -> None:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import runpy
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,9 +30,6 @@ def plainly() -> Iterator[None]:
     except MystError as error:
         print(error)
         sys.exit(1)
-    except KeyboardInterrupt:
-        print("\nStopped.")
-        sys.exit(128 + signal.SIGINT)
 
 
 def main(target: str, *arguments: str) -> None:

@@ -23,8 +23,9 @@ from nbformat.v4 import new_notebook
 from tools.sources.atomic import write_text
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import chosen, notebook_metadata
+from tools.sources.errors import plainly
 from tools.sources.locations import code_of
-from tools.sources.myst import MystError, naming
+from tools.sources.myst import naming
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = 70
@@ -117,8 +118,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
+    with plainly():
         main()
-    except MystError as error:
-        print(error)
-        sys.exit(1)

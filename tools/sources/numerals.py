@@ -26,7 +26,8 @@ import yaml
 
 from tools.sources.atomic import write_text
 from tools.sources.book import HEAD, Book
-from tools.sources.myst import Directive, MystError, Text, naming, parse
+from tools.sources.errors import MystError, plainly
+from tools.sources.myst import Directive, Text, naming, parse
 
 LISTED = Path("tests/numerals.yml")
 ABOUT = """\
@@ -230,8 +231,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
+    with plainly():
         main()
-    except MystError as error:
-        print(error)
-        sys.exit(1)
