@@ -86,7 +86,7 @@ test-versions: ## Test the module with the newest packages, or the oldest (RESOL
 	$(PYTHON) -m venv --clear build/versions
 	build/versions/bin/python -m pip install --quiet uv==$(UV_VERSION)
 	build/versions/bin/uv pip install --python build/versions/bin/python --quiet \
-	  --resolution $(RESOLUTION) --editable '.[training,audit]' --editable calib_records --group test
+	  --resolution $(RESOLUTION) --editable '.[training,audit]' --editable ./calib_records --group test
 	build/versions/bin/python -m pytest -n 2 --noconftest calib_utils \
 	  $$(grep -LE '(from|import) (benchmarks|book|classroom|tests|tiny_book|tools)\b|browser' \
 	      tests/test_*.py)

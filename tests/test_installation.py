@@ -132,6 +132,7 @@ def test_the_module_is_small_and_all_records_are_in_the_other_wheel(
         "calibration_course",
     }
     assert not list(module.rglob("*.npz"))
+    assert not list((ROOT / "calib_utils").rglob("*.npz")), "where nothing reads them"
     assert (module / "calib_utils/experiments/grids.toml").exists()
     assert megabytes(module) < 3
     for pattern in ("*.npz", "LICENSE*", "*.md"):
