@@ -13,6 +13,7 @@ ON_SNAPSHOT := $(BIN)/python -m tools.running
 PYTEST := $(BIN)/python -m pytest -n 2 $(if $(THOROUGH),,-m "not thorough")
 # The folders with code, which Python compiles.
 CODE := assignments benchmarks book calib_utils classroom tests tools
+UV_BUILD := --quiet --no-build-isolation --python $(BIN)/python
 # What needs the built book.
 SITE_TESTS := $(wildcard tests/test_site*.py)
 
@@ -39,8 +40,11 @@ slides: book ## Print the slides of each chapter, and the teacher's copy of them
 pdf: book ## Print the whole book into build/book.pdf
 	@$(BIN)/python -m tools.finishing.pdf build/book.pdf
 
-dist: $(INSTALLED) ## Make wheel and sdist in build/dist
-	$(BIN)/uv build --quiet --no-build-isolation --python $(BIN)/python --out-dir build/dist
+# The sdist has the records as well, since it has all that is committed.
+dist: $(INSTALLED) ## Make the wheels of the module and of the records, and the sdist, in build/dist
+	rm -rf build/calib_records
+	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist
+	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel calib_records
 
 # The site is tested once it is built.
 test: ## Test the code, the notebooks and the built site (THOROUGH=1 for the stress tests too)
@@ -59,7 +63,7 @@ test-code: $(INSTALLED) ## Run all tests but those of the built site
 test-site: $(INSTALLED) ## Test the built site
 	$(PYTEST) $(SITE_TESTS)
 
-# From the wheel, with Colab's Python and versions: some 5 GB, and as long as the chapters take.
+# From the wheels, with Colab's Python and versions: some 5 GB, and as long as the chapters take.
 test-colab: $(INSTALLED) ## Run every notebook as Colab would (CHAPTER=ece-and-mce for one)
 	$(BIN)/python -m tools.running.try_colab $(CHAPTER)
 
@@ -82,7 +86,7 @@ test-versions: ## Test the module with the newest packages, or the oldest (RESOL
 	$(PYTHON) -m venv --clear build/versions
 	build/versions/bin/python -m pip install --quiet uv==$(UV_VERSION)
 	build/versions/bin/uv pip install --python build/versions/bin/python --quiet \
-	  --resolution $(RESOLUTION) --editable '.[training,audit]' --group test
+	  --resolution $(RESOLUTION) --editable '.[training,audit]' --editable ./calib_records --group test
 	build/versions/bin/python -m pytest -n 2 --noconftest calib_utils \
 	  $$(grep -LE '(from|import) (benchmarks|book|classroom|tests|tiny_book|tools)\b|browser' \
 	      tests/test_*.py)
@@ -117,7 +121,8 @@ $(INSTALLED): requirements.lock pyproject.toml
 	  || { echo "The packages cannot be had. The first call needs a network: is there one?"; false; }
 	$(BIN)/uv pip install --python $(BIN)/python --require-hashes -r requirements.lock \
 	  || $(BIN)/python -m pip install --require-hashes -r requirements.lock
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
+	  -e . -e ./calib_records
 	@# Its font list, else a first chapter would wait for it and say so.
 	MPLCONFIGDIR=$(VENV)/share/matplotlib $(BIN)/python -c 'import matplotlib.font_manager'
 	touch $@

@@ -3,7 +3,7 @@
     python -m benchmarks.recalibrators                              # our own: half a minute
     python -m benchmarks.recalibrators cifar100.npz cifar10.npz     # public: about ten minutes
 
-write the records ``calib_utils/records/stored/recalibrated/*.npz``, on one thread.
+write the records ``calib_records/recalibrated/*.npz``, on one thread.
 
 The public networks are those of github.com/chenyaofo/pytorch-cifar-models (BSD-3-Clause), one
 training each, with one recipe as far as its logs say: 200 epochs of SGD, batches of 256, a

@@ -19,7 +19,7 @@ from scipy.special import expit, logit, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-import calib_utils
+import calib_records
 from calib_utils.metrics import (
     ReliabilityBins,
     accuracy,
@@ -315,7 +315,7 @@ def shift(asked: Asked) -> Frames:
 
 def chats(asked: Asked) -> Frames:
     """Platt's regression by scikit-learn, on the questions that have no label."""
-    stored = Path(calib_utils.__file__).parent / "records/stored/answers"
+    stored = Path(calib_records.__file__).parent / "answers"
     names = ["arc", "hellaswag", "mmlu", "truthfulqa", "winogrande"]
     files = {name: np.load(stored / f"{name}.npz") for name in names}
     models = json.loads(str(files["arc"]["facts"]))["models"]
@@ -355,7 +355,7 @@ def chats(asked: Asked) -> Frames:
 
 def statements(asked: Asked) -> Frames:
     """From the arrays as they are stored: percent in 8 bits, and grades."""
-    stored = Path(calib_utils.__file__).parent / "records/stored/answers"
+    stored = Path(calib_records.__file__).parent / "answers"
     file = np.load(stored / "mmlu-pro.npz")
     said, graded = file["stated"][:, 0], file["grade"][:, 0]
     use = (said <= 100) & (graded <= 1)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import calib_records
 import calib_utils
 from calib_utils import metrics
 from calib_utils._files import write_text
@@ -35,7 +36,7 @@ SCORE = RNG.random(300).round(4)
 LABEL = (RNG.random(300) < SCORE).astype(int)
 PROBS = RNG.dirichlet([1, 2, 3], 300)
 CLASS = np.array([RNG.choice(3, p=row) for row in PROBS])
-STORED = Path(calib_utils.__file__).parent / "records/stored/predictions"
+STORED = Path(calib_records.__file__).parent / "predictions"
 NAMES = np.array(["cat", "dog", "고양이"])
 
 

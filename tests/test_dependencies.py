@@ -149,7 +149,7 @@ WIDTH = {"experiments/width/cpu/run-0", "experiments/width/cpu/run-1"}
 
 @pytest.fixture
 def stored(synthetic: None) -> Path:
-    folder = Path("calib_utils/records/stored")
+    folder = Path("calib_records")
     for name in STORED:
         (folder / f"{name}.npz").parent.mkdir(parents=True, exist_ok=True)
         (folder / f"{name}.npz").touch()
@@ -157,7 +157,7 @@ def stored(synthetic: None) -> Path:
 
 
 def records_among(paths: list[Path] | set[Path]) -> set[str]:
-    start = "calib_utils/records/stored/"
+    start = "calib_records/"
     return {
         p.as_posix().removeprefix(start).removesuffix(".npz")
         for p in paths
@@ -233,7 +233,7 @@ def test_the_records_of_chapters_and_scripts(monkeypatch: pytest.MonkeyPatch) ->
     loaders = "load_record, load_grid, load_forecasts, load_recalibrated, load_answers, "
     loaders += "load_imagenet, load_outcomes"
     every = len(named_records(loaders))
-    assert every == len(list(Path("calib_utils/records/stored").rglob("*.npz"))) > 100
+    assert every == len(list(Path("calib_records").rglob("*.npz"))) > 100
     for script in [*parts(), *Path("notebooks").rglob("*.md")]:
         found = (
             files_of_chapter(script.read_text("utf-8"))

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 from pathlib import Path
 
@@ -94,10 +95,147 @@ def test_two_first_calls_take_turns(tmp_path: Path) -> None:
     assert (tmp_path / ".venv/.installed").exists()
 
 
-def test_the_readme_says_how_large_the_records_are() -> None:
-    stored = (ROOT / "calib_utils/records/stored").rglob("*.npz")
-    (said,) = re.findall(r"records are (\d+) MB", (ROOT / "README.md").read_text("utf-8"))
-    assert int(said) == pytest.approx(sum(path.stat().st_size for path in stored) / 1e6, rel=0.1)
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Both distributions, each in a folder of its own, as pip unpacks its wheel."""
+    folder = tmp_path_factory.mktemp("wheels")
+    source = folder / "source"
+    litter = shutil.ignore_patterns("__pycache__", "*.egg-info")
+    for name in ("calib_records", "calib_utils"):
+        shutil.copytree(ROOT / name, source / name, ignore=litter)
+    for name in ("LICENSE", "README.md", "pyproject.toml"):
+        shutil.copy(ROOT / name, source)
+    build = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
+    found = {}
+    for name, project in (("calib_utils", source), ("calib_records", source / "calib_records")):
+        out = folder / f"dist-{name}"
+        out.mkdir()
+        subprocess.run(
+            [sys.executable, "-c", build, out], cwd=project, check=True, capture_output=True
+        )
+        (wheel,) = out.glob("*.whl")
+        found[name] = folder / name
+        shutil.unpack_archive(wheel, found[name], "zip")
+    return found
+
+
+def megabytes(folder: Path) -> float:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()) / 1e6
+
+
+def test_the_module_is_small_and_all_records_are_in_the_other_wheel(
+    installed: dict[str, Path],
+) -> None:
+    module, records = installed["calib_utils"], installed["calib_records"]
+    assert {path.name.partition("-")[0] for path in module.iterdir()} == {
+        "calib_utils",
+        "calibration_course",
+    }
+    assert not list(module.rglob("*.npz"))
+    assert not list((ROOT / "calib_utils").rglob("*.npz")), "where nothing reads them"
+    assert (module / "calib_utils/experiments/grids.toml").exists()
+    assert megabytes(module) < 3
+    for pattern in ("*.npz", "LICENSE*", "*.md"):
+        packed = {path.relative_to(records) for path in (records / "calib_records").rglob(pattern)}
+        assert packed == {
+            path.relative_to(ROOT) for path in (ROOT / "calib_records").rglob(pattern)
+        }
+    assert len(list(records.rglob("*.npz"))) > 100
+    # What tells pip that they are two: no file is in both.
+    assert not {path.relative_to(module) for path in module.rglob("*") if path.is_file()} & {
+        path.relative_to(records) for path in records.rglob("*") if path.is_file()
+    }
+
+
+def test_the_readme_says_how_large_both_are(installed: dict[str, Path]) -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    (module,) = re.findall(r"module \((\d+) MB", text)
+    (records,) = re.findall(r"records .*?\((\d+) MB", text)
+    assert int(module) == pytest.approx(megabytes(installed["calib_utils"]), abs=0.6)
+    assert int(records) == pytest.approx(megabytes(installed["calib_records"]), rel=0.1)
+
+
+def without_this_copy(program: str, folder: Path, *found: Path) -> str:
+    """What a program prints that finds only these folders, and the packages of this Python."""
+    places = [*found, Path(sysconfig.get_path("purelib"))]
+    done = subprocess.run(
+        [sys.executable, "-S", "-P", "-c", program],  # -S: nothing that is installed in place
+        cwd=folder,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, places))},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+(STORED, *_) = sorted((ROOT / "calib_records/forecasts").glob("*.npz"))
+READ = f"""
+import sys
+from calib_utils import records
+from calib_utils.records import *
+assert "calib_records" not in sys.modules
+for read in (
+    lambda: load_record("lenet5-cifar100", "test"),
+    lambda: load_grid("width", "core"),
+    lambda: load_experiment("depth", "core", "fast_resnet.blocks-1.seed-0"),
+    lambda: load_answers("Mixtral", "arc"),
+    lambda: load_samples("triviaqa-samples"),
+    lambda: load_imagenet("timm.resnet34"),
+    lambda: load_outcomes("senate"),
+    lambda: load_recalibrated("public", "cifar100"),
+    lambda: load_forecasts(*{STORED.stem.split(".")}),
+    lambda: list_records(),
+    lambda: list_answers("arc"),
+    lambda: list_experiments("width", "core"),
+):
+    try:
+        read()
+        print(sys.modules["calib_records"].__file__)
+    except ModuleNotFoundError as error:
+        print(error.name, error)
+assert read
+"""
+
+
+def test_the_records_are_read_where_they_are_installed(
+    installed: dict[str, Path], tmp_path: Path
+) -> None:
+    said = without_this_copy(READ, tmp_path, *installed.values()).splitlines()
+    assert said == [str(installed["calib_records"] / "calib_records/__init__.py")] * 12
+
+
+def test_without_the_records_an_error_says_what_to_install(
+    installed: dict[str, Path], tmp_path: Path
+) -> None:
+    said = without_this_copy(READ, tmp_path, installed["calib_utils"]).splitlines()
+    assert len(said) == 12
+    (sentence,) = set(said)
+    (wheel,) = (installed["calib_records"].parent / "dist-calib_records").iterdir()
+    assert sentence == (
+        f"calib_records the records of the course are not installed: pip install {wheel.name}, "
+        "which lies beside the wheel of calib_utils, or ./calib_records in a copy of the repository"
+    )
+
+
+OWN = """
+import numpy as np
+from calib_utils.metrics import expected_calibration_error
+from calib_utils.records import PredictionRecord, load_record, save_record
+from calib_utils.recalibration import TemperatureScaling
+logits, labels = np.eye(3)[[0, 1, 2, 0]], np.array([0, 1, 2, 1])
+save_record(PredictionRecord("mine", "test", logits, labels))
+mine = load_record("mine", "test")
+scaling = TemperatureScaling().fit(mine.logits, mine.labels)
+print(0 <= expected_calibration_error(scaling.predict_proba(mine.logits), mine.labels) <= 1)
+"""
+
+
+def test_a_model_of_one_s_own_needs_no_records_of_the_course(
+    installed: dict[str, Path], tmp_path: Path
+) -> None:
+    assert without_this_copy(OWN, tmp_path, installed["calib_utils"]) == "True\n"
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="no clone: what is committed is not known")

@@ -21,6 +21,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 from torch import nn
 
+import calib_records
 import calib_utils.training
 from calib_utils.audit import report
 from calib_utils.experiments.grids import plan_grid
@@ -434,7 +435,7 @@ class TestAnswers:
             list_answers("nothing")
 
     def test_the_licences_and_sources_are_beside_the_files(self):
-        stored = Path(calib_utils.__file__).parent / "records/stored/answers"
+        stored = Path(calib_records.__file__).parent / "answers"
         sources = (stored / "SOURCES.md").read_text("utf-8")
         for name, holder in (
             ("LICENSE", "2024 Ben Plaut"),

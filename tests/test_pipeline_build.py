@@ -323,14 +323,14 @@ def test_data_beside_the_library_rerun_the_chapters_that_use_it(built: TinyBook)
 
 @pytest.fixture
 def record(built: TinyBook) -> Iterator[Path]:
-    folder = built.root / "calib_utils/records/stored/predictions"
+    folder = built.root / "calib_records/predictions"
     folder.mkdir(parents=True)
     (folder / "lenet.test.npz").touch()
     # The outputs of a cell that a test edits are no longer stored.
     notebook = built.root / "notebooks/02-two.ipynb"
     stored = notebook.read_bytes()
     yield folder / "lenet.test.npz"
-    shutil.rmtree(built.root / "calib_utils/records")
+    shutil.rmtree(built.root / "calib_records")
     notebook.write_bytes(stored)
     assert built.doit()[0] == 0
 

@@ -425,7 +425,7 @@ def test_the_install_cell_comes_with_the_repositorys_address(book: Book, publish
     release = f"{URL}/releases/download/v{__version__}"
     wheel = f"{release}/{PROJECT.replace('-', '_')}-{__version__}-py3-none-any.whl"
     assert f'\naddress = "{wheel}"  # @param' in install
-    assert f'%pip install -q "{PROJECT}[training,audit] @ {{address}}"' in install
+    assert f'"{PROJECT}[training,audit] @ {{address}}"' in install
     # Without an address a reader can write one, of any wheel or repository.
     without = install_cell(colab_notebook(book, "notebooks/01-one"))
     assert without == install.replace(wheel, "")
@@ -447,9 +447,37 @@ def test_the_install_cell_says_what_to_do_where_the_module_is_missing(
     ended = shell.run_cell(install)
     assert str(ended.error_in_exec) == "address is empty: give a wheel or git+https://…"
     assert asked == []
-    with_address = install.replace('address = ""', 'address = "https://a.example/b.whl"')
-    shell.run_cell(with_address)
-    assert asked == ['install -q "calibration-course[training,audit] @ https://a.example/b.whl"']
+
+
+@pytest.mark.parametrize(
+    ("address", "records"),
+    [
+        (
+            "https://a.example/course-3/calibration_course-1.0-py3-none-any.whl",
+            "https://a.example/course-3/calibration_course_records-1.0-py3-none-any.whl",
+        ),
+        (
+            "git+https://a.example/course-3",
+            "git+https://a.example/course-3#subdirectory=calib_records",
+        ),
+    ],
+)
+@pytest.mark.parametrize("missing", ["calib_utils", "calib_records"])
+def test_one_address_installs_the_module_and_the_records(
+    book: Book, monkeypatch: pytest.MonkeyPatch, address: str, records: str, missing: str
+) -> None:
+    install = install_cell(colab_notebook(book, "notebooks/01-one"))
+    shell = InteractiveShell()
+    asked: list[str] = []
+    shell.register_magic_function(asked.append, "line", "pip")
+    there = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == missing else there(name)
+    )
+    given = install.replace('address = ""', f'address = "{address}"')
+    shell.run_cell(given).raise_error()
+    module = f'"calibration-course[training,audit] @ {address}"'
+    assert asked == [f'install -q {module} "calibration-course-records @ {records}"']
 
 
 def test_the_profiles_are_a_choice_in_colab(

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import calib_utils
+import calib_records
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.records import (
     IMAGENET_NETWORKS,
@@ -17,7 +17,7 @@ from calib_utils.records import (
 )
 from calib_utils.records.npz import read_npz
 
-STORED = Path(calib_utils.__file__).parent / "records/stored"
+STORED = Path(calib_records.__file__).parent
 SHARED = Path(__file__).parents[2] / "shared/data"
 
 
@@ -116,8 +116,8 @@ def test_bad_names_and_damaged_files(monkeypatch, tmp_path):
     for folder in ("imagenet/networks", "fivethirtyeight/senate"):
         (tmp_path / folder).parent.mkdir()
         (tmp_path / f"{folder}.npz").write_bytes(b"no zip")
-    monkeypatch.setattr(published, "_STORED", tmp_path)
-    with pytest.raises(ValueError, match=r"network: the file .* is damaged .*install the module"):
+    monkeypatch.setattr(published, "folder_of", lambda kind: tmp_path / kind)
+    with pytest.raises(ValueError, match=r"network: the file .* is damaged .*install the records"):
         load_imagenet("tv.resnet101")
     with pytest.raises(ValueError, match=r"name: the file of 'senate' is damaged"):
         load_outcomes("senate")

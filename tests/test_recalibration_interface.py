@@ -610,7 +610,7 @@ def test_numpy_and_scipy_are_all_that_a_recalibrator_needs(tmp_path):
     shutil.copytree(
         Path(calib_utils.__file__).parent,
         tmp_path / "calib_utils",
-        ignore=shutil.ignore_patterns("stored", "__pycache__"),
+        ignore=shutil.ignore_patterns("__pycache__"),
     )
     done = subprocess.run(
         [sys.executable, "-c", ALONE, "fitted.npz"], cwd=tmp_path, capture_output=True, text=True

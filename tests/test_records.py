@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import softmax
 
+import calib_records
 from calib_utils.records import (
     PredictionRecord,
     Recipe,
@@ -180,7 +181,7 @@ def test_logits_and_labels_make_a_record_that_any_split_may_have(tmp_path, monke
     assert list_records(".") == [("mine", "hospital-2")]
     dated = dataclasses.replace(bare, date="2026-11-20", seed=3, hardware="a laptop")
     assert dated.provenance == "mine: seed 3; a laptop; 2026-11-20"
-    # A file of the same name does not take the place of a record of the package.
+    # A file of the same name does not take the place of a record of the course.
     save_record(dataclasses.replace(bare, name="lenet5-cifar100", split="test"))
     assert len(load_record("lenet5-cifar100", "test").labels) == 10_000
 
@@ -309,7 +310,7 @@ def test_bad_records_are_refused(tmp_path, changes, message):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_package_s_own_records_are_whole():
+def test_the_course_s_own_records_are_whole():
     for name, split in list_records():
         record = load_record(name, split)
         assert record.facts["name"] == name
@@ -324,6 +325,14 @@ def test_the_package_s_own_records_are_whole():
                 assert tied.mean() < 0.03
                 right = whole
             assert right.mean() == pytest.approx(record.test_accuracy)
+
+
+def test_records_of_another_version_are_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(calib_records, "__version__", "0.0.9")
+    with pytest.raises(ImportError, match=r"are of version 0\.0\.9, .* install both from one"):
+        load_record("lenet5-cifar100", "test")
+    save_record(make_record(), tmp_path)
+    assert load_record("lenet5-toy", "test", tmp_path).name == "lenet5-toy"
 
 
 # ---------------------------------------------------------------- records grow

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+import calib_records
 from calib_utils import __version__
 from tools.sources.release_notes import notes
 
@@ -36,7 +37,7 @@ def test_a_release_that_does_not_fit_is_refused(tag: str, version: str, message:
 def test_every_place_says_the_same_version() -> None:
     assert notes(f"v{__version__}", (ROOT / "CHANGELOG.md").read_text("utf-8"))
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
-    assert citation["version"] == __version__
+    assert citation["version"] == calib_records.__version__ == __version__
 
 
 @pytest.mark.parametrize("name", ["book", "colab", "links", "newest", "release", "test"])

@@ -85,7 +85,7 @@ def test_what_needs_no_extra_runs_with_numpy_and_scipy_alone() -> None:
     """All but pictures and training: one temperature is deployed with no more than that."""
     program = """
 import importlib, sys
-HERE = {"numpy", "scipy", "calib_utils", *sys.stdlib_module_names}
+HERE = {"numpy", "scipy", "calib_records", "calib_utils", *sys.stdlib_module_names}
 class Missing:
     def find_spec(self, name, path=None, target=None):
         top = name.partition(".")[0]

@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _estimate(runs, args)
         else:
             _make(runs, args)
-    except (ValueError, OSError, ArithmeticError, RuntimeError, MemoryError) as error:
+    except (ValueError, OSError, ImportError, ArithmeticError, RuntimeError, MemoryError) as error:
         notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", []))
         parser.exit(1, f"error: {str(error) or type(error).__name__}{notes}\n")
     except KeyboardInterrupt as stopped:
@@ -71,7 +71,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--grid", action="append", metavar="NAME", help="may be given again (default: all)")
     add("--protocol", default="cpu", help="such as core: how many images and epochs (default: cpu)")
     add("--folder", type=Path, default=Path("runs"), help="for the checkpoints (default: runs)")
-    add("--records", type=Path, help="folder for the records (default: inside calib_utils)")
+    add("--records", type=Path, help="folder for the records (default: inside calib_records)")
     add("--jobs", type=int, default=1, help="runs at a time on this machine (default: 1)")
     add("--scheduler", metavar="ADDRESS", help="of a Dask cluster that makes the runs instead")
     add("--device", choices=("cpu", "cuda"), help="default: the GPUs if there are any")

@@ -80,7 +80,7 @@ def make_forecasts(
         smoothed: the same, trained with smoothed labels.
         folder: of the checkpoints.
         records: the forecasts are written to the folder "forecasts" there; by default, to the
-            package's own.
+            course's own.
         device: "cpu" or "cuda".
         progress: whether to show a progress bar.
 

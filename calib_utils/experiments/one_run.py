@@ -62,7 +62,7 @@ def run_experiment(
         run: what to train.
         folder: for the checkpoint.
         records: for the record, and in the folder "predictions" there for the logits, if the
-            grid asks for them; the package's own by default.
+            grid asks for them; the course's own by default.
         device: "cpu" or "cuda".
         progress: whether to show progress bars.
     """

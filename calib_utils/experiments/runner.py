@@ -41,7 +41,7 @@ def run_grid(
     Args:
         runs: from `grids.plan_grid`.
         folder: for the checkpoints, from which a run that was stopped continues.
-        records: for the records; the package's own by default.
+        records: for the records; the course's own by default.
         jobs: runs at a time on this machine, by joblib. They take turns with its GPUs. If one of
             the processes is killed, for example for lack of memory, the remaining runs are made one
             at a time.

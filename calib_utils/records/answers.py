@@ -7,12 +7,12 @@ and where it was published; the licences are beside it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calib_utils.predictions import Predictions, as_predictions
+from calib_utils.records.installed import folder_of
 from calib_utils.records.npz import explain_damage, read_npz
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "load_samples",
 ]
 
-_FOLDER = Path(__file__).parent / "stored/answers"
 _CORRECT, _UNPARSEABLE = 1, 2  # of the grades; 0 is wrong
 
 #: The fourteen chat models of 2024 whose probabilities were recorded, from small to large in each
@@ -200,14 +199,14 @@ def load_samples(questions: str) -> Samples:
     """
     _check("questions", questions, ("triviaqa-samples",))
     with explain_damage(f"questions: the file of {questions!r}"):
-        arrays, _ = read_npz(_FOLDER / f"{questions}.npz")
+        arrays, _ = read_npz(folder_of("answers") / f"{questions}.npz")
         return Samples(arrays["answer"], arrays["correct"])
 
 
 def _read(questions: str) -> tuple[dict[str, np.ndarray], tuple[str, ...], list[str] | None]:
     """The arrays of a file, its models, and its categories if it has any."""
     with explain_damage(f"questions: the file of answers to {questions!r}"):
-        arrays, facts = read_npz(_FOLDER / f"{questions}.npz")
+        arrays, facts = read_npz(folder_of("answers") / f"{questions}.npz")
         return arrays, tuple(facts["models"]), facts.get("categories")
 
 

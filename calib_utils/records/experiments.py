@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils._checks import check_confidences, check_correct
+from calib_utils.records.installed import folder_of
 from calib_utils.records.names import training_set_name
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
 from calib_utils.records.recipe import completed_recipe
@@ -25,7 +26,6 @@ __all__ = [
     "save_experiment",
 ]
 
-_FOLDER = Path(__file__).parent / "stored/experiments"
 _OF_EACH = ("losses", "losses_scaled", "confidences_scaled")  # as float16, in newer records
 _ARRAYS = ("confidences", "correct", "epoch_correct", *_OF_EACH)
 
@@ -173,7 +173,7 @@ def save_experiment(record: ExperimentRecord, folder: Path | str | None = None) 
 
     Args:
         record: see `ExperimentRecord`.
-        folder: where to write; the package's own experiments by default.
+        folder: where to write; the course's own experiments by default.
 
     Returns:
         The path of the file.
@@ -214,7 +214,7 @@ def load_experiment(
         grid: such as "depth".
         protocol: such as "core".
         name: of the run; `list_experiments` lists all of them.
-        folder: where to look; the package's own experiments by default.
+        folder: where to look; the course's own experiments by default.
 
     Raises:
         ValueError: if there is no such record, or if its file is damaged.
@@ -269,7 +269,8 @@ def list_experiments(grid: str, protocol: str, folder: Path | str | None = None)
         >>> list_experiments("depth", "core")[0]
         'fast_resnet.blocks-1.seed-0'
     """
-    return sorted(path.stem for path in (Path(folder or _FOLDER) / grid / protocol).glob("*.npz"))
+    folder = Path(folder or folder_of("experiments"))
+    return sorted(path.stem for path in (folder / grid / protocol).glob("*.npz"))
 
 
 def experiment_path(grid: str, protocol: str, name: str, folder: Path | str | None) -> Path:
@@ -284,4 +285,4 @@ def experiment_path(grid: str, protocol: str, name: str, folder: Path | str | No
                 f"{what}: expected lower-case letters, digits, '.', '_', '+' and '-', "
                 f"found {text!r}"
             )
-    return Path(folder or _FOLDER) / grid / protocol / f"{name}.npz"
+    return Path(folder or folder_of("experiments")) / grid / protocol / f"{name}.npz"

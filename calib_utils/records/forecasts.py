@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from calib_utils.records.installed import folder_of
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
 from calib_utils.records.rows import packed, unpacked
 
 __all__ = ["Forecast", "forecasts_path", "load_forecasts", "save_forecasts"]
 
-_FOLDER = Path(__file__).parent / "stored/forecasts"
 _OF_EACH = {"losses": np.float16, "confidences": np.float16, "correct": np.bool_}
 
 
@@ -89,7 +89,7 @@ def save_forecasts(
         grid: such as "ensembles".
         protocol: such as "cpu".
         made: how they were made (networks, recipe, versions, hardware, date), as JSON.
-        folder: where to write; the package's own by default.
+        folder: where to write; the course's own by default.
 
     Raises:
         ValueError: if there is no forecast.
@@ -117,7 +117,7 @@ def load_forecasts(
     Args:
         grid: such as "ensembles".
         protocol: such as "cpu".
-        folder: where to look; the package's own by default.
+        folder: where to look; the course's own by default.
 
     Raises:
         ValueError: if there is none, or if its file is damaged.
@@ -142,4 +142,4 @@ with python -m calib_utils.experiments --forecasts --protocol none
 
 def forecasts_path(grid: str, protocol: str, folder: Path | str | None) -> Path:
     """Where the forecasts of a grid are stored, whether they exist or not."""
-    return Path(folder or _FOLDER) / f"{grid}.{protocol}.npz"
+    return Path(folder or folder_of("forecasts")) / f"{grid}.{protocol}.npz"

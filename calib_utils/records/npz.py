@@ -20,7 +20,7 @@ __all__ = ["MOST_BYTES", "check_unpacked", "explain_damage", "read_npz", "write_
 
 MOST_BYTES = 1 << 28  # unpacked
 _MOST_TIMES = 50  # as large as the file; logits shrink to half
-_ADVICE = "install the module again, or restore the file from the repository"
+_ADVICE = "install the records again, or restore the file from the repository"
 
 
 def write_npz(path: Path, arrays: dict[str, np.ndarray], facts: dict[str, Any]) -> None:

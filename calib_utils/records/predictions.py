@@ -1,4 +1,4 @@
-"""The predictions of trained networks, stored in the package together with their origin.
+"""The predictions of trained networks, stored together with their origin.
 
 A record is one ``.npz`` file without pickles: float16 logits, labels, and the facts as
 JSON. The course computes its results from records, so a reader needs neither the images
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils._checks import check_labels, check_logits
+from calib_utils.records.installed import folder_of
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
 from calib_utils.records.recipe import FIRST_SETTINGS, completed_recipe
 from calib_utils.records.schema import fields_from, stored_facts
@@ -22,7 +23,6 @@ from calib_utils.records.schema import fields_from, stored_facts
 __all__ = ["PredictionRecord", "list_records", "load_record", "record_path", "save_record"]
 
 _SPLIT = r"[a-z0-9][a-z0-9_-]*"
-_FOLDER = Path(__file__).parent / "stored/predictions"
 _ARRAYS = ("logits", "labels")
 
 
@@ -142,19 +142,27 @@ def load_record(name: str, split: str, folder: Path | str | None = None) -> Pred
     Args:
         name: such as "resnet34-cifar100"; `list_records` lists all of them.
         split: "validation" or "test", or the record's own name for it.
-        folder: where to look; by default the package's own records, then the current folder.
+        folder: where to look; by default the course's own records, then the current folder.
 
     Raises:
         ValueError: if there is no such record, or if its file is damaged or another record's.
+        ModuleNotFoundError: if the course's records are not installed, and the current folder has
+            no such record.
 
     Example:
         >>> record = load_record("resnet34-cifar100", "test")
         >>> record.logits.shape, record.labels.shape
         ((10000, 100), (10000,))
     """
-    path = record_path(name, split, folder)
+    here = record_path(name, split, Path())
+    try:
+        path = record_path(name, split, folder)
+    except ModuleNotFoundError:  # a record of one's own needs none of the course's
+        if not here.exists():
+            raise
+        path = here
     if folder is None and not path.exists():
-        path = record_path(name, split, Path())
+        path = here
     if not path.exists():
         known = ", ".join(f"{n} ({s})" for n, s in list_records(folder)) or "none"
         raise ValueError(f"name: there is no record {name!r} for {split!r}; there are: {known}")
@@ -191,7 +199,7 @@ def list_records(folder: Path | str | None = None) -> list[tuple[str, str]]:
         >>> list_records()[-1]
         ('resnet34-cifar100', 'validation')
     """
-    stems = [path.stem for path in Path(folder or _FOLDER).glob("*.npz")]
+    stems = [path.stem for path in Path(folder or folder_of("predictions")).glob("*.npz")]
     found = [tuple(stem.rpartition(".")[::2]) for stem in stems]
     return sorted((name, split) for name, split in found if name and re.fullmatch(_SPLIT, split))
 
@@ -211,4 +219,4 @@ def record_path(name: str, split: str, folder: Path | str | None) -> Path:
             f"split: expected lower-case letters, digits, '_' and '-', found {split!r}; such as "
             "'validation' or 'test'"
         )
-    return Path(folder or _FOLDER) / f"{name}.{split}.npz"
+    return Path(folder or folder_of("predictions")) / f"{name}.{split}.npz"

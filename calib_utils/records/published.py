@@ -6,12 +6,12 @@ Sources, commits and what was rounded are in the ``README.md`` next to the files
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from calib_utils.predictions import Predictions, as_predictions
+from calib_utils.records.installed import folder_of
 from calib_utils.records.npz import explain_damage, read_npz
 
 __all__ = [
@@ -23,7 +23,6 @@ __all__ = [
     "load_outcomes",
 ]
 
-_STORED = Path(__file__).parent / "stored"
 _NOT_VOTED = 255
 _ONE_CONFIDENCE, _ONE_PROBABILITY = 255, 65535  # as they are stored
 
@@ -119,7 +118,7 @@ def load_imagenet(network: str) -> ImageNetPredictions:
     """
     _check(network, "network", IMAGENET_NETWORKS)
     with explain_damage("network: the file of predictions for ImageNet"):
-        arrays, facts = _read("imagenet/networks")
+        arrays, facts = _read("imagenet", "networks")
         row = facts["networks"].index(network)
         grade, votes = arrays["grade"][row], None
         if network == facts["voted"]:
@@ -150,7 +149,7 @@ def load_outcomes(name: str) -> PublishedForecasts:
     """
     _check(name, "name", OUTCOMES)
     with explain_damage(f"name: the file of {name!r}"):
-        arrays, facts = _read(f"fivethirtyeight/{name}")
+        arrays, facts = _read("fivethirtyeight", name)
         prob = arrays["prob"] / _ONE_PROBABILITY
         block = np.array(facts["blocks"])[arrays["block"]]
         outcome = arrays["outcome"].astype(np.int64)
@@ -162,5 +161,5 @@ def _check(value: str, name: str, known: tuple[str, ...]) -> None:
         raise ValueError(f"{name}: expected one of {', '.join(known)}, found {value!r}")
 
 
-def _read(name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    return read_npz(_STORED / f"{name}.npz")
+def _read(kind: str, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    return read_npz(folder_of(kind) / f"{name}.npz")

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from calib_utils.records.installed import folder_of
 from calib_utils.records.npz import explain_damage, read_npz, write_npz
 from calib_utils.records.rows import packed, unpacked
 
 __all__ = ["Recalibrated", "load_recalibrated", "recalibrated_path", "save_recalibrated"]
 
-_FOLDER = Path(__file__).parent / "stored/recalibrated"
 _OF_EACH = {"confidences": np.float16, "correct": np.bool_}
 
 
@@ -96,7 +96,7 @@ def save_recalibrated(
         source: such as "public".
         dataset: such as "cifar100".
         made: where the predictions are from, and how the rest was computed, as JSON.
-        folder: where to write; the package's own by default.
+        folder: where to write; the course's own by default.
 
     Raises:
         ValueError: if there is no row, or if rows keep different numbers of images.
@@ -120,7 +120,7 @@ def load_recalibrated(
     Args:
         source: "public", 19 networks that others trained at full size, or "course", our own.
         dataset: "cifar100", or "cifar10" for the public ones.
-        folder: where to look; the package's own by default.
+        folder: where to look; the course's own by default.
 
     Raises:
         ValueError: if there is none, or if its file is damaged.
@@ -144,4 +144,4 @@ def load_recalibrated(
 
 def recalibrated_path(source: str, dataset: str, folder: Path | str | None) -> Path:
     """Where it is stored, whether it exists or not."""
-    return Path(folder or _FOLDER) / f"{source}.{dataset}.npz"
+    return Path(folder or folder_of("recalibrated")) / f"{source}.{dataset}.npz"

@@ -41,7 +41,7 @@ def test_releasing_and_grading_need_only_the_extra(tmp_path: Path) -> None:
         for name, packages in packages_distributions().items()
     }
     others = {name for name, packages in modules.items() if not packages & extra}
-    ours = {"assignments", "calib_utils", "classroom", "tools"}
+    ours = {"assignments", "calib_records", "calib_utils", "classroom", "tools"}
     program = f"""
 import importlib, pkgutil, sys
 from pathlib import Path
@@ -79,7 +79,9 @@ def test_the_guides_name_the_line_that_installs_in_colab() -> None:
     from tools.sources.colab_notebook import INSTALL
 
     [line] = re.findall(r"%pip install -q (\".+\")", INSTALL)
+    [module] = re.findall(r"module = f\"(.+)\"", INSTALL)
+    line = line.replace("{module}", module).replace("{address}", "ADDRESS")
     for name in ("README.md", "book/teach.md"):
         text = (REPOSITORY / name).read_text("utf-8")
-        assert f"%pip install {line.replace('{address}', 'ADDRESS')}" in text, name
+        assert f"%pip install {line.replace('{records}', 'RECORDS')}" in text, name
         assert "git+https://" in text

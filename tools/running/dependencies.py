@@ -18,7 +18,6 @@ from pathlib import Path
 
 from tools.running.named_records import named_records
 from tools.sources.myst import Directive, parse
-from tools.sources.opened_records import STORED
 
 PACKAGES = ("benchmarks", "book", "calib_utils", "classroom", "tools")
 # What lies beside the data: code, files that are not finished, files that say nothing.
@@ -75,16 +74,13 @@ def documented_in(folder: Path) -> set[str]:
 
 
 def data_in(folder: Path) -> Iterator[Path]:
-    """All that is no code in one folder, and in its sub-folders that are no packages.
-
-    But for the stored records, which are many, and which code depends on by their names.
-    """
+    """All that is no code in one folder, and in its sub-folders that are no packages."""
     for path in folder.iterdir():
         if any(path.match(pattern) for pattern in NO_DATA):
             continue
         if path.is_file():
             yield path
-        elif path != STORED and not (path / "__init__.py").exists():
+        elif not (path / "__init__.py").exists():
             yield from data_in(path)
 
 

@@ -28,7 +28,10 @@ BUILD = Path("build")
 LOCK, SOURCES = BUILD / ".lock", BUILD / "sources"
 # Names the working tree to all that runs on its snapshot.
 ORIGIN = "CALIB_WORKING_TREE"
-FOLDERS = ("assignments", "benchmarks", "book", "calib_utils", "classroom", "notebooks", "tools")
+FOLDERS = (
+    *("assignments", "benchmarks", "book", "calib_records", "calib_utils"),
+    *("classroom", "notebooks", "tools"),
+)
 FILES = ("CHANGELOG.md", "_config.yml", "_toc.yml", "dodo.py", "requirements.lock")
 # What is compiled, unfinished, a checkpoint or hidden.
 LEFT_OUT = (".*", "__pycache__", "*.part", "*.pt", "runs")

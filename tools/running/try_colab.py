@@ -4,8 +4,8 @@
     python -m tools.running.try_colab --as-is PYTHON     with one that has them: Colab's own
     python -m tools.running.try_colab ece-and-mce …       only these pages
 
-The module is installed from its wheel, as the first code of a notebook does, and every printed
-value must be the stored one.
+The module and the records are installed from their wheels, as the first code of a notebook does,
+and every printed value must be the stored one.
 """
 
 from __future__ import annotations
@@ -90,14 +90,19 @@ def versions(python: Path) -> dict[str, str]:
     return json.loads(said.stdout)
 
 
-def install_wheel(python: Path) -> None:
+def install_wheels(python: Path) -> None:
     """As the first code of a notebook does. Raises SystemExit if that changes Colab's packages."""
     before = versions(python)
     with TemporaryDirectory() as folder:
         build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-        subprocess.run([*build, "--no-build-isolation", "-w", folder, "."], check=True)
-        (wheel,) = Path(folder).glob("*.whl")
-        _install(python, f"calibration-course[training,audit] @ {wheel.as_uri()}")
+        both = [".", "./calib_records"]
+        subprocess.run([*build, "--no-build-isolation", "-w", folder, *both], check=True)
+        module, records = sorted(Path(folder).glob("*.whl"))
+        _install(
+            python,
+            f"calibration-course[training,audit] @ {module.as_uri()}",
+            f"calibration-course-records @ {records.as_uri()}",
+        )
     after = versions(python)
     if changed := [f"{n} {before[n]} -> {after[n]}" for n in before if before[n] != after[n]]:
         sys.exit(f"installing the module changes what Colab has: {', '.join(changed)}")
@@ -149,7 +154,7 @@ def main() -> None:
     arguments = parser.parse_args()
     pages = chosen(Book(), arguments.chapters)
     python = arguments.as_is or colab_python()
-    install_wheel(python)
+    install_wheels(python)
     print(", ".join(f"{name} {version}" for name, version in versions(python).items()), flush=True)
     results = [run(page, python) for page in pages]
     print(f"{sum(results)} of {len(results)} notebooks print what is stored.")

@@ -39,12 +39,18 @@ address = "WHEEL"  # @param {type:"string"}
 
 from importlib.util import find_spec
 
-needed = ["calib_utils", "safetensors", "torchvision"]
+needed = ["calib_utils", "calib_records", "safetensors", "torchvision"]
 missing = [name for name in needed if not find_spec(name)]
 if missing and not address:
     raise SystemExit("address is empty: give a wheel or git+https://…")
 if missing:
-    %pip install -q "calibration-course[training,audit] @ {address}\""""
+    # The records lie beside the wheel, or in a folder of the repository.
+    start, _, end = address.rpartition("course-")
+    records = f"{start}course_records-{end}"
+    if ".whl" not in address:
+        records = f"{address}#subdirectory=calib_records"
+    module = f"calibration-course[training,audit] @ {address}"
+    %pip install -q "{module}" "calibration-course-records @ {records}\""""
 )
 
 # A disk that outlives the session, for training that goes on where it was cut off.

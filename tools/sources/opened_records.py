@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-STORED = Path("calib_utils/records/stored")
+STORED = Path("calib_records")
 OPENED = "CALIB_OPENED"
 
 
@@ -29,6 +29,6 @@ def load_ipython_extension(shell: Any) -> None:
 def _note(event: str, arguments: tuple[Any, ...]) -> None:
     if event == "open" and isinstance(path := arguments[0], str):
         _, folder, name = path.partition(f"{STORED}/")
-        if folder:
+        if folder and name.endswith(".npz"):
             with open(os.environ[OPENED], "a", encoding="utf-8") as file:
                 file.write(f"{folder}{name}\n")
