@@ -44,6 +44,7 @@ def run(*command: str) -> None:
     """Become the process that runs a module on a snapshot; it keeps the lock until it has ended."""
     if ORIGIN in os.environ:  # This is that process.
         sys.argv = list(command)
+        sys.modules.pop(command[0], None)  # runpy warns of what has been imported before
         runpy.run_module(command[0], run_name="__main__", alter_sys=True)
         return
     with plainly():
