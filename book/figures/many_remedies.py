@@ -49,6 +49,8 @@ def main(target: Path) -> None:
     places, at_T = range(len(names)), dict(zip(names, after, strict=True))
     ax = plt.subplots(figsize=(4.8, 3.2), layout="constrained")[1]
     for place in places:
+        if before[place] - after[place] < 0.03:  # no longer than its head
+            continue
         arrow = {"arrowstyle": "->", "color": GREY}
         ax.annotate("", (after[place], place), (before[place], place), arrowprops=arrow)
     ax.plot(before, places, "o", color=ORANGE, label="as trained")

@@ -104,16 +104,15 @@ class Verdicts(tuple[Verdict, ...]):
             rows.append(
                 [
                     one.change,
-                    metric_name(one.metric),
-                    one.claimed,
+                    f"{metric_name(one.metric)} {one.claimed}",
                     f"{mean}{' points' if in_points else ''}",
                     f"{low} to {high}" if known else "unknown",
                     _p_value(one.adjusted) if known else "unknown",
                     one.outcome,
                 ]
             )
-        head = ["change", "metric", "claimed", "found", "95 % interval", "p, adjusted"]
-        return table([*head, "the claim"], rows)
+        head = ["change", "claimed", "found", "95 % interval", "p, adjusted", "verdict"]
+        return table(head, rows)
 
     def _repr_markdown_(self) -> str:
         return str(self.table)
