@@ -98,6 +98,22 @@ def test_nothing_is_tried_where_one_map_will_do() -> None:
     assert "PlattPerGroup" not in report(data, group="plan", cross_fit=2).verdict.sentence
 
 
+def test_a_group_that_one_map_only_halves_and_one_that_it_spoils() -> None:
+    """`a` happens five points less often than is predicted, and `b` just as often."""
+    data = data_of(gap=0)
+    rng = np.random.default_rng(1)
+    chances = data["score"] - np.where(data["plan"] == "a", 0.052, 0)
+    data["label"] = (rng.random(N) < chances).astype(int)
+    found = report(data, group="plan", cross_fit=2)
+    assert found.recalibrators is not None
+    common = [part.gap for part in found.recalibrators.groups["plan"]]
+    assert max(map(abs, common)) > 0.02
+    maps = found.recalibrators.per_group["plan"]
+    assert max(abs(part.gap) for part in maps.parts) < 0.01
+    assert maps.best is not None
+    assert "A map for each value of `plan`" in found.verdict.sentence
+
+
 def test_a_column_of_several_is_tried_alone() -> None:
     data = data_of() | {"other": np.arange(N) % 3}
     assert list(maps_of(data, group=["plan", "other"])) == ["plan"]

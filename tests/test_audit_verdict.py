@@ -67,7 +67,9 @@ class TestGroups:
         data["label"] = happening(data["score"], np.where(plan == "a", 0.2, -0.05))
         found = judged(data | {"plan": plan}, group="plan").verdict
         assert (found.outcome, found.overall, found.exit_code) == ("groups", "undecided", 4)
-        assert found.sentence.startswith("Too few rows to tell, but not for `a` (+")
+        assert found.sentence.startswith(
+            "Too few rows to tell on average, but not trustworthy for `a` (+"
+        )
 
     def test_a_map_for_all_is_not_sold_to_groups_that_it_harms(self) -> None:
         """One plan is exact and the other too low; a map between the two is wrong for both."""
@@ -135,7 +137,7 @@ class TestDays:
         data["label"] = happening(data["score"], np.where(day == day[6_000], 0.15, 0.0))
         found = judged(data | {"day": day}, time="day:D").verdict
         assert found.exit_code == 5
-        assert "but not on 5 June 2026: " in found.sentence
+        assert "but not trustworthy on 5 June 2026: " in found.sentence
 
     def test_the_tolerance_is_for_days_too(self) -> None:
         """Two million rows a day, off by a tenth of a point: clear, and of no account."""

@@ -11,7 +11,7 @@ import numpy as np
 from calib_utils.audit.bin_sums import BinSums, confidences_of, losses, tally
 from calib_utils.audit.block_sums import sums_of_blocks
 from calib_utils.audit.column_types import as_array
-from calib_utils.audit.outcomes import BEYOND
+from calib_utils.audit.outcomes import BEYOND, WITHIN
 from calib_utils.audit.rows import Rows
 from calib_utils.audit.subgroups import Part, judge_parts
 from calib_utils.recalibration import PlattPerGroup
@@ -65,7 +65,9 @@ def try_per_group(
     from_logits: bool,
     limits: tuple[float, float],
 ) -> dict[str, MapsPerGroup]:
-    """Fit a map for each group of the columns in which one map leaves a group beyond.
+    """Fit a map for each group of the columns in which one map for all leaves a group wrong.
+
+    That is a group that is beyond, or one that was beyond and is not yet within.
 
     Args:
         rows: the original predictions; of one score.
@@ -81,10 +83,15 @@ def try_per_group(
         By the name of the column.
     """
     learn = rows if fit_rows is None else fit_rows
+    started = judge_groups(rows, limits)
     names = [
         name
         for name, parts in left.items()
-        if any(one.outcome == BEYOND for one in parts) and name in learn.groups
+        if name in learn.groups
+        and any(
+            now.outcome == BEYOND or (then.outcome == BEYOND and now.outcome != WITHIN)
+            for then, now in zip(started[name], parts, strict=True)
+        )
     ]
     before = losses(common)
     found = {}

@@ -146,9 +146,13 @@ def _when(times: Sequence[Span]) -> str:
 def _opening(overall: str, but: Sequence[str]) -> str:
     if overall == BEYOND:
         return "Not trustworthy as it is"
-    clear = "Trustworthy on average" if but else "Trustworthy, as far as these rows show"
-    opening = clear if overall == WITHIN else "Too few rows to tell"
-    return f"{opening}, but {' and '.join(but)}" if but else opening
+    if not but:
+        known = overall == WITHIN
+        return "Trustworthy, as far as these rows show" if known else "Too few rows to tell"
+    parts = " and ".join(but)
+    if overall == WITHIN:
+        return f"Trustworthy on average, but {parts}"
+    return f"Too few rows to tell on average, but {parts.replace('not', 'not trustworthy', 1)}"
 
 
 def _evidence(
