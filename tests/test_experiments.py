@@ -605,7 +605,7 @@ class TestRuns:
         assert (of_stopped.confidences != of_none.confidences).any()
         assert of_smoothed.recipe["label_smoothing"] == 0.1
         levels = by_level(load_grid("remedies", "cpu", tmp_path))
-        assert [value for _, value in levels] == ["none", "smoothed", "stopped"]
+        assert list(levels) == ["none", "smoothed", "stopped"]
 
         # The logits of the first images, with which the record's numbers begin.
         _, validation, test = one_run.load_images("digits", 150)

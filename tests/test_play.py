@@ -47,8 +47,8 @@ EDITS = {
     "why-networks-are-overconfident": [
         ('"LeNet-5": (load_record("lenet5-', '"LeNet-5": (load_record("resnet34-'),
         (
-            'by_level(grids["width"])["fast_resnet", 48]',
-            'by_level(grids["width"])["fast_resnet", 12]',
+            'by_level(grids["width"])[48]',
+            'by_level(grids["width"])[12]',
         ),
         ("weight_decay, epochs=150, seed=0", "weight_decay, epochs=5, seed=3"),
     ],

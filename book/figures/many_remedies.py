@@ -32,7 +32,7 @@ def ways() -> list[tuple[float, float, float, str]]:
     }
     as_trained, at_T = average["none"], average["after"]
     found = [(as_trained.error, as_trained.nll, at_T.nll, "five averaged")]
-    for (_, level), runs in by_level(load_grid("remedies", "core")).items():
+    for level, runs in by_level(load_grid("remedies", "core")).items():
         if level == "early-stopping":
             continue
         error, nll, scaled = (

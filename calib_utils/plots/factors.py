@@ -31,18 +31,18 @@ class FactorPlot(NamedTuple):
     Attributes:
         ax: the axes.
         levels: the values of the factor, from left to right.
-        dots: by network and level, the metric of each seed, in percent.
+        dots: by level, the metric of each seed, in percent.
 
     Example:
         >>> from calib_utils.records import load_grid
         >>> drawn = factor_plot(load_grid("width", "core"))
-        >>> len(drawn.dots["fast_resnet", 12])
+        >>> len(drawn.dots[12])
         3
     """
 
     ax: Axes
     levels: list[Any]
-    dots: dict[tuple[str, Any], list[float]]
+    dots: dict[Any, list[float]]
 
 
 def factor_plot(
@@ -76,7 +76,7 @@ def factor_plot(
     groups = by_level(records)
     ax = axes_or_new(ax, (4.6, 3.6))
     label, colour, line = _STYLES[metric]
-    levels, places = [level for _, level in groups], range(len(groups))
+    levels, places = list(groups), range(len(groups))
     signs = _signs(records)
     dots = {key: [100 * getattr(r, metric) for r in runs] for key, runs in groups.items()}
     look: dict[str, Any] = {"color": colour, "markersize": 4.5}

@@ -33,22 +33,22 @@ def load_grid(grid: str, protocol: str, folder: Path | str | None = None) -> lis
     return [load_experiment(grid, protocol, name, folder) for name in names]
 
 
-def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[ExperimentRecord]]:
-    """The records of a grid by network and value of the factor, from the lowest value up.
+def by_level(records: Iterable[ExperimentRecord]) -> dict[Any, list[ExperimentRecord]]:
+    """The records of a grid by the value of its factor, from the lowest value up.
 
     Args:
         records: of one grid and protocol.
 
     Returns:
-        For each ("fast_resnet", 12) and so on, its records by seed.
+        For each value of the factor, its records by seed.
 
     Raises:
         ValueError: if there is no run, or they differ in more than factor and seed.
 
     Example:
         >>> levels = by_level(load_grid("width", "core"))
-        >>> list(levels), [run.seed for run in levels["fast_resnet", 12]]
-        ([('fast_resnet', 12), ('fast_resnet', 24), ('fast_resnet', 48)], [0, 1, 2])
+        >>> list(levels), [run.seed for run in levels[12]]
+        ([12, 24, 48], [0, 1, 2])
     """
     runs = check_records(records, "records")
     records = sorted(runs, key=lambda r: (r.value, r.seed))
@@ -61,9 +61,9 @@ def by_level(records: Iterable[ExperimentRecord]) -> dict[tuple[str, Any], list[
     }
     if len(protocols) > 1:
         raise ValueError(f"records: expected runs of one protocol, found {sorted(protocols)}")
-    levels: dict[tuple[str, Any], list[ExperimentRecord]] = {}
+    levels: dict[Any, list[ExperimentRecord]] = {}
     for record in records:
-        levels.setdefault((record.network["name"], record.value), []).append(record)
+        levels.setdefault(record.value, []).append(record)
     return levels
 
 

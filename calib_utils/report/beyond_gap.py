@@ -51,7 +51,7 @@ def compare_beyond_gap(
     Example:
         >>> from calib_utils.records import by_level, load_grid
         >>> levels = by_level(load_grid("weight-decay", "core"))
-        >>> pair = levels["fast_resnet", 0.0], levels["fast_resnet", 5e-4]
+        >>> pair = levels[0.0], levels[5e-4]
         >>> found = compare_beyond_gap(*pair, load_grid("width", "core"), repeats=100)
         >>> low, high = found.interval()
         >>> low < found.mean < high

@@ -156,7 +156,7 @@ def compare(
     Example:
         >>> from calib_utils.records import by_level, load_grid
         >>> levels = by_level(load_grid("width", "core"))
-        >>> narrow, wide = levels["fast_resnet", 12], levels["fast_resnet", 48]
+        >>> narrow, wide = levels[12], levels[48]
         >>> difference = compare(narrow, wide, "error", repeats=100)
         >>> low, high = difference.interval()
         >>> low < difference.mean < high

@@ -47,7 +47,7 @@ def level_table(records: Iterable[ExperimentRecord]) -> Markdown:
     records = check_records(records, "records")
     groups = by_level(records)
     rows = []
-    for (_, value), runs in groups.items():
+    for value, runs in groups.items():
         baselines = [baseline_calibration_error(run.confidences).mean for run in runs]
         rows.append(
             [

@@ -242,14 +242,11 @@ def _names(words: Sequence[Any], run: ExperimentRecord) -> bool:
     return run.grid == words[0] and run.value in words[1:3]
 
 
-def _level(
-    levels: dict[tuple[str, Any], list[ExperimentRecord]], value: Any
-) -> list[ExperimentRecord]:
-    of_value = {level: runs for (_, level), runs in levels.items()}
-    if value not in of_value:
-        known = ", ".join(map(str, of_value))
+def _level(levels: dict[Any, list[ExperimentRecord]], value: Any) -> list[ExperimentRecord]:
+    if value not in levels:
+        known = ", ".join(map(str, levels))
         raise ValueError(f"comparisons: expected one of the levels {known}, found {value!r}")
-    return of_value[value]
+    return levels[value]
 
 
 def _p_value(p: float) -> str:
