@@ -225,7 +225,7 @@ def titled_parts(report: Findings) -> list[Titled]:
 
 
 def class_note(report: Findings) -> str:
-    """What the table of classes does not show: why it can contradict the verdict, or tell little."""
+    """Why the table of classes can contradict the verdict, or tell little."""
     outcomes = [each.outcome for each in report.classes]
     if len(outcomes) > MOST_PARTS and outcomes.count("undecided") > len(outcomes) / 2:
         return (
