@@ -21,7 +21,7 @@ from calib_utils.audit.__main__ import main
 from calib_utils.audit.lots import Lots
 from calib_utils.audit.rows import Rows
 from calib_utils.metrics import negative_log_likelihood
-from calib_utils.recalibration import PlattScaling, TemperatureScaling, load
+from calib_utils.recalibration import BetaOnConfidence, PlattScaling, TemperatureScaling, load
 from calib_utils.records import load_record
 
 RNG = np.random.default_rng(0)
@@ -109,6 +109,69 @@ class TestRecalibrators:
                 {"score": SCORE, "label": LABEL},
                 fit={"prob_a": [1.0, 0.0], "prob_b": [0.0, 1.0], "label": [0, 1]},
             )
+
+
+class TestManyClasses:
+    """What a network of many classes is told, where only the confidence can be judged."""
+
+    K, N = 100, 3_000
+
+    def logits(self, seed: int) -> np.ndarray:
+        rng = np.random.default_rng(seed)
+        z = rng.normal(size=(self.N, self.K))
+        z[np.arange(self.N), rng.integers(self.K, size=self.N)] += rng.normal(7, 3, self.N)
+        return z
+
+    def test_one_number_is_found_where_one_number_is_wrong(self) -> None:
+        rng = np.random.default_rng(0)
+        data = [
+            {
+                "logits": (1.3 * (z := self.logits(seed))).astype(np.float16),
+                "labels": (z + rng.gumbel(size=z.shape)).argmax(axis=1),
+            }
+            for seed in (1, 2)
+        ]
+        found = report(data[0], fit=data[1])
+        assert found.recalibrators is not None
+        assert "so it is overconfident by" in found.verdict.sentence
+        tried = {one.name: one for one in found.recalibrators.found}
+        first, scaling = found.recalibrators.found[0], tried["TemperatureScaling"]
+        assert scaling.interval[1] < 0
+        assert scaling.nll - first.nll < 0.002
+        assert scaling.ece < 0.02 < found.measures.ece
+        # A number for each class learns from 30 rows of it, and does worse.
+        assert tried["VectorScaling"].nll > scaling.nll + 0.02
+        assert "StructuredMatrixScaling" not in tried
+
+    def test_a_map_for_the_confidence_is_found_where_the_gaps_change_their_sign(self) -> None:
+        """Correct more often than said where the confidence is low, less where it is high."""
+        rng, data = np.random.default_rng(0), []
+        for seed in (1, 2):
+            z = self.logits(seed)
+            order = np.argsort(-z, axis=1)
+            said = np.exp(-np.log(np.exp(z - z.max(axis=1, keepdims=True)).sum(axis=1)))
+            right = rng.random(self.N) < 0.35 + 0.5 * said
+            data.append({"logits": z, "labels": np.where(right, order[:, 0], order[:, 1])})
+        found = report(data[0], fit=data[1])
+        assert found.recalibrators is not None
+        tried = {one.name: one for one in found.recalibrators.found}
+        assert isinstance(found.calibrator, BetaOnConfidence)
+        others = [one.ece for name, one in tried.items() if name != "BetaOnConfidence"]
+        assert tried["BetaOnConfidence"].ece < min(others) / 2
+        assert "Beta on confidence lowers its NLL" in found.verdict.sentence
+
+    def test_undecided_classes_are_counted_and_no_reproach(self) -> None:
+        z = self.logits(1)
+        labels = (z + np.random.default_rng(0).gumbel(size=z.shape)).argmax(axis=1)
+        found = report({"logits": z, "labels": labels}, cross_fit=0)
+        assert found.verdict.outcome == "within"
+        outcomes = [each.outcome for each in found.classes]
+        text = found.text()
+        counted = f"0 within it, and {outcomes.count('undecided')} undecided. With about 30 rows"
+        assert outcomes.count("within") == 0
+        assert counted in text
+        few = report({"logits": z[:, :20], "labels": labels % 20}, cross_fit=0)
+        assert " undecided. With about" not in few.text()
 
 
 class TestApply:

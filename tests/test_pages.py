@@ -15,8 +15,8 @@ from tools.sources.book import Book
 from tools.sources.reading_time import exercise_times, minutes_of_reading, reading_time
 
 PAGES = [Path("README.md"), *sorted(Path("book").rglob("*.md"))]
-# What these need is made in test_which_command, and in test_audit_recipes where it is installed.
-ELSEWHERE = {Path("book/which-command.md"), Path("book/api/metrics.md")}
+# What these need is made in tests of their own, or in test_audit_recipes where it is installed.
+ELSEWHERE = {Path(f"book/{page}.md") for page in ("which-command", "deploy", "api/metrics")}
 CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 
 

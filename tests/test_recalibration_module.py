@@ -287,6 +287,23 @@ def test_plain_arithmetic_can_be_traced(name, way):
     torch.testing.assert_close(traced(other), model(other))
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", ARITHMETIC)
+def test_plain_arithmetic_runs_in_onnx(name, tmp_path):
+    runtime = pytest.importorskip("onnxruntime")
+    pytest.importorskip("onnxscript")
+    method, inputs = fitted(name)
+    model = CalibratedModule(torch.nn.Identity(), method).eval()
+    example, other = inputs[:7].float(), inputs[7:].float()
+    rows = torch.export.Dim("rows", min=2)
+    exported = torch.export.export(model, (example,), dynamic_shapes=(({0: rows},),))
+    torch.onnx.export(exported, f=tmp_path / "model.onnx", verbose=False)
+    session = runtime.InferenceSession(tmp_path / "model.onnx")
+    (found,) = session.run(None, {session.get_inputs()[0].name: other.numpy()})
+    torch.testing.assert_close(torch.tensor(found), model(other))
+    assert not torch.allclose(torch.tensor(found), other)
+
+
 SAYS_WHY = pytest.mark.skipif(
     Version(torch.__version__) < Version("2.9"),
     reason="this PyTorch does not pass on what is raised while it exports or compiles",

@@ -18,6 +18,7 @@ from calib_utils.metrics import expected_calibration_error
 from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.recalibration import (
     BetaCalibration,
+    BetaOnConfidence,
     EnsembleTemperatureScaling,
     IsotonicRegression,
     OneVersusRest,
@@ -109,6 +110,7 @@ def candidates(rows: Rows, from_logits: bool) -> list[Callable[[], Recalibrator]
     makers: list[Callable[[], Recalibrator]] = [
         lambda: TemperatureScaling(inputs=inputs),
         lambda: EnsembleTemperatureScaling(inputs=inputs),
+        lambda: BetaOnConfidence(inputs=inputs),
         lambda: VectorScaling(inputs=inputs),
         lambda: OneVersusRest(IsotonicRegression(inputs="probs"), inputs=inputs),
     ]

@@ -225,8 +225,17 @@ def titled_parts(report: Findings) -> list[Titled]:
 
 
 def class_note(report: Findings) -> str:
-    """Why all classes can be within the tolerance while the model is beyond it."""
-    if report.verdict.overall != "beyond" or any(c.outcome != "within" for c in report.classes):
+    """Why the table of classes can contradict the verdict, or tell little."""
+    outcomes = [each.outcome for each in report.classes]
+    if len(outcomes) > MOST_PARTS and outcomes.count("undecided") > len(outcomes) / 2:
+        return (
+            f"Of the {len(outcomes):,} classes, {outcomes.count('beyond'):,} are beyond the "
+            f"tolerance, {outcomes.count('within'):,} within it, and "
+            f"{outcomes.count('undecided'):,} undecided. With about "
+            f"{report.measures.n / len(outcomes):,.0f} rows of each, their own frequencies tell "
+            "little, so rely on the verdict on all rows."
+        )
+    if report.verdict.overall != "beyond" or any(each != "within" for each in outcomes):
         return ""
     return (
         "Each class is within the tolerance although the model as a whole is beyond it. A class is "
