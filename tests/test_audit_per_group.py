@@ -111,7 +111,7 @@ def test_a_group_that_one_map_only_halves_and_one_that_it_spoils() -> None:
     maps = found.recalibrators.per_group["plan"]
     assert max(abs(part.gap) for part in maps.parts) < 0.01
     assert maps.best is not None
-    assert "A map for each value of `plan`" in found.verdict.sentence
+    assert "A map for each value of `plan` (`PlattPerGroup`) brings `" in found.verdict.sentence
 
 
 def test_a_column_of_several_is_tried_alone() -> None:

@@ -260,13 +260,14 @@ def _remedy(recalibrators: TriedRecalibrators) -> str:
 
 
 def _maps_per_group(recalibrators: TriedRecalibrators, groups: Mapping[str, Sequence[Part]]) -> str:
-    """What a map for each group does for those that one map for all leaves beyond."""
+    """What a map for each group does for those that one map for all leaves wrong."""
     text = ""
     for column, maps in recalibrators.per_group.items():
         if maps.best is None:
             continue
         before = {part.name: part for part in (recalibrators.groups or groups)[column]}
-        left = [part for part in maps.parts if before[part.name].outcome == BEYOND]
+        wrong = BEYOND if any(one.outcome == BEYOND for one in before.values()) else UNDECIDED
+        left = [part for part in maps.parts if before[part.name].outcome == wrong]
         left.sort(key=lambda part: -abs(before[part.name].gap))
         moved = [f"`{printable(part.name)}` to {signed_points(part.gap)}" for part in left]
         text += (
