@@ -315,6 +315,8 @@ def test_a_state_is_an_address(tab: Any) -> None:
     assert shown() == ("c", "y")
     tab.evaluate("location.hash = '#elsewhere?knob=1'")
     assert shown() == ("c", "y")
+    tab.evaluate("location.hash = '#try-a?knob=2.00&again=x'")  # as a person types a number
+    tab.wait_for_function("document.querySelector('dd').textContent == 'b'")
 
 
 def test_a_link_to_a_state_is_copied_or_stands_in_the_address_bar(tab: Any) -> None:

@@ -41,7 +41,7 @@ def hold(tab: Any, stage: str, states: list[list[float]]) -> list[dict[str, str]
 
 
 def percent(text: str) -> float:
-    return float(text.removesuffix(" %")) / 100
+    return float(text.removesuffix("\u00a0%")) / 100
 
 
 def test_the_bars_are_measured_as_the_module_does(tab: Any) -> None:

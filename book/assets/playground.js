@@ -4,7 +4,7 @@
   "use strict";
   const { html, svg } = pageElements;
   const text = (x, y, words, kind = "play-middle") => svg("text", { x, y, class: kind }, words);
-  const percent = (share) => `${(100 * share).toFixed(1)} %`;
+  const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
   const clip = (value, low, high) => Math.min(Math.max(value, low), high);
 
   /* A slider with its name and its value beside it. No label is around both: it would name the value. */

@@ -14,11 +14,11 @@ from calib_utils.records import list_answers, load_answers
 from tools.finishing.interactive import (
     WORDS,
     Json,
+    choice,
     diagram,
     frame,
     number,
     play,
-    slider,
     table,
     write,
 )
@@ -37,7 +37,7 @@ def runs() -> dict[str, Predictions]:
 
 
 def statements() -> Json:
-    """Two diagrams, each with the run that its slider picks."""
+    """Two diagrams, each with the run that its list picks."""
     found = runs()
     names, of_each = list(found), list(found.values())
     frames = [frame(reliability_bins(one.array, one.labels, BINS)) for one in of_each]
@@ -51,14 +51,14 @@ def statements() -> Json:
     return play(
         ["fig-stated-and-accuracy"],
         "Two models, and what they say",
-        "Choose two runs; the sliders sort them by accuracy. Each bar is the accuracy where the "
+        "Choose two runs; the lists sort them by accuracy. Each bar is the accuracy where the "
         "model stated about that confidence, a hatched piece is the gap between the two, the strip "
         f"counts the replies, and pale bars have fewer than {FEW}.",
         "Two reliability diagrams, one for each chosen run, with its accuracy, mean stated "
         "confidence and ECE. From the least to the most accurate run the bars grow towards "
         "the diagonal, while nearly all statements stay between 80 and 100 %.",
         [
-            slider(f"Model {name}", names, names.index(start))
+            choice(f"Model {name}", names, names.index(start))
             for name, start in zip("AB", START, strict=True)
         ],
         [

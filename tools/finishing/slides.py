@@ -52,11 +52,12 @@ body { margin: 0; }
   max-width: 100%; width: auto; }
 .slide:has(> .later) svg.drawing { height: 46vh; }
 .slide :is(figcaption, caption) { font-size: 1.1rem; text-align: center; }
+.slide caption { font-size: 1.3rem; }
 .slide:has(> .tall) { align-content: center; column-gap: 3rem; display: grid;
   grid-template-columns: auto minmax(0, 1fr); }
 .slide:has(> .tall) > :is(h2, .notes) { grid-column: 1 / -1; }
 .slide > .tall { display: contents; }
-.slide > .tall svg.drawing { grid-row: 2 / span 2; height: 78vh; }
+.slide > .tall svg.drawing { grid-row: 2 / span 2; height: 82vh; }
 .slide:has(> .tall) :is(figcaption, .later) { grid-column: 2; text-align: start; }
 .slide > .tall figcaption { align-self: end; font-size: 1.3rem; }
 .slide:not(:has(> .later)) > .tall figcaption { align-self: center; grid-row: 2 / span 2; }
