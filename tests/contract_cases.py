@@ -191,7 +191,6 @@ LEFT_OUT = {
         "DirichletCalibration",
         "isotonic regression needs no number of bins": "BayesianBinningIntoQuantiles "
         "HistogramBinning",
-        "it came after the methods of the report were chosen": "BetaOnConfidence",
         "it is tried where groups need it, in test_audit_per_group": "PlattPerGroup",
     },
 }

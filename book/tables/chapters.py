@@ -218,7 +218,7 @@ CARDS = {
         bars_below_the_diagonal,
     ),
     "can-you-trust-an-ece": Card(
-        "Is that number a property of the network, or is it sampling noise?", chance_and_the_ece
+        "Is an ECE a property of the network, or is it sampling noise?", chance_and_the_ece
     ),
     "why-networks-are-overconfident": Card(
         "What makes modern networks more confident than they are accurate?",
