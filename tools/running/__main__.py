@@ -8,9 +8,18 @@ import sys
 
 if __name__ == "__main__":
     try:
-        from tools.running.snapshot import run
+        import os
+        import runpy
 
-        run(*sys.argv[1:])
+        from tools.running import ORIGIN
+
+        if ORIGIN in os.environ:  # the process that the one below becomes
+            del sys.argv[0]
+            runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+        else:
+            from tools.running.snapshot import run
+
+            run(*sys.argv[1:])
     except KeyboardInterrupt:
         print("\nStopped.")
         sys.exit(128 + signal.SIGINT)

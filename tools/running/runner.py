@@ -28,9 +28,10 @@ from doit.exceptions import TaskFailed
 from doit.globals import Globals
 from doit.reporter import ConsoleReporter
 
+from tools.running import ORIGIN
 from tools.running.kernel import plain_environment
 from tools.running.packages import require_locked
-from tools.running.snapshot import BUILD, ORIGIN
+from tools.running.snapshot import BUILD
 from tools.sources.errors import MystError
 from tools.sources.opened_records import OPENED
 

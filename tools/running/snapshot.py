@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import runpy
 import shutil
 import sys
 import time
@@ -21,13 +20,12 @@ from contextlib import contextmanager, suppress
 from fnmatch import fnmatch
 from pathlib import Path
 
+from tools.running import ORIGIN
 from tools.sources.atomic import write_bytes
 from tools.sources.errors import MystError, plainly
 
 BUILD = Path("build")
 LOCK, SOURCES = BUILD / ".lock", BUILD / "sources"
-# Names the working tree to all that runs on its snapshot.
-ORIGIN = "CALIB_WORKING_TREE"
 FOLDERS = (
     *("assignments", "benchmarks", "book", "calib_records", "calib_utils"),
     *("classroom", "notebooks", "tools"),
@@ -42,11 +40,6 @@ TRIES = 30
 
 def run(*command: str) -> None:
     """Become the process that runs a module on a snapshot; it keeps the lock until it has ended."""
-    if ORIGIN in os.environ:  # This is that process.
-        sys.argv = list(command)
-        sys.modules.pop(command[0], None)  # runpy warns of what has been imported before
-        runpy.run_module(command[0], run_name="__main__", alter_sys=True)
-        return
     with plainly():
         take_lock()
         write(snapshot())
