@@ -83,7 +83,7 @@ def try_per_group(
         By the name of the column.
     """
     learn = rows if fit_rows is None else fit_rows
-    started = judge_groups(rows, limits)
+    started = left if common is rows else judge_groups(rows, limits)
     names = [
         name
         for name, parts in left.items()

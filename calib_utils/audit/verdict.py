@@ -152,7 +152,7 @@ def _opening(overall: str, but: Sequence[str]) -> str:
     parts = " and ".join(but)
     if overall == WITHIN:
         return f"Trustworthy on average, but {parts}"
-    return f"Too few rows to tell on average, but {parts.replace('not', 'not trustworthy', 1)}"
+    return f"Too few rows to tell on average, but not trustworthy {parts.removeprefix('not ')}"
 
 
 def _evidence(

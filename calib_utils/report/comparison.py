@@ -297,13 +297,14 @@ def _check_together(runs: Sequence[ExperimentRecord]) -> None:
                 f"{len(runs[0].correct)} of {runs[0].dataset} in {runs[0].name}, "
                 f"{len(run.correct)} of {run.dataset} in {run.name}"
             )
-        twin = seen.get(_predictions(run))
+        predictions = _predictions(run)
+        twin = seen.get(predictions)
         if twin is not None and not (twin.seed == run.seed and twin.recipe != run.recipe):
             raise ValueError(
                 f"second: expected different runs, found the same predictions in {twin.name} "
                 f"and {run.name}; give each training once"
             )
-        seen[_predictions(run)] = run
+        seen[predictions] = run
         for metric in ("error", "ece"):
             bins, excess = _bins_and_excess(run, metric)
             given, stored = (

@@ -32,9 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = _parser()
     args = parser.parse_args(arguments)
     try:
-        record_path(
-            args.record, "test", args.folder or Path()
-        )  # a bad name fails now, not in an hour
+        # A bad name fails now, not in an hour.
+        record_path(args.record, "test", args.folder or Path())
         with process_group():
             _run(args)
     except (ValueError, OSError, FloatingPointError) as error:
