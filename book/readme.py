@@ -8,6 +8,7 @@ reader's light or dark mode, and stays at temperature 1 for readers who prefer n
 from __future__ import annotations
 
 import io
+import re
 import sys
 from pathlib import Path
 
@@ -33,19 +34,21 @@ PASSES = 4
 SIZE, WIDTH, HEIGHT = (7.5, 3.4), 720, 326
 NAMES = ("mean confidence", "accuracy", "ECE", "baseline ECE", "NLL")
 PLACES = [(0.52 + 0.24 * column, 0.84 - 0.18 * row) for row in range(3) for column in range(2)][:-1]
-# The colours of course.css for the drawings of pages.
-STYLE = """
-svg { --ground: #fff; --blue: #0072b2; --orange: #c24e00; --grey: #595959; --line: #b8b8b8;
-  --pale-orange: #eec4a8; color: #222832; fill: currentColor;
-  font: 11px system-ui, -apple-system, "Segoe UI", sans-serif; stroke-linejoin: round }
-.ground { fill: var(--ground); stroke: var(--line) }
-@media (prefers-color-scheme: dark) {
-  svg { --ground: #14181e; --blue: #56b4e9; --orange: #ff9f5a; --grey: #a3a3a3; --line: #5c5c5c;
-    --pale-orange: #654630; color: #ced6dd }
-}
-:root > g { visibility: hidden }
-#f0 { visibility: visible }
-@media (prefers-reduced-motion: no-preference) {
+# The colours of the drawings of pages, in light and in dark mode; ground and text are the theme's.
+RULES = re.findall(
+    r"\{([^{}]*--blue: #[^{}]*)\}", Path("book/assets/course.css").read_text("utf-8")
+)
+LIGHT, DARK = (" ".join(re.findall(r"--[\w-]+: #\w+;", rule)) for rule in RULES)
+STYLE = f"""
+svg {{ --ground: #fff; {LIGHT} color: #222832; fill: currentColor;
+  font: 11px system-ui, -apple-system, "Segoe UI", sans-serif; stroke-linejoin: round }}
+.ground {{ fill: var(--ground); stroke: var(--line) }}
+@media (prefers-color-scheme: dark) {{
+  svg {{ --ground: #14181e; {DARK} color: #ced6dd }}
+}}
+:root > g {{ visibility: hidden }}
+#f0 {{ visibility: visible }}
+@media (prefers-reduced-motion: no-preference) {{
 """
 
 

@@ -18,6 +18,8 @@ from tools.finishing.drawings import COLOURS, draw, drawing
 from tools.sources.myst import MystError
 from tools.sources.plot_settings import DRAWING
 
+HEX = re.compile(r"#[0-9a-f]{6}\b")
+
 
 def svg_of(fig) -> str:
     file = io.StringIO()
@@ -54,6 +56,18 @@ def test_a_drawing_has_the_colours_and_the_font_of_its_page(diagram: str) -> Non
     names = set(re.findall(r"var\((--[\w-]+)\)", " ".join(COLOURS.values())))
     for name in names:
         assert len(re.findall(rf"^  {name}: ", course, re.M)) == 2 or name == "--ground"
+
+
+def test_what_draws_for_the_book_has_no_colours_of_its_own() -> None:
+    """Greys apart, and those near to one, which are the theme's."""
+    known = set(COLOURS) | set(HEX.findall(Path("book/assets/course.css").read_text("utf-8")))
+    files = (path for folder in ("book", "tools", "notebooks") for path in Path(folder).rglob("*"))
+    for path in files:
+        if path.suffix not in (".py", ".js", ".md") or path.parent.name == "katex":
+            continue
+        for colour in HEX.findall(path.read_text("utf-8").lower()):
+            parts = bytes.fromhex(colour[1:])
+            assert max(parts) - min(parts) < 0x20 or colour in known, (path, colour)
 
 
 def test_a_drawing_that_the_words_beside_it_tell_of_is_not_read_aloud(diagram: str) -> None:

@@ -40,17 +40,13 @@ def sheet(css: str, page: str = PAGE, path: str = "_static/a.css") -> str:
             'p { --a: url("data:x;{b}"); margin: 0; background: var(--a) }',
             'p{--a:url("data:x;{b}");margin:0;background:var(--a)}',
         ),
-        ("@keyframes turn { to { top: 0 } } p { animation: turn 1s }", None),
-        ("@keyframes turn { to { top: 0 } } p { margin: 0 }", "p{margin:0}"),
+        ("@keyframes turn { to { top: 0 } }", "@keyframes turn { to { top: 0 } }"),
+        # The icons are drawn in the pages.
+        ('@font-face { font-family: "Font Awesome 6 Free" } p { margin: 0 }', "p{margin:0}"),
     ],
 )
-def test_a_rule_stays_if_something_may_match(css: str, kept: str | None) -> None:
-    found = sheet(css)
-    if kept is None:
-        assert "@keyframes turn" in found
-        assert "animation:turn 1s" in found
-    else:
-        assert found == kept
+def test_a_rule_stays_if_something_may_match(css: str, kept: str) -> None:
+    assert sheet(css) == kept
 
 
 def test_a_variable_stays_that_a_drawing_in_the_page_reads() -> None:

@@ -1,13 +1,24 @@
-/* For the other scripts: elements of a page and of its drawings. */
+/* For the other scripts: elements of a page and of its drawings, and what several of them draw. */
 window.pageElements = (() => {
   const made = (one, attributes, children) => {
     for (const key in attributes) one.setAttribute(key, attributes[key]);
     one.append(...children);
     return one;
   };
+  const html = (name, attributes = {}, ...children) => made(document.createElement(name), attributes, children);
+  const svg = (name, attributes = {}, ...children) =>
+    made(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+  const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
   return {
-    html: (name, attributes = {}, ...children) => made(document.createElement(name), attributes, children),
-    svg: (name, attributes = {}, ...children) =>
-      made(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children),
+    html, svg, line,
+    text: (x, y, words, kind = "") => svg("text", { x, y, class: kind }, words),
+    /* To fill gaps with: `name` for one above a bar, and `name`-in for one inside it. */
+    hatches: (name) =>
+      ["", "-in"].map((where) =>
+        svg("pattern", { id: name + where, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
+          line(0, 0, 0, 5, "play-hatch" + where))),
+    /* Names and values, for a list of numbers. */
+    numbers: (found) =>
+      Object.entries(found).map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value))),
   };
 })();

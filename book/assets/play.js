@@ -4,11 +4,9 @@
   "use strict";
   const WIDTH = 340, LEFT = 40, RIGHT = 328;
 
-  const { html, svg } = pageElements;
+  const { html, svg, text, line, hatches } = pageElements;
 
   const short = (value) => +value.toFixed(2);
-  const text = (x, y, words, kind = "") => svg("text", { x, y, class: kind }, words);
-  const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
   const box = (x, y, width, height, kind) =>
     svg("rect", { x: short(x), y: short(y), width: short(width), height: short(height), class: kind });
   const scale = ({ low, high }, from, to) => (value) =>
@@ -38,9 +36,7 @@
     const bottom = panel.height - 38, top = 76, foot = 64, most = panel.top || Math.max(...counts), rise = 40 / most;
     const [across, up, drawn] = axes({ ...share, label: panel.x }, share, top, bottom);
     drawn.push(
-      ...["", "-in"].map((where) =>
-        svg("pattern", { id: hatch + where, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-          line(0, 0, 0, 5, "play-hatch" + where))),
+      ...hatches(hatch),
       box(LEFT, 3, 11, 11, "play-bar"), text(LEFT + 16, 13, panel.y),
       box(145, 3, 11, 11, "play-bar"), /* for a gap inside a bar */
       ...["", "-in"].map((where, i) =>

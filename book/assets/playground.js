@@ -2,8 +2,7 @@
    logits in the triangle of their probabilities. All that a mouse can do, the sliders can. */
 (() => {
   "use strict";
-  const { html, svg } = pageElements;
-  const text = (x, y, words, kind = "play-middle") => svg("text", { x, y, class: kind }, words);
+  const { html, svg, text, line, numbers } = pageElements;
   const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
   const clip = (value, low, high) => Math.min(Math.max(value, low), high);
 
@@ -23,8 +22,6 @@
     input.oninput = () => (set(input.value), moved(+input.value));
     return { set, input, line: html("div", { class: "playground-slider" }, html("label", { for: id }, name), " ", output, input) };
   };
-  const numbers = (found) =>
-    Object.entries(found).map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value)));
   /* What to reach: first a guess, then by hand; `reached` says when it is done, and why comes after both. */
   const tasks = (all) => {
     const lines = all.map(({ task, ask, options, why }) => {
@@ -97,17 +94,17 @@
     const draw = () => {
       const found = measured(), parts = [];
       for (const share of [0, 0.5, 1])
-        parts.push(svg("line", { x1: 40, x2: 328, y1: up(share), y2: up(share), class: "play-grid" }), text(34, up(share) + 4, String(share), "play-end"));
-      for (let m = 0; m <= M; m += 1) parts.push(text(across(m / M), 318, String(m / M)));
-      parts.push(text(184, 342, "Confidence"), text(4, 14, "Predictions in each bin", ""), text(44, 75, "Accuracy", ""));
+        parts.push(line(40, up(share), 328, up(share), "play-grid"), text(34, up(share) + 4, String(share), "play-end"));
+      for (let m = 0; m <= M; m += 1) parts.push(text(across(m / M), 318, String(m / M), "play-middle"));
+      parts.push(text(184, 342, "Confidence", "play-middle"), text(4, 14, "Predictions in each bin"), text(44, 75, "Accuracy"));
       state.forEach(([count, accuracy], m) => {
         const x = across(m / M) + 1, width = 288 / M - 2, height = 40 * (count / MOST);
         parts.push(svg("rect", { x, y: FOOT - height, width, height, class: "play-count" }));
         if (!count) return;
         parts.push(svg("rect", { x, y: up(accuracy), width, height: 300 - up(accuracy), class: "play-bar" }));
-        parts.push(svg("line", { x1: x + width / 2, x2: x + width / 2, y1: up(accuracy), y2: up(middle(m)), class: "play-line play-b" }));
+        parts.push(line(x + width / 2, up(accuracy), x + width / 2, up(middle(m)), "play-line play-b"));
       });
-      parts.push(svg("line", { x1: 40, y1: 300, x2: 328, y2: 80, class: "play-diagonal" }));
+      parts.push(line(40, 300, 328, 80, "play-diagonal"));
       drawn.replaceChildren(...parts);
       drawn.setAttribute("aria-label", state.map(([count, a], m) => `bin ${m + 1}: ${count} predictions, accuracy ${percent(a)}`).join("; "));
       shown.replaceChildren(...numbers({ ECE: percent(found.ece), MCE: percent(found.mce), "Brier score": found.brier.toFixed(3),
@@ -188,7 +185,7 @@
       const centre = at([1 / 3, 1 / 3, 1 / 3]);
       for (let k = 0; k < 3; k += 1) {
         const [x, y] = at([0, 1, 2].map((j) => (j === k ? 0 : 0.5)));
-        parts.push(svg("line", { x1: centre[0], y1: centre[1], x2: x, y2: y, class: "play-mark" }));
+        parts.push(line(...centre, x, y, "play-mark"));
         parts.push(text(corner[k][0], corner[k][1] + (k ? 18 : -10), "ABC"[k], "play-middle play-head"));
       }
       for (const one of grid) {

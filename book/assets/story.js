@@ -3,10 +3,8 @@
    and the temperature turns until the bars stand on the diagonal (5). All numbers come with it. */
 (() => {
   "use strict";
-  const { html, svg } = pageElements;
+  const { html, svg, text, line, hatches } = pageElements;
   const LEFT = 34, WIDTH = 294, TOP = 34, BOTTOM = 292, HEIGHT = BOTTOM - TOP;
-  const text = (x, y, words, kind = "") => svg("text", { x, y, class: kind }, words);
-  const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
   const mix = (a, b, t) => a + (b - a) * t;
   /* From 0 to 1 while `at` goes from `start` to `end`, slowly at both ends. */
   const ease = (at, start, end) => {
@@ -56,10 +54,7 @@
     const knob = svg("g", { transform: `translate(${LEFT + WIDTH - 14} 13)` }, svg("circle", { r: 11, class: "story-dial" }), needle);
     const turned = text(LEFT + WIDTH - 30, 17, "", "play-end play-head");
     const drawn = svg("svg", { viewBox: "0 0 340 334", role: "img", "aria-label": alt },
-      ...["", "-in"].map((where) =>
-        svg("pattern", { id: hatch + where, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
-          line(0, 0, 0, 5, "play-hatch" + where))),
-      scale, ...bars.flat(), cloud, ...diagonal, key, said, knob, turned, line(LEFT, BOTTOM, LEFT + WIDTH, BOTTOM, "play-axis"),
+      ...hatches(hatch), scale, ...bars.flat(), cloud, ...diagonal, key, said, knob, turned, line(LEFT, BOTTOM, LEFT + WIDTH, BOTTOM, "play-axis"),
       ...[0, 0.2, 0.4, 0.6, 0.8, 1].map((at) => text(across(at), BOTTOM + 16, String(at), "play-middle")),
       text(LEFT + WIDTH / 2, BOTTOM + 34, "Confidence", "play-middle"));
 

@@ -7,7 +7,7 @@
   const { pool, key, models } = JSON.parse(data.textContent);
   const LEVELS = [50, 60, 70, 80, 90, 99], ROUND = 10, LETTERS = "ABCDEFabcdef";
 
-  const { html, svg } = pageElements;
+  const { html, svg, text, line, numbers } = pageElements;
   const button = (words, act, attributes = {}) => {
     const one = html("button", { type: "button", ...attributes }, words);
     one.onclick = act;
@@ -117,8 +117,6 @@
   /* `who` has the words of the discs; bands of chance only where answers are independent. */
   const diagram = ({ bins, n }, who, bands) => {
     const across = (share) => 50 + 548 * (share - 0.5), up = (share) => 300 - 270 * share;
-    const text = (x, y, words, kind = "") => svg("text", { x, y, class: kind }, words);
-    const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
     const drawn = [0, 0.5, 1].flatMap((share) => [
       line(36, up(share), 334, up(share), "play-grid"), text(30, up(share) + 4, String(share), "play-end")]);
     for (const level of LEVELS) drawn.push(text(across(level / 100), 318, String(level), "play-middle"));
@@ -142,10 +140,7 @@
     return svg("svg", { viewBox: "0 0 344 406", role: "img", "aria-label": `Reliability diagram. ${words}.` }, ...drawn);
   };
 
-  const numbered = (numbers) => {
-    const rows = Object.entries(numbers).map(([name, value]) => html("div", {}, html("dt", {}, name), html("dd", {}, value)));
-    return html("dl", { class: "play-numbers" }, ...rows);
-  };
+  const numbered = (found) => html("dl", { class: "play-numbers" }, ...numbers(found));
   const shared = ({ confidence, accuracy, low, high, brier, ece }) => ({
     "mean confidence": percent(confidence), accuracy: percent(accuracy),
     "confidence − accuracy": `${percent(low)} to ${percent(high)}`,

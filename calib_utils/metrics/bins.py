@@ -178,15 +178,13 @@ def sums(
     weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Counts, correct predictions and summed confidence of each bin: float64, (3, M)."""
-    of_correct = None if weights is None else weights[correct]
-    return np.stack(
-        [
-            np.bincount(index, weights, minlength=n_bins),
-            np.bincount(index[correct], of_correct, minlength=n_bins),
-            np.bincount(index, values if weights is None else weights * values, minlength=n_bins),
-        ],
-        dtype=np.float64,
-    )
+    terms = [correct, values] if weights is None else [weights * correct, weights * values]
+    return sums_per_bin(index, [weights, *terms], n_bins)
+
+
+def sums_per_bin(index: np.ndarray, terms: list[np.ndarray | None], n_bins: int) -> np.ndarray:
+    """Sums of each term over the samples of each bin: float64, (terms, M); None counts samples."""
+    return np.stack([np.bincount(index, term, n_bins) for term in terms], dtype=np.float64)
 
 
 def means(edges: np.ndarray, bin_sums: np.ndarray, whole: bool) -> ReliabilityBins:

@@ -16,6 +16,7 @@ from calib_utils.metrics.bins import (
     maximum_gap,
     mean_excess,
     rounded,
+    sums_per_bin,
     uniform_index,
 )
 from calib_utils.metrics.confidences import drop_weightless, weighted_predictions
@@ -150,10 +151,8 @@ def class_sums(predictions: Predictions, n_bins: int) -> np.ndarray:
         here = None if weights is None else weights[rows]
         each = None if here is None else np.repeat(here, n_classes)
         masses = block.ravel() if each is None else each * block.ravel()
-        cells = cells.ravel()
-        found[0] += np.bincount(cells, each, minlength=size)
-        found[1] += np.bincount(of_labels, here, minlength=size)
-        found[2] += np.bincount(cells, masses, minlength=size)
+        found[[0, 2]] += sums_per_bin(cells.ravel(), [each, masses], size)
+        found[1] += sums_per_bin(of_labels, [here], size)[0]
     return found.reshape(3, n_classes, n_bins)
 
 

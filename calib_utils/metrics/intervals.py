@@ -19,7 +19,7 @@ import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._numbers import check_n_bins
-from calib_utils.metrics.bins import edges_and_index, mean_excess
+from calib_utils.metrics.bins import edges_and_index, mean_excess, sums_per_bin
 from calib_utils.metrics.blocks import BinNoise, block_index, block_noise
 from calib_utils.metrics.confidences import (
     confidence_and_correct,
@@ -230,7 +230,7 @@ def tally(
         squared = weights**2
         terms = [weights, *(weights * term for term in first), *(squared * term for term in noise)]
         terms += [squared, *(squared * term for term in first), None]
-    return np.stack([np.bincount(index, term, minlength=size) for term in terms], dtype=np.float64)
+    return sums_per_bin(index, terms, size)
 
 
 def squared_sums(of_bins: np.ndarray) -> np.ndarray:
