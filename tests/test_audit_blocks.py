@@ -14,11 +14,11 @@ from scipy.stats import t as student
 
 from calib_utils.audit import Report, compare_reports, report
 from calib_utils.audit.__main__ import main
-from calib_utils.audit.block_sums import sums_of_blocks
+from calib_utils.audit.bin_sums import sums_of_blocks
 from calib_utils.audit.measures import auroc_of
+from calib_utils.audit.parts import gap_of, judge_parts
 from calib_utils.audit.recalibrators import _folds_of
 from calib_utils.audit.rows import Rows
-from calib_utils.audit.subgroups import gap_of, judge_parts
 from calib_utils.metrics import (
     calibration_error_interval,
     cox_line,

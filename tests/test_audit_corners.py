@@ -15,10 +15,9 @@ from calib_utils.audit import report
 from calib_utils.audit.columns import choose_columns
 from calib_utils.audit.exact_sums import ExactSums
 from calib_utils.audit.lots import Lots
+from calib_utils.audit.parts import Gap, judge_gaps
 from calib_utils.audit.rows import Rows
-from calib_utils.audit.same_rows import shared_rows
-from calib_utils.audit.subgroups import Gap, judge_gaps
-from calib_utils.audit.totals import Totals
+from calib_utils.audit.totals import Totals, shared_rows
 from calib_utils.metrics import accuracy
 
 pa = pytest.importorskip("pyarrow")

@@ -17,12 +17,12 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from calib_utils.audit import compare_reports, folder_reading, report
+from calib_utils.audit import compare_reports, gathering, report
 from calib_utils.audit.__main__ import main
 from calib_utils.audit.exact_sums import ExactSums, cells_of, in_bins, in_cells
 from calib_utils.audit.file_sums import How, sums_of_file
 from calib_utils.audit.folder import Folder, open_folder
-from calib_utils.audit.folder_reading import as_they_end, read_folder
+from calib_utils.audit.gathering import as_they_end, read_folder
 from calib_utils.audit.lots import Lots, drawn
 from calib_utils.audit.measures import larger_error
 from calib_utils.audit.rows import Rows
@@ -471,7 +471,7 @@ class TestFolders:
                 raise KeyboardInterrupt
             return sums_of_file(file, *rest)
 
-        monkeypatch.setattr(folder_reading, "sums_of_file", stopped)
+        monkeypatch.setattr(gathering, "sums_of_file", stopped)
         assert main([str(folder)]) == 130
         read = sum(parquet.read_metadata(folder / f"part-0{k}.parquet").num_rows for k in (0, 1))
         assert capsys.readouterr().err == f"\nStopped after 2 of 6 files and {read:,} rows.\n"
@@ -647,7 +647,7 @@ class TestLocalCluster:
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.delenv("MALLOC_TRIM_THRESHOLD_", raising=False)
-        with folder_reading._client("local") as client:
+        with gathering._client("local") as client:
             found = client.run(os.environ.get, "MALLOC_TRIM_THRESHOLD_")
         assert list(found.values()) == [None, None]
 
@@ -785,7 +785,7 @@ class TestComparedMonths:
 
     def test_false_alarms_are_rare(self) -> None:
         """Of 200 pairs of months without a change, at most 5 % have one called beyond 0."""
-        from calib_utils.audit.subgroups import Gap, judge_gaps
+        from calib_utils.audit.parts import Gap, judge_gaps
 
         rng = np.random.default_rng(0)
         wrong = 0

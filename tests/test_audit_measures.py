@@ -21,10 +21,9 @@ from calib_utils.audit import Report, report
 from calib_utils.audit.__main__ import main
 from calib_utils.audit.bin_sums import BinSums, tally
 from calib_utils.audit.costs import cost_curve
-from calib_utils.audit.json_numbers import bins_of_baseline
+from calib_utils.audit.findings import bins_of_baseline
 from calib_utils.audit.measures import calibration_line
-from calib_utils.audit.subgroups import judge_parts
-from calib_utils.audit.times import control
+from calib_utils.audit.parts import control, judge_parts
 from calib_utils.audit.verdict import rows_needed
 from calib_utils.metrics.intervals import error_ends
 

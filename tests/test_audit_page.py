@@ -14,7 +14,7 @@ import pytest
 
 from calib_utils.audit import Report, report, table_rows
 from calib_utils.audit.bin_sums import BinSums, tally
-from calib_utils.audit.drawings import bars_of, is_rare
+from calib_utils.audit.page import bars_of, is_rare
 
 pytest.importorskip("jinja2")
 

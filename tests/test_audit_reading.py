@@ -26,7 +26,7 @@ from calib_utils.audit import report
 from calib_utils.audit.__main__ import main
 from calib_utils.audit.column_types import as_array
 from calib_utils.audit.columns import choose_columns
-from calib_utils.audit.json_numbers import FORMAT, bins_of_baseline
+from calib_utils.audit.findings import FORMAT, bins_of_baseline
 from calib_utils.audit.pairing import pair
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import RowsReader

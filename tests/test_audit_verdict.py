@@ -13,9 +13,8 @@ from calib_utils.audit.bin_sums import BinSums
 from calib_utils.audit.exact_sums import ExactSums
 from calib_utils.audit.lots import Lots
 from calib_utils.audit.measures import auroc_of, binnings_of, calibration_line, larger_error
-from calib_utils.audit.outcomes import allowed
+from calib_utils.audit.parts import allowed, control, written
 from calib_utils.audit.rows import Rows
-from calib_utils.audit.times import control, written
 from calib_utils.audit.totals import Totals
 
 

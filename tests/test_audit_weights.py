@@ -12,8 +12,7 @@ from scipy.special import expit
 
 from calib_utils.audit import Report, compare_reports, report
 from calib_utils.audit.bin_sums import BinSums, tally
-from calib_utils.audit.subgroups import gap_of
-from calib_utils.audit.times import control
+from calib_utils.audit.parts import control, gap_of
 from calib_utils.metrics import (
     calibration_error_interval,
     cox_line,

@@ -2,6 +2,10 @@
 
 Rows may have weights. Then the noise of a sum follows from the squared weights, and there are two
 ways to count: by rows, and by how many equal rows would be as noisy.
+
+Or rows may belong together, such as the visits of one patient. What is known of a bin then varies
+from block to block, and not from row to row: so where sums of squares would be taken over rows,
+they are taken over what each block has in the bin.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ __all__ = [
     "heaviness",
     "inside",
     "losses",
+    "sums_of_blocks",
     "tally",
     "worth",
 ]
@@ -150,3 +155,29 @@ def briers(rows: Rows) -> np.ndarray:
     distance = rows.probs.copy()
     distance[np.arange(len(rows.labels)), rows.labels] -= 1
     return np.asarray((distance**2).sum(axis=1))
+
+
+def sums_of_blocks(
+    confidences: np.ndarray, correct: np.ndarray, index: np.ndarray, size: int, blocks: np.ndarray
+) -> BinSums:
+    """The sums of `BinSums` as it has them of rows with weights, (9, size).
+
+    Where those of weights are over rows, these are over blocks: of the square of the excess of
+    confidence, of the largest variance that a calibrated block can have, whose rows are all correct
+    or all wrong, and of the number of rows times itself, the correct ones, and the confidence.
+
+    Args:
+        confidences, correct, index: (n,), of each row, with its bin.
+        size: the number of bins.
+        blocks: (n,), the number of each row's block, from 0.
+    """
+    pairs, inverse = np.unique(blocks * size + index, return_inverse=True)
+    of_rows = (
+        None,
+        correct.astype(np.float64),
+        confidences,
+        np.sqrt(confidences * (1 - confidences)),
+    )
+    n, hits, expected, spread = (np.bincount(inverse, each) for each in of_rows)
+    terms = [n, hits, expected, (expected - hits) ** 2, spread**2, n**2, n * hits, n * expected, n]
+    return BinSums(np.stack([np.bincount(pairs % size, each, minlength=size) for each in terms]))

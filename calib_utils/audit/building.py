@@ -16,16 +16,15 @@ from calib_utils._numbers import check_count, check_n_bins
 from calib_utils.audit.bin_sums import BinSums
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import cost_curve
+from calib_utils.audit.findings import bins_of_baseline
 from calib_utils.audit.formatting import printable
 from calib_utils.audit.gathering import Gathered, gather, gather_file
-from calib_utils.audit.json_numbers import bins_of_baseline
 from calib_utils.audit.measures import binnings_of, measure
+from calib_utils.audit.parts import control, judge_parts
 from calib_utils.audit.reading import open_source
 from calib_utils.audit.recalibrators import try_recalibrators
 from calib_utils.audit.result import Report
-from calib_utils.audit.same_rows import shared_rows
-from calib_utils.audit.subgroups import judge_parts
-from calib_utils.audit.times import control
+from calib_utils.audit.totals import shared_rows
 from calib_utils.audit.verdict import judge
 
 __all__ = ["report"]

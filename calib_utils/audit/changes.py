@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils.audit.bin_sums import BinSums
+from calib_utils.audit.findings import FORMAT, bins_of_json
 from calib_utils.audit.formatting import points, signed_points
-from calib_utils.audit.json_numbers import FORMAT, bins_of_json
-from calib_utils.audit.outcomes import BEYOND, UNDECIDED
-from calib_utils.audit.subgroups import Gap, gap_of, judge_gaps
+from calib_utils.audit.parts import BEYOND, UNDECIDED, Gap, gap_of, judge_gaps
 
 __all__ = ["Change", "Changes", "compare_reports"]
 

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib_utils.audit.bin_sums import BinSums, confidences_of, losses, tally
-from calib_utils.audit.block_sums import sums_of_blocks
+from calib_utils.audit.bin_sums import BinSums, confidences_of, losses, sums_of_blocks, tally
 from calib_utils.audit.column_types import as_array
-from calib_utils.audit.outcomes import BEYOND, WITHIN
+from calib_utils.audit.parts import BEYOND, WITHIN, Part, judge_parts
 from calib_utils.audit.rows import Rows
-from calib_utils.audit.subgroups import Part, judge_parts
 from calib_utils.recalibration import PlattPerGroup
 from calib_utils.report.pairs import paired_difference
 

@@ -11,9 +11,9 @@ import numpy as np
 from calib_utils._arrays import effective_size, in_type
 from calib_utils.audit.bin_sums import confidences_of, losses
 from calib_utils.audit.measures import auroc_of
+from calib_utils.audit.parts import Part
 from calib_utils.audit.per_group import MapsPerGroup, judge_groups, try_per_group
 from calib_utils.audit.rows import Rows
-from calib_utils.audit.subgroups import Part
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.recalibration import (
@@ -30,12 +30,7 @@ from calib_utils.recalibration import (
 )
 from calib_utils.report.pairs import Difference, paired_difference
 
-__all__ = [
-    "TriedRecalibrator",
-    "TriedRecalibrators",
-    "recalibrated",
-    "try_recalibrators",
-]
+__all__ = ["TriedRecalibrator", "TriedRecalibrators", "recalibrated", "try_recalibrators"]
 
 _FEWEST = 100  # rows; with fewer nothing is fitted
 _MOST_CLASSES = 30  # for methods with parameters for pairs of classes

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from calib_utils._files import write_text
-from calib_utils.audit.findings import Findings
-from calib_utils.audit.json_numbers import as_json
+from calib_utils.audit.findings import Findings, as_json
 from calib_utils.audit.table_rows import (
     MOST_PARTS,
     class_note,

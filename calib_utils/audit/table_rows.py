@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calib_utils.audit.costs import Costs
 from calib_utils.audit.findings import Findings
 from calib_utils.audit.formatting import number, percent, points, signed_points
-from calib_utils.audit.subgroups import Part
-from calib_utils.audit.times import Span
-
-if TYPE_CHECKING:
-    from calib_utils.audit.drawings import Bar  # which imports Matplotlib
+from calib_utils.audit.parts import Part, Span
 
 __all__ = [
+    "Bar",
     "BarRow",
     "MeasureRow",
     "PartRow",
@@ -98,6 +95,28 @@ class RecalibratorRow:
     gain: str = _column("change and its interval")
     ece: str = _column("ECE", "number")
     auroc: str = _column("AUROC", "number")
+
+
+class Bar(NamedTuple):
+    """One bin of the diagram.
+
+    Attributes:
+        predicted: the mean prediction.
+        happened: the observed frequency (or the accuracy).
+        n: rows.
+        low, high: the consistency bar: that of a calibrated model lies there 95 times in 100.
+    """
+
+    predicted: float
+    happened: float
+    n: int
+    low: float
+    high: float
+
+    @property
+    def outside(self) -> bool:
+        """Whether the observed frequency lies outside the consistency bar."""
+        return not self.low <= self.happened <= self.high
 
 
 class Table(NamedTuple):

@@ -12,19 +12,20 @@ from scipy.special import ndtr
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
 from calib_utils.audit.formatting import number, percent, points, printable, signed_points
 from calib_utils.audit.measures import Measures, larger_error
-from calib_utils.audit.outcomes import (
+from calib_utils.audit.parts import (
     BEYOND,
     EXIT,
     GROUPS,
     TIMES,
     UNDECIDED,
     WITHIN,
+    Part,
+    Span,
     allowed,
     outcome_of,
+    written,
 )
 from calib_utils.audit.recalibrators import TriedRecalibrators
-from calib_utils.audit.subgroups import Part
-from calib_utils.audit.times import Span, written
 from calib_utils.metrics.debiased import debiased_square
 from calib_utils.metrics.intervals import noise_of_means, squared_sums
 
