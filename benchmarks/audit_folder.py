@@ -17,29 +17,24 @@ a contender. The table goes to ``benchmarks/results/audit_folder.json``.
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from calib_utils.training.devices import processor_name
-from tools.sources.atomic import write_text
+from benchmarks.measured import facts, store
 
 REPORT = "a report"
 ON_DASK = f"{REPORT}, one Dask worker", f"{REPORT}, two Dask workers"
 FILES, CLASSES, SEED = 50, 10, 0
 RUNS, LONG = 3, 30.0  # seconds
-RESULTS = Path(__file__).parent / "results" / "audit_folder.json"
 REGIONS = ["north", "south", "east", "west", "abroad"]
 SCAN = """
 import pyarrow.dataset as ds
@@ -94,7 +89,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=100_000_000)
     parser.add_argument("--data", type=Path, required=True, metavar="FOLDER")
-    parser.add_argument("--output", type=Path, default=RESULTS)
     args = parser.parse_args()
     tables = {}
     for name, n, make in (
@@ -105,20 +99,9 @@ def main() -> None:
         if not folder.exists():
             write(folder, n, make)
         tables[f"{n} rows of {name}"] = measured(contenders(str(folder), make is month))
-    facts = {
-        "files": FILES,
-        "seed": SEED,
-        "runs": RUNS,
-        "cpu": processor_name(),
-        "cores": len(os.sched_getaffinity(0)),
-        "versions": {"python": platform.python_version()}
-        | {
-            name: version(name)
-            for name in ("numpy", "pyarrow", "distributed", "duckdb", "pandas")
-            if find_spec(name)
-        },
-    }
-    write_text(args.output, json.dumps({"facts": facts, "tables": tables}, indent=2) + "\n")
+    about = {"files": FILES, "seed": SEED, "runs": RUNS, "cores": len(os.sched_getaffinity(0))}
+    about |= facts("numpy", "pyarrow", "distributed", "duckdb", "pandas")
+    store("audit_folder", {"facts": about, "tables": tables})
 
 
 def contenders(folder: str, binary: bool) -> dict[str, str]:

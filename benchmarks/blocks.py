@@ -19,19 +19,17 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import json
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm
 
-from benchmarks.coverage import BINS, LEVEL, chances_right, confidences_of_record, facts
+from benchmarks.coverage import BINS, LEVEL, chances_right, confidences_of_record
+from benchmarks.measured import coverage, facts, store
 from calib_utils.metrics import calibration_error_interval, calibration_test, cox_line
 from calib_utils.records import load_outcomes
 from calib_utils.report import paired_difference
-from tools.sources.atomic import write_text
 
-RESULTS = Path(__file__).parent / "results" / "blocks.json"
 ERRORS, SETS, DRAWS, SEED = (0.0, 0.02, 0.07), 200, 500, 0
 # Blocks, samples in each on average, share in common, one confidence, deviation of log sizes; in
 # the last case the sizes are those of races for the Senate, which are worth 13 equal ones.
@@ -106,13 +104,8 @@ def measure(case: Case, error: float, sets: int) -> list[dict]:
         ends[WITH].append(calibration_error_interval(confidences, correct, blocks=blocks, **given))
         ends[WITHOUT].append(calibration_error_interval(confidences, correct, **given))
         ends[PERCENTILE].append(percentile(confidences, correct, blocks, rng))
-    rows = []
-    for name, found in ends.items():
-        low, high = np.array(found).T
-        covered = (low <= error + 1e-12) & (error <= high)
-        row = {"case": CASES.index(case), "name": name, "error": error}
-        rows.append(row | {"coverage": float(covered.mean()), "width": float((high - low).mean())})
-    return rows
+    row = {"case": CASES.index(case), "error": error}
+    return [{"name": name, **row, **coverage(found, error)} for name, found in ends.items()]
 
 
 def false_findings(case: Case, sets: int) -> dict[str, float]:
@@ -158,10 +151,11 @@ def main() -> None:
     names = ("blocks", "size", "alike", "one_confidence", "spread_of_sizes")
     cases = [dict(zip(names, case, strict=True)) for case in CASES]
     results = {
-        **{"bins": BINS, "level": LEVEL, "sets": SETS, "seed": SEED, **facts()},
+        **{"bins": BINS, "level": LEVEL, "sets": SETS, "seed": SEED, "threads": 1},
+        **facts("numpy"),
         **{"cases": cases, "rows": rows, "false_findings": tests},
     }
-    write_text(RESULTS, json.dumps(results, indent=1) + "\n")
+    store("blocks", results)
 
 
 if __name__ == "__main__":

@@ -30,19 +30,17 @@ import os
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import argparse
-import datetime
 import importlib
 import json
-import platform
 from collections.abc import Callable
-from importlib.metadata import version
-from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
+from benchmarks.measured import coverage, facts, store
+from benchmarks.tables import stored
 from calib_utils._arrays import softmax
 from calib_utils.metrics import (
     calibration_error_interval,
@@ -52,10 +50,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.predictions import as_predictions
 from calib_utils.records import load_record
-from calib_utils.training.devices import processor_name
-from tools.sources.atomic import write_text
 
-RESULTS = Path(__file__).parent / "results" / "coverage.json"
 RECORD = ("resnet34-cifar100", "test")
 BINS, IN_A_BIN, LEVEL = 15, 4, 0.95
 SIZES = (500, 2_000, 10_000)
@@ -195,23 +190,13 @@ def measure(n: int, error: float, parts: np.ndarray, sets: int) -> list[dict[str
     in_bins = np.repeat(np.arange(BINS), IN_A_BIN)
     root = root_mean_square(confidences - right, in_bins, parts)
     rng = np.random.default_rng([SEED, n, round(1e6 * error)])
-    held: dict[str, list[bool]] = {}
-    widths: dict[str, list[float]] = {}
-    for _ in range(sets):
-        for name, (low, high) in intervals(rng.multinomial(n, both), confidences, rng).items():
-            truth = root if name.endswith("debiased") else error
-            held.setdefault(name, []).append(bool(low <= truth <= high))
-            widths.setdefault(name, []).append(float(high - low))
-    return [
-        {
-            "name": name,
-            "n": n,
-            "error": error,
-            "coverage": float(np.mean(held[name])),
-            "width": float(np.mean(widths[name])),
-        }
-        for name in held
-    ]
+    found = [intervals(rng.multinomial(n, both), confidences, rng) for _ in range(sets)]
+    rows = []
+    for name in found[0]:
+        truth = root if name.endswith("debiased") else error
+        row = {"name": name, "n": n, "error": error}
+        rows.append(row | coverage([ends[name] for ends in found], truth))
+    return rows
 
 
 def measure_other_bins(
@@ -221,32 +206,25 @@ def measure_other_bins(
     parts = np.full(len(everyone), 1 / len(everyone))
     right = chances_right(everyone, parts, error)
     rng = np.random.default_rng([SEED, n, round(1e6 * error), n_bins, len(strategy)])
-    held, widths = np.zeros((sets, 2), bool), np.zeros((sets, 2))
-    for row, width in zip(held, widths, strict=True):
+    both = {
+        "calib_utils": calibration_error_interval,
+        "calib_utils, debiased": debiased_calibration_error_interval,
+    }
+    truths: list[tuple[float, float]] = []
+    ends: dict[str, list[tuple[float, float]]] = {name: [] for name in both}
+    for _ in range(sets):
         drawn = rng.integers(len(everyone), size=n)
         probs, labels = everyone[drawn], (rng.random(n) < right[drawn]).astype(int)
         edges = reliability_bins(probs, labels, n_bins, strategy).edges
         index = np.searchsorted(edges[1:-1], everyone, side="left")
-        truths = (
-            float(np.abs(np.bincount(index, parts * (everyone - right))).sum()),
-            root_mean_square(everyone - right, index, parts),
-        )
-        for i, interval in enumerate(
-            (calibration_error_interval, debiased_calibration_error_interval)
-        ):
-            low, high = interval(probs, labels, n_bins, level=LEVEL, strategy=strategy)
-            row[i], width[i] = low <= truths[i] <= high, high - low
+        mean = float(np.abs(np.bincount(index, parts * (everyone - right))).sum())
+        truths.append((mean, root_mean_square(everyone - right, index, parts)))
+        for name, interval in both.items():
+            ends[name].append(interval(probs, labels, n_bins, level=LEVEL, strategy=strategy))
+    row = {"n": n, "error": error, "bins": n_bins, "strategy": strategy}
     return [
-        {
-            "name": name,
-            "n": n,
-            "error": error,
-            "bins": n_bins,
-            "strategy": strategy,
-            "coverage": float(held[:, i].mean()),
-            "width": float(widths[:, i].mean()),
-        }
-        for i, name in enumerate(("calib_utils", "calib_utils, debiased"))
+        {"name": name, **row, **coverage(ends[name], truth)}
+        for name, truth in zip(both, np.transpose(truths), strict=True)
     ]
 
 
@@ -263,7 +241,7 @@ def rare() -> dict[str, Any]:
             for strategy in ("uniform", "quantile"):
                 rows += measure_other_bins(n, error, everyone, BINS, strategy, FEWER_SETS)
         print(f"rare positives, {n:,} samples: done", flush=True)
-    return {"sets": FEWER_SETS, "positives": float(everyone.mean()), **facts(), "rows": rows}
+    return {"sets": FEWER_SETS, "positives": float(everyone.mean()), **here(), "rows": rows}
 
 
 def weighted_intervals(
@@ -311,14 +289,11 @@ def weighted() -> dict[str, Any]:
                 for _ in range(WEIGHTED_SETS)
             ]
             for name in found[0]:
-                low, high = np.array([ends[name] for ends in found]).T
-                held = (low <= truth) & (truth <= high)
-                coverage, width = float(held.mean()), float((high - low).mean())
                 row = {"name": name, "n": n, "error": error, "weighted_error": truth}
-                rows.append({**row, "coverage": coverage, "width": width})
+                rows.append(row | coverage([ends[name] for ends in found], truth))
         print(f"weighted, {n:,} samples: done", flush=True)
     about = {"sets": WEIGHTED_SETS, "most_weight": MOST_WEIGHT, "spread": WEIGHT_SPREAD}
-    return {**about, **facts(), "rows": rows}
+    return {**about, **here(), "rows": rows}
 
 
 def hostile_shape(shape: str) -> tuple[np.ndarray, np.ndarray]:
@@ -387,13 +362,11 @@ def hostile() -> dict[str, Any]:
                 ends = [calibration_error_interval(*one, n_bins, level=LEVEL) for one in sets]
                 row = {"name": shape, "n": n, "error": error, "bins": n_bins}
                 oracle = oracle_ends(eces, errors, quantiles)
-                for of, found in (("", np.array(ends)), ("oracle_", oracle)):
-                    held = (found[:, 0] <= error + 1e-12) & (error <= found[:, 1])
-                    row |= {f"{of}coverage": float(held.mean())}
-                    row |= {f"{of}width": float((found[:, 1] - found[:, 0]).mean())}
+                row |= coverage(ends, error)
+                row |= {f"oracle_{key}": of for key, of in coverage(oracle, error).items()}
                 rows.append(row)
                 print(json.dumps(row), flush=True)
-    return {"sets": FEWER_SETS, **facts(), "rows": rows}
+    return {"sets": FEWER_SETS, **here(), "rows": rows}
 
 
 def library_intervals(modules: dict[str, Any]) -> dict[str, Callable[..., tuple[float, float]]]:
@@ -443,24 +416,14 @@ def libraries() -> dict[str, Any]:
                 for name, method in methods.items():
                     ends[name].append(method(probs, labels))
             for name, found in ends.items():
-                low, high = np.array(found).T
-                coverage = float(np.mean((low <= error) & (error <= high)))
-                row = {"name": name, "n": n, "error": error, "coverage": coverage}
-                rows.append({**row, "width": float(np.mean(high - low))})
+                rows.append({"name": name, "n": n, "error": error} | coverage(found, error))
             print(f"libraries, {n:,} samples, error {error:g}: done", flush=True)
-    about = facts()
-    about["versions"] |= {name: version(name) for name in LIBRARIES.values()}
-    return {"sets": LIBRARY_SETS, **about, "rows": rows}
+    return {"sets": LIBRARY_SETS, **here(*LIBRARIES.values()), "rows": rows}
 
 
-def facts() -> dict[str, Any]:
-    """When and where this was measured."""
-    return {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "threads": 1,
-        "cpu": processor_name(),
-        "versions": {"python": platform.python_version(), "numpy": version("numpy")},
-    }
+def here(*packages: str) -> dict[str, Any]:
+    """When and where this is measured."""
+    return {"threads": 1, **facts("numpy", *packages)}
 
 
 def of_record() -> dict[str, Any]:
@@ -481,7 +444,7 @@ def of_record() -> dict[str, Any]:
         "repeats": REPEATS,
         "seed": SEED,
         "predictions": " ".join(RECORD),
-        **facts(),
+        **here(),
         "rows": rows,
         "other_bins": other_rows,
     }
@@ -492,10 +455,10 @@ def main() -> None:
     more = {"hostile": hostile, "libraries": libraries, "rare": rare, "weighted": weighted}
     parser.add_argument("--only", nargs="+", choices=more, help="parts that are measured anew")
     only = parser.parse_args().only
-    results = json.loads(RESULTS.read_text("utf-8"))
+    results = stored("coverage")
     results |= {name: more[name]() for name in only or more}
     results |= {} if only else of_record()
-    write_text(RESULTS, json.dumps(results, indent=1) + "\n")
+    store("coverage", results)
 
 
 if __name__ == "__main__":

@@ -16,13 +16,10 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import ctypes
 import gc
-import json
 import math
-import platform
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -34,12 +31,10 @@ from torchmetrics.classification import MulticlassCalibrationError
 from torchmetrics.functional.classification import multiclass_calibration_error
 
 from benchmarks.clock import median_ms
+from benchmarks.measured import facts, store
 from calib_utils.metrics import CalibrationError, expected_calibration_error
-from calib_utils.training.devices import processor_name
-from tools.sources.atomic import write_text
 
 CLASSES, BINS, BATCH = 100, 15, 1024
-RESULTS = Path(__file__).parent / "results" / "ece.json"
 
 
 def predictions(n: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -131,17 +126,8 @@ def main() -> None:
     all_probs, all_labels = predictions(1_000_000)
     confidences = all_probs.amax(1).numpy()
     correct = (all_probs.argmax(1) == all_labels).numpy()
-    facts = {
-        "bins": BINS,
-        "classes": CLASSES,
-        "threads": torch.get_num_threads(),
-        "cpu": processor_name(),
-        "versions": {
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("numpy", "torch", "torchmetrics", "scikit-learn")},
-        },
-    }
-    print(json.dumps(facts, indent=2))
+    about = {"bins": BINS, "classes": CLASSES, "threads": torch.get_num_threads()}
+    about |= facts("numpy", "torch", "torchmetrics", "scikit-learn")
     tables: dict[str, list[dict[str, Any]]] = {}
     for n, rounds in ((10_000, 51), (100_000, 21), (1_000_000, 11)):
         probs, labels = all_probs[:n], all_labels[:n]
@@ -174,7 +160,7 @@ def main() -> None:
             }
         )
     tables[f"{n} x {CLASSES} in batches of {BATCH}"] = rows
-    write_text(RESULTS, json.dumps({"facts": facts, "tables": tables}, indent=2) + "\n")
+    store("ece", {"facts": about, "tables": tables})
 
 
 if __name__ == "__main__":

@@ -17,25 +17,19 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-import datetime
 import json
-import platform
-from importlib.metadata import version
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scipy.stats import norm, t, ttest_rel
 
+from benchmarks.measured import facts, store
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.records import ExperimentRecord
 from calib_utils.report import compare
 from calib_utils.report.comparison import joined
-from calib_utils.training.devices import processor_name
-from tools.sources.atomic import write_text
 
-RESULTS = Path(__file__).parent / "results" / "false_findings.json"
 SEEDS, SPREADS, ALIKE, METRICS = (2, 3, 5), (0.0, 0.02, 0.06), (0.0, 0.9), ("error", "ece")
 WORSE = 0.04  # of the second group, where there is something to find
 IMAGES, SETS, REPEATS, SEED = 500, 1_000, 100, 0
@@ -136,13 +130,11 @@ def main() -> None:
         print(json.dumps(rows[-1]), flush=True)
     results = {
         **{"sets": SETS, "images": IMAGES, "repeats": REPEATS, "seed": SEED, "worse": WORSE},
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "threads": 1,
-        "cpu": processor_name(),
-        "versions": {"python": platform.python_version(), "numpy": version("numpy")},
+        **facts("numpy"),
         "rows": rows,
     }
-    write_text(RESULTS, json.dumps(results, indent=1) + "\n")
+    store("false_findings", results)
 
 
 if __name__ == "__main__":

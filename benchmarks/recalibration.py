@@ -32,29 +32,23 @@ import argparse
 import contextlib
 import importlib
 import io
-import json
 import logging
 import math
-import platform
 import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.special import log_softmax, softmax
 
+from benchmarks.measured import facts, store
 from calib_utils import recalibration as ours
-from calib_utils.training.devices import processor_name
-from tools.sources.atomic import write_text
 
-RESULTS = Path(__file__).parent / "results" / "recalibration.json"
 SIZES = ("5000x100", "50000x100", "50000x1000")
 TEMPERATURE = 2.0
 NEW_SAMPLES = 10_000
@@ -428,18 +422,6 @@ def predicted(earlier: list[dict], n: int, k: int, power: float) -> float:
     return math.inf if any(row["note"] == "over budget" for row in earlier) else 0.0
 
 
-def write(results: dict[str, Any]) -> None:
-    write_text(RESULTS, json.dumps(results, indent=1) + "\n")
-
-
-def versions() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for package in PACKAGES:
-        with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
-
-
 def warm_up() -> None:
     """Import what the fits import, so that no clock counts it."""
     samples = draw(200, 3, seed=2)
@@ -456,9 +438,8 @@ def main() -> None:
     torch.set_num_threads(1)
     warm_up()
     results: dict[str, Any] = {
-        "cpu": processor_name(),
         "threads": torch.get_num_threads(),
-        "versions": versions(),
+        **facts(*PACKAGES),
         "temperature": TEMPERATURE,
         "budget_s": arguments.budget,
         "clock": "the least of up to five warm fits",
@@ -488,7 +469,7 @@ def main() -> None:
                     found = measure(fit, samples, new, budget)
                 row = {"method": method, "library": library, "n": n, "k": k, **found}
                 results["rows"].append(row)
-                write(results)
+                store("recalibration", results)
 
 
 if __name__ == "__main__":

@@ -26,18 +26,16 @@ import os
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import argparse
-import datetime
-import platform
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 
+from benchmarks.measured import facts
 from calib_utils.metrics import (
     baseline_calibration_error,
     brier_score,
@@ -62,7 +60,6 @@ from calib_utils.recalibration import (
 )
 from calib_utils.records import Recalibrated, list_records, load_record, save_recalibrated
 from calib_utils.report import paired_difference
-from calib_utils.training.devices import processor_name
 
 # Name: (what differs, {network: (name in the file, layers or relative width)}).
 FAMILIES: dict[str, tuple[str, dict[str, tuple[str, float]]]] = {
@@ -270,23 +267,19 @@ def make(source: str, dataset: str, networks: Iterator[Network], made: dict[str,
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("logits", type=Path, nargs="*", help="cifar10.npz, cifar100.npz")
-    made = {
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "hardware": f"{processor_name()}, 1 thread",
-        "versions": {"python": platform.python_version()}
-        | {name: version(name) for name in ("numpy", "scipy", "scikit-learn")},
-    }
+    made = facts("numpy", "scipy", "scikit-learn")
+    made["hardware"] = f"{made.pop('cpu')}, 1 thread"
     paths = parser.parse_args().logits
     if not paths:
         make("course", "cifar100", course(), made | {"fits": "on the validation set"})
     for path in paths:
-        facts = {
+        about = {
             "networks": "github.com/chenyaofo/pytorch-cifar-models",
             "logits": "github.com/kwekuka/wasscal, commit df4f463",
             "fits": "on one half of the test images, for the other",
             "planned": PLANNED,
         }
-        make("public", path.stem, public(path), made | facts)
+        make("public", path.stem, public(path), made | about)
 
 
 if __name__ == "__main__":

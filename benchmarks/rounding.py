@@ -9,11 +9,7 @@ by it for both, because scikit-learn takes other rows for logits, without a word
 
 from __future__ import annotations
 
-import json
-import platform
 import warnings
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -22,15 +18,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.frozen import FrozenEstimator
 
+from benchmarks.measured import facts, store
 from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import load_record
-from calib_utils.training.devices import processor_name
-from tools.sources.atomic import write_text
 
 RECORDS = ("resnet34-cifar100", "lenet5-cifar100", "ensembles.core.fast_resnet.seed-0")
 DIGITS = (4, 3)
-RESULTS = Path(__file__).parent / "results" / "rounding.json"
 
 
 class Given(ClassifierMixin, BaseEstimator):
@@ -95,10 +89,7 @@ def main() -> None:
     for name in RECORDS:
         record = load_record(name, "validation")
         networks[name] = measure(record.logits, record.labels)
-    versions = {"python": platform.python_version()}
-    versions |= {name: version(name) for name in ("numpy", "scipy", "scikit-learn")}
-    results = {"cpu": processor_name(), "versions": versions, "networks": networks}
-    write_text(RESULTS, json.dumps(results, indent=1) + "\n")
+    store("rounding", {**facts("numpy", "scipy", "scikit-learn"), "networks": networks})
 
 
 if __name__ == "__main__":

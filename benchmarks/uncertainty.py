@@ -18,11 +18,7 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import importlib
 import io
-import json
-import platform
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 from typing import Any
 
 import matplotlib
@@ -35,6 +31,7 @@ from scipy.stats import bootstrap
 from sklearn.calibration import CalibrationDisplay
 
 from benchmarks.clock import median_ms
+from benchmarks.measured import facts, store
 from calib_utils.metrics import (
     baseline_calibration_error,
     calibration_error_interval,
@@ -42,12 +39,9 @@ from calib_utils.metrics import (
     smooth_calibration_error,
 )
 from calib_utils.plots import reliability_diagram
-from calib_utils.training.devices import processor_name
-from tools.sources.atomic import write_text
 
 BINS, DRAWS, SAMPLES, MANY = 15, 1_000, 10_000, 1_000_000
 PACKAGES = ("numpy", "scipy", "relplot", "uncertainty-calibration")
-RESULTS = Path(__file__).parent / "results" / "uncertainty.json"
 
 Contenders = dict[str, Callable[[], Any]]
 
@@ -193,20 +187,10 @@ def measure_all(samples: int, many: int, draws: int, rounds: int) -> dict[str, l
     }
 
 
-def installed() -> dict[str, str]:
-    found = {"python": platform.python_version()}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
-
-
 def main() -> None:
     tables = measure_all(SAMPLES, MANY, DRAWS, rounds=5)
-    facts = {"bins": BINS, "threads": 1, "cpu": processor_name(), "versions": installed()}
-    write_text(RESULTS, json.dumps({"facts": facts, "tables": tables}, indent=2) + "\n")
+    about = {"bins": BINS, "threads": 1, **facts(*PACKAGES)}
+    store("uncertainty", {"facts": about, "tables": tables})
 
 
 if __name__ == "__main__":

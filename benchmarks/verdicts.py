@@ -15,27 +15,21 @@ import os
 
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
-import datetime
 import json
-import platform
 from collections.abc import Callable
-from importlib.metadata import version
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from scipy.optimize import brentq
 from scipy.special import expit
 
+from benchmarks.measured import facts, store
 from calib_utils.audit.exact_sums import ExactSums
 from calib_utils.audit.lots import Lots
 from calib_utils.audit.measures import binnings_of, calibration_line, larger_error
 from calib_utils.audit.rows import Rows
 from calib_utils.audit.totals import Totals
-from calib_utils.training.devices import processor_name
-from tools.sources.atomic import write_text
 
-RESULTS = Path(__file__).parent / "results" / "verdicts.json"
 TOLERANCE, ERRORS, ROWS, SETS = 0.02, (0.0, 0.02, 0.04, 0.062), (1_000, 4_000), 100
 SPREAD = 1.8  # of the log-odds of the scores
 
@@ -87,12 +81,11 @@ def main() -> None:
         rows.append(row | {"rates": rates(shape, error, n, SETS)})
         print(json.dumps(rows[-1]), flush=True)
     results = {
-        **{"sets": SETS, "tolerance": TOLERANCE, "threads": 1, "cpu": processor_name()},
-        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
-        "versions": {"python": platform.python_version(), "numpy": version("numpy")},
+        **{"sets": SETS, "tolerance": TOLERANCE, "threads": 1},
+        **facts("numpy"),
         "rows": rows,
     }
-    write_text(RESULTS, json.dumps(results, indent=1) + "\n")
+    store("verdicts", results)
 
 
 if __name__ == "__main__":

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from classroom import ClassroomError
-from classroom.feedback import page
 from classroom.goals import read_goals
 from classroom.grade import sheet_of
 from classroom.known import asked, for_teacher, known
 from classroom.notebooks import rendered
+from classroom.page import page
 from classroom.results import facts, results
 from classroom.secret import generator, read_secret
 from classroom.submission import Submission, read_submission
@@ -31,7 +30,6 @@ N_OF_CODE = 2  # of them about a function that the student wrote
 LINES = 40  # of a function that is printed
 LENGTHS = (40, 300)  # characters of a sentence that is asked about
 SENTENCE = re.compile(r"[^\s.!?](?:[^.!?]|[.!?](?=\S))*[.!?]")
-MARKS = "0 · ½ · 1"
 
 
 @dataclass(frozen=True)
@@ -55,26 +53,19 @@ def write_cards(folder: Path, name: str) -> Path:
     Raises:
         ClassroomError: Nobody is graded yet.
     """
-    goals, secret, body = read_goals(name), read_secret(folder), []
+    secret, students = read_secret(folder), []
     for result in results(folder, name):
         if result["status"] != "graded":
             continue
         student = str(result["student"])
         place = folder / "collected" / name / student
         sheet, person = sheet_of(place), str(facts(folder, name, student).get("name") or student)
-        drawn = cards(name, secret, sheet, result, read_submission(place / "submission.ipynb"))
-        body += [f"<section class=sheet><h2>{escape(person)}, sheet {escape(sheet)}</h2>", "<ol>"]
-        for card in drawn:
-            shown = f"<pre>{escape(card.shown)}</pre>" if card.shown else ""
-            body.append(
-                f"<li>{escape(card.question)} <span class=points>{MARKS}</span>{shown}"
-                f"<p class=good>{escape(card.good)}</p>"
-            )
-        body += ["</ol>", "</section>"]
-    if not body:
+        submission = read_submission(place / "submission.ipynb")
+        students.append((person, sheet, cards(name, secret, sheet, result, submission)))
+    if not students:
         raise ClassroomError(f"nobody is graded yet: run grade {name} first")
-    file = folder / "oral" / f"{name}.html"
-    write_text(file, page(f"{goals.title}: five minutes with each student", body))
+    file, title = folder / "oral" / f"{name}.html", read_goals(name).title
+    write_text(file, page("cards", f"{title}: five minutes with each student", students=students))
     return file
 
 

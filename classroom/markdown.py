@@ -15,6 +15,7 @@ from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
+from markupsafe import Markup
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from classroom.submission import PICTURE
@@ -28,7 +29,7 @@ TAG = re.compile(rf"<img [^<>]{{0,200}}?src=([\"']?)({PICTURE.pattern})\1[^<>]{{
 
 
 @lru_cache(1_000)
-def html_of(text: str) -> str:
+def html_of(text: str) -> Markup:
     """HTML of a student's Markdown, with tables, formulas and pictures.
 
     A definition such as ``[1]: address`` is shown as it was typed: thousands of them would take the
@@ -47,7 +48,7 @@ def html_of(text: str) -> str:
     renderer.disable("reference")
     renderer.use(dollarmath_plugin, allow_labels=False, allow_digits=False, renderer=formula)
     renderer.add_render_rule("image", _picture)
-    return str(renderer.render(TAG.sub(r"![picture](\2)", text)))
+    return Markup(renderer.render(TAG.sub(r"![picture](\2)", text)))
 
 
 @lru_cache(10_000)

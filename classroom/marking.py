@@ -11,18 +11,17 @@ from __future__ import annotations
 import secrets
 import threading
 from dataclasses import dataclass, replace
-from html import escape
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from classroom import ClassroomError
-from classroom.feedback import page
 from classroom.goals import Goals, Question, read_goals
 from classroom.grade import sheet_of
 from classroom.known import asked, example, facts
 from classroom.markdown import html_of
+from classroom.page import page
 from classroom.results import (
     HandGrade,
     HandGrades,
@@ -78,6 +77,13 @@ class Answer:
     def text(self) -> str:
         """In Markdown, "" where there is none."""
         return str(self.result["questions"].get(self.question.name, {}).get("answer") or "")
+
+    @property
+    def own_words(self) -> list[str]:
+        """What the student's functions say without any input, each once."""
+        rows = self.result["questions"].values()
+        checks = [check for row in rows for check in row.get("checks", [])]
+        return list(dict.fromkeys(check["answer"] for check in checks if "answer" in check))
 
     @property
     def place(self) -> str:
@@ -146,18 +152,17 @@ class Desk(ThreadingHTTPServer):
                 self.beside(answer)
                 html_of(answer.text)
 
-    def beside(self, answer: Answer) -> list[str]:
-        """What the teacher knows: what the sheet asks, what is right, what the computer found."""
+    def beside(self, answer: Answer) -> dict[str, Any]:
+        """What the teacher knows: what the sheet asks and what is right, and a marked example."""
         name = self.goals.name
         sheet = sheet_of(self.folder / "collected" / name / answer.student)
-        body = [f"<h2>Sheet {escape(sheet)}</h2>", "<ul>"]
-        body += [f"<li>{escape(line)}" for line in asked(name, self.secret, sheet).values()]
-        body += ["</ul>"]
-        if right := facts(name, self.secret, sheet):
-            body += ["<h2>Right on this sheet</h2>", html_of("\n".join(f"- {x}" for x in right))]
-        if text := example(self.folder, name, answer.question.heading):
-            body += [f"<details><summary>A marked example</summary>{html_of(text)}</details>"]
-        return body
+        right = "\n".join(f"- {line}" for line in facts(name, self.secret, sheet))
+        return {
+            "sheet": sheet,
+            "asked": asked(name, self.secret, sheet).values(),
+            "right": html_of(right),
+            "example": html_of(example(self.folder, name, answer.question.heading)),
+        }
 
     def save(self, form: dict[str, str], only: bool) -> Answer | None:
         """Write what a form says to the table, and give the answer to read next, see `after`."""
@@ -261,19 +266,16 @@ def after(answers: dict[Key, Answer], answer: Answer, only: bool) -> Answer | No
 
 def overview(goals: Goals, answers: dict[Key, Answer]) -> str:
     """The list of all answers, with where to begin."""
-    left = [answer for answer in answers.values() if answer.unread]
-    body = [f"<p>{len(answers)} answers, {len(left)} of them to read.</p>"]
-    if left:
-        link = f'<a data-key=n href="{left[0].place}{UNREAD}">Read the first of them</a>'
-        body += [f"<p>{link}, or press n.</p>"]
-    for question in goals.to_read:
-        body += [f"<h2>{escape(question.heading)}</h2>", "<table>"]
-        for answer in answers.values():
-            if answer.question.name == question.name:
-                link = f'<a href="{answer.place}">{escape(answer.student)}</a>'
-                body.append(f"<tr><td>{link}<td>{answer.state}</tr>")
-        body.append("</table>")
-    return page(f"{goals.title}: answers to read", body, script=SCRIPT)
+    order = list(answers.values())
+    return page(
+        "overview",
+        f"{goals.title}: answers to read",
+        script=SCRIPT,
+        goals=goals,
+        answers=order,
+        left=[answer for answer in order if answer.unread],
+        unread=UNREAD,
+    )
 
 
 def answer_page(desk: Desk, answers: dict[Key, Answer], answer: Answer, only: str) -> str:
@@ -289,7 +291,6 @@ def answer_page(desk: Desk, answers: dict[Key, Answer], answer: Answer, only: st
     here = order.index(answer)
     following = after(answers, answer, bool(only)) or answer
     desk.ahead = [following, *order[here + 1 : here + AHEAD]]
-    left = sum(found.unread for found in order)
     # One step back is to any answer, because a slip of the mouse is seen after it is saved.
     links = {
         "p": (order[here - 1].place + only, "previous"),
@@ -297,79 +298,21 @@ def answer_page(desk: Desk, answers: dict[Key, Answer], answer: Answer, only: st
         "u": (answer.place + ("" if only else UNREAD), "all" if only else "only unread"),
         "l": ("", "list"),
     }
-    nav = [
-        f'<a data-key={key} href="/{desk.word}/{target}">{text} <kbd>{key}</kbd></a>'
-        for key, (target, text) in links.items()
-    ]
-    question, shown = answer.question, html_of(answer.text) if answer.text else "<p>None.</p>"
-    body = [
-        f"<nav>{' '.join(nav)} Answer {here + 1} of {len(order)}, {left} to read</nav>",
-        f"<h2>{escape(question.heading)}</h2>",
-        f"<p><strong>{question.points:g} points.</strong> {escape(question.goal)}</p>",
-        "<div class=beside>",
-        "<main>",
-        f"<h3>{escape(answer.student)}: {answer.state}</h3>",
-        f"<div class=answer>{shown}</div>",
-        f'<p><a href="/{desk.word}/{quote(answer.student)}.ipynb">The notebook</a></p>',
-        *_form(desk, answer, only),
-        "</main>",
-        f"<aside>{_automatic(answer)}",
-        *desk.beside(answer),
-        "</aside>",
-        "</div>",
-    ]
-    return page(f"{desk.goals.title}: answers to read", body, forms=True, script=SCRIPT)
-
-
-def _form(desk: Desk, answer: Answer, only: str) -> list[str]:
-    """The rubric to click. Points of an earlier answer are proposed, and count once saved."""
-    given, body = answer.given.before or answer.given, []
-    if answer.given.before and given.points is not None:
-        body += [
-            f"<p><strong>The answer has changed</strong> since it got {given.points:g} points. "
-            "They are chosen below, and count for this answer once you save.</p>"
-        ]
-    hidden = {
-        "student": answer.student,
-        "question": answer.question.name,
-        "answer": answer.given.answer,
-    }
-    body += [f'<form method=post action="/{desk.word}/{only}">']
-    body += [f'<input type=hidden name={key} value="{escape(v)}">' for key, v in hidden.items()]
-    for number, (most, text) in enumerate(answer.question.rubric):
-        body.append(f"<fieldset><legend>{escape(text)}</legend>")
-        for points in _steps(most):
-            chosen = " checked" if given.rubric and given.rubric[number] == points else ""
-            body.append(
-                f"<label><input type=radio name=row-{number} value={points:g}{chosen}>"
-                f"{points:g}</label>"
-            )
-        body.append("</fieldset>")
-    return [
-        *body,
-        f"<label>Comment<textarea name=comment rows=3>{escape(given.comment)}</textarea></label>",
-        "<button>Save, and go on</button> <kbd>Ctrl Enter</kbd>",
-        "</form>",
-    ]
-
-
-def _automatic(answer: Answer) -> str:
-    """What the computer found in the student's other answers."""
-    rows, own = [], dict[str, None]()
-    for name, row in answer.result["questions"].items():
-        checks = row.get("checks", [])
-        own |= dict.fromkeys(check["answer"] for check in checks if "answer" in check)
-        lost = [
-            f"{check['name']}: {100 * check['share']:.0f}\N{NO-BREAK SPACE}%"
-            for check in checks
-            if check["share"] < 1
-        ]
-        if checks:
-            said = escape("; ".join(lost) or "all right")
-            points = f"{row['points']:g} of {row['of']:g}"
-            rows.append(f"<tr><td>{escape(name)}<td class=points>{points}<td>{said}</tr>")
-    given = [f"<p>The student's own: <code>{escape(text)}</code></p>" for text in own]
-    return "".join(["<h2>Found by the computer</h2><table>", *rows, "</table>", *given])
+    return page(
+        "answer",
+        f"{desk.goals.title}: answers to read",
+        forms=True,
+        script=SCRIPT,
+        word=desk.word,
+        answer=answer,
+        beside=desk.beside(answer),
+        links=links,
+        number=here + 1,
+        total=len(order),
+        left=sum(found.unread for found in order),
+        only=only,
+        steps=_steps,
+    )
 
 
 def _steps(most: float) -> list[float]:

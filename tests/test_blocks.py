@@ -1,8 +1,5 @@
 """Samples that come in blocks: against formulas written out, and against known truths."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +7,7 @@ import torch
 from scipy.stats import norm, t
 
 from benchmarks import blocks as benchmark
+from benchmarks.tables import stored
 from calib_utils.metrics import (
     calibration_error_interval,
     calibration_test,
@@ -216,15 +214,15 @@ def test_bad_blocks():
 
 
 def test_what_the_course_says_of_the_stored_benchmark():
-    stored = json.loads(benchmark.RESULTS.read_text("utf-8"))
-    assert len(stored["cases"]) == len(benchmark.CASES)
+    results = stored("blocks")
+    assert len(results["cases"]) == len(benchmark.CASES)
     by_name = {
-        name: [row["coverage"] for row in stored["rows"] if row["name"] == name]
+        name: [row["coverage"] for row in results["rows"] if row["name"] == name]
         for name in (benchmark.WITH, benchmark.WITHOUT, benchmark.PERCENTILE)
     }
     assert min(by_name[benchmark.WITH]) > 0.93  # of 200 sets each: some are lower by chance
     assert min(by_name[benchmark.WITHOUT]) == min(by_name[benchmark.PERCENTILE]) == 0
-    rates = stored["false_findings"]
+    rates = results["false_findings"]
     assert max(rate["ECE, with blocks"] for rate in rates) < 0.05
     assert max(rate["z, with blocks"] for rate in rates) <= 0.08  # as the docstrings say
     assert max(rate["slope, with blocks"] for rate in rates) < 0.07
@@ -248,4 +246,3 @@ def test_the_benchmark_draws_what_it_says():
     assert [row["coverage"] for row in found][::2] == [1, 0]
     rates = benchmark.false_findings(benchmark.CASES[0], 3)
     assert all(0 <= rate <= 1 for rate in rates.values())
-    assert Path(benchmark.RESULTS).name == "blocks.json"

@@ -1,14 +1,14 @@
 """The benchmark of coverage: its intervals against the plain ones, on rows."""
 
-import importlib.util
 import inspect
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from scipy.stats import bootstrap
 
+from benchmarks import coverage as benchmark
+from benchmarks import measured
 from calib_utils.metrics import (
     debiased_calibration_error,
     expected_calibration_error,
@@ -16,10 +16,6 @@ from calib_utils.metrics import (
 )
 from calib_utils.predictions import as_predictions
 
-PATH = Path(__file__).parents[1] / "benchmarks/coverage.py"
-SPEC = importlib.util.spec_from_file_location("coverage_benchmark", PATH)
-benchmark = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(benchmark)
 # SciPy before 1.15 calls it otherwise.
 RNG = "rng" if "rng" in inspect.signature(bootstrap).parameters else "random_state"
 
@@ -147,7 +143,7 @@ def test_asks_libraries_for_their_intervals(monkeypatch):
         "relplot": SimpleNamespace(prepare_rel_diagram=diagram),
     }
     monkeypatch.setattr(benchmark.importlib, "import_module", modules.get)
-    monkeypatch.setattr(benchmark, "version", lambda name: "9.9")
+    monkeypatch.setattr(measured, "version", lambda name: "9.9")
     for name, value in {"SIZES": (300,), "ERRORS": (0.0, 0.07), "SETS": 3}.items():
         monkeypatch.setattr(benchmark, f"LIBRARY_{name}", value)
     found = benchmark.libraries()

@@ -1,15 +1,9 @@
 """How often `compare` finds a difference where there is none; and the benchmark that counts it."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-PATH = Path(__file__).parents[1] / "benchmarks/false_findings.py"
-SPEC = importlib.util.spec_from_file_location("false_findings", PATH)
-benchmark = importlib.util.module_from_spec(SPEC)
-SPEC.loader.exec_module(benchmark)
+from benchmarks import false_findings as benchmark
 
 
 def test_the_groups_do_not_differ():

@@ -1,12 +1,11 @@
 """The temperatures of the page of benchmarks, computed again, and beside scikit-learn's own."""
 
-import json
-
 import numpy as np
 import pytest
 from recalibration_cases import multiclass
 
 from benchmarks import rounding as benchmark
+from benchmarks.tables import stored
 from calib_utils.records import load_record
 
 
@@ -22,15 +21,15 @@ def test_both_libraries_agree_where_nothing_is_rounded():
 
 
 def test_what_the_page_shows_is_what_the_records_give():
-    stored = json.loads(benchmark.RESULTS.read_text("utf-8"))
-    assert list(stored["networks"]) == list(benchmark.RECORDS)
-    for rows in stored["networks"].values():
+    results = stored("rounding")
+    assert list(results["networks"]) == list(benchmark.RECORDS)
+    for rows in results["networks"].values():
         of_logits, *others = (row["ours"] for row in rows if "digits" not in row["form"])
         assert others == pytest.approx([of_logits] * 2, rel=1e-3)
     name = "lenet5-cifar100"  # the others take longer
     record = load_record(name, "validation")
     found = benchmark.measure(record.logits, record.labels)
-    for row, expected in zip(found, stored["networks"][name], strict=True):
+    for row, expected in zip(found, results["networks"][name], strict=True):
         assert row.pop("form") == expected.pop("form")
         assert row == pytest.approx(expected, rel=1e-3)
 

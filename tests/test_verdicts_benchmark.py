@@ -1,12 +1,11 @@
 """The benchmark of the verdict: its models are as wrong as it says, and what it has found."""
 
-import json
-
 import numpy as np
 import pytest
 from scipy.special import expit
 
 from benchmarks import verdicts
+from benchmarks.tables import stored
 
 
 @pytest.mark.parametrize("shape", verdicts.SHAPES)
@@ -18,27 +17,27 @@ def test_the_true_error_is_the_one_that_was_asked_for(shape):
 
 
 def test_verdicts_are_seldom_wrong_and_the_line_finds_more():
-    stored = json.loads(verdicts.RESULTS.read_text("utf-8"))
+    results = stored("verdicts")
     line, bins = "bins and line", "bins alone"
-    for row in stored["rows"]:
+    for row in results["rows"]:
         found = row["rates"]
-        if row["error"] <= stored["tolerance"]:
+        if row["error"] <= results["tolerance"]:
             assert found[line]["beyond"] <= 0.05
-        if row["error"] >= stored["tolerance"]:
+        if row["error"] >= results["tolerance"]:
             assert found[line]["within"] <= 0.05
-        if row["error"] > stored["tolerance"] and row["shape"].startswith("too far"):
+        if row["error"] > results["tolerance"] and row["shape"].startswith("too far"):
             assert found[line]["beyond"] >= found[bins]["beyond"]
     (few,) = (
         row["rates"]
-        for row in stored["rows"]
+        for row in results["rows"]
         if (row["rows"], row["error"], row["shape"]) == (1_000, 0.062, "too far from one half")
     )
     assert few[line]["beyond"] > few[bins]["beyond"] + 0.3
 
 
 def test_they_are_drawn_again():
-    stored = json.loads(verdicts.RESULTS.read_text("utf-8"))["rows"]
-    row = next(row for row in stored if row["error"] == 0.062 and row["rows"] == 1_000)
+    rows = stored("verdicts")["rows"]
+    row = next(row for row in rows if row["error"] == 0.062 and row["rows"] == 1_000)
     found = verdicts.rates(row["shape"], row["error"], row["rows"], 8)
     for way, rate in row["rates"].items():
         assert found[way]["beyond"] == pytest.approx(rate["beyond"], abs=0.5)
