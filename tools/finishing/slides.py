@@ -24,6 +24,7 @@ from bs4 import BeautifulSoup, Comment, Tag
 from bs4.element import AttributeValueList, PageElement
 
 from tools.finishing.publish import BUILD
+from tools.finishing.slide_drawings import in_two_rows
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 
@@ -31,7 +32,7 @@ MOST = 18  # slides, which fit a lesson
 SHOWN = "figure.align-default, table, div.math, div.proof"
 # The width of a figure by its height, below which its caption stands beside it; the characters of a
 # table, above which it is set small.
-TALL, DENSE = 1.35, 1000
+TALL, DENSE = 1.48, 1000
 # What a cell has made says more than its code.
 MADE = "figure.align-default, table:has(caption)"
 # Marks for the mouse, and what answers to it.
@@ -61,6 +62,12 @@ body { margin: 0; }
 .slide:has(> .tall) :is(figcaption, .later) { grid-column: 2; text-align: start; }
 .slide > .tall figcaption { align-self: end; font-size: 1.3rem; }
 .slide:not(:has(> .later)) > .tall figcaption { align-self: center; grid-row: 2 / span 2; }
+.slide > .spare { display: grid; grid-template-columns: fit-content(100%);
+  justify-content: center; }
+.slide > .spare > * { grid-area: 1 / 1; }
+.slide > .spare svg.drawing { height: 82vh; }
+.slide > .spare figcaption { align-content: center; contain: inline-size; font-size: 1.3rem;
+  height: 46%; place-self: end; text-align: start; width: 44%; }
 .bd-article .slide table.table { font-size: 1.25rem; margin: 0 auto; }
 .bd-article .slide table.dense { font-size: 0.9rem; }
 .slide table.dense td { padding-block: 0.1rem; }
@@ -72,17 +79,20 @@ body { margin: 0; }
 @media print { html { font-size: 17px; }
   .slide { break-after: page; height: 7.5in; min-height: 0; overflow: hidden; }
   .slide svg.drawing { height: 4.7in; } .slide:has(> .later) svg.drawing { height: 3.3in; }
-  .slide > .tall svg.drawing { height: 5.6in; } }
+  .slide > :is(.tall, .spare) svg.drawing { height: 5.6in; } }
 """
 # On paper: a slide with its notes, as long as they are.
 TEACHERS_STYLE = """
-.slide > .tall svg.drawing, .slide svg.drawing, .slide:has(> .later) svg.drawing { height: 40vh; }
+.slide > .tall svg.drawing, .slide > .spare svg.drawing, .slide svg.drawing,
+.slide:has(> .later) svg.drawing { height: 40vh; }
+.slide > :is(.tall, .spare) { display: block; }
+.slide > .spare figcaption { contain: none; height: auto; width: auto; }
 .later:not(.shown) { visibility: visible; }
 @page { margin: 1.5cm; size: A4; }
 @media print { html { font-size: 13px; }
   .slide { break-after: auto; height: auto; overflow: visible; padding: 1rem 0; }
-  .slide svg.drawing, .slide > .tall svg.drawing, .slide:has(> .later) svg.drawing {
-    height: 8cm; } }
+  .slide svg.drawing, .slide > :is(.tall, .spare) svg.drawing,
+  .slide:has(> .later) svg.drawing { height: 8cm; } }
 """
 SCRIPT = """
 addEventListener("keydown", (event) => {
@@ -112,9 +122,11 @@ def slides_of(article: Tag) -> list[Slide]:
     for silent in article.select(SILENT):
         silent.decompose()
     for drawing in article.select("figure > svg.drawing"):
+        is_spare = in_two_rows(drawing)
         width, height = (float(str(drawing.get(side, "0"))) for side in ("width", "height"))
-        if drawing.parent and width < TALL * height:
-            drawing.parent["class"] = AttributeValueList(["align-default", "tall"])
+        if drawing.parent and (is_spare or width < TALL * height):
+            kind = "spare" if is_spare else "tall"
+            drawing.parent["class"] = AttributeValueList(["align-default", kind])
     for table in article.select("table"):
         if len(table.get_text()) > DENSE:
             table["class"] = AttributeValueList(["table", "dense"])
