@@ -152,8 +152,7 @@ def draw_diagram(
     """
     full = bins.counts > 0
     left, width = bins.edges[:-1], np.diff(bins.edges)
-    # Vertical numbers in the size of the other text; in narrower bins they would overlap.
-    counts = counts and width.min() > 0.03
+    counts = counts and width.min() > 0.03  # in narrower bins no number would fit
     strip = 0.22 if counts else 0.15
     ax = _square_axes((4.6, 5.2), 1.02 + strip) if ax is None else check_axes(ax)
     if band is not None:
@@ -265,28 +264,38 @@ def _counts_strip(
     for chosen, alpha in ((~few, 0.8), (few, 0.3)):
         grey = {"facecolor": (*to_rgb(GREY), alpha), "edgecolor": "white", "linewidth": 1}
         _bars(strip, bins, chosen, 0, bins.counts, **grey)
+    words = [_short(count) for count in bins.counts] if numbers else []
+    size, rows = _upright(words, bins, ax) if words else (0, 0)
     most = max(1, bins.counts.max())
-    centres = (bins.edges[:-1] + bins.edges[1:]) / 2
-    # A digit of a small number is 0.55 em wide; what does not fit over its bar is turned.
-    digit = 0.55 * plt.rcParams["font.size"] * ax.figure.dpi / 72 / ax.bbox.width
-    upright: dict[str, Any] = {"ha": "center", "va": "bottom"}
-    turned = {"rotation": 90, "rotation_mode": "anchor", "ha": "left", "va": "center"}
-    words, widths = [_short(count) for count in bins.counts], np.diff(bins.edges)
-    spans = digit * np.array([len(word) for word in words])
-    # Neighbours that leave less than a third of a digit between them look like one number.
-    room = (widths - spans)[1:] / 2 + (widths - spans)[:-1] / 2
-    fits = spans < widths
-    touch = (room < digit / 3) & fits[1:] & fits[:-1]
-    size = 0.75 * plt.rcParams["font.size"] if touch.any() else "small"  # 9 px on a page
-    for k, word in enumerate(words if numbers else ()):
-        look = upright if fits[k] else turned
-        strip.text(centres[k], bins.counts[k], word, fontsize=size, **look)
-    strip.set_ylim(0, (2.2 if numbers else 1.5) * most)
+    for k, word in enumerate(words if rows else ()):
+        # Two rows stand above all bars, because their numbers reach over the neighbours'.
+        y = bins.counts[k] if rows == 1 else most * (1.1, 1.9)[k % 2]
+        strip.text(sum(bins.edges[k : k + 2]) / 2, y, word, fontsize=size, ha="center", va="bottom")
+    strip.set_ylim(0, (1.5, 2, 2.8)[rows] * most)
     strip.xaxis.set_visible(False)
     strip.set_yticks([])
     strip.spines[["top", "left", "right"]].set_visible(False)
     strip.set_ylabel("n", rotation=0, labelpad=8, va="center")
     return strip
+
+
+def _upright(words: list[str], bins: ReliabilityBins, ax: Axes) -> tuple[float, int]:
+    """The size of upright numbers over bins, and in how many rows they fit: 1, 2, or 0 for none."""
+    centres, widths = (bins.edges[:-1] + bins.edges[1:]) / 2, np.diff(bins.edges)
+    # A number that is wider than its bar would lie on a taller neighbour.
+    around = np.pad(bins.counts, 1)
+    tall = bins.counts >= np.maximum(around[:-2], around[2:])
+    em = plt.rcParams["font.size"]
+    for rows in (1, 2):
+        for size in (em / 1.2, 0.75 * em):  # "small", and 9 px on a page
+            # Not measured, for the reason above; a digit is at most 0.69 em wide.
+            digit = 0.69 * size * ax.figure.dpi / 72 / min(ax.bbox.size)  # in sides of the square
+            spans = digit * np.array([len(word) for word in words])
+            room = centres[rows:] - centres[:-rows] - (spans[rows:] + spans[:-rows]) / 2
+            # Closer than a quarter of a digit, two numbers look like one.
+            if room.min(initial=1) > digit / 4 and (rows == 2 or (tall | (spans < widths)).all()):
+                return size, rows
+    return 0, 0
 
 
 def _short(count: int) -> str:
