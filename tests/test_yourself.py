@@ -425,6 +425,14 @@ def test_the_picture_to_keep_is_a_picture(tab: Any, data: dict[str, Any]) -> Non
     assert waiting.value.suggested_filename == "my-calibration.png"
     content = waiting.value.path().read_bytes()
     assert content[:4] == b"\x89PNG"
-    assert int.from_bytes(content[16:20], "big") == 1080
+    size = [int.from_bytes(content[at : at + 4], "big") for at in (16, 20)]
+    assert size == [1080, 1500]
+    # Three dashed lines are told apart by their names, all of them within the drawing.
+    drawn = tab.locator(".yourself svg").first
+    names = drawn.locator("text").evaluate_all(
+        "all => all.filter(one => one.getBBox().y > 340).map(one => one.textContent)"
+    )
+    assert "perfectly calibrated" in names
+    assert drawn.evaluate("one => one.getBBox().y + one.getBBox().height <= 426")
     # Paper alone would be a few thousand bytes.
     assert len(content) > 30_000

@@ -132,12 +132,14 @@
       drawn.push(svg("path", { d: `M${placed.join("L")}`, class: kind }));
       drawn.push(line(40, 378 + 20 * m, 66, 378 + 20 * m, kind), text(74, 382 + 20 * m, name));
     });
+    const last = 378 + 20 * models.length;
+    drawn.push(line(40, last, 66, last, "play-diagonal"), text(74, last + 4, "perfectly calibrated"));
     for (const { p, n: count, k } of bins)
       drawn.push(svg("circle", { cx: across(p), cy: up(k / count), r: 4 + 12 * Math.sqrt(count / n), class: "yourself-dot" }));
     drawn.push(svg("circle", { cx: 53, cy: 358, r: 7, class: "yourself-dot" }), text(74, 362, who));
     if (bands) drawn.push(svg("rect", { x: 196, y: 348, width: 12, height: 20, class: "yourself-band" }), text(214, 362, "chance leaves 95 %"));
     const words = bins.map(({ p, n: count, k }) => `at ${percent(p)}: ${k} of ${count} correct`).join("; ");
-    return svg("svg", { viewBox: "0 0 344 406", role: "img", "aria-label": `Reliability diagram. ${words}.` }, ...drawn);
+    return svg("svg", { viewBox: "0 0 344 426", role: "img", "aria-label": `Reliability diagram. ${words}.` }, ...drawn);
   };
 
   const numbered = (found) => html("dl", { class: "play-numbers" }, ...numbers(found));
@@ -161,21 +163,21 @@
   };
 
   /* A picture to keep, which needs none of the page's styles. */
-  const picture = (found, link) => {
+  const picture = (found) => {
     const colours = { "play-grid": "stroke:#ccc", "play-diagonal": "stroke:#222;stroke-dasharray:5 4;stroke-width:1.4",
       "play-end": "text-anchor:end", "play-middle": "text-anchor:middle", "yourself-band": "fill:#ddd",
       "yourself-dot": "fill:#0072b2;fill-opacity:.75", "play-line": "fill:none;stroke-width:2.2",
       "play-b": "stroke:#c24e00;stroke-dasharray:8 3", "play-c": "stroke:#595959;stroke-dasharray:5 4" };
     const rules = Object.entries(colours).map(([name, rule]) => `.${name}{${rule}}`).join("");
     const inner = diagram(found, `Me, ${found.n} answers`, true);
-    for (const [key, value] of Object.entries({ x: 8, y: 64, width: 344, height: 406 })) inner.setAttribute(key, value);
-    const whole = svg("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: "0 0 360 480", width: 1080, height: 1440, "font-family": "sans-serif", "font-size": 12 },
-      svg("style", {}, rules), svg("rect", { width: 360, height: 480, fill: "#fff" }),
+    for (const [key, value] of Object.entries({ x: 8, y: 64, width: 344, height: 426 })) inner.setAttribute(key, value);
+    const whole = svg("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: "0 0 360 500", width: 1080, height: 1500, "font-family": "sans-serif", "font-size": 12 },
+      svg("style", {}, rules), svg("rect", { width: 360, height: 500, fill: "#fff" }),
       svg("text", { x: 12, y: 28, "font-size": 19, "font-weight": 700 }, "How calibrated am I?"),
       svg("text", { x: 12, y: 50 }, `On average ${percent(found.confidence)} confident, ${percent(found.accuracy)} correct`), inner);
     const image = new Image();
     image.onload = () => {
-      const canvas = html("canvas", { width: 1080, height: 1440 });
+      const canvas = html("canvas", { width: 1080, height: 1500 });
       canvas.getContext("2d").drawImage(image, 0, 0);
       html("a", { href: canvas.toDataURL("image/png"), download: "my-calibration.png" }).click();
     };
