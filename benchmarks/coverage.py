@@ -51,7 +51,7 @@ from calib_utils.metrics import (
 from calib_utils.predictions import as_predictions
 from calib_utils.records import load_record
 
-RECORD = ("resnet34-cifar100", "test")
+RECORD = ("resnet34-224-cifar100", "test")
 BINS, IN_A_BIN, LEVEL = 15, 4, 0.95
 SIZES = (500, 2_000, 10_000)
 ERRORS = (0.0, 0.009, 0.02, 0.07)

@@ -138,6 +138,13 @@ class Network(NamedTuple):
     fits: list[tuple[Samples, Samples]]
 
 
+TITLES = {
+    "resnet34-cifar100": "ResNet-34",
+    "resnet34-224-cifar100": "ResNet-34, first layers for 224 pixels",
+    "lenet5-cifar100": "LeNet-5",
+}
+
+
 def public(path: Path) -> Iterator[Network]:
     """The networks of a file of logits, each with its two halves of the images."""
     with np.load(path, allow_pickle=False) as file:
@@ -154,8 +161,7 @@ def course() -> Iterator[Network]:
     for name, split in list_records():
         if split == "validation":
             fit, test = (load_record(name, one) for one in (split, "test"))
-            title = {"resnet34-cifar100": "ResNet-34", "lenet5-cifar100": "LeNet-5"}.get(name, "")
-            title = title or f"ResNet-8, seed {name.rpartition('-')[2]}"
+            title = TITLES.get(name) or f"ResNet-8, seed {name.rpartition('-')[2]}"
             samples = [Samples(one.logits.astype(np.float64), one.labels) for one in (fit, test)]
             yield Network(title, title.partition(",")[0], None, [(samples[0], samples[1])])
 

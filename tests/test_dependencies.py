@@ -245,7 +245,8 @@ def test_the_records_of_chapters_and_scripts(monkeypatch: pytest.MonkeyPatch) ->
         assert len(records_among(found)) < every * most, script
     lab = files_of_chapter(Path("notebooks/resnet34-lab.md").read_text("utf-8"))
     assert {name.partition(".")[0] for name in records_among(lab)} == {
-        "predictions/resnet34-cifar100"
+        "predictions/resnet34-cifar100",
+        "predictions/resnet34-224-cifar100",
     }
 
 

@@ -88,7 +88,7 @@ def test_all_networks_have_all_methods(source: str, dataset: str) -> None:
     rows, made = load_recalibrated(source, dataset)
     methods = list(recalibrators.METHODS)
     assert [one.method for one in rows] == methods * (len(rows) // len(methods))
-    assert len({one.network for one in rows}) == (19 if source == "public" else 7)
+    assert len({one.network for one in rows}) == (19 if source == "public" else 8)
     assert made["versions"]
     for one in rows:
         assert one.bins[0].sum() == (2_000 if "seed" in one.network else 10_000)

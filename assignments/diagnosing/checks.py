@@ -19,7 +19,7 @@ from classroom.checks import Check, Judge, close, equal, partly
 from classroom.secret import drawn_labels, generator
 from classroom.variants import Variant, reading
 
-SOURCES = ("lenet5-cifar100", "resnet34-cifar100")
+SOURCES = ("lenet5-cifar100", "resnet34-224-cifar100")
 NETWORKS = ("A", "B", "C")
 KINDS = ("overconfident", "underconfident", "calibrated", "class bias")
 N_CLASSES, N_ANSWERS = 20, 2400
