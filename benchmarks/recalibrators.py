@@ -140,7 +140,7 @@ class Network(NamedTuple):
 
 TITLES = {
     "resnet34-cifar100": "ResNet-34",
-    "resnet34-224-cifar100": "ResNet-34, first layers for 224 pixels",
+    "resnet34-224-cifar100": "ResNet-34 (224)",
     "lenet5-cifar100": "LeNet-5",
 }
 

@@ -14,7 +14,7 @@ CAUSES = "notebooks/why-networks-are-overconfident.html"
 FIRST = {
     # The part of a chapter that treats it.
     "deep ensembles": "notebooks/since-2017.html#averages-of-networks",
-    "reliability diagrams": "notebooks/what-calibration-means.html#what-calibration-means",
+    "reliability diagrams": "notebooks/what-calibration-means.html#ninety-per-cent-sure",
     "conformal": "notebooks/deciding-with-probabilities.html#a-set-instead-of-a-single-class",
     "baseline": "notebooks/can-you-trust-an-ece.html#how-large-is-the-baseline",
     "number of bins": "notebooks/ece-and-mce.html#why-bins-and-how-many",
