@@ -161,7 +161,7 @@ def course() -> Iterator[Network]:
     for name, split in list_records():
         if split == "validation":
             fit, test = (load_record(name, one) for one in (split, "test"))
-            title = TITLES.get(name) or f"ResNet-8, seed {name.rpartition('-')[2]}"
+            title = TITLES.get(name, f"ResNet-8, seed {name.rpartition('-')[2]}")
             samples = [Samples(one.logits.astype(np.float64), one.labels) for one in (fit, test)]
             yield Network(title, title.partition(",")[0], None, [(samples[0], samples[1])])
 

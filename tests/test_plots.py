@@ -143,7 +143,7 @@ def test_counts_that_would_touch_are_smaller(counts, apart):
     drawn.ax.figure.canvas.draw()
     boxes = [text.get_window_extent() for text in drawn.counts_ax.texts]
     digit = boxes[0].width / len(str(counts[0]))
-    assert all(b.x0 - a.x1 > digit / 4 for a, b in pairwise(boxes))
+    assert all(b.x0 - a.x1 > digit / 3 for a, b in pairwise(boxes))
     sizes = {text.get_fontsize() for text in drawn.counts_ax.texts}
     legend = drawn.ax.get_legend().get_texts()[0].get_fontsize()
     assert (max(sizes) < legend) == apart

@@ -270,7 +270,8 @@ def _counts_strip(
     for k, word in enumerate(words if rows else ()):
         # Two rows stand above all bars, because their numbers reach over the neighbours'.
         y = bins.counts[k] if rows == 1 else most * (1.1, 1.9)[k % 2]
-        strip.text(sum(bins.edges[k : k + 2]) / 2, y, word, fontsize=size, ha="center", va="bottom")
+        x = bins.edges[k : k + 2].mean()
+        strip.text(x, y, word, fontsize=size, ha="center", va="bottom")
     strip.set_ylim(0, (1.5, 2, 2.8)[rows] * most)
     strip.xaxis.set_visible(False)
     strip.set_yticks([])
