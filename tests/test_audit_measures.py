@@ -290,7 +290,7 @@ class TestStreams:
     def test_blocks_and_a_sample_give_the_same_sums(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        from calib_utils.audit import arrow_files
+        from calib_utils.audit import files
 
         score, label = drawn(20_000, 0, 0.8, 0.1)
         path = tmp_path / "a.csv"
@@ -301,7 +301,7 @@ class TestStreams:
             )
         )
         whole = report(path, group="site", cross_fit=0)
-        monkeypatch.setattr(arrow_files, "_BYTES", 30_000)
+        monkeypatch.setattr(files, "_BYTES", 30_000)
         for module in ("lots", "totals"):
             monkeypatch.setattr(f"calib_utils.audit.{module}.MOST_DRAWN", 2_000)
         parts = report(path, group="site", cross_fit=0)
@@ -325,9 +325,9 @@ class TestStreams:
     ) -> None:
         import tracemalloc
 
-        from calib_utils.audit import arrow_files
+        from calib_utils.audit import files
 
-        monkeypatch.setattr(arrow_files, "_BYTES", 8_000)
+        monkeypatch.setattr(files, "_BYTES", 8_000)
         for module in ("lots", "totals"):
             monkeypatch.setattr(f"calib_utils.audit.{module}.MOST_DRAWN", 1_000)
         block = "".join(f"{(i % 97) / 97:.3f},{i % 2}\n" for i in range(1_000))

@@ -26,9 +26,9 @@ from calib_utils.audit import report
 from calib_utils.audit.__main__ import main
 from calib_utils.audit.column_types import as_array
 from calib_utils.audit.columns import choose_columns
+from calib_utils.audit.files import open_source
 from calib_utils.audit.findings import FORMAT, bins_of_baseline
 from calib_utils.audit.pairing import pair
-from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import RowsReader
 
 RNG = np.random.default_rng(0)
@@ -781,7 +781,7 @@ def test_no_file_is_held_as_a_whole(
 ) -> None:
     pyarrow = pytest.importorskip("pyarrow")
     monkeypatch.setattr("calib_utils.audit.source._CELLS", 100_000)
-    monkeypatch.setattr("calib_utils.audit.arrow_files._BYTES", 1 << 16)
+    monkeypatch.setattr("calib_utils.audit.files._BYTES", 1 << 16)
     n = 1_000_000
     score = np.random.default_rng(0).random(n)
     table = pyarrow.table({"label": np.arange(n) % 2, "score": score, "other": score})

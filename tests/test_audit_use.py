@@ -11,7 +11,7 @@ import pytest
 
 from calib_utils.audit import report
 from calib_utils.audit.__main__ import main
-from calib_utils.audit.log_probabilities import from_logs
+from calib_utils.audit.probabilities import from_logs
 from calib_utils.recalibration import TemperatureScaling
 
 LETTERS = "ABCD"

@@ -14,9 +14,8 @@ from calib_utils._files import replacing_text
 from calib_utils.audit.class_columns import scores_of
 from calib_utils.audit.column_types import is_missing, numbers_of, texts_of
 from calib_utils.audit.columns import there
-from calib_utils.audit.log_probabilities import from_logs, log_probs_in
-from calib_utils.audit.reading import open_source
-from calib_utils.audit.rows import log_probs_of, probabilities
+from calib_utils.audit.files import open_source
+from calib_utils.audit.probabilities import from_logs, log_probs_in, log_probs_of, probabilities
 from calib_utils.audit.source import Source
 from calib_utils.recalibration import Recalibrator, load
 

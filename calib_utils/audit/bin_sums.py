@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils._arrays import log_losses
-from calib_utils.audit.rows import Rows, row_sums
+from calib_utils.audit.probabilities import row_sums
+from calib_utils.audit.rows import Rows
 from calib_utils.metrics.intervals import squared_sums, tally
 
 __all__ = [

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils.audit.arrow_files import from_arrow
 from calib_utils.audit.column_types import Coded, coded, occurring
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.exact_sums import ExactSums
+from calib_utils.audit.files import from_arrow
 from calib_utils.audit.folder import FolderFile
 from calib_utils.audit.lots import Lots
 from calib_utils.audit.rows import Counts, Rows, RowsReader

@@ -12,10 +12,10 @@ from urllib.parse import unquote
 
 import numpy as np
 
-from calib_utils.audit.arrow_files import parquet_source
 from calib_utils.audit.class_columns import columns_of
 from calib_utils.audit.column_types import is_number
 from calib_utils.audit.columns import Columns
+from calib_utils.audit.files import parquet_source
 from calib_utils.audit.formatting import printable
 from calib_utils.audit.source import EXTRA, Block, Source, with_checked_names
 

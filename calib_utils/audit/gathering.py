@@ -16,9 +16,9 @@ from calib_utils.audit.class_columns import columns_of
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.exact_sums import ExactSums
 from calib_utils.audit.file_sums import FileSums, How, sums_of, sums_of_file
+from calib_utils.audit.files import open_source
 from calib_utils.audit.folder import Folder, FolderFile, is_folder, open_folder
 from calib_utils.audit.lots import MOST_DRAWN
-from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import Counts
 from calib_utils.audit.source import Source
 from calib_utils.audit.totals import Totals

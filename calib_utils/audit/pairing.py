@@ -12,9 +12,9 @@ from calib_utils.audit.bin_sums import briers, confidences_of, losses
 from calib_utils.audit.class_columns import columns_of
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.file_sums import How
+from calib_utils.audit.files import open_source
 from calib_utils.audit.formatting import number, points
 from calib_utils.audit.measures import LEVEL, larger_error
-from calib_utils.audit.reading import open_source
 from calib_utils.audit.rows import Rows
 from calib_utils.audit.totals import Totals
 from calib_utils.report.pairs import Difference, McNemar, mcnemar, paired_difference

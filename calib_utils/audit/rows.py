@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import effective_size, log_softmax
-from calib_utils._masks import MANY, like_probs, log_of_probs
+from calib_utils._arrays import effective_size
+from calib_utils._masks import MANY, like_probs
 from calib_utils.audit.column_types import (
     Coded,
     as_array,
@@ -24,15 +23,14 @@ from calib_utils.audit.column_types import (
     weights_of,
 )
 from calib_utils.audit.columns import Columns
-from calib_utils.audit.log_probabilities import from_logs, log_probs_in
+from calib_utils.audit.probabilities import from_logs, log_probs_in, log_probs_of, probabilities
 from calib_utils.audit.source import Source
 from calib_utils.metrics.bins import rounded
 
-__all__ = ["Counts", "Rows", "RowsReader", "log_probs_of", "probabilities", "row_sums"]
+__all__ = ["Counts", "Rows", "RowsReader"]
 
 _LABELS = {"0": 0, "1": 1, "false": 0, "true": 1, "no": 0, "yes": 1}
 _SHOWN = 1_000  # labels of a block from which an error's examples are taken
-_ROUNDED = 1e-4  # how far from one a row may sum, as for the metrics
 
 
 class Rows(NamedTuple):
@@ -323,71 +321,3 @@ def _numbers(
 
 def _texts(values: np.ndarray, places: np.ndarray) -> np.ndarray:
     return texts_of(values)
-
-
-def probabilities(
-    scores: np.ndarray, kind: str, names: Sequence[str], places: np.ndarray, rescale: bool = False
-) -> tuple[np.ndarray, np.ndarray | None, int]:
-    """Probabilities, the logits if they were given, and how many rows were divided by their sum.
-
-    Args:
-        scores: (n, 1), or (n, K) of several classes; finite.
-        kind: what they are, as in `Columns`.
-        names: of the columns.
-        places: (n,), the numbers of the rows.
-        rescale: whether rows are divided by their sum.
-
-    Returns:
-        As ``probs`` and ``logits`` of `Rows`; and a number.
-
-    Raises:
-        ValueError: for numbers that are not probabilities.
-    """
-    if kind == "logits":
-        return np.exp(log_softmax(scores)), scores, 0
-    if kind == "logit":
-        from scipy.special import expit
-
-        return expit(scores[:, 0]), scores[:, 0], 0
-    scores = _in_range(scores, names, places)
-    if len(names) == 1:
-        return scores[:, 0], None, 0
-    sums = row_sums(scores)
-    off = np.abs(sums - 1) > _ROUNDED
-    rescaled = 0
-    if rescale and (sums > 0).all():
-        scores, rescaled = np.where(off[:, None], scores / sums[:, None], scores), int(off.sum())
-    elif off.any():
-        row = off.argmax()
-        raise ValueError(
-            f"{names[0]} to {names[-1]}: expected probabilities that sum to 1, found "
-            f"{sums[row]:.6g} in row {places[row]:,}, and {off.sum() - 1:,} more; name columns "
-            "of logits logit_…, or divide rounded rows by their sum with rescale=True"
-        )
-    return scores, None, rescaled
-
-
-def log_probs_of(probs: np.ndarray, logits: np.ndarray | None) -> np.ndarray:
-    """The log-odds if (n,); the logarithms, up to a constant in each row, if (n, K)."""
-    return log_of_probs(probs) if logits is None else logits
-
-
-def row_sums(values: np.ndarray) -> np.ndarray:
-    """Of each row: added from the first class to the last, however they lie in memory."""
-    return reduce(np.add, values.T)
-
-
-def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> np.ndarray:
-    """Scores from 0 to 1, up to the rounding of a softmax."""
-    if not scores.size or (scores.min() >= 0 and scores.max() <= 1):
-        return scores
-    bad = (scores < 0) | (scores > 1)
-    row, k = np.argwhere(bad)[0]
-    where = f"{names[k]}: expected 0 to 1, found {scores[row, k]:g} in row {places[row]:,}"
-    if scores.min() < 0 or scores.max() > 100:
-        raise ValueError(f"{where}; name columns of log-odds or logits logit or logit_…")
-    if scores.max() > 2:
-        raise ValueError(f"{where}; if these are percentages, divide all by 100 first")
-    if scores.max() > 1 + _ROUNDED:
-        raise ValueError(f"{where}; rounding does not explain that, so give probabilities")
-    return np.minimum(scores, 1)

@@ -1,16 +1,25 @@
-"""Rows with named columns, read a block at a time from any source."""
+"""Rows with named columns, read a block at a time: of arrays, of a data frame, or of any source."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from calib_utils._arrays import dtype_name, is_tensor, to_numpy
+from calib_utils._names import check_rows
 from calib_utils.audit.formatting import printable
 
-__all__ = ["Blocks", "Source", "source_of_arrays", "with_checked_names"]
+__all__ = [
+    "Blocks",
+    "Source",
+    "source_of_arrays",
+    "source_of_dictionary",
+    "source_of_frame",
+    "with_checked_names",
+]
 
 EXTRA = "which is not installed: pip install jinja2 matplotlib narwhals pyarrow tqdm"
 _CELLS = 2_000_000  # in a block: a few hundred megabytes as text
@@ -104,6 +113,79 @@ def source_of_arrays(
 
     narrow = frozenset(each for each, (key, _) in flat.items() if key in bfloat16)
     return Source(name, list(flat), None, blocks, narrow)
+
+
+def source_of_dictionary(given: Mapping[str, Any]) -> Source:
+    """Arrays, lists, tensors or columns of a frame, by name.
+
+    Raises:
+        ValueError: if one of them is none of these, or is indexed in another order.
+    """
+    arrays: dict[str, np.ndarray] = {}
+    narrow = {key for key, one in given.items() if is_tensor(one) and dtype_name(one) == "bfloat16"}
+    indexed = [key for key, column in given.items() if hasattr(column, "iloc")]
+    for key in indexed[1:]:
+        check_rows(given[indexed[0]], given[key], key, indexed[0])
+    for key, column in given.items():
+        try:
+            if is_tensor(column):
+                column = to_numpy(column, key)
+            if isinstance(column, np.ma.MaskedArray):
+                hidden, column = np.ma.getmaskarray(column), column.data.astype(object)
+                column[hidden] = None
+            arrays[key] = np.asarray(column)
+        except (ValueError, TypeError, RuntimeError) as error:
+            raise ValueError(f"{key}: expected an array, found {type(column).__name__}") from error
+        if arrays[key].shape == () and arrays[key].dtype == object:  # such as a generator
+            raise ValueError(f"{key}: expected an array, found {type(column).__name__}")
+
+    def read(wanted: Sequence[str], n: int, step: int) -> Iterator[Block]:
+        for start in range(0, n, step):
+            yield {key: arrays[key][start : start + step] for key in wanted}
+
+    shapes = {key: one.shape for key, one in arrays.items()}
+    return source_of_arrays("a dictionary", shapes, read, narrow)
+
+
+def source_of_frame(frame: Any) -> Source:
+    """A data frame that narwhals supports.
+
+    Raises:
+        ModuleNotFoundError: if narwhals is not installed.
+        ValueError: if it is none.
+    """
+    try:
+        import narwhals
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"frame: a {type(frame).__name__} needs narwhals, {EXTRA}; or give a dictionary of "
+            "arrays"
+        ) from error
+    try:
+        known = narwhals.from_native(frame)
+        rows = known.collect() if isinstance(known, narwhals.LazyFrame) else known
+    except narwhals.exceptions.NarwhalsError as error:
+        raise ValueError(f"frame: expected rows with named columns ({error})") from error
+    except TypeError as error:
+        raise ValueError(
+            f"frame: expected a path, a data frame or a dictionary of arrays, found "
+            f"{type(frame).__name__}"
+        ) from error
+    places = {str(name): place for place, name in enumerate(rows.columns)}  # pandas has any names
+
+    def blocks(names: Sequence[str]) -> Iterator[Block]:
+        step = rows_of_block(len(names))
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            yield {name: _from_narwhals(part[:, places[name]]) for name in names}
+
+    return Source("a data frame", [str(name) for name in rows.columns], None, blocks)
+
+
+def _from_narwhals(column: Any) -> np.ndarray:
+    if getattr(column.dtype, "time_zone", None) is not None:
+        column = column.dt.replace_time_zone(None)  # the clock that it shows
+    return np.asarray(column.to_numpy())
 
 
 def _singular(name: str) -> str:
