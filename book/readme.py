@@ -15,12 +15,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from book.play.temperature import NETWORK, measured, printed, turned
+from book.play.temperature import measured, printed, turned
+from book.resnet34 import resnet34
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.plots.diagrams import draw_bins
-from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import load_record
 from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
 from tools.sources.atomic import write_text
@@ -90,8 +89,8 @@ def movement() -> str:
 
 
 def main(target: Path) -> None:
-    validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    fitted = TemperatureScaling().fit(validation.logits, validation.labels).temperature_
+    _, test, scaling = resnet34()
+    fitted = scaling.temperature_
     temperatures = np.linspace(1, fitted, FRAMES)
     probs = [turned(test, T) for T in temperatures]
     bins = [reliability_bins(*top_label(p, test.labels)) for p in probs]

@@ -240,7 +240,7 @@ def test_a_table_needs_an_entry_for_each_setting() -> None:
 
 def test_a_figure_has_one_play(tmp_path: Path) -> None:
     for name in "ab":
-        play.write(tmp_path / f"{name}.json", [small()])
+        (tmp_path / f"{name}.json").write_text(json.dumps([small()]))
     with pytest.raises(ValueError, match=r"b\.json: there is another play for fig-a"):
         play.plays_in(tmp_path)
 

@@ -13,7 +13,7 @@ from test_play_figures import FIGURE
 from tools.finishing import interactive as play
 
 PAGE = "http://guess.invalid/"
-SHARES = play.axis(0, 1, [(0, "0"), (1, "1")])
+SHARES = play.axis(0, 1, [0, 1])
 
 
 def small() -> dict[str, Any]:
@@ -26,19 +26,17 @@ def small() -> dict[str, Any]:
         "A caption.",
         "An alt text.",
         [play.choice("Network", ["a", "b"]), play.slider("Knob", "012", marks={2: "best"})],
-        [play.number("seen", ["1", "2", "3"], [1]), play.later(play.number("kept", ["k"], []))],
+        [play.at_once(play.number("seen", "123", [1])), play.number("kept", ["k"], [])],
         [
-            play.later(play.diagram(play.table([[[1], [1], [0.5]]]))),
-            play.later(
-                play.lines(
-                    "Title",
-                    SHARES,
-                    SHARES,
-                    [play.curve([0, 0.5, 1], play.table(values, [0]), dots="o", so_far=True)],
-                    at=1,
-                )
+            play.diagram(play.table([[[1], [1], [0.5]]])),
+            play.lines(
+                "Title",
+                SHARES,
+                SHARES,
+                [play.curve([0, 0.5, 1], play.table(values, [0]), dots="o", so_far=True)],
+                at=1,
             ),
-            play.picture("Seen", b"RIFF", 2, 1, play.table([(0, 0), (1, 0)], [0])),
+            play.at_once(play.picture("Seen", b"RIFF", 2, 1, play.table([(0, 0), (1, 0)], [0]))),
         ],
         play.guess([1], "Where is it best?", words, [0, 1]),
     )
@@ -136,8 +134,8 @@ def suspects() -> dict[str, Any]:
         "A caption.",
         "An alt text.",
         [play.choice("Suspect", "ab"), play.choice("Error", ["down", "up"])],
-        [play.later(play.number("kept", ["of a", "of b"], [0]))],
-        [play.later(play.lines("Title", play.table(levels, [0]), SHARES, runs, begins=True))],
+        [play.number("kept", ["of a", "of b"], [0])],
+        [play.lines("Title", play.table(levels, [0]), SHARES, runs, begins=True)],
         play.guess([1], "Up or down?", words, [0, 1], anew=0),
     )
 

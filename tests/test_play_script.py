@@ -38,7 +38,7 @@ CHANGED = ([0, 0.95, 1], [[0.2, 1.4, 0.8], *[[0.3, 0.5, 0.9]] * 3])
 @pytest.fixture(scope="module")
 def tab(browser: Any) -> Iterator[Any]:
     """A page with the small figure, as wide as its panels are in their own units."""
-    shares = play.axis(0, 1, [(0, "0"), (1, "1")])
+    shares = play.axis(0, 1, [0, 1])
     stops = ["1", "2", "3", "4"]
     one = play.play(
         ["fig-a"],
@@ -55,8 +55,8 @@ def tab(browser: Any) -> Iterator[Any]:
                 shares | {"label": "Across"},
                 shares,
                 [
-                    play.curve(CURVE[0], play.table([CURVE[1]]), "moving", "a", moves=True),
-                    play.curve([0, 1], play.table([[0.1, 0.9]]), "squares", "b", dots="s"),
+                    play.curve(CURVE[0], CURVE[1], "moving", "a", moves=True),
+                    play.curve([0, 1], [0.1, 0.9], "squares", "b", dots="s"),
                     play.curve(CHANGED[0], play.table(CHANGED[1], [0]), "both", "c", dots="d+"),
                 ],
                 at=0,

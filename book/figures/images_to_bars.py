@@ -16,7 +16,7 @@ from matplotlib.axes import Axes
 from book.play.images_to_bars import N_BINS, Frame, check, frames, piles
 from calib_utils.plots import BLUE, ORANGE
 from calib_utils.plots.diagrams import draw_bins
-from tools.finishing.interactive import FEW, WORDS
+from tools.finishing.interactive import FEW, percent
 from tools.sources.plot_settings import DRAWING
 
 COLUMNS = 6
@@ -51,8 +51,8 @@ def main(target: Path) -> None:
     draw_bars(axes[1], first)
     draw_bars(axes[2], last)
     axes[0].set_title("Predictions fall into bins")
-    axes[1].set_title(f"As trained: mean gap {WORDS.format(100 * first.gap)}")
-    axes[2].set_title(f"At T = {last.temperature:.2f}: mean gap {WORDS.format(100 * last.gap)}")
+    axes[1].set_title(f"As trained: mean gap {percent(first.gap)}")
+    axes[2].set_title(f"At T = {last.temperature:.2f}: mean gap {percent(last.gap)}")
     axes[2].set_xlabel("Confidence")
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)

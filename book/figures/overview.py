@@ -15,13 +15,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from scipy.special import softmax
 
+from book.resnet34 import resnet34
 from calib_utils.metrics import accuracy
 from calib_utils.plots import BLUE, ORANGE
-from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import load_record
 from tools.sources.plot_settings import DRAWING
-
-NETWORK = "resnet34-cifar100"
 
 
 def draw_hundred(ax: Axes, right: int, title: str) -> None:
@@ -35,8 +32,7 @@ def draw_hundred(ax: Axes, right: int, title: str) -> None:
 
 
 def main(target: Path) -> None:
-    validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    scaling = TemperatureScaling().fit(validation.logits, validation.labels)
+    _, test, scaling = resnet34()
     expected = float(softmax(test.logits, axis=1).max(axis=1).mean())
     actual = accuracy(test.logits, test.labels, inputs="logits")
     recalibrated = float(scaling.predict_proba(test.logits).max(axis=1).mean())

@@ -6,10 +6,8 @@ calibrated model, drawn again and again.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from scipy.special import softmax
@@ -22,25 +20,8 @@ from calib_utils.metrics import (
     top_label,
 )
 from calib_utils.records import load_record
-from tools.finishing.interactive import (
-    FEW,
-    WORDS,
-    Json,
-    again,
-    axis,
-    choice,
-    curve,
-    diagram,
-    frame,
-    guess,
-    later,
-    lines,
-    number,
-    play,
-    slider,
-    table,
-    write,
-)
+from tools.finishing import interactive as ui
+from tools.finishing.interactive import FEW, WORDS
 
 NETWORKS = {"ResNet-34": "resnet34-cifar100", "LeNet-5": "lenet5-cifar100"}
 STRATEGIES = {"equal width": "uniform", "equal mass": "quantile"}
@@ -73,7 +54,7 @@ def worth(eces: Sequence[float]) -> list[str]:
     return [f"With {bins(k)} the ECE is {WORDS.format(ece)}. {why}" for k, ece in enumerate(eces)]
 
 
-def number_of_bins() -> Json:
+def number_of_bins() -> ui.Json:
     """The ECE of the same predictions in other bins."""
     frames, printed, eces, baselines, learned = [], [], [], [], []
     for network, kind in product(NETWORKS, STRATEGIES.values()):
@@ -82,7 +63,7 @@ def number_of_bins() -> Json:
         of_kind = []
         for m in N_BINS:
             bins = reliability_bins(confidences, correct, m, kind)
-            frames.append(frame(bins, edges=kind == "quantile"))
+            frames.append(ui.frame(bins, edges=kind == "quantile"))
             ece = 100 * expected_calibration_error(confidences, labels, m, kind)
             mce = 100 * maximum_calibration_error(confidences, labels, m, kind)
             baseline = 100 * baseline_calibration_error(confidences, m, strategy=kind).mean
@@ -96,8 +77,7 @@ def number_of_bins() -> Json:
     by = [0, 1, 2]
     names = ["ECE", "baseline ECE", "MCE", f"bars under {FEW}"]
     places = np.log10(N_BINS).tolist()
-    ticks = [(float(np.log10(m)), str(m)) for m in (1, 2, 5, 10, 20, 50, 100)]
-    return play(
+    return ui.play(
         ["fig-number-of-bins"],
         "The same predictions in other bins",
         "How much of an ECE comes from the bins? Choose the network, and move the number of bins. "
@@ -107,35 +87,35 @@ def number_of_bins() -> Json:
         "ECE against the number of bins, with a dot at the chosen one, and below it the baseline, "
         "which grows with the number of bins.",
         [
-            choice("Network", list(NETWORKS), 1),
-            choice("Bins of", list(STRATEGIES)),
-            slider("Number of bins", [str(m) for m in N_BINS], N_BINS.index(15)),
+            ui.choice("Network", list(NETWORKS), 1),
+            ui.choice("Bins of", list(STRATEGIES)),
+            ui.slider("Number of bins", N_BINS, N_BINS.index(15)),
         ],
         [
-            number(n, of, by) if n.startswith("bars") else later(number(n, of, by))
+            ui.at_once(ui.number(n, of, by)) if n.startswith("bars") else ui.number(n, of, by)
             for n, of in zip(names, zip(*printed, strict=True), strict=True)
         ],
         [
-            diagram(table(frames, by), few=FEW, relative=True),
-            later(
-                lines(
-                    "ECE in %",
-                    axis(0, 2, ticks, "Number of bins"),
-                    axis(0, 9, [(y, str(y)) for y in (0, 2, 4, 6, 8)]),
-                    [
-                        curve(places, table(baselines, [0, 1]), "baseline", "c", digits=2),
-                        curve(places, table(eces, [0, 1]), "", "a", digits=2, moves=True),
-                    ],
-                    at=2,
-                    height=330,
-                )
+            ui.at_once(ui.diagram(ui.table(frames, by), few=FEW, relative=True)),
+            ui.lines(
+                "ECE in %",
+                ui.axis(0, 2, ui.logarithms([1, 2, 5, 10, 20, 50, 100]), "Number of bins"),
+                ui.axis(0, 9, (0, 2, 4, 6, 8)),
+                [
+                    ui.curve(places, ui.table(baselines, [0, 1]), "baseline", "c", digits=2),
+                    ui.curve(places, ui.table(eces, [0, 1]), digits=2, moves=True),
+                ],
+                at=2,
+                height=330,
             ),
         ],
-        guess([2], "Which number of bins makes this network look best, by its ECE?", learned, by),
+        ui.guess(
+            [2], "Which number of bins makes this network look best, by its ECE?", learned, by
+        ),
     )
 
 
-def drawn_again() -> Json:
+def drawn_again() -> ui.Json:
     """Predictions of a calibrated model: chance draws which of them are correct."""
     rng = np.random.default_rng(seed=0)
     confidences = rng.permutation(predictions("ResNet-34")[0].astype(float))
@@ -144,14 +124,13 @@ def drawn_again() -> Json:
         some, of_n = confidences[:n], []
         for _ in range(N_DRAWS):
             drawn = rng.random(n) < some
-            frames.append(frame(reliability_bins(some, drawn)))
+            frames.append(ui.frame(reliability_bins(some, drawn)))
             of_n.append(100 * expected_calibration_error(some, drawn.astype(int)))
         eces.append(of_n)
         baselines.append(100 * baseline_calibration_error(some).mean)
     draws = list(range(1, N_DRAWS + 1))
     high = max(map(max, eces)) * 1.1
-    up = axis(0, high, [(y, str(y)) for y in range(0, 100, 5)])
-    ticks = [(float(np.log10(n)), f"{n:,}") for n in (100, 1000, 10_000)]
+    up = ui.axis(0, high, range(0, 100, 5))
     enough = next(k for k, baseline in enumerate(baselines) if baseline < LITTLE)
     learned = [
         f"With {n:,} predictions a calibrated model has a mean ECE of {WORDS.format(baseline)}. "
@@ -162,7 +141,7 @@ def drawn_again() -> Json:
     def so_far(pick: Callable[[np.ndarray], np.ndarray]) -> list[str]:
         return [WORDS.format(e) for of in eces for e in pick(np.array(of))]
 
-    return play(
+    return ui.play(
         ["fig-one-draw"],
         "A calibrated model",
         "A model with the confidences of ResNet-34 that is perfectly calibrated, because chance "
@@ -172,52 +151,43 @@ def drawn_again() -> Json:
         "the ECE of each draw so far, none of them 0, and the baseline against the number of "
         "predictions: it falls as they grow in number.",
         [
-            slider("Number of predictions", [f"{n:,}" for n in SIZES], 1),
-            again("Draw again", [f"draw {k} of {N_DRAWS}" for k in draws]),
+            ui.slider("Number of predictions", [f"{n:,}" for n in SIZES], 1),
+            ui.again("Draw again", [f"draw {k} of {N_DRAWS}" for k in draws]),
         ],
         [
-            later(number("ECE of this draw", so_far(np.asarray), [0, 1])),
-            later(number("baseline ECE", [WORDS.format(one) for one in baselines], [0])),
-            later(number("lowest so far", so_far(np.minimum.accumulate), [0, 1])),
-            later(number("highest so far", so_far(np.maximum.accumulate), [0, 1])),
+            ui.number("ECE of this draw", so_far(np.asarray), [0, 1]),
+            ui.number("baseline ECE", [WORDS.format(one) for one in baselines], [0]),
+            ui.number("lowest so far", so_far(np.minimum.accumulate), [0, 1]),
+            ui.number("highest so far", so_far(np.maximum.accumulate), [0, 1]),
         ],
         [
-            later(diagram(table(frames, [0, 1]), relative=True)),
-            later(
-                lines(
-                    "ECE in %",
-                    axis(0, N_DRAWS + 1, [(k, str(k)) for k in (1, 5, 10, 15, 20)], "Draw"),
-                    up,
-                    [
-                        curve(
-                            [0, N_DRAWS + 1],
-                            table([[one, one] for one in baselines], [0]),
-                            "baseline",
-                            "c",
-                        ),
-                        curve(
-                            draws,
-                            table(eces, [0]),
-                            digits=2,
-                            dots="o",
-                            moves=True,
-                            so_far=True,
-                        ),
-                    ],
-                    at=1,
-                )
+            ui.diagram(ui.table(frames, [0, 1]), relative=True),
+            ui.lines(
+                "ECE in %",
+                ui.axis(0, N_DRAWS + 1, (1, 5, 10, 15, 20), "Draw"),
+                up,
+                [
+                    ui.curve(
+                        [0, N_DRAWS + 1],
+                        ui.table([[one, one] for one in baselines], [0]),
+                        "baseline",
+                        "c",
+                    ),
+                    ui.curve(
+                        draws, ui.table(eces, [0]), digits=2, dots="o", moves=True, so_far=True
+                    ),
+                ],
+                at=1,
             ),
-            later(
-                lines(
-                    "Baseline ECE in %",
-                    axis(2, 4, ticks, "Number of predictions"),
-                    up,
-                    [curve(np.log10(SIZES).tolist(), table([baselines]), "", "a", moves=True)],
-                    at=0,
-                )
+            ui.lines(
+                "Baseline ECE in %",
+                ui.axis(2, 4, ui.logarithms([100, 1000, 10_000]), "Number of predictions"),
+                up,
+                [ui.curve(np.log10(SIZES).tolist(), baselines, moves=True)],
+                at=0,
             ),
         ],
-        guess(
+        ui.guess(
             [0],
             "This model is perfectly calibrated. How many predictions does it take until its mean "
             f"ECE is below {LITTLE} %?",
@@ -228,4 +198,4 @@ def drawn_again() -> Json:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), [number_of_bins(), drawn_again()])
+    ui.write(number_of_bins(), drawn_again())

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 
@@ -17,19 +15,8 @@ from calib_utils.metrics import (
 from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.recalibration import PlattScaling
 from calib_utils.records import LANGUAGE_MODELS, load_answers
-from tools.finishing.interactive import (
-    WORDS,
-    Json,
-    choice,
-    diagram,
-    frame,
-    guess,
-    later,
-    number,
-    play,
-    table,
-    write,
-)
+from tools.finishing import interactive as ui
+from tools.finishing.interactive import percent
 
 LABELLED = 200
 OTHERS = "hellaswag"
@@ -66,10 +53,6 @@ def three_ways(model: str, questions: str) -> list[Predictions]:
     return [as_predictions(confidence=way, correct=correct[left]) for way in ways]
 
 
-def percent(share: float) -> str:
-    return WORDS.format(100 * share)
-
-
 def worth(eces: np.ndarray) -> list[str]:
     """What a guess of each model was worth, on one set of questions."""
     best = int(eces.argmin())
@@ -88,7 +71,7 @@ def worth(eces: np.ndarray) -> list[str]:
     ]
 
 
-def chats() -> Json:
+def chats() -> ui.Json:
     """A diagram for each model, set of questions, and way to recalibrate."""
     found = [
         one for model, name in product(LANGUAGE_MODELS, NAMES) for one in three_ways(model, name)
@@ -100,7 +83,7 @@ def chats() -> Json:
     unchanged = np.reshape(eces[::3], (len(LANGUAGE_MODELS), len(NAMES)))
     learned = np.transpose([worth(of_set) for of_set in unchanged.T])
 
-    return play(
+    return ui.play(
         ["fig-fourteen-diagrams"],
         "Fourteen chat models",
         f"Choose a model and a set of questions, and recalibrate the model with {LABELLED} "
@@ -111,33 +94,31 @@ def chats() -> Json:
         "confidence, ECE and AUROC. Most models are overconfident; recalibrated with questions of "
         "the same set nearly all of them are close to the diagonal.",
         [
-            choice("Model", LANGUAGE_MODELS, LANGUAGE_MODELS.index("gpt-4-turbo")),
-            choice("Questions", list(NAMES.values()), list(NAMES).index("mmlu")),
-            choice("Recalibrated", ["no", "with the same set", f"with {NAMES[OTHERS]}"]),
+            ui.choice("Model", LANGUAGE_MODELS, LANGUAGE_MODELS.index("gpt-4-turbo")),
+            ui.choice("Questions", list(NAMES.values()), list(NAMES).index("mmlu")),
+            ui.choice("Recalibrated", ["no", "with the same set", f"with {NAMES[OTHERS]}"]),
         ],
         [
-            number("accuracy", [percent(one.labels.mean()) for one in as_they_are], asked),
-            later(number("confidence", [percent(one.array.mean()) for one in found], every)),
-            later(number("ECE", list(map(percent, eces)), every)),
-            later(
-                number(
-                    "baseline",
-                    [percent(baseline_calibration_error(one).mean) for one in found],
-                    every,
-                )
+            ui.at_once(
+                ui.number("accuracy", [percent(one.labels.mean()) for one in as_they_are], asked)
             ),
-            later(number("AUROC", [f"{confidence_auroc(one):.2f}" for one in as_they_are], asked)),
+            ui.number("confidence", [percent(one.array.mean()) for one in found], every),
+            ui.number("ECE", list(map(percent, eces)), every),
+            ui.number(
+                "baseline", [percent(baseline_calibration_error(one).mean) for one in found], every
+            ),
+            ui.number("AUROC", [f"{confidence_auroc(one):.2f}" for one in as_they_are], asked),
         ],
         [
-            later(
-                diagram(
-                    table([frame(reliability_bins(one.array, one.labels)) for one in found], every),
-                    few=FEW,
-                    relative=True,
-                )
+            ui.diagram(
+                ui.table(
+                    [ui.frame(reliability_bins(one.array, one.labels)) for one in found], every
+                ),
+                few=FEW,
+                relative=True,
             )
         ],
-        guess(
+        ui.guess(
             [0],
             "Which of these models has the lowest ECE on these questions, not recalibrated?",
             learned.ravel().tolist(),
@@ -147,4 +128,4 @@ def chats() -> Json:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), [chats()])
+    ui.write(chats())

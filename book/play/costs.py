@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 from scipy.special import softmax
 
+from book.resnet34 import resnet34
 from calib_utils.metrics import top_label
-from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import load_record
-from tools.finishing.interactive import (
-    Json,
-    axis,
-    curve,
-    guess,
-    later,
-    lines,
-    number,
-    play,
-    slider,
-    table,
-    write,
-)
+from tools.finishing import interactive as ui
 
-NETWORK = "resnet34-cifar100"
 ERROR_COSTS = [2, 3, 5, 10, 20]
 THRESHOLDS = np.arange(50, 101) / 100
 
@@ -45,11 +28,10 @@ def bill(
     return n, expected / each, paid / each, paid + len(correct) - n
 
 
-def costs() -> Json:
+def costs() -> ui.Json:
     """As trained and at T, for each cost of an error and each threshold."""
-    val, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
+    _, test, scaling = resnet34()
     confidences, correct = top_label(softmax(test.logits, axis=1), test.labels)
-    scaling = TemperatureScaling().fit(val.logits, val.labels)
     softer = scaling.predict_proba(test.logits).max(axis=1)
     bills = [
         [[bill(one, correct, cost, t) for t in THRESHOLDS] for cost in ERROR_COSTS]
@@ -73,7 +55,7 @@ def costs() -> Json:
                 f"{' than' if total != by_rule else ''} with {chow:.2f}, the threshold that "
                 "follows from the two costs by Chow's rule."
             )
-    return play(
+    return ui.play(
         ["fig-cost-threshold"],
         "Accept or check 10,000 predictions",
         "The total cost, by the threshold above which predictions are accepted, for the network as "
@@ -84,39 +66,41 @@ def costs() -> Json:
         "curves are bowls that meet at a threshold of 1. A dashed line is at the threshold of "
         "Chow's rule. At the fitted temperature the bowl is lowest near it.",
         [
-            slider("An error costs", [str(cost) for cost in ERROR_COSTS], ERROR_COSTS.index(10)),
-            slider("Accept above", [f"{t:.2f}" for t in THRESHOLDS], list(THRESHOLDS).index(0.6)),
+            ui.slider("An error costs", ERROR_COSTS, ERROR_COSTS.index(10)),
+            ui.slider(
+                "Accept above", [f"{t:.2f}" for t in THRESHOLDS], list(THRESHOLDS).index(0.6)
+            ),
         ],
         [
-            later(number("each, as trained", each(before), [0, 1])),
-            later(number("each, at T", each(after), [0, 1])),
-            later(number("total, as trained", [f"{one[3]:,}" for one in before], [0, 1])),
-            later(number("total, at T", [f"{one[3]:,}" for one in after], [0, 1])),
+            ui.number("each, as trained", each(before), [0, 1]),
+            ui.number("each, at T", each(after), [0, 1]),
+            ui.number("total, as trained", [f"{one[3]:,}" for one in before], [0, 1]),
+            ui.number("total, at T", [f"{one[3]:,}" for one in after], [0, 1]),
         ],
         [
-            later(
-                lines(
-                    "Total cost (1,000s)",
-                    axis(0.5, 1, [(t / 10, str(t / 10)) for t in range(5, 11)], "Threshold"),
-                    axis(6, 22, [(y, str(y)) for y in range(6, 23, 4)]),
-                    [
-                        curve(table([[t, t] for t in rule], [0]), table([[6, 22]]), "", "c"),
-                        curve(THRESHOLDS, table(totals[1], [0]), "at T", "w", digits=3, moves=True),
-                        curve(
-                            THRESHOLDS,
-                            table(totals[0], [0]),
-                            "as trained",
-                            "b",
-                            digits=3,
-                            moves=True,
-                        ),
-                    ],
-                    at=1,
-                    height=300,
-                )
+            ui.lines(
+                "Total cost (1,000s)",
+                ui.axis(0.5, 1, np.arange(5, 11) / 10, "Threshold"),
+                ui.axis(6, 22, range(6, 23, 4)),
+                [
+                    ui.curve(ui.table([[t, t] for t in rule], [0]), [6, 22], "", "c"),
+                    ui.curve(
+                        THRESHOLDS, ui.table(totals[1], [0]), "at T", "w", digits=3, moves=True
+                    ),
+                    ui.curve(
+                        THRESHOLDS,
+                        ui.table(totals[0], [0]),
+                        "as trained",
+                        "b",
+                        digits=3,
+                        moves=True,
+                    ),
+                ],
+                at=1,
+                height=300,
             )
         ],
-        guess(
+        ui.guess(
             [1],
             "A check costs 1. Above which confidence would you accept a prediction?",
             learned,
@@ -126,4 +110,4 @@ def costs() -> Json:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), [costs()])
+    ui.write(costs())

@@ -2,28 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 
 from calib_utils.metrics import baseline_calibration_error
 from calib_utils.records import load_grid
-from tools.finishing.interactive import (
-    FEW,
-    WORDS,
-    Json,
-    axis,
-    curve,
-    diagram,
-    frame_of_sums,
-    lines,
-    number,
-    play,
-    slider,
-    table,
-    write,
-)
+from tools.finishing import interactive as ui
+from tools.finishing.interactive import FEW, percent
 
 GRID, PROTOCOL = "nll-and-error", "cpu"
 
@@ -32,11 +16,11 @@ def baseline(sums: list[list[float]]) -> str:
     """That of predictions with the mean confidence of their bin: no others' is higher."""
     counts, _, summed = map(np.asarray, sums)
     confidences = np.repeat(summed[counts > 0] / counts[counts > 0], counts[counts > 0].astype(int))
-    highest = WORDS.format(100 * baseline_calibration_error(confidences).mean)
+    highest = percent(baseline_calibration_error(confidences).mean)
     return f"\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}{highest}"
 
 
-def epochs() -> Json:
+def epochs() -> ui.Json:
     """The diagram after each epoch of the first run, and its numbers against the epoch."""
     run, *others = sorted(load_grid(GRID, PROTOCOL), key=lambda run: run.seed)
     history, drops = run.history, run.recipe["milestones"]
@@ -45,23 +29,23 @@ def epochs() -> Json:
     marks = [(drop + 0.5, "") for drop in drops]
     stops = [drops[0], drops[0] + 1, last]
 
-    def panel(title: str, key: str, unit: int, ticks: range, label: str = "") -> Json:
+    def panel(title: str, key: str, unit: int, ticks: range, label: str = "") -> ui.Json:
         rows = [[unit * entry[key] for entry in one.history] for one in (*others, run)]
         pad = 0.08 * np.ptp(rows)
-        return lines(
+        return ui.lines(
             title,
-            axis(0, last + 1, across, label),
-            axis(np.min(rows) - pad, np.max(rows) + pad, [(tick, str(tick)) for tick in ticks]),
+            ui.axis(0, last + 1, across, label),
+            ui.axis(np.min(rows) - pad, np.max(rows) + pad, ticks),
             [
-                *(curve(range(1, last + 1), table([y]), "", "c", digits=2) for y in rows[:-1]),
-                curve(range(1, last + 1), table(rows[-1:]), "", "a", digits=3, moves=True),
+                *(ui.curve(range(1, last + 1), y, "", "c", digits=2) for y in rows[:-1]),
+                ui.curve(range(1, last + 1), ui.table(rows[-1:]), digits=3, moves=True),
             ],
             at=0,
             marks=marks,
             height=150 if label else 120,
         )
 
-    return play(
+    return ui.play(
         ["fig-nll"],
         f"One training run, {last} epochs",
         f"One of the training runs, seed {run.seed}, from its first epoch to its last. Choose an "
@@ -74,22 +58,19 @@ def epochs() -> Json:
         "sharply at the first drop of the learning rate. Then NLL and ECE rise, and the error "
         "stays nearly flat.",
         [
-            slider(
-                "Epoch",
-                [str(epoch) for epoch in range(1, last + 1)],
-                drops[0],
-                {stop - 1: f"epoch {stop}" for stop in stops},
+            ui.slider(
+                "Epoch", range(1, last + 1), drops[0], {stop - 1: f"epoch {stop}" for stop in stops}
             )
         ],
         [
-            number("test error", [WORDS.format(100 * one["test_error"]) for one in history], [0]),
-            number("NLL", [f"{one['test_nll']:.2f}" for one in history], [0]),
-            number("ECE", [WORDS.format(100 * one["test_ece"]) for one in history], [0]),
-            number("baseline", [baseline(one["test_bins"]) for one in history], [0]),
+            ui.number("test error", [percent(one["test_error"]) for one in history], [0]),
+            ui.number("NLL", [f"{one['test_nll']:.2f}" for one in history], [0]),
+            ui.number("ECE", [percent(one["test_ece"]) for one in history], [0]),
+            ui.number("baseline", [baseline(one["test_bins"]) for one in history], [0]),
         ],
         [
-            diagram(
-                table([frame_of_sums(one["test_bins"]) for one in history], [0]),
+            ui.diagram(
+                ui.table([ui.frame_of_sums(one["test_bins"]) for one in history], [0]),
                 height=390,
                 few=FEW,
                 relative=True,
@@ -102,4 +83,4 @@ def epochs() -> Json:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), [epochs()])
+    ui.write(epochs())

@@ -7,19 +7,16 @@ without scripts or who prefer no movement.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import softmax
 
+from book.resnet34 import resnet34
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
-from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import load_record
-from tools.finishing.interactive import FEW, WORDS, Json, write
+from tools.finishing import interactive as ui
+from tools.finishing.interactive import FEW, percent
 
-NETWORK = "resnet34-cifar100"
 N_BINS, N_DOTS, N_FRAMES = 10, 400, 21
 
 
@@ -38,10 +35,9 @@ class Frame(NamedTuple):
 
 def frames() -> list[Frame]:
     """From the network as trained to its fitted temperature."""
-    validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    fitted = TemperatureScaling().fit(validation.logits, validation.labels).temperature_
+    _, test, scaling = resnet34()
     found = []
-    for T in np.linspace(1, fitted, N_FRAMES):
+    for T in np.linspace(1, scaling.temperature_, N_FRAMES):
         probs = softmax(test.logits / T, axis=1)
         found.append(Frame(float(T), reliability_bins(*top_label(probs, test.labels), N_BINS)))
     return found
@@ -49,7 +45,7 @@ def frames() -> list[Frame]:
 
 def piles() -> list[tuple[np.ndarray, np.ndarray]]:
     """Of some predictions, drawn at random: for each bin the confidences, right and wrong ones."""
-    test = load_record(NETWORK, "test")
+    _, test, _ = resnet34()
     confidences, correct = top_label(softmax(test.logits, axis=1), test.labels)
     drawn = np.random.default_rng(seed=0).choice(len(correct), N_DOTS, replace=False)
     confidences, correct = confidences[drawn].astype(float), correct[drawn]
@@ -86,11 +82,11 @@ def steps(first: Frame, last: Frame, dots: list[tuple[np.ndarray, np.ndarray]]) 
         f"All {n:,} predictions make the bars steadier. If the network's confidences could be "
         "taken at their word, every bar would end on the dashed diagonal.",
         f"All {full.sum()} bars with at least {FEW} predictions end below it. The hatched gap "
-        f"between accuracy and confidence is {WORDS.format(100 * first.gap)} on average: the "
+        f"between accuracy and confidence is {percent(first.gap)} on average: the "
         "network is overconfident.",
         f"Turn one knob, the temperature T, to {last.temperature:.2f}, a value found on other "
         f"images. The bars now stand on the diagonal, with a mean gap of "
-        f"{WORDS.format(100 * last.gap)}. No prediction has changed: {right:,} are correct, as "
+        f"{percent(last.gap)}. No prediction has changed: {right:,} are correct, as "
         "before.",
     ]
 
@@ -101,7 +97,7 @@ def rows(bins: ReliabilityBins) -> list[list[float]]:
     return [bins.counts.astype(int).tolist(), *shares]
 
 
-def story() -> Json:
+def story() -> ui.Json:
     """The dots, the bars at each temperature, and the words of each state."""
     all_frames, dots = frames(), piles()
     first, last = all_frames[0], all_frames[-1]
@@ -118,7 +114,7 @@ def story() -> Json:
         "frames": [
             {
                 "T": f"T = {one.temperature:.2f}",
-                "gap": f"mean gap {WORDS.format(100 * one.gap)}",
+                "gap": f"mean gap {percent(one.gap)}",
                 "bins": rows(one.bins),
             }
             for one in all_frames
@@ -127,4 +123,4 @@ def story() -> Json:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), [story()])
+    ui.write(story())

@@ -5,10 +5,8 @@ The model, its three sets and the methods are those of the chapter on two classe
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import numpy as np
 from scipy.special import logit
@@ -30,21 +28,8 @@ from calib_utils.recalibration import (
     PlattScaling,
     Recalibrator,
 )
-from tools.finishing.interactive import (
-    WORDS,
-    Json,
-    axis,
-    choice,
-    curve,
-    guess,
-    later,
-    lines,
-    number,
-    play,
-    slider,
-    table,
-    write,
-)
+from tools.finishing import interactive as ui
+from tools.finishing.interactive import WORDS
 
 METHODS: dict[str, Callable[[], Recalibrator]] = {
     "Platt": PlattScaling,
@@ -106,7 +91,7 @@ def worth(briers: Sequence[float], uncalibrated: float) -> list[str]:
     ]
 
 
-def maps() -> Json:
+def maps() -> ui.Json:
     """The map of each method, fitted on the first samples of the validation set."""
     val_logits, y_val, test_logits, y_test = sets()
     if len(y_val) != SIZES[-1]:
@@ -134,14 +119,14 @@ def maps() -> Json:
     plain_brier = brier_score(scores, y_test)
     plain_ece = 100 * expected_calibration_error(scores, y_test, N_BINS)
     dots = reliability_bins(scores, y_test == 1, N_BINS)
-    shares = [(share, str(share)) for share in (0, 0.2, 0.4, 0.6, 0.8, 1)]
-    ticks = [(float(np.log10(n)), str(n)) for n in (10, 20, 50, 100, 200, 359)]
+    shares = (0, 0.2, 0.4, 0.6, 0.8, 1)
+    ticks = ui.logarithms([10, 20, 50, 100, 200, 359])
     places = np.log10(SIZES)
-    across = axis(places[0], places[-1], ticks)
+    across = ui.axis(places[0], places[-1], ticks)
     low, high = min(plain_brier, np.min(briers)), max(plain_brier, np.max(briers))
     top = max(plain_ece, np.max(eces)) * 1.1
     level = [places[0], places[-1]]
-    return play(
+    return ui.play(
         ["fig-all-maps"],
         f"Naive Bayes, {len(y_test)} test digits",
         "The map that a method learns from the first digits of the validation set, from ten to "
@@ -151,54 +136,52 @@ def maps() -> Json:
         "Beside it the Brier score and the ECE on the test digits against the number of digits "
         "that the method was fitted on, each with a level line for the uncalibrated model.",
         [
-            choice("Method", list(METHODS), list(METHODS).index("isotonic")),
-            slider("Validation digits", [str(n) for n in SIZES], SIZES.index(40)),
+            ui.choice("Method", list(METHODS), list(METHODS).index("isotonic")),
+            ui.slider("Validation digits", SIZES, SIZES.index(40)),
         ],
         [
-            later(number("Brier score", [f"{b:.3f}" for of in briers for b in of], [0, 1])),
-            number("uncalibrated", [f"{plain_brier:.3f}"], []),
-            later(number("ECE", [WORDS.format(e) for of in eces for e in of], [0, 1])),
-            number("uncalibrated", [WORDS.format(plain_ece)], []),
-            later(number("baseline ECE", [WORDS.format(f) for f in baselines], [0, 1])),
+            ui.number("Brier score", [f"{b:.3f}" for of in briers for b in of], [0, 1]),
+            ui.at_once(ui.number("uncalibrated", [f"{plain_brier:.3f}"], [])),
+            ui.number("ECE", [WORDS.format(e) for of in eces for e in of], [0, 1]),
+            ui.at_once(ui.number("uncalibrated", [WORDS.format(plain_ece)], [])),
+            ui.number("baseline ECE", [WORDS.format(f) for f in baselines], [0, 1]),
         ],
         [
-            lines(
-                "Output",
-                axis(0, 1, shares, "Score"),
-                axis(0, 1, shares),
+            ui.at_once(
+                ui.lines(
+                    "Output",
+                    ui.axis(0, 1, shares, "Score"),
+                    ui.axis(0, 1, shares),
+                    [
+                        ui.curve([0, 1], [0, 1], "uncalibrated", "c"),
+                        ui.curve(ui.table(across_map, [0, 1]), ui.table(drawn, [0, 1]), "map", "a"),
+                        ui.curve(dots.confidence, dots.accuracy, "test", "b", dots="d"),
+                    ],
+                    height=330,
+                )
+            ),
+            ui.lines(
+                "Brier score",
+                across,
+                ui.axis(low - 0.05 * (high - low), high + 0.05 * (high - low), _round(low, high)),
                 [
-                    curve([0, 1], table([[0, 1]]), "uncalibrated", "c"),
-                    curve(table(across_map, [0, 1]), table(drawn, [0, 1]), "map", "a"),
-                    curve(dots.confidence, table([dots.accuracy]), "test", "b", dots="d"),
+                    ui.curve(level, [plain_brier] * 2, "uncalibrated", "c"),
+                    ui.curve(places, ui.table(briers, [0]), moves=True),
                 ],
-                height=330,
+                at=1,
             ),
-            later(
-                lines(
-                    "Brier score",
-                    across,
-                    axis(low - 0.05 * (high - low), high + 0.05 * (high - low), _round(low, high)),
-                    [
-                        curve(level, table([[plain_brier] * 2]), "uncalibrated", "c"),
-                        curve(places, table(briers, [0]), "", "a", moves=True),
-                    ],
-                    at=1,
-                )
-            ),
-            later(
-                lines(
-                    "ECE in %",
-                    across | {"label": "Validation digits"},
-                    axis(0, top, [(y, str(y)) for y in range(0, 100, 5)]),
-                    [
-                        curve(level, table([[plain_ece] * 2]), "uncalibrated", "c"),
-                        curve(places, table(eces, [0]), "", "a", moves=True),
-                    ],
-                    at=1,
-                )
+            ui.lines(
+                "ECE in %",
+                across | {"label": "Validation digits"},
+                ui.axis(0, top, range(0, 100, 5)),
+                [
+                    ui.curve(level, [plain_ece] * 2, "uncalibrated", "c"),
+                    ui.curve(places, ui.table(eces, [0]), moves=True),
+                ],
+                at=1,
             ),
         ],
-        guess(
+        ui.guess(
             [1],
             "From how many validation digits on is this method better than no recalibration?",
             [words for of in briers for words in worth(of, plain_brier)],
@@ -213,4 +196,4 @@ def _round(low: float, high: float) -> list[tuple[float, str]]:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), [maps()])
+    ui.write(maps())

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 
 from calib_utils.metrics import accuracy
-from tools.finishing.interactive import Json, axis, curve, lines, number, play, slider, table, write
+from tools.finishing import interactive as ui
+from tools.finishing.interactive import percent
 
 POWERS = np.arange(2, 31) / 10
 N_DAYS = 10_000
-WORDS = "{:.0f}\N{NO-BREAK SPACE}%"
 
 
 def days() -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +24,7 @@ def push(p: np.ndarray, power: float) -> np.ndarray:
     return p**power / (p**power + (1 - p) ** power)
 
 
-def rain() -> Json:
+def rain() -> ui.Json:
     """How often it rains, by forecast, and what the forecasts are worth."""
     chance, rained = days()
     labels = rained.astype(int)
@@ -41,11 +38,11 @@ def rain() -> Json:
     confidences = [float(np.maximum(one, 1 - one)[group].mean()) for one in forecasts]
     known = {"timid": 0.5, "honest": 1, "bold": 2}
     marks = {list(POWERS).index(power): f"{who}: {power:.1f}" for who, power in known.items()}
-    shares = [(share, str(share)) for share in (0, 0.2, 0.4, 0.6, 0.8, 1)]
-    across = [(p, str(p)) for p in (0.5, 1, 1.5, 2, 2.5, 3)]
+    shares = (0, 0.2, 0.4, 0.6, 0.8, 1)
+    across = (0.5, 1, 1.5, 2, 2.5, 3)
     places = [(1, "honest")]
-    unit = axis(0, 1, shares, "Forecast")
-    return play(
+    unit = ui.axis(0, 1, shares, "Forecast")
+    return ui.play(
         ["fig-three-forecasters"],
         "Bold or timid",
         "How often it rained, by forecast, as a power pushes the forecasts away from "
@@ -55,37 +52,37 @@ def rain() -> Json:
         "curve is flatter than the diagonal, with one below 1 it is steeper. Beside it the mean "
         "gap, lowest at a power of 1, and what the forecasts leave open, which falls as the power "
         "rises.",
-        [slider("Power", [f"{p:.1f}" for p in POWERS], list(POWERS).index(2), marks)],
+        [ui.slider("Power", [f"{p:.1f}" for p in POWERS], list(POWERS).index(2), marks)],
         [
-            number("accuracy", [WORDS.format(100 * share) for share in accuracies], [0]),
-            number("confidence", [WORDS.format(100 * share) for share in confidences], [0]),
-            number("mean gap", [f"{gap:.3f}" for gap in gaps], [0]),
-            number("left open", [f"{one:.2f}" for one in left_open], [0]),
+            ui.number("accuracy", [percent(share, 0) for share in accuracies], [0]),
+            ui.number("confidence", [percent(share, 0) for share in confidences], [0]),
+            ui.number("mean gap", [f"{gap:.3f}" for gap in gaps], [0]),
+            ui.number("left open", [f"{one:.2f}" for one in left_open], [0]),
         ],
         [
-            lines(
+            ui.lines(
                 "Frequency of rain",
                 unit,
-                axis(0, 1, shares),
+                ui.axis(0, 1, shares),
                 [
-                    curve([0, 1], table([[0, 1]]), "calibrated", "c"),
-                    curve(table(forecasts, [0]), table([often]), "", "a", dots="o+"),
+                    ui.curve([0, 1], [0, 1], "calibrated", "c"),
+                    ui.curve(ui.table(forecasts, [0]), often, dots="o+"),
                 ],
                 height=330,
             ),
-            lines(
+            ui.lines(
                 "Mean gap",
-                axis(0.2, 3, across),
-                axis(0, 0.25, [(0, "0"), (0.1, "0.1"), (0.2, "0.2")]),
-                [curve(POWERS, table([gaps]), "", "a", moves=True)],
+                ui.axis(0.2, 3, across),
+                ui.axis(0, 0.25, (0, 0.1, 0.2)),
+                [ui.curve(POWERS, gaps, moves=True)],
                 at=0,
                 marks=places,
             ),
-            lines(
+            ui.lines(
                 "Left open",
-                axis(0.2, 3, across, "Power"),
-                axis(0, 0.6, [(0, "0"), (0.2, "0.2"), (0.4, "0.4")]),
-                [curve(POWERS, table([left_open]), "", "a", moves=True)],
+                ui.axis(0.2, 3, across, "Power"),
+                ui.axis(0, 0.6, (0, 0.2, 0.4)),
+                [ui.curve(POWERS, left_open, moves=True)],
                 at=0,
                 marks=places,
             ),
@@ -94,4 +91,4 @@ def rain() -> Json:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), [rain()])
+    ui.write(rain())

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 
+from book.resnet34 import resnet34
 from calib_utils.metrics import top_label
 from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import load_record
-from tools.finishing.interactive import (
-    WORDS,
-    Json,
-    axis,
-    choice,
-    curve,
-    lines,
-    number,
-    play,
-    slider,
-    table,
-    write,
-)
+from tools.finishing import interactive as ui
+from tools.finishing.interactive import percent
 
-NETWORK = "resnet34-cifar100"
 PERCENTS = np.arange(2, 101, 2)
 TOO_HIGH = 4.0
 
 
-def risk() -> Json:
+def risk() -> ui.Json:
     """Risk and threshold against coverage, at three temperatures."""
-    val, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    fitted = float(TemperatureScaling().fit(val.logits, val.labels).temperature_)
-    temperatures = {"as trained": 1.0, "fitted": fitted, "too high": TOO_HIGH}
+    _, test, scaling = resnet34()
+    temperatures = {"as trained": 1.0, "fitted": scaling.temperature_, "too high": TOO_HIGH}
     accepted = len(test.labels) * PERCENTS // 100
     errors, thresholds = [], []
     for T in temperatures.values():
@@ -43,10 +27,10 @@ def risk() -> Json:
         errors.append(np.cumsum(~correct[order])[accepted - 1])
         thresholds.append(confidences[order][accepted - 1])
     risks = [one / accepted for one in errors]
-    shares = [(y, str(y)) for y in range(0, 101, 20)]
-    across = [(x, str(x)) for x in (0, 20, 40, 60, 80, 100)]
+    shares = range(0, 101, 20)
+    across = (0, 20, 40, 60, 80, 100)
     stops = [f"{name}: {T:.2f}" for name, T in temperatures.items()]
-    return play(
+    return ui.play(
         ["fig-risk-coverage"],
         "Accept, or abstain",
         "Accept the predictions of which ResNet-34 is the most confident, and reject the rest. The "
@@ -57,48 +41,45 @@ def risk() -> Json:
         "and at the fitted temperature, and somewhat higher in between at the highest one. Below "
         "it the threshold against coverage: it falls, and it is lower for a higher temperature.",
         [
-            slider("Coverage", [f"{p}\N{NO-BREAK SPACE}%" for p in PERCENTS], 24, {24: "a half"}),
-            choice("Temperature", stops),
+            ui.slider(
+                "Coverage", [f"{p}\N{NO-BREAK SPACE}%" for p in PERCENTS], 24, {24: "a half"}
+            ),
+            ui.choice("Temperature", stops),
         ],
         [
-            number("accepted", [f"{n:,}" for n in accepted], [0]),
-            number("errors", [f"{n:,}" for one in errors for n in one], [1, 0]),
-            number("risk", [WORDS.format(100 * r) for one in risks for r in one], [1, 0]),
-            number("threshold", [WORDS.format(100 * t) for one in thresholds for t in one], [1, 0]),
+            ui.number("accepted", [f"{n:,}" for n in accepted], [0]),
+            ui.number("errors", [f"{n:,}" for one in errors for n in one], [1, 0]),
+            ui.number("risk", [percent(r) for one in risks for r in one], [1, 0]),
+            ui.number("threshold", [percent(t) for one in thresholds for t in one], [1, 0]),
         ],
         [
-            lines(
+            ui.lines(
                 "Risk in %",
-                axis(0, 100, across, "Coverage in %"),
-                axis(0, 55, [(y, str(y)) for y in range(0, 51, 10)]),
+                ui.axis(0, 100, across, "Coverage in %"),
+                ui.axis(0, 55, range(0, 51, 10)),
                 [
-                    curve(
+                    ui.curve(
                         PERCENTS,
-                        table([np.full(len(PERCENTS), 100 * risks[0][-1])]),
+                        ui.table([np.full(len(PERCENTS), 100 * risks[0][-1])]),
                         "random order",
                         "c",
                         digits=2,
                     ),
-                    curve(
-                        PERCENTS,
-                        table([100 * one for one in risks], [1]),
-                        "",
-                        "a",
-                        digits=2,
-                        moves=True,
+                    ui.curve(
+                        PERCENTS, ui.table([100 * one for one in risks], [1]), digits=2, moves=True
                     ),
                 ],
                 at=0,
                 height=330,
             ),
-            lines(
+            ui.lines(
                 "Threshold: lowest confidence, in %",
-                axis(0, 100, across, "Coverage in %"),
-                axis(0, 100, shares),
+                ui.axis(0, 100, across, "Coverage in %"),
+                ui.axis(0, 100, shares),
                 [
-                    curve(
+                    ui.curve(
                         PERCENTS,
-                        table([100 * one for one in thresholds], [1]),
+                        ui.table([100 * one for one in thresholds], [1]),
                         "",
                         "b",
                         digits=2,
@@ -112,4 +93,4 @@ def risk() -> Json:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), [risk()])
+    ui.write(risk())

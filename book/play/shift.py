@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from io import BytesIO
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 from PIL import Image
@@ -13,23 +11,8 @@ from sklearn.datasets import load_sample_image
 
 from calib_utils.records import Forecast, load_forecasts
 from calib_utils.training import CORRUPTIONS, corrupt
-from tools.finishing.interactive import (
-    FEW,
-    WORDS,
-    Json,
-    axis,
-    choice,
-    curve,
-    diagram,
-    frame_of_sums,
-    lines,
-    number,
-    picture,
-    play,
-    slider,
-    table,
-    write,
-)
+from tools.finishing import interactive as ui
+from tools.finishing.interactive import FEW, percent
 
 GRID, PROTOCOL = "ensembles", "core"
 # Each forecast: of which networks, and whether they are averaged or the first is taken.
@@ -76,7 +59,7 @@ def corrupted() -> bytes:
     return file.getvalue()
 
 
-def shift() -> Json:
+def shift() -> ui.Json:
     """A diagram for each corruption, severity and forecast, and the curves that lead there."""
     chosen = forecasts()
     of_each = list(chosen.values())
@@ -87,19 +70,23 @@ def shift() -> Json:
         of = [getattr(chosen[kind, severity, name], value) for severity in SEVERITIES]
         return [100 * (1 - share if value == "error" else share) for share in of]
 
-    def own(value: str) -> Json:
-        return table([along(*one, value) for one in product(CORRUPTIONS, names)], [0, 2])
+    def own(value: str) -> ui.Json:
+        return ui.table([along(*one, value) for one in product(CORRUPTIONS, names)], [0, 2])
 
-    def panel(title: str, top: float, ticks: range, curves: list[Json], label: str = "") -> Json:
-        up = axis(0, top, [(y, str(y)) for y in ticks])
-        return lines(title, axis(-0.2, 5.2, severities, label), up, curves, at=1)
+    def panel(
+        title: str, top: float, ticks: range, curves: list[ui.Json], label: str = ""
+    ) -> ui.Json:
+        up = ui.axis(0, top, ticks)
+        return ui.lines(title, ui.axis(-0.2, 5.2, severities, label), up, curves, at=1)
 
     highest = max(100 * max(one.confidence, 1 - one.error) for one in of_each)
     others = [
-        curve(SEVERITIES, table([along(kind, name, "ece") for kind in CORRUPTIONS], [0]), "", "c")
+        ui.curve(
+            SEVERITIES, ui.table([along(kind, name, "ece") for kind in CORRUPTIONS], [0]), "", "c"
+        )
         for name in names
     ]
-    return play(
+    return ui.play(
         ["fig-damaged"],
         "Corrupted images",
         "Corrupt the test images of CIFAR-100, and look at the predictions of one network, of an "
@@ -111,44 +98,46 @@ def shift() -> Json:
         "corruption, mean confidence and accuracy "
         "against the severity of the chosen corruption, and the ECE of all three forecasts.",
         [
-            choice("Corruption", CORRUPTIONS),
-            slider("Severity", [str(severity) for severity in SEVERITIES], 0, {0: "clean"}),
-            choice("Forecast", names),
+            ui.choice("Corruption", CORRUPTIONS),
+            ui.slider("Severity", SEVERITIES, 0, {0: "clean"}),
+            ui.choice("Forecast", names),
         ],
         [
-            number("accuracy", [WORDS.format(100 * accuracy(x)) for x in of_each], [0, 1, 2]),
-            number("confidence", [WORDS.format(100 * x.confidence) for x in of_each], [0, 1, 2]),
-            number("ECE", [WORDS.format(100 * x.ece) for x in of_each], [0, 1, 2]),
-            number("baseline", [WORDS.format(100 * x.baseline) for x in of_each], [0, 1, 2]),
+            ui.number("accuracy", [percent(accuracy(x)) for x in of_each], [0, 1, 2]),
+            ui.number("confidence", [percent(x.confidence) for x in of_each], [0, 1, 2]),
+            ui.number("ECE", [percent(x.ece) for x in of_each], [0, 1, 2]),
+            ui.number("baseline", [percent(x.baseline) for x in of_each], [0, 1, 2]),
         ],
         [
-            diagram(
-                table([frame_of_sums(one.bins) for one in of_each], [0, 1, 2]),
+            ui.diagram(
+                ui.table([ui.frame_of_sums(one.bins) for one in of_each], [0, 1, 2]),
                 height=360,
                 few=FEW,
                 relative=True,
             ),
-            picture(
+            ui.picture(
                 "A photograph",
                 corrupted(),
                 len(SEVERITIES),
                 len(CORRUPTIONS),
-                table(((s, k) for k in range(len(CORRUPTIONS)) for s in SEVERITIES), [0, 1]),
+                ui.table(((s, k) for k in range(len(CORRUPTIONS)) for s in SEVERITIES), [0, 1]),
             ),
             panel(
                 "Share in %",
                 1.15 * highest,
                 range(0, 101, 20),
                 [
-                    curve(SEVERITIES, own("confidence"), "confidence", "b", digits=2, moves=True),
-                    curve(SEVERITIES, own("error"), "accuracy", "a", digits=2, moves=True),
+                    ui.curve(
+                        SEVERITIES, own("confidence"), "confidence", "b", digits=2, moves=True
+                    ),
+                    ui.curve(SEVERITIES, own("error"), "accuracy", "a", digits=2, moves=True),
                 ],
             ),
             panel(
                 "ECE in %",
                 110 * max(one.ece for one in of_each),
                 range(0, 101, 10),
-                [*others, curve(SEVERITIES, own("ece"), "", "a", digits=2, moves=True)],
+                [*others, ui.curve(SEVERITIES, own("ece"), digits=2, moves=True)],
                 "Severity",
             ),
         ],
@@ -156,4 +145,4 @@ def shift() -> Json:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), [shift()])
+    ui.write(shift())

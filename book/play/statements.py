@@ -2,26 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-from calib_utils.metrics import (
-    expected_calibration_error,
-    reliability_bins,
-)
+from calib_utils.metrics import expected_calibration_error, reliability_bins
 from calib_utils.predictions import Predictions
 from calib_utils.records import list_answers, load_answers
-from tools.finishing.interactive import (
-    WORDS,
-    Json,
-    choice,
-    diagram,
-    frame,
-    number,
-    play,
-    table,
-    write,
-)
+from tools.finishing import interactive as ui
+from tools.finishing.interactive import percent
 
 COMPLETE = 0.95  # as in the picture of the chapter
 BINS = 20  # so that each multiple of five has one to itself
@@ -36,19 +21,17 @@ def runs() -> dict[str, Predictions]:
     return dict(sorted(drawn.items(), key=lambda one: one[1].labels.mean()))
 
 
-def statements() -> Json:
+def statements() -> ui.Json:
     """Two diagrams, each with the run that its list picks."""
     found = runs()
     names, of_each = list(found), list(found.values())
-    frames = [frame(reliability_bins(one.array, one.labels, BINS)) for one in of_each]
+    frames = [ui.frame(reliability_bins(one.array, one.labels, BINS)) for one in of_each]
     shares = {
-        "accuracy": [WORDS.format(100 * one.labels.mean()) for one in of_each],
-        "stated": [WORDS.format(100 * one.array.mean()) for one in of_each],
-        "ECE": [
-            WORDS.format(100 * expected_calibration_error(one, n_bins=BINS)) for one in of_each
-        ],
+        "accuracy": [percent(one.labels.mean()) for one in of_each],
+        "stated": [percent(one.array.mean()) for one in of_each],
+        "ECE": [percent(expected_calibration_error(one, n_bins=BINS)) for one in of_each],
     }
-    return play(
+    return ui.play(
         ["fig-stated-and-accuracy"],
         "Two models, and what they say",
         "Choose two runs; the lists sort them by accuracy. Each bar is the accuracy where the "
@@ -58,17 +41,17 @@ def statements() -> Json:
         "confidence and ECE. From the least to the most accurate run the bars grow towards "
         "the diagonal, while nearly all statements stay between 80 and 100 %.",
         [
-            choice(f"Model {name}", names, names.index(start))
+            ui.choice(f"Model {name}", names, names.index(start))
             for name, start in zip("AB", START, strict=True)
         ],
         [
-            number(f"{name}: {label}", of, [control])
+            ui.number(f"{name}: {label}", of, [control])
             for control, name in enumerate("AB")
             for label, of in shares.items()
         ],
         [
-            diagram(
-                table(frames, [control]),
+            ui.diagram(
+                ui.table(frames, [control]),
                 x=f"Confidence stated by {name}",
                 few=FEW,
                 relative=True,
@@ -79,4 +62,4 @@ def statements() -> Json:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), [statements()])
+    ui.write(statements())

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from itertools import product
 from operator import attrgetter
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,19 +13,7 @@ from calib_utils.experiments import plan_grid, planned_comparisons
 from calib_utils.metrics import baseline_calibration_error
 from calib_utils.records import ExperimentRecord, load_grid
 from calib_utils.records.names import level_name
-from tools.finishing.interactive import (
-    Json,
-    axis,
-    choice,
-    curve,
-    guess,
-    later,
-    lines,
-    number,
-    play,
-    table,
-    write,
-)
+from tools.finishing import interactive as ui
 
 PROTOCOL = "core"
 SUSPECTS = {
@@ -138,10 +124,10 @@ def worth(change: Change) -> list[str]:
     ]
 
 
-def panel(title: str, found: list[Change], curves: list[Json], highest: float) -> Json:
+def panel(title: str, found: list[Change], curves: list[ui.Json], highest: float) -> ui.Json:
     """An axis from 0 that is the same for all changes; below it the levels of the chosen one."""
     across = [
-        axis(
+        ui.axis(
             -0.35,
             len(one.levels) - 0.65,
             [(place, name(level)) for place, level in enumerate(one.levels)],
@@ -149,13 +135,13 @@ def panel(title: str, found: list[Change], curves: list[Json], highest: float) -
         )
         for one in found
     ]
-    ticks = [(tick, str(tick)) for tick in range(0, 101, 5 if highest < 30 else 10)]
-    up = axis(0, 1.08 * highest, ticks)
-    panel = lines(title, table(across, [0]), up, curves, height=270, begins=True)
-    return later(panel)
+    ticks = range(0, 101, 5 if highest < 30 else 10)
+    up = ui.axis(0, 1.08 * highest, ticks)
+    panel = ui.lines(title, ui.table(across, [0]), up, curves, height=270, begins=True)
+    return panel
 
 
-def of_seeds(found: list[Change], metric: str) -> list[Json]:
+def of_seeds(found: list[Change], metric: str) -> list[ui.Json]:
     """For each seed, a dot for each of its networks, and a line that joins them."""
     curves = []
     for seed in sorted({seed for one in found for seed, _ in one.runs}):
@@ -167,12 +153,12 @@ def of_seeds(found: list[Change], metric: str) -> list[Json]:
             for one, at in zip(found, places, strict=True)
         ]
         sign = SIGNS[seed % len(SIGNS)]
-        of_seed = table(places, [0]), table(shares, [0])
-        curves.append(curve(*of_seed, "", "a", dots=f"{sign}+", digits=2))
+        of_seed = ui.table(places, [0]), ui.table(shares, [0])
+        curves.append(ui.curve(*of_seed, dots=f"{sign}+", digits=2))
     return curves
 
 
-def baselines(found: list[Change]) -> Json:
+def baselines(found: list[Change]) -> ui.Json:
     """Their mean at each level that has a run."""
     at = [
         [
@@ -183,10 +169,10 @@ def baselines(found: list[Change]) -> Json:
         for one in found
     ]
     x, y = ([[place[side] for place in of] for of in at] for side in (0, 1))
-    return curve(table(x, [0]), table(y, [0]), "baseline", "c", digits=2)
+    return ui.curve(ui.table(x, [0]), ui.table(y, [0]), "baseline", "c", digits=2)
 
 
-def suspects() -> Json:
+def suspects() -> ui.Json:
     """The runs of each change, once its direction has been guessed."""
     found = changes()
 
@@ -200,7 +186,7 @@ def suspects() -> Json:
         for metric in ("error", "ece")
     }
     levels = [(name(one.levels[0]), name(one.levels[-1])) for one in found]
-    return play(
+    return ui.play(
         ["fig-suspects"],
         "Which suspect does what?",
         "Choose what to change, and guess what becomes of the test error and of the ECE; a mean "
@@ -210,24 +196,24 @@ def suspects() -> Json:
         "Test error and ECE of the networks at the levels of the chosen suspect, with the "
         "baseline ECE. The sentence that follows a guess says how they change.",
         [
-            choice(
+            ui.choice(
                 "Change",
                 [f"{c.suspect}: {a} to {b}" for c, (a, b) in zip(found, levels, strict=True)],
             ),
-            choice("Test error", GUESSES, 1),
-            choice("ECE", GUESSES, 1),
+            ui.choice("Test error", GUESSES, 1),
+            ui.choice("ECE", GUESSES, 1),
         ],
         [
-            later(number("test error in %", ends(attrgetter("error")), [0])),
-            later(number("ECE in %", ends(attrgetter("ece")), [0])),
-            later(number("baseline ECE in %", ends(baseline), [0])),
-            later(number("overconfidence", ends(attrgetter("overconfidence")), [0])),
+            ui.number("test error in %", ends(attrgetter("error")), [0]),
+            ui.number("ECE in %", ends(attrgetter("ece")), [0]),
+            ui.number("baseline ECE in %", ends(baseline), [0]),
+            ui.number("overconfidence", ends(attrgetter("overconfidence")), [0]),
         ],
         [
             panel("Test error in %", found, of_seeds(found, "error"), highest["error"]),
             panel("ECE in %", found, [*of_seeds(found, "ece"), baselines(found)], highest["ece"]),
         ],
-        guess(
+        ui.guess(
             [1, 2],
             "What does this change do to the test error and to the ECE?",
             [words for one in found for words in worth(one)],
@@ -238,4 +224,4 @@ def suspects() -> Json:
 
 
 if __name__ == "__main__":
-    write(Path(sys.argv[1]), [suspects()])
+    ui.write(suspects())

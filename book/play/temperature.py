@@ -6,12 +6,11 @@ the chapter on methods for many classes looks for the temperature.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
+from book.resnet34 import resnet34
 from calib_utils.metrics import (
     accuracy,
     baseline_calibration_error,
@@ -21,26 +20,10 @@ from calib_utils.metrics import (
     top_label,
 )
 from calib_utils.recalibration import TemperatureScaling
-from calib_utils.records import PredictionRecord, load_record
-from tools.finishing.interactive import (
-    FEW,
-    WORDS,
-    Json,
-    axis,
-    curve,
-    diagram,
-    frame,
-    guess,
-    later,
-    lines,
-    number,
-    play,
-    slider,
-    table,
-    write,
-)
+from calib_utils.records import PredictionRecord
+from tools.finishing import interactive as ui
+from tools.finishing.interactive import FEW, WORDS
 
-NETWORK = "resnet34-cifar100"
 NAMES = ["mean confidence", "accuracy", "ECE", "baseline ECE", "NLL"]
 TEMPERATURES = np.linspace(0.5, 2.5, 101)
 
@@ -83,7 +66,9 @@ def learned(at: np.ndarray, values: Sequence[str], best: int, name: str) -> list
     ]
 
 
-def temperature(record: PredictionRecord, fitted: float, figures: list[str], images: str) -> Json:
+def temperature(
+    record: PredictionRecord, fitted: float, figures: list[str], images: str
+) -> ui.Json:
     """The play on one set of images: on the test images one looks at the bars, else at the NLL."""
     at = stops(fitted)
     probs = [turned(record, T) for T in at]
@@ -100,7 +85,7 @@ def temperature(record: PredictionRecord, fitted: float, figures: list[str], ima
     highest = max(eces) * 1.05
     low, high = min(nlls), max(nlls)
     pad = 0.07 * (high - low)
-    return play(
+    return ui.play(
         figures,
         f"ResNet-34, {images} images",
         f"How confident ResNet-34 is, and how often it is correct, on the {images} images of "
@@ -113,7 +98,7 @@ def temperature(record: PredictionRecord, fitted: float, figures: list[str], ima
         "one valley, with a dot at the chosen temperature. Well below the fitted temperature the "
         "bars end under the diagonal, well above it they rise over it.",
         [
-            slider(
+            ui.slider(
                 "Temperature T",
                 [f"{T:.2f}" for T in at],
                 plain,
@@ -121,57 +106,49 @@ def temperature(record: PredictionRecord, fitted: float, figures: list[str], ima
             )
         ],
         [
-            number(one, of, [0]) if one in NAMES[:2] else later(number(one, of, [0]))
+            ui.at_once(ui.number(one, of, [0])) if one in NAMES[:2] else ui.number(one, of, [0])
             for one, of in columns.items()
         ],
         [
-            diagram(
-                table((frame(reliability_bins(*top_label(p, record.labels))) for p in probs), [0]),
-                few=FEW,
-            ),
-            later(
-                lines(
-                    "ECE in %",
-                    axis(0.5, 2.5, across),
-                    axis(0, highest, [(y, str(y)) for y in range(0, int(highest) + 1, 10)]),
-                    [
-                        curve(at, table([baselines]), "baseline", "c", digits=2),
-                        curve(at, table([eces]), "", "a", digits=2, moves=True),
-                    ],
-                    at=0,
-                    marks=marks,
-                )
-            ),
-            later(
-                lines(
-                    "NLL",
-                    axis(0.5, 2.5, across, "Temperature T"),
-                    axis(
-                        low - pad,
-                        high + pad,
-                        [(y, f"{y:.1f}") for y in (1.6, 1.8, 2, 2.2, 2.4, 2.6)],
+            ui.at_once(
+                ui.diagram(
+                    ui.table(
+                        (ui.frame(reliability_bins(*top_label(p, record.labels))) for p in probs),
+                        [0],
                     ),
-                    [curve(at, table([nlls]), "", "a", digits=3, moves=True)],
-                    at=0,
-                    marks=[(T, "") for T, _ in marks],
+                    few=FEW,
                 )
             ),
+            ui.lines(
+                "ECE in %",
+                ui.axis(0.5, 2.5, across),
+                ui.axis(0, highest, range(0, int(highest) + 1, 10)),
+                [
+                    ui.curve(at, baselines, "baseline", "c", digits=2),
+                    ui.curve(at, eces, digits=2, moves=True),
+                ],
+                at=0,
+                marks=marks,
+            ),
+            ui.lines(
+                "NLL",
+                ui.axis(0.5, 2.5, across, "Temperature T"),
+                ui.axis(
+                    low - pad, high + pad, [(y, f"{y:.1f}") for y in (1.6, 1.8, 2, 2.2, 2.4, 2.6)]
+                ),
+                [ui.curve(at, nlls, digits=3, moves=True)],
+                at=0,
+                marks=[(T, "") for T, _ in marks],
+            ),
         ],
-        guess([0], ask, learned(at, columns[name], best, name), [0]),
-    )
-
-
-def main(target: Path) -> None:
-    held_out, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    fitted = TemperatureScaling().fit(held_out.logits, held_out.labels).temperature_
-    write(
-        target,
-        [
-            temperature(test, fitted, ["fig-overview", "fig-ece-against-temperature"], "test"),
-            temperature(held_out, fitted, ["fig-nll-and-ece-against-temperature"], "validation"),
-        ],
+        ui.guess([0], ask, learned(at, columns[name], best, name), [0]),
     )
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    held_out, test, scaling = resnet34()
+    T = scaling.temperature_
+    ui.write(
+        temperature(test, T, ["fig-overview", "fig-ece-against-temperature"], "test"),
+        temperature(held_out, T, ["fig-nll-and-ece-against-temperature"], "validation"),
+    )

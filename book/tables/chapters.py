@@ -19,6 +19,7 @@ from scipy.special import expit, softmax
 
 from book.figures.many_remedies import ways
 from book.play.maps import sets
+from book.resnet34 import resnet34
 from calib_utils.metrics import (
     calibration_error_interval,
     expected_calibration_error,
@@ -150,8 +151,7 @@ def cost_of_what_is_trusted(ax: Axes) -> None:
 
 def an_interval_and_a_tolerance(ax: Axes) -> None:
     """The interval of the calibration error, with and without a temperature, and a limit of 2 %."""
-    validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    recalibrated = TemperatureScaling().fit(validation.logits, validation.labels)
+    _, test, recalibrated = resnet34()
     both = softmax(test.logits, axis=1), recalibrated.predict_proba(test.logits)
     for probs, height, colour in zip(both, (0.7, 0.3), (ORANGE, BLUE), strict=True):
         ends = calibration_error_interval(probs, test.labels)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -33,30 +34,34 @@ WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
 Json = dict[str, Any]
 
 
+def percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f}\N{NO-BREAK SPACE}%"
+
+
 def table(of: Iterable[Any], by: Sequence[int] = ()) -> Json:
     """One entry for each setting of the controls ``by``, the last of them running fastest."""
     return {"by": list(by), "of": list(of)}
 
 
 def slider(
-    label: str, stops: Iterable[str], start: int = 0, marks: dict[int, str] | None = None
+    label: str, stops: Iterable[object], start: int = 0, marks: dict[int, str] | None = None
 ) -> Json:
     """A control with its stops in order, and buttons that go straight to some of them."""
     return _control("range", label, stops, start) | {"marks": list((marks or {}).items())}
 
 
-def choice(label: str, stops: Iterable[str], start: int = 0) -> Json:
+def choice(label: str, stops: Iterable[object], start: int = 0) -> Json:
     """A control whose stops have no order."""
     return _control("choice", label, stops, start)
 
 
-def again(label: str, stops: Iterable[str]) -> Json:
+def again(label: str, stops: Iterable[object]) -> Json:
     """A button that goes on to the next stop, and after the last to the first."""
     return _control("again", label, stops, 0)
 
 
-def _control(kind: str, label: str, stops: Iterable[str], start: int) -> Json:
-    return {"kind": kind, "label": label, "stops": list(stops), "start": start}
+def _control(kind: str, label: str, stops: Iterable[object], start: int) -> Json:
+    return {"kind": kind, "label": label, "stops": [*map(str, stops)], "start": start}
 
 
 def number(label: str, of: Iterable[str], by: Sequence[int]) -> Json:
@@ -64,9 +69,9 @@ def number(label: str, of: Iterable[str], by: Sequence[int]) -> Json:
     return table(of, by) | {"label": label}
 
 
-def later(part: Json) -> Json:
-    """A number or a panel that a reader sees only once they have guessed."""
-    return part | {"later": True}
+def at_once(part: Json) -> Json:
+    """A number or a panel that a reader sees even before they have guessed."""
+    return part | {"later": False}
 
 
 def guess(
@@ -158,15 +163,23 @@ def picture(title: str, sprite: bytes, across: int, down: int, cells: Json) -> J
     return panel | {"across": across, "down": down, "cells": cells}
 
 
-def axis(low: float, high: float, ticks: Iterable[tuple[float, str]], label: str = "") -> Json:
-    """From where to where an axis reaches, and where it says what."""
-    inside = [[at, words] for at, words in ticks if low <= at <= high]
+def axis(
+    low: float, high: float, ticks: Iterable[float | tuple[float, str]], label: str = ""
+) -> Json:
+    """From where to where an axis reaches, and where it says what, if not the number itself."""
+    named = (tick if isinstance(tick, tuple) else (tick, str(tick)) for tick in ticks)
+    inside = [[at, words] for at, words in named if low <= at <= high]
     return {"low": low, "high": high, "ticks": inside, "label": label}
+
+
+def logarithms(numbers: Iterable[int]) -> list[tuple[float, str]]:
+    """The ticks of a logarithmic axis."""
+    return [(float(np.log10(number)), f"{number:,}") for number in numbers]
 
 
 def curve(
     x: Sequence[float] | np.ndarray | Json,
-    y: Json,
+    y: Sequence[float] | np.ndarray | Json,
     name: str = "",
     style: str = "a",
     *,
@@ -175,16 +188,16 @@ def curve(
     moves: bool = False,
     so_far: bool = False,
 ) -> Json:
-    """A line through points whose x, if not a table, stand still.
+    """A line through points; coordinates that are no table stand still.
 
     ``style`` is a, b, c, or w for a wide one that others may lie on; ``dots`` is o, s or d for
     signs instead of the line, ``o+`` for both. Of one that is drawn ``so_far``, only the points up
     to the stop of the panel's control are shown.
     """
-    x = x if isinstance(x, dict) else table([x])
+    tables = (one if isinstance(one, dict) else table([one]) for one in (x, y))
     short = [
         table([_short(np.asarray(values), digits) for values in one["of"]], one["by"])
-        for one in (x, y)
+        for one in tables
     ]
     drawn = {"x": short[0], "y": short[1], "name": name}
     return drawn | {"style": style, "dots": dots, "moves": moves, "soFar": so_far}
@@ -202,7 +215,7 @@ def play(
 ) -> Json:
     """What a reader can try after the figures of these names, with a caption of its own.
 
-    With a `guess`, what is marked as `later` is shown once the reader has made theirs.
+    With a `guess`, what is not marked as `at_once` is shown once the reader has made theirs.
 
     Raises:
         ValueError: A table has not one entry for each setting of its controls.
@@ -216,20 +229,26 @@ def play(
         settings = int(np.prod([len(controls[control]["stops"]) for control in one["by"]]))
         if len(one["of"]) != settings:
             raise ValueError(f"{title}: {len(one['of'])} entries for {settings} settings")
+
+    def hidden(part: Json) -> Json:
+        later = {"later": True} if guess and part.get("later", True) else {}
+        return {key: part[key] for key in part if key != "later"} | later
+
     return {
         "figures": list(figures),
         "title": title,
         "caption": caption,
         "alt": alt,
         "controls": list(controls),
-        "numbers": list(numbers),
-        "panels": list(panels),
+        "numbers": [*map(hidden, numbers)],
+        "panels": [*map(hidden, panels)],
         "guess": guess,
     }
 
 
-def write(target: Path, plays: Sequence[Json]) -> None:
-    """The plays of a script as one file."""
+def write(*plays: Json) -> None:
+    """The plays of a script as the file that its command names."""
+    target = Path(sys.argv[1])
     target.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(plays, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     target.write_text(text + "\n", "utf-8")
