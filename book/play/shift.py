@@ -96,8 +96,8 @@ def shift() -> Json:
 
     highest = max(100 * max(one.confidence, 1 - one.error) for one in of_each)
     others = [
-        curve(SEVERITIES, table([along(kind, name, "ece") for kind in CORRUPTIONS], [0]), "", "c")
-        for name in names
+        curve(SEVERITIES, table([along(kind, one, "ece") for kind in CORRUPTIONS], [0]), key, "c")
+        for one, key in zip(names, ("all three", "", ""), strict=True)
     ]
     return play(
         ["fig-damaged"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -149,7 +150,7 @@ def temperature(record: PredictionRecord, fitted: float, figures: list[str], ima
                     axis(
                         low - pad,
                         high + pad,
-                        [(y, f"{y:.1f}") for y in (1.6, 1.8, 2, 2.2, 2.4, 2.6)],
+                        [(y / 5, f"{y / 5:.1f}") for y in range(ceil(5 * low), int(5 * high) + 1)],
                     ),
                     [curve(at, table([nlls]), "", "a", digits=3, moves=True)],
                     at=0,
