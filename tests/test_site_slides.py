@@ -92,6 +92,22 @@ def test_figures_and_formulas_are_large_enough_for_a_room(
     tab.close()
 
 
+def test_a_heading_stays_where_it_is_and_an_answer_waits(browser: Any, address: str) -> None:
+    tab = browser.new_page(viewport={"width": 1280, "height": 720})
+    tab.goto(f"{address}slides/{CHAPTERS[0]}.html")
+    tops = tab.locator(".slide").evaluate_all(
+        "all => all.filter(one => one.querySelector('h2')).map(one =>"
+        " one.querySelector('h2').getBoundingClientRect().top - one.getBoundingClientRect().top)"
+    )
+    assert max(tops) - min(tops) < 2
+    marks = tab.locator(".right")
+    assert marks.count() > 0
+    assert not any(one.is_visible() for one in marks.all())
+    tab.emulate_media(media="print")
+    assert not any(one.is_visible() for one in marks.all())
+    tab.close()
+
+
 def test_the_arrow_keys_turn_the_slides(browser: Any, address: str) -> None:
     """On the second one, the panels of a figure come first, one after the other."""
     tab = browser.new_page(viewport={"width": 1280, "height": 720})

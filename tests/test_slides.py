@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup, Tag
 
-from tools.finishing.slides import MOST, article_of, deck, slides_of, solutions_of
+from tools.finishing.slides import MOST, Slide, article_of, deck, slides_of, solutions_of
 from tools.sources.errors import MystError
 
 QUESTION = (
@@ -50,14 +50,16 @@ def test_a_section_is_a_slide_with_its_first_figure_and_its_text_as_notes() -> N
     assert "<li>Bins.</li>" in last.body
 
 
-def test_a_question_is_shown_without_its_reasons() -> None:
+def test_a_question_is_shown_without_its_reasons_and_then_marked() -> None:
     question = slides_of(article(PAGE))[3]
-    assert (
-        question.body
-        == '<h2>Question</h2><p>How many?</p><ol type="A"><li>One</li><li>Two</li></ol>'
-    )
+    mark = '<span class="right later">{}</span>'
+    options = f"<li>One{mark.format('✓')}</li><li>Two</li>"
+    assert question.body == f'<h2>Question</h2><p>How many?</p><ol type="A">{options}</ol>'
     number = PAGE.replace('class="question"', 'class="question for-number"')
-    assert slides_of(article(number))[3].body == "<h2>Question</h2><p>How many?</p>"
+    number = number.replace("<p><strong>Right", "<p class='is-right'><strong>1 is right")
+    assert slides_of(article(number))[3].body == (
+        f"<h2>Question</h2><p>How many?</p><p>{mark.format('1 is right.')}</p>"
+    )
     assert "Right." in question.notes
     assert "Wrong." in question.notes
 
@@ -110,7 +112,10 @@ def test_a_cell_is_shown_without_what_is_folded_and_gives_way_to_its_table() -> 
     )
     table = "<table><caption>Bins.</caption></table>"
     page = PAGE.replace("<p>Why.</p>", cell.replace("<div>output</div>", f"<pre>code</pre>{table}"))
-    assert slides_of(article(page))[2].body == f"<h2>One bin</h2>{table}"
+    shown = article(f"<article>{slides_of(article(page))[2].body}</article>")
+    assert shown.h2
+    assert shown.h2.find_next_sibling() == shown.table
+    assert not shown.pre
 
 
 @pytest.mark.parametrize("marks", ["<!-- slide -->", "<!-- and --><p>First.</p>"])
@@ -141,6 +146,31 @@ def test_each_section_is_asked_about_before_any_is_again() -> None:
     assert len(asked) == 5
     assert all(one.endswith("1") for one in asked)
     assert int(asked[0][0]) < 2 < 6 < int(asked[-1][0])  # from all of the chapter
+
+
+def test_what_has_room_is_set_large() -> None:
+    """Words alone, a few lines of code and a small table; in the teacher's copy nothing."""
+    words = "<p>{}</p>"
+    code = '<div class="cell"><pre>{}</pre></div>'
+    bodies = {
+        words.format("Few."): "words",
+        words.format("Many words. " * 80): None,
+        code.format("x = 1\n" * 5): "roomy",
+        code.format("x = 1\n" * 20): None,
+        code.format("x" * 80): None,
+        FIGURE.format("x"): None,
+    }
+    slides = [Slide(f"<h2>Any</h2>{body}", "") for body in bodies]
+    for teachers in (False, True):
+        shown = BeautifulSoup(deck(slides, "Any", teachers), "html.parser").select("section")
+        for slide, kind in zip(shown, bodies.values(), strict=True):
+            assert slide["class"] == ["slide", *([kind] if kind and not teachers else [])]
+    for cells, size in ((10, "sparse"), (200, ""), (900, "dense")):
+        table = f"<table class='table'><tr>{'<td>12</td>' * cells}</tr></table>"
+        page = PAGE.replace("<p>Why.</p>", f"<!-- slide -->{table}")
+        found = article(f"<article>{slides_of(article(page))[2].body}</article>").table
+        assert found
+        assert " ".join(found["class"]) == f"table {size}".strip()
 
 
 def test_a_tall_figure_stands_beside_its_caption() -> None:

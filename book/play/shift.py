@@ -82,9 +82,9 @@ def shift() -> ui.Json:
     highest = max(100 * max(one.confidence, 1 - one.error) for one in of_each)
     others = [
         ui.curve(
-            SEVERITIES, ui.table([along(kind, name, "ece") for kind in CORRUPTIONS], [0]), "", "c"
+            SEVERITIES, ui.table([along(kind, one, "ece") for kind in CORRUPTIONS], [0]), key, "c"
         )
-        for name in names
+        for one, key in zip(names, ("all three", "", ""), strict=True)
     ]
     return ui.play(
         ["fig-damaged"],

@@ -7,6 +7,7 @@ the chapter on methods for many classes looks for the temperature.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import ceil
 
 import numpy as np
 
@@ -134,7 +135,9 @@ def temperature(
                 "NLL",
                 ui.axis(0.5, 2.5, across, "Temperature T"),
                 ui.axis(
-                    low - pad, high + pad, [(y, f"{y:.1f}") for y in (1.6, 1.8, 2, 2.2, 2.4, 2.6)]
+                    low - pad,
+                    high + pad,
+                    [(y / 5, f"{y / 5:.1f}") for y in range(ceil(5 * low), int(5 * high) + 1)],
                 ),
                 [ui.curve(at, nlls, digits=3, moves=True)],
                 at=0,

@@ -5,9 +5,10 @@
 The source says what a slide shows, with `<!-- slide -->` on a line of its own before a sentence, a
 formula, a table, a figure or a cell, and `<!-- and -->` before the next step of the same slide.
 After `<!-- panels -->`, the steps are the panels of a figure. A section without a mark gives a
-slide with its first figure, formula or table; a question gives one for a vote. Arrow keys turn
-them, and show the steps. The teacher's copy, `NAME-teacher.html`, has the text up to the next slide
-as notes, the reasons behind the options, and the solutions.
+slide with its first figure, formula or table; a question gives one for a vote, whose next step
+marks what is right, though not on paper. Arrow keys turn them, and show the steps. The teacher's
+copy, `NAME-teacher.html`, has the text up to the next slide as notes, the reasons behind the
+options, and the solutions.
 """
 
 from __future__ import annotations
@@ -31,52 +32,67 @@ from tools.sources.errors import MystError
 MOST = 18  # slides, which fit a lesson
 SHOWN = "figure.align-default, table, div.math, div.proof"
 # The width of a figure by its height, below which its caption stands beside it; the characters of a
-# table, above which it is set small.
-TALL, DENSE = 1.48, 1000
+# table, above which it is set small, and below which large.
+TALL, DENSE, SPARSE = 1.48, 1000, 300
+# Words are set large if they have no more characters, and code with no more lines, none of them
+# with more characters.
+WORDS, LINES, ACROSS = 640, 12, 66
 # What a cell has made says more than its code.
 MADE = "figure.align-default, table:has(caption)"
+RIGHT = '<span class="right later">{}</span>'
 # Marks for the mouse, and what answers to it.
 SILENT = ".headerlink, .play-figure, .story, .rest, script, button"
 STYLE = """
 html { font-size: clamp(12px, 1.4vw, 40px); scroll-padding: 0; scroll-snap-type: y mandatory; }
 body { margin: 0; }
 .slide { box-sizing: border-box; display: flex; flex-direction: column; gap: 1rem;
-  justify-content: center; min-height: 100vh; padding: 3vh 5vw; scroll-snap-align: start; }
-.slide h1 { font-size: 3rem; margin: 0; }
+  min-height: 100vh; padding: 4vh 5vw 2vh; scroll-snap-align: start; }
+.slide h1 { font-size: 3.4rem; margin: 0; }
 .slide h2 { font-size: 2.1rem; margin: 0; }
 .bd-article .slide :is(p, ul, ol, div.proof, figure.align-default, figure > figcaption) {
   max-width: none; }
 .slide :is(li, legend, .proof p, .cell_output p), .slide > p, .slide .later > p { font-size: 1.5rem;
   line-height: 1.4; margin-block: 0; }
+/* Words alone have room to be large. */
+.words > p, .slide.words :is(.proof p, .cell_output p, .later > p) { font-size: 2rem; }
+.slide.words li { font-size: 1.9rem; }
+.slide > ol { display: grid; gap: 0.6rem; padding-inline-start: 1.4em; }
+.slide .right { color: #0072b2; font-weight: 600; margin-inline-start: 0.5rem; }
 .slide figure { margin: 0; text-align: center; }
 .slide svg.drawing { font-size: 11px; height: 66vh; max-height: none;
   max-width: 100%; width: auto; }
 .slide:has(> .later) svg.drawing { height: 46vh; }
-.slide :is(figcaption, caption) { font-size: 1.1rem; text-align: center; }
-.slide caption { font-size: 1.3rem; }
-.slide:has(> .tall) { align-content: center; column-gap: 3rem; display: grid;
+.bd-article .slide :is(figcaption, caption) { font-size: 1.3rem; line-height: 1.4;
+  text-align: center; }
+.slide:has(> .tall) { align-content: start; column-gap: 3rem; display: grid;
   grid-template-columns: auto minmax(0, 1fr); }
 .slide:has(> .tall) > :is(h2, .notes) { grid-column: 1 / -1; }
 .slide > .tall { display: contents; }
 .slide > .tall svg.drawing { grid-row: 2 / span 2; height: 82vh; }
-.slide:has(> .tall) :is(figcaption, .later) { grid-column: 2; text-align: start; }
-.slide > .tall figcaption { align-self: end; font-size: 1.3rem; }
+.bd-article .slide:has(> .tall) :is(figcaption, .later) { grid-column: 2; text-align: start; }
+.slide > .tall figcaption { align-self: end; }
 .slide:not(:has(> .later)) > .tall figcaption { align-self: center; grid-row: 2 / span 2; }
 .slide > .spare { display: grid; grid-template-columns: fit-content(100%);
   justify-content: center; }
 .slide > .spare > * { grid-area: 1 / 1; }
 .slide > .spare svg.drawing { height: 82vh; }
-.slide > .spare figcaption { align-content: center; contain: inline-size; font-size: 1.3rem;
+.bd-article .slide > .spare figcaption { align-content: center; contain: inline-size;
   height: 46%; place-self: end; text-align: start; width: 44%; }
 .bd-article .slide table.table { font-size: 1.25rem; margin: 0 auto; }
+.bd-article .slide table.sparse { font-size: 1.6rem; }
 .bd-article .slide table.dense { font-size: 0.9rem; }
 .slide table.dense td { padding-block: 0.1rem; }
-.slide div.math > .katex-display > .katex { font-size: 2.4rem; }
+.slide div.math > .katex-display > .katex { font-size: 2.6rem; }
 .slide pre { font-size: 1.2rem; }
+.roomy pre { font-size: 1.5rem; }
+/* A heading stays where it is from slide to slide, and what it is about is in the middle. */
+.slide > :is(h1, h2 + *) { margin-top: auto; }
+.slide > :nth-last-child(1 of :not(.notes)) { margin-bottom: auto; }
 .notes { border-top: 1px solid; font-size: 1rem; }
 @media screen and (scripting: enabled) { .later:not(.shown) { visibility: hidden; } }
 @page { margin: 0; size: 13.333in 7.5in; @bottom-center { content: none; } }
 @media print { html { font-size: 17px; }
+  .right.later { visibility: hidden; }
   .slide { break-after: page; height: 7.5in; min-height: 0; overflow: hidden; }
   .slide svg.drawing { height: 4.7in; } .slide:has(> .later) svg.drawing { height: 3.3in; }
   .slide > :is(.tall, .spare) svg.drawing { height: 5.6in; } }
@@ -128,8 +144,10 @@ def slides_of(article: Tag) -> list[Slide]:
             kind = "spare" if is_spare else "tall"
             drawing.parent["class"] = AttributeValueList(["align-default", kind])
     for table in article.select("table"):
-        if len(table.get_text()) > DENSE:
-            table["class"] = AttributeValueList(["table", "dense"])
+        characters = len(table.get_text())
+        if characters > DENSE or characters < SPARSE:
+            kind = "dense" if characters > DENSE else "sparse"
+            table["class"] = AttributeValueList(["table", kind])
     chapter = article.find("section")
     if not isinstance(chapter, Tag) or chapter.h1 is None:
         raise MystError("a chapter begins with a section and its title")
@@ -193,15 +211,20 @@ def _after(mark: PageElement) -> Tag | None:
 
 
 def _question(fieldset: Tag, turn: int) -> Slide:
-    """The options without their reasons, which are the notes."""
-    options = [one.summary for one in fieldset.find_all("details") if one.summary]
-    if "for-number" in fieldset["class"]:
-        options = []
-    listed = "".join(f"<li>{one.decode_contents()}</li>" for one in options)
+    """The options without their reasons, which are the notes; what is right is the next step."""
     legend = fieldset.legend.decode_contents() if fieldset.legend else ""
     reasons = "".join(f"<p>{p.decode_contents()}</p>" for p in fieldset.select("details p"))
     body = f"<h2>Question</h2><p>{legend}</p>"
-    if listed:
+    if "for-number" in fieldset["class"]:
+        found = fieldset.select("p.is-right > strong")
+        body += "".join(f"<p>{RIGHT.format(one.decode_contents())}</p>" for one in found)
+    else:
+        check = RIGHT.format("\N{CHECK MARK}")
+        listed = "".join(
+            f"<li>{one.summary.decode_contents()}{check if one.get('class') else ''}</li>"
+            for one in fieldset.find_all("details")
+            if one.summary
+        )
         body += f'<ol type="A">{listed}</ol>'
     return Slide(body, reasons, is_question=True, turn=turn)
 
@@ -258,11 +281,12 @@ def solutions_of(article: Tag) -> list[Slide]:
 
 def deck(slides: list[Slide], title: str, teachers: bool = False) -> str:
     """The page with these slides; their notes are in the teacher's copy alone."""
+    rooms = ["" if teachers else _room(slide.body) for slide in slides]
     shown = "\n".join(
-        f'<section class="slide">{slide.body}'
+        f'<section class="slide{room}">{slide.body}'
         + (f'<aside class="notes">{slide.notes}</aside>' if teachers else "")
         + "</section>"
-        for slide in slides
+        for slide, room in zip(slides, rooms, strict=True)
     )
     kind = "the teacher's copy of the slides" if teachers else "slides"
     name = f"{html.escape(title)}: {kind}"
@@ -274,6 +298,20 @@ def deck(slides: list[Slide], title: str, teachers: bool = False) -> str:
 <link rel="stylesheet" href="../_static/book.css"><style>{style}</style></head>
 <body><main class="bd-article">{shown}</main><script>{SCRIPT}</script></body></html>
 """
+
+
+def _room(body: str) -> str:
+    """The class of a slide with room to set its words or its code large."""
+    parsed = BeautifulSoup(body, "html.parser")
+    if parsed.select("figure, table"):
+        return ""
+    for unseen in parsed.select(".katex-mathml"):
+        unseen.decompose()
+    code = [line for pre in parsed.select("pre") for line in pre.get_text().rstrip().split("\n")]
+    if not code:
+        return " words" if len(parsed.get_text()) <= WORDS else ""
+    fits = len(code) <= LINES and max(map(len, code)) <= ACROSS and not parsed.select("div.math")
+    return " roomy" if fits else ""
 
 
 def write_slides(site: Path, book: Book) -> None:
