@@ -71,7 +71,7 @@ def _file(path: Path) -> Source:
         raise FileNotFoundError(f"{path}: there is no such file")
     if path.stat().st_size == 0:
         raise ValueError(f"{path}: the file is empty; give one with a head and rows")
-    readers = {".csv": csv_source, ".tsv": csv_source, ".parquet": parquet_source, ".npz": _npz}
+    readers = {".csv": _csv, ".tsv": _csv, ".parquet": parquet_source, ".npz": _npz}
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise ValueError(f"{path}: expected a {_SUFFIXES}, found {path.suffix or 'no suffix'}")
@@ -93,7 +93,7 @@ def _standard_input() -> Source:
     return _file(path)._replace(name="standard input")
 
 
-def csv_source(path: Path) -> Source:
+def _csv(path: Path) -> Source:
     """All cells are read as text, because the first rows may mislead about their type."""
     try:
         import pyarrow as pa

@@ -221,7 +221,7 @@ def _question(fieldset: Tag, turn: int) -> Slide:
     else:
         check = RIGHT.format("\N{CHECK MARK}")
         listed = "".join(
-            f"<li>{one.summary.decode_contents()}{check if one.get('class') else ''}</li>"
+            f"<li>{one.summary.decode_contents()}{check if 'is-right' in one.get_attribute_list('class') else ''}</li>"
             for one in fieldset.find_all("details")
             if one.summary
         )
