@@ -219,12 +219,11 @@ def _question(fieldset: Tag, turn: int) -> Slide:
         found = fieldset.select("p.is-right > strong")
         body += "".join(f"<p>{RIGHT.format(one.decode_contents())}</p>" for one in found)
     else:
-        check = RIGHT.format("\N{CHECK MARK}")
-        listed = "".join(
-            f"<li>{one.summary.decode_contents()}{check if 'is-right' in one.get_attribute_list('class') else ''}</li>"
-            for one in fieldset.find_all("details")
-            if one.summary
-        )
+        listed = ""
+        for one in fieldset.find_all("details"):
+            is_right = "is-right" in one.get_attribute_list("class")
+            mark = RIGHT.format("\N{CHECK MARK}") if is_right else ""
+            listed += f"<li>{one.summary.decode_contents()}{mark}</li>" if one.summary else ""
         body += f'<ol type="A">{listed}</ol>'
     return Slide(body, reasons, is_question=True, turn=turn)
 
