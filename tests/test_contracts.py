@@ -26,6 +26,7 @@ from contract_cases import (
 from recalibration_cases import binary, multiclass
 
 import calib_utils
+from benchmarks.recalibrators import METHODS as benchmarked
 from calib_utils.audit.recalibrators import candidates
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import OneVersusRest, base
@@ -115,6 +116,8 @@ def test_whoever_offers_several_methods_offers_every_one_or_says_why_not():
     tried = offered_by(make for one in rows for make in candidates(one, from_logits=True))
     assert not_offered("the report of an audit", tried) == set()
     assert not_offered("the report of an audit", tried - {OneVersusRest}) == {"OneVersusRest"}
+    compared = offered_by(benchmarked.values())
+    assert not_offered("the benchmark of recalibrators", compared) == set()
 
 
 # ---------------------------------------------------------------- the contracts
