@@ -34,6 +34,7 @@ from classroom.secret import read_secret
 from classroom.sheets import drawn_sheets, sheet_for
 from classroom.submission import NotGraded, defined, read_submission
 from classroom.variants import SHEETS
+from tools.sources.atomic import write_bytes
 
 HEAD = ("student", "name", "file", "what happened", "when")
 SHEET = re.compile(r"""^sheet = ["'](\w+)["']""", re.MULTILINE)  # in the cell of values
@@ -251,11 +252,8 @@ def _take(folder: Path, taken: Candidate, stored: dict[str, Any]) -> str:
 def _write(folder: Path, candidate: Candidate, notes: list[str]) -> None:
     """Write the facts, and the notebook where there is no problem."""
     place = candidate.place
-    folder.mkdir(parents=True, exist_ok=True)
     if not candidate.problem:
-        part = folder / ".submission.part"
-        part.write_bytes(candidate.found.content)
-        part.replace(folder / "submission.ipynb")
+        write_bytes(folder / "submission.ipynb", candidate.found.content)
     facts = {
         "id": place.student,
         "platform": place.platform,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import expit, logit
 from scipy.stats import t
+from test_audit_types import every_form, in_form
 
 from calib_utils._masks import look_like_probs
 from calib_utils.audit import report
@@ -20,18 +20,7 @@ from calib_utils.audit.rows import Rows
 from calib_utils.audit.totals import Totals, shared_rows
 from calib_utils.metrics import accuracy
 
-pa = pytest.importorskip("pyarrow")
-parquet = pytest.importorskip("pyarrow.parquet")
-
 RNG = np.random.default_rng(7)
-every_form = pytest.mark.parametrize("form", ["frame", "file", "folder"])
-
-
-def in_form(form: str, columns: dict[str, np.ndarray], folder: Path) -> Any:
-    if form == "frame":
-        return columns
-    parquet.write_table(pa.table(columns), folder / "part.parquet")
-    return folder / "part.parquet" if form == "file" else folder
 
 
 def bare(probs: np.ndarray, labels: np.ndarray) -> Rows:

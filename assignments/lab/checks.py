@@ -31,9 +31,7 @@ ENOUGH = {"label": 0.8, "votes": 0.8, "pair": 0.8, "sure": 0.8, "excluded": 0.65
 # Of a training and its repetition. Measured, see `tests/classroom/test_honest_lab.py`.
 AGREED = 0.85  # of the predictions, at least
 SHARED = 0.5  # of the mistakes of the repetition, at least
-APART = (
-    0.1  # the accuracies, the mean confidences, and the mean probabilities of any class, at most
-)
+APART = 0.1  # the accuracies, mean confidences, and mean probabilities of any class, at most
 
 
 def values(secret: bytes) -> dict[str, Any]:

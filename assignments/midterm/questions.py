@@ -27,9 +27,9 @@ def errors_to_expect(rng: np.random.Generator) -> Question:
     n, c = int(rng.choice([100, 225, 400])), float(rng.choice([0.64, 0.8, 0.9]))
     spread = np.sqrt(n * c * (1 - c))
     return (
-        f"A calibrated network makes {n} predictions, each with confidence {c:g}. How many "
-        "errors do "
-        "you expect, and by how many does their number differ by chance (one standard deviation)?",
+        f"A calibrated network makes {n} predictions, each with confidence {c:g}. How many errors "
+        "do you expect, and by how many does their number differ by chance (one standard "
+        "deviation)?",
         f"{n * (1 - c):g} errors, give or take {spread:.1f}: √(n c (1 - c)).",
     )
 
@@ -37,9 +37,8 @@ def errors_to_expect(rng: np.random.Generator) -> Question:
 def always_the_base_rate(rng: np.random.Generator) -> Question:
     rate = float(rng.choice([0.2, 0.3, 0.4]))
     return (
-        f"It rains on {percent(rate)} of the days of a year. A service announces "
-        f"{percent(rate)} on "
-        "every day. Is it calibrated, what is its Brier score, and what is missing?",
+        f"It rains on {percent(rate)} of the days of a year. A service announces {percent(rate)} "
+        "on every day. Is it calibrated, what is its Brier score, and what is missing?",
         f"It is calibrated. The Brier score is p(1 - p) = {rate * (1 - rate):.2f}. It has no "
         "resolution: no day can be told from another.",
     )
@@ -67,13 +66,10 @@ def gaps_that_cancel(rng: np.random.Generator) -> Question:
     gap = float(rng.choice([0.05, 0.1, 0.15]))
     return (
         f"Half of the predictions have confidence 0.9 and an accuracy of {0.9 - gap:.2f}, the "
-        "others "
-        f"confidence 0.6 and an accuracy of {0.6 + gap:.2f}. What are the mean confidence "
-        "minus the "
-        "accuracy, and the ECE? What does a single temperature do about it?",
+        f"others confidence 0.6 and an accuracy of {0.6 + gap:.2f}. What are the mean confidence "
+        "minus the accuracy, and the ECE? What does a single temperature do about it?",
         f"0, because the gaps cancel, and an ECE of {percent(gap)}. A temperature moves both "
-        "groups "
-        "in the same direction, so it repairs one and spoils the other.",
+        "groups in the same direction, so it repairs one and spoils the other.",
     )
 
 
@@ -85,8 +81,7 @@ def ece_of_a_calibrated_model(rng: np.random.Generator) -> Question:
         "About how large is its ECE on average? (The mean of |z| for a standard normal z is 0.8.) "
         "How many predictions a bin would halve it?",
         f"About 0.8 √(c(1 - c)/m) = {percent(gap, 1)}, although the model is calibrated. Four "
-        "times "
-        f"as many, {4 * m}.",
+        f"times as many, {4 * m}.",
     )
 
 
@@ -94,12 +89,10 @@ def merged_bins(rng: np.random.Generator) -> Question:
     a, b = float(rng.choice([0.04, 0.06])), float(rng.choice([0.1, 0.12]))
     return (
         f"Two bins with equally many predictions have accuracy minus confidence of +{a:g} and "
-        f"-{b:g}. What is the ECE of the two, and what is it after they are merged into one "
-        "bin? Can "
-        "merging ever increase an ECE?",
-        f"{percent((a + b) / 2, 1)} before and {percent(abs(a - b) / 2, 1)} after. Never: the "
-        "size of "
-        "a mean is at most the mean of the sizes.",
+        f"-{b:g}. What is the ECE of the two, and what is it after they are merged into one bin? "
+        "Can merging ever increase an ECE?",
+        f"{percent((a + b) / 2, 1)} before and {percent(abs(a - b) / 2, 1)} after. Never: the size "
+        "of a mean is at most the mean of the sizes.",
     )
 
 
@@ -107,11 +100,10 @@ def two_logits(rng: np.random.Generator) -> Question:
     a, t = float(rng.choice([2, 3, 4])), float(rng.choice([1.5, 2, 4]))
     before, after = (1 / (1 + np.exp(-z)) for z in (a, a / t))
     return (
-        f"A network with two classes has the logits {a:g} and 0. What is its confidence, and "
-        "what is "
-        f"it with a temperature of {t:g}?",
-        f"{before:.3f}, and {after:.3f}: the sigmoid of the difference of the logits, divided "
-        "by T.",
+        f"A network with two classes has the logits {a:g} and 0. What is its confidence, and what "
+        f"is it with a temperature of {t:g}?",
+        f"{before:.3f}, and {after:.3f}: the sigmoid of the difference of the logits, divided by "
+        "T.",
     )
 
 
@@ -119,11 +111,9 @@ def temperature_to_fit(rng: np.random.Generator) -> Question:
     a, p = float(rng.choice([2, 3, 4])), float(rng.choice([0.75, 0.8, 0.9]))
     t = a / np.log(p / (1 - p))
     return (
-        f"In all its predictions a network with two classes has logits that differ by {a:g}, "
-        "and it "
-        f"is correct in {percent(p)} of them. Which temperature makes it calibrated? What has "
-        "happened "
-        "to the accuracy?",
+        f"In all its predictions a network with two classes has logits that differ by {a:g}, and "
+        f"it is correct in {percent(p)} of them. Which temperature makes it calibrated? What has "
+        "happened to the accuracy?",
         f"T = {a:g} / ln(p / (1 - p)) = {t:.2f}. The accuracy stays.",
     )
 
@@ -133,9 +123,8 @@ def what_a_temperature_keeps(rng: np.random.Generator) -> Question:
         ["the accuracy", "the NLL", "the ECE", "the predicted class of each image"]
     )
     return (
-        f"Which of these can a temperature change: {', '.join(asked)}? And can it change "
-        "which of two "
-        "images has the higher confidence, with two classes and with ten?",
+        f"Which of these can a temperature change: {', '.join(asked)}? And can it change which of "
+        "two images has the higher confidence, with two classes and with ten?",
         "The NLL and the ECE; not the accuracy or a predicted class. With two classes the order of "
         "the confidences stays, with ten it may change.",
     )
@@ -145,13 +134,12 @@ def after_the_last_error(rng: np.random.Generator) -> Question:
     a = float(rng.choice([2, 3, 4]))
     right, wrong = ([np.log1p(np.exp(-s * z)) for z in (a, 2 * a)] for s in (1, -1))
     return (
-        f"A network with two classes classifies all training images correctly, with logits that "
-        f"differ by {a:g}. Training goes on and doubles all logits. What happens to the loss "
-        "(NLL) of a "
-        f"training image, and to that of a test image that is misclassified by {a:g}?",
+        "A network with two classes classifies all training images correctly, with logits that "
+        f"differ by {a:g}. Training goes on and doubles all logits. What happens to the loss (NLL) "
+        f"of a training image, and to that of a test image that is misclassified by {a:g}?",
         f"Training: from {right[0]:.3f} to {right[1]:.4f}. Test: from {wrong[0]:.2f} to "
-        f"{wrong[1]:.2f}. "
-        "The training loss still falls while confident errors become expensive: overconfidence.",
+        f"{wrong[1]:.2f}. The training loss still falls while confident errors become expensive: "
+        "overconfidence.",
     )
 
 
@@ -162,12 +150,10 @@ def a_fitted_sigmoid(rng: np.random.Generator) -> Question:
         float(rng.choice([1, 2, 3])),
     )
     return (
-        f"Platt scaling has found the slope {a:g} and the intercept {b:g}. Which probability "
-        "does it "
-        f"give to a logit of {s:g}, and at which logit is it one half? What does the slope say?",
-        f"{1 / (1 + np.exp(-(a * s + b))):.3f}; one half at {-b / a:g}. A slope below 1 "
-        "shrinks the logits: "
-        "the model was overconfident.",
+        f"Platt scaling has found the slope {a:g} and the intercept {b:g}. Which probability does "
+        f"it give to a logit of {s:g}, and at which logit is it one half? What does the slope say?",
+        f"{1 / (1 + np.exp(-(a * s + b))):.3f}; one half at {-b / a:g}. A slope below 1 shrinks "
+        "the logits: the model was overconfident.",
     )
 
 
@@ -177,9 +163,8 @@ def pooled_neighbours(rng: np.random.Generator) -> Question:
     return (
         f"In ascending order of their scores, six samples have the labels {listed(labels)}. Which "
         "values does isotonic regression give to them? Name one drawback with so few samples.",
-        f"{listed(fit.round(2))}. It gives probabilities of exactly 0 or 1, or steps that "
-        "follow single "
-        "samples.",
+        f"{listed(fit.round(2))}. It gives probabilities of exactly 0 or 1, or steps that follow "
+        "single samples.",
     )
 
 
@@ -191,13 +176,11 @@ def parts_of_the_brier_score(rng: np.random.Generator) -> Question:
     score = reliability - resolution + base * (1 - base)
     return (
         f"On half of the days a service announces {high + said:.2f} and it rains on "
-        f"{percent(high)} "
-        f"of them, on the others it announces {low + said:.2f} and it rains on "
-        f"{percent(low)}. Compute "
-        "reliability, resolution, uncertainty and the Brier score. What would recalibration save?",
+        f"{percent(high)} of them, on the others it announces {low + said:.2f} and it rains on "
+        f"{percent(low)}. Compute reliability, resolution, uncertainty and the Brier score. What "
+        "would recalibration save?",
         f"Reliability {reliability:.4f}, resolution {resolution:.4f}, uncertainty "
-        f"{base * (1 - base):.4f}, "
-        f"Brier score {score:.4f}. Recalibration saves the reliability.",
+        f"{base * (1 - base):.4f}, Brier score {score:.4f}. Recalibration saves the reliability.",
     )
 
 
@@ -216,14 +199,12 @@ def fitted_on_the_test_set(rng: np.random.Generator) -> Question:
 def smoothed_labels(rng: np.random.Generator) -> Question:
     k, share = int(rng.choice([5, 10, 20])), float(rng.choice([0.1, 0.2]))
     return (
-        f"A network with {k} classes is trained with label smoothing of {share:g}. What is "
-        "the target of "
-        "the true class and that of each other class? At which confidence is the training "
-        "loss of an "
-        "image lowest, and what may follow for its calibration?",
+        f"A network with {k} classes is trained with label smoothing of {share:g}. What is the "
+        "target of the true class and that of each other class? At which confidence is the "
+        "training loss of an image lowest, and what may follow for its calibration?",
         f"{1 - share + share / k:.3f} and {share / k:.3f}. At a confidence of "
-        f"{1 - share + share / k:.3f}, so "
-        "images that are certain become underconfident, and the smoothing acts like a temperature.",
+        f"{1 - share + share / k:.3f}, so images that are certain become underconfident, and the "
+        "smoothing acts like a temperature.",
     )
 
 

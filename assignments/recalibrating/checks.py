@@ -67,6 +67,11 @@ def draw(
     return logits.round(3), labels, groups
 
 
+def named(which: str, drawn: Photographs) -> dict[str, np.ndarray]:
+    names = (f"{which}_{name}" for name in ("logits", "labels", "groups"))
+    return dict(zip(names, drawn, strict=True))
+
+
 @cache
 def network(secret: bytes) -> dict[str, np.ndarray]:
     """The images to fit on, and new ones.
@@ -91,11 +96,7 @@ def network(secret: bytes) -> dict[str, np.ndarray]:
             for said in (*even, scaled)
         ]
         if max(errors) < most - 0.005:
-            names = ("logits", "labels", "groups")
-            return {
-                **{f"fit_{name}": array for name, array in zip(names, fit, strict=True)},
-                **{f"new_{name}": array for name, array in zip(names, new, strict=True)},
-            }
+            return named("fit", fit) | named("new", new)
     raise RuntimeError("no network was drawn: make N_FIT larger")
 
 
@@ -182,9 +183,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
     hot = logits / 6
     other: dict[str, np.ndarray] = {}
     for which in ("fit", "new"):
-        drawn = draw(rng, 1500, np.array([0.5, 2.0]), 0.5, np.zeros(N_CLASSES))
-        names = [f"{which}_{name}" for name in ("logits", "labels", "groups")]
-        other |= dict(zip(names, drawn, strict=True))
+        other |= named(which, draw(rng, 1500, np.array([0.5, 2.0]), 0.5, np.zeros(N_CLASSES)))
 
     def read(asked: tuple[str, ...], judge_of: Callable[[Variant], Judge]) -> Reading:
         return reading("recalibrating", variant, asked, judge_of)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
 from calib_utils.plots import BLUE, GREY
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import save
 
 PLACES = {
     "full": (0.5, 0.88),
@@ -20,8 +18,7 @@ IMPLIED = [("full", "top-label"), ("full", "class-wise"), ("top-label", "confide
 BOX = {"boxstyle": "round,pad=0.5", "facecolor": "white", "edgecolor": BLUE}
 
 
-def main(target: Path) -> None:
-    plt.rcParams |= DRAWING
+def figure() -> Figure:
     fig, ax = plt.subplots(figsize=(4.8, 2.6), layout="constrained")
     for one, other in IMPLIED:
         arrow = {"arrowstyle": "-|>", "color": GREY, "linewidth": 1.5, "shrinkB": 21}
@@ -30,9 +27,8 @@ def main(target: Path) -> None:
         ax.text(*place, name, ha="center", va="center", bbox=BOX)
     ax.set(xlim=(0, 1), ylim=(0, 1))
     ax.set_axis_off()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(target, metadata={"Date": None})
+    return fig
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    save(figure)

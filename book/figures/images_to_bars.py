@@ -5,19 +5,18 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from book.play.images_to_bars import N_BINS, Frame, check, frames, piles
 from calib_utils.plots import BLUE, ORANGE
 from calib_utils.plots.diagrams import draw_bins
 from tools.finishing.interactive import FEW, percent
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import save
 
 COLUMNS = 6
 
@@ -42,10 +41,9 @@ def draw_bars(ax: Axes, one: Frame) -> None:
     ax.set(ylabel="Accuracy")
 
 
-def main(target: Path) -> None:
+def figure() -> Figure:
     first, *_, last = frames()
     check(first, last)
-    plt.rcParams |= DRAWING
     fig, axes = plt.subplots(3, figsize=(4.8, 8.4), layout="constrained")
     draw_piles(axes[0])
     draw_bars(axes[1], first)
@@ -56,9 +54,8 @@ def main(target: Path) -> None:
     axes[2].set_xlabel("Confidence")
     for ax in axes:
         ax.spines[["top", "right"]].set_visible(False)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(target, metadata={"Date": None})
+    return fig
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    save(figure)

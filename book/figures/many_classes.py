@@ -5,23 +5,22 @@ The ECE of ResNet-34 uncalibrated, with one parameter, and with ten thousand, an
 
 from __future__ import annotations
 
-import sys
 import warnings
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 
 from calib_utils.metrics import baseline_calibration_error, expected_calibration_error
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.recalibration import MatrixScaling, TemperatureScaling
 from calib_utils.records import load_record
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import save
 
 NETWORK = "resnet34-cifar100"
 
 
-def main(target: Path) -> None:
+def figure() -> Figure:
     validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
     logits = validation.logits.astype(np.float64)
     with warnings.catch_warnings():
@@ -44,7 +43,6 @@ def main(target: Path) -> None:
     ):
         raise SystemExit(f"methods-for-many-classes.md is no longer true: {eces=}, {baselines=}")
 
-    plt.rcParams |= DRAWING
     fig, ax = plt.subplots(figsize=(4.8, 2.4), layout="constrained")
     ax.hlines(names, baselines, eces, color=GREY, linewidth=1)
     ax.plot(baselines, names, "|", color=GREY, markersize=18, label="baseline")
@@ -57,9 +55,8 @@ def main(target: Path) -> None:
     ax.set(xscale="log", xlim=(0.05, 200), ylim=(2.4, -0.7), xlabel="ECE (%), logarithmic")
     ax.set_xticks(marks, [f"{mark:g}" for mark in marks])
     ax.legend(markerscale=0.6, loc="upper left", fontsize="small")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(target, metadata={"Date": None})
+    return fig
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    save(figure)

@@ -5,16 +5,14 @@ The NLL of each of them, as trained and at the temperature, sorted by the test e
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.records import by_level, load_forecasts, load_grid
 from calib_utils.records.names import level_name
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import save
 
 NAMES = {"none": "ordinary", "average": "EMA"}
 
@@ -43,11 +41,10 @@ def ways() -> list[tuple[float, float, float, str]]:
     return sorted(found)
 
 
-def main(target: Path) -> None:
-    plt.rcParams |= DRAWING
+def figure() -> Figure:
     errors, before, after, names = zip(*ways(), strict=True)
     places, at_T = range(len(names)), dict(zip(names, after, strict=True))
-    ax = plt.subplots(figsize=(4.8, 3.2), layout="constrained")[1]
+    fig, ax = plt.subplots(figsize=(4.8, 3.2), layout="constrained")
     for place in places:
         if before[place] - after[place] < 0.03:  # no longer than its head
             continue
@@ -74,9 +71,8 @@ def main(target: Path) -> None:
         and near[-1] - near[0] < 0.05
     ):
         raise SystemExit(f"since-2017.md is no longer true: {ways()=}")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    plt.savefig(target, metadata={"Date": None})
+    return fig
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    save(figure)

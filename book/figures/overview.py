@@ -7,18 +7,16 @@ fitted on validation.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from scipy.special import softmax
 
 from book.resnet34 import resnet34
 from calib_utils.metrics import accuracy
 from calib_utils.plots import BLUE, ORANGE
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import save
 
 
 def draw_hundred(ax: Axes, right: int, title: str) -> None:
@@ -31,7 +29,7 @@ def draw_hundred(ax: Axes, right: int, title: str) -> None:
     ax.set_axis_off()
 
 
-def main(target: Path) -> None:
+def figure() -> Figure:
     _, test, scaling = resnet34()
     expected = float(softmax(test.logits, axis=1).max(axis=1).mean())
     actual = accuracy(test.logits, test.labels, inputs="logits")
@@ -42,14 +40,12 @@ def main(target: Path) -> None:
             f"book/intro.md is no longer true: {expected=}, {actual=}, {recalibrated=}"
         )
 
-    plt.rcParams |= DRAWING
     fig, axes = plt.subplots(1, 3, figsize=(5, 2.2), layout="constrained")
     draw_hundred(axes[0], round(100 * expected), "Expected")
     draw_hundred(axes[1], round(100 * actual), "Actual")
     draw_hundred(axes[2], round(100 * recalibrated), "Recalibrated")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(target, metadata={"Date": None})
+    return fig
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    save(figure)

@@ -6,11 +6,9 @@ recalibration, against a tolerance. The trees and the draws of rows are those of
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_predict
@@ -18,7 +16,7 @@ from sklearn.model_selection import cross_val_predict
 from calib_utils.audit import report
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.recalibration import TemperatureScaling
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import save
 
 TOLERANCE = 0.02
 # Colour and mark of each outcome.
@@ -35,7 +33,7 @@ def scores() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return probs, cross_val_predict(scaling, probs, labels, cv=5, method="predict_proba"), labels
 
 
-def main(target: Path) -> None:
+def figure() -> Figure:
     probs, recalibrated, labels = scores()
     order = np.random.default_rng(0).permutation(len(labels))
     n = len(labels)
@@ -60,7 +58,6 @@ def main(target: Path) -> None:
     ):
         raise SystemExit(f"your-own-model.md is no longer true: {outcomes=}, {ends=}")
 
-    plt.rcParams |= DRAWING
     fig, ax = plt.subplots(figsize=(4.8, 2.5), layout="constrained")
     for place, (low, high) in enumerate(ends):
         colour, mark = LOOK[outcomes[place]]
@@ -70,9 +67,8 @@ def main(target: Path) -> None:
     ax.set_yticks(range(len(names)), names)
     ax.set(xlabel="Calibration error (points)", xlim=(-0.3, 17.5), ylim=(3.6, -0.6))
     ax.set_xticks(range(0, 16, 5))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(target, metadata={"Date": None})
+    return fig
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    save(figure)

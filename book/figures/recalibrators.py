@@ -6,21 +6,19 @@ numbers are those of the table below the picture.
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.figure import Figure
 
 from book.tables.recalibrators import by_network, mean_ranks
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.records import load_recalibrated
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import save
 
 LOOK = {"cifar100": ("CIFAR-100", "o", BLUE, -0.13), "cifar10": ("CIFAR-10", "s", ORANGE, 0.13)}
 
 
-def main(target: Path) -> None:
+def figure() -> Figure:
     rows = {name: load_recalibrated("public", name)[0] for name in LOOK}
     ranks = {name: mean_ranks(by_network(of), "nll") for name, of in rows.items()}
     methods = sorted(ranks["cifar100"], key=lambda one: sum(of[one] for of in ranks.values()))
@@ -41,7 +39,6 @@ def main(target: Path) -> None:
     if not (firsts[0] != firsts[1] and np.mean(above) > 0.5 and bbq and worse):
         raise SystemExit(f"book/recalibrators.md is no longer true: {firsts=}, {eces=}")
 
-    plt.rcParams |= DRAWING
     fig, axes = plt.subplots(2, figsize=(4.8, 7.6), layout="constrained")
     y = np.arange(len(methods))
     for name, (label, marker, colour, shift) in LOOK.items():
@@ -60,9 +57,8 @@ def main(target: Path) -> None:
     axes[1].set(xlabel="Mean ECE (%), logarithmic", xscale="log")
     axes[1].set_xticks(marks, [f"{mark:g}" for mark in marks])
     axes[1].minorticks_off()
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(target, metadata={"Date": None})
+    return fig
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    save(figure)

@@ -6,17 +6,15 @@ errors as it predicts, and once with as many as it makes. The digits are those o
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from scipy.special import expit
 
 from book.play.maps import sets
 from calib_utils.plots import BLUE, ORANGE
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import save
 
 COLUMNS = 20
 
@@ -41,19 +39,17 @@ def draw(ax: Axes, errors: int, n: int, title: str) -> None:
     ax.set_axis_off()
 
 
-def main(target: Path) -> None:
+def figure() -> Figure:
     predicted, made, n = surest()
     # What the chapter says about the picture.
     if not (predicted < 1 and made > 15):
         raise SystemExit(f"methods-for-two-classes.md is no longer true: {predicted=}, {made=}")
 
-    plt.rcParams |= DRAWING
     fig, axes = plt.subplots(1, 2, figsize=(4.8, 2.4), layout="constrained")
     draw(axes[0], round(predicted), n, f"Errors predicted: {predicted:.1f}")
     draw(axes[1], made, n, f"Errors made: {made}")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    fig.savefig(target, metadata={"Date": None})
+    return fig
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    save(figure)

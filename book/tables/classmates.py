@@ -11,6 +11,7 @@ from pathlib import Path
 
 from calib_utils.report import table
 from classroom.goals import assignment_names
+from tools.sources.atomic import write_text
 
 STORED = Path(__file__).with_suffix(".json")
 ROWS = {
@@ -35,8 +36,6 @@ def rows(stored: dict[str, dict[str, float]], names: list[str]) -> list[list[str
 if __name__ == "__main__":
     names = assignment_names()
     stored = json.loads(STORED.read_text("utf-8"))
-    target = Path(sys.argv[1])
-    target.parent.mkdir(parents=True, exist_ok=True)
     shown = table(["answers", *(f"`{name}`" for name in names)], rows(stored, names))
     caption = "What copied answers earn of the automatic points of each assignment."
-    target.write_text(f":::{{table}} {caption}\n:name: tab-copied\n\n{shown}\n:::\n", "utf-8")
+    write_text(Path(sys.argv[1]), f":::{{table}} {caption}\n:name: tab-copied\n\n{shown}\n:::\n")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from calib_utils.report import table
 from classroom.goals import Goals, assignment_names, read_goals
+from tools.sources.atomic import write_text
 
 KINDS = {"checked": "by the computer", "read": "by you"}
 
@@ -29,7 +30,5 @@ def section(goals: Goals) -> str:
 
 
 if __name__ == "__main__":
-    target = Path(sys.argv[1])
-    target.parent.mkdir(parents=True, exist_ok=True)
     parts = [section(read_goals(name)) for name in assignment_names()]
-    target.write_text("\n\n".join(parts) + "\n", "utf-8")
+    write_text(Path(sys.argv[1]), "\n\n".join(parts) + "\n")

@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 
 from calib_utils.records import Recalibrated, load_recalibrated
 from calib_utils.report import Difference, Markdown, holm, signed, table
+from tools.sources.atomic import write_text
 
 REFERENCE = "temperature"
 UNIT = "\N{NO-BREAK SPACE}%"
@@ -158,6 +159,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    target = Path(sys.argv[1])
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(page(), "utf-8")
+    write_text(Path(sys.argv[1]), page())

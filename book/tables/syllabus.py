@@ -11,6 +11,7 @@ from pathlib import Path
 
 from calib_utils.report import table
 from classroom.goals import Goals, assignment_names, read_goals
+from tools.sources.atomic import write_text
 from tools.sources.book import Book
 from tools.sources.reading_time import SECONDS_PER_LINE, WORDS, exercise_times, reading_time
 
@@ -52,6 +53,4 @@ def syllabus(book: Book) -> str:
 
 
 if __name__ == "__main__":
-    target = Path(sys.argv[1])
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(syllabus(Book()), "utf-8")
+    write_text(Path(sys.argv[1]), syllabus(Book()))

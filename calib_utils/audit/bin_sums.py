@@ -19,6 +19,7 @@ import numpy as np
 from calib_utils._arrays import log_losses
 from calib_utils.audit.probabilities import row_sums
 from calib_utils.audit.rows import Rows
+from calib_utils.metrics.bins import sums_per_bin
 from calib_utils.metrics.intervals import squared_sums, tally
 
 __all__ = [
@@ -173,12 +174,7 @@ def sums_of_blocks(
         blocks: (n,), the number of each row's block, from 0.
     """
     pairs, inverse = np.unique(blocks * size + index, return_inverse=True)
-    of_rows = (
-        None,
-        correct.astype(np.float64),
-        confidences,
-        np.sqrt(confidences * (1 - confidences)),
-    )
-    n, hits, expected, spread = (np.bincount(inverse, each) for each in of_rows)
+    of_rows = [None, correct, confidences, np.sqrt(confidences * (1 - confidences))]
+    n, hits, expected, spread = sums_per_bin(inverse, of_rows, len(pairs))
     terms = [n, hits, expected, (expected - hits) ** 2, spread**2, n**2, n * hits, n * expected, n]
-    return BinSums(np.stack([np.bincount(pairs % size, each, minlength=size) for each in terms]))
+    return BinSums(sums_per_bin(pairs % size, terms, size))

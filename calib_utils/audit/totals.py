@@ -31,6 +31,7 @@ from calib_utils.metrics.bins import (
     edges_and_index,
     quantile_edges,
     right_closed_index,
+    sums_per_bin,
     uniform_index,
 )
 from calib_utils.metrics.blocks import block_index
@@ -192,7 +193,8 @@ class Totals:
         if self.weights is not None:
             places = np.arange(held.shape[1])
             edges = quantile_edges(places, self.n_bins, held[COUNT])
-            return [self.bins, _joined(held, right_closed_index(places, edges), self.n_bins)]
+            index = right_closed_index(places, edges)
+            return [self.bins, BinSums(sums_per_bin(index, held, self.n_bins))]
         last = np.cumsum(held[COUNT]).astype(np.int64)
         # The m/M quantiles of the numbers of the cells, as `numpy.quantile` has them.
         place, rest = np.divmod((last[-1] - 1) * np.arange(self.n_bins + 1), self.n_bins)
@@ -202,19 +204,14 @@ class Totals:
         )
         edges = below + (above - below) * (rest / self.n_bins)
         index = right_closed_index(np.arange(held.shape[1]), edges)
-        return [self.bins, _joined(held, index, self.n_bins)]
+        return [self.bins, BinSums(sums_per_bin(index, held, self.n_bins))]
 
     def sides(self, line: CoxLine) -> BinSums:
         """All rows in two bins: those whose prediction the line raises, and the others."""
         if self.complete:
             return self._in_bins(_lowered(self.confidences[0], line), 2)
         held = self.cells.array[:, self.cells.array[COUNT] > 0]
-        return _joined(held, _lowered(held[EXPECTED] / held[COUNT], line), 2)
-
-
-def _joined(cells: np.ndarray, index: np.ndarray, size: int) -> BinSums:
-    """The sums of cells whose bins are known."""
-    return BinSums(np.stack([np.bincount(index, row, minlength=size) for row in cells]))
+        return BinSums(sums_per_bin(_lowered(held[EXPECTED] / held[COUNT], line), held, 2))
 
 
 def _lowered(probs: np.ndarray, line: CoxLine) -> np.ndarray:

@@ -216,8 +216,7 @@ def _forecasts(
 
 
 def _numbers(logits: np.ndarray, labels: np.ndarray, of_each: bool) -> dict[str, Any]:
-    log_probs = log_softmax(logits, axis=1)
-    probs = np.exp(log_probs)
+    probs = np.exp(log_softmax(logits, axis=1))
     confidences, correct = probs.max(axis=1).clip(max=1), probs.argmax(axis=1) == labels
     each = log_losses(logits, labels)
     index = uniform_index(confidences, 15, "float64")

@@ -5,6 +5,7 @@ Bins are right-closed, ((m-1)/M, m/M]: a confidence on an edge belongs to the bi
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -182,7 +183,7 @@ def sums(
     return sums_per_bin(index, [weights, *terms], n_bins)
 
 
-def sums_per_bin(index: np.ndarray, terms: list[np.ndarray | None], n_bins: int) -> np.ndarray:
+def sums_per_bin(index: np.ndarray, terms: Iterable[np.ndarray | None], n_bins: int) -> np.ndarray:
     """Sums of each term over the samples of each bin: float64, (terms, M); None counts samples."""
     return np.stack([np.bincount(index, term, n_bins) for term in terms], dtype=np.float64)
 

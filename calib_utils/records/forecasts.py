@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils.records.installed import folder_of
-from calib_utils.records.npz import explain_damage, read_npz, write_npz
-from calib_utils.records.rows import packed, unpacked
+from calib_utils.records.rows import load_rows, save_rows
 
 __all__ = ["Forecast", "forecasts_path", "load_forecasts", "save_forecasts"]
 
@@ -103,10 +102,7 @@ def save_forecasts(
         one if one.losses is None else replace(one, losses=np.round(one.losses * 128) / 128)
         for one in forecasts
     ]
-    arrays, rows = packed(rounded, _OF_EACH, "forecasts")
-    path = forecasts_path(grid, protocol, folder)
-    write_npz(path, arrays, {"made": made, "forecasts": rows})
-    return path
+    return save_rows(forecasts_path(grid, protocol, folder), rounded, _OF_EACH, "forecasts", made)
 
 
 def load_forecasts(
@@ -134,10 +130,8 @@ with python -m calib_utils.experiments --forecasts --protocol none
             f"grid: there are no forecasts of {grid!r} in the protocol {protocol!r}; make them "
             f"with python -m calib_utils.experiments --forecasts --protocol {protocol}"
         )
-    with explain_damage(f"grid: the file of forecasts of {grid!r} in {protocol!r}"):
-        arrays, facts = read_npz(path)
-        found = unpacked(Forecast, arrays, facts["forecasts"], _OF_EACH, "members")
-        return found, facts["made"]
+    what = f"grid: the file of forecasts of {grid!r} in {protocol!r}"
+    return load_rows(path, Forecast, _OF_EACH, "forecasts", "members", what)
 
 
 def forecasts_path(grid: str, protocol: str, folder: Path | str | None) -> Path:

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from calib_utils.records.installed import folder_of
-from calib_utils.records.npz import explain_damage, read_npz, write_npz
-from calib_utils.records.rows import packed, unpacked
+from calib_utils.records.rows import load_rows, save_rows
 
 __all__ = ["Recalibrated", "load_recalibrated", "recalibrated_path", "save_recalibrated"]
 
@@ -106,10 +105,7 @@ def save_recalibrated(
         Traceback (most recent call last):
         ValueError: rows: expected at least one, found none
     """
-    arrays, facts = packed(rows, _OF_EACH, "rows")
-    path = recalibrated_path(source, dataset, folder)
-    write_npz(path, arrays, {"made": made, "rows": facts})
-    return path
+    return save_rows(recalibrated_path(source, dataset, folder), rows, _OF_EACH, "rows", made)
 
 
 def load_recalibrated(
@@ -136,10 +132,8 @@ def load_recalibrated(
         raise ValueError(
             f"source: there is nothing of {source!r} on {dataset!r}; there are: {known}"
         )
-    with explain_damage(f"source: the file of {source!r} on {dataset!r}"):
-        arrays, facts = read_npz(path)
-        rows = unpacked(Recalibrated, arrays, facts["rows"], _OF_EACH, "temperatures")
-        return rows, facts["made"]
+    what = f"source: the file of {source!r} on {dataset!r}"
+    return load_rows(path, Recalibrated, _OF_EACH, "rows", "temperatures", what)
 
 
 def recalibrated_path(source: str, dataset: str, folder: Path | str | None) -> Path:

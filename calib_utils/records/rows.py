@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-__all__ = ["packed", "unpacked"]
+from calib_utils.records.npz import explain_damage, read_npz, write_npz
+
+__all__ = ["load_rows", "save_rows"]
 
 Row = TypeVar("Row")
 # The types in which a value for every image is stored, by the name of the field.
 OfEach = dict[str, Any]
 
 
-def packed(
-    rows: Sequence[Any], of_each: OfEach, name: str
-) -> tuple[dict[str, np.ndarray], list[dict[str, Any]]]:
-    """The arrays of all rows, and the facts of each.
+def save_rows(
+    path: Path, rows: Sequence[Any], of_each: OfEach, name: str, made: dict[str, Any]
+) -> Path:
+    """Write rows, and how they were made; return the path.
 
     Args:
+        path: replaced if it exists.
         rows: dataclasses with a field ``bins``; a row has all fields of ``of_each``, or None in
             all of them.
         of_each: see `OfEach`.
-        name: of the rows in an error.
+        name: of the rows in the file, and in an error.
+        made: as JSON.
 
     Raises:
         ValueError: if there is no row, or if rows keep different numbers of images.
@@ -43,21 +48,27 @@ def packed(
         | {"of_each": getattr(row, first) is not None}
         for row in rows
     ]
-    return arrays, facts
+    write_npz(path, arrays, {"made": made, name: facts})
+    return path
 
 
-def unpacked(
-    kind: Callable[..., Row],
-    arrays: dict[str, np.ndarray],
-    facts: list[dict[str, Any]],
-    of_each: OfEach,
-    several: str,
-) -> list[Row]:
-    """The rows; each has a tuple in the field ``several``, which JSON stores as a list."""
-    values = zip(*(arrays[name] for name in of_each), strict=True)
-    found = []
-    for row, bins in zip(facts, arrays["bins"], strict=True):
-        kept = dict(zip(of_each, next(values), strict=True)) if row.pop("of_each") else {}
-        row[several] = tuple(row[several])
-        found.append(kind(**row, bins=bins.astype(np.float64), **kept))
-    return found
+def load_rows(
+    path: Path, kind: Callable[..., Row], of_each: OfEach, name: str, several: str, what: str
+) -> tuple[list[Row], dict[str, Any]]:
+    """The rows, and how they were made.
+
+    Each row has a tuple in the field ``several``, which JSON stores as a list; ``what`` is the file
+    in an error.
+
+    Raises:
+        ValueError: if the file is damaged.
+    """
+    with explain_damage(what):
+        arrays, facts = read_npz(path)
+        values = zip(*(arrays[field] for field in of_each), strict=True)
+        found = []
+        for row, bins in zip(facts[name], arrays["bins"], strict=True):
+            kept = dict(zip(of_each, next(values), strict=True)) if row.pop("of_each") else {}
+            row[several] = tuple(row[several])
+            found.append(kind(**row, bins=bins.astype(np.float64), **kept))
+        return found, facts["made"]

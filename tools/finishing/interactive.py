@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from tools.sources.atomic import write_text
+
 # As in play.js: the width of a panel in its own units. As in course.css, in rem: the width of a
 # panel that is alone on a wide page, and the heights of what is no drawing.
 WIDTH = 340
@@ -248,10 +250,8 @@ def play(
 
 def write(*plays: Json) -> None:
     """The plays of a script as the file that its command names."""
-    target = Path(sys.argv[1])
-    target.parent.mkdir(parents=True, exist_ok=True)
     text = json.dumps(plays, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    target.write_text(text + "\n", "utf-8")
+    write_text(Path(sys.argv[1]), text + "\n")
 
 
 def plays_in(folder: Path) -> dict[str, Json]:

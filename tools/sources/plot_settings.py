@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 # Of a drawing: its names, else random; text as text, on nothing; letters that are 9 px high on a
 # phone when the drawing, 4.8 inches wide or less, is as wide as the phone; of an image its own few
@@ -19,3 +25,13 @@ DRAWING: Any = {
     "image.interpolation": "none",
     "savefig.pad_inches": 0.04,
 }
+
+
+def save(figure: Callable[[], Figure]) -> None:
+    """Draw a script's figure into the file that its command names."""
+    import matplotlib.pyplot as plt
+
+    plt.rcParams |= DRAWING
+    target = Path(sys.argv[1])
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure().savefig(target, metadata={"Date": None})
