@@ -8,32 +8,28 @@ from __future__ import annotations
 import warnings
 
 import matplotlib.pyplot as plt
-import numpy as np
 from matplotlib.figure import Figure
 
+from book.resnet34 import resnet34
 from calib_utils.metrics import baseline_calibration_error, expected_calibration_error
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.recalibration import MatrixScaling, TemperatureScaling
-from calib_utils.records import load_record
 from tools.sources.plot_settings import save
-
-NETWORK = "resnet34-cifar100"
 
 
 def figure() -> Figure:
-    validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    logits = validation.logits.astype(np.float64)
+    validation, test, temperature = resnet34()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it has no optimum
-        matrix = MatrixScaling().fit(logits, validation.labels)
+        matrix = MatrixScaling().fit(validation.logits, validation.labels)
     methods = {
         "Uncalibrated": TemperatureScaling(temperature=1),
-        "Temperature": TemperatureScaling().fit(logits, validation.labels),
+        "Temperature": temperature,
         "Matrix": matrix,
     }
     names, eces, baselines = [], [], []
     for name, method in methods.items():
-        probs = method.predict_proba(test.logits.astype(np.float64))
+        probs = method.predict_proba(test.logits)
         names.append(f"{name},\nparameters: {method.n_parameters_:,}")
         eces.append(100 * expected_calibration_error(probs, test.labels))
         baselines.append(100 * baseline_calibration_error(probs).mean)
