@@ -107,21 +107,17 @@ def read_goals(name: str) -> Goals:
         raise ClassroomError(f"assignments/{name}/goals.toml has no {error}") from None
 
 
+@cache
 def load(name: str, module: str = "checks") -> ModuleType:
     """A module of ``assignments/NAME``: by default `checks`, and what the secret decides."""
     _table(name)
-    return _load(name, module)
-
-
-@cache
-def _load(name: str, stem: str) -> ModuleType:
-    path = ASSIGNMENTS / name / f"{stem}.py"
-    spec = importlib.util.spec_from_file_location(f"assignments.{name}.{stem}", path)
+    path = ASSIGNMENTS / name / f"{module}.py"
+    spec = importlib.util.spec_from_file_location(f"assignments.{name}.{module}", path)
     assert spec is not None
     assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    found = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(found)
+    return found
 
 
 def _table(name: str) -> dict[str, Any]:

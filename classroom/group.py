@@ -10,7 +10,6 @@ import os
 import secrets
 import shlex
 import time
-from collections import defaultdict
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -54,15 +53,9 @@ def memory_of(parent: int, folders: tuple[str, ...] = ()) -> int:
         parent: The process.
         folders: Those of a sandbox that are in memory, whose files count by their number.
     """
-    children, total, files = defaultdict(list), 0, dict.fromkeys(folders, 0)
+    total, files = 0, dict.fromkeys(folders, 0)
     outside = os.readlink("/proc/self/ns/mnt")
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):  # it has just ended
-            children[int(file.read_text().rpartition(")")[2].split()[1])].append(file.parent)
-    waiting = [Path("/proc", str(parent))]
-    while waiting:
-        process = waiting.pop()
-        waiting += children[int(process.name)]
+    for process in _family(parent):
         with suppress(OSError):
             words = (process / "smaps_rollup").read_text().split()
             total += 1024 * int(words[words.index("Pss:") + 1])
@@ -76,18 +69,20 @@ def memory_of(parent: int, folders: tuple[str, ...] = ()) -> int:
 
 def seconds_of(parent: int) -> float:
     """Processor time that a process and its descendants have used, as far as they are alive."""
-    children, used = defaultdict(list), {}
+    ticks = [sum(map(int, words[11:15])) for words in _family(parent).values()]
+    return sum(ticks) / os.sysconf("SC_CLK_TCK")  # with the time of children that ended
+
+
+def _family(parent: int) -> dict[Path, list[str]]:
+    """The folder of a process and of each descendant, with what its stat says behind the name."""
+    known: dict[Path, list[str]] = {}
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):  # it has just ended
-            words = file.read_text().rpartition(")")[2].split()
-            children[int(words[1])].append(int(file.parent.name))
-            used[int(file.parent.name)] = sum(map(int, words[11:15]))  # and of children that ended
-    waiting, ticks = [parent], 0
-    while waiting:
-        process = waiting.pop()
-        waiting += children[process]
-        ticks += used.get(process, 0)
-    return ticks / os.sysconf("SC_CLK_TCK")
+            known[file.parent] = file.read_text().rpartition(")")[2].split()
+    found = [process for process in known if process.name == str(parent)]
+    for process in found:  # and those that come to it
+        found += [child for child, words in known.items() if words[1] == process.name]
+    return {process: known[process] for process in found}
 
 
 class Group:

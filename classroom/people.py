@@ -7,13 +7,11 @@ teacher may correct a number in the table; what stands there stays.
 
 from __future__ import annotations
 
-import csv
-import io
 import unicodedata
 from pathlib import Path
 
 from classroom import ClassroomError
-from classroom.results import facts, write_csv
+from classroom.results import facts, rows_of, write_csv
 
 HEAD = ("number", "name", "student")
 Numbers = dict[str, int]  # by the id of a student, such as "moodle-1234567"
@@ -26,10 +24,8 @@ def read_numbers(file: Path) -> Numbers:
         ClassroomError: The table has no such columns, or a number that is none.
     """
     text = file.read_text("utf-8-sig") if file.is_file() else ",".join(HEAD)
-    sign = ";" if ";" in text.split("\n", 1)[0] else ","
-    rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=sign))
     try:
-        return {row["student"]: int(row["number"]) for row in rows}
+        return {row["student"]: int(row["number"]) for row in rows_of(text)}
     except (KeyError, TypeError, ValueError):
         raise ClassroomError(
             f"{file}: it needs the columns {', '.join(HEAD)}, and a whole number in each row"

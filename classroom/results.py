@@ -231,6 +231,11 @@ def _delimiter(text: str) -> str:
     return ";" if ";" in text.split("\n", 1)[0] else ","
 
 
+def rows_of(text: str) -> csv.DictReader[str]:
+    """The rows of a table that somebody may have saved from a spreadsheet."""
+    return csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
+
+
 def read_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
     """Read the points given by hand.
 
@@ -246,7 +251,7 @@ def read_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
         text = file.read_text("utf-8-sig")
     except UnicodeDecodeError:
         raise ClassroomError(f"{file}: save it as CSV in UTF-8") from None
-    reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=_delimiter(text))
+    reader = rows_of(text)
     if missing := NEEDED - set(reader.fieldnames or ()):
         raise ClassroomError(f"{file}: the first line must name {', '.join(sorted(missing))}")
     for row in reader:

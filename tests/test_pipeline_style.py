@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from tiny_book import HEAD, write_tiny_book
 
-from tools.sources.book import Book
-from tools.sources.chapter_notebook import chosen
+from tools.sources.book import Book, chosen
 from tools.sources.lint import style
 from tools.sources.myst import MystError
 
@@ -109,10 +108,8 @@ def test_code_that_does_not_parse_is_a_finding(tmp_path: Path) -> None:
 
 def test_pages_are_chosen_by_name(tmp_path: Path) -> None:
     book = tiny(tmp_path, SOURCE)
-    assert chosen(book, []) == book.chapters
-    solutions = chosen(book, ["solutions/01-one", "01-one"])
+    assert chosen(book.chapters, []) == book.chapters
+    solutions = chosen(book.chapters, ["solutions/01-one", "01-one"])
     assert solutions == [PAGE, "notebooks/solutions/01-one"]
-    with pytest.raises(
-        MystError, match=r"no notebook one in _toc\.yml; it has 01-one, 02-two, sol"
-    ):
-        chosen(book, ["one"])
+    with pytest.raises(MystError, match=r"no page one; there is 01-one, 02-two, sol"):
+        chosen(book.chapters, ["one"])

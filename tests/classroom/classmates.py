@@ -33,16 +33,16 @@ WAY = Way(False, False, False, 45, 0.2, 40, False, False, 15)
 
 
 @contextlib.contextmanager
-def desk(name: str, secret: bytes, sheet: str) -> Iterator[None]:
-    """A folder with the data of a sheet, in which nobody sees what cells print."""
+def desk(name: str, secret: bytes, sheet: str) -> Iterator[io.StringIO]:
+    """A folder with the data of a sheet, in which nobody sees what cells print: it comes back."""
     before = Path.cwd()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         write_data(name, secret, sheet, Path(folder))
         os.chdir(folder)
         try:
-            with contextlib.redirect_stdout(io.StringIO()):
-                yield
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                yield said
         finally:
             os.chdir(before)
 

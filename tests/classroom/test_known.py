@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import by_hand
@@ -10,11 +9,10 @@ import numpy as np
 import pytest
 
 from calib_utils.metrics import expected_calibration_error
-from classroom.goals import assignment_names, load, read_goals
+from classroom.goals import assignment_names, load
 from classroom.known import asked, example, facts, for_teacher, known
 from classroom.notebooks import rendered
-from classroom.release import data_of, release
-from classroom.secret import read_secret
+from classroom.release import data_of
 from classroom.variants import SHEETS, secret_of, variant_of
 
 SECRET = b"of the tests of what is known"
@@ -128,29 +126,6 @@ def test_every_text_for_the_teacher_has_its_values(name: str) -> None:
     assert all("{{" not in line for line in facts(name, SECRET, "4"))
     for sheet in SHEETS:
         assert all("{" not in sentence for sentence in asked(name, SECRET, sheet).values())
-
-
-@pytest.mark.parametrize("name", ["measuring", "diagnosing", "recalibrating"])
-def test_each_open_question_has_a_marked_example(name: str, tmp_path: Path) -> None:
-    folder = tmp_path / "class"
-    release(name, folder)
-    text = (folder / "teacher" / name / "sample.md").read_text("utf-8")
-    assert "{{" not in text
-    for question in read_goals(name).to_read:
-        found = example(folder, name, question.heading)
-        of = re.findall(r"^\*\*([\d½]+) of ([\d.]+)\.\*\*$", found, re.MULTILINE)
-        assert len(of) == 1
-        assert float(of[0][1]) == question.points
-        parts = re.findall(r"(?:^\*|\. )([\d½]+) of (\d)", found, re.MULTILINE)
-        assert [float(most) for _, most in parts] == [most for most, _ in question.rubric]
-        assert sum(map(number, (got for got, _ in parts))) == number(of[0][0])
-    assert read_secret(folder).decode() not in text
-    assert example(folder, name, "Question 1: none") == ""
-
-
-def number(text: str) -> float:
-    """2½ is 2.5."""
-    return float(text.replace("½", "") or 0) + 0.5 * text.endswith("½")
 
 
 def test_an_assignment_without_them_has_no_facts(

@@ -10,7 +10,6 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -26,9 +25,8 @@ from answering import (
     run,
     sheet_checks,
     variants,
-    write_data,
 )
-from classmates import CLASSES, STORED, STUDENTS, measured, share, who_pastes
+from classmates import CLASSES, STORED, STUDENTS, desk, measured, share, who_pastes
 from thorough import mostly_thorough
 
 from classroom.goals import load, read_goals
@@ -274,20 +272,6 @@ def test_every_choice_takes_part() -> None:
         assert {choice for question in questions for choice in question.asks} == asked
 
 
-@pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, bytes, str], None]:
-    """Make the data of a sheet, and go to their folder."""
-
-    def go(name: str, secret: bytes, sheet: str) -> None:
-        folder = tmp_path / secret.hex() / sheet
-        if not folder.is_dir():
-            folder.mkdir(parents=True)
-            write_data(name, secret, sheet, folder)
-        monkeypatch.chdir(folder)
-
-    return go
-
-
 # ---- the published solution, pasted
 
 
@@ -305,14 +289,14 @@ SLOW_APART = mostly_thorough(NAMES, {"measuring"})
 
 @pytest.mark.parametrize("name", SLOW_APART)
 def test_the_published_solution_earns_at_most_a_third(
-    name: str, place: Callable[[str, bytes, str], None], capsys: pytest.CaptureFixture[str]
+    name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Pasted into ten classes by three students each: on average, and nobody earns half."""
     earned = []
     for secret, sheet in who_pastes(name):
-        place(name, secret, sheet)
-        checks = sheet_checks(name, secret, sheet)
-        result = marked(name, checks, run(pasted(name, secret, sheet), strict=False))
+        with desk(name, secret, sheet):
+            names = run(pasted(name, secret, sheet), strict=False)
+            result = marked(name, sheet_checks(name, secret, sheet), names)
         earned.append(points(result))
         hints = [row["hint"] for question in result.values() for row in question["checks"]]
         own = words(name, variant_of(name, secret, sheet)).values()
@@ -327,16 +311,14 @@ def test_the_published_solution_earns_at_most_a_third(
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_published_solution_answers_the_published_sheet(
-    name: str, place: Callable[[str, bytes, str], None], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_published_solution_answers_the_published_sheet(name: str) -> None:
     """The proof above can fail: on its own sheet, the same code earns all points."""
-    place(name, CLASSES[0], PUBLISHED)
-    names = run(notebook(name, CLASSES[0], PUBLISHED, solved=True))
-    said = capsys.readouterr().out
-    assert ": as expected" in said
-    assert "your function gives" not in said
-    assert points(marked(name, sheet_checks(name, CLASSES[0], PUBLISHED), names)) == most(name)
+    sheet = (name, CLASSES[0], PUBLISHED)
+    with desk(*sheet) as said:
+        names = run(notebook(*sheet, solved=True))
+        assert points(marked(name, sheet_checks(*sheet), names)) == most(name)
+    assert ": as expected" in said.getvalue()
+    assert "your function gives" not in said.getvalue()
 
 
 @pytest.mark.parametrize("name", SLOW_APART)

@@ -136,7 +136,7 @@ def make_class(root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     assignment, folder = root / "assignments" / "tiny", root / "class"
     monkeypatch.setattr(goals, "ASSIGNMENTS", assignment.parent)
     monkeypatch.setattr(grade, "ASSIGNMENTS", assignment.parent)
-    goals._load.cache_clear()
+    goals.load.cache_clear()
     known.cache_clear()
     assignment.mkdir(parents=True)
     (assignment / "goals.toml").write_text(GOALS, "utf-8")

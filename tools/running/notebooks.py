@@ -18,8 +18,8 @@ from nbformat import NotebookNode
 
 from tools.running.fingerprints import of_figures, store, stored
 from tools.running.snapshot import given_back
-from tools.sources.book import Book, figure_of
-from tools.sources.chapter_notebook import chosen, numbered, page_notebook, write_if_changed
+from tools.sources.book import Book, chosen, figure_of
+from tools.sources.chapter_notebook import numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
 from tools.sources.errors import ExecutionError
 from tools.sources.generated import prints_of
@@ -72,7 +72,7 @@ def main() -> None:
     arguments = parser.parse_args()
     book = Book()
     book.labels  # noqa: B018  read all pages first: an error in one names that one
-    for page in chosen(book, arguments.chapters):
+    for page in chosen(book.chapters, arguments.chapters):
         files = Path(f"{page}.md"), Path(f"{page}.ipynb"), prints_of(page)
         with naming(page), given_back(*files):
             make(book, page, arguments.execute)

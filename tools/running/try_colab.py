@@ -27,8 +27,7 @@ from papermill.exceptions import PapermillExecutionError
 from tools.running.check_outputs import compare_cells
 from tools.running.execute import SECONDS_TO_START
 from tools.running.kernel import kernel_environment
-from tools.sources.book import Book
-from tools.sources.chapter_notebook import chosen
+from tools.sources.book import Book, chosen
 
 VERSION = "3.13"
 VERSIONS = Path(__file__).with_name("colab-versions.txt")
@@ -152,7 +151,7 @@ def main() -> None:
     parser.add_argument("chapters", nargs="*", metavar="NAME", help="all without one")
     parser.add_argument("--as-is", type=Path, metavar="PYTHON", help="use it as it stands")
     arguments = parser.parse_args()
-    pages = chosen(Book(), arguments.chapters)
+    pages = chosen(Book().chapters, arguments.chapters)
     python = arguments.as_is or colab_python()
     install_wheels(python)
     print(", ".join(f"{name} {version}" for name, version in versions(python).items()), flush=True)

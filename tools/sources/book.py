@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -237,6 +237,14 @@ def _labelled(markdown: str) -> Iterator[tuple[str, str, str]]:
             # Pages that are no chapters may have directives without a row.
             if row is None or row.plain is Plain.BOX:
                 yield from _labelled(block.body)
+
+
+def chosen(pages: Iterable[str], names: list[str]) -> list[str]:
+    """Those of the pages with these names, such as `ece-and-mce`; all without names."""
+    known = {page.removeprefix("notebooks/"): page for page in pages}
+    if unknown := [name for name in names if name not in known]:
+        raise MystError(f"no page {', '.join(unknown)}; there is {', '.join(known)}")
+    return [page for name, page in known.items() if name in names or not names]
 
 
 def figure_of(metadata: dict[str, Any]) -> dict[str, str] | None:

@@ -27,14 +27,6 @@ MARKUP = set("`*_{}$\\")
 CHECK = "Does the text above still hold?"
 
 
-def chosen(book: Book, names: list[str]) -> list[str]:
-    """The pages with these names, such as `ece-and-mce`; all that are notebooks without names."""
-    pages = {page.removeprefix("notebooks/"): page for page in book.chapters}
-    if unknown := [name for name in names if name not in pages]:
-        raise MystError(f"no notebook {', '.join(unknown)} in _toc.yml; it has {', '.join(pages)}")
-    return [page for name, page in pages.items() if name in names or not names]
-
-
 def is_solutions(page: str) -> bool:
     """Whether a page solves the exercises of the chapter with its name."""
     return page.startswith("notebooks/solutions/")

@@ -21,8 +21,8 @@ import nbformat
 from nbformat.v4 import new_notebook
 
 from tools.sources.atomic import write_text
-from tools.sources.book import Book
-from tools.sources.chapter_notebook import chosen, notebook_metadata
+from tools.sources.book import Book, chosen
+from tools.sources.chapter_notebook import notebook_metadata
 from tools.sources.errors import plainly
 from tools.sources.locations import code_of
 from tools.sources.myst import naming
@@ -48,8 +48,8 @@ def sources(book: Book, names: list[str]) -> list[str]:
     asked = [assignments[name] for name in names if name in assignments]
     chapters = [name for name in names if name not in assignments]
     if names:
-        return [*(chosen(book, chapters) if chapters else []), *asked]
-    return [*chosen(book, []), *assignments.values()]
+        return [*(chosen(book.chapters, chapters) if chapters else []), *asked]
+    return [*book.chapters, *assignments.values()]
 
 
 def style(book: Book, page: str, fix: bool) -> list[str]:

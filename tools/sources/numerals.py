@@ -25,8 +25,8 @@ from typing import Any
 import yaml
 
 from tools.sources.atomic import write_text
-from tools.sources.book import HEAD, Book
-from tools.sources.errors import MystError, plainly
+from tools.sources.book import HEAD, Book, chosen
+from tools.sources.errors import plainly
 from tools.sources.myst import Directive, Text, naming, parse
 
 LISTED = Path("tests/numerals.yml")
@@ -202,14 +202,6 @@ def read_list() -> dict[str, dict[str, str]]:
     return yaml.safe_load(LISTED.read_text("utf-8")) or {}
 
 
-def named(book: Book, names: list[str]) -> list[str]:
-    """The pages with these names, such as `ece-and-mce` or `book/teach`; all without names."""
-    pages = {page.removeprefix("notebooks/"): page for page in book.pages}
-    if unknown := [name for name in names if name not in pages]:
-        raise MystError(f"no page {', '.join(unknown)} in _toc.yml; it has {', '.join(pages)}")
-    return [pages[name] for name in names or pages]
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("pages", nargs="*", metavar="NAME", help="such as ece-and-mce; or all")
@@ -218,7 +210,7 @@ def main() -> None:
     book = Book()
     listed = read_list()
     found = []
-    for page in named(book, arguments.pages):
+    for page in chosen(book.pages, arguments.pages):
         now = read(book, page)
         found += [f"{page}.md: {finding}" for finding in findings(now, listed.get(page, {}))]
         listed[page] = {title: str(section) for title, section in now.items()}
