@@ -35,7 +35,7 @@ def figure() -> Figure:
     actual = accuracy(test.logits, test.labels, inputs="logits")
     recalibrated = float(scaling.predict_proba(test.logits).max(axis=1).mean())
     # What the page says about the picture.
-    if not (actual < expected - 0.03 and abs(recalibrated - actual) < 0.01):
+    if not (actual < expected - 0.08 and abs(recalibrated - actual) < 0.015):
         raise SystemExit(
             f"book/intro.md is no longer true: {expected=}, {actual=}, {recalibrated=}"
         )

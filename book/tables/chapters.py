@@ -158,7 +158,7 @@ def an_interval_and_a_tolerance(ax: Axes) -> None:
         ax.plot(ends, [height, height], color=colour, linewidth=THICK)
         ax.plot(expected_calibration_error(probs, test.labels), height, "o", color=colour)
     ax.axvline(0.02, **DASHED)
-    ax.set(xlim=(0, 0.1), ylim=(0, 1))
+    ax.set(xlim=(0, 0.12), ylim=(0, 1))
 
 
 def confidence_and_accuracy(ax: Axes) -> None:
