@@ -45,7 +45,7 @@ def worth(eces: Sequence[float]) -> list[str]:
         return f"{N_BINS[k]} bin" + "s" * (N_BINS[k] != 1)
 
     if WORDS.format(eces[low]) == WORDS.format(eces[high]):
-        why = "So it is with any other number: all gaps are on the same side, and none cancel."
+        why = "So it is with any other number: nearly all gaps are on the same side."
     else:
         why = (
             f"It is lowest with {bins(low)}, {WORDS.format(eces[low])}, and highest with "
@@ -100,7 +100,7 @@ def number_of_bins() -> ui.Json:
             ui.lines(
                 "ECE in %",
                 ui.axis(0, 2, ui.logarithms([1, 2, 5, 10, 20, 50, 100]), "Number of bins"),
-                ui.axis(0, 9, (0, 2, 4, 6, 8)),
+                ui.axis(0, 12, (0, 4, 8, 12)),
                 [
                     ui.curve(places, ui.table(baselines, [0, 1]), "baseline", "c", digits=2),
                     ui.curve(places, ui.table(eces, [0, 1]), digits=2, moves=True),

@@ -81,9 +81,9 @@ def costs() -> ui.Json:
             ui.lines(
                 "Total cost (1,000s)",
                 ui.axis(0.5, 1, np.arange(5, 11) / 10, "Threshold"),
-                ui.axis(6, 22, range(6, 23, 4)),
+                ui.axis(4, 37, (10, 20, 30)),
                 [
-                    ui.curve(ui.table([[t, t] for t in rule], [0]), [6, 22], "", "c"),
+                    ui.curve(ui.table([[t, t] for t in rule], [0]), [4, 37], "", "c"),
                     ui.curve(
                         THRESHOLDS, ui.table(totals[1], [0]), "at T", "w", digits=3, moves=True
                     ),

@@ -85,7 +85,7 @@ def steps(first: Frame, last: Frame, dots: list[tuple[np.ndarray, np.ndarray]]) 
         f"between accuracy and confidence is {percent(first.gap)} on average: the "
         "network is overconfident.",
         f"Turn one knob, the temperature T, to {last.temperature:.2f}, a value found on other "
-        f"images. The bars now stand on the diagonal, with a mean gap of "
+        f"images. The bars now end close to the diagonal, with a mean gap of "
         f"{percent(last.gap)}. No prediction has changed: {right:,} are correct, as "
         "before.",
     ]
@@ -107,7 +107,8 @@ def story() -> ui.Json:
         "kind": "story",
         "title": "From images to bars",
         "alt": "The picture that the text beside it describes: dots fall into bins and become "
-        "bars of accuracy, which end below the diagonal, and on it once the temperature is fitted.",
+        "bars of accuracy, which end below the diagonal, and close to it once the temperature is "
+        "fitted.",
         "steps": steps(first, last, dots),
         "few": FEW,
         "dots": [[one.round(3).tolist() for one in pile] for pile in dots],

@@ -37,7 +37,7 @@ def risk() -> ui.Json:
         "risk is the error rate among the accepted ones. Between the network as trained and at its "
         "fitted temperature the risk hardly differs, while the threshold does: the same images "
         "have other confidences.",
-        "Risk against coverage: it rises from 0 to 48\N{NO-BREAK SPACE}%, nearly alike as trained "
+        "Risk against coverage: it rises from 0 to 25\N{NO-BREAK SPACE}%, nearly alike as trained "
         "and at the fitted temperature, and somewhat higher in between at the highest one. Below "
         "it the threshold against coverage: it falls, and it is lower for a higher temperature.",
         [
@@ -56,7 +56,7 @@ def risk() -> ui.Json:
             ui.lines(
                 "Risk in %",
                 ui.axis(0, 100, across, "Coverage in %"),
-                ui.axis(0, 55, range(0, 51, 10)),
+                ui.axis(0, 30, range(0, 31, 10)),
                 [
                     ui.curve(
                         PERCENTS,

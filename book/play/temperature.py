@@ -77,7 +77,7 @@ def temperature(
     *_, eces, baselines, nlls = zip(*numbers, strict=True)
     columns = dict(zip(NAMES, zip(*map(printed, numbers), strict=True), strict=True))
     if images == "test":
-        ask, name = "At which temperature do the bars stand on the diagonal?", "ECE"
+        ask, name = "Which temperature was fitted, on the validation images?", "ECE"
     else:
         ask, name = "Which temperature has the lowest NLL?", "NLL"
     plain, best = (int(np.abs(at - T).argmin()) for T in (1, fitted))
