@@ -103,6 +103,15 @@ print(matplotlib.rcParams["lines.linewidth"], "inline" in matplotlib.get_backend
 print(sorted(name for name in os.environ if "MINE" in name), get_ipython().automagic)"""
 
 
+def test_what_is_printed_in_pieces_is_one_output(tmp_path: Path) -> None:
+    code = 'for piece in ["ECE", " 2 %", "\\nT", " = 1\\n"]:\n'
+    code += '    print(piece, end="", flush=True)'
+    assert run_chapter(tmp_path, code).returncode == 0
+    executed = nbformat.read(tmp_path / "build/executed/cpu/notebooks/02-two.ipynb", as_version=4)
+    printed = [cell.outputs for cell in executed.cells if cell.get("outputs")]
+    assert [[one.text for one in outputs] for outputs in printed] == [["ECE 2 %\nT = 1\n"]]
+
+
 def test_no_setting_of_a_person_reaches_a_chapter(tmp_path: Path) -> None:
     own = tmp_path / "own"
     for file, setting in {

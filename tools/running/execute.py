@@ -65,6 +65,8 @@ def run(
                 cwd="notebooks",
                 start_timeout=SECONDS_TO_START,
                 execution_timeout=limit,
+                # What is printed comes in pieces whose ends depend on the moment.
+                coalesce_streams=True,
             )
         except PapermillExecutionError as error:
             what = f"{error.ename}: {error.evalue}"
