@@ -197,6 +197,16 @@ def shown_level(value: Any) -> str:
     return words.get(value, str(value))
 
 
+def test_no_curve_leaves_its_panel(plays: dict[str, Any]) -> None:
+    """What stands above the axis is left out, so a record that grows would lose its curve."""
+    panels = [panel for one in plays.values() for panel in one.get("panels", ())]
+    for panel in (panel for panel in panels if panel["kind"] == "lines"):
+        for curve in panel["curves"]:
+            values = np.concatenate(curve["y"]["of"])
+            assert panel["y"]["low"] <= values.min(), panel["title"]
+            assert values.max() <= panel["y"]["high"], panel["title"]
+
+
 def test_a_play_is_light(plays: dict[str, Any]) -> None:
     """In bytes as a server sends them; titles fit a phone."""
     for one in plays.values():
