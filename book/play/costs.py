@@ -44,6 +44,7 @@ def costs() -> ui.Json:
         return [f"{one[1]:.2f}, {one[2]:.2f}" if one[0] else "none" for one in of]
 
     rule = [1 - 1 / cost for cost in ERROR_COSTS]
+    up = ui.axis(4, 37, (10, 20, 30))
     learned = []
     for error_cost, chow, of_cost in zip(ERROR_COSTS, rule, bills[1], strict=True):
         by_rule = bill(softer, correct, error_cost, chow)[3]
@@ -81,9 +82,11 @@ def costs() -> ui.Json:
             ui.lines(
                 "Total cost (1,000s)",
                 ui.axis(0.5, 1, np.arange(5, 11) / 10, "Threshold"),
-                ui.axis(4, 37, (10, 20, 30)),
+                up,
                 [
-                    ui.curve(ui.table([[t, t] for t in rule], [0]), [4, 37], "", "c"),
+                    ui.curve(
+                        ui.table([[t, t] for t in rule], [0]), [up["low"], up["high"]], "", "c"
+                    ),
                     ui.curve(
                         THRESHOLDS, ui.table(totals[1], [0]), "at T", "w", digits=3, moves=True
                     ),

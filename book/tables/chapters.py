@@ -31,7 +31,6 @@ from calib_utils.plots.diagrams import draw_bins
 from calib_utils.recalibration import (
     IsotonicRegression,
     PlattScaling,
-    TemperatureScaling,
     VectorScaling,
 )
 from calib_utils.records import by_level, list_answers, load_answers, load_grid, load_record
@@ -44,7 +43,6 @@ from tools.sources.needs import needs
 from tools.sources.plot_settings import DRAWING
 from tools.sources.reading_time import exercise_times, reading_time
 
-NETWORK = "resnet34-cifar100"
 SPACE = "\N{NO-BREAK SPACE}"
 # Of a picture, in points; the edge stays empty.
 WIDTH, HEIGHT, EDGE = 160, 90, 6
@@ -55,7 +53,7 @@ DASHED = THIN | {"linestyle": (0, (3, 2.5))}
 
 def predictions(split: str = "test") -> tuple[np.ndarray, np.ndarray]:
     """The confidence of each prediction of the ResNet-34, and whether it is correct."""
-    record = load_record(NETWORK, split)
+    record = load_record("resnet34-cifar100", split)
     return top_label(softmax(record.logits, axis=1), record.labels)
 
 
@@ -116,11 +114,10 @@ def two_maps(ax: Axes) -> None:
 
 def errors_before_and_after(ax: Axes) -> None:
     """The ECE of the network as trained, with a temperature, and with two hundred parameters."""
-    validation, test = load_record(NETWORK, "validation"), load_record(NETWORK, "test")
-    probs = [softmax(test.logits, axis=1)]
-    for method in (TemperatureScaling(), VectorScaling()):
-        fitted = method.fit(validation.logits, validation.labels)
-        probs.append(fitted.predict_proba(test.logits))
+    validation, test, temperature = resnet34()
+    vector = VectorScaling().fit(validation.logits, validation.labels)
+    recalibrated = (one.predict_proba(test.logits) for one in (temperature, vector))
+    probs = [softmax(test.logits, axis=1), *recalibrated]
     eces = [expected_calibration_error(one, test.labels) for one in probs]
     ax.bar(range(3), eces, width=0.7, color=[ORANGE, BLUE, BLUE])
     ax.set(xlim=(-0.5, 2.5), ylim=(0, 1.05 * max(eces)))
