@@ -21,9 +21,9 @@ from calib_utils.audit import Report, report
 from calib_utils.audit.__main__ import main
 from calib_utils.audit.bin_sums import BinSums, tally
 from calib_utils.audit.costs import cost_curve
-from calib_utils.audit.findings import bins_of_baseline
 from calib_utils.audit.measures import calibration_line
 from calib_utils.audit.parts import control, judge_parts
+from calib_utils.audit.stored import bins_of_baseline
 from calib_utils.audit.verdict import rows_needed
 from calib_utils.metrics.intervals import error_ends
 
@@ -444,7 +444,7 @@ class TestTimes:
 
     def test_a_baseline_that_is_none(self, tmp_path: Path) -> None:
         (tmp_path / "base.json").write_text("{}")
-        with pytest.raises(ValueError, match="expected the JSON of an earlier report"):
+        with pytest.raises(ValueError, match="expected the JSON of a report in format 2"):
             bins_of_baseline(tmp_path / "base.json", 15)
         with pytest.raises(ValueError, match="baseline: expected 15 bins, found 10"):
             bins_of_baseline(of(*drawn(50, 0), n_bins=10), 15)

@@ -27,9 +27,9 @@ from calib_utils.audit.__main__ import main
 from calib_utils.audit.column_types import as_array
 from calib_utils.audit.columns import choose_columns
 from calib_utils.audit.files import open_source
-from calib_utils.audit.findings import FORMAT, bins_of_baseline
 from calib_utils.audit.pairing import pair
 from calib_utils.audit.rows import RowsReader
+from calib_utils.audit.stored import bins_of_baseline
 
 RNG = np.random.default_rng(0)
 SCORE = RNG.random(300).round(4)
@@ -415,18 +415,16 @@ def test_recalibrators_are_not_judged_on_their_own_rows(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("count", [-5, None, "many"])
 def test_a_baseline_that_cannot_be(count: object, tmp_path: Path) -> None:
-    names = ("count", "correct", "predicted", "squares", "spread")
-    known = {name: [2.0, 2.0] for name in names}
-    (tmp_path / "base.json").write_text(
-        json.dumps({"format": FORMAT, "measures": {}, "bins": known}), "utf-8"
+    path, known = (
+        tmp_path / "base.json",
+        json.loads(report({"score": SCORE, "label": LABEL}).json()),
     )
-    assert bins_of_baseline(tmp_path / "base.json", 2).shape == (3, 2)
-    known["count"][1] = count  # type: ignore[call-overload]
-    (tmp_path / "base.json").write_text(
-        json.dumps({"format": FORMAT, "measures": {}, "bins": known}), "utf-8"
-    )
-    with pytest.raises(ValueError, match="expected the JSON of an earlier report"):
-        bins_of_baseline(tmp_path / "base.json", 2)
+    path.write_text(json.dumps(known), "utf-8")
+    assert bins_of_baseline(path, 15).shape == (3, 15)
+    known["bins"]["count"][1] = count
+    path.write_text(json.dumps(known), "utf-8")
+    with pytest.raises(ValueError, match="expected the JSON of a report in format 2"):
+        bins_of_baseline(path, 15)
 
 
 def test_no_device_is_replaced(tmp_path: Path) -> None:

@@ -35,9 +35,9 @@ def table(rows: list[list[object]]) -> dict[str, list[object]]:
 def test_what_the_listed_classes_leave(given: list[float], expected: list[float]) -> None:
     with np.errstate(divide="ignore"):
         logs = np.log([given])
-    probs, counts = from_logs(logs, LETTERS, np.array([1]))
-    np.testing.assert_allclose(probs[0], expected, atol=1e-15)
-    assert counts == (0 in given, sum(given) < 0.5)
+    found = from_logs(logs, LETTERS, np.array([1]))
+    np.testing.assert_allclose(found.probs[0], expected, atol=1e-15)
+    assert (found.filled, found.elsewhere) == (0 in given, sum(given) < 0.5)
 
 
 @pytest.mark.parametrize("missing", ["", "-inf", "NaN", "-9999.0"])

@@ -36,7 +36,7 @@ def committed() -> nbformat.NotebookNode:
         INSTALL: [],
         form: [],
         "# @title Draw: A line\nplot(a)": [picture("")],
-        "# @title Does the text above still hold?\nclaim(a)": [],
+        "# @title “It rises”\nclaim(a)": [],
         ANSWER: [],
         "print(a / 3)\n3 * a": [
             new_output("stream", text="0.333\n"),

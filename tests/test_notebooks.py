@@ -10,7 +10,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from symtable import symtable
 
+import jupytext
 import nbformat
 import pytest
 import yaml
@@ -18,7 +20,7 @@ import yaml
 from tools.running.check_outputs import compare_run
 from tools.running.execute import parameters_of
 from tools.sources.book import Book, figure_of
-from tools.sources.chapter_notebook import is_solutions, page_notebook
+from tools.sources.chapter_notebook import is_check, is_solutions, page_notebook
 from tools.sources.colab_notebook import colab_notebook
 
 ROOT = Path(__file__).parents[1]
@@ -145,6 +147,32 @@ def test_no_cell_leans_on_one_that_readers_do_not_have(page: str, tags: set[str]
             elif isinstance(node, ast.arg):
                 stored[removed].add(node.arg)
     assert loaded & (stored[True] - stored[False]) == set()
+
+
+def seen_by_checks(cells: list[nbformat.NotebookNode]) -> dict[str, dict[str, str]]:
+    """For each check, the cell that has last given a value to each name that it reads."""
+    given: dict[str, str] = {}
+    found = {}
+    for cell in cells:
+        top = symtable(cell.source, "cell", "exec")
+        bound = {one.get_name(): one for one in top.get_symbols() if one.is_assigned()}
+        scopes, read = [top], set()
+        for scope in scopes:
+            scopes += scope.get_children()
+            here = (one for one in scope.get_symbols() if one.is_referenced())
+            read |= {one.get_name() for one in here if scope is top or one.is_global()}
+        if is_check(cell):
+            found[cell.source] = {name: given.get(name, "") for name in read - set(bound)}
+        given |= dict.fromkeys(bound, cell.source)
+    return found
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_check_sees_the_values_of_its_place(page: str) -> None:
+    """It runs last, and no name that it reads has another value by then."""
+    notebook = jupytext.reads(BOOK.source(page), fmt="md:myst")
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert seen_by_checks(sorted(cells, key=is_check)) == seen_by_checks(cells)
 
 
 @pytest.mark.thorough
@@ -277,7 +305,7 @@ def test_a_wrong_bin_edge_fails_the_chapter_that_computes_with_it(tmp_path: Path
             "    return _right_closed(above, correct, *args, **kwargs)\n"
         )
     # Of ten samples, four lie on an edge; what comes after them need not run.
-    on_edges = "bins = reliability_bins(confidences, correct, n_bins=5)"
+    on_edges = "five = reliability_bins(confidences, correct, n_bins=5)"
     of_page, committed = page_notebook(BOOK, page), stored(page)
     for notebook in (of_page, committed):
         last = next(k for k, cell in enumerate(notebook.cells) if on_edges in cell.source)

@@ -552,7 +552,7 @@ def test_each_exercise_is_followed_by_a_place_for_the_answer(tmp_path: Path) -> 
         assert "Your answer" not in nbformat.writes(notebook)
 
 
-def test_folded_code_has_a_title_in_colab_and_so_have_checks(tmp_path: Path) -> None:
+def test_folded_code_has_a_title_in_colab_and_checks_come_last(tmp_path: Path) -> None:
     named = "---\ntags: [hide-input]\nmystnb: {code_prompt_show: Why so}\n---\na = 1"
     drawn = (
         "---\ntags: [hide-input]\nmystnb: {figure: {name: fig-x, caption: 'A line. It rises.'}, "
@@ -561,7 +561,8 @@ def test_folded_code_has_a_title_in_colab_and_so_have_checks(tmp_path: Path) -> 
     # On the page it is open, because who copies only the open cells needs its axes.
     needed = drawn.replace("tags: [hide-input]\n", "").replace("b = 1", "_, ax = plt.subplots()")
     needed = needed.replace("fig-x", "fig-y").replace("A line", "Axes")
-    cells = [named, drawn, needed, ":tags: [remove-cell]\n\nc = 1", "d = ax"]
+    check = ':tags: [remove-cell]\n\nclaim(d, about="A")\nclaim(a, about="B")'
+    cells = [named, drawn, needed, check, ":tags: [remove-cell]\n\nc = 1", "d = ax"]
     source = "# One\n\n" + "\n\n".join(f"{CELL}{cell}\n```" for cell in cells)
     book = Book(write_tiny_book(tmp_path, source, LABELS))
     notebook = colab_notebook(book, "notebooks/01-one")
@@ -575,11 +576,15 @@ def test_folded_code_has_a_title_in_colab_and_so_have_checks(tmp_path: Path) -> 
         "# @title Why so\na = 1": True,
         "# @title Draw: A line\nb = 1": True,
         "# @title Draw: Axes\n_, ax = plt.subplots()": True,
-        "# @title Does the text above still hold?\nc = 1": True,
         "d = ax": False,
+        '# @title “A”, and 1 more\nclaim(d, about="A")\nclaim(a, about="B")': True,
+        "# @title Does the text still hold?\nc = 1": True,
     }
-    captions = [notebook.cells[-k].source for k in (5, 3)]
+    captions = [cell.source for cell in notebook.cells if cell.source.startswith("**Figure")]
     assert captions == ["**Figure 1.1.** A line. It rises.", "**Figure 1.2.** Axes. It rises."]
+    *_, last, head, _, _ = notebook.cells
+    assert last.source == "d = ax"
+    assert head.source.startswith("## Does the text still hold?\n")
 
 
 def test_a_solution_is_open_in_colab(book: Book) -> None:

@@ -59,7 +59,7 @@ EDITS = {
     ],
     "methods-for-many-classes": [
         ('name="resnet34-cifar100"', 'name="lenet5-cifar100"'),
-        ("for tried in [0.5, 5.0]", "for T in [0.01, 3.0]"),
+        ("for tried in [0.5, 5.0]", "for tried in [0.01, 3.0]"),
         ("sizes = [100, 250, 500, 1_000, 2_500, 5_000]", "sizes = [50, 700]"),
     ],
     "deciding-with-probabilities": [

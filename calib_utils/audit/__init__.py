@@ -13,7 +13,7 @@
 #   measures, parts, costs                    what the sums say of all rows, of groups, of decisions
 #   recalibrators, per_group                  which recalibrator helps
 #   verdict, building                         the judgement, and the report as a whole
-#   findings, table_rows, page, result        the report as numbers, tables, a page, and text
+#   stored, table_rows, page, result          the report as numbers, tables, a page, and text
 #   applying, pairing, changes, __main__      a saved calibrator, two models, two reports; commands
 
 from calib_utils.audit.building import report

@@ -12,10 +12,10 @@ import numpy as np
 
 from calib_utils._files import replacing_text
 from calib_utils.audit.class_columns import scores_of
-from calib_utils.audit.column_types import is_missing, numbers_of, texts_of
+from calib_utils.audit.column_types import is_missing, texts_of
 from calib_utils.audit.columns import there
 from calib_utils.audit.files import open_source
-from calib_utils.audit.probabilities import from_logs, log_probs_in, log_probs_of, probabilities
+from calib_utils.audit.probabilities import log_probs_of, probabilities, scores_in
 from calib_utils.audit.source import Source
 from calib_utils.recalibration import Recalibrator, load
 
@@ -89,13 +89,9 @@ def _write(
     n, new_groups = 0, set[str]()
     for raw in source.blocks(source.columns):
         places = np.arange(n + 1, n + 1 + len(raw[scores[0]]))
-        read = log_probs_in if kind == "logprobs" else numbers_of
-        values = np.stack([read(raw[name], name, places) for name in scores], axis=1)
-        if kind == "logprobs":
-            (probs, _), logits = from_logs(values, scores, places), None
-        else:
-            probs, logits, _ = probabilities(values, kind, scores, places, rescale)
-        given = log_probs_of(probs, logits) if recalibrator.inputs == "logits" else probs
+        found = probabilities(scores_in(raw, scores, kind, places), kind, scores, places, rescale)
+        logs = recalibrator.inputs == "logits"
+        given = log_probs_of(found.probs, found.logits) if logs else found.probs
         if group is None:
             recalibrated = recalibrator.predict_proba(given)
         else:

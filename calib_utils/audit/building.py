@@ -17,13 +17,13 @@ from calib_utils.audit.bin_sums import BinSums
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import cost_curve
 from calib_utils.audit.files import open_source
-from calib_utils.audit.findings import bins_of_baseline
 from calib_utils.audit.formatting import printable
 from calib_utils.audit.gathering import Gathered, gather, gather_file
 from calib_utils.audit.measures import binnings_of, measure
 from calib_utils.audit.parts import control, judge_parts
 from calib_utils.audit.recalibrators import try_recalibrators
 from calib_utils.audit.result import Report
+from calib_utils.audit.stored import bins_of_baseline
 from calib_utils.audit.totals import shared_rows
 from calib_utils.audit.verdict import judge
 

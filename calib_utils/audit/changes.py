@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from calib_utils.audit.bin_sums import BinSums
-from calib_utils.audit.findings import FORMAT, bins_of_json
 from calib_utils.audit.formatting import points, signed_points
 from calib_utils.audit.parts import BEYOND, UNDECIDED, Gap, gap_of, judge_gaps
+from calib_utils.audit.stored import read_stored
 
 __all__ = ["Change", "Changes", "compare_reports"]
-
-_ALL = "all rows"
 
 
 @dataclass(frozen=True)
@@ -132,7 +126,7 @@ def compare_reports(first: Any, second: Any, tolerance: float = 0.02) -> Changes
     """
     if not 0 < tolerance < 1:
         raise ValueError(f"tolerance: expected above 0 and below 1, found {tolerance!r}; try 0.02")
-    one, two = map(_read, (first, second))
+    one, two = read_stored(first, "first"), read_stored(second, "second")
     if one.sums.keys() == two.sums.keys() and all(
         np.array_equal(one.sums[name].array, two.sums[name].array) for name in one.sums
     ):
@@ -171,37 +165,3 @@ def compare_reports(first: Any, second: Any, tolerance: float = 0.02) -> Changes
         )
     ]
     return Changes(found, tolerance, (one.error, two.error), sorted(one.sums.keys() ^ two.sums))
-
-
-class _Stored(NamedTuple):
-    error: tuple[float, float]
-    sums: dict[str, BinSums]
-
-
-def _read(given: Any) -> _Stored:
-    try:
-        known = json.loads(
-            given.json() if hasattr(given, "json") else Path(given).read_text("utf-8")
-        )
-        if known["format"] != FORMAT:
-            raise ValueError(f"format {known['format']!r}")
-        found = None if known["measures"].get("blocks") else _sums_in(known)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError(
-            f"{given}: expected the JSON of a report in format {FORMAT}, as json=... writes it, "
-            "found something else; make the report again"
-        ) from error
-    if found is None:
-        raise ValueError(
-            f"{given}: expected a report of independent rows, found one of rows in blocks; compare "
-            "the intervals of the two reports"
-        )
-    return found
-
-
-def _sums_in(known: Mapping[str, Any]) -> _Stored:
-    sums = {_ALL: bins_of_json(known["bins"])}
-    for column, parts in known["groups"].items():
-        sums |= {f"{column} {part['name']}": bins_of_json(part["bins"]) for part in parts}
-    low, high = known["measures"]["error"]
-    return _Stored((float(low), float(high)), sums)

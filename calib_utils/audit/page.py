@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib.style
 import numpy as np
@@ -23,7 +23,6 @@ from scipy.stats import binom
 from calib_utils.audit import table_rows
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, heaviness, worth
 from calib_utils.audit.costs import Costs
-from calib_utils.audit.findings import Findings
 from calib_utils.audit.formatting import number, percent
 from calib_utils.audit.measures import Measures
 from calib_utils.audit.parts import LIMIT, Span
@@ -31,6 +30,9 @@ from calib_utils.audit.source import EXTRA
 from calib_utils.audit.table_rows import Bar, Table
 from calib_utils.metrics import ReliabilityBins
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE, draw_diagram
+
+if TYPE_CHECKING:
+    from calib_utils.audit.result import Report
 
 __all__ = ["as_page", "bars_of", "cost_picture", "is_rare", "reliability_picture", "times_picture"]
 
@@ -206,7 +208,7 @@ def _picture(title: str, described: str, height: float, draw: Callable[[Axes], N
     )
 
 
-def as_page(report: Findings) -> str:
+def as_page(report: Report) -> str:
     """The page; see `Report.html`."""
     try:
         from jinja2 import Environment, StrictUndefined
@@ -252,7 +254,7 @@ def as_page(report: Findings) -> str:
     return template.render(values)
 
 
-def _as_link(report: Findings) -> str:
+def _as_link(report: Report) -> str:
     """The calibrator's file, embedded in a data URL."""
     if report.calibrator is None:
         return ""

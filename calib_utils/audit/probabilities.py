@@ -6,68 +6,92 @@ probable ones. A class that is not among them has no number, or -inf.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calib_utils._arrays import log_softmax
 from calib_utils._masks import log_of_probs
-from calib_utils.audit.column_types import is_missing, numbers_of
+from calib_utils.audit.column_types import as_array, by_value, is_missing, numbers_of
 
-__all__ = [
-    "LogCounts",
-    "from_logs",
-    "log_probs_in",
-    "log_probs_of",
-    "probabilities",
-    "row_sums",
-]
+__all__ = ["Probabilities", "from_logs", "log_probs_of", "probabilities", "row_sums", "scores_in"]
 
 _ROUNDED = 1e-4  # how far from one a row may sum, as for the metrics
 _MINUS_INFINITE = {"-inf", "-infinity"}
 
 
-class LogCounts(NamedTuple):
-    """How many rows needed attention.
+class Probabilities(NamedTuple):
+    """What was predicted in some rows, and how many of them needed attention.
 
     Attributes:
-        filled: rows in which a class was missing.
-        elsewhere: rows in which the classes have less than half of the probability.
+        probs, logits: as in `Rows`.
+        rescaled: rows that were divided by their sum because that was not 1.
+        filled: rows of log-probabilities in which a class was missing.
+        elsewhere: rows of log-probabilities in which the classes have less than half of the
+            probability.
     """
 
-    filled: int
-    elsewhere: int
+    probs: np.ndarray
+    logits: np.ndarray | None = None
+    rescaled: int = 0
+    filled: int = 0
+    elsewhere: int = 0
+
+
+def scores_in(
+    columns: Mapping[str, Any], names: Sequence[str], kind: str, places: np.ndarray
+) -> np.ndarray:
+    """The numbers in the columns of predictions, (n, 1) or (n, K) of several classes.
+
+    Args:
+        columns: of a block, each an array or `Coded`.
+        names: of the columns of predictions.
+        kind: what they are, as in `Columns`; log-probabilities may be missing, and are -inf then.
+        places: (n,), the numbers of the rows.
+
+    Raises:
+        ValueError: for anything that is not a number.
+    """
+    read = _log_probs_in if kind == "logprobs" else numbers_of
+
+    def read_column(name: str) -> np.ndarray:
+        return as_array(
+            by_value(lambda cells, rows: read(cells, name, rows), columns[name], places)
+        )
+
+    found = [read_column(name) for name in names]
+    # A softmax adds up row by row, and what is done to probabilities goes class by class.
+    return np.stack(found).T if kind == "probs" else np.stack(found, axis=1)
 
 
 def probabilities(
     scores: np.ndarray, kind: str, names: Sequence[str], places: np.ndarray, rescale: bool = False
-) -> tuple[np.ndarray, np.ndarray | None, int]:
-    """Probabilities, the logits if they were given, and how many rows were divided by their sum.
+) -> Probabilities:
+    """Probabilities from scores, which are checked.
 
     Args:
-        scores: (n, 1), or (n, K) of several classes; finite.
+        scores: (n, 1), or (n, K) of several classes, as `scores_in` reads them.
         kind: what they are, as in `Columns`.
         names: of the columns.
         places: (n,), the numbers of the rows.
-        rescale: whether rows are divided by their sum.
-
-    Returns:
-        As ``probs`` and ``logits`` of `Rows`; and a number.
+        rescale: whether rows of probabilities are divided by their sum.
 
     Raises:
         ValueError: for numbers that are not probabilities.
     """
+    if kind == "logprobs":
+        return from_logs(scores, names, places)
     if kind == "logits":
-        return np.exp(log_softmax(scores)), scores, 0
+        return Probabilities(np.exp(log_softmax(scores)), scores)
     if kind == "logit":
         from scipy.special import expit
 
-        return expit(scores[:, 0]), scores[:, 0], 0
+        return Probabilities(expit(scores[:, 0]), scores[:, 0])
     scores = _in_range(scores, names, places)
     if len(names) == 1:
-        return scores[:, 0], None, 0
+        return Probabilities(scores[:, 0])
     sums = row_sums(scores)
     off = np.abs(sums - 1) > _ROUNDED
     rescaled = 0
@@ -80,7 +104,7 @@ def probabilities(
             f"{sums[row]:.6g} in row {places[row]:,}, and {off.sum() - 1:,} more; name columns "
             "of logits logit_…, or divide rounded rows by their sum with rescale=True"
         )
-    return scores, None, rescaled
+    return Probabilities(scores, rescaled=rescaled)
 
 
 def log_probs_of(probs: np.ndarray, logits: np.ndarray | None) -> np.ndarray:
@@ -109,7 +133,7 @@ def _in_range(scores: np.ndarray, names: Sequence[str], places: np.ndarray) -> n
     return np.minimum(scores, 1)
 
 
-def log_probs_in(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
+def _log_probs_in(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
     """The numbers of a column, (n,); -inf where there is none."""
     if values.dtype.kind == "f":
         none = np.isnan(values) | np.isneginf(values)
@@ -122,9 +146,7 @@ def log_probs_in(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarra
     return numbers
 
 
-def from_logs(
-    logs: np.ndarray, names: Sequence[str], places: np.ndarray
-) -> tuple[np.ndarray, LogCounts]:
+def from_logs(logs: np.ndarray, names: Sequence[str], places: np.ndarray) -> Probabilities:
     """Probabilities of the classes, given that the answer is one of them.
 
     What the listed classes leave of 1 belongs to missing ones and to other answers. Each missing
@@ -161,4 +183,5 @@ def from_logs(
     part = np.minimum(np.maximum(1 - sums, 0) / missing, smallest)
     probs = np.where(listed, probs, part[:, None])
     filled = int((~listed.all(axis=1)).sum())
-    return probs / row_sums(probs)[:, None], LogCounts(filled, int((sums < 0.5).sum()))
+    elsewhere = int((sums < 0.5).sum())
+    return Probabilities(probs / row_sums(probs)[:, None], filled=filled, elsewhere=elsewhere)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -17,13 +17,12 @@ from calib_utils.audit.column_types import (
     by_value,
     float_type,
     is_missing,
-    numbers_of,
     texts_of,
     times_of,
     weights_of,
 )
 from calib_utils.audit.columns import Columns
-from calib_utils.audit.probabilities import from_logs, log_probs_in, log_probs_of, probabilities
+from calib_utils.audit.probabilities import log_probs_of, probabilities, scores_in
 from calib_utils.audit.source import Source
 from calib_utils.metrics.bins import rounded
 
@@ -121,7 +120,7 @@ class Counts:
         read: the number of rows.
         dropped, rescaled: how many of them were left out, or divided.
         impossible: how many had a probability of 0 for what happened.
-        filled, elsewhere: of log-probabilities, as in `LogCounts`.
+        filled, elsewhere: of log-probabilities, as in `Probabilities`.
         doubtful: whether all logits, or log-odds, look like probabilities.
         seen: if a positive label was named, some of the labels that occur, with the positive one
             among them if it does.
@@ -205,32 +204,18 @@ class RowsReader:
             raw = {name: values[~gone] for name, values in raw.items()}
             places = places[~gone]
             counts.dropped += int(gone.sum())
-        in_logs = columns.kind == "logprobs"
-        read = log_probs_in if in_logs else numbers_of
-        numbers = [_numbers(raw[name], name, places, read) for name in columns.scores]
-        # A softmax adds up row by row, and what is done to probabilities goes class by class.
-        by_class = columns.kind == "probs"
-        scores = np.stack(numbers).T if by_class else np.stack(numbers, axis=1)
+        scores = scores_in(raw, columns.scores, columns.kind, places)
         labels = as_array(by_value(self._labels, raw[columns.label], places))
-        if in_logs:
-            (probs, found), logits, rescaled = from_logs(scores, columns.scores, places), None, 0
-            counts.filled += found.filled
-            counts.elsewhere += found.elsewhere
-        else:
-            probs, logits, rescaled = probabilities(
-                scores, columns.kind, columns.scores, places, self.rescale
-            )
-        counts.rescaled += rescaled
-        dtype = "float64"
-        if logits is None:
-            dtype = "float64" if in_logs else float_type(raw[name] for name in columns.scores)
-            if not in_logs and self.source.bfloat16.issuperset(columns.scores):
-                dtype = "bfloat16"
-            if rescaled:
-                probs = rounded(probs, dtype).astype(np.float64)
+        found = probabilities(scores, columns.kind, columns.scores, places, self.rescale)
+        probs, dtype = found.probs, self._dtype(raw)
+        counts.rescaled += found.rescaled
+        counts.filled += found.filled
+        counts.elsewhere += found.elsewhere
+        if found.rescaled:
+            probs = rounded(probs, dtype).astype(np.float64)
         if counts.doubtful and len(scores):
             counts.doubtful = bool(like_probs(scores if probs.ndim == 2 else scores[:, 0], True))
-        if logits is None and probs.size and (probs.min() <= 0 or probs.max() >= 1):
+        if found.logits is None and probs.size and (probs.min() <= 0 or probs.max() >= 1):
             if probs.ndim == 2:
                 of_label = probs[np.arange(len(probs)), labels]
             else:
@@ -246,7 +231,16 @@ class RowsReader:
         blocks = None
         if columns.blocks is not None:
             blocks = as_coded(by_value(_texts, raw[columns.blocks], places))
-        return Rows(probs, logits, labels, groups, times, weights, dtype, blocks)
+        return Rows(probs, found.logits, labels, groups, times, weights, dtype, blocks)
+
+    def _dtype(self, raw: Mapping[str, Any]) -> str:
+        """The type in which probabilities came."""
+        scores = self.columns.scores
+        if self.columns.kind in ("logit", "logits", "logprobs"):
+            return "float64"
+        if self.source.bfloat16.issuperset(scores):
+            return "bfloat16"
+        return float_type(raw[name] for name in scores)
 
     def _times(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         return times_of(values, self.columns, places)
@@ -255,8 +249,7 @@ class RowsReader:
         gone = np.zeros(len(places), bool)
         may_lack = self.columns.scores if self.columns.kind == "logprobs" else ()
         if may_lack and self.drop:
-            of_classes = [_numbers(raw[name], name, places, log_probs_in) for name in may_lack]
-            gone |= np.isneginf(of_classes).all(axis=0)
+            gone |= np.isneginf(scores_in(raw, may_lack, "logprobs", places)).all(axis=1)
         for name, values in raw.items():
             if name in may_lack:
                 continue
@@ -308,15 +301,6 @@ class RowsReader:
                 )
             raise ValueError(f"{columns.label}: expected {advice}")
         return np.array(numbers, np.int64)[inverse.ravel()]
-
-
-def _numbers(
-    values: Any,
-    name: str,
-    places: np.ndarray,
-    read: Callable[[np.ndarray, str, np.ndarray], np.ndarray],
-) -> np.ndarray:
-    return as_array(by_value(lambda each, where: read(each, name, where), values, places))
 
 
 def _texts(values: np.ndarray, places: np.ndarray) -> np.ndarray:

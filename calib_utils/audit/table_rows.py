@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from calib_utils.audit.costs import Costs
-from calib_utils.audit.findings import Findings
 from calib_utils.audit.formatting import number, percent, points, signed_points
 from calib_utils.audit.parts import Part, Span
+
+if TYPE_CHECKING:
+    from calib_utils.audit.result import Report
 
 __all__ = [
     "Bar",
@@ -140,7 +142,7 @@ class Table(NamedTuple):
         return told[0].partition(":")[0].partition(" ")[0] if told else ""
 
 
-def measure_rows(report: Findings) -> list[MeasureRow]:
+def measure_rows(report: Report) -> list[MeasureRow]:
     """The table's row for each measure of all rows."""
     m = report.measures
     low, high = m.ratio_interval
@@ -230,7 +232,7 @@ class Titled(NamedTuple):
     own: Sequence[Part] = ()
 
 
-def titled_parts(report: Findings) -> list[Titled]:
+def titled_parts(report: Report) -> list[Titled]:
     """The classes, and the groups of each column, if there are any."""
     tried = report.recalibrators
     after = {} if tried is None else tried.groups
@@ -243,7 +245,7 @@ def titled_parts(report: Findings) -> list[Titled]:
     return [each for each in found if each.parts]
 
 
-def class_note(report: Findings) -> str:
+def class_note(report: Report) -> str:
     """Why the table of classes can contradict the verdict, or tell little."""
     outcomes = [each.outcome for each in report.classes]
     if len(outcomes) > MOST_PARTS and outcomes.count("undecided") > len(outcomes) / 2:
@@ -317,7 +319,7 @@ def span_rows(spans: Sequence[Span]) -> list[SpanRow]:
     ]
 
 
-def recalibrator_rows(report: Findings) -> list[RecalibratorRow]:
+def recalibrator_rows(report: Report) -> list[RecalibratorRow]:
     """The table's row for each recalibrator, and for the original predictions."""
     tried = report.recalibrators
     if tried is None:
@@ -344,7 +346,7 @@ def recalibrator_rows(report: Findings) -> list[RecalibratorRow]:
     return [*rows[:place], none, *rows[place:]]
 
 
-def recalibrator_sentence(report: Findings) -> str:
+def recalibrator_sentence(report: Report) -> str:
     """Which recalibrator to use."""
     tried, m = report.recalibrators, report.measures
     if tried is None and not report.columns.top_label and (m.reversed or m.blind):
@@ -364,7 +366,7 @@ def recalibrator_sentence(report: Findings) -> str:
     )
 
 
-def cost_lines(report: Findings) -> list[str]:
+def cost_lines(report: Report) -> list[str]:
     """The cost of a row at the thresholds of interest."""
     costs = report.costs
     if costs is None:

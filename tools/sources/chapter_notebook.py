@@ -24,7 +24,7 @@ TAGS = (
 MARKUP = set("`*_{}$\\")
 
 # Of a check that the page removes: in a notebook it says when the text no longer holds.
-CHECK = "Does the text above still hold?"
+CHECK = "Does the text still hold?"
 
 
 def is_solutions(page: str) -> bool:
@@ -34,6 +34,9 @@ def is_solutions(page: str) -> bool:
 
 def page_notebook(book: Book, page: str) -> NotebookNode:
     """Read the source of a page for papermill to run; code that draws is folded.
+
+    In the source a check stands below what it checks. Here all come last, so that nothing stops
+    who reads a notebook, and nothing that they read can need a check.
 
     Raises:
         MystError: A code cell has an unknown tag, a fold without a name or an incomplete figure,
@@ -46,8 +49,14 @@ def page_notebook(book: Book, page: str) -> NotebookNode:
             _check(cell)
         elif not is_solutions(page):
             _check_asks_only(cell, page)
+    notebook.cells.sort(key=is_check)
     notebook.metadata = notebook_metadata()
     return numbered(notebook)
+
+
+def is_check(cell: NotebookNode) -> bool:
+    """Whether a cell only checks the text."""
+    return cell.cell_type == "code" and fold_title(cell.metadata) == CHECK
 
 
 def fold_title(metadata: dict[str, Any]) -> str:

@@ -1,12 +1,13 @@
 """The committed notebook of a chapter, which Colab and GitHub open and nbval runs.
 
 Its text is plain Markdown, with an empty cell behind each exercise. Code that the page folds has a
-title there, so do the checks that the page removes, and the profiles are a choice in a form. Its
-stored outputs are what every later run is compared with.
+title there, the checks that the page removes have a section at the end, and the profiles are a
+choice in a form. Its stored outputs are what every later run is compared with.
 """
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterator
 from difflib import SequenceMatcher
@@ -19,7 +20,9 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from calib_utils import __version__
 from tools.sources.book import Book, figure_of, table_of
 from tools.sources.chapter_notebook import (
+    CHECK,
     fold_title,
+    is_check,
     is_solutions,
     notebook_metadata,
     numbered,
@@ -53,6 +56,12 @@ if missing:
     %pip install -q "{module}" "calibration-course-records @ {records}\""""
 )
 
+CHECKS = f"""\
+## {CHECK}
+
+It was written for the original values. When you have changed some of them, run these cells,
+whose titles quote what they check. They name each sentence that no longer holds and your values."""
+
 # A disk that outlives the session, for training that goes on where it was cut off.
 TICK = 'keep_on_drive = False  # @param {type:"boolean"}'
 MOUNT = """\
@@ -67,7 +76,11 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
     """The committed notebook: plain Markdown, and the outputs of `stored`."""
     flattener = Flattener(book, page)
     cells: list[NotebookNode] = []
-    for cell in page_notebook(book, page).cells:
+    own = page_notebook(book, page).cells
+    checks = [cell for cell in own if is_check(cell)]
+    for cell in own:
+        if cell in checks[:1]:
+            cells.append(new_markdown_cell(CHECKS))
         if cell.cell_type == "markdown":
             for part, is_exercise in _exercises(cell.source):
                 text = flattener.flatten(part)
@@ -79,6 +92,7 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
         figure, table = figure_of(cell.metadata), table_of(cell.metadata)
         # Here code is run rather than copied, so all that draws is folded.
         title = fold_title(cell.metadata) or (drawing_title(cell) if draws(cell) else "")
+        title = _quoted(cell.source) if is_check(cell) else title
         if "parameters" in tags:
             cell.source = _form(book, page, cell.source)
         elif title:
@@ -147,6 +161,19 @@ def _exercises(markdown: str) -> Iterator[tuple[str, bool]]:
             yield "\n".join(part), True
             part = []
     yield "\n".join(part), False
+
+
+def _quoted(check: str) -> str:
+    """What the claims of a check are about, for its title."""
+    about = [
+        ast.literal_eval(word.value)
+        for node in ast.walk(ast.parse(check))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "claim"
+        for word in node.keywords
+        if word.arg == "about"
+    ]
+    more = f", and {len(about) - 1} more" if len(about) > 1 else ""
+    return f"“{about[0]}”{more}" if about else CHECK
 
 
 def _install_cell(book: Book) -> NotebookNode:

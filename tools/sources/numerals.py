@@ -143,11 +143,11 @@ class Reader:
         says += [about.get(made, {}).get("caption", "") for made in ("figure", "table")]
         self.here.prose += says
         self.here.code.append(block.body)
-        # A cell that is removed has no counterpart.
+        # Checks come last in the notebook.
         for position, cell in enumerate(self.cells):
             if block.body in "".join(cell["source"]):
                 self.here.printed += map(_text_of, cell["outputs"])
-                del self.cells[: position + 1]
+                del self.cells[position]
                 break
 
 
