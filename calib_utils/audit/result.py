@@ -75,8 +75,8 @@ class Report:
     def calibrator(self) -> Recalibrator | None:
         """The recalibrator that helps most, fitted; None if none helps.
 
-        It is a `PlattPerGroup` if one map for all rows leaves a group beyond the tolerance, and a
-        map for each group lowers the NLL further.
+        It is a `calib_utils.recalibration.PlattPerGroup` if one map for all rows leaves a group
+        beyond the tolerance, and a map for each group lowers the NLL further.
         """
         return None if self.recalibrators is None else self.recalibrators.most_helpful
 
