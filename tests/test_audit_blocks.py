@@ -125,7 +125,7 @@ def test_the_gap_of_equal_blocks_is_as_noisy_as_a_bin_of_them() -> None:
     patient = np.repeat(np.arange(30), 4)
     score, one = rng.random(120), np.zeros(120, np.intp)
     correct = rng.random(120) < score
-    found = gap_of(sums_of_blocks(score, correct, one, 1, patient))
+    found = gap_of(sums_of_blocks(score, correct, one, 1, patient), in_blocks=True)
     noise = block_noise(score, correct, one, patient, rng, 10)
     assert found.error == pytest.approx(noise.measured[0], rel=1e-9)
 
@@ -185,7 +185,8 @@ def test_blocks_of_one_row_are_none() -> None:
         expected = getattr(none.measures, name)
         assert getattr(found.measures, name) == pytest.approx(expected, abs=0.012), name
     for one, other in zip(found.groups["ward"], none.groups["ward"], strict=True):
-        assert one.interval == pytest.approx(other.interval, abs=1e-3)
+        # Without blocks the error is that of a calibrated model at least.
+        assert one.interval == pytest.approx(other.interval, abs=3e-3)
     assert found.recalibrators is not None
     assert none.recalibrators is not None
     platt = [
@@ -355,7 +356,7 @@ class TestRefusals:
         in_blocks.write(json=tmp_path / "before.json")
         days = np.datetime64("2026-06-01") + np.arange(len(self.data["label"])) % 3
         for baseline in (in_blocks, tmp_path / "before.json"):
-            with pytest.raises(ValueError, match=r"^baseline: expected a report of independent"):
+            with pytest.raises(ValueError, match="expected a report of independent rows, found"):
                 report(self.data | {"day": days}, time="day:D", baseline=baseline, cross_fit=0)
 
 

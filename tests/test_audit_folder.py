@@ -783,6 +783,22 @@ class TestComparedMonths:
         with pytest.raises(ValueError, match=r"other\.json: expected .* something else"):
             report(data, time="day:D", baseline=path, cross_fit=0)
 
+    def test_a_rare_rate_that_trebles_has_changed(self) -> None:
+        """Beside a rate of 0.1 % two points are no tolerance."""
+        rng = np.random.default_rng(0)
+        score = rng.beta(1, 999, 100_000)
+        may, june = (
+            report({"score": score, "label": rng.random(100_000) < times * score}, cross_fit=0)
+            for times in (1, 3)
+        )
+        found = compare_reports(may, june)
+        assert found.exit_code == 1
+        assert found.found[0].limit == pytest.approx(score.mean() / 4, rel=1e-3)
+        assert "or 25.0\N{NO-BREAK SPACE}% of the rate of the rarer outcome" in found.text()
+        assert compare_reports(may, june, relative_tolerance=1).found[0].outcome == "beyond"
+        with pytest.raises(ValueError, match="relative_tolerance: expected above 0 and up to 1"):
+            compare_reports(may, june, relative_tolerance=2)
+
     def test_false_alarms_are_rare(self) -> None:
         """Of 200 pairs of months without a change, at most 5 % have one called beyond 0."""
         from calib_utils.audit.parts import Gap, judge_gaps

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit, logit
-from scipy.stats import binomtest, t
+from scipy.stats import binom, binomtest, t
 
 from calib_utils import metrics
 from calib_utils.audit import Report, report
@@ -22,7 +22,14 @@ from calib_utils.audit.__main__ import main
 from calib_utils.audit.bin_sums import BinSums, tally
 from calib_utils.audit.costs import cost_curve
 from calib_utils.audit.measures import calibration_line
-from calib_utils.audit.parts import control, judge_parts
+from calib_utils.audit.parts import (
+    _chance_of,
+    allowed,
+    control,
+    gap_of,
+    judge_gaps,
+    judge_parts,
+)
 from calib_utils.audit.stored import bins_of_baseline
 from calib_utils.audit.verdict import rows_needed
 from calib_utils.metrics.intervals import error_ends
@@ -378,15 +385,36 @@ class TestParts:
             report({"score": score, "label": label, "id": np.arange(1_500)}, group="id")
 
     def test_the_interval_of_a_part_written_out(self) -> None:
-        """With two more rows, which spread as those of a calibrated model."""
+        """With two more rows, which spread as those of a calibrated model; and with no less noise
+        than a model has whose gap is at the tolerance.
+        """
         array = np.zeros((5, 2))
-        array[:, 0] = 30, 10, 18, 8, 7
-        array[:, 1] = 20, 10, 12, 4, 4
-        (found,) = judge_parts({"a": BinSums(array)}, 0.02)
-        within = (12 - 50 * 0.2**2 + 2 * 11 / 50) / (50 - 1 + 2)
-        half = t.ppf(0.975, 49) * (within / 50) ** 0.5
-        assert found.gap == pytest.approx(-0.2)
-        assert found.interval == pytest.approx((-0.2 - half, -0.2 + half))
+        array[:, 0] = 30, 10, 18, 8, 3
+        array[:, 1] = 20, 10, 12, 4, 2
+        calm = array.copy()
+        calm[4] = 7, 4
+        within = (12 - 50 * 0.2**2 + 2 * 5 / 50) / (50 - 1 + 2)
+        at_the_edge = 11 / 50 * (0.58 * 0.42) / (0.6 * 0.4)
+        for sums, variance in ((array, within), (calm, at_the_edge)):
+            (found,) = judge_parts({"a": BinSums(sums)}, 0.02)
+            half = t.ppf(0.975, 49) * (variance / 50) ** 0.5
+            assert found.gap == pytest.approx(-0.2)
+            assert found.interval == pytest.approx((-0.2 - half, -0.2 + half))
+
+    @pytest.mark.parametrize("n", [10_000, 50_000])
+    @pytest.mark.parametrize("sign", [-1, 0, 1])
+    def test_of_many_rare_groups_none_is_wrongly_beyond(self, n: int, sign: int) -> None:
+        """Exact, of 100 groups; with the noise that each shows, 24 to 87 reports of 100 had one."""
+        rate, limit = 0.001, allowed(0.02, 0.25, 0.001)
+        events = np.arange(3 * n // 1_000)
+        chances = []
+        for x in events:
+            sums = [n, x, n * rate, x * (1 - rate) ** 2 + (n - x) * rate**2, n * rate * (1 - rate)]
+            gap = gap_of(BinSums(np.array(sums)[:, None]), limit)
+            outcomes = judge_gaps([gap] * 100, [limit] * 100)
+            chances.append(outcomes[0][1] == "beyond")
+        alone = binom.pmf(events, n, rate + sign * limit)[chances].sum()
+        assert 1 - (1 - alone) ** 100 < 0.05
 
 
 class TestTimes:
@@ -432,6 +460,26 @@ class TestTimes:
             z.append(control({"a": new}, base.array[:3])[0].z)
         assert abs(np.mean(z)) < 0.3
         assert 0.8 < np.std(z) < 1.2
+
+    @pytest.mark.parametrize(("n", "rate"), [(5_100, 0.001), (60, 0.9), (200, 0.5)])
+    def test_the_chance_of_few_events_is_binomial(self, n: int, rate: float) -> None:
+        variance = n * rate * (1 - rate)
+        for x in range(0, n + 1, 5):
+            tails = binom.sf(x - 1, n, rate), binom.cdf(x, n, rate)
+            found = _chance_of(x, n * rate, variance, variance)
+            assert found == pytest.approx(min(1, 2 * min(tails)), rel=1e-6, abs=1e-12)
+            # Weights that are all one half change nothing.
+            halved = _chance_of(x / 2, n * rate / 2, variance / 2, variance / 4)
+            assert halved == pytest.approx(found, rel=1e-6, abs=1e-12)
+
+    def test_a_week_begins_on_its_monday(self) -> None:
+        """NumPy's begins on a Thursday."""
+        days = np.datetime64("2026-06-01") + np.arange(28)  # from a Monday to a Sunday
+        data = {"score": np.full(28, 0.5), "label": np.arange(28) % 2, "day": days}
+        found = report(data, time="day:W", cross_fit=0)
+        assert [(span.name, span.n) for span in found.times] == [
+            (f"2026-06-{day:02}", 7) for day in (1, 8, 15, 22)
+        ]
 
     def test_z_against_a_few_rows_written_out(self) -> None:
         """Two calibrated rows are added to the eight of the baseline."""

@@ -34,8 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         0 if the model is within the tolerance (of two models, if the second is better), 1 if it is
         beyond (or worse), 2 for bad input, 3 if there are too few rows to tell, 4 if it is beyond
-        only for a group, 5 if only for a span of time; 130 or 141 if it was stopped by Ctrl-C or
-        because the reader of its output closed the pipe.
+        only for a group, 5 if only a span of time raises an alarm; 130 or 141 if it was stopped by
+        Ctrl-C or because the reader of its output closed the pipe.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     commands = {"compare": _compare, "apply": _apply}
@@ -137,11 +137,17 @@ def _compare(given: Sequence[str]) -> int:
     _add_columns(parser)
     add = parser.add_argument
     add("--tolerance", type=float, default=0.02, help="of two reports: the largest change allowed")
+    add(
+        "--relative-tolerance",
+        type=float,
+        default=0.25,
+        help="of two reports: the largest change beside the rate of the rarer outcome",
+    )
     add("--json", type=Path, metavar="FILE", help="write the numbers")
     args = parser.parse_args(given)
     found: Changes | Pair
     if args.first.endswith(".json") and args.second.endswith(".json"):
-        found = compare_reports(args.first, args.second, args.tolerance)
+        found = compare_reports(args.first, args.second, args.tolerance, args.relative_tolerance)
     else:
         found = pair(args.first, args.second, _columns(args), drop=args.drop, rescale=args.rescale)
     print(found.text(), end="")
@@ -202,7 +208,8 @@ def parser() -> argparse.ArgumentParser:
         "both have a --help of their own.",
         epilog="Exit status: 0 if the calibration error is within the tolerance, 1 if it is "
         "beyond, 2 for bad input, 3 if there are too few rows to tell, of all or of a --group. "
-        "If that of all rows is not beyond: 4 if that of a --group is, 5 if a span of --time is.",
+        "If that of all rows is not beyond: 4 if that of a --group is, 5 if a span of --time "
+        "raises an alarm.",
     )
     parser.add_argument(
         "predictions",
@@ -214,7 +221,9 @@ def parser() -> argparse.ArgumentParser:
     add("--weight", metavar="COLUMN", help="how much each row counts")
     add("--blocks", metavar="COLUMN", help="whose equal values mark rows that belong together")
     add("--group", metavar="COLUMN", action="append", default=[], help="may be given again")
-    add("--time", metavar="COLUMN:UNIT", help="such as date:D, by day (also h, W, M, Y)")
+    add(
+        "--time", metavar="COLUMN:UNIT", help="such as date:D, by day (also h, W from Monday, M, Y)"
+    )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--fit", metavar="FILE", help="fit recalibrators on these rows")
     how.add_argument(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import warnings
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,8 @@ def report(
             (`calib_utils.metrics.calibration_error_interval` says how), and no block is in two
             folds. Not together with ``weight`` or ``time``.
         group: a column, or several, whose values divide the rows into groups.
-        time: a column of dates, and the unit: "date:D" (days), "date:W", "date:M", "date:h".
+        time: a column of dates, and the unit: "date:D" (days), "date:W" (weeks from Monday),
+            "date:M", "date:Y", "date:h".
         classes: the names of the classes, in the order of the columns.
         fit: other predictions of the same form, on which recalibrators are fitted; also a map for
             each group, if they have that column.
@@ -239,7 +241,8 @@ def report(
     if prices is not None:
         costs = cost_curve(totals.rows.probs, totals.rows.labels, prices, totals.rows.weights)
     before = None if baseline is None else bins_of_baseline(baseline, n_bins)
-    judged = {name: judge_parts(parts, *limits) for name, parts in groups.items()}
+    judge_all = partial(judge_parts, in_blocks=blocks is not None)
+    judged = {name: judge_all(parts, *limits) for name, parts in groups.items()}
     times = control(totals.times, before, *limits)
     verdict = judge(
         measures,
@@ -255,7 +258,7 @@ def report(
         measures=measures,
         bins=totals.bins,
         cells=totals.cells,
-        classes=judge_parts(of_classes, *limits),
+        classes=judge_all(of_classes, *limits),
         groups=judged,
         times=times,
         recalibrators=recalibrators,

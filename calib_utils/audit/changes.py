@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from calib_utils.audit.formatting import points, signed_points
-from calib_utils.audit.parts import BEYOND, UNDECIDED, Gap, gap_of, judge_gaps
+from calib_utils.audit.bin_sums import BinSums
+from calib_utils.audit.formatting import percent, points, signed_points
+from calib_utils.audit.parts import BEYOND, UNDECIDED, Gap, allowed, gap_of, judge_gaps
 from calib_utils.audit.stored import read_stored
 
 __all__ = ["Change", "Changes", "compare_reports"]
@@ -25,6 +26,7 @@ class Change:
         change: the second gap less the first; ``interval`` is that of this row alone, of 95 %.
         small: whether too little is expected to happen, or not to, for any verdict.
         outcome: "within" or "beyond" the tolerance, or "undecided", of all rows together.
+        limit: the largest change that is acceptable here: the tolerance, or less for rare outcomes.
     """
 
     name: str
@@ -34,6 +36,7 @@ class Change:
     interval: tuple[float, float]
     small: bool
     outcome: str
+    limit: float
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Changes:
     Attributes:
         found: all rows first, then the groups that both have.
         tolerance: of a change, 0 to 1.
+        relative_tolerance: the largest change beside the rate of the rarer outcome, 0 to 1.
         errors: the interval of the binned calibration error in both.
         missing: groups that only one of the two has.
 
@@ -57,6 +61,7 @@ class Changes:
 
     found: list[Change]
     tolerance: float
+    relative_tolerance: float
     errors: tuple[tuple[float, float], tuple[float, float]]
     missing: list[str]
 
@@ -69,6 +74,8 @@ class Changes:
     def text(self) -> str:
         """What was found, in plain text."""
         asked = f"the tolerance of {points(self.tolerance)} points"
+        if any(change.limit < self.tolerance for change in self.found):
+            asked += f", or {percent(self.relative_tolerance)} of the rate of the rarer outcome"
         beyond = [change.name for change in self.found if change.outcome == BEYOND]
         opening = {
             0: f"No gap has changed by more than {asked}",
@@ -100,7 +107,9 @@ class Changes:
         return asdict(self) | {"exit_code": self.exit_code}
 
 
-def compare_reports(first: Any, second: Any, tolerance: float = 0.02) -> Changes:
+def compare_reports(
+    first: Any, second: Any, tolerance: float = 0.02, relative_tolerance: float = 0.25
+) -> Changes:
     """Whether the gap between what was predicted and what happened has changed, by group.
 
     Each change is tested against the tolerance, not against 0: of millions of rows every change is
@@ -110,6 +119,8 @@ def compare_reports(first: Any, second: Any, tolerance: float = 0.02) -> Changes
     Args:
         first, second: two reports, or the paths of their JSON, as ``--json`` writes it.
         tolerance: of a change, above 0 and below 1.
+        relative_tolerance: the largest change beside the rate of the rarer outcome, as `report` has
+            it; the rate is the mean prediction of both reports.
 
     Raises:
         FileNotFoundError: if a file is not there.
@@ -134,8 +145,15 @@ def compare_reports(first: Any, second: Any, tolerance: float = 0.02) -> Changes
             "second: expected a report of other rows than the first, found one of the same rows; "
             "give the report of another month"
         )
+    if not 0 < relative_tolerance <= 1:
+        raise ValueError(
+            f"relative_tolerance: expected above 0 and up to 1, found {relative_tolerance!r}; try "
+            "0.25"
+        )
     shared = [name for name in one.sums if name in two.sums]
     before, after = ([gap_of(each.sums[name]) for name in shared] for each in (one, two))
+    both = [BinSums(one.sums[name].array + two.sums[name].array) for name in shared]
+    limits = [allowed(tolerance, relative_tolerance, sums.predicted) for sums in both]
     changes = [
         Gap(
             new.gap - old.gap,
@@ -154,14 +172,16 @@ def compare_reports(first: Any, second: Any, tolerance: float = 0.02) -> Changes
             interval=interval,
             small=change.small,
             outcome=verdict,
+            limit=limit,
         )
-        for name, old, new, change, (interval, verdict) in zip(
-            shared,
-            before,
-            after,
-            changes,
-            judge_gaps(changes, [tolerance] * len(changes)),
-            strict=True,
+        for name, old, new, change, limit, (interval, verdict) in zip(
+            shared, before, after, changes, limits, judge_gaps(changes, limits), strict=True
         )
     ]
-    return Changes(found, tolerance, (one.error, two.error), sorted(one.sums.keys() ^ two.sums))
+    return Changes(
+        found,
+        tolerance,
+        relative_tolerance,
+        (one.error, two.error),
+        sorted(one.sums.keys() ^ two.sums),
+    )

@@ -21,6 +21,7 @@ __all__ = [
     "by_value",
     "coded",
     "float_type",
+    "in_spans",
     "is_missing",
     "is_number",
     "numbers_of",
@@ -192,7 +193,15 @@ def times_of(values: np.ndarray, columns: Columns, places: np.ndarray) -> np.nda
                 f"row {places[row]:,}"
             )
         times = np.array([known[text] for text in texts], "datetime64[s]")
-    return times.astype(f"datetime64[{columns.unit}]")
+    return in_spans(times, columns.unit)
+
+
+def in_spans(times: np.ndarray, unit: str) -> np.ndarray:
+    """Times, rounded down to the unit. A week begins on its Monday, and not on NumPy's Thursday."""
+    if unit != "W":
+        return times.astype(f"datetime64[{unit}]")
+    days = times.astype("datetime64[D]")
+    return days - (days.astype(np.int64) + 3) % 7
 
 
 def _as_time(text: str, shortest: int) -> np.datetime64 | None:

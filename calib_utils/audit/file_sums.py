@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils.audit.column_types import Coded, coded, occurring
+from calib_utils.audit.column_types import Coded, coded, in_spans, occurring
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.exact_sums import ExactSums
 from calib_utils.audit.files import from_arrow
@@ -183,7 +183,7 @@ def _coded(column: Any, unit: str | None) -> Coded:
     if not column.null_count and not hasattr(column, "dictionary"):
         values = from_arrow(column)
         if values.dtype.kind == "M":
-            return coded(values.astype(f"datetime64[{unit}]") if unit else values)
+            return coded(in_spans(values, unit) if unit else values)
         if values.dtype.kind in "biu":
             return coded(values)
     if not hasattr(column, "dictionary"):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import ndtr, stdtr, stdtrit
+from scipy.special import betainc, stdtr, stdtrit
 
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, heaviness, worth
 from calib_utils.metrics.intervals import noise_of_means
@@ -95,7 +95,7 @@ class Gap(NamedTuple):
 
     Attributes:
         gap: happened minus predicted.
-        error: its standard error.
+        error: its standard error, at least that of a model whose gap is at the tolerance.
         n: rows, or of weighted ones Kish's effective size.
         small: whether there are too few expected positives or negatives for a verdict.
     """
@@ -107,7 +107,11 @@ class Gap(NamedTuple):
 
 
 def judge_parts(
-    parts: Mapping[Any, BinSums], tolerance: float, relative: float = 1.0
+    parts: Mapping[Any, BinSums],
+    tolerance: float,
+    relative: float = 1.0,
+    *,
+    in_blocks: bool = False,
 ) -> list[Part]:
     """Which parts have a mean gap beyond the tolerance, and which within.
 
@@ -120,11 +124,15 @@ def judge_parts(
         parts: by name.
         tolerance: of the gap, 0 to 1.
         relative: how large it may be beside the rate of a part, as `report` has it.
+        in_blocks: whether the sums are over blocks.
 
     Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
     """
-    gaps = [gap_of(bins) for bins in parts.values()]
     limits = [allowed(tolerance, relative, bins.predicted) for bins in parts.values()]
+    gaps = [
+        gap_of(bins, limit, in_blocks=in_blocks)
+        for bins, limit in zip(parts.values(), limits, strict=True)
+    ]
     return [
         Part(
             name=str(name),
@@ -143,16 +151,25 @@ def judge_parts(
     ]
 
 
-def gap_of(bins: BinSums) -> Gap:
-    """The mean gap of all rows in the bins."""
+def gap_of(bins: BinSums, limit: float = 0.0, *, in_blocks: bool = False) -> Gap:
+    """The mean gap of all rows in the bins.
+
+    A part that by chance has few events seems to have little noise. So unless the rows come in
+    blocks, whose noise only they can tell, the error is no smaller than that of a model whose gap
+    is at the limit, on the side of this one.
+    """
     whole = bins.array.sum(axis=1, keepdims=True)
     (n,), (around,), (calibrated,) = (each.tolist() for each in noise_of_means(whole))
-    error = ((around + _ADDED * calibrated) / (n - 1 + _ADDED) / n) ** 0.5
-    rate = np.array([min(max(bins.predicted, 0), 1)])
-    (equal,) = worth(whole[COUNT], rate, heaviness(whole)).tolist()
+    rate, gap = min(max(bins.predicted, 0.0), 1.0), bins.happened - bins.predicted
+    variance = (around + _ADDED * calibrated) / (n - 1 + _ADDED) / n
+    if calibrated > 0 and not in_blocks:
+        edge = min(max(rate + float(np.copysign(limit, gap)), 0.0), 1.0)
+        at_edge = calibrated * edge * (1 - edge) / (rate * (1 - rate))
+        variance = max(variance, at_edge / n)
+    (equal,) = worth(whole[COUNT], np.array([rate]), heaviness(whole)).tolist()
     rarer = min(bins.predicted, 1 - bins.predicted)
     few = n < 2 or equal * rarer < _FEWEST
-    return Gap(bins.happened - bins.predicted, error, n, few)
+    return Gap(gap, variance**0.5, n, few)
 
 
 def judge_gaps(
@@ -203,7 +220,7 @@ class Span:
         z: how many standard deviations more events happened than were expected.
         small: whether there are too few rows for a z.
         alarm: whether |z| is above three, more than chance explains in any of so many spans, and
-            the gap beyond the tolerance. A small span raises none.
+            the gap that was seen beyond the tolerance. A small span raises none.
     """
 
     name: str
@@ -232,8 +249,10 @@ def control(
     Without any drift, about one span in 370 lies beyond the limits if z is normal. It is only
     approximately normal, and the approximation is worse when a span has few positives or few
     negatives. An alarm takes more: with Holm's correction for the number of spans, calibrated ones
-    raise any at most in one report of twenty. And since of millions of rows every gap is beyond the
-    limits, the gap has to be larger than the tolerance.
+    raise any at most in one report of twenty. Its p values are therefore those of a binomial
+    number of events with the same mean and variance. And since of millions of rows every gap is
+    beyond the limits, the gap that was seen has to be larger than the tolerance, though the true
+    one need not be.
 
     Args:
         times: the sums of each span.
@@ -244,6 +263,7 @@ def control(
     Source: Shewhart 1931, "Economic Control of Quality of Manufactured Product", for the limits.
     """
     found: list[Span] = []
+    chances: list[float] = []
     if not times:
         return found
     # What a positive weighs is not known of a day without any, so all days tell it.
@@ -265,6 +285,10 @@ def control(
         variance = float(each.sum())
         spread = (variance + of_baseline) ** 0.5
         z = float((correct.sum() - expected.sum()) / spread) if spread > 0 else float("nan")
+        calm = float(counts[filled] @ variances)
+        small = calm**2 < _LEAST_VARIANCE * variance
+        seen, mean = float(correct.sum()), float(expected.sum())
+        chances.append(_chance_of(seen, mean, calm, spread**2) if calm and not small else 1.0)
         found.append(
             Span(
                 name=name,
@@ -273,11 +297,10 @@ def control(
                 expected=float(expected.sum() / bins.mass),
                 happened=bins.happened,
                 z=z,
-                small=float(counts[filled] @ variances) ** 2 < _LEAST_VARIANCE * variance,
+                small=small,
                 alarm=False,
             )
         )
-    chances = holm([1.0 if span.small else 2 * float(ndtr(-abs(span.z))) for span in found])
     return [
         replace(
             span,
@@ -285,8 +308,22 @@ def control(
             and chance < _ALPHA
             and abs(span.happened - span.expected) > allowed(tolerance, relative, span.expected),
         )
-        for span, chance in zip(found, chances, strict=True)
+        for span, chance in zip(found, holm(chances), strict=True)
     ]
+
+
+def _chance_of(events: float, mean: float, calm: float, variance: float) -> float:
+    """The two-sided p value of a number of events, or of their weights.
+
+    The tail of few events is not normal. A binomial number with this mean and the variance
+    ``calm`` has it; weights and a baseline scale it to the true variance.
+    """
+    rate, scale = 1 - calm / mean, calm / variance
+    x, n = scale * events, scale * mean / rate
+    least = np.finfo(float).tiny
+    more = betainc(max(x, least), max(n - x + 1, least), rate)
+    fewer = 1 - betainc(x + 1, max(n - x, least), rate)
+    return float(min(1.0, 2 * min(more, fewer)))
 
 
 def written(name: str) -> str:

@@ -49,7 +49,7 @@ def judge_groups(rows: Rows, limits: tuple[float, float]) -> dict[str, list[Part
         else:
             sums = sums_of_blocks(*of_rows, rows.blocks.codes).array
         parts = {str(value): BinSums(sums[:, [place]]) for place, value in enumerate(column.values)}
-        found[name] = judge_parts(parts, *limits)
+        found[name] = judge_parts(parts, *limits, in_blocks=rows.blocks is not None)
     return found
 
 
