@@ -423,7 +423,7 @@ class TestAnswers:
         ],
     )
     def test_bad_names(self, given, message):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=f"^{message}"):
             load_answers(*given)
 
     def test_a_kind_that_was_not_recorded(self):
