@@ -19,6 +19,7 @@ from scipy.special import logit, softmax
 from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from test_training import train_and_stop
 from torch import nn
 
 import calib_records
@@ -214,26 +215,10 @@ class TestTraining:
             torch.testing.assert_close(model(windows[:, :-1]), plain(windows[:, :-1]))
 
     def test_stopped_run_ends_like_one_that_was_not(self, tmp_path):
-        data, whole, stopped = texts(), small(), small()
+        data, whole, resumed = texts(), small(), small(seed=7)
         train(whole, data, PLAIN, device="cpu", progress=False)
         path = tmp_path / "run.safetensors"
-
-        def stop(model):
-            if path.exists():
-                raise KeyboardInterrupt
-            return {}
-
-        with pytest.raises(KeyboardInterrupt):
-            train(
-                stopped,
-                data,
-                PLAIN,
-                device="cpu",
-                checkpoint=path,
-                after_epoch=stop,
-                progress=False,
-            )
-        resumed = small(seed=7)
+        train_and_stop(small(), data, PLAIN, path, 1, device="cpu")
         train(resumed, data, PLAIN, device="cpu", checkpoint=path, progress=False)
         for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
             assert torch.equal(one, other)
