@@ -10,7 +10,6 @@ import signal
 import subprocess
 import sys
 import time
-import zipfile
 from dataclasses import asdict
 from pathlib import Path
 
@@ -179,20 +178,13 @@ class TestPlan:
         assert without.recipe == dataclasses.replace(with_it.recipe, **changed)
         assert (with_it.training_images, with_it.recipe.epochs) == (45_000, 30)
 
-    def test_comparisons_are_between_levels(self):
-        """Each one that was written down can be made."""
+    def test_each_comparison_is_made_once_and_of_two_levels(self):
+        """One of unknown levels or metrics would be an error."""
         for grid in grid_names():
             for protocol in (*PROTOCOLS, "full", "core"):
-                values = {run.value for run in plan_grid(grid, protocol)}
                 rows = planned_comparisons(grid, protocol)
-                for comparison in rows:
-                    assert {comparison.first, comparison.second} <= values or values == {None}
-                    assert comparison.first != comparison.second
-                    assert comparison.grid == grid
-                    assert comparison.metric in ("ece", "error", "nll", "ece_scaled", "nll_scaled")
-                    assert comparison.expected in ("higher", "lower")
-                pairs = [(row.first, row.second, row.metric) for row in rows]
-                assert len(set(pairs)) == len(pairs)
+                assert all(row.grid == grid and row.first != row.second for row in rows)
+                assert len({row[:4] for row in rows}) == len(rows)
         counts = [len(planned_comparisons(grid)) for grid in grid_names()]
         assert counts == [2, 2, 2, 3, 2, 2, 2, 2, 2, 5, 7, 1, 16]
 
@@ -492,11 +484,6 @@ class TestRecord:
         with pytest.raises(ValueError, match=message):
             save_experiment(self.record(**{name: values}), tmp_path)
 
-    def test_holds_no_pickle(self, tmp_path):
-        with zipfile.ZipFile(save_experiment(self.record(), tmp_path)) as file:
-            for name in file.namelist():
-                assert b"|O" not in file.read(name)[:128], name
-
     @pytest.mark.parametrize("kept", [0.0, 0.5, 0.99])
     def test_damaged_file(self, tmp_path, kept):
         path = save_experiment(self.record(), tmp_path)
@@ -578,6 +565,7 @@ class TestRuns:
             record.confidences, softmax(logits, axis=1).max(axis=1), rtol=1e-5
         )
         assert record.correct.tolist() == (logits.argmax(axis=1) == test.labels).tolist()
+        assert ece(record) == pytest.approx(record.ece, abs=1e-7)
         each = -log_softmax(logits, axis=1)[np.arange(len(logits)), test.labels]
         np.testing.assert_allclose(record.losses, each, rtol=1e-3, atol=1 / 250)
         assert record.losses.mean(dtype=float) == pytest.approx(record.nll, abs=1e-3)
@@ -624,12 +612,6 @@ class TestRuns:
         assert run_grid(runs, tmp_path, tmp_path, progress=False) == {}  # from the checkpoint
         again = load_experiment("remedies", "cpu", stopped.name, tmp_path)
         assert (again.confidences == of_stopped.confidences).all()
-
-    def test_stored_confidences_give_the_stored_error_and_ece(self, expected):
-        for name in list_experiments("weight-decay", "cpu", expected):
-            record = load_experiment("weight-decay", "cpu", name, expected)
-            assert ece(record) == pytest.approx(record.ece, abs=1e-7)
-            assert record.error == pytest.approx(1 - record.correct.mean())
 
     def test_facts(self, tiny, expected):
         run = plan_grid("weight-decay", "cpu", tiny)[1]
@@ -764,15 +746,6 @@ class TestFailures:
 
         return arrange
 
-    def test_later_run_that_fails_does_not_stop_the_others(self, tiny, tmp_path):
-        failed = run_grid(plan_grid("broken", "cpu", tiny), tmp_path, tmp_path, progress=False)
-        assert list(failed) == [FAILED]
-        assert failed[FAILED].startswith("FloatingPointError: the training loss is nan")
-        assert list_experiments("broken", "cpu", tmp_path) == [
-            "lenet5.learning_rate-0.01.seed-0",
-            "lenet5.learning_rate-0.02.seed-0",
-        ]
-
     @pytest.mark.parametrize(
         "error",
         [
@@ -790,22 +763,16 @@ class TestFailures:
         assert failed == {FAILED: f"{type(error).__name__}: {error}"}
         assert len(list_experiments("broken", "cpu", tmp_path)) == 2
 
-    def test_first_run_that_fails_stops_its_grid_with_its_own_error(self, tiny, tmp_path, fail):
-        networks = fail(RuntimeError("no such kernel"))
-        with pytest.raises(RuntimeError, match="no such kernel") as error:
-            run_grid(plan_grid("hopeless", "cpu", tiny), tmp_path, tmp_path, progress=False)
-        note = "hopeless/lenet5.learning_rate-1e+30.seed-0 failed, the first run of its grid: "
-        assert error.value.__notes__ == [note + "the other runs are not made"]
-        assert len(networks) == 1
-        assert list_experiments("hopeless", "cpu", tmp_path) == []
-
-    def test_first_run_of_each_grid_decides(self, tiny, tmp_path, fail):
+    def test_first_run_of_each_grid_stops_all_with_its_own_error(self, tiny, tmp_path, fail):
         networks = fail(RuntimeError("no such kernel"))
         runs = [run for grid in ("nll", "hopeless") for run in plan_grid(grid, "cpu", tiny)]
-        with pytest.raises(RuntimeError, match="no such kernel"):
+        with pytest.raises(RuntimeError, match="no such kernel") as error:
             run_grid(runs, tmp_path, tmp_path, progress=False)
+        note = "hopeless/lenet5.learning_rate-1e+30.seed-0 failed, the first run of its grid: "
+        assert error.value.__notes__ == [note + "the other runs are not made"]
         assert len(networks) == 2
         assert list_experiments("nll", "cpu", tmp_path) == ["lenet5.seed-2"]
+        assert list_experiments("hopeless", "cpu", tmp_path) == []
 
     def test_a_run_that_failed_once_does_not_bar_the_others(self, tiny, tmp_path, fail):
         """When the command is given again, it is the first that is made, but not of the plan."""
@@ -880,12 +847,6 @@ class TestEstimate:
             "weight-decay: 4 runs of 8 epochs, one epoch takes 4.2 s, about 2 minutes",
         ]
         assert len(four_seconds) == 2  # another weight decay takes no longer
-
-    def test_the_courses_depth(self, tmp_path, four_seconds):
-        runs = plan_grid("depth", "core")
-        (sentence,) = estimate(runs, tmp_path, None, self.bars()).sentences
-        assert sentence == "depth: 6 runs of 10 epochs, one epoch takes 4.2 s, about 4 minutes"
-        assert len(four_seconds) == 2
 
     def test_what_is_done_is_not_counted(self, tiny, tmp_path, four_seconds):
         run = plan_grid("weight-decay", "cpu", tiny)[0]
@@ -1020,21 +981,6 @@ def test_no_worker_outlives_a_terminated_grid(tiny, tmp_path):
     assert b"The same command continues" in said
 
 
-def test_a_network_too_large_for_any_machine_is_refused(tiny, tmp_path, capsys):
-    wide = tmp_path / "wide.toml"
-    wide.write_text(
-        tiny.read_text().replace(
-            'network = { name = "lenet5" }',
-            'network = { name = "cifar_resnet", depth = 8, width = 99_999_999 }',
-            1,
-        )
-    )
-    with pytest.raises(SystemExit, match="1"):
-        main(["--list", *options(wide, tmp_path, "weight-decay")])
-    expected = "error: options: width of cifar_resnet: expected 1 to 100,000, found 99,999,999"
-    assert expected in capsys.readouterr().err
-
-
 def test_killed_grid_ends_like_one_that_was_not(tiny, tmp_path):
     """Kill -9 in the second run, then give the command again."""
     runs = plan_grid("long", "cpu", tiny)
@@ -1103,11 +1049,6 @@ class TestCommandLine:
         assert error == (
             "error: options: batch_norm of fast_resnet: expected a value like True, found 1\n"
         )
-
-    def test_unknown_grid(self, tiny, tmp_path, capsys):
-        with pytest.raises(SystemExit):
-            main(options(tiny, tmp_path, "height"))
-        assert "error: grid: there is no grid 'height'" in capsys.readouterr().err
 
     def test_ctrl_c_is_told_in_a_sentence(self, tiny, tmp_path, capsys, monkeypatch):
         def stopped(*args, **options):

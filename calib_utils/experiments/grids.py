@@ -18,10 +18,6 @@ __all__ = ["Comparison", "Run", "grid_names", "plan_grid", "planned_comparisons"
 
 _FILE = Path(__file__).with_name("grids.toml")
 _OF_PROTOCOL = {"dataset", "training_images", "recipe"}
-_OF_GRID = {
-    *("network", "factor", "values", "levels", "seeds", "recipe", "dataset", "training_images"),
-    *("test_every_epoch", "validate_every_epoch", "logits", "forecasts", "comparisons"),
-}
 # The type of an entry, and of its values.
 _KINDS: dict[str, tuple[type, type]] = {
     "comparisons": (list, list),
@@ -37,6 +33,7 @@ _KINDS: dict[str, tuple[type, type]] = {
     "training_images": (int, int),
     "values": (list, object),
 }
+_OF_GRID = {*_KINDS, "validate_every_epoch"}
 
 
 @dataclass(frozen=True, kw_only=True)
