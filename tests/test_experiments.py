@@ -4,9 +4,7 @@ import dataclasses
 import hashlib
 import itertools
 import json
-import os
 import re
-import signal
 import subprocess
 import sys
 import time
@@ -21,6 +19,7 @@ from joblib import delayed
 from safetensors import SafetensorError
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
+from test_training import ENVIRONMENT, kill_when_done
 
 from calib_utils.experiments import (
     ExperimentRecord,
@@ -920,12 +919,7 @@ def options(tiny: Path, folder: Path, grid: str) -> list[str]:
     return [str(x) for pair in given.items() for x in pair]
 
 
-def environment() -> dict[str, str]:
-    root = str(Path(__file__).parents[1])
-    paths = os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])
-    return os.environ | {"PYTHONPATH": paths, "OMP_NUM_THREADS": "1"}
-
-
+ONE_THREAD = ENVIRONMENT | {"OMP_NUM_THREADS": "1"}
 KILLED_GRID = """
 import time
 from calib_utils.experiments.__main__ import main
@@ -962,7 +956,7 @@ main()
 def test_no_worker_outlives_a_terminated_grid(tiny, tmp_path):
     grid = [*options(tiny, tmp_path, "weight-decay"), "--jobs", "2"]
     command = [sys.executable, "-c", SLEEPING_GRID, *grid]
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.PIPE)
+    process = subprocess.Popen(command, cwd=tmp_path, env=ONE_THREAD, stderr=subprocess.PIPE)
     try:
         while len(list(tmp_path.glob("worker-*"))) < 2:
             assert process.poll() is None, "the grid ended by itself"
@@ -987,14 +981,8 @@ def test_killed_grid_ends_like_one_that_was_not(tiny, tmp_path):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     first, second = (checkpoint_path(run, killed) for run in runs)
     command = [sys.executable, "-c", KILLED_GRID, *options(tiny, killed, "long")]
-    process = subprocess.Popen(command, cwd=tmp_path, env=environment(), stderr=subprocess.DEVNULL)
-    try:
-        while not second.exists() or len(read_facts(second)["history"]) < 3:
-            assert process.poll() is None, "the grid ended by itself"
-            time.sleep(0.01)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+    process = subprocess.Popen(command, cwd=tmp_path, env=ONE_THREAD, stderr=subprocess.DEVNULL)
+    kill_when_done(process, second, epochs=3)
     assert list_experiments("long", "cpu", killed) == [runs[0].name]
     before, begun = first.stat().st_mtime_ns, read_facts(second)["history"]
     assert len(begun) == 3

@@ -3,12 +3,12 @@
 import json
 import os
 import runpy
-import signal
 import subprocess
 import sys
 import threading
 import time
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -70,6 +70,17 @@ def train_and_stop(model, data, recipe, file, epochs, **options) -> None:
     with pytest.raises(KeyboardInterrupt):
         train(model, data, recipe, **options)
     assert len(read_facts(file)["history"]) == epochs
+
+
+def kill_when_done(process: subprocess.Popen, checkpoint: Path, epochs: int) -> None:
+    """Kill -9 when a checkpoint, which is whole whenever it is read, has so many epochs."""
+    try:
+        while not checkpoint.exists() or len(read_facts(checkpoint)["history"]) < epochs:
+            assert process.poll() is None, "the run ended by itself"
+            time.sleep(0.005)
+    finally:
+        process.kill()
+        process.wait()
 
 
 def without_times(history: list[dict[str, float]]) -> list[dict[str, float]]:
@@ -546,19 +557,9 @@ train(network(), random_images(), LONG, checkpoint=sys.argv[1], after_epoch=neve
 def test_killed_run_ends_like_one_that_was_not(tmp_path):
     """Kill -9 at a moment that nobody chose, then go on to the end."""
     file = tmp_path / "run.safetensors"
-    process = subprocess.Popen(
-        [sys.executable, "-c", KILLED_RUN, str(file)],
-        cwd=tmp_path,
-        env=ENVIRONMENT,
-    )
-    try:
-        # Whenever it is read, the file is a whole checkpoint.
-        while not file.exists() or len(read_facts(file)["history"]) < 2:
-            assert process.poll() is None, "the run ended by itself"
-            time.sleep(0.005)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
+    command = [sys.executable, "-c", KILLED_RUN, str(file)]
+    process = subprocess.Popen(command, cwd=tmp_path, env=ENVIRONMENT)
+    kill_when_done(process, file, epochs=2)
     assert len(read_facts(file)["history"]) < LONG.epochs
     file.with_name(f".{file.name}.{process.pid}.part").write_bytes(b"half a file")
 
