@@ -571,6 +571,10 @@ class TestRuns:
         assert record.losses_scaled.mean(dtype=float) == pytest.approx(record.nll_scaled, abs=1e-3)
         scaled = softmax(logits / record.temperature, axis=1).max(axis=1)
         np.testing.assert_allclose(record.confidences_scaled, scaled, rtol=1e-3)
+        assert {name: record.facts[name] for name in run.settings} == run.settings
+        assert record.versions.keys() >= {"python", "torch", "numpy"}
+        assert "1 thread, " in record.hardware
+        assert record.hardware.endswith(("float32", "bfloat16"))
 
     def test_grid_that_validates_stores_logits_and_stops_early(self, tiny, tmp_path, monkeypatch):
         """The second epoch of three is said to be the best."""
@@ -611,21 +615,6 @@ class TestRuns:
         assert run_grid(runs, tmp_path, tmp_path, progress=False) == {}  # from the checkpoint
         again = load_experiment("remedies", "cpu", stopped.name, tmp_path)
         assert (again.confidences == of_stopped.confidences).all()
-
-    def test_facts(self, tiny, expected):
-        run = plan_grid("weight-decay", "cpu", tiny)[1]
-        record = load_experiment("weight-decay", "cpu", run.name, expected)
-        assert (record.grid, record.protocol, record.factor) == (
-            "weight-decay",
-            "cpu",
-            "weight_decay",
-        )
-        assert (record.value, record.recipe["weight_decay"]) == (0.01, 0.01)
-        assert record.network == {"name": "lenet5"}
-        assert record.recipe["milestones"] == [5]
-        assert record.versions.keys() >= {"python", "torch", "numpy"}
-        assert "1 thread, " in record.hardware
-        assert record.hardware.endswith(("float32", "bfloat16"))
 
     def test_nll_run_has_test_metrics_at_every_epoch(self, expected):
         record = load_experiment("nll", "cpu", "lenet5.seed-2", expected)
