@@ -167,16 +167,6 @@ class TestPlan:
         later = ["regularisation", "nll-and-error", "methods", "remedies", "ensembles"]
         assert grid_names() == [*SUSPECTS, *later, "language"]
 
-    def test_a_level_stands_for_several_settings(self):
-        runs = {run.value: run for run in plan_grid("regularisation", "full") if run.seed == 2}
-        with_it, without = runs["with"], runs["without"]
-        assert with_it.name == "lenet5.regularisation-with.seed-2"
-        assert with_it.network == without.network == {"name": "lenet5"}
-        changed = {"weight_decay": 0.0, "crop_padding": 0, "flip": False}
-        assert without.level == changed
-        assert without.recipe == dataclasses.replace(with_it.recipe, **changed)
-        assert (with_it.training_images, with_it.recipe.epochs) == (45_000, 30)
-
     def test_each_comparison_is_made_once_and_of_two_levels(self):
         """One of unknown levels or metrics would be an error."""
         for grid in grid_names():
@@ -280,7 +270,7 @@ comparisons = [{row}]
             assert len(run.recipe.milestones) >= 2
         assert len(runs) == 5
 
-    @pytest.mark.parametrize("grid", [*SUSPECTS, "remedies"])
+    @pytest.mark.parametrize("grid", [*SUSPECTS, "regularisation", "remedies"])
     def test_only_the_level_differs(self, grid):
         runs = plan_grid(grid, "core")
         varied, rest = {name for run in runs for name in run.level}, []

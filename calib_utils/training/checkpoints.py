@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,7 +22,7 @@ from torch import nn
 
 from calib_utils._files import replacing
 from calib_utils.records import Recipe
-from calib_utils.records.recipe import completed_recipe
+from calib_utils.records.recipe import completed_recipe, recipe_settings
 
 __all__ = ["load_checkpoint", "read_facts", "save_checkpoint"]
 
@@ -87,7 +86,7 @@ def load_checkpoint(
         ValueError: if the file is damaged, or has a different recipe, seed or network.
     """
     tensors, facts = _read(path)  # on the CPU; the copies below go to the model's device
-    wanted = json.loads(json.dumps({"recipe": asdict(recipe), "seed": seed}))
+    wanted = {"recipe": recipe_settings(recipe), "seed": seed}
     found = {"recipe": completed_recipe(facts["recipe"]), "seed": facts["seed"]}
     if found != wanted:
         raise ValueError(
