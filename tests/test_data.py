@@ -234,11 +234,12 @@ def files(folder) -> list[str]:
 
 
 class TestDownload:
-    def test_whole_file(self, mirror, tmp_path):
+    def test_whole_file(self, mirror, tmp_path, capsys):
         mirror.answers["/a"] = serve(CONTENT)
         download([mirror.url + "/a"], SHA256, tmp_path / "new" / "file")
         assert (tmp_path / "new" / "file").read_bytes() == CONTENT
         assert files(tmp_path / "new") == ["file"]
+        assert "100%" in capsys.readouterr().err
 
     def test_broken_connection_goes_on_where_it_broke(self, mirror, tmp_path):
         breaks = iter([20 * CHUNK, 30 * CHUNK, None])
@@ -263,11 +264,20 @@ class TestDownload:
         assert (tmp_path / "file").read_bytes() == CONTENT
         assert mirror.asked[-1] == ("/a", CHUNK)
 
-    def test_killed_after_the_last_byte(self, mirror, tmp_path):
-        (tmp_path / "file.part").write_bytes(CONTENT)
-        mirror.answers["/a"] = serve(CONTENT)
+    @pytest.mark.parametrize(
+        ("part", "ranges", "starts"),
+        [
+            pytest.param(CONTENT, True, [600_000], id="killed after the last byte"),
+            pytest.param(CONTENT[:1000], False, [1000], id="a server that cannot resume"),
+            pytest.param(b"wrong" * 100, True, [500, 0], id="of another mirror"),
+        ],
+    )
+    def test_whatever_part_is_there(self, mirror, tmp_path, part, ranges, starts):
+        (tmp_path / "file.part").write_bytes(part)
+        mirror.answers["/a"] = serve(CONTENT, ranges=ranges)
         download([mirror.url + "/a"], SHA256, tmp_path / "file")
         assert (tmp_path / "file").read_bytes() == CONTENT
+        assert [start for _, start in mirror.asked] == starts
 
     def test_killed_while_its_checksum_is_made(self, mirror, tmp_path, monkeypatch):
         """What has come is used by the next run, and nothing else lies about."""
@@ -283,12 +293,6 @@ class TestDownload:
         assert files(tmp_path) == ["file.part"]
         download([mirror.url + "/a"], SHA256, tmp_path / "file")
         assert files(tmp_path) == ["file"]
-
-    def test_server_that_cannot_resume(self, mirror, tmp_path):
-        (tmp_path / "file.part").write_bytes(CONTENT[:1000])
-        mirror.answers["/a"] = serve(CONTENT, ranges=False)
-        download([mirror.url + "/a"], SHA256, tmp_path / "file")
-        assert (tmp_path / "file").read_bytes() == CONTENT
 
     def test_wrong_or_missing_file_gives_way_to_the_next_mirror(self, mirror, tmp_path):
         mirror.answers |= {
@@ -366,17 +370,6 @@ class TestDownload:
         with pytest.raises(OSError, match="it sent a web page instead of the file"):
             download([mirror.url + "/a"], SHA256, tmp_path / "file")
         assert files(tmp_path) == []
-
-    def test_wrong_part_is_not_held_against_the_next_mirror(self, mirror, tmp_path):
-        (tmp_path / "file.part").write_bytes(b"something else" * 100)
-        mirror.answers["/a"] = serve(CONTENT)
-        download([mirror.url + "/a"], SHA256, tmp_path / "file")
-        assert (tmp_path / "file").read_bytes() == CONTENT
-
-    def test_progress_bar(self, mirror, tmp_path, capsys):
-        mirror.answers["/a"] = serve(CONTENT)
-        download([mirror.url + "/a"], SHA256, tmp_path / "file")
-        assert "100%" in capsys.readouterr().err
 
 
 def archive_of(files: dict[str, bytes]) -> bytes:

@@ -1,7 +1,6 @@
 """Two processes that train one network together, against one that trains it alone."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from test_training import random_images
+from test_training import ENVIRONMENT, random_images
 from torch import nn
 
 from calib_utils.experiments import list_experiments, load_experiment, plan_grid
@@ -91,16 +90,13 @@ def run(name: str, folder: Path) -> dict:
 @pytest.fixture(scope="module")
 def two_processes(tmp_path_factory) -> Path:
     """The folder where two processes on the CPU left what they ended with."""
-    folder, tests = tmp_path_factory.mktemp("two"), os.path.dirname(__file__)
-    paths = [tests, os.path.dirname(tests), os.environ.get("PYTHONPATH", "")]
+    folder = tmp_path_factory.mktemp("two")
     torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
     script = ["--nproc-per-node=2", "--no-python", sys.executable, "-c", RUN, str(folder)]
     subprocess.run(
         [*torchrun, *script],
         cwd=folder,
-        env=os.environ
-        | {"PYTHONPATH": os.pathsep.join(paths), "OMP_NUM_THREADS": "1"}
-        | {"CUDA_VISIBLE_DEVICES": ""},
+        env=ENVIRONMENT | {"OMP_NUM_THREADS": "1"},
         check=True,
     )
     return folder

@@ -13,7 +13,7 @@ import pytest
 import torch
 from packaging.version import Version
 from test_distributed import GRID
-from test_training import SHORT, network, random_images
+from test_training import SHORT, network, random_images, train_and_stop
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from calib_utils.experiments import one_run, plan_grid, runner
@@ -164,23 +164,10 @@ class TestGpu:
         """Near, not at: a GPU adds in an order of its own each time."""
         monkeypatch.setattr(loop, "arithmetic", lambda device: torch.float32)
 
-        def stop(_):
-            raise KeyboardInterrupt
-
         file, data = tmp_path / "run.safetensors", random_images()
         whole, resumed = network(), network(seed=1)
         expected = train(whole, data, SHORT, device="cuda", progress=False)
-        calls = iter([lambda _: {}, stop])
-        with pytest.raises(KeyboardInterrupt):
-            train(
-                network(),
-                data,
-                SHORT,
-                device="cuda",
-                checkpoint=file,
-                after_epoch=lambda model: next(calls)(model),
-                progress=False,
-            )
+        train_and_stop(network(), data, SHORT, file, 1, device="cuda")
         history = train(resumed, data, SHORT, device="cuda", checkpoint=file, progress=False)
         losses = [[entry["train_loss"] for entry in each] for each in (history, expected)]
         assert losses[0] == pytest.approx(losses[1], rel=1e-3)

@@ -19,6 +19,7 @@ from scipy.special import logit, softmax
 from scipy.stats import spearmanr
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from test_training import train_and_stop
 from torch import nn
 
 import calib_records
@@ -214,26 +215,10 @@ class TestTraining:
             torch.testing.assert_close(model(windows[:, :-1]), plain(windows[:, :-1]))
 
     def test_stopped_run_ends_like_one_that_was_not(self, tmp_path):
-        data, whole, stopped = texts(), small(), small()
+        data, whole, resumed = texts(), small(), small(seed=7)
         train(whole, data, PLAIN, device="cpu", progress=False)
         path = tmp_path / "run.safetensors"
-
-        def stop(model):
-            if path.exists():
-                raise KeyboardInterrupt
-            return {}
-
-        with pytest.raises(KeyboardInterrupt):
-            train(
-                stopped,
-                data,
-                PLAIN,
-                device="cpu",
-                checkpoint=path,
-                after_epoch=stop,
-                progress=False,
-            )
-        resumed = small(seed=7)
+        train_and_stop(small(), data, PLAIN, path, 1, device="cpu")
         train(resumed, data, PLAIN, device="cpu", checkpoint=path, progress=False)
         for one, other in zip(whole.parameters(), resumed.parameters(), strict=True):
             assert torch.equal(one, other)
@@ -364,22 +349,6 @@ LETTERS = [name for name, kinds in QUESTIONS.items() if kinds == ("letter",)]
 
 
 class TestAnswers:
-    def test_first_look_of_the_source(self):
-        """Mean confidence, accuracy and AUROC on MMLU, first prompt, as stated beside the data."""
-        for model, confidence, accuracy, auroc in (
-            ("gpt-4-turbo", 0.965, 0.810, 0.85),
-            ("Llama3-70b", 0.946, 0.754, 0.84),
-            ("Mixtral", 0.984, 0.647, 0.65),
-            ("Yi-34b", 0.710, 0.633, 0.68),
-            ("Falcon-7b", 0.330, 0.259, 0.48),
-        ):
-            found = load_answers(model, "mmlu").predictions
-            assert found.array.mean() == pytest.approx(confidence, abs=6e-4)
-            assert found.labels.mean() == pytest.approx(accuracy, abs=6e-4)
-            by_sklearn = roc_auc_score(found.labels, found.array)
-            assert confidence_auroc(found) == pytest.approx(by_sklearn)
-            assert by_sklearn == pytest.approx(auroc, abs=0.006)
-
     def test_what_is_missing_has_no_confidence_and_is_not_right(self):
         missing = without = 0
         for model, questions, prompt in itertools.product(LANGUAGE_MODELS, LETTERS, (0, 1)):
@@ -423,7 +392,7 @@ class TestAnswers:
         ],
     )
     def test_bad_names(self, given, message):
-        with pytest.raises(ValueError, match=message):
+        with pytest.raises(ValueError, match=f"^{message}"):
             load_answers(*given)
 
     def test_a_kind_that_was_not_recorded(self):
@@ -461,6 +430,37 @@ def sorted_ece(confidence: np.ndarray, correct: np.ndarray, bins: int = 15) -> f
     ) / len(correct)
 
 
+@pytest.mark.parametrize(
+    ("questions", "model", "accuracy", "confidence", "auroc", "ece"),
+    [
+        # As stated beside the data, with no ECE.
+        ("mmlu", "gpt-4-turbo", 0.810, 0.965, 0.85, None),
+        ("mmlu", "Llama3-70b", 0.754, 0.946, 0.84, None),
+        ("mmlu", "Mixtral", 0.647, 0.984, 0.65, None),
+        ("mmlu", "Yi-34b", 0.633, 0.710, 0.68, None),
+        ("mmlu", "Falcon-7b", 0.259, 0.330, 0.48, None),
+        # By other code, of the rows that have both a letter and a number.
+        ("mmlu-pro", "gpt-4o-2024-08-06", 0.726, 0.934, 0.71, 0.208),
+        ("mmlu-pro", "gpt-4.1", 0.790, 0.966, 0.75, 0.177),
+        ("mmlu-pro", "claude-3-7-sonnet-20250219", 0.782, 0.900, 0.76, 0.120),
+        ("mmlu-pro", "deepseek-reasoner", 0.846, 0.899, 0.78, 0.055),
+        ("mmlu-pro", "Qwen3-14B-Base", 0.592, 0.927, 0.62, 0.336),
+        ("mmlu-pro", "Qwen3-14B", 0.632, 0.898, 0.70, 0.267),
+        ("mmlu-pro", "Qwen3-14B-think", 0.766, 0.895, 0.78, 0.129),
+        ("mmlu-pro", "claude-3-haiku-20240307", 0.421, 0.919, 0.52, 0.498),
+    ],
+)
+def test_first_look_of_others(questions, model, accuracy, confidence, auroc, ece):
+    found = load_answers(model, questions).predictions
+    assert found.labels.mean() == pytest.approx(accuracy, abs=6e-4)
+    assert found.array.mean() == pytest.approx(confidence, abs=6e-4)
+    by_sklearn = roc_auc_score(found.labels, found.array)
+    assert confidence_auroc(found) == pytest.approx(by_sklearn)
+    assert by_sklearn == pytest.approx(auroc, abs=0.006)
+    if ece is not None:
+        assert sorted_ece(found.array, found.labels) == pytest.approx(ece, abs=6e-4)
+
+
 def test_a_lower_sampling_temperature_gives_more_correct_answers():
     """Of a network that knows something: its expected accuracy when a prediction is sampled."""
     record = load_record("resnet34-cifar100", "test")
@@ -486,29 +486,6 @@ def test_letters_without_a_probability_would_bend_the_map_of_falcon_40b():
 
 class TestStated:
     """What language models said of their answers, and two other kinds of confidence."""
-
-    @pytest.mark.parametrize(
-        ("model", "accuracy", "stated", "ece", "auroc"),
-        [
-            ("gpt-4o-2024-08-06", 0.726, 0.934, 0.208, 0.71),
-            ("gpt-4.1", 0.790, 0.966, 0.177, 0.75),
-            ("claude-3-7-sonnet-20250219", 0.782, 0.900, 0.120, 0.76),
-            ("deepseek-reasoner", 0.846, 0.899, 0.055, 0.78),
-            ("Qwen3-14B-Base", 0.592, 0.927, 0.336, 0.62),
-            ("Qwen3-14B", 0.632, 0.898, 0.267, 0.70),
-            ("Qwen3-14B-think", 0.766, 0.895, 0.129, 0.78),
-            ("claude-3-haiku-20240307", 0.421, 0.919, 0.498, 0.52),
-        ],
-    )
-    def test_first_look(self, model, accuracy, stated, ece, auroc):
-        """Of the rows that have both a letter and a number, by other code."""
-        found = load_answers(model, "mmlu-pro").predictions
-        assert found.labels.mean() == pytest.approx(accuracy, abs=6e-4)
-        assert found.array.mean() == pytest.approx(stated, abs=6e-4)
-        assert sorted_ece(found.array, found.labels) == pytest.approx(ece, abs=6e-4)
-        by_sklearn = roc_auc_score(found.labels, found.array)
-        assert confidence_auroc(found) == pytest.approx(by_sklearn)
-        assert by_sklearn == pytest.approx(auroc, abs=0.006)
 
     def test_every_run_has_the_same_questions(self):
         runs = [load_answers(model, "mmlu-pro") for model in list_answers("mmlu-pro")]

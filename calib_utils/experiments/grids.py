@@ -12,16 +12,12 @@ from typing import Any, NamedTuple
 
 from calib_utils.records import Experiment, Recipe
 from calib_utils.records.names import METRICS
-from calib_utils.records.recipe import completed_recipe
+from calib_utils.records.recipe import completed_recipe, recipe_settings
 
 __all__ = ["Comparison", "Run", "grid_names", "plan_grid", "planned_comparisons"]
 
 _FILE = Path(__file__).with_name("grids.toml")
 _OF_PROTOCOL = {"dataset", "training_images", "recipe"}
-_OF_GRID = {
-    *("network", "factor", "values", "levels", "seeds", "recipe", "dataset", "training_images"),
-    *("test_every_epoch", "validate_every_epoch", "logits", "forecasts", "comparisons"),
-}
 # The type of an entry, and of its values.
 _KINDS: dict[str, tuple[type, type]] = {
     "comparisons": (list, list),
@@ -37,6 +33,7 @@ _KINDS: dict[str, tuple[type, type]] = {
     "training_images": (int, int),
     "values": (list, object),
 }
+_OF_GRID = {*_KINDS, "validate_every_epoch"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,8 +64,7 @@ class Run(Experiment):
         """Everything that determines the result of the run and the place of its record, as JSON."""
         besides = {"test_every_epoch", "validate_every_epoch", "logits"}
         plan = {k: v for k, v in asdict(self).items() if k not in besides}
-        recipe = plan["recipe"]
-        return plan | {"recipe": recipe | {"milestones": list(recipe["milestones"])}}
+        return plan | {"recipe": recipe_settings(self.recipe)}
 
     @property
     def training(self) -> str:
@@ -263,7 +259,7 @@ def _recipe(settings: dict[str, Any]) -> Recipe:
     _require("recipe: it", settings, {"epochs", "milestones"})
     if unknown := settings.keys() - {field.name for field in fields(Recipe)}:
         raise ValueError(f"recipe: there are no settings {sorted(unknown)}")
-    defaults = asdict(Recipe()) | {"milestones": []}
+    defaults = recipe_settings(Recipe())
     for name, value in settings.items():
         kind = type(defaults[name])
         number = isinstance(value, float | int) and not isinstance(value, bool)

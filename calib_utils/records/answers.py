@@ -7,12 +7,11 @@ and where it was published; the licences are beside it.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from calib_utils.predictions import Predictions, as_predictions
-from calib_utils.records.installed import folder_of
+from calib_utils.records.installed import check_known, folder_of
 from calib_utils.records.npz import explain_damage, read_npz
 
 __all__ = [
@@ -101,7 +100,7 @@ def list_answers(questions: str) -> tuple[str, ...]:
         >>> len(models), "deepseek-reasoner" in models
         (83, True)
     """
-    _check("questions", questions, QUESTIONS)
+    check_known("questions", questions, QUESTIONS)
     return _read(questions)[1]
 
 
@@ -139,13 +138,13 @@ def load_answers(
         >>> round(float(said.predictions.array.mean()), 2), round(float(said.correct.mean()), 2)
         (0.9, 0.47)
     """
-    _check("questions", questions, QUESTIONS)
+    check_known("questions", questions, QUESTIONS)
     arrays, models, categories = _read(questions)
-    _check("model", model, models)
+    check_known("model", model, models)
     kind = QUESTIONS[questions][0] if kind is None else kind
-    _check("kind", kind, QUESTIONS[questions])
+    check_known("kind", kind, QUESTIONS[questions])
+    check_known("prompt", prompt, (0, 1) if kind == "letter" else (0,))
     with explain_damage(f"questions: the file of answers to {questions!r}"):
-        _check("prompt", prompt, range(arrays["grade"].shape[1]))
         row = models.index(model), prompt
         grade = arrays["grade"][row]
         answered = grade != _UNPARSEABLE
@@ -197,16 +196,18 @@ def load_samples(questions: str) -> Samples:
         >>> round(float((samples.answer == samples.answer[:, :1]).mean()), 2)
         0.39
     """
-    _check("questions", questions, ("triviaqa-samples",))
+    check_known("questions", questions, ("triviaqa-samples",))
+    path = folder_of("answers") / f"{questions}.npz"
     with explain_damage(f"questions: the file of {questions!r}"):
-        arrays, _ = read_npz(folder_of("answers") / f"{questions}.npz")
+        arrays, _ = read_npz(path)
         return Samples(arrays["answer"], arrays["correct"])
 
 
 def _read(questions: str) -> tuple[dict[str, np.ndarray], tuple[str, ...], list[str] | None]:
     """The arrays of a file, its models, and its categories if it has any."""
+    path = folder_of("answers") / f"{questions}.npz"
     with explain_damage(f"questions: the file of answers to {questions!r}"):
-        arrays, facts = read_npz(folder_of("answers") / f"{questions}.npz")
+        arrays, facts = read_npz(path)
         return arrays, tuple(facts["models"]), facts.get("categories")
 
 
@@ -217,8 +218,3 @@ def _shares(stored: np.ndarray) -> np.ndarray:
     whole = {1: 100, 2: 10_000}[stored.itemsize]
     missing = stored == np.iinfo(stored.dtype).max
     return np.where(missing, np.nan, stored / whole).astype(np.float32)
-
-
-def _check(name: str, value: Any, known: Any) -> None:
-    if value not in known:
-        raise ValueError(f"{name}: expected one of {', '.join(map(str, known))}, found {value!r}")

@@ -131,7 +131,7 @@ with python -m calib_utils.experiments --forecasts --protocol none
             f"with python -m calib_utils.experiments --forecasts --protocol {protocol}"
         )
     what = f"grid: the file of forecasts of {grid!r} in {protocol!r}"
-    return load_rows(path, Forecast, _OF_EACH, "forecasts", "members", what)
+    return load_rows(path, Forecast, _OF_EACH, "forecasts", what)
 
 
 def forecasts_path(grid: str, protocol: str, folder: Path | str | None) -> Path:

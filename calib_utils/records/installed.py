@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from calib_utils import __version__
 
-__all__ = ["folder_of"]
+__all__ = ["check_known", "folder_of"]
 
 _WHEEL = f"calibration_course_records-{__version__}-py3-none-any.whl"
 
@@ -33,3 +35,9 @@ def folder_of(kind: str) -> Path:
             name="calib_records",
         )
     return Path(calib_records.__file__).parent / kind
+
+
+def check_known(name: str, value: Any, known: Collection[Any]) -> None:
+    """Raise a ValueError unless there is something stored for this value of an argument."""
+    if value not in known:
+        raise ValueError(f"{name}: expected one of {', '.join(map(str, known))}, found {value!r}")

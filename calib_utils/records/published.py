@@ -6,12 +6,11 @@ Sources, commits and what was rounded are in the ``README.md`` next to the files
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from calib_utils.predictions import Predictions, as_predictions
-from calib_utils.records.installed import folder_of
+from calib_utils.records.installed import check_known, folder_of
 from calib_utils.records.npz import explain_damage, read_npz
 
 __all__ = [
@@ -116,9 +115,10 @@ def load_imagenet(network: str) -> ImageNetPredictions:
         >>> round(float(found.confidence.mean()), 2), round(float(found.correct.mean()), 2)
         (0.69, 0.82)
     """
-    _check(network, "network", IMAGENET_NETWORKS)
+    check_known("network", network, IMAGENET_NETWORKS)
+    path = folder_of("imagenet") / "networks.npz"
     with explain_damage("network: the file of predictions for ImageNet"):
-        arrays, facts = _read("imagenet", "networks")
+        arrays, facts = read_npz(path)
         row = facts["networks"].index(network)
         grade, votes = arrays["grade"][row], None
         if network == facts["voted"]:
@@ -147,19 +147,11 @@ def load_outcomes(name: str) -> PublishedForecasts:
         >>> len(senate.prob), len(set(senate.block))
         (15019, 96)
     """
-    _check(name, "name", OUTCOMES)
+    check_known("name", name, OUTCOMES)
+    path = folder_of("fivethirtyeight") / f"{name}.npz"
     with explain_damage(f"name: the file of {name!r}"):
-        arrays, facts = _read("fivethirtyeight", name)
+        arrays, facts = read_npz(path)
         prob = arrays["prob"] / _ONE_PROBABILITY
         block = np.array(facts["blocks"])[arrays["block"]]
         outcome = arrays["outcome"].astype(np.int64)
     return PublishedForecasts(name, prob, outcome, block)
-
-
-def _check(value: str, name: str, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ValueError(f"{name}: expected one of {', '.join(known)}, found {value!r}")
-
-
-def _read(kind: str, name: str) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    return read_npz(folder_of(kind) / f"{name}.npz")

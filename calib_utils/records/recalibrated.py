@@ -133,7 +133,7 @@ def load_recalibrated(
             f"source: there is nothing of {source!r} on {dataset!r}; there are: {known}"
         )
     what = f"source: the file of {source!r} on {dataset!r}"
-    return load_rows(path, Recalibrated, _OF_EACH, "rows", "temperatures", what)
+    return load_rows(path, Recalibrated, _OF_EACH, "rows", what)
 
 
 def recalibrated_path(source: str, dataset: str, folder: Path | str | None) -> Path:

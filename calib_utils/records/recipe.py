@@ -6,7 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-__all__ = ["DIGITS_RECIPE", "FIRST_SETTINGS", "Recipe", "completed_recipe"]
+__all__ = ["DIGITS_RECIPE", "FIRST_SETTINGS", "Recipe", "completed_recipe", "recipe_settings"]
 
 # What `Recipe` had in its first version: a record that has all of these was made with it.
 FIRST_SETTINGS = {
@@ -129,11 +129,15 @@ DIGITS_RECIPE = Recipe(
 )
 
 
+def recipe_settings(recipe: Recipe) -> dict[str, Any]:
+    """The settings as JSON has them, where the milestones are a list."""
+    return asdict(recipe) | {"milestones": list(recipe.milestones)}
+
+
 def completed_recipe(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings of a record as JSON, with the default of each one that it lacks.
 
     A setting that `Recipe` gained later gets the default under which older runs were made. Unknown
     settings are kept.
     """
-    defaults = asdict(Recipe())
-    return defaults | {"milestones": list(defaults["milestones"])} | settings
+    return recipe_settings(Recipe()) | settings

@@ -53,12 +53,11 @@ def save_rows(
 
 
 def load_rows(
-    path: Path, kind: Callable[..., Row], of_each: OfEach, name: str, several: str, what: str
+    path: Path, kind: Callable[..., Row], of_each: OfEach, name: str, what: str
 ) -> tuple[list[Row], dict[str, Any]]:
     """The rows, and how they were made.
 
-    Each row has a tuple in the field ``several``, which JSON stores as a list; ``what`` is the file
-    in an error.
+    JSON has no tuples: a list in a row comes back as one. ``what`` is the file in an error.
 
     Raises:
         ValueError: if the file is damaged.
@@ -69,6 +68,6 @@ def load_rows(
         found = []
         for row, bins in zip(facts[name], arrays["bins"], strict=True):
             kept = dict(zip(of_each, next(values), strict=True)) if row.pop("of_each") else {}
-            row[several] = tuple(row[several])
-            found.append(kind(**row, bins=bins.astype(np.float64), **kept))
+            own = {key: tuple(x) if isinstance(x, list) else x for key, x in row.items()}
+            found.append(kind(**own, bins=bins.astype(np.float64), **kept))
         return found, facts["made"]

@@ -14,7 +14,7 @@ import math
 import time
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from calib_utils.metrics import negative_log_likelihood
 from calib_utils.records import Recipe
+from calib_utils.records.recipe import recipe_settings
 from calib_utils.training.batches import Batches, TextBatches, epoch_draws, on_device
 from calib_utils.training.checkpoints import load_checkpoint, save_checkpoint
 from calib_utils.training.data import ImageSet
@@ -137,7 +138,7 @@ def train(
             if best is not None and _best_epoch(history) == epoch:
                 best.load_state_dict(shown.state_dict())
             if checkpoint and first:
-                facts = {"recipe": asdict(trained), "seed": seed, "history": history}
+                facts = {"recipe": recipe_settings(trained), "seed": seed, "history": history}
                 facts["environment"] = environment(device)
                 save_checkpoint(Path(checkpoint), model, optimizer, facts, copies)
             bar.set_postfix(
