@@ -162,12 +162,13 @@
     ];
   };
 
-  /* A picture to keep, which needs none of the page's styles. */
+  /* A picture to keep, which needs none of the page's styles; on white, as all pages are for paper. */
   const picture = (found) => {
+    const onWhite = getComputedStyle(document.documentElement), colour = (name) => onWhite.getPropertyValue(`--${name}`);
     const colours = { "play-grid": "stroke:#ccc", "play-diagonal": "stroke:#222;stroke-dasharray:5 4;stroke-width:1.4",
       "play-end": "text-anchor:end", "play-middle": "text-anchor:middle", "yourself-band": "fill:#ddd",
-      "yourself-dot": "fill:#0072b2;fill-opacity:.75", "play-line": "fill:none;stroke-width:2.2",
-      "play-b": "stroke:#c24e00;stroke-dasharray:8 3", "play-c": "stroke:#595959" };
+      "yourself-dot": `fill:${colour("blue")};fill-opacity:.75`, "play-line": "fill:none;stroke-width:2.2",
+      "play-b": `stroke:${colour("orange")};stroke-dasharray:8 3`, "play-c": `stroke:${colour("grey")}` };
     const rules = Object.entries(colours).map(([name, rule]) => `.${name}{${rule}}`).join("");
     const inner = diagram(found, `Me, ${found.n} answers`, true);
     for (const [key, value] of Object.entries({ x: 8, y: 64, width: 344, height: 426 })) inner.setAttribute(key, value);
