@@ -14,7 +14,7 @@ from PIL import Image
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import binom, norm, t
-from script_page import ASSETS, scripts
+from script_page import ASSETS, script_page
 
 from book.tables.yourself import QUESTIONS, ROUND, questions
 from calib_utils.metrics import baseline_calibration_error, brier_score
@@ -92,18 +92,10 @@ def test_what_can_be_computed_is_true() -> None:
 
 @pytest.fixture
 def tab(browser: Any) -> Iterator[Any]:
-    """The page at an address, at which a browser keeps what it shall remember."""
     body = questions().replace("```{raw} html", "").replace("```", "")
     body = re.sub("<script defer[^>]*></script>", "", body) + '<div class="yourself-class"></div>'
-    html = f"<!DOCTYPE html><meta charset=utf-8><body>{body}{scripts('yourself.js')}</body>"
-    tab = browser.new_page(viewport=PHONE)
-    errors: list[str] = []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.route("**/*", lambda route: route.fulfill(body=html, content_type="text/html"))
-    tab.goto(ADDRESS)
-    yield tab
-    tab.close()
-    assert errors == []
+    with script_page(browser, body, "yourself.js", viewport=PHONE) as tab:
+        yield tab
 
 
 def numbers(tab: Any, stage: str) -> dict[str, str]:
