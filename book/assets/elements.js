@@ -9,8 +9,13 @@ window.pageElements = (() => {
   const svg = (name, attributes = {}, ...children) =>
     made(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
   const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
+  const button = (words, act, attributes = {}) => {
+    const one = html("button", { type: "button", ...attributes }, words);
+    one.onclick = act;
+    return one;
+  };
   return {
-    html, svg, line,
+    html, svg, line, button,
     text: (x, y, words, kind = "") => svg("text", { x, y, class: kind }, words),
     /* To fill gaps with: `name` for one above a bar, and `name`-in for one inside it. */
     hatches: (name) =>

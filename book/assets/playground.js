@@ -2,7 +2,7 @@
    logits in the triangle of their probabilities. All that a mouse can do, the sliders can. */
 (() => {
   "use strict";
-  const { html, svg, text, line, numbers } = pageElements;
+  const { html, svg, text, line, button, numbers } = pageElements;
   const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
   const clip = (value, low, high) => Math.min(Math.max(value, low), high);
 
@@ -27,12 +27,11 @@
     const lines = all.map(({ task, ask, options, why }) => {
       const state = html("span", { class: "playground-state", role: "status" }), reason = html("p", { hidden: "" }, why);
       const guesses = options.map((words) => {
-        const one = html("button", { type: "button", "aria-pressed": "false" }, words);
-        one.onclick = () => {
+        const one = button(words, () => {
           guesses.forEach((other) => other.setAttribute("aria-pressed", other === one));
           if (reason.hidden) state.textContent = "Now try it.";
           check();
-        };
+        }, { "aria-pressed": "false" });
         return one;
       });
       return { state, reason, guesses, line: html("li", {}, html("p", {}, task), html("p", {}, ask, " ", ...guesses, " ", state), reason) };
@@ -125,11 +124,10 @@
     drawn.onpointerdown = (event) => (drawn.setPointerCapture(event.pointerId), drag(event));
     drawn.onpointermove = (event) => event.buttons && held !== null && drag(event);
     drawn.onpointerup = drawn.onpointercancel = () => (held = null);
-    const again = html("button", { type: "button" }, "As at the start");
-    again.onclick = () => {
+    const again = button("As at the start", () => {
       start.forEach(([count, accuracy], m) => ((state[m] = [count, accuracy]), knobs[m][0].set(accuracy), knobs[m][1].set(count)));
       draw();
-    };
+    });
     draw();
     stage.append(html("div", { class: "play-panels" }, drawn), shown, again,
       html("details", {}, html("summary", {}, "Sliders for all bars"), ...knobs.flat().map(({ line }) => line)), todo.list);

@@ -3,7 +3,7 @@
    and the temperature turns until the bars stand on the diagonal (5). All numbers come with it. */
 (() => {
   "use strict";
-  const { html, svg, text, line, hatches } = pageElements;
+  const { html, svg, text, line, button, hatches } = pageElements;
   const LEFT = 34, WIDTH = 294, TOP = 34, BOTTOM = 292, HEIGHT = BOTTOM - TOP;
   const mix = (a, b, t) => a + (b - a) * t;
   /* From 0 to 1 while `at` goes from `start` to `end`, slowly at both ends. */
@@ -113,7 +113,7 @@
       if (next < 1) return next ? steps.length - 1 : 0;
       return next - 1 + (scrollY + 0.5 - tops[next - 1]) / (tops[next] - tops[next - 1]);
     };
-    const count = html("output", {}), buttons = ["Back", "Next"].map((words) => html("button", { type: "button" }, words));
+    const count = html("output", {});
     const show = () => {
       if (!story.offsetParent) return; /* the reader prefers no movement */
       const at = place(), now = Math.round(at);
@@ -130,9 +130,8 @@
       if (!asked) requestAnimationFrame(() => ((asked = false), show()));
       asked = true;
     };
-    buttons.forEach((one, i) => (one.onclick = () => go(i ? 1 : -1)));
     story.onkeydown = ({ key }) => key === "ArrowRight" ? go(1) : key === "ArrowLeft" && go(-1);
-    stage.append(drawn, html("div", { class: "story-buttons" }, ...buttons, count));
+    stage.append(drawn, html("div", { class: "story-buttons" }, button("Back", () => go(-1)), button("Next", () => go(1)), count));
     addEventListener("scroll", follow, { passive: true });
     addEventListener("resize", measure);
     new ResizeObserver(measure).observe(document.body);

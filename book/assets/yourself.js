@@ -7,12 +7,7 @@
   const { pool, key, models } = JSON.parse(data.textContent);
   const LEVELS = [50, 60, 70, 80, 90, 99], ROUND = 10, LETTERS = "ABCDEFabcdef";
 
-  const { html, svg, text, line, numbers } = pageElements;
-  const button = (words, act, attributes = {}) => {
-    const one = html("button", { type: "button", ...attributes }, words);
-    one.onclick = act;
-    return one;
-  };
+  const { html, svg, text, line, button, numbers } = pageElements;
   const percent = (share, digits = 0) => `${(100 * share).toFixed(digits).replace("-", "−")} %`;
 
   /* The chances of 0 to n correct answers of n, each with the chance p. */
