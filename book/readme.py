@@ -15,7 +15,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from book.play.temperature import measured, printed, turned
+from book.play.temperature import NAMES, measured, printed, turned
 from book.resnet34 import resnet34
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
 from calib_utils.plots import BLUE, GREY, ORANGE
@@ -31,7 +31,6 @@ REST, STEP = 1.6, 0.15
 PASSES = 4
 # In inches, and in CSS pixels.
 SIZE, WIDTH, HEIGHT = (7.5, 3.4), 720, 326
-NAMES = ("mean confidence", "accuracy", "ECE", "baseline ECE", "NLL")
 PLACES = [(0.52 + 0.24 * column, 0.84 - 0.18 * row) for row in range(3) for column in range(2)][:-1]
 # The colours of the drawings of pages, in light and in dark mode; ground and text are the theme's.
 RULES = re.findall(

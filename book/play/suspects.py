@@ -137,8 +137,7 @@ def panel(title: str, found: list[Change], curves: list[ui.Json], highest: float
     ]
     ticks = range(0, 101, 5 if highest < 30 else 10)
     up = ui.axis(0, 1.08 * highest, ticks)
-    panel = ui.lines(title, ui.table(across, [0]), up, curves, height=270, begins=True)
-    return panel
+    return ui.lines(title, ui.table(across, [0]), up, curves, height=270, begins=True)
 
 
 def of_seeds(found: list[Change], metric: str) -> list[ui.Json]:

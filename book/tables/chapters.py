@@ -51,9 +51,9 @@ THIN: dict[str, Any] = {"color": GREY, "linewidth": 1.2}
 DASHED = THIN | {"linestyle": (0, (3, 2.5))}
 
 
-def predictions(split: str = "test") -> tuple[np.ndarray, np.ndarray]:
+def predictions() -> tuple[np.ndarray, np.ndarray]:
     """The confidence of each prediction of the ResNet-34, and whether it is correct."""
-    record = load_record("resnet34-cifar100", split)
+    record = load_record("resnet34-cifar100", "test")
     return top_label(softmax(record.logits, axis=1), record.labels)
 
 
