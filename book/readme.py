@@ -7,7 +7,6 @@ reader's light or dark mode, and stays at temperature 1 for readers who prefer n
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from pathlib import Path
@@ -23,7 +22,7 @@ from calib_utils.plots.diagrams import draw_bins
 from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
 from tools.sources.atomic import write_text
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import DRAWING, svg_of
 
 FRAMES = 16
 # In seconds: at each end, and from one frame to the next.
@@ -68,10 +67,7 @@ def frame(k: int, T: float, fitted: float, bins: ReliabilityBins, numbers: list[
     fig.text(0.52, 0.3, f"T = {T:.2f}", size=16, weight="bold")
     fig.text(0.52, 0.1, "as trained", color=GREY)
     fig.text(0.96, 0.1, f"fitted: {fitted:.2f}", color=GREY, ha="right")
-    svg = io.StringIO()
-    fig.savefig(svg, format="svg", metadata={"Date": None})
-    plt.close(fig)
-    return f'<g id="f{k}">{drawing(svg.getvalue(), None, f"f{k}")}</g>'
+    return f'<g id="f{k}">{drawing(svg_of(fig), None, f"f{k}")}</g>'
 
 
 def movement() -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
@@ -16,18 +15,11 @@ import matplotlib.pyplot as plt
 from calib_utils import plots
 from tools.finishing.drawings import COLOURS, draw, drawing
 from tools.sources.myst import MystError
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import DRAWING, svg_of
 
 HEX = re.compile(r"#[0-9a-f]{6}\b")
 COURSE = Path("book/assets/course.css").read_text("utf-8")
 PALETTE = {colour.lower() for colour in (plots.BLUE, plots.ORANGE, plots.GREY)}
-
-
-def svg_of(fig) -> str:
-    file = io.StringIO()
-    fig.savefig(file, format="svg", metadata={"Date": None})
-    plt.close(fig)
-    return file.getvalue()
 
 
 @pytest.fixture(scope="module")
