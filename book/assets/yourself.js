@@ -7,7 +7,7 @@
   const { pool, key, models } = JSON.parse(data.textContent);
   const LEVELS = [50, 60, 70, 80, 90, 99], ROUND = 10, LETTERS = "ABCDEFabcdef";
 
-  const { html, svg, text, line, button, numbers } = pageElements;
+  const { html, svg, text, line, halves, button, numbers } = pageElements;
   const percent = (share, digits = 0) => `${(100 * share).toFixed(digits).replace("-", "−")} %`;
 
   /* The chances of 0 to n correct answers of n, each with the chance p. */
@@ -112,8 +112,7 @@
   /* `who` has the words of the discs; bands of chance only where answers are independent. */
   const diagram = ({ bins, n }, who, bands) => {
     const across = (share) => 50 + 548 * (share - 0.5), up = (share) => 300 - 270 * share;
-    const drawn = [0, 0.5, 1].flatMap((share) => [
-      line(36, up(share), 334, up(share), "play-grid"), text(30, up(share) + 4, String(share), "play-end")]);
+    const drawn = halves(36, 334, up);
     for (const level of LEVELS) drawn.push(text(across(level / 100), 318, String(level), "play-middle"));
     drawn.push(text(187, 336, "Confidence, %", "play-middle"), text(4, 16, "Accuracy"));
     if (bands)
