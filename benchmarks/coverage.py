@@ -30,9 +30,7 @@ import os
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import argparse
-import importlib
 import json
-from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any
 
@@ -66,7 +64,7 @@ FEWER_SETS = 200
 HOSTILE = {"alternating": 15, "one bin": 15, "99 % correct": 50, "two confidences": 15}
 HOSTILE_SIZES, HOSTILE_ERRORS = (2_000, 10_000), (0.0, 0.005)
 ORACLE_ERRORS, ORACLE_SETS = 13, 200
-LIBRARIES = {"calibration": "uncertainty-calibration", "relplot": "relplot"}
+LIBRARIES = ("uncertainty-calibration", "relplot")
 LIBRARY_SIZES, LIBRARY_ERRORS, LIBRARY_SETS = (500, 2_000), (0.0, 0.02, 0.07), 50
 NORMAL = NormalDist()
 
@@ -359,30 +357,23 @@ def hostile() -> dict[str, Any]:
     return {"sets": FEWER_SETS, **here(), "rows": rows}
 
 
-def library_intervals(modules: dict[str, Any]) -> dict[str, Callable[..., tuple[float, float]]]:
-    """The intervals of other libraries, as these compute them, and ours on the same samples."""
+def of_uncertainty_calibration(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    import calibration
 
-    def of_uncertainty_calibration(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-        settings = {"p": 1, "alpha": 100 * (1 - LEVEL)}  # in per cent
-        low, _, high = modules["calibration"].get_calibration_error_uncertainties(
-            probs, labels, **settings
-        )
-        return low, high
+    settings = {"p": 1, "alpha": 100 * (1 - LEVEL)}  # in per cent
+    low, _, high = calibration.get_calibration_error_uncertainties(probs, labels, **settings)
+    return low, high
 
-    def of_relplot(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-        found = modules["relplot"].prepare_rel_diagram(
-            probs, labels.astype(float), plot_confidence_band=False
-        )
-        return found["ce"] - found["ce_ci_width"], found["ce"] + found["ce_ci_width"]
 
-    def of_ours(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-        return calibration_error_interval(probs, labels, BINS, level=LEVEL, strategy="quantile")
+def of_relplot(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    import relplot
 
-    return {
-        "calib_utils": of_ours,
-        "uncertainty-calibration": of_uncertainty_calibration,
-        "relplot, of the smooth error": of_relplot,
-    }
+    found = relplot.prepare_rel_diagram(probs, labels.astype(float), plot_confidence_band=False)
+    return found["ce"] - found["ce_ci_width"], found["ce"] + found["ce_ci_width"]
+
+
+def of_ours(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    return calibration_error_interval(probs, labels, BINS, level=LEVEL, strategy="quantile")
 
 
 def libraries() -> dict[str, Any]:
@@ -391,7 +382,11 @@ def libraries() -> dict[str, Any]:
     One of them is of the error in 15 bins of equal mass, the other of the smooth error. As all
     gaps have one sign, both truths are the error that was set.
     """
-    methods = library_intervals({name: importlib.import_module(name) for name in LIBRARIES})
+    methods = {
+        "calib_utils": of_ours,
+        "uncertainty-calibration": of_uncertainty_calibration,
+        "relplot, of the smooth error": of_relplot,
+    }
     everyone = confidences_of_record()
     rows: list[dict[str, Any]] = []
     for n in LIBRARY_SIZES:
@@ -407,7 +402,7 @@ def libraries() -> dict[str, Any]:
                 found.append({name: of(probs, labels) for name, of in methods.items()})
             rows += coverages(found, error, n=n, error=error)
             print(f"libraries, {n:,} samples, error {error:g}: done", flush=True)
-    return {"sets": LIBRARY_SETS, **here(*LIBRARIES.values()), "rows": rows}
+    return {"sets": LIBRARY_SETS, **here(*LIBRARIES), "rows": rows}
 
 
 def here(*packages: str) -> dict[str, Any]:
