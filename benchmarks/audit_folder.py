@@ -83,6 +83,14 @@ if __name__ == "__main__":
         print(report({folder!r}, **options).measures.ece)
         print("seconds", time.perf_counter() - start)
 """
+# At the end of each program.
+PEAK = r"""
+if __name__ == "__main__":
+    import pathlib, re, resource
+    # Not ru_maxrss, which begins with that of the process that started this one.
+    own = int(re.search(r"VmHWM:\s+(\d+)", pathlib.Path("/proc/self/status").read_text())[1])
+    print("peak", max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+"""
 
 
 def main() -> None:
@@ -145,31 +153,18 @@ def run(program: str) -> tuple[float, float]:
     """Seconds, and the memory of the largest process in MB."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "contender.py"  # a file, which Dask's workers can import
-        peak = Path(folder) / "peak.txt"
-        path.write_text(program, "utf-8")
-        watched = (
-            "import pathlib, re, resource, runpy\n"
-            "if __name__ == '__main__':\n"
-            f"    runpy.run_path({str(path)!r}, run_name='__main__')\n"
-            # Not ru_maxrss, which begins with that of the process that started this one.
-            "    status = pathlib.Path('/proc/self/status').read_text()\n"
-            "    own = int(re.search(r'VmHWM:\\s+(\\d+)', status)[1])\n"
-            "    children = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss\n"
-            f"    pathlib.Path({str(peak)!r}).write_text(str(max(own, children)))\n"
-        )
-        outer = Path(folder) / "watched.py"
-        outer.write_text(watched, "utf-8")
+        path.write_text(program + PEAK, "utf-8")
         paths = os.pathsep.join([os.getcwd(), os.environ.get("PYTHONPATH", "")])
         environment = os.environ | {"PYTHONPATH": paths}
         start = time.perf_counter()
         done = subprocess.run(
-            [sys.executable, outer], env=environment, capture_output=True, text=True, check=False
+            [sys.executable, path], env=environment, capture_output=True, text=True, check=False
         )
         seconds = time.perf_counter() - start
-        if done.returncode:
-            raise RuntimeError(done.stderr)
-        own = re.search(r"^seconds (.+)$", done.stdout, re.MULTILINE)
-        return float(own[1]) if own else seconds, int(peak.read_text()) * 1024 / 1e6
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    said = dict(re.findall(r"^(seconds|peak) (.+)$", done.stdout, re.MULTILINE))
+    return float(said.get("seconds", seconds)), int(said["peak"]) * 1024 / 1e6
 
 
 def month(n: int, rng: np.random.Generator) -> dict[str, Any]:

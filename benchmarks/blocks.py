@@ -25,7 +25,7 @@ import numpy as np
 from scipy.stats import norm
 
 from benchmarks.coverage import BINS, LEVEL, chances_right, confidences_of_record
-from benchmarks.measured import coverage, facts, store
+from benchmarks.measured import coverages, facts, store
 from calib_utils.metrics import calibration_error_interval, calibration_test, cox_line
 from calib_utils.records import load_outcomes
 from calib_utils.report import paired_difference
@@ -97,15 +97,17 @@ def measure(case: Case, error: float, sets: int) -> list[dict]:
     """The coverage and the width of each interval."""
     everyone = confidences_of_record()
     rng = np.random.default_rng([SEED, CASES.index(case), round(1e6 * error)])
-    ends: dict[str, list[tuple[float, float]]] = {WITH: [], WITHOUT: [], PERCENTILE: []}
+    given: dict[str, Any] = {"n_bins": BINS, "level": LEVEL}
+    found = []
     for _ in range(sets):
         confidences, correct, blocks = draw_set(case, error, everyone, rng)
-        given: dict[str, Any] = {"n_bins": BINS, "level": LEVEL}
-        ends[WITH].append(calibration_error_interval(confidences, correct, blocks=blocks, **given))
-        ends[WITHOUT].append(calibration_error_interval(confidences, correct, **given))
-        ends[PERCENTILE].append(percentile(confidences, correct, blocks, rng))
-    row = {"case": CASES.index(case), "error": error}
-    return [{"name": name, **row, **coverage(found, error)} for name, found in ends.items()]
+        ends = {
+            WITH: calibration_error_interval(confidences, correct, blocks=blocks, **given),
+            WITHOUT: calibration_error_interval(confidences, correct, **given),
+            PERCENTILE: percentile(confidences, correct, blocks, rng),
+        }
+        found.append(ends)
+    return coverages(found, error, case=CASES.index(case), error=error)
 
 
 def false_findings(case: Case, sets: int) -> dict[str, float]:

@@ -30,16 +30,14 @@ import os
 os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import argparse
-import importlib
 import json
-from collections.abc import Callable
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
-from benchmarks.measured import coverage, facts, store
+from benchmarks.measured import coverage, coverages, facts, store
 from benchmarks.tables import stored
 from calib_utils._arrays import softmax
 from calib_utils.metrics import (
@@ -66,7 +64,7 @@ FEWER_SETS = 200
 HOSTILE = {"alternating": 15, "one bin": 15, "99 % correct": 50, "two confidences": 15}
 HOSTILE_SIZES, HOSTILE_ERRORS = (2_000, 10_000), (0.0, 0.005)
 ORACLE_ERRORS, ORACLE_SETS = 13, 200
-LIBRARIES = {"calibration": "uncertainty-calibration", "relplot": "relplot"}
+LIBRARIES = ("uncertainty-calibration", "relplot")
 LIBRARY_SIZES, LIBRARY_ERRORS, LIBRARY_SETS = (500, 2_000), (0.0, 0.02, 0.07), 50
 NORMAL = NormalDist()
 
@@ -191,12 +189,8 @@ def measure(n: int, error: float, parts: np.ndarray, sets: int) -> list[dict[str
     root = root_mean_square(confidences - right, in_bins, parts)
     rng = np.random.default_rng([SEED, n, round(1e6 * error)])
     found = [intervals(rng.multinomial(n, both), confidences, rng) for _ in range(sets)]
-    rows = []
-    for name in found[0]:
-        truth = root if name.endswith("debiased") else error
-        row = {"name": name, "n": n, "error": error}
-        rows.append(row | coverage([ends[name] for ends in found], truth))
-    return rows
+    truths = {name: root if name.endswith("debiased") else error for name in found[0]}
+    return coverages(found, truths, n=n, error=error)
 
 
 def measure_other_bins(
@@ -210,8 +204,7 @@ def measure_other_bins(
         "calib_utils": calibration_error_interval,
         "calib_utils, debiased": debiased_calibration_error_interval,
     }
-    truths: list[tuple[float, float]] = []
-    ends: dict[str, list[tuple[float, float]]] = {name: [] for name in both}
+    truths, found = [], []
     for _ in range(sets):
         drawn = rng.integers(len(everyone), size=n)
         probs, labels = everyone[drawn], (rng.random(n) < right[drawn]).astype(int)
@@ -219,13 +212,10 @@ def measure_other_bins(
         index = np.searchsorted(edges[1:-1], everyone, side="left")
         mean = float(np.abs(np.bincount(index, parts * (everyone - right))).sum())
         truths.append((mean, root_mean_square(everyone - right, index, parts)))
-        for name, interval in both.items():
-            ends[name].append(interval(probs, labels, n_bins, level=LEVEL, strategy=strategy))
-    row = {"n": n, "error": error, "bins": n_bins, "strategy": strategy}
-    return [
-        {"name": name, **row, **coverage(ends[name], truth)}
-        for name, truth in zip(both, np.transpose(truths), strict=True)
-    ]
+        given: dict[str, Any] = {"level": LEVEL, "strategy": strategy}
+        found.append({name: of(probs, labels, n_bins, **given) for name, of in both.items()})
+    by_name = dict(zip(both, np.transpose(truths), strict=True))
+    return coverages(found, by_name, n=n, error=error, bins=n_bins, strategy=strategy)
 
 
 def rare_positives() -> np.ndarray:
@@ -276,7 +266,7 @@ def mean_weights(confidences: np.ndarray) -> np.ndarray:
 def weighted() -> dict[str, Any]:
     """The coverage of the weighted error, by ways that one might take."""
     confidences, parts = (np.arange(BINS * IN_A_BIN) + 0.5) / (BINS * IN_A_BIN), cells_of_record()
-    rows = []
+    rows: list[dict[str, Any]] = []
     for n in WEIGHTED_SIZES:
         for error in WEIGHTED_ERRORS:
             right = chances_right(confidences, parts, error)
@@ -288,9 +278,7 @@ def weighted() -> dict[str, Any]:
                 weighted_intervals(rng.multinomial(n, both), confidences, rng)
                 for _ in range(WEIGHTED_SETS)
             ]
-            for name in found[0]:
-                row = {"name": name, "n": n, "error": error, "weighted_error": truth}
-                rows.append(row | coverage([ends[name] for ends in found], truth))
+            rows += coverages(found, truth, n=n, error=error, weighted_error=truth)
         print(f"weighted, {n:,} samples: done", flush=True)
     about = {"sets": WEIGHTED_SETS, "most_weight": MOST_WEIGHT, "spread": WEIGHT_SPREAD}
     return {**about, **here(), "rows": rows}
@@ -369,30 +357,23 @@ def hostile() -> dict[str, Any]:
     return {"sets": FEWER_SETS, **here(), "rows": rows}
 
 
-def library_intervals(modules: dict[str, Any]) -> dict[str, Callable[..., tuple[float, float]]]:
-    """The intervals of other libraries, as these compute them, and ours on the same samples."""
+def of_uncertainty_calibration(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    import calibration
 
-    def of_uncertainty_calibration(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-        settings = {"p": 1, "alpha": 100 * (1 - LEVEL)}  # in per cent
-        low, _, high = modules["calibration"].get_calibration_error_uncertainties(
-            probs, labels, **settings
-        )
-        return low, high
+    settings = {"p": 1, "alpha": 100 * (1 - LEVEL)}  # in per cent
+    low, _, high = calibration.get_calibration_error_uncertainties(probs, labels, **settings)
+    return low, high
 
-    def of_relplot(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-        found = modules["relplot"].prepare_rel_diagram(
-            probs, labels.astype(float), plot_confidence_band=False
-        )
-        return found["ce"] - found["ce_ci_width"], found["ce"] + found["ce_ci_width"]
 
-    def of_ours(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
-        return calibration_error_interval(probs, labels, BINS, level=LEVEL, strategy="quantile")
+def of_relplot(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    import relplot
 
-    return {
-        "calib_utils": of_ours,
-        "uncertainty-calibration": of_uncertainty_calibration,
-        "relplot, of the smooth error": of_relplot,
-    }
+    found = relplot.prepare_rel_diagram(probs, labels.astype(float), plot_confidence_band=False)
+    return found["ce"] - found["ce_ci_width"], found["ce"] + found["ce_ci_width"]
+
+
+def of_ours(probs: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
+    return calibration_error_interval(probs, labels, BINS, level=LEVEL, strategy="quantile")
 
 
 def libraries() -> dict[str, Any]:
@@ -401,24 +382,27 @@ def libraries() -> dict[str, Any]:
     One of them is of the error in 15 bins of equal mass, the other of the smooth error. As all
     gaps have one sign, both truths are the error that was set.
     """
-    methods = library_intervals({name: importlib.import_module(name) for name in LIBRARIES})
-    everyone, rows = confidences_of_record(), []
+    methods = {
+        "calib_utils": of_ours,
+        "uncertainty-calibration": of_uncertainty_calibration,
+        "relplot, of the smooth error": of_relplot,
+    }
+    everyone = confidences_of_record()
+    rows: list[dict[str, Any]] = []
     for n in LIBRARY_SIZES:
         for error in LIBRARY_ERRORS:
             right = chances_right(everyone, np.full(len(everyone), 1 / len(everyone)), error)
             rng = np.random.default_rng([SEED, n, round(1e6 * error)])
             np.random.seed(SEED)  # noqa: NPY002, from there uncertainty-calibration draws
-            ends: dict[str, list[tuple[float, float]]] = {name: [] for name in methods}
+            found = []
             for _ in range(LIBRARY_SETS):
                 drawn = rng.integers(len(everyone), size=n)
                 probs = everyone[drawn].astype(float)
                 labels = (rng.random(n) < right[drawn]).astype(int)
-                for name, method in methods.items():
-                    ends[name].append(method(probs, labels))
-            for name, found in ends.items():
-                rows.append({"name": name, "n": n, "error": error} | coverage(found, error))
+                found.append({name: of(probs, labels) for name, of in methods.items()})
+            rows += coverages(found, error, n=n, error=error)
             print(f"libraries, {n:,} samples, error {error:g}: done", flush=True)
-    return {"sets": LIBRARY_SETS, **here(*LIBRARIES.values()), "rows": rows}
+    return {"sets": LIBRARY_SETS, **here(*LIBRARIES), "rows": rows}
 
 
 def here(*packages: str) -> dict[str, Any]:

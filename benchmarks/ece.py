@@ -30,8 +30,7 @@ from sklearn.calibration import calibration_curve
 from torchmetrics.classification import MulticlassCalibrationError
 from torchmetrics.functional.classification import multiclass_calibration_error
 
-from benchmarks.clock import median_ms
-from benchmarks.measured import facts, store
+from benchmarks.measured import facts, store, timed
 from calib_utils.metrics import CalibrationError, expected_calibration_error
 
 CLASSES, BINS, BATCH = 100, 15, 1024
@@ -107,17 +106,11 @@ def measure(
     """Time, memory and error of each contender; the first is what times are compared with."""
     values = {name: run() for name, run in contenders.items()}  # warms up
     memory = {name: extra_memory(run) for name, run in contenders.items()}
-    times = median_ms(contenders, rounds)
-    first = next(iter(times.values()))
+    errors: dict[str, float | None] = {name: abs(value - truth) for name, value in values.items()}
+    errors[next(iter(contenders))] = None  # it is no ECE
     return [
-        {
-            "name": name,
-            "ms": times[name],
-            "ratio": times[name] / first,
-            "extra_mb": memory[name],
-            "error": None if name.startswith("one pass") else abs(values[name] - truth),
-        }
-        for name in contenders
+        row | {"extra_mb": memory[row["name"]], "error": errors[row["name"]]}
+        for row in timed(contenders, rounds)
     ]
 
 

@@ -1,13 +1,15 @@
-"""What benchmarks share: when and where they ran, what they write, how often intervals hold."""
+"""What benchmarks share: facts of a run, its file, a clock, and how often intervals hold."""
 
 from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -32,8 +34,41 @@ def store(name: str, results: dict[str, Any]) -> None:
     write_text(RESULTS / f"{name}.json", json.dumps(results, indent=1) + "\n")
 
 
+def timed(contenders: Mapping[str, Callable[[], Any]], rounds: int) -> list[dict[str, Any]]:
+    """A row for each: its median CPU time in ms, and that by the first's; all have run before.
+
+    In each round every contender has its turn.
+    """
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in range(rounds):
+        for name, run in contenders.items():
+            start = time.process_time()
+            run()
+            times[name].append(1000 * (time.process_time() - start))
+    medians = {name: median(found) for name, found in times.items()}
+    first = next(iter(medians.values()))
+    return [{"name": name, "ms": ms, "ratio": ms / first} for name, ms in medians.items()]
+
+
 def coverage(ends: Sequence[Any] | np.ndarray, truth: float | np.ndarray) -> dict[str, float]:
     """How often intervals hold the truth, one for all or one each, and how wide they are."""
     low, high = np.transpose(ends)
     held = (low <= truth + 1e-12) & (truth <= high)
     return {"coverage": float(held.mean()), "width": float((high - low).mean())}
+
+
+def coverages(
+    sets: Sequence[Mapping[str, Any]], truths: float | Mapping[str, Any], **row: Any
+) -> list[dict[str, Any]]:
+    """A row for each kind of interval, which has its `coverage` on all sets.
+
+    Args:
+        sets: the ends of each interval, by the name of its kind.
+        truths: for all kinds, or by their names.
+        row: what each row says in addition.
+    """
+    rows = []
+    for name in sets[0]:
+        truth = truths[name] if isinstance(truths, Mapping) else truths
+        rows.append({"name": name, **row, **coverage([ends[name] for ends in sets], truth)})
+    return rows

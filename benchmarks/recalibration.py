@@ -30,7 +30,6 @@ os.environ["OMP_NUM_THREADS"] = os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import argparse
 import contextlib
-import importlib
 import io
 import logging
 import math
@@ -40,11 +39,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pkgutil import resolve_name
 from typing import Any
 
 import numpy as np
 import torch
 from scipy.special import log_softmax, softmax
+from sklearn.linear_model import LogisticRegression
 
 from benchmarks.measured import facts, store
 from calib_utils import recalibration as ours
@@ -146,11 +147,11 @@ def known_recipe(steps: int) -> Callable[[Samples], Predict]:
     return torch_recipe(1.5, lambda t: t, lr=0.01, max_iter=steps)
 
 
-def fit_on_probs(module: str, make: Callable[[Any], Any]) -> Callable[[Samples], Predict]:
-    """A peer that takes probabilities, in float64, and maps new ones."""
+def fit_on_probs(name: str, *arguments: Any, **more: Any) -> Callable[[Samples], Predict]:
+    """A peer, "module:name", that takes probabilities, in float64, and maps new ones."""
 
     def fit(samples: Samples) -> Predict:
-        peer = make(importlib.import_module(module))
+        peer = resolve_name(name)(*arguments, **more)
         peer.fit(samples.probs, samples.labels)
         predict = peer.transform if hasattr(peer, "transform") else peer.predict_proba
         return lambda logits: predict(softmax(logits.astype(np.float64), axis=1))
@@ -160,7 +161,6 @@ def fit_on_probs(module: str, make: Callable[[Any], Any]) -> Callable[[Samples],
 
 def torch_uncertainty(name: str, **arguments: Any) -> Callable[[Samples], Predict]:
     def fit(samples: Samples) -> Predict:
-        scalers = importlib.import_module("torch_uncertainty.post_processing")
         k = samples.logits.shape[1]
         lam = arguments.get("strength", 0.0) * k**2 / len(samples.logits)
         more = (
@@ -170,7 +170,7 @@ def torch_uncertainty(name: str, **arguments: Any) -> Callable[[Samples], Predic
         )
         if lam:
             more |= {"lambda_reg": lam * (k - 1) ** 2, "mu_reg": lam}
-        scaler = getattr(scalers, name)(**more)
+        scaler = resolve_name(f"torch_uncertainty.post_processing:{name}")(**more)
         scaler.fit(samples.loader, progress=False)
         return lambda z: torch.softmax(scaler(torch.from_numpy(z)).double(), dim=1).detach().numpy()
 
@@ -178,19 +178,17 @@ def torch_uncertainty(name: str, **arguments: Any) -> Callable[[Samples], Predic
 
 
 def scikit_temperature(samples: Samples) -> Predict:
-    calibration = importlib.import_module("sklearn.calibration")
-    peer = calibration._TemperatureScaling().fit(samples.logits, samples.labels)
-    return lambda logits: peer.predict(logits)
+    peer = resolve_name("sklearn.calibration:_TemperatureScaling")()
+    return peer.fit(samples.logits, samples.labels).predict
 
 
 def scikit_matrix(samples: Samples) -> Predict:
-    linear = importlib.import_module("sklearn.linear_model")
-    peer = linear.LogisticRegression(C=np.inf).fit(samples.logits, samples.labels)
-    return lambda logits: peer.predict_proba(logits)
+    peer = LogisticRegression(C=np.inf).fit(samples.logits, samples.labels)
+    return peer.predict_proba
 
 
 def each_class(
-    make: Callable[[], Any], column: bool = False, log_odds: bool = False
+    name: str, *, column: bool = False, log_odds: bool = False, **arguments: Any
 ) -> Callable[[Samples], Predict]:
     """One peer for each class against the others, on its probability, then normalised."""
 
@@ -202,7 +200,7 @@ def each_class(
 
     def fit(samples: Samples) -> Predict:
         peers = [
-            make().fit(values, (samples.labels == k).astype(int))
+            resolve_name(name)(**arguments).fit(values, (samples.labels == k).astype(int))
             for k, values in enumerate(inputs(samples.probs))
         ]
 
@@ -217,23 +215,10 @@ def each_class(
     return fit
 
 
-def scikit_isotonic() -> Any:
-    return importlib.import_module("sklearn.isotonic").IsotonicRegression(out_of_bounds="clip")
-
-
-def scikit_sigmoid() -> Any:
-    return importlib.import_module("sklearn.calibration")._SigmoidCalibration()
-
-
-def betacal() -> Any:
-    return importlib.import_module("betacal").BetaCalibration(parameters="abm")
-
-
 def one_versus_rest(name: str, **arguments: Any) -> Callable[[Samples], Predict]:
     return fit_ours(lambda: ours.OneVersusRest(getattr(ours, name)(**arguments)))
 
 
-NETCAL, PROBMETRICS = "netcal", "probmetrics.calibrators"
 # method: (how its cost grows with K, {contender: fit}); ours first.
 METHODS: dict[str, tuple[float, dict[str, Callable[[Samples], Predict]]]] = {
     "temperature": (
@@ -246,8 +231,8 @@ METHODS: dict[str, tuple[float, dict[str, Callable[[Samples], Predict]]]] = {
                 0.0, torch.exp, max_iter=50, line_search_fn="strong_wolfe"
             ),
             "scikit-learn": scikit_temperature,
-            "probmetrics": fit_on_probs(PROBMETRICS, lambda m: m.get_calibrator("temp-scaling")),
-            "netcal": fit_on_probs(NETCAL + ".scaling", lambda m: m.TemperatureScaling()),
+            "probmetrics": fit_on_probs("probmetrics.calibrators:get_calibrator", "temp-scaling"),
+            "netcal": fit_on_probs("netcal.scaling:TemperatureScaling"),
             "torch-uncertainty": torch_uncertainty("TemperatureScaler"),
         },
     ),
@@ -256,12 +241,10 @@ METHODS: dict[str, tuple[float, dict[str, Callable[[Samples], Predict]]]] = {
         1.0,
         {
             "calib_utils": fit_ours(ours.VectorScaling),
-            "probmetrics": fit_on_probs(
-                PROBMETRICS, lambda m: m.logistic.VectorScalingCalibrator()
-            ),
-            "probmetrics, SVS (ridge)": fit_on_probs(PROBMETRICS, lambda m: m.SVSCalibrator()),
+            "probmetrics": fit_on_probs("probmetrics.calibrators:logistic.VectorScalingCalibrator"),
+            "probmetrics, SVS (ridge)": fit_on_probs("probmetrics.calibrators:SVSCalibrator"),
             "torch-uncertainty": torch_uncertainty("VectorScaler"),
-            "netcal": fit_on_probs(NETCAL + ".scaling", lambda m: m.LogisticCalibration()),
+            "netcal": fit_on_probs("netcal.scaling:LogisticCalibration"),
         },
     ),
     "matrix, plain": (
@@ -270,9 +253,7 @@ METHODS: dict[str, tuple[float, dict[str, Callable[[Samples], Predict]]]] = {
             "calib_utils": fit_ours(ours.MatrixScaling),
             "calib_utils, stopped after 20 steps": stopped_early(20),
             "scikit-learn": scikit_matrix,
-            "probmetrics": fit_on_probs(
-                PROBMETRICS, lambda m: m.logistic.MatrixScalingCalibrator()
-            ),
+            "probmetrics": fit_on_probs("probmetrics.calibrators:logistic.MatrixScalingCalibrator"),
             "torch-uncertainty": torch_uncertainty("MatrixScaler"),
         },
     ),
@@ -284,7 +265,7 @@ METHODS: dict[str, tuple[float, dict[str, Callable[[Samples], Predict]]]] = {
         1.5,
         {
             "calib_utils": fit_ours(ours.StructuredMatrixScaling),
-            "probmetrics": fit_on_probs(PROBMETRICS, lambda m: m.SMSCalibrator()),
+            "probmetrics": fit_on_probs("probmetrics.calibrators:SMSCalibrator"),
         },
     ),
     "Dirichlet (ODIR)": (
@@ -298,7 +279,7 @@ METHODS: dict[str, tuple[float, dict[str, Callable[[Samples], Predict]]]] = {
         1.0,
         {
             "calib_utils": one_versus_rest("HistogramBinning"),
-            "netcal": fit_on_probs(NETCAL + ".binning", lambda m: m.HistogramBinning(bins=15)),
+            "netcal": fit_on_probs("netcal.binning:HistogramBinning", bins=15),
             "torch-uncertainty": torch_uncertainty("HistogramBinningScaler"),
         },
     ),
@@ -306,8 +287,10 @@ METHODS: dict[str, tuple[float, dict[str, Callable[[Samples], Predict]]]] = {
         1.0,
         {
             "calib_utils": one_versus_rest("IsotonicRegression"),
-            "scikit-learn, each class": each_class(scikit_isotonic),
-            "netcal": fit_on_probs(NETCAL + ".binning", lambda m: m.IsotonicRegression()),
+            "scikit-learn, each class": each_class(
+                "sklearn.isotonic:IsotonicRegression", out_of_bounds="clip"
+            ),
+            "netcal": fit_on_probs("netcal.binning:IsotonicRegression"),
             "torch-uncertainty": torch_uncertainty("IsotonicRegressionScaler"),
         },
     ),
@@ -315,21 +298,25 @@ METHODS: dict[str, tuple[float, dict[str, Callable[[Samples], Predict]]]] = {
         1.0,
         {
             "calib_utils": one_versus_rest("PlattScaling", smooth_targets=True),
-            "scikit-learn, each class": each_class(scikit_sigmoid, log_odds=True),
+            "scikit-learn, each class": each_class(
+                "sklearn.calibration:_SigmoidCalibration", log_odds=True
+            ),
         },
     ),
     "beta, one-versus-rest": (
         1.0,
         {
             "calib_utils": one_versus_rest("BetaCalibration"),
-            "betacal, each class": each_class(betacal, column=True),
+            "betacal, each class": each_class(
+                "betacal:BetaCalibration", column=True, parameters="abm"
+            ),
         },
     ),
     "BBQ, one-versus-rest": (
         1.0,
         {
             "calib_utils": one_versus_rest("BayesianBinningIntoQuantiles"),
-            "netcal (BIC)": fit_on_probs(NETCAL + ".binning", lambda m: m.BBQ()),
+            "netcal (BIC)": fit_on_probs("netcal.binning:BBQ"),
             "torch-uncertainty (15 bins)": torch_uncertainty("BBQScaler"),
         },
     ),

@@ -130,12 +130,13 @@ class Samples(NamedTuple):
 
 
 class Network(NamedTuple):
-    """A network, and for each fit the samples to fit on and those to predict."""
+    """A network on test samples, and for each fit the samples to fit on and the rows to predict."""
 
     name: str
     family: str
     size: float | None
-    fits: list[tuple[Samples, Samples]]
+    test: Samples
+    fits: list[tuple[Samples, slice]]
 
 
 TITLES = {
@@ -146,30 +147,34 @@ TITLES = {
 
 
 def public(path: Path) -> Iterator[Network]:
-    """The networks of a file of logits, each with its two halves of the images."""
+    """The networks of a file of logits; each half of the images is predicted by the other."""
+    even, odd = slice(0, None, 2), slice(1, None, 2)
     with np.load(path, allow_pickle=False) as file:
         labels = file["labels"].astype(np.int64)
         for family, (_, networks) in FAMILIES.items():
             for name, (key, size) in networks.items():
-                logits = file[key].astype(np.float64)
-                halves = [Samples(logits[k::2], labels[k::2]) for k in (0, 1)]
-                yield Network(name, family, size, [(halves[0], halves[1]), (halves[1], halves[0])])
+                test = Samples(file[key].astype(np.float64), labels)
+                fits = [
+                    (Samples(test.logits[half], labels[half]), other)
+                    for half, other in ((even, odd), (odd, even))
+                ]
+                yield Network(name, family, size, test, fits)
 
 
 def course() -> Iterator[Network]:
     """The networks that the course has trained and keeps the logits of."""
     for name, split in list_records():
         if split == "validation":
-            fit, test = (load_record(name, one) for one in (split, "test"))
+            records = (load_record(name, one) for one in (split, "test"))
             title = TITLES.get(name, f"ResNet-8, seed {name.rpartition('-')[2]}")
-            samples = [Samples(one.logits.astype(np.float64), one.labels) for one in (fit, test)]
-            yield Network(title, title.partition(",")[0], None, [(samples[0], samples[1])])
+            fit, test = (Samples(one.logits.astype(np.float64), one.labels) for one in records)
+            yield Network(title, title.partition(",")[0], None, test, [(fit, slice(None))])
 
 
-def recalibrate(network: Network, method: str) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
-    """What the fits were; of all samples that were predicted, probabilities and labels."""
-    probs, labels, temperatures, warned = [], [], [], False
-    for fit, test in network.fits:
+def recalibrate(network: Network, method: str) -> tuple[dict[str, Any], np.ndarray]:
+    """What the fits were, and the probabilities of the test samples."""
+    probs, temperatures, warned = np.empty(network.test.logits.shape), [], False
+    for fit, rows in network.fits:
         recalibrator = METHODS[method]()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -177,16 +182,8 @@ def recalibrate(network: Network, method: str) -> tuple[dict[str, Any], np.ndarr
         warned |= bool(caught)
         if isinstance(recalibrator, TemperatureScaling):
             temperatures.append(float(recalibrator.temperature_))
-        probs.append(recalibrator.predict_proba(test.logits))
-        labels.append(test.labels)
-    if len(probs) == 2:  # the odd images, then the even ones
-        probs, labels = ([_woven(*both)] for both in (probs, labels))
-    return {"temperatures": tuple(temperatures), "warned": warned}, probs[0], labels[0]
-
-
-def _woven(odd: np.ndarray, even: np.ndarray) -> np.ndarray:
-    """The halves in the order of the images."""
-    return np.stack([even, odd], axis=1).reshape(-1, *odd.shape[1:])
+        probs[rows] = recalibrator.predict_proba(network.test.logits[rows])
+    return {"temperatures": tuple(temperatures), "warned": warned}, probs
 
 
 def what_a_temperature_can(network: Network) -> dict[str, float]:
@@ -195,9 +192,8 @@ def what_a_temperature_can(network: Network) -> dict[str, float]:
     "right" is that for "is the predicted class right?", "which" that for "if not, which is it?".
     Chosen on all samples that are predicted: this describes the network, and predicts nothing.
     """
-    logits = np.concatenate([test.logits for _, test in network.fits])
-    labels = np.concatenate([test.labels for _, test in network.fits])
-    logits -= logits.max(axis=1, keepdims=True)
+    logits, labels = network.test
+    logits = logits - logits.max(axis=1, keepdims=True)
     predicted = logits.argmax(axis=1)
     correct = predicted == labels
 
@@ -221,9 +217,9 @@ def what_a_temperature_can(network: Network) -> dict[str, float]:
 
 def rows_of(network: Network) -> tuple[list[Recalibrated], dict[str, np.ndarray]]:
     """A row for each method, and the loss on each image."""
-    rows, losses = [], {}
+    rows, losses, labels = [], {}, network.test.labels
     for method in METHODS:
-        how, probs, labels = recalibrate(network, method)
+        how, probs = recalibrate(network, method)
         confidences, correct = probs.max(axis=1), probs.argmax(axis=1) == labels
         with np.errstate(divide="ignore"):
             losses[method] = -np.log(probs[np.arange(len(labels)), labels])

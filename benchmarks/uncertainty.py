@@ -30,8 +30,7 @@ import numpy as np
 from scipy.stats import bootstrap
 from sklearn.calibration import CalibrationDisplay
 
-from benchmarks.clock import median_ms
-from benchmarks.measured import facts, store
+from benchmarks.measured import facts, store, timed
 from calib_utils.metrics import (
     baseline_calibration_error,
     calibration_error_interval,
@@ -160,12 +159,7 @@ def of_diagram(probs: np.ndarray, labels: np.ndarray) -> Contenders:
 def measure(contenders: Contenders, rounds: int) -> list[dict[str, Any]]:
     """Time and result of each contender; the first is what times are compared with."""
     values = {name: np.ravel(run()).tolist() for name, run in contenders.items()}  # warms up
-    times = median_ms(contenders, rounds)
-    first = next(iter(times.values()))
-    return [
-        {"name": name, "ms": times[name], "ratio": times[name] / first, "result": values[name]}
-        for name in contenders
-    ]
+    return [row | {"result": values[row["name"]]} for row in timed(contenders, rounds)]
 
 
 def measure_all(samples: int, many: int, draws: int, rounds: int) -> dict[str, list[dict]]:

@@ -7,7 +7,6 @@ reader's light or dark mode, and stays at temperature 1 for readers who prefer n
 
 from __future__ import annotations
 
-import io
 import re
 import sys
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from book.play.temperature import measured, printed, turned
+from book.play.temperature import NAMES, measured, printed, turned
 from book.resnet34 import resnet34
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
 from calib_utils.plots import BLUE, GREY, ORANGE
@@ -23,7 +22,7 @@ from calib_utils.plots.diagrams import draw_bins
 from tools.finishing.drawings import drawing
 from tools.finishing.interactive import FEW
 from tools.sources.atomic import write_text
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import DRAWING, svg_of
 
 FRAMES = 16
 # In seconds: at each end, and from one frame to the next.
@@ -31,7 +30,6 @@ REST, STEP = 1.6, 0.15
 PASSES = 4
 # In inches, and in CSS pixels.
 SIZE, WIDTH, HEIGHT = (7.5, 3.4), 720, 326
-NAMES = ("mean confidence", "accuracy", "ECE", "baseline ECE", "NLL")
 PLACES = [(0.52 + 0.24 * column, 0.84 - 0.18 * row) for row in range(3) for column in range(2)][:-1]
 # The colours of the drawings of pages, in light and in dark mode; ground and text are the theme's.
 RULES = re.findall(
@@ -69,10 +67,7 @@ def frame(k: int, T: float, fitted: float, bins: ReliabilityBins, numbers: list[
     fig.text(0.52, 0.3, f"T = {T:.2f}", size=16, weight="bold")
     fig.text(0.52, 0.1, "as trained", color=GREY)
     fig.text(0.96, 0.1, f"fitted: {fitted:.2f}", color=GREY, ha="right")
-    svg = io.StringIO()
-    fig.savefig(svg, format="svg", metadata={"Date": None})
-    plt.close(fig)
-    return f'<g id="f{k}">{drawing(svg.getvalue(), None, f"f{k}")}</g>'
+    return f'<g id="f{k}">{drawing(svg_of(fig), None, f"f{k}")}</g>'
 
 
 def movement() -> str:

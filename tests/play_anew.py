@@ -47,10 +47,28 @@ Asked = Callable[[Setting], bool]
 Bins = ReliabilityBins | list[ReliabilityBins] | None
 Frames = Iterator[tuple[Setting, list[str], Bins]]
 RESNET, LENET = "resnet34-cifar100", "lenet5-cifar100"
+# The stops of the controls, as a reader finds them.
+N_BINS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100]
+DRAWN = [100, 200, 500, 1000, 2000, 5000, 10_000]
+ERROR_COSTS = [2, 3, 5, 10, 20]
+DIGITS = [10, 15, 20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 240, 280, 320, 359]
 
 
 def percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f}\xa0%"
+
+
+def ece_of(bins: ReliabilityBins) -> float:
+    gaps = np.abs(bins.accuracy - bins.confidence)
+    return float(np.nansum(bins.counts * gaps) / bins.counts.sum())
+
+
+def answers_of(sums: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Confidences and correctness that fall into bins as those did of which these are the sums."""
+    counts, right, summed = np.array(sums)[:, np.array(sums[0]) > 0]
+    said = np.repeat((summed / counts).clip(max=1), counts.astype(int))
+    sides = np.stack([right, counts - right], axis=1).ravel().astype(int)
+    return said, np.repeat(np.tile([True, False], len(counts)), sides)
 
 
 def fitted_temperature() -> float:
@@ -63,10 +81,13 @@ def fitted_temperature() -> float:
     return float(found.x)
 
 
+def temperatures() -> list[float]:
+    return sorted([*(round(0.5 + 0.02 * k, 2) for k in range(101)), fitted_temperature()])
+
+
 def turned(asked: Asked, split: str) -> Frames:
     record = load_record(RESNET, split)
-    temperatures = sorted([*(round(0.5 + 0.02 * k, 2) for k in range(101)), fitted_temperature()])
-    for stop, T in enumerate(temperatures):
+    for stop, T in enumerate(temperatures()):
         if not asked((stop,)):
             continue
         probs = TemperatureScaling(temperature=T).predict_proba(record.logits)
@@ -81,11 +102,10 @@ def turned(asked: Asked, split: str) -> Frames:
 
 
 def other_bins(asked: Asked) -> Frames:
-    stops = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100]
     for i, name in enumerate([RESNET, LENET]):
         record = load_record(name, "test")
         probs = softmax(record.logits, axis=1)
-        for (j, kind), (k, m) in product(enumerate(["uniform", "quantile"]), enumerate(stops)):
+        for (j, kind), (k, m) in product(enumerate(["uniform", "quantile"]), enumerate(N_BINS)):
             if not asked((i, j, k)):
                 continue
             bins = reliability_bins(*top_label(probs, record.labels), m, kind)
@@ -102,10 +122,10 @@ def draws(asked: Asked) -> Frames:
     rng = np.random.default_rng(seed=0)
     probs = softmax(load_record(RESNET, "test").logits, axis=1)
     confidences = rng.permutation(probs.max(axis=1).astype(float))
-    for i, n in enumerate([100, 200, 500, 1000, 2000, 5000, 10_000]):
+    for i, n in enumerate(DRAWN):
         some = confidences[:n]
         bins = [reliability_bins(some, rng.random(n) < some) for _ in range(20)]
-        eces = [np.nansum(one.counts * np.abs(one.confidence - one.accuracy)) / n for one in bins]
+        eces = list(map(ece_of, bins))
         baseline = baseline_calibration_error(some).mean
         for j in range(20):
             shares = eces[j], baseline, min(eces[: j + 1]), max(eces[: j + 1])
@@ -137,7 +157,7 @@ def costs(asked: Asked) -> Frames:
     record, T = load_record(RESNET, "test"), fitted_temperature()
     probs = [softmax(record.logits / t, axis=1) for t in (1, T)]
     correct = probs[0].argmax(axis=1) == record.labels
-    for (i, error_cost), j in product(enumerate([2, 3, 5, 10, 20]), range(51)):
+    for (i, error_cost), j in product(enumerate(ERROR_COSTS), range(51)):
         if not asked((i, j)):
             continue
         each, totals = [], []
@@ -199,14 +219,13 @@ def maps(asked: Asked) -> Frames:
         r.HistogramBinning(10, "quantile"),
         r.BayesianBinningIntoQuantiles(),
     ]
-    sizes = [10, 15, 20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 240, 280, 320, 359]
 
     def scores(probs: np.ndarray) -> tuple[str, str]:
         brier = 2 * np.mean((probs - of_test) ** 2)
         return f"{brier:.3f}", percent(expected_calibration_error(probs, of_test, 10))
 
     as_it_is = scores(model.predict_proba(test)[:, 1])
-    for (i, method), (j, n) in product(enumerate(methods), enumerate(sizes)):
+    for (i, method), (j, n) in product(enumerate(methods), enumerate(DIGITS)):
         if not asked((i, j)):
             continue
         method.fit(log_odds(fit)[:n], of_fit[:n])
@@ -243,8 +262,7 @@ def pairs_of_suspects() -> list[Pairs]:
 
 def of_run(run: ExperimentRecord) -> list[float]:
     """Error, ECE, baseline and overconfidence in percent, from what was said of each image."""
-    bins = reliability_bins(run.confidences, run.correct)
-    gaps = np.nansum(bins.counts * np.abs(bins.accuracy - bins.confidence)) / len(run.correct)
+    gaps = ece_of(reliability_bins(run.confidences, run.correct))
     said, right = run.confidences.mean(dtype=float), run.correct.mean()
     baseline = baseline_calibration_error(run.confidences).mean
     return [float(100 * share) for share in (1 - right, gaps, baseline, said - right)]
@@ -267,22 +285,18 @@ def epochs(asked: Asked) -> Frames:
     for stop, (entry, correct) in enumerate(zip(run.history, run.epoch_correct, strict=True)):
         if not asked((stop,)):
             continue
-        counts, right, summed = np.array(entry["test_bins"])
-        full = counts > 0
-        # Predictions that fall into the bins as those of the epoch did.
-        confidences = np.repeat(summed[full] / counts[full], counts[full].astype(int))
+        confidences, in_bins = answers_of(entry["test_bins"])
+        assert len(in_bins) == len(correct)
         highest = percent(baseline_calibration_error(confidences).mean)
         numbers = [
             percent(1 - correct.mean()),
             f"{entry['test_nll']:.2f}",
-            percent(np.abs(right - summed).sum() / len(correct)),
+            percent(ece_of(reliability_bins(confidences, in_bins))),
             f"\N{LESS-THAN OR EQUAL TO}\N{NO-BREAK SPACE}{highest}",
         ]
-        sides = np.stack([right, counts - right], axis=1)[full].ravel().astype(int)
-        correct = np.repeat(np.tile([True, False], full.sum()), sides)
         if stop + 1 == len(run.history):
-            confidences, correct = run.confidences, run.correct
-        yield (stop,), numbers, reliability_bins(confidences, correct)
+            confidences, in_bins = run.confidences, run.correct
+        yield (stop,), numbers, reliability_bins(confidences, in_bins)
 
 
 def shift(asked: Asked) -> Frames:
@@ -299,18 +313,13 @@ def shift(asked: Asked) -> Frames:
             continue
         one = by_place[*who, damage if severity else "", severity]
         counts, right, summed = one.bins
-        full = counts > 0
-        # Answers that fall into the bins as those of the forecast did.
-        said = np.repeat((summed[full] / counts[full]).clip(max=1), counts[full].astype(int))
-        sides = np.stack([right, counts - right], axis=1)[full].ravel().astype(int)
-        answers = said, np.repeat(np.tile([True, False], full.sum()), sides)
         numbers = [
             percent(right.sum() / counts.sum()),
             percent(summed.sum() / counts.sum()),
             percent(np.abs(right - summed).sum() / counts.sum()),
             percent(one.baseline),
         ]
-        yield (i, severity, k), numbers, reliability_bins(*answers)
+        yield (i, severity, k), numbers, reliability_bins(*answers_of(one.bins))
 
 
 def chats(asked: Asked) -> Frames:
@@ -365,13 +374,8 @@ def statements(asked: Asked) -> Frames:
     for run in sorted(kept, key=lambda run: right[run].mean()):
         confidence = said[run][use[run]] / 100
         bins = reliability_bins(confidence, right[run], 20)
-        ece = np.nansum(bins.counts * np.abs(bins.accuracy - bins.confidence)) / bins.counts.sum()
-        numbers = [
-            percent(right[run].mean()),
-            percent(confidence.mean()),
-            percent(ece),
-        ]
-        of_each.append((numbers, bins))
+        shares = right[run].mean(), confidence.mean(), ece_of(bins)
+        of_each.append(([*map(percent, shares)], bins))
     for (i, (first, a)), (j, (second, b)) in product(enumerate(of_each), repeat=2):
         if asked((i, j)):
             yield (i, j), [*first, *second], [a, b]
@@ -397,30 +401,27 @@ def first_number(text: str) -> float:
 
 def learned_temperature(figure: str, column: int) -> Iterator[tuple[Setting, list[str]]]:
     found, best = all_numbers(figure), fitted_temperature()
-    temperatures = sorted([*(round(0.5 + 0.02 * k, 2) for k in range(101)), best])
-    lowest = found[(temperatures.index(best),)][column]
-    for stop, T in enumerate(temperatures):
+    lowest = found[(temperatures().index(best),)][column]
+    for stop, T in enumerate(temperatures()):
         missed = "found it" if best == T else f"missed it by {abs(T - best):.2f}."
         yield (stop,), [f"T was {T:.2f},", found[(stop,)][column], f"{best:.2f}", lowest, missed]
 
 
 def learned_bins() -> Iterator[tuple[Setting, list[str]]]:
-    stops = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100]
     found = all_numbers("fig-number-of-bins")
     for i, j in product(range(2), range(2)):
-        shares = [found[i, j, k][0] for k in range(len(stops))]
+        shares = [found[i, j, k][0] for k in range(len(N_BINS))]
         low, high = (f(shares, key=first_number) for f in (min, max))
-        for k, (m, share) in enumerate(zip(stops, shares, strict=True)):
+        for k, (m, share) in enumerate(zip(N_BINS, shares, strict=True)):
             others = [low, high] if low != high else ["any other number"]
             yield (i, j, k), [f"With {m} bin", share, *others]
 
 
 def learned_draws() -> Iterator[tuple[Setting, list[str]]]:
-    sizes = [100, 200, 500, 1000, 2000, 5000, 10_000]
     found = all_numbers("fig-one-draw")
-    baselines = [found[i, 0][1] for i in range(len(sizes))]
-    enough = next(n for n, one in zip(sizes, baselines, strict=True) if first_number(one) < 2)
-    for i, n in enumerate(sizes):
+    baselines = [found[i, 0][1] for i in range(len(DRAWN))]
+    enough = next(n for n, one in zip(DRAWN, baselines, strict=True) if first_number(one) < 2)
+    for i, n in enumerate(DRAWN):
         yield (i,), [f"With {n:,} predictions", baselines[i], f"takes {enough:,} "]
 
 
@@ -429,7 +430,7 @@ def learned_costs() -> Iterator[tuple[Setting, list[str]]]:
     record = load_record(RESNET, "test")
     probs = softmax(record.logits / fitted_temperature(), axis=1)
     correct, confidences = probs.argmax(axis=1) == record.labels, probs.max(axis=1)
-    for i, error_cost in enumerate([2, 3, 5, 10, 20]):
+    for i, error_cost in enumerate(ERROR_COSTS):
         # Chow's rule: accept where an error is expected to cost less than a check.
         expected = error_cost * (1 - confidences.astype(float))
         by_rule = int(np.where(expected < 1, error_cost * ~correct, 1).sum())
@@ -442,22 +443,20 @@ def learned_costs() -> Iterator[tuple[Setting, list[str]]]:
 
 
 def learned_maps() -> Iterator[tuple[Setting, list[str]]]:
-    sizes = [10, 15, 20, 30, 40, 50, 60, 80, 100, 130, 160, 200, 240, 280, 320, 359]
     found = all_numbers("fig-all-maps")
     for i in range(7):
-        briers = [first_number(found[i, j][0]) for j in range(len(sizes))]
+        briers = [first_number(found[i, j][0]) for j in range(len(DIGITS))]
         plain = first_number(found[i, 0][1])
-        better = [all(one < plain for one in briers[j:]) for j in range(len(sizes))]
-        says = f"takes {sizes[better.index(True)]}" if any(better) else "even all 359 are too few"
-        for j, n in enumerate(sizes):
+        better = [all(one < plain for one in briers[j:]) for j in range(len(DIGITS))]
+        says = f"takes {DIGITS[better.index(True)]}" if any(better) else "even all 359 are too few"
+        for j, n in enumerate(DIGITS):
             yield (i, j), [f"With {n} digits", found[i, j][0], found[i, j][1], says]
 
 
 def learned_chats() -> Iterator[tuple[Setting, list[str]]]:
     found = all_numbers("fig-fourteen-diagrams")
     eces = {
-        setting[:2]: np.nansum(bins.counts * np.abs(bins.accuracy - bins.confidence))
-        / bins.counts.sum()
+        setting[:2]: ece_of(bins)
         for setting, _, bins in all_frames("fig-fourteen-diagrams")
         if setting[2] == 0 and bins
     }

@@ -1,6 +1,7 @@
 """The benchmark of coverage: its intervals against the plain ones, on rows."""
 
 import inspect
+import sys
 from types import SimpleNamespace
 
 import numpy as np
@@ -138,11 +139,9 @@ def test_asks_libraries_for_their_intervals(monkeypatch):
         assert not plot_confidence_band
         return {"ce": 0.005, "ce_ci_width": 0.005}
 
-    modules = {
-        "calibration": SimpleNamespace(get_calibration_error_uncertainties=basic),
-        "relplot": SimpleNamespace(prepare_rel_diagram=diagram),
-    }
-    monkeypatch.setattr(benchmark.importlib, "import_module", modules.get)
+    calibration = SimpleNamespace(get_calibration_error_uncertainties=basic)
+    monkeypatch.setitem(sys.modules, "calibration", calibration)
+    monkeypatch.setitem(sys.modules, "relplot", SimpleNamespace(prepare_rel_diagram=diagram))
     monkeypatch.setattr(measured, "version", lambda name: "9.9")
     for name, value in {"SIZES": (300,), "ERRORS": (0.0, 0.07), "SETS": 3}.items():
         monkeypatch.setattr(benchmark, f"LIBRARY_{name}", value)

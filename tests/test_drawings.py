@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from pathlib import Path
 
@@ -16,16 +15,11 @@ import matplotlib.pyplot as plt
 from calib_utils import plots
 from tools.finishing.drawings import COLOURS, draw, drawing
 from tools.sources.myst import MystError
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import DRAWING, svg_of
 
 HEX = re.compile(r"#[0-9a-f]{6}\b")
-
-
-def svg_of(fig) -> str:
-    file = io.StringIO()
-    fig.savefig(file, format="svg", metadata={"Date": None})
-    plt.close(fig)
-    return file.getvalue()
+COURSE = Path("book/assets/course.css").read_text("utf-8")
+PALETTE = {colour.lower() for colour in (plots.BLUE, plots.ORANGE, plots.GREY)}
 
 
 @pytest.fixture(scope="module")
@@ -46,28 +40,36 @@ def line(x, y) -> str:
 
 
 def test_a_drawing_has_the_colours_and_the_font_of_its_page(diagram: str) -> None:
-    assert "#d55e00" in diagram
+    assert plots.ORANGE.lower() in diagram
     drawn = drawing(diagram, "Bars &lt; 1", "a")
     assert 'class="drawing" role="img" aria-label="Bars &lt; 1"' in drawn
     assert "#" not in re.sub(r"url\(#a-\d+\)|href=\"#a-\d+\"", "", drawn)
     assert re.findall(r"DejaVu|<metadata|<style|matplotlib", drawn) == []
     assert "fill:" not in drawn
-    course = Path("book/assets/course.css").read_text("utf-8")
     names = set(re.findall(r"var\((--[\w-]+)\)", " ".join(COLOURS.values())))
     for name in names:
-        assert len(re.findall(rf"^  {name}: ", course, re.M)) == 2 or name == "--ground"
+        assert len(re.findall(rf"^  {name}: ", COURSE, re.M)) == 2 or name == "--ground"
+
+
+def test_the_page_is_drawn_in_the_colours_of_the_module() -> None:
+    """But for the orange, in which words could not be read."""
+    on_white, _ = re.findall(r"\{([^{}]*--blue: #[^{}]*)\}", COURSE)
+    colours = dict(re.findall(r"--([a-z]+): (#\w+);", on_white))
+    assert (colours["blue"], colours["grey"]) == (plots.BLUE.lower(), plots.GREY.lower())
+    audit = Path("calib_utils/audit/page.html").read_text("utf-8")
+    assert not PALETTE & {*HEX.findall(audit)}  # which its code sets
 
 
 def test_what_draws_for_the_book_has_no_colours_of_its_own() -> None:
-    """Greys apart, and those near to one, which are the theme's."""
-    known = set(COLOURS) | set(HEX.findall(Path("book/assets/course.css").read_text("utf-8")))
+    """Greys apart, and those near to one, which are the theme's; none that has a name."""
     files = (path for folder in ("book", "tools", "notebooks") for path in Path(folder).rglob("*"))
     for path in files:
         if path.suffix not in (".py", ".js", ".md") or path.parent.name == "katex":
             continue
         for colour in HEX.findall(path.read_text("utf-8").lower()):
             parts = bytes.fromhex(colour[1:])
-            assert max(parts) - min(parts) < 0x20 or colour in known, (path, colour)
+            assert colour not in PALETTE | {*HEX.findall(COURSE)}, (path, colour)
+            assert max(parts) - min(parts) < 0x20 or colour in COLOURS, (path, colour)
 
 
 def test_a_drawing_that_the_words_beside_it_tell_of_is_not_read_aloud(diagram: str) -> None:

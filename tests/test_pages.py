@@ -1,6 +1,5 @@
 """The pages that are no notebooks: their code is run here, since no notebook runs it."""
 
-import importlib.util
 import re
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import numpy as np
 import pytest
 from bs4 import BeautifulSoup
 
+from book.tables import chapters
 from tools.sources.book import Book
 from tools.sources.reading_time import exercise_times, minutes_of_reading, reading_time
 
@@ -118,16 +118,13 @@ def test_two_hours_lead_from_the_first_page_to_a_recalibrated_network_of_ones_ow
 
 
 def test_every_chapter_has_a_card_with_a_picture_of_its_data():
-    spec = importlib.util.spec_from_file_location("chapters", "book/tables/chapters.py")
-    chapters = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(chapters)
     book = Book()
     numbered = [page.removeprefix("notebooks/") for page, number in book.pages.items() if number]
     assert set(numbered) <= chapters.CARDS.keys()
     for name in numbered:
-        card = chapters.CARDS[name]
-        assert card.question.endswith("?")
-        drawn = chapters.drawing_of(card.picture, name)
+        question, picture = chapters.CARDS[name]
+        assert question.endswith("?")
+        drawn = chapters.drawing_of(picture, name)
         assert drawn.startswith('<svg class="drawing" aria-hidden="true"')
         assert 'viewBox="0 0 160 90"' in drawn
         shown = re.sub(r"<defs>.*?</defs>", "", drawn)

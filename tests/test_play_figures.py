@@ -77,13 +77,7 @@ def test_what_a_guess_was_worth_is_what_the_numbers_say(figure: str, plays: dict
     words = one["guess"]["words"]
     for setting, expected in LEARNED[figure]():
         count += 1
-        said = words["of"][
-            int(
-                np.ravel_multi_index(
-                    setting, [len(one["controls"][c]["stops"]) for c in words["by"]]
-                )
-            )
-        ]
+        said = entry(words, one["controls"], setting)
         apart = one["guess"]["anew"] is not None  # then there is more room for it
         assert len(said) < (220 if apart else 150)  # so that it fits a phone
         for part in expected:

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from script_page import ASSETS, script_page, scripts
+from script_page import PAGE, course_style, script_page
 from test_play_figures import FIGURE
 
 from tools.finishing import interactive as play
 
-PAGE = "http://guess.invalid/"
 SHARES = play.axis(0, 1, [0, 1])
 
 
@@ -44,20 +43,10 @@ def small() -> dict[str, Any]:
 
 @pytest.fixture
 def tab(browser: Any) -> Iterator[Any]:
-    style = f"html {{ --pst-color-background: white; }} {(ASSETS / 'course.css').read_text()}"
-    page = (
-        f"<!DOCTYPE html><style>{style}</style>"
-        f"<body>{play.placed(FIGURE.format('a'), {'fig-a': small()})}{scripts('play.js')}</body>"
-    )
-    tab = browser.new_page(viewport={"width": 900, "height": 900})
-    errors: list[str] = []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.route(PAGE, lambda route: route.fulfill(body=page, content_type="text/html; charset=utf-8"))
-    tab.goto(PAGE)
-    assert errors == []
-    yield tab
-    tab.close()
-    assert errors == []
+    figure = play.placed(FIGURE.format("a"), {"fig-a": small()})
+    body, size = course_style(background="white") + figure, {"width": 900, "height": 900}
+    with script_page(browser, body, "play.js", viewport=size) as tab:
+        yield tab
 
 
 def shown(tab: Any) -> tuple[list[str], int, int, bool, str]:
@@ -180,9 +169,12 @@ def test_each_suspect_is_guessed_anew(browser: Any) -> None:
 def test_a_play_that_asks_anew_comes_before_its_picture_which_waits(browser: Any) -> None:
     page = play.placed(FIGURE.format("a"), {"fig-a": suspects()})
     assert page.index('id="try-a"') < page.index('id="fig-a"')
-    style = f"<style>{(ASSETS / 'course.css').read_text()}</style>"
+    square = "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/>"
+    theme = "<style>img { vertical-align: middle }</style>"
+    shown = page.replace("a.svg", square)
+    body = f'{theme}{course_style()}<main class="bd-article">{shown}</main>'
     picture = "getComputedStyle(document.querySelector('#fig-a > img')).visibility"
-    with script_page(browser, f'{style}<main class="bd-article">{page}</main>', "play.js") as tab:
+    with script_page(browser, body, "play.js") as tab:
         before = tab.locator("#fig-a").bounding_box()
         assert tab.evaluate(picture) == "hidden"
         tab.emulate_media(media="print")

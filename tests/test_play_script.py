@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from script_page import ASSETS, scripts
+from script_page import PAGE, course_style, script_page
 from test_play_figures import FIGURE
 
 from tools.finishing import interactive as play
@@ -19,7 +19,6 @@ from tools.finishing import interactive as play
 GROUND, INK, QUIET = "rgb(255, 255, 255)", "rgb(1, 2, 3)", "rgb(90, 90, 90)"
 BLUE, ORANGE = "rgb(0, 114, 178)", "rgb(194, 78, 0)"
 COLOURS = {"background": GROUND, "text-base": INK, "text-muted": QUIET, "surface": GROUND}
-PAGE = "http://play.invalid/"
 # In units of a panel: where its axes end.
 LEFT, RIGHT, DIAGRAM_TOP, LINES_TOP, HEIGHT = 40, 328, 76, 26, 330
 BOTTOM = HEIGHT - 38
@@ -65,21 +64,10 @@ def tab(browser: Any) -> Iterator[Any]:
             ),
         ],
     )
-    colours = "".join(f"--pst-color-{name}: {colour};" for name, colour in COLOURS.items())
-    style = (ASSETS / "course.css").read_text("utf-8")
-    tab = browser.new_page(viewport={"width": 900, "height": 900})
-    errors: list[str] = []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    page = (
-        f'<!DOCTYPE html><html data-theme="light"><style>html {{ {colours} }} {style}</style>'
-        f"<body>{play.placed(FIGURE.format('a'), {'fig-a': one})}{scripts('play.js')}</body>"
-    )
-    tab.route(PAGE, lambda route: route.fulfill(body=page, content_type="text/html; charset=utf-8"))
-    tab.goto(PAGE)
-    assert errors == []  # else each test would wait for what was never drawn
-    yield tab
-    tab.close()
-    assert errors == []
+    body = course_style(**COLOURS) + play.placed(FIGURE.format("a"), {"fig-a": one})
+    size = {"width": 900, "height": 900}
+    with script_page(browser, body, "play.js", viewport=size) as tab:
+        yield tab
 
 
 def panel(tab: Any, nth: int, stop: int = 0) -> Any:

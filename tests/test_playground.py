@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import softmax
-from script_page import script_page, scripts
+from script_page import PAGE, script_page
 
 from calib_utils.metrics import (
     brier_score,
@@ -170,18 +170,16 @@ def test_each_control_has_a_name_and_each_value_is_said(tab: Any) -> None:
 
 def test_the_triangle_is_restored_from_its_address(browser: Any) -> None:
     body = '<div id="three-logits" class="playground-triangle"></div>'
-    html = f"<!DOCTYPE html><meta charset=utf-8><body>{body}{scripts('playground.js')}"
-    tab = browser.new_page()
-    tab.route("**/*", lambda route: route.fulfill(body=html, content_type="text/html"))
-    tab.goto("http://book.test/playground.html#three-logits?0,3,99,1.6,1,0,0")
-    values = tab.locator("input").evaluate_all("all => all.map(i => +i.value)")
-    assert values == [0, 3, 4, 1.6, 1, 0, 0]  # 99 is brought into its range
-    after = tab.locator("dl div", has_text="after").locator("dd").text_content()
-    expected = softmax(np.array([0, 3, 4]) / 1.6)
-    assert [percent(one) for one in after.split(", ")] == pytest.approx(expected, abs=6e-4)
-    tab.locator("input").first.fill("2")
-    assert tab.evaluate("location.hash") == "#three-logits?2,3,4,1.6,1,0,0"
-    tab.goto("about:blank")
-    tab.goto("http://book.test/playground.html#three-logits?1,x")
-    assert tab.locator("input").first.input_value() == "2"
-    tab.close()
+    with script_page(browser, body, "playground.js") as tab:
+        tab.goto("about:blank")
+        tab.goto(f"{PAGE}#three-logits?0,3,99,1.6,1,0,0")
+        values = tab.locator("input").evaluate_all("all => all.map(i => +i.value)")
+        assert values == [0, 3, 4, 1.6, 1, 0, 0]  # 99 is brought into its range
+        after = tab.locator("dl div", has_text="after").locator("dd").text_content()
+        expected = softmax(np.array([0, 3, 4]) / 1.6)
+        assert [percent(one) for one in after.split(", ")] == pytest.approx(expected, abs=6e-4)
+        tab.locator("input").first.fill("2")
+        assert tab.evaluate("location.hash") == "#three-logits?2,3,4,1.6,1,0,0"
+        tab.goto("about:blank")
+        tab.goto(f"{PAGE}#three-logits?1,x")
+        assert tab.locator("input").first.input_value() == "2"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -11,7 +10,7 @@ from bs4 import BeautifulSoup, Tag
 
 from tools.finishing.drawings import drawing
 from tools.finishing.slide_drawings import in_two_rows
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import DRAWING, svg_of
 
 
 def drawn(rows: int, columns: int, **options: Any) -> Tag:
@@ -25,9 +24,8 @@ def drawn(rows: int, columns: int, **options: Any) -> Tag:
             ax.set_title(f"Panel {k}")
             ax.set(xlabel="x", ylabel="y")
             ax.label_outer()
-        file = io.StringIO()
-        fig.savefig(file, format="svg")
-    found = BeautifulSoup(drawing(file.getvalue(), "Panels.", "d"), "html.parser").svg
+        svg = svg_of(fig)
+    found = BeautifulSoup(drawing(svg, "Panels.", "d"), "html.parser").svg
     assert isinstance(found, Tag)
     return found
 

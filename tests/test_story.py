@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from play_anew import fitted_temperature
-from script_page import ASSETS, scripts
+from script_page import ASSETS, course_style, script_page
 from test_play_figures import FIGURE
 
 from book.play.images_to_bars import check, frames, story
@@ -20,7 +20,6 @@ from calib_utils.records import load_record
 from tools.finishing.interactive import placed
 
 ROOT = Path(__file__).parents[1]
-PAGE = "http://story.invalid/"
 # In units of the drawing: where bars stand, and how high an accuracy of 1 is.
 BOTTOM, HEIGHT = 292, 258
 
@@ -97,24 +96,16 @@ def test_it_is_light(told: dict[str, Any]) -> None:
 def tab(request: Any, browser: Any, told: dict[str, Any]) -> Iterator[Any]:
     """The picture on a page of its own, wide and on a phone."""
     figure = FIGURE.format("images-to-bars")
-    body = placed(figure, {"fig-images-to-bars": told}).replace('src="../_static/story.js"', "")
-    colours = "--pst-color-background: white; --pst-color-text-base: black;"
-    style = f"html {{ {colours} }} {(ASSETS / 'course.css').read_text('utf-8')}"
-    page = (
-        f"<!DOCTYPE html><style>{style}</style><body><article class='bd-article'>"
-        f"<div style='height: 50vh'></div>{body}<div style='height: 90vh'></div></article>"
-        f"{scripts('story.js')}</body>"
+    story = placed(figure, {"fig-images-to-bars": told}).replace('src="../_static/story.js"', "")
+    style = course_style(**{"background": "white", "text-base": "black"})
+    body = (
+        f"{style}<article class='bd-article'><div style='height: 50vh'></div>{story}"
+        "<div style='height: 90vh'></div></article>"
     )
-    tab = browser.new_page(viewport={"width": request.param, "height": 800})
-    errors: list[str] = []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.route(PAGE, lambda route: route.fulfill(body=page, content_type="text/html; charset=utf-8"))
-    tab.goto(PAGE)
-    tab.set_default_timeout(5000)
-    assert errors == []
-    yield tab
-    tab.close()
-    assert errors == []
+    size = {"width": request.param, "height": 800}
+    with script_page(browser, body, "story.js", viewport=size) as tab:
+        tab.set_default_timeout(5000)
+        yield tab
 
 
 # At the step, and when nothing moves any more.

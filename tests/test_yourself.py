@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import binom, norm, t
-from script_page import scripts
+from script_page import ASSETS, script_page
 
 from book.tables.yourself import QUESTIONS, ROUND, questions
 from calib_utils.metrics import baseline_calibration_error, brier_score
@@ -91,18 +92,10 @@ def test_what_can_be_computed_is_true() -> None:
 
 @pytest.fixture
 def tab(browser: Any) -> Iterator[Any]:
-    """The page at an address, at which a browser keeps what it shall remember."""
     body = questions().replace("```{raw} html", "").replace("```", "")
     body = re.sub("<script defer[^>]*></script>", "", body) + '<div class="yourself-class"></div>'
-    html = f"<!DOCTYPE html><meta charset=utf-8><body>{body}{scripts('yourself.js')}</body>"
-    tab = browser.new_page(viewport=PHONE)
-    errors: list[str] = []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.route("**/*", lambda route: route.fulfill(body=html, content_type="text/html"))
-    tab.goto(ADDRESS)
-    yield tab
-    tab.close()
-    assert errors == []
+    with script_page(browser, body, "yourself.js", viewport=PHONE) as tab:
+        yield tab
 
 
 def numbers(tab: Any, stage: str) -> dict[str, str]:
@@ -416,17 +409,22 @@ def test_a_link_that_nobody_was_given_shows_the_beginning(tab: Any, link: str) -
     assert tab.get_by_role("button", name="Begin").is_visible()
 
 
-def test_the_picture_to_keep_is_a_picture(tab: Any, data: dict[str, Any]) -> None:
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_picture_to_keep_is_a_picture(theme: str, tab: Any, data: dict[str, Any]) -> None:
     tab.evaluate(f"localStorage.setItem('calibrate-yourself-{data['key']}', 'ABCDEFabcd')")
     tab.reload()
+    tab.add_style_tag(path=ASSETS / "course.css")
+    tab.evaluate(f"document.documentElement.dataset.theme = '{theme}'")
     tab.get_by_role("button", name="See my result").click()
     with tab.expect_download() as waiting:
         tab.get_by_role("button", name="Save a picture").click()
     assert waiting.value.suggested_filename == "my-calibration.png"
-    content = waiting.value.path().read_bytes()
-    assert content[:4] == b"\x89PNG"
-    size = [int.from_bytes(content[at : at + 4], "big") for at in (16, 20)]
-    assert size == [1080, 1500]
+    with Image.open(waiting.value.path()) as picture:
+        assert (picture.format, picture.size) == ("PNG", (1080, 1500))
+        pixels = picture.convert("RGB").getcolors(picture.width * picture.height)
+    # On white even from a dark page: lines in orange and in grey, and dots in a pale blue.
+    often = {colour for count, colour in pixels if count > 1_000}
+    assert {(255, 255, 255), (194, 78, 0), (89, 89, 89), (64, 149, 197)} <= often
     # Three dashed lines are told apart by their names, all of them within the drawing.
     drawn = tab.locator(".yourself svg").first
     names = drawn.locator("text").evaluate_all(
@@ -434,5 +432,3 @@ def test_the_picture_to_keep_is_a_picture(tab: Any, data: dict[str, Any]) -> Non
     )
     assert "perfectly calibrated" in names
     assert drawn.evaluate("one => one.getBBox().y + one.getBBox().height <= 426")
-    # Paper alone would be a few thousand bytes.
-    assert len(content) > 30_000

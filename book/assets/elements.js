@@ -9,9 +9,18 @@ window.pageElements = (() => {
   const svg = (name, attributes = {}, ...children) =>
     made(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
   const line = (x1, y1, x2, y2, kind) => svg("line", { x1, y1, x2, y2, class: kind });
+  const text = (x, y, words, kind = "") => svg("text", { x, y, class: kind }, words);
+  const button = (words, act, attributes = {}) => {
+    const one = html("button", { type: "button", ...attributes }, words);
+    one.onclick = act;
+    return one;
+  };
   return {
-    html, svg, line,
-    text: (x, y, words, kind = "") => svg("text", { x, y, class: kind }, words),
+    html, svg, line, text, button,
+    /* An axis of shares: lines across at 0, one half and 1, whose heights `up` gives. */
+    halves: (left, right, up) =>
+      [0, 0.5, 1].flatMap((share) =>
+        [line(left, up(share), right, up(share), "play-grid"), text(left - 6, up(share) + 4, String(share), "play-end")]),
     /* To fill gaps with: `name` for one above a bar, and `name`-in for one inside it. */
     hatches: (name) =>
       ["", "-in"].map((where) =>

@@ -4,7 +4,7 @@
   "use strict";
   const WIDTH = 340, LEFT = 40, RIGHT = 328;
 
-  const { html, svg, text, line, hatches } = pageElements;
+  const { html, svg, text, line, button, hatches } = pageElements;
 
   const short = (value) => +value.toFixed(2);
   const box = (x, y, width, height, kind) =>
@@ -135,13 +135,13 @@
     /* First a guess, if one is asked for, or one for each stop of a control: until then what it is
        about is hidden. A link to a state shows it without a guess. */
     const guesses = {}, anew = guess && guess.anew !== null, round = () => (anew ? state[guess.anew] : 0);
-    const learned = html("div", { "aria-live": "polite", tabindex: -1 }), made = html("button", { type: "button" }, "This is my guess");
+    const learned = html("div", { "aria-live": "polite", tabindex: -1 });
     const worth = (guessed) => guessed && pick(guess.words, state.map((stop, c) => (guess.controls.includes(c) ? guessed[c] : stop)));
-    made.onclick = () => {
+    const made = button("This is my guess", () => {
       guesses[round()] = [...state];
       draw();
       learned.focus(); /* the button is gone */
-    };
+    });
 
     const draw = () => {
       const waits = guess && !(round() in guesses);
@@ -181,26 +181,24 @@
       draw();
       figure.scrollIntoView();
     };
-    const copy = html("button", { type: "button", class: "play-link" }, "Copy a link to this state");
-    copy.onclick = async () => {
+    const copy = button("Copy a link to this state", async () => {
       keep();
       const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
       copy.textContent = copied ? "The link is copied" : "The link is in the address bar";
-    };
+    }, { class: "play-link" });
 
     const knobs = controls.map(({ kind, label, stops, marks = [] }, c) => {
       const id = `play-${nth}-control-${c}`, value = html("output", { for: id, class: "play-value" });
+      const to = (stop) => (go(c, stop, "polite"), keep());
       if (kind === "choice") {
         const select = html("select", { id, class: "play-choice" }, ...stops.map((stop) => html("option", {}, stop)));
-        select.onchange = () => (go(c, select.selectedIndex, "polite"), keep());
+        select.onchange = () => to(select.selectedIndex);
         shown.push(() => (select.selectedIndex = state[c]));
         return html("div", {}, html("label", { for: id, class: "play-label" }, label), select);
       }
       if (kind === "again") {
-        const button = html("button", { type: "button", id }, label);
-        button.onclick = () => (go(c, (state[c] + 1) % stops.length, "polite"), keep());
         shown.push(() => (value.textContent = stops[state[c]]));
-        return html("div", {}, button, value);
+        return html("div", {}, button(label, () => to((state[c] + 1) % stops.length), { id }), value);
       }
       const last = stops.length - 1, input = html("input", { type: "range", id, min: 0, max: last, step: 1, value: state[c] });
       input.oninput = () => go(c, +input.value, "off");
@@ -214,11 +212,7 @@
       return html("div", {}, html("label", { for: id, class: "play-label" }, label), value,
         html("div", { class: "play-track" }, input,
           ...marks.map(([stop]) => html("span", { style: `--play-at:${stop / last}` }))),
-        ...marks.map(([stop, words]) => {
-          const button = html("button", { type: "button" }, words);
-          button.onclick = () => (go(c, stop, "polite"), keep());
-          return button;
-        }));
+        ...marks.map(([stop, words]) => button(words, () => to(stop))));
     });
 
     const answers = anew ? guess.controls.map((c) => knobs[c]) : [];

@@ -2,7 +2,7 @@
    logits in the triangle of their probabilities. All that a mouse can do, the sliders can. */
 (() => {
   "use strict";
-  const { html, svg, text, line, numbers } = pageElements;
+  const { html, svg, text, line, halves, button, numbers } = pageElements;
   const percent = (share) => `${(100 * share).toFixed(1)}\u00a0%`;
   const clip = (value, low, high) => Math.min(Math.max(value, low), high);
 
@@ -24,15 +24,14 @@
   };
   /* What to reach: first a guess, then by hand; `reached` says when it is done, and why comes after both. */
   const tasks = (all) => {
-    const lines = all.map(({ task, ask, options, why }) => {
+    const lines = all.map(({ task, ask, why }) => {
       const state = html("span", { class: "playground-state", role: "status" }), reason = html("p", { hidden: "" }, why);
-      const guesses = options.map((words) => {
-        const one = html("button", { type: "button", "aria-pressed": "false" }, words);
-        one.onclick = () => {
+      const guesses = ["Yes", "No"].map((words) => {
+        const one = button(words, () => {
           guesses.forEach((other) => other.setAttribute("aria-pressed", other === one));
           if (reason.hidden) state.textContent = "Now try it.";
           check();
-        };
+        }, { "aria-pressed": "false" });
         return one;
       });
       return { state, reason, guesses, line: html("li", {}, html("p", {}, task), html("p", {}, ask, " ", ...guesses, " ", state), reason) };
@@ -67,19 +66,19 @@
     const todo = tasks([
       {
         task: "Make a classifier with an ECE of 0 that is of no use: all its predictions have the same confidence.",
-        ask: "Is that possible?", options: ["Yes", "No"],
+        ask: "Is that possible?",
         why: "It is. Put all predictions into one bin whose accuracy is its confidence. It is calibrated, and it cannot tell the images that it classifies correctly from the others.",
         reached: () => measured().ece < 0.005 && state.filter(([count]) => count).length === 1,
       },
       {
         task: "Keep the ECE of the start, to half a point, and raise the MCE by at least 20 points.",
-        ask: "Is that possible?", options: ["Yes", "No"],
+        ask: "Is that possible?",
         why: "It is. A wide gap in a bin with few predictions hardly moves the mean, and is the maximum.",
         reached: () => Math.abs(measured().ece - first.ece) < 0.005 && measured().mce >= first.mce + 0.2,
       },
       {
         task: "Bring the ECE to 0, and the Brier score below 0.2.",
-        ask: "Does an ECE of 0 bring the Brier score to 0, too?", options: ["Yes", "No"],
+        ask: "Does an ECE of 0 bring the Brier score to 0, too?",
         why: "It does not. What is left is uncertainty: predictions of 0.5 cost 0.5 each, however calibrated they are. Only confidences near 0 or 1 that deserve it bring the score down.",
         reached: () => measured().ece < 0.005 && measured().brier < 0.2 && measured().n > 0,
       },
@@ -93,8 +92,7 @@
     });
     const draw = () => {
       const found = measured(), parts = [];
-      for (const share of [0, 0.5, 1])
-        parts.push(line(40, up(share), 328, up(share), "play-grid"), text(34, up(share) + 4, String(share), "play-end"));
+      parts.push(...halves(40, 328, up));
       for (let m = 0; m <= M; m += 1) parts.push(text(across(m / M), 318, String(m / M), "play-middle"));
       parts.push(text(184, 342, "Confidence", "play-middle"), text(4, 14, "Predictions in each bin"), text(44, 75, "Accuracy"));
       state.forEach(([count, accuracy], m) => {
@@ -125,11 +123,10 @@
     drawn.onpointerdown = (event) => (drawn.setPointerCapture(event.pointerId), drag(event));
     drawn.onpointermove = (event) => event.buttons && held !== null && drag(event);
     drawn.onpointerup = drawn.onpointercancel = () => (held = null);
-    const again = html("button", { type: "button" }, "As at the start");
-    again.onclick = () => {
+    const again = button("As at the start", () => {
       start.forEach(([count, accuracy], m) => ((state[m] = [count, accuracy]), knobs[m][0].set(accuracy), knobs[m][1].set(count)));
       draw();
-    };
+    });
     draw();
     stage.append(html("div", { class: "play-panels" }, drawn), shown, again,
       html("details", {}, html("summary", {}, "Sliders for all bars"), ...knobs.flat().map(({ line }) => line)), todo.list);
@@ -162,19 +159,19 @@
     const todo = tasks([
       {
         task: "With the temperature alone, make the prediction less confident than 40 %.",
-        ask: "Does the predicted class change on the way?", options: ["Yes", "No"],
+        ask: "Does the predicted class change on the way?",
         why: "It does not. A temperature moves each point along a curve to the middle of the triangle, and never across a border between two classes.",
         reached: () => only() && Math.max(...softmax(mapped(z))) < 0.4 && z[0] !== z[1],
       },
       {
         task: "With vector scaling (weight and bias of class A), let some arrows cross a border.",
-        ask: "Can vector scaling change predicted classes?", options: ["Yes", "No"],
+        ask: "Can vector scaling change predicted classes?",
         why: "It can. A bias for A pulls all points towards its corner, so some predictions of B or C become A.",
         reached: () => map.mix === 0 && changes() > 0,
       },
       {
         task: "Now mix some of B’s logit into A’s, as matrix scaling may, with no bias and a weight of 1.",
-        ask: "Do all arrows then point the same way along their line?", options: ["Yes", "No"],
+        ask: "Do all arrows then point the same way along their line?",
         why: "They do not. What happens to A now depends on B, so points that differ in B alone move differently. That takes K × K parameters, which is many to fit from few images.",
         reached: () => only("mix") && Math.abs(map.mix) >= 0.5,
       },

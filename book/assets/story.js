@@ -3,7 +3,7 @@
    and the temperature turns until the bars stand on the diagonal (5). All numbers come with it. */
 (() => {
   "use strict";
-  const { html, svg, text, line, hatches } = pageElements;
+  const { html, svg, text, line, halves, button, hatches } = pageElements;
   const LEFT = 34, WIDTH = 294, TOP = 34, BOTTOM = 292, HEIGHT = BOTTOM - TOP;
   const mix = (a, b, t) => a + (b - a) * t;
   /* From 0 to 1 while `at` goes from `start` to `end`, slowly at both ends. */
@@ -44,9 +44,7 @@
     const bars = dots.map((_, m) => ["play-bar", "play-gap"].map((kind) =>
       svg("rect", { x: LEFT + m * wide + 0.6, width: wide - 1.2, class: kind })));
     const diagonal = ["play-halo", "play-diagonal"].map((kind) => line(LEFT, BOTTOM, LEFT, BOTTOM, kind));
-    const scale = svg("g", {}, ...[0, 0.5, 1].flatMap((at) =>
-      [line(LEFT, up(at), LEFT + WIDTH, up(at), "play-grid"), text(LEFT - 6, up(at) + 4, String(at), "play-end")]),
-      text(LEFT, TOP - 8, "Accuracy"));
+    const scale = svg("g", {}, ...halves(LEFT, LEFT + WIDTH, up), text(LEFT, TOP - 8, "Accuracy"));
     const key = svg("g", {}, svg("circle", { cx: LEFT + 5, cy: 10, r: 4, class: "story-key-right" }), text(LEFT + 14, 14, "correct"),
       svg("circle", { cx: LEFT + 71, cy: 10, r: 3.2, class: "story-key-wrong" }), text(LEFT + 80, 14, "wrong"));
     const said = text(LEFT + 14, up(0.84), "", "story-said");
@@ -113,7 +111,7 @@
       if (next < 1) return next ? steps.length - 1 : 0;
       return next - 1 + (scrollY + 0.5 - tops[next - 1]) / (tops[next] - tops[next - 1]);
     };
-    const count = html("output", {}), buttons = ["Back", "Next"].map((words) => html("button", { type: "button" }, words));
+    const count = html("output", {});
     const show = () => {
       if (!story.offsetParent) return; /* the reader prefers no movement */
       const at = place(), now = Math.round(at);
@@ -130,9 +128,8 @@
       if (!asked) requestAnimationFrame(() => ((asked = false), show()));
       asked = true;
     };
-    buttons.forEach((one, i) => (one.onclick = () => go(i ? 1 : -1)));
     story.onkeydown = ({ key }) => key === "ArrowRight" ? go(1) : key === "ArrowLeft" && go(-1);
-    stage.append(drawn, html("div", { class: "story-buttons" }, ...buttons, count));
+    stage.append(drawn, html("div", { class: "story-buttons" }, button("Back", () => go(-1)), button("Next", () => go(1)), count));
     addEventListener("scroll", follow, { passive: true });
     addEventListener("resize", measure);
     new ResizeObserver(measure).observe(document.body);

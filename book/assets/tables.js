@@ -2,7 +2,7 @@
    for each column of words. Without it they are plain tables in the order in which they were written. */
 (() => {
   "use strict";
-  const { html } = pageElements;
+  const { html, button } = pageElements;
   /* "−0.12 to 0.3" counts as −0.12, "∞" as the largest; no number comes last either way. */
   const number = (words) => {
     if (words.startsWith("∞")) return Infinity;
@@ -25,9 +25,8 @@
     };
     heads.forEach((head, column) => {
       const words = head.textContent.trim();
-      const button = html("button", { type: "button", class: "play-sort" }, words);
-      button.addEventListener("click", () => sort(column, head.getAttribute("aria-sort") === "ascending" ? -1 : 1));
-      head.replaceChildren(button, html("span", { class: "play-printed", "aria-hidden": "true" }, words));
+      const turn = () => sort(column, head.getAttribute("aria-sort") === "ascending" ? -1 : 1);
+      head.replaceChildren(button(words, turn, { class: "play-sort" }), html("span", { class: "play-printed", "aria-hidden": "true" }, words));
     });
 
     const controls = html("div", { class: "play" });

@@ -7,12 +7,7 @@
   const { pool, key, models } = JSON.parse(data.textContent);
   const LEVELS = [50, 60, 70, 80, 90, 99], ROUND = 10, LETTERS = "ABCDEFabcdef";
 
-  const { html, svg, text, line, numbers } = pageElements;
-  const button = (words, act, attributes = {}) => {
-    const one = html("button", { type: "button", ...attributes }, words);
-    one.onclick = act;
-    return one;
-  };
+  const { html, svg, text, line, halves, button, numbers } = pageElements;
   const percent = (share, digits = 0) => `${(100 * share).toFixed(digits).replace("-", "−")} %`;
 
   /* The chances of 0 to n correct answers of n, each with the chance p. */
@@ -117,8 +112,7 @@
   /* `who` has the words of the discs; bands of chance only where answers are independent. */
   const diagram = ({ bins, n }, who, bands) => {
     const across = (share) => 50 + 548 * (share - 0.5), up = (share) => 300 - 270 * share;
-    const drawn = [0, 0.5, 1].flatMap((share) => [
-      line(36, up(share), 334, up(share), "play-grid"), text(30, up(share) + 4, String(share), "play-end")]);
+    const drawn = halves(36, 334, up);
     for (const level of LEVELS) drawn.push(text(across(level / 100), 318, String(level), "play-middle"));
     drawn.push(text(187, 336, "Confidence, %", "play-middle"), text(4, 16, "Accuracy"));
     if (bands)
@@ -162,12 +156,13 @@
     ];
   };
 
-  /* A picture to keep, which needs none of the page's styles. */
+  /* A picture to keep, which needs none of the page's styles; on white, as all pages are for paper. */
   const picture = (found) => {
+    const onWhite = getComputedStyle(document.documentElement), colour = (name) => onWhite.getPropertyValue(`--${name}`);
     const colours = { "play-grid": "stroke:#ccc", "play-diagonal": "stroke:#222;stroke-dasharray:5 4;stroke-width:1.4",
       "play-end": "text-anchor:end", "play-middle": "text-anchor:middle", "yourself-band": "fill:#ddd",
-      "yourself-dot": "fill:#0072b2;fill-opacity:.75", "play-line": "fill:none;stroke-width:2.2",
-      "play-b": "stroke:#c24e00;stroke-dasharray:8 3", "play-c": "stroke:#595959" };
+      "yourself-dot": `fill:${colour("blue")};fill-opacity:.75`, "play-line": "fill:none;stroke-width:2.2",
+      "play-b": `stroke:${colour("orange")};stroke-dasharray:8 3`, "play-c": `stroke:${colour("grey")}` };
     const rules = Object.entries(colours).map(([name, rule]) => `.${name}{${rule}}`).join("");
     const inner = diagram(found, `Me, ${found.n} answers`, true);
     for (const [key, value] of Object.entries({ x: 8, y: 64, width: 344, height: 426 })) inner.setAttribute(key, value);

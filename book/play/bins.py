@@ -21,7 +21,7 @@ from calib_utils.metrics import (
 )
 from calib_utils.records import load_record
 from tools.finishing import interactive as ui
-from tools.finishing.interactive import FEW, WORDS
+from tools.finishing.interactive import FEW, percent
 
 NETWORKS = {"ResNet-34": "resnet34-cifar100", "LeNet-5": "lenet5-cifar100"}
 STRATEGIES = {"equal width": "uniform", "equal mass": "quantile"}
@@ -44,39 +44,35 @@ def worth(eces: Sequence[float]) -> list[str]:
     def bins(k: int) -> str:
         return f"{N_BINS[k]} bin" + "s" * (N_BINS[k] != 1)
 
-    if WORDS.format(eces[low]) == WORDS.format(eces[high]):
+    if percent(eces[low]) == percent(eces[high]):
         why = "So it is with any other number: nearly all gaps are on the same side."
     else:
         why = (
-            f"It is lowest with {bins(low)}, {WORDS.format(eces[low])}, and highest with "
-            f"{bins(high)}, {WORDS.format(eces[high])}: the same predictions each time."
+            f"It is lowest with {bins(low)}, {percent(eces[low])}, and highest with "
+            f"{bins(high)}, {percent(eces[high])}: the same predictions each time."
         )
-    return [f"With {bins(k)} the ECE is {WORDS.format(ece)}. {why}" for k, ece in enumerate(eces)]
+    return [f"With {bins(k)} the ECE is {percent(ece)}. {why}" for k, ece in enumerate(eces)]
 
 
 def number_of_bins() -> ui.Json:
     """The ECE of the same predictions in other bins."""
-    frames, printed, eces, baselines, learned = [], [], [], [], []
+    frames, shares, few = [], [], []
     for network, kind in product(NETWORKS, STRATEGIES.values()):
         confidences, correct = predictions(network)
         labels = correct.astype(int)
-        of_kind = []
         for m in N_BINS:
             bins = reliability_bins(confidences, correct, m, kind)
             frames.append(ui.frame(bins, edges=kind == "quantile"))
-            ece = 100 * expected_calibration_error(confidences, labels, m, kind)
-            mce = 100 * maximum_calibration_error(confidences, labels, m, kind)
-            baseline = 100 * baseline_calibration_error(confidences, m, strategy=kind).mean
-            few = int(((bins.counts > 0) & (bins.counts < FEW)).sum())
-            of_kind.append((ece, baseline))
-            printed.append([*(WORDS.format(one) for one in (ece, baseline, mce)), str(few)])
-        of_ece, of_baseline = zip(*of_kind, strict=True)
-        learned += worth(of_ece)
-        eces.append(of_ece)
-        baselines.append(of_baseline)
+            ece = expected_calibration_error(confidences, labels, m, kind)
+            mce = maximum_calibration_error(confidences, labels, m, kind)
+            baseline = baseline_calibration_error(confidences, m, strategy=kind).mean
+            shares.append((ece, baseline, mce))
+            few.append(str(((bins.counts > 0) & (bins.counts < FEW)).sum()))
     by = [0, 1, 2]
-    names = ["ECE", "baseline ECE", "MCE", f"bars under {FEW}"]
-    places = np.log10(N_BINS).tolist()
+    eces, baselines, mces = np.transpose(shares)
+    # A row for each network in bins of each kind.
+    of_ece, of_baseline = (one.reshape(-1, len(N_BINS)) for one in (eces, baselines))
+    places = np.log10(N_BINS)
     return ui.play(
         ["fig-number-of-bins"],
         "The same predictions in other bins",
@@ -92,8 +88,10 @@ def number_of_bins() -> ui.Json:
             ui.slider("Number of bins", N_BINS, N_BINS.index(15)),
         ],
         [
-            ui.at_once(ui.number(n, of, by)) if n.startswith("bars") else ui.number(n, of, by)
-            for n, of in zip(names, zip(*printed, strict=True), strict=True)
+            ui.number("ECE", map(percent, eces), by),
+            ui.number("baseline ECE", map(percent, baselines), by),
+            ui.number("MCE", map(percent, mces), by),
+            ui.at_once(ui.number(f"bars under {FEW}", few, by)),
         ],
         [
             ui.at_once(ui.diagram(ui.table(frames, by), few=FEW, relative=True)),
@@ -102,15 +100,20 @@ def number_of_bins() -> ui.Json:
                 ui.axis(0, 2, ui.logarithms([1, 2, 5, 10, 20, 50, 100]), "Number of bins"),
                 ui.axis(0, 12, (0, 4, 8, 12)),
                 [
-                    ui.curve(places, ui.table(baselines, [0, 1]), "baseline", "c", digits=2),
-                    ui.curve(places, ui.table(eces, [0, 1]), digits=2, moves=True),
+                    ui.curve(
+                        places, ui.table(100 * of_baseline, [0, 1]), "baseline", "c", digits=2
+                    ),
+                    ui.curve(places, ui.table(100 * of_ece, [0, 1]), digits=2, moves=True),
                 ],
                 at=2,
                 height=330,
             ),
         ],
         ui.guess(
-            [2], "Which number of bins makes this network look best, by its ECE?", learned, by
+            [2],
+            "Which number of bins makes this network look best, by its ECE?",
+            [words for of in of_ece for words in worth(of)],
+            by,
         ),
     )
 
@@ -119,27 +122,27 @@ def drawn_again() -> ui.Json:
     """Predictions of a calibrated model: chance draws which of them are correct."""
     rng = np.random.default_rng(seed=0)
     confidences = rng.permutation(predictions("ResNet-34")[0].astype(float))
-    frames, eces, baselines = [], [], []
+    frames, shares, means = [], [], []
     for n in SIZES:
         some, of_n = confidences[:n], []
         for _ in range(N_DRAWS):
             drawn = rng.random(n) < some
             frames.append(ui.frame(reliability_bins(some, drawn)))
-            of_n.append(100 * expected_calibration_error(some, drawn.astype(int)))
-        eces.append(of_n)
-        baselines.append(100 * baseline_calibration_error(some).mean)
+            of_n.append(expected_calibration_error(some, drawn.astype(int)))
+        shares.append(of_n)
+        means.append(baseline_calibration_error(some).mean)
+    eces, baselines = 100 * np.array(shares), 100 * np.array(means)
     draws = list(range(1, N_DRAWS + 1))
-    high = max(map(max, eces)) * 1.1
-    up = ui.axis(0, high, range(0, 100, 5))
-    enough = next(k for k, baseline in enumerate(baselines) if baseline < LITTLE)
+    up = ui.axis(0, eces.max() * 1.1, range(0, 100, 5))
+    enough = SIZES[(baselines < LITTLE).argmax()]
     learned = [
-        f"With {n:,} predictions a calibrated model has a mean ECE of {WORDS.format(baseline)}. "
-        f"It takes {SIZES[enough]:,} of those on the slider until it is below {LITTLE} %."
-        for n, baseline in zip(SIZES, baselines, strict=True)
+        f"With {n:,} predictions a calibrated model has a mean ECE of {percent(mean)}. "
+        f"It takes {enough:,} of those on the slider until it is below {LITTLE} %."
+        for n, mean in zip(SIZES, means, strict=True)
     ]
 
     def so_far(pick: Callable[[np.ndarray], np.ndarray]) -> list[str]:
-        return [WORDS.format(e) for of in eces for e in pick(np.array(of))]
+        return [percent(e) for of in shares for e in pick(np.array(of))]
 
     return ui.play(
         ["fig-one-draw"],
@@ -156,7 +159,7 @@ def drawn_again() -> ui.Json:
         ],
         [
             ui.number("ECE of this draw", so_far(np.asarray), [0, 1]),
-            ui.number("baseline ECE", [WORDS.format(one) for one in baselines], [0]),
+            ui.number("baseline ECE", map(percent, means), [0]),
             ui.number("lowest so far", so_far(np.minimum.accumulate), [0, 1]),
             ui.number("highest so far", so_far(np.maximum.accumulate), [0, 1]),
         ],
@@ -183,7 +186,7 @@ def drawn_again() -> ui.Json:
                 "Baseline ECE in %",
                 ui.axis(2, 4, ui.logarithms([100, 1000, 10_000]), "Number of predictions"),
                 up,
-                [ui.curve(np.log10(SIZES).tolist(), baselines, moves=True)],
+                [ui.curve(np.log10(SIZES), baselines, moves=True)],
                 at=0,
             ),
         ],

@@ -47,14 +47,13 @@ def costs() -> ui.Json:
     up = ui.axis(4, 37, (10, 20, 30))
     learned = []
     for error_cost, chow, of_cost in zip(ERROR_COSTS, rule, bills[1], strict=True):
-        by_rule = bill(softer, correct, error_cost, chow)[3]
+        *_, by_rule = bill(softer, correct, error_cost, chow)
         for t, (*_, total) in zip(THRESHOLDS, of_cost, strict=True):
-            more = f"{abs(total - by_rule):,} {'more' if total > by_rule else 'less'}"
+            more = f"{abs(total - by_rule):,} {'more' if total > by_rule else 'less'} than"
             learned.append(
                 f"Above {t:.2f}, the recalibrated network costs {total:,}. That is "
-                f"{more if total != by_rule else 'as much as'}"
-                f"{' than' if total != by_rule else ''} with {chow:.2f}, the threshold that "
-                "follows from the two costs by Chow's rule."
+                f"{more if total != by_rule else 'as much as'} with {chow:.2f}, the threshold "
+                "that follows from the two costs by Chow's rule."
             )
     return ui.play(
         ["fig-cost-threshold"],

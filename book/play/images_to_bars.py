@@ -14,6 +14,7 @@ from scipy.special import softmax
 
 from book.resnet34 import resnet34
 from calib_utils.metrics import ReliabilityBins, reliability_bins, top_label
+from calib_utils.metrics.bins import expected_gap, uniform_index
 from tools.finishing import interactive as ui
 from tools.finishing.interactive import FEW, percent
 
@@ -29,8 +30,7 @@ class Frame(NamedTuple):
     @property
     def gap(self) -> float:
         """The mean of the bins' gaps, weighted by their predictions."""
-        counts, gaps = self.bins.counts, np.abs(self.bins.confidence - self.bins.accuracy)
-        return float(np.nansum(counts * gaps) / counts.sum())
+        return expected_gap(self.bins)
 
 
 def frames() -> list[Frame]:
@@ -49,8 +49,7 @@ def piles() -> list[tuple[np.ndarray, np.ndarray]]:
     confidences, correct = top_label(softmax(test.logits, axis=1), test.labels)
     drawn = np.random.default_rng(seed=0).choice(len(correct), N_DOTS, replace=False)
     confidences, correct = confidences[drawn].astype(float), correct[drawn]
-    edges = np.linspace(0, 1, N_BINS + 1)[1:-1]
-    place = np.searchsorted(edges, confidences)  # an edge belongs to the bin below it
+    place = uniform_index(confidences, N_BINS, "float64")
     return [
         (confidences[(place == m) & correct], confidences[(place == m) & ~correct])
         for m in range(N_BINS)

@@ -6,7 +6,8 @@ The model, its three sets and the methods are those of the chapter on two classe
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 from scipy.special import logit
@@ -29,7 +30,7 @@ from calib_utils.recalibration import (
     Recalibrator,
 )
 from tools.finishing import interactive as ui
-from tools.finishing.interactive import WORDS
+from tools.finishing.interactive import percent
 
 METHODS: dict[str, Callable[[], Recalibrator]] = {
     "Platt": PlattScaling,
@@ -76,9 +77,9 @@ def corners(y: np.ndarray) -> np.ndarray:
     return np.array(sorted(kept))
 
 
-def worth(briers: Sequence[float], uncalibrated: float) -> list[str]:
+def worth(briers: np.ndarray, uncalibrated: float) -> list[str]:
     """What a guess of each number of digits was worth."""
-    better = np.array(briers) < uncalibrated
+    better = briers < uncalibrated
     first = len(better) - int(np.argmin(better[::-1])) if not better.all() else 0
     if first == len(SIZES):
         says = f"even all {SIZES[-1]} are too few"
@@ -97,34 +98,31 @@ def maps() -> ui.Json:
     if len(y_val) != SIZES[-1]:
         raise SystemExit(f"book/play/maps.py: SIZES end at {SIZES[-1]}, not {len(y_val)}")
     across_map, drawn, briers, eces, baselines = [], [], [], [], []
-    for method in METHODS.values():
-        of_method = []
-        for n in SIZES:
-            with warnings.catch_warnings():
-                # That so few samples can be told apart without error is what the figure shows.
-                warnings.simplefilter("ignore")
-                fitted = method().fit(val_logits[:n], y_val[:n])
-            y = fitted.predict_proba(logit(GRID))
-            turns = corners(y)
-            across_map.append(GRID[turns])
-            drawn.append(y[turns])
-            probs = fitted.predict_proba(test_logits)
-            ece = expected_calibration_error(probs, y_test, N_BINS)
-            of_method.append((brier_score(probs, y_test), 100 * ece))
-            baselines.append(100 * baseline_calibration_error(probs, N_BINS).mean)
-        of_brier, of_ece = zip(*of_method, strict=True)
-        briers.append(of_brier)
-        eces.append(of_ece)
+    for method, n in product(METHODS.values(), SIZES):
+        with warnings.catch_warnings():
+            # That so few samples can be told apart without error is what the figure shows.
+            warnings.simplefilter("ignore")
+            fitted = method().fit(val_logits[:n], y_val[:n])
+        y = fitted.predict_proba(logit(GRID))
+        turns = corners(y)
+        across_map.append(GRID[turns])
+        drawn.append(y[turns])
+        probs = fitted.predict_proba(test_logits)
+        briers.append(brier_score(probs, y_test))
+        eces.append(expected_calibration_error(probs, y_test, N_BINS))
+        baselines.append(baseline_calibration_error(probs, N_BINS).mean)
+    # A row for each method.
+    of_brier, of_ece = (np.reshape(one, (-1, len(SIZES))) for one in (briers, eces))
     scores = 1 / (1 + np.exp(-test_logits))
     plain_brier = brier_score(scores, y_test)
-    plain_ece = 100 * expected_calibration_error(scores, y_test, N_BINS)
+    plain_ece = expected_calibration_error(scores, y_test, N_BINS)
     dots = reliability_bins(scores, y_test == 1, N_BINS)
     shares = (0, 0.2, 0.4, 0.6, 0.8, 1)
     ticks = ui.logarithms([10, 20, 50, 100, 200, 359])
     places = np.log10(SIZES)
     across = ui.axis(places[0], places[-1], ticks)
-    low, high = min(plain_brier, np.min(briers)), max(plain_brier, np.max(briers))
-    top = max(plain_ece, np.max(eces)) * 1.1
+    low, high = min(plain_brier, *briers), max(plain_brier, *briers)
+    top = 100 * max(plain_ece, *eces) * 1.1
     level = [places[0], places[-1]]
     return ui.play(
         ["fig-all-maps"],
@@ -140,11 +138,11 @@ def maps() -> ui.Json:
             ui.slider("Validation digits", SIZES, SIZES.index(40)),
         ],
         [
-            ui.number("Brier score", [f"{b:.3f}" for of in briers for b in of], [0, 1]),
+            ui.number("Brier score", [f"{b:.3f}" for b in briers], [0, 1]),
             ui.at_once(ui.number("uncalibrated", [f"{plain_brier:.3f}"], [])),
-            ui.number("ECE", [WORDS.format(e) for of in eces for e in of], [0, 1]),
-            ui.at_once(ui.number("uncalibrated", [WORDS.format(plain_ece)], [])),
-            ui.number("baseline ECE", [WORDS.format(f) for f in baselines], [0, 1]),
+            ui.number("ECE", map(percent, eces), [0, 1]),
+            ui.at_once(ui.number("uncalibrated", [percent(plain_ece)], [])),
+            ui.number("baseline ECE", map(percent, baselines), [0, 1]),
         ],
         [
             ui.at_once(
@@ -166,7 +164,7 @@ def maps() -> ui.Json:
                 ui.axis(low - 0.05 * (high - low), high + 0.05 * (high - low), _round(low, high)),
                 [
                     ui.curve(level, [plain_brier] * 2, "uncalibrated", "c"),
-                    ui.curve(places, ui.table(briers, [0]), moves=True),
+                    ui.curve(places, ui.table(of_brier, [0]), moves=True),
                 ],
                 at=1,
             ),
@@ -175,8 +173,8 @@ def maps() -> ui.Json:
                 across | {"label": "Validation digits"},
                 ui.axis(0, top, range(0, 100, 5)),
                 [
-                    ui.curve(level, [plain_ece] * 2, "uncalibrated", "c"),
-                    ui.curve(places, ui.table(eces, [0]), moves=True),
+                    ui.curve(level, [100 * plain_ece] * 2, "uncalibrated", "c"),
+                    ui.curve(places, ui.table(100 * of_ece, [0]), moves=True),
                 ],
                 at=1,
             ),
@@ -184,7 +182,7 @@ def maps() -> ui.Json:
         ui.guess(
             [1],
             "From how many validation digits on is this method better than no recalibration?",
-            [words for of in briers for words in worth(of, plain_brier)],
+            [words for of in of_brier for words in worth(of, plain_brier)],
             [0, 1],
         ),
     )

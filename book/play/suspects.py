@@ -54,19 +54,15 @@ def changes() -> list[Change]:
     found = []
     for grid, suspect in SUSPECTS.items():
         of_grid = {(run.seed, run.value): run for run in load_grid(grid, PROTOCOL)}
+        seeds = sorted({seed for seed, _ in of_grid})
         order = list(dict.fromkeys(run.value for run in plan_grid(grid, PROTOCOL)))
         compared = [(one.first, one.second) for one in planned_comparisons(grid, PROTOCOL)]
         for first, second in dict.fromkeys(compared):
-            ends = sorted(map(order.index, (first, second)))
-            levels = order[ends[0] : ends[1] + 1]
-            if levels[0] != first:
-                levels.reverse()
+            start, end = order.index(first), order.index(second)
+            levels = order[start : end + 1] if start < end else order[end : start + 1][::-1]
             runs = {place: run for place, run in of_grid.items() if place[1] in levels}
-            pairs = [
-                (run, runs[seed, second])
-                for (seed, level), run in sorted(runs.items(), key=lambda one: one[0][0])
-                if level == first and (seed, second) in runs
-            ]
+            ends = [(runs.get((seed, first)), runs.get((seed, second))) for seed in seeds]
+            pairs = [(a, b) for a, b in ends if a and b]
             if pairs:
                 found.append(Change(suspect, levels, runs, pairs))
     return found
@@ -137,8 +133,7 @@ def panel(title: str, found: list[Change], curves: list[ui.Json], highest: float
     ]
     ticks = range(0, 101, 5 if highest < 30 else 10)
     up = ui.axis(0, 1.08 * highest, ticks)
-    panel = ui.lines(title, ui.table(across, [0]), up, curves, height=270, begins=True)
-    return panel
+    return ui.lines(title, ui.table(across, [0]), up, curves, height=270, begins=True)
 
 
 def of_seeds(found: list[Change], metric: str) -> list[ui.Json]:

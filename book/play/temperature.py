@@ -23,7 +23,7 @@ from calib_utils.metrics import (
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import PredictionRecord
 from tools.finishing import interactive as ui
-from tools.finishing.interactive import FEW, WORDS
+from tools.finishing.interactive import FEW, percent
 
 NAMES = ["mean confidence", "accuracy", "ECE", "baseline ECE", "NLL"]
 TEMPERATURES = np.linspace(0.5, 2.5, 101)
@@ -40,21 +40,20 @@ def turned(record: PredictionRecord, T: float) -> np.ndarray:
 
 
 def measured(probs: np.ndarray, record: PredictionRecord, T: float) -> tuple[float, ...]:
-    """Mean confidence, accuracy, ECE and its baseline in per cent, and NLL."""
-    shares = (
+    """Mean confidence, accuracy, ECE, its baseline, and NLL."""
+    return (
         probs.max(axis=1).mean(),
         accuracy(probs, record.labels),
         expected_calibration_error(probs, record.labels),
         baseline_calibration_error(probs).mean,
+        negative_log_likelihood(record.logits / T, record.labels, inputs="logits"),
     )
-    nll = negative_log_likelihood(record.logits / T, record.labels, inputs="logits")
-    return (*(100 * share for share in shares), nll)
 
 
 def printed(numbers: tuple[float, ...]) -> list[str]:
     """What was measured, as the figure says it."""
     *shares, nll = numbers
-    return [*map(WORDS.format, shares), f"{nll:.3f}"]
+    return [*map(percent, shares), f"{nll:.3f}"]
 
 
 def learned(at: np.ndarray, values: Sequence[str], best: int, name: str) -> list[str]:
@@ -74,7 +73,8 @@ def temperature(
     at = stops(fitted)
     probs = [turned(record, T) for T in at]
     numbers = [measured(p, record, T) for p, T in zip(probs, at, strict=True)]
-    *_, eces, baselines, nlls = zip(*numbers, strict=True)
+    *_, nlls = zip(*numbers, strict=True)
+    _, _, eces, baselines, _ = 100 * np.transpose(numbers)
     columns = dict(zip(NAMES, zip(*map(printed, numbers), strict=True), strict=True))
     if images == "test":
         ask, name = "Which temperature was fitted, on the validation images?", "ECE"

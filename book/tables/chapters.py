@@ -6,11 +6,10 @@ what it needs.
 
 from __future__ import annotations
 
-import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -40,7 +39,7 @@ from tools.sources.atomic import write_text
 from tools.sources.book import Book
 from tools.sources.errors import MystError
 from tools.sources.needs import needs
-from tools.sources.plot_settings import DRAWING
+from tools.sources.plot_settings import DRAWING, svg_of
 from tools.sources.reading_time import exercise_times, reading_time
 
 SPACE = "\N{NO-BREAK SPACE}"
@@ -51,9 +50,9 @@ THIN: dict[str, Any] = {"color": GREY, "linewidth": 1.2}
 DASHED = THIN | {"linestyle": (0, (3, 2.5))}
 
 
-def predictions(split: str = "test") -> tuple[np.ndarray, np.ndarray]:
+def predictions() -> tuple[np.ndarray, np.ndarray]:
     """The confidence of each prediction of the ResNet-34, and whether it is correct."""
-    record = load_record("resnet34-cifar100", split)
+    record = load_record("resnet34-cifar100", "test")
     return top_label(softmax(record.logits, axis=1), record.labels)
 
 
@@ -188,73 +187,69 @@ def drawing_of(picture: Callable[[Axes], None], name: str) -> str:
         picture(ax)
         for part in ax.get_children():
             part.set_clip_on(False)
-        svg = io.StringIO()
-        fig.savefig(svg, format="svg", metadata={"Date": None})
-        plt.close(fig)
-    return drawing(svg.getvalue(), None, name)
+        return drawing(svg_of(fig), None, name)
 
 
-class Card(NamedTuple):
-    """The parts of a card that are not counted from the chapter.
-
-    Attributes:
-        question: of the chapter.
-        picture: draws on axes that have no ticks.
-    """
-
-    question: str
-    picture: Callable[[Axes], None]
-
-
-CARDS = {
-    "what-calibration-means": Card(
-        "When a network is 90 % sure, how often is it correct?", a_hundred_predictions
+# Of each chapter its question, and what draws its picture, on axes without ticks.
+CARDS: dict[str, tuple[str, Callable[[Axes], None]]] = {
+    "what-calibration-means": (
+        "When a network is 90 % sure, how often is it correct?",
+        a_hundred_predictions,
     ),
-    "ece-and-mce": Card(
+    "ece-and-mce": (
         "How far from calibrated is it, in one number?",
         bars_below_the_diagonal,
     ),
-    "can-you-trust-an-ece": Card(
-        "Is an ECE a property of the network, or is it sampling noise?", chance_and_the_ece
+    "can-you-trust-an-ece": (
+        "Is an ECE a property of the network, or is it sampling noise?",
+        chance_and_the_ece,
     ),
-    "why-networks-are-overconfident": Card(
+    "why-networks-are-overconfident": (
         "What makes modern networks more confident than they are accurate?",
         ece_by_weight_decay,
     ),
-    "methods-for-two-classes": Card(
+    "methods-for-two-classes": (
         "Can the probabilities of a model for two classes be corrected after training?",
         two_maps,
     ),
-    "methods-for-many-classes": Card(
+    "methods-for-many-classes": (
         "One parameter or ten thousand: what does it take to recalibrate a network?",
         errors_before_and_after,
     ),
-    "resnet34-lab": Card(
+    "resnet34-lab": (
         "How do you take a network from raw images to confidences that can be used?",
         accuracy_of_the_surest,
     ),
-    "deciding-with-probabilities": Card(
+    "deciding-with-probabilities": (
         "Which predictions should you accept, and when does it take a calibrated model to decide?",
         cost_of_what_is_trusted,
     ),
-    "since-2017": Card(
+    "since-2017": (
         "Do newer ways to train, or averages of networks, save you the temperature? And what if "
         "the images change?",
         before_and_after_by_training,
     ),
-    "language-models": Card(
+    "language-models": (
         "When a chat model says that it is 95 % sure, is it right 95 times in a hundred?",
         confidence_and_accuracy,
     ),
-    "your-own-model": Card(
+    "your-own-model": (
         "Is the model that you use at work calibrated well enough for its task?",
         an_interval_and_a_tolerance,
     ),
 }
 
 
-def card(book: Book, page: str, number: int, about: Card) -> str:
-    """An item of the list, in MyST."""
+def card(book: Book, page: str, number: int) -> str:
+    """An item of the list, in MyST.
+
+    Raises:
+        MystError: The chapter has no card.
+    """
+    name = page.removeprefix("notebooks/")
+    if name not in CARDS:
+        raise MystError(f"book/tables/chapters.py: no card for {page}; give it one in CARDS")
+    question, picture = CARDS[name]
     source = book.source(page)
     minutes = {"Reading": reading_time(source), "Exercises": sum(exercise_times(source))}
     facts = [f"{what} {time}{SPACE}min" for what, time in minutes.items()]
@@ -262,12 +257,12 @@ def card(book: Book, page: str, number: int, about: Card) -> str:
     facts += [f"After chapter {before}" if before else "Begin here"]
     lines = [
         "```{raw} html",
-        drawing_of(about.picture, f"card{number}"),
+        drawing_of(picture, f"card{number}"),
         "```",
         "",
         f"{number}\\. {{doc}}`/{page}`",
         "",
-        about.question,
+        question,
         "",
         # Each on its own line, because a single line would break anywhere on a narrow card.
         *(f"{fact}\\" for fact in facts[:-1]),
@@ -277,19 +272,12 @@ def card(book: Book, page: str, number: int, about: Card) -> str:
 
 
 def cards(book: Book) -> str:
-    """All cards, part by part, in the order of the book.
-
-    Raises:
-        MystError: A chapter has no card.
-    """
+    """All cards, part by part, in the order of the book."""
     made: dict[str, list[str]] = {}
     for page, number in book.pages.items():
         if number is None:
             continue
-        name = page.removeprefix("notebooks/")
-        if name not in CARDS:
-            raise MystError(f"book/tables/chapters.py: no card for {page}; give it one in CARDS")
-        made.setdefault(book.parts[page], []).append(card(book, page, number, CARDS[name]))
+        made.setdefault(book.parts[page], []).append(card(book, page, number))
     blocks = []
     for part, of_part in made.items():
         blocks += [f"### {part}", "::::{container} chapter-cards", *of_part, "::::"]

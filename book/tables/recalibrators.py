@@ -15,7 +15,6 @@ from calib_utils.report import Difference, Markdown, holm, signed, table
 from tools.sources.atomic import write_text
 
 REFERENCE = "temperature"
-UNIT = "\N{NO-BREAK SPACE}%"
 
 
 def mean_ranks(networks: Sequence[Sequence[Recalibrated]], score: str) -> dict[str, float]:

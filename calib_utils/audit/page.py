@@ -226,6 +226,8 @@ def as_page(report: Report) -> str:
     picture = reliability_picture(report.bins, report.cells, report.measures, top_label)
     values: dict[str, Any] = {
         "report": report,
+        "blue": BLUE.lower(),
+        "orange": ORANGE.lower(),
         "happens": happens,
         "measures": Table(table_rows.MeasureRow, table_rows.measure_rows(report)),
         "reliability": Markup(picture),

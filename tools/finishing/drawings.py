@@ -16,6 +16,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+from calib_utils.plots import BLUE, GREY, ORANGE
 from tools.finishing.pages import pages_of
 from tools.sources.errors import MystError
 from tools.sources.no_break import with_units_kept
@@ -26,9 +27,9 @@ ALT = re.compile(r'\balt="(?P<alt>[^"]*)"')
 COLOURS = {
     "#000000": "currentColor",
     "#ffffff": "var(--ground)",
-    "#0072b2": "var(--blue)",
-    "#d55e00": "var(--orange)",
-    "#595959": "var(--grey)",
+    BLUE.lower(): "var(--blue)",
+    ORANGE.lower(): "var(--orange)",
+    GREY.lower(): "var(--grey)",
     "#f0c7a6": "var(--pale-orange)",
     "#b0b0b0": "var(--line)",
     "#cccccc": "var(--line)",

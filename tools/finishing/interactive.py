@@ -32,7 +32,6 @@ CONTROL = {"range": 3.4, "choice": 2.4, "again": 2.4}
 GUESS_NARROW, GUESS_WIDE = 8.5, 4.5
 ANSWERS_NARROW = 1
 FEW = 100  # a bar of fewer answers is mostly chance
-WORDS = "{:.1f}\N{NO-BREAK SPACE}%"
 Json = dict[str, Any]
 
 

@@ -57,7 +57,7 @@ body { margin: 0; }
 .words > p, .slide.words :is(.proof p, .cell_output p, .later > p) { font-size: 2rem; }
 .slide.words li { font-size: 1.9rem; }
 .slide > ol { display: grid; gap: 0.6rem; padding-inline-start: 1.4em; }
-.slide .right { color: #0072b2; font-weight: 600; margin-inline-start: 0.5rem; }
+.slide .right { color: var(--blue); font-weight: 600; margin-inline-start: 0.5rem; }
 .slide figure { margin: 0; text-align: center; }
 .slide svg.drawing { font-size: 11px; height: 66vh; max-height: none;
   max-width: 100%; width: auto; }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,16 @@ DRAWING: Any = {
     "image.interpolation": "none",
     "savefig.pad_inches": 0.04,
 }
+
+
+def svg_of(figure: Figure) -> str:
+    """A figure as an SVG file says it, the same each time; it is closed."""
+    import matplotlib.pyplot as plt
+
+    text = io.StringIO()
+    figure.savefig(text, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    return text.getvalue()
 
 
 def save(figure: Callable[[], Figure]) -> None:
