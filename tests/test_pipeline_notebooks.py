@@ -431,21 +431,29 @@ def test_the_install_cell_comes_with_the_repositorys_address(book: Book, publish
     assert without == install.replace(wheel, "")
 
 
+def installed(
+    install: str, monkeypatch: pytest.MonkeyPatch, *missing: str
+) -> tuple[str, list[str]]:
+    """What the cell says as it ends, and what it asks of pip, where some modules are missing."""
+    there, asked = importlib.util.find_spec, []
+    shell = InteractiveShell()
+    shell.register_magic_function(asked.append, "line", "pip")
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            importlib.util, "find_spec", lambda name: None if name in missing else there(name)
+        )
+        ended = shell.run_cell(install)
+    return str(ended.error_in_exec or ""), asked
+
+
 def test_the_install_cell_says_what_to_do_where_the_module_is_missing(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in an empty folder; the cells below would say `ModuleNotFoundError`."""
     install = install_cell(colab_notebook(book, "notebooks/01-one"))
-    shell = InteractiveShell()
-    asked: list[str] = []
-    shell.register_magic_function(asked.append, "line", "pip")
-    shell.run_cell(install).raise_error()
-    there, missing = importlib.util.find_spec, {"calib_utils"}
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name in missing else there(name)
-    )
-    ended = shell.run_cell(install)
-    assert str(ended.error_in_exec) == "address is empty: give a wheel or git+https://…"
+    assert installed(install, monkeypatch) == ("", [])
+    said, asked = installed(install, monkeypatch, "calib_utils")
+    assert said == "address is empty: give a wheel or git+https://…"
     assert asked == []
 
 
@@ -467,17 +475,10 @@ def test_one_address_installs_the_module_and_the_records(
     book: Book, monkeypatch: pytest.MonkeyPatch, address: str, records: str, missing: str
 ) -> None:
     install = install_cell(colab_notebook(book, "notebooks/01-one"))
-    shell = InteractiveShell()
-    asked: list[str] = []
-    shell.register_magic_function(asked.append, "line", "pip")
-    there = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == missing else there(name)
-    )
     given = install.replace('address = ""', f'address = "{address}"')
-    shell.run_cell(given).raise_error()
     module = f'"calibration-course[training,audit] @ {address}"'
-    assert asked == [f'install -q {module} "calibration-course-records @ {records}"']
+    expected = f'install -q {module} "calibration-course-records @ {records}"'
+    assert installed(given, monkeypatch, missing) == ("", [expected])
 
 
 def test_the_profiles_are_a_choice_in_colab(
