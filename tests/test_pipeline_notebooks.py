@@ -406,13 +406,6 @@ def test_a_warning_is_not_stored() -> None:
         keep_text([nbformat.v4.new_output("stream", name="stderr", text="Deprecated")], "one.md:3")
 
 
-def test_what_a_slow_machine_prints_in_parts_is_stored_as_one() -> None:
-    parts = [nbformat.v4.new_output("stream", text=text) for text in ("a\n", "b\n")]
-    result = nbformat.v4.new_output("execute_result", {"text/plain": "1"})
-    kept = keep_text([*parts, result, parts[0]], "one.md")
-    assert [one.get("text") for one in kept] == ["a\nb\n", None, "a\n"]
-
-
 def install_cell(notebook: nbformat.NotebookNode) -> str:
     return next(cell.source for cell in notebook.cells if cell.source.startswith(INSTALLS))
 

@@ -25,7 +25,7 @@ from papermill.exceptions import PapermillExecutionError
 
 from tools.running.kernel import Status, heartbeat, kernel_environment
 from tools.sources.book import Book, figure_of
-from tools.sources.errors import ExecutionError
+from tools.sources.errors import ExecutionError, plainly
 from tools.sources.locations import place
 
 BUILD = Path("build")
@@ -200,8 +200,5 @@ def _explain(source: Path, code: str, what: str) -> str:
 
 
 if __name__ == "__main__":
-    try:
+    with plainly():
         run_page(*sys.argv[1:])
-    except ExecutionError as error:
-        print(error)
-        sys.exit(1)

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 import nbformat
@@ -21,10 +20,10 @@ from tools.running.snapshot import given_back
 from tools.sources.book import Book, chosen, figure_of
 from tools.sources.chapter_notebook import numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
-from tools.sources.errors import ExecutionError
+from tools.sources.errors import plainly
 from tools.sources.generated import prints_of
 from tools.sources.locations import place
-from tools.sources.myst import MystError, naming
+from tools.sources.myst import naming
 from tools.sources.pairing import paired
 
 
@@ -83,8 +82,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
+    with plainly():
         main()
-    except (MystError, ExecutionError) as error:
-        print(error)
-        sys.exit(1)
