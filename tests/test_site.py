@@ -181,21 +181,25 @@ def beyond(name: str, answers: list[Any]) -> dict[str, int]:
     return {what: n for what, n in found.items() if n > budget[what]}
 
 
+# Of the text, of code, and behind both.
+COLOURED = ["body", ".bd-article p", "div.highlight pre", "pre .kn"]
+LOOKS = """queries => queries.map(one => {
+    const style = getComputedStyle(document.querySelector(one));
+    return [style.color, style.backgroundColor];
+})"""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_without_scripts_a_page_takes_the_readers_colours(
     scheme: str, browser: Any, address: str
 ) -> None:
-    """The same as with them: of the text, of code, and behind both."""
-    colours = """() => ["body", ".bd-article p", "div.highlight pre", "pre .kn"].map(one => {
-        const style = getComputedStyle(document.querySelector(one));
-        return [style.color, style.backgroundColor];
-    })"""
+    """The same as with them."""
     found = []
     for scripts in (True, False):
         context = browser.new_context(color_scheme=scheme, java_script_enabled=scripts)
         tab = context.new_page()
         tab.goto(address + PAGES[1], wait_until="load")
-        found.append(tab.evaluate(colours))
+        found.append(tab.evaluate(LOOKS, COLOURED))
         context.close()
     assert found[0] == found[1]
 
@@ -321,17 +325,12 @@ ALIGNED = "one => getComputedStyle(one).textAlign"
 
 def test_a_print_is_the_same_from_dark_as_from_light(browser: Any, address: str) -> None:
     """In black on white, without what only a mouse can use, with the chapter's number."""
-    colours = """() => ["body", ".bd-article p", "div.highlight pre", "pre .kn", "h2", "td"]
-        .map(one => {
-            const style = getComputedStyle(document.querySelector(one));
-            return [style.color, style.backgroundColor];
-        })"""
     found = []
     for scheme in ("light", "dark"):
         tab = browser.new_page(color_scheme=scheme)
         tab.emulate_media(media="print", color_scheme=scheme)
         tab.goto(f"{address}{BOOK.chapters[1]}.html", wait_until="load")
-        found.append(tab.evaluate(colours))
+        found.append(tab.evaluate(LOOKS, [*COLOURED, "h2", "td"]))
         assert not tab.locator("button:visible").count()
         number = "getComputedStyle(document.querySelector('#jb-print-docs-body h1'), '::before')"
         assert tab.evaluate(f"{number}.content") == '"Chapter 2"'
