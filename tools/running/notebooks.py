@@ -31,15 +31,11 @@ def read_stored(path: Path) -> NotebookNode | None:
     return nbformat.read(path, as_version=4) if path.exists() else None
 
 
-def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
-
-
 def make(book: Book, page: str, execute: bool) -> None:
     """Write both notebooks of a page where they have changed; store new outputs if asked."""
     path = Path(f"{page}.ipynb")
-    own = page_notebook(book, page)
-    write_if_changed(own, Path("build") / path)
+    made = Path("build") / path
+    write_if_changed(page_notebook(book, page), made)
     notebook = colab_notebook(book, page, read_stored(path))
     changed = write_if_changed(notebook, path)
     if execute:
@@ -47,16 +43,13 @@ def make(book: Book, page: str, execute: bool) -> None:
         from tools.running.execute import run
         from tools.running.notebook_pictures import kept, of_cell, show
 
-        executed = run(path, Path("build/reference") / path, "svg png", book.limit(page))
-        for ran, cell in paired(executed, own):
-            if cell:
-                cell.outputs = ran.outputs
-        prints = stored(prints_of(page)), of_figures(own)
-        for (cell, of), ran in zip(paired(notebook, own), code_cells(executed), strict=True):
+        ran = run(made, Path("build/reference") / path, "svg png", book.limit(page))
+        prints = stored(prints_of(page)), of_figures(ran)
+        for cell, of in paired(notebook, ran):
             before = cell.copy()
-            cell.outputs = keep_text(ran.outputs, place(page, cell.source))
+            cell.outputs = keep_text(of.outputs, place(page, cell.source)) if of else []
             if of and (figure := figure_of(of.metadata)):
-                png = kept(figure, before, of_cell(ran) or "", prints)
+                png = kept(figure, before, of_cell(of) or "", prints)
                 show(cell.outputs, png, figure["alt"])
         changed |= store(prints_of(page), prints[1])
         changed |= write_if_changed(numbered(notebook), path)
