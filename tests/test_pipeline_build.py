@@ -370,10 +370,6 @@ def test_a_tool_reruns_the_steps_that_import_it(
     assert built.waiting_for(f"tools/{name}") == steps
 
 
-def test_a_rule_that_forgives_differences_reruns_the_checks(built: TinyBook) -> None:
-    assert built.waiting_for("tools/running/nbval_sanitize.cfg") >= {CHECK_ONE, CHECK_TWO}
-
-
 def test_a_profile_gives_its_parameters(built: TinyBook) -> None:
     assert built.steps("papermill:notebooks/01-one", profile="gpu") == {"run 01-one (gpu)"}
     executed = built.read("build/executed/gpu/notebooks/01-one.ipynb")

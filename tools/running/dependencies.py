@@ -21,7 +21,7 @@ PACKAGES = ("benchmarks", "book", "calib_utils", "classroom", "tools")
 # What lies beside the data: code, files that are not finished, files that say nothing.
 NO_DATA = (".*", "__pycache__", "*.part", "*.py", "py.typed")
 # What code opens: any other file beside it is a stray one.
-DATA = (".cfg", ".html", ".json", ".npz", ".toml")
+DATA = (".html", ".json", ".npz", ".toml")
 DOCUMENTED = re.compile(r"^\.\. automodule:: (\S+)$", re.MULTILINE)
 
 
