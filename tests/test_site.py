@@ -208,11 +208,8 @@ def test_without_scripts_a_page_takes_the_readers_colours(
 def test_the_search_finds_sections(over: str, browser: Any, address: str) -> None:
     """From a folder as from a server: with excerpts, in Korean, without accents, by keyboard."""
     start = address if over == "http" else f"{SITE.as_uri()}/"
-    errors, requests = [], []
-    tab = browser.new_page()
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
-    tab.on("request", lambda request: requests.append(request.url))
+    watched = Watched(browser)
+    tab = watched.tab
 
     def ask(words: str) -> list[str]:
         tab.goto(f"{start}search.html?q={quote(words)}", wait_until="load")
@@ -244,8 +241,8 @@ def test_the_search_finds_sections(over: str, browser: Any, address: str) -> Non
     tab.wait_for_url(f"{start}{link}")
     assert tab.evaluate("document.getElementById(location.hash.slice(1)) !== null")
     tab.close()
-    assert errors == []
-    assert [url for url in requests if not url.startswith((start, "data:"))] == []
+    assert watched.errors == []
+    assert watched.outside(start) == []
 
 
 def test_every_result_of_a_search_leads_somewhere() -> None:
