@@ -85,7 +85,7 @@ def run(
 
 
 def run_page(page: str, profile: str, given: str = "{}") -> None:
-    """Run the page's notebook with a profile; the page hides parameters that change nothing."""
+    """Run the page's notebook with a profile, whose parameters the page shows if one is another."""
     source = BUILD / f"{page}.ipynb"
     defaults = parameters_of(nbformat.read(source, as_version=4))
     parameters: dict[str, Any] = json.loads(given)
@@ -101,17 +101,11 @@ def run_page(page: str, profile: str, given: str = "{}") -> None:
                 f"is {value!r}, no {type(defaults[name]).__name__} as in the chapter"
             )
     target = BUILD / "executed" / profile / f"{page}.ipynb"
-    notebook = run(source, target, "svg", Book().limit(page, profile), parameters)
+    other = parameters if parameters != defaults else None
+    notebook = run(source, target, "svg", Book().limit(page, profile), other)
     for cell in notebook.cells:
         check_pictures(cell, page)
         check_paths(cell, page)
-    if parameters == defaults:
-        notebook.cells = [
-            cell
-            for cell in notebook.cells
-            if "injected-parameters" not in cell.metadata.get("tags", [])
-        ]
-        nbformat.write(notebook, target)
 
 
 def parameters_of(notebook: NotebookNode) -> dict[str, Any]:
