@@ -196,11 +196,6 @@ def test_each_role_is_a_link_once_the_book_has_an_address(
     assert flat(published, role) == f"[{plain}]({SITE}{link})"
 
 
-def test_a_solution_links_to_the_folder_above(book: Book) -> None:
-    plain = Flattener(book, "notebooks/solutions/01-one").flatten("{ref}`one`")
-    assert plain == "[The first](../01-one.ipynb)"
-
-
 def test_citations_link_to_the_papers(book: Book) -> None:
     paper = "https://arxiv.org/abs/1706.04599"
     assert flat(book, "{cite:t}`guo2017calibration`") == f"[Guo et al. (2017)]({paper})"
@@ -256,6 +251,7 @@ def test_a_notebook_begins_with_its_title_and_its_opening(book: Book) -> None:
 def test_a_page_in_a_sub_folder_finds_the_others(book: Book, published: Book) -> None:
     page = "notebooks/solutions/01-one"
     assert book.chapters == ["notebooks/01-one", "notebooks/02-two", page]
+    assert Flattener(book, page).flatten("{ref}`one`") == "[The first](../01-one.ipynb)"
     assert Flattener(published, page).flatten("{doc}`../01-one`") == (
         f"[The first]({SITE}notebooks/01-one.html)"
     )

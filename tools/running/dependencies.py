@@ -88,19 +88,16 @@ def _module(name: str) -> Iterator[Path]:
         folder /= part
 
 
+@cache
 def _imported(code: str, package: tuple[str, ...] = ()) -> frozenset[str]:
     """The names that code imports; all there are if it is no plain Python, as a cell with `%`."""
     try:
-        return _imported_by_python(code, package)
+        nodes = list(ast.walk(ast.parse(code)))
     except SyntaxError:
         files = (path for name in PACKAGES for path in Path(name).rglob("*.py"))
         return frozenset(".".join(path.with_suffix("").parts) for path in files)
-
-
-@cache
-def _imported_by_python(code: str, package: tuple[str, ...]) -> frozenset[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(code)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -85,9 +85,6 @@ def heartbeat(name: str) -> Iterator[Status]:
     what they say is printed, too.
     """
     status, start, done = Status(), time.monotonic(), Event()
-    folder = tempfile.TemporaryDirectory()
-    progress = Path(folder.name, "progress")
-    os.environ["CALIB_PROGRESS_FILE"] = str(progress)
 
     def beat() -> None:
         while not done.wait(SECONDS_BETWEEN_SIGNS):
@@ -98,11 +95,13 @@ def heartbeat(name: str) -> Iterator[Status]:
             print(said, file=sys.stderr, flush=True)
 
     thread = Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield status
-    finally:
-        done.set()
-        thread.join()
-        del os.environ["CALIB_PROGRESS_FILE"]
-        folder.cleanup()
+    with tempfile.TemporaryDirectory() as folder:
+        progress = Path(folder, "progress")
+        os.environ["CALIB_PROGRESS_FILE"] = str(progress)
+        thread.start()
+        try:
+            yield status
+        finally:
+            done.set()
+            thread.join()
+            del os.environ["CALIB_PROGRESS_FILE"]
