@@ -7,8 +7,8 @@ in the committed notebook.
 
 All steps run on a snapshot of the sources, so that nothing changes while they read it (see
 `tools.running.snapshot`). A step whose files have the same content as last time is skipped: the
-code that it runs, found by its imports, the packages that are installed, and the files that it is
-given. Paths are relative to the snapshot.
+code that it runs, found by its imports, the packages that are installed, the files that it is
+given, and the stored records that it opened. Paths are relative to the snapshot.
 """
 
 import json

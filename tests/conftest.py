@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import gc
-import http.server
 import os
 import signal
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tools.finishing.browser import MISSING, browser_path
+from tools.finishing.browser import MISSING, browser_path, served
 from tools.finishing.browser import browser as started_browser
 
 SITE = Path(__file__).parents[1] / "build/html"
@@ -42,15 +39,8 @@ def pytest_collection_finish() -> None:
 
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args: Any) -> None:
-            pass
-
-    handler = functools.partial(Quiet, directory=SITE)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with served(SITE) as started:
+        yield started
 
 
 def patient(make: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from tools.running.execute import parameters_of
 from tools.sources.book import Book, figure_of
 from tools.sources.chapter_notebook import is_check, is_solutions, page_notebook
 from tools.sources.colab_notebook import colab_notebook
+from tools.sources.folding import names_of
 
 ROOT = Path(__file__).parents[1]
 BOOK = Book(ROOT)
@@ -131,22 +132,11 @@ def test_code_fits_the_page(page: str) -> None:
 @pytest.mark.parametrize("page", PAGES)
 @pytest.mark.parametrize("tags", [{"remove-cell"}, FOLDING], ids=["in Colab", "unfolded"])
 def test_no_cell_leans_on_one_that_readers_do_not_have(page: str, tags: set[str]) -> None:
-    stored: dict[bool, set[str]] = {True: set(), False: set()}
-    loaded: set[str] = set()
-    for cell in code_cells(page):
-        removed = bool(tags & set(cell.metadata.get("tags", [])))
-        for node in ast.walk(ast.parse(cell.source)):
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                loaded |= set() if removed else {node.id}
-            elif isinstance(node, ast.Name):
-                stored[removed].add(node.id)
-            elif isinstance(node, ast.alias):
-                stored[removed].add((node.asname or node.name).partition(".")[0])
-            elif isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-                stored[removed].add(node.name)
-            elif isinstance(node, ast.arg):
-                stored[removed].add(node.arg)
-    assert loaded & (stored[True] - stored[False]) == set()
+    cells = [(names_of(cell.source), cell.metadata.get("tags", [])) for cell in code_cells(page)]
+    gone = {name for (bound, _), own in cells if tags & set(own) for name in bound}
+    left = [names for names, own in cells if not tags & set(own)]
+    there = {name for bound, _ in left for name in bound}
+    assert {name for _, read in left for name in read} & (gone - there) == set()
 
 
 def seen_by_checks(cells: list[nbformat.NotebookNode]) -> dict[str, dict[str, str]]:

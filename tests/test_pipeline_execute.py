@@ -39,14 +39,19 @@ def run_tool(root: Path, *command: str, **settings: str) -> subprocess.Completed
     )
 
 
+def with_head(root: Path, head: str, **sources: str) -> Book:
+    """A tiny book whose second chapter has some more lines in its head."""
+    write_tiny_book(root, **sources)
+    chapter = root / "notebooks/02-two.md"
+    chapter.write_text(chapter.read_text("utf-8").replace("---\n", f"---\n{head}", 1), "utf-8")
+    return Book(root)
+
+
 def run_chapter(
     root: Path, code: str, head: str = "", **settings: str
 ) -> subprocess.CompletedProcess[str]:
     """Run the second chapter of a tiny book, which is one cell, as somebody with these settings."""
-    cell = f"\n# The second\n\n```{{code-cell}} python\n{code}\n```\n"
-    write_tiny_book(root, two=cell)
-    chapter = root / "notebooks/02-two.md"
-    chapter.write_text(chapter.read_text("utf-8").replace("---\n", f"---\n{head}", 1), "utf-8")
+    with_head(root, head, two=f"\n# The second\n\n```{{code-cell}} python\n{code}\n```\n")
     run_tool(root, "tools.running.notebooks", "02-two", **settings)
     return run_tool(root, "tools.running.execute", "notebooks/02-two", "cpu", **settings)
 
@@ -168,18 +173,13 @@ def test_a_cell_that_hangs_is_stopped(tmp_path: Path) -> None:
     ],
 )
 def test_the_limit_of_a_cell(tmp_path: Path, head: str, profile: str, limit: int) -> None:
-    book = Book(write_tiny_book(tmp_path))
-    chapter = tmp_path / "notebooks/02-two.md"
-    chapter.write_text(chapter.read_text("utf-8").replace("---\n", f"---\n{head}", 1), "utf-8")
+    book = with_head(tmp_path, head)
     assert book.limit("notebooks/02-two", profile) == limit
 
 
 @pytest.mark.parametrize("said", ["0", "-3", "2.5", "soon", "true"])
 def test_a_limit_that_is_none_is_an_error(tmp_path: Path, said: str) -> None:
-    book = Book(write_tiny_book(tmp_path))
-    chapter = tmp_path / "notebooks/02-two.md"
-    head = f"---\nmystnb: {{execution_timeout: {said}}}\n"
-    chapter.write_text(chapter.read_text("utf-8").replace("---\n", head, 1), "utf-8")
+    book = with_head(tmp_path, f"mystnb: {{execution_timeout: {said}}}\n")
     with pytest.raises(MystError, match=r"02-two\.md: execution_timeout is .*: give whole sec"):
         book.limit("notebooks/02-two")
 

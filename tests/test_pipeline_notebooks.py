@@ -196,11 +196,6 @@ def test_each_role_is_a_link_once_the_book_has_an_address(
     assert flat(published, role) == f"[{plain}]({SITE}{link})"
 
 
-def test_a_solution_links_to_the_folder_above(book: Book) -> None:
-    plain = Flattener(book, "notebooks/solutions/01-one").flatten("{ref}`one`")
-    assert plain == "[The first](../01-one.ipynb)"
-
-
 def test_citations_link_to_the_papers(book: Book) -> None:
     paper = "https://arxiv.org/abs/1706.04599"
     assert flat(book, "{cite:t}`guo2017calibration`") == f"[Guo et al. (2017)]({paper})"
@@ -256,6 +251,7 @@ def test_a_notebook_begins_with_its_title_and_its_opening(book: Book) -> None:
 def test_a_page_in_a_sub_folder_finds_the_others(book: Book, published: Book) -> None:
     page = "notebooks/solutions/01-one"
     assert book.chapters == ["notebooks/01-one", "notebooks/02-two", page]
+    assert Flattener(book, page).flatten("{ref}`one`") == "[The first](../01-one.ipynb)"
     assert Flattener(published, page).flatten("{doc}`../01-one`") == (
         f"[The first]({SITE}notebooks/01-one.html)"
     )
@@ -406,13 +402,6 @@ def test_a_warning_is_not_stored() -> None:
         keep_text([nbformat.v4.new_output("stream", name="stderr", text="Deprecated")], "one.md:3")
 
 
-def test_what_a_slow_machine_prints_in_parts_is_stored_as_one() -> None:
-    parts = [nbformat.v4.new_output("stream", text=text) for text in ("a\n", "b\n")]
-    result = nbformat.v4.new_output("execute_result", {"text/plain": "1"})
-    kept = keep_text([*parts, result, parts[0]], "one.md")
-    assert [one.get("text") for one in kept] == ["a\nb\n", None, "a\n"]
-
-
 def install_cell(notebook: nbformat.NotebookNode) -> str:
     return next(cell.source for cell in notebook.cells if cell.source.startswith(INSTALLS))
 
@@ -431,21 +420,29 @@ def test_the_install_cell_comes_with_the_repositorys_address(book: Book, publish
     assert without == install.replace(wheel, "")
 
 
+def installed(
+    install: str, monkeypatch: pytest.MonkeyPatch, *missing: str
+) -> tuple[str, list[str]]:
+    """What the cell says as it ends, and what it asks of pip, where some modules are missing."""
+    there, asked = importlib.util.find_spec, []
+    shell = InteractiveShell()
+    shell.register_magic_function(asked.append, "line", "pip")
+    with monkeypatch.context() as patched:
+        patched.setattr(
+            importlib.util, "find_spec", lambda name: None if name in missing else there(name)
+        )
+        ended = shell.run_cell(install)
+    return str(ended.error_in_exec or ""), asked
+
+
 def test_the_install_cell_says_what_to_do_where_the_module_is_missing(
     book: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As in an empty folder; the cells below would say `ModuleNotFoundError`."""
     install = install_cell(colab_notebook(book, "notebooks/01-one"))
-    shell = InteractiveShell()
-    asked: list[str] = []
-    shell.register_magic_function(asked.append, "line", "pip")
-    shell.run_cell(install).raise_error()
-    there, missing = importlib.util.find_spec, {"calib_utils"}
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name in missing else there(name)
-    )
-    ended = shell.run_cell(install)
-    assert str(ended.error_in_exec) == "address is empty: give a wheel or git+https://…"
+    assert installed(install, monkeypatch) == ("", [])
+    said, asked = installed(install, monkeypatch, "calib_utils")
+    assert said == "address is empty: give a wheel or git+https://…"
     assert asked == []
 
 
@@ -467,17 +464,10 @@ def test_one_address_installs_the_module_and_the_records(
     book: Book, monkeypatch: pytest.MonkeyPatch, address: str, records: str, missing: str
 ) -> None:
     install = install_cell(colab_notebook(book, "notebooks/01-one"))
-    shell = InteractiveShell()
-    asked: list[str] = []
-    shell.register_magic_function(asked.append, "line", "pip")
-    there = importlib.util.find_spec
-    monkeypatch.setattr(
-        importlib.util, "find_spec", lambda name: None if name == missing else there(name)
-    )
     given = install.replace('address = ""', f'address = "{address}"')
-    shell.run_cell(given).raise_error()
     module = f'"calibration-course[training,audit] @ {address}"'
-    assert asked == [f'install -q {module} "calibration-course-records @ {records}"']
+    expected = f'install -q {module} "calibration-course-records @ {records}"'
+    assert installed(given, monkeypatch, missing) == ("", [expected])
 
 
 def test_the_profiles_are_a_choice_in_colab(

@@ -10,12 +10,12 @@ import os
 import re
 import statistics
 from collections import Counter
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote, urlsplit
 
 import pytest
+from bs4 import BeautifulSoup
 from thorough import mostly_thorough
 
 from tools.finishing.browser import PHONE
@@ -31,8 +31,7 @@ PAGES += [f"{name}.html" for name in ("search", "genindex", "404", "index")]
 # What axe-core finds in the theme itself, on every page of every book made with it; a fourth of its
 # time goes into this rule.
 KNOWN_OF_THE_THEME = {"region": {"enabled": False}}
-SILENT = {"script", "style", "pre", "code", "annotation", "title", "svg"}
-VOID = {"img", "link", "meta", "br", "hr", "input", "source", "wbr"}
+SILENT = "script, style, pre, code, annotation, title, svg"
 DRAWING = re.compile(r'<svg class="drawing".*?</svg>', re.DOTALL)
 SCREEN = {"width": 1280, "height": 800}
 
@@ -54,45 +53,25 @@ FULLEST = [
 ]
 
 
-class Page(HTMLParser):
+class Page:
     """What the checks need of a page: anchors, links, pictures, resources, and visible prose."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.ids: list[str] = []
-        self.anchors: set[str] = set()
-        self.links: list[str] = []
-        self.images: list[dict[str, str | None]] = []
-        self.resources: list[str] = []
-        self.prose = ""
-        self.open: list[str] = []
         self.text = path.read_text("utf-8")
-        self.feed(self.text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        attributes = dict(attrs)
-        if tag not in VOID:
-            self.open.append(tag)
-        self.ids += [attributes["id"]] if attributes.get("id") else []
-        self.anchors |= {value for key in ("id", "name") if (value := attributes.get(key))}
-        if tag == "a" and (link := attributes.get("href")):
-            self.links.append(link)
-        elif tag == "img":
-            self.images.append(attributes)
-        elif attributes.get("class") == "drawing" and attributes.get("role") == "img":
-            self.images.append({"src": attributes["viewbox"], "alt": attributes["aria-label"]})
-        if tag in {"img", "script", "iframe", "source", "audio", "video", "embed"}:
-            self.resources += [source] if (source := attributes.get("src")) else []
-        elif tag == "link" and attributes.get("rel") not in {"canonical", "author"}:
-            self.resources += [source] if (source := attributes.get("href")) else []
-
-    def handle_endtag(self, tag: str) -> None:
-        while self.open and self.open.pop() != tag:
-            pass
-
-    def handle_data(self, data: str) -> None:
-        if not SILENT & set(self.open):
-            self.prose += data
+        found = BeautifulSoup(self.text, "html.parser")
+        self.ids = [str(one["id"]) for one in found.select("[id]")]
+        self.anchors = {*self.ids, *(str(one["name"]) for one in found.select("[name]"))}
+        self.links = [str(one["href"]) for one in found.select("a[href]")]
+        loaded = found.select("link[href]:not([rel=canonical], [rel=author])")
+        self.resources = [str(one["href"]) for one in loaded]
+        self.resources += [str(one["src"]) for one in found.select("[src]")]
+        self.images = {
+            str(one)[:200]: str(one.get("alt") or one.get("aria-label") or "")
+            for one in found.select("img, svg.drawing[role=img]")
+        }
+        for silent in found.select(SILENT):
+            silent.decompose()
+        self.prose = found.get_text()
 
 
 def text_of(name: str) -> str:
@@ -134,9 +113,9 @@ def test_nothing_is_loaded_from_elsewhere(name: str) -> None:
 @pytest.mark.parametrize("name", PAGES)
 def test_every_image_says_what_it_shows(name: str) -> None:
     silent = [
-        image["src"]
-        for image in page(name).images
-        if not (image.get("alt") or "").strip() or "/" in (image.get("alt") or "").split()[0]
+        image
+        for image, said in page(name).images.items()
+        if not said.strip() or "/" in said.split()[0]
     ]
     assert silent == []
 
@@ -202,21 +181,25 @@ def beyond(name: str, answers: list[Any]) -> dict[str, int]:
     return {what: n for what, n in found.items() if n > budget[what]}
 
 
+# Of the text, of code, and behind both.
+COLOURED = ["body", ".bd-article p", "div.highlight pre", "pre .kn"]
+LOOKS = """queries => queries.map(one => {
+    const style = getComputedStyle(document.querySelector(one));
+    return [style.color, style.backgroundColor];
+})"""
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_without_scripts_a_page_takes_the_readers_colours(
     scheme: str, browser: Any, address: str
 ) -> None:
-    """The same as with them: of the text, of code, and behind both."""
-    colours = """() => ["body", ".bd-article p", "div.highlight pre", "pre .kn"].map(one => {
-        const style = getComputedStyle(document.querySelector(one));
-        return [style.color, style.backgroundColor];
-    })"""
+    """The same as with them."""
     found = []
     for scripts in (True, False):
         context = browser.new_context(color_scheme=scheme, java_script_enabled=scripts)
         tab = context.new_page()
         tab.goto(address + PAGES[1], wait_until="load")
-        found.append(tab.evaluate(colours))
+        found.append(tab.evaluate(LOOKS, COLOURED))
         context.close()
     assert found[0] == found[1]
 
@@ -225,11 +208,8 @@ def test_without_scripts_a_page_takes_the_readers_colours(
 def test_the_search_finds_sections(over: str, browser: Any, address: str) -> None:
     """From a folder as from a server: with excerpts, in Korean, without accents, by keyboard."""
     start = address if over == "http" else f"{SITE.as_uri()}/"
-    errors, requests = [], []
-    tab = browser.new_page()
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
-    tab.on("request", lambda request: requests.append(request.url))
+    watched = Watched(browser)
+    tab = watched.tab
 
     def ask(words: str) -> list[str]:
         tab.goto(f"{start}search.html?q={quote(words)}", wait_until="load")
@@ -261,8 +241,8 @@ def test_the_search_finds_sections(over: str, browser: Any, address: str) -> Non
     tab.wait_for_url(f"{start}{link}")
     assert tab.evaluate("document.getElementById(location.hash.slice(1)) !== null")
     tab.close()
-    assert errors == []
-    assert [url for url in requests if not url.startswith((start, "data:"))] == []
+    assert watched.errors == []
+    assert watched.outside(start) == []
 
 
 def test_every_result_of_a_search_leads_somewhere() -> None:
@@ -342,17 +322,12 @@ ALIGNED = "one => getComputedStyle(one).textAlign"
 
 def test_a_print_is_the_same_from_dark_as_from_light(browser: Any, address: str) -> None:
     """In black on white, without what only a mouse can use, with the chapter's number."""
-    colours = """() => ["body", ".bd-article p", "div.highlight pre", "pre .kn", "h2", "td"]
-        .map(one => {
-            const style = getComputedStyle(document.querySelector(one));
-            return [style.color, style.backgroundColor];
-        })"""
     found = []
     for scheme in ("light", "dark"):
         tab = browser.new_page(color_scheme=scheme)
         tab.emulate_media(media="print", color_scheme=scheme)
         tab.goto(f"{address}{BOOK.chapters[1]}.html", wait_until="load")
-        found.append(tab.evaluate(colours))
+        found.append(tab.evaluate(LOOKS, [*COLOURED, "h2", "td"]))
         assert not tab.locator("button:visible").count()
         number = "getComputedStyle(document.querySelector('#jb-print-docs-body h1'), '::before')"
         assert tab.evaluate(f"{number}.content") == '"Chapter 2"'

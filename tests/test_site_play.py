@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from play_anew import ANEW, Setting
-from test_site import BOOK, SITE, text_of, violations
+from test_site import BOOK, SITE, Watched, text_of, violations
 
 from calib_utils.metrics import ReliabilityBins
 from tools.finishing.browser import PHONE
@@ -69,13 +69,9 @@ TOO_FULL = """play => [...play.querySelectorAll(".play-numbers > div")].filter(
 
 def opened(browser: Any, address: str, figure: str, **options: Any) -> tuple[Any, Any, list[str]]:
     """The page, what is tried after the figure, and what the console says of errors."""
-    errors: list[str] = []
-    context = browser.new_context(reduced_motion="reduce", **options)
-    tab = context.new_page()
-    tab.on("console", lambda line: errors.append(line.text) if line.type == "error" else None)
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.goto(address + PAGES[figure], wait_until="load")
-    return tab, tab.locator(f"#{tried(figure)}"), errors
+    watched = Watched(browser.new_context(reduced_motion="reduce", **options))
+    watched.tab.goto(address + PAGES[figure], wait_until="load")
+    return watched.tab, watched.tab.locator(f"#{tried(figure)}"), watched.errors
 
 
 # Of each kind of control: one stop back, and one on.

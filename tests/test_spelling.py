@@ -1,6 +1,6 @@
-"""Words: no usual misspelling anywhere, and in prose the British spelling.
+"""Words: in prose the British spelling, by a list of codespell's.
 
-Both by the lists of codespell; what they would take for wrong, and is not, is in
+`make lint` finds the usual misspellings. What either would take for wrong, and is not, is in
 `tools/sources/words.txt`.
 """
 
@@ -9,8 +9,6 @@ from __future__ import annotations
 import ast
 import functools
 import re
-import subprocess
-import sys
 from importlib import resources
 from pathlib import Path
 
@@ -100,18 +98,6 @@ def test_an_american_word_is_found_in_prose_but_not_in_code() -> None:
     assert foreign(prose(page)) == {"color": "colour"}
     code = 'def f():\n    """Its behavior.\n\n    >>> color\n    """\n    center = 1\n'
     assert foreign(docstrings(code)) == {"behavior": "behaviour"}
-
-
-def test_no_word_is_misspelled() -> None:
-    """By the list that `codespell` has when one types it here."""
-    done = subprocess.run(
-        [sys.executable, "-m", "codespell_lib"],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.stdout + done.stderr == ""
 
 
 def test_each_word_of_the_list_is_used() -> None:

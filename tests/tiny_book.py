@@ -247,6 +247,14 @@ def write_tiny_book(root: Path, one: str = ONE, two: str = TWO, url: str | None 
     return root
 
 
+# A script that makes a table of a file.
+COPIES = """\
+import sys
+from pathlib import Path
+{}
+Path(sys.argv[1]).parent.mkdir(parents=True, exist_ok=True)
+Path(sys.argv[1]).write_text(Path("{}").read_text())
+"""
 # Beside its pages: a library, which chapter 1 imports, and two scripts that make tables.
 FILES = {
     # With a version, which the notebooks for Colab name.
@@ -254,25 +262,13 @@ FILES = {
     "calib_utils/used.py": "",
     "calib_utils/unused.py": "",
     "benchmarks/tables.py": "",
-    "book/tables/results.py": """\
-import sys
-from pathlib import Path
-
-import benchmarks.tables
-
-Path(sys.argv[1]).parent.mkdir(parents=True, exist_ok=True)
-Path(sys.argv[1]).write_text(Path("benchmarks/results/some.json").read_text())
-""",
     "benchmarks/results/some.json": "[1]",
+    "book/tables/results.py": COPIES.format(
+        "import benchmarks.tables", "benchmarks/results/some.json"
+    ),
     # One that reads what is neither code nor beside it.
-    "book/tables/goals.py": """\
-import sys
-from pathlib import Path
-
-Path(sys.argv[1]).parent.mkdir(parents=True, exist_ok=True)
-Path(sys.argv[1]).write_text(Path("assignments/one/goals.toml").read_text())
-""",
     "assignments/one/goals.toml": "minutes = 90",
+    "book/tables/goals.py": COPIES.format("", "assignments/one/goals.toml"),
 }
 # As `make` runs what works on a book.
 ON_SNAPSHOT = (sys.executable, "-m", "tools.running")
@@ -310,11 +306,8 @@ class TinyBook:
     def waiting_for(self, name: str) -> set[str]:
         """The steps that would run if a file ended in one more comment."""
         text = self.read(name)
-        (self.root / name).write_text(text + "\n# Changed.\n", "utf-8")
-        try:
+        with self.edited(name, text, f"{text}\n# Changed.\n"):
             return self.waiting()
-        finally:
-            (self.root / name).write_text(text, "utf-8")
 
     def tool(self, *arguments: str) -> None:
         """Run a tool on a snapshot of this book."""

@@ -34,7 +34,6 @@ def _answers(question: str) -> str:
 
 
 def write_answers(site: Path) -> None:
-    """Rewrite the pages of a finished site that ask questions."""
+    """Rewrite the pages of a finished site."""
     for path in pages_of(site):
-        if QUESTION.search(text := path.read_text("utf-8")):
-            path.write_text(with_answers(text), "utf-8")
+        path.write_text(with_answers(path.read_text("utf-8")), "utf-8")

@@ -1,4 +1,4 @@
-"""The pages of a built site, and what is put into them."""
+"""Where the site is built, its pages, and what is put into them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tools.sources.errors import MystError
+
+BUILD = Path("build")
+NEW, SITE = BUILD / "site/_build/html", BUILD / "html"
 
 
 def pages_of(site: Path) -> Iterator[Path]:

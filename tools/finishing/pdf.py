@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from tools.finishing.browser import browser
-from tools.finishing.publish import SITE
+from tools.finishing.pages import SITE
 from tools.sources.atomic import write_text
 from tools.sources.book import Book
 from tools.sources.errors import MystError

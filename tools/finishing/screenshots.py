@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tools.finishing.browser import PHONE, browser, served
-from tools.finishing.pages import pages_of
-from tools.finishing.publish import SITE
+from tools.finishing.pages import SITE, pages_of
 
 LOOKS: dict[str, dict[str, Any]] = {
     "light": {"color_scheme": "light", "viewport": {"width": 1280, "height": 800}},

@@ -23,8 +23,8 @@ from tools.finishing.drawings import draw
 from tools.finishing.frame import frame
 from tools.finishing.lighten import lighten
 from tools.finishing.metadata import describe
+from tools.finishing.pages import BUILD, NEW, SITE
 from tools.finishing.policy import guard
-from tools.finishing.publish import BUILD, NEW, replace_site
 from tools.finishing.search import write_search
 from tools.finishing.slides import write_slides
 from tools.running.dependencies import NO_DATA
@@ -119,6 +119,16 @@ def build(profile: str) -> None:
         sys.exit(1)
     finish(NEW, Book())
     replace_site()
+
+
+def replace_site() -> None:
+    """Swap the new site in; the old one is deleted only when the new one is in its place."""
+    old = BUILD / "html.old"
+    shutil.rmtree(old, ignore_errors=True)
+    if SITE.exists():
+        SITE.rename(old)
+    NEW.rename(SITE)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def finish(site: Path, book: Book) -> None:

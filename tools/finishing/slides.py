@@ -24,7 +24,7 @@ from urllib.parse import urljoin, urlsplit
 from bs4 import BeautifulSoup, Comment, Tag
 from bs4.element import AttributeValueList, PageElement
 
-from tools.finishing.publish import BUILD
+from tools.finishing.pages import SITE
 from tools.finishing.slide_drawings import in_two_rows
 from tools.sources.book import Book
 from tools.sources.errors import MystError
@@ -336,7 +336,7 @@ def print_slides(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with browser() as chromium:
         tab = chromium.new_page()
-        for path in sorted((BUILD / "html/slides").glob("*.html")):
+        for path in sorted((SITE / "slides").glob("*.html")):
             tab.goto(path.absolute().as_uri())
             target = folder / f"{path.stem}.pdf"
             tab.pdf(path=target, prefer_css_page_size=True, print_background=True)

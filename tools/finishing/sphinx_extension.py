@@ -36,46 +36,40 @@ def _with_address(app: Sphinx, config: Config) -> None:
         app.tags.add("published")
 
 
-def _without_obsolete_roles(
+def _finish_page(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Screen readers no longer know the roles that docutils gives to a bibliography."""
-    if doctree and any(doctree.findall(nodes.citation)):
-        body = replaced(context["body"], ' role="doc-biblioentry"', "", page)
-        context["body"] = replaced(
-            body, ' role="list" class="citation-list"', ' class="citation-list"', page
-        )
-
-
-def _as_html_allows(
-    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """No name is that of two elements, and no summary holds a paragraph."""
-    if doctree:
-        title = r'<span class="\1 admonition-title">\2</span>'
-        context["body"] = FOLD_TITLE.sub(title, TWICE.sub("", context["body"]))
-
-
-def _in_whole_sentences(
-    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """What a page says of itself where others link to it ends with a sentence."""
+    # What a page says of itself where others link to it ends with a sentence.
     context["metatags"] = CUT.sub(r'\1"', context.get("metatags", ""))
+    if doctree:
+        body = _as_html_allows(_without_obsolete_roles(context["body"], doctree, page))
+        context["body"] = _with_plays(body, doctree, page, Path(app.srcdir) / "book/play")
 
 
-def _with_plays(
-    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
-) -> None:
+def _without_obsolete_roles(body: str, doctree: Any, page: str) -> str:
+    """Screen readers no longer know the roles that docutils gives to a bibliography."""
+    if not any(doctree.findall(nodes.citation)):
+        return body
+    body = replaced(body, ' role="doc-biblioentry"', "", page)
+    return replaced(body, ' role="list" class="citation-list"', ' class="citation-list"', page)
+
+
+def _as_html_allows(body: str) -> str:
+    """No name is that of two elements, and no summary holds a paragraph."""
+    return FOLD_TITLE.sub(r'<span class="\1 admonition-title">\2</span>', TWICE.sub("", body))
+
+
+def _with_plays(body: str, doctree: Any, page: str, folder: Path) -> str:
     """What a reader can try, after the figures of their names."""
-    if not doctree:
-        return
-    plays = plays_in(Path(app.srcdir) / "book/play")
-    context["body"] = placed(context["body"], plays)
+    plays = plays_in(folder)
+    body = placed(body, plays)
     for figure in doctree.findall(nodes.figure):
         for name in plays.keys() & figure["ids"]:
-            places = f'data-play="{tried(name)}"', f'data-story="{name}"'
-            if not any(place in context["body"] for place in places):
+            if not any(
+                place in body for place in (f'data-play="{tried(name)}"', f'data-story="{name}"')
+            ):
                 raise MystError(f"{page}: the play for {name} finds no place: see `FIGURE`")
+    return body
 
 
 def _is_documented_elsewhere(
@@ -145,10 +139,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
             listener for listener in listeners if "thebe" not in listener.handler.__module__
         ]
     app.connect("config-inited", _with_address)
-    app.connect("html-page-context", _without_obsolete_roles)
-    app.connect("html-page-context", _as_html_allows)
-    app.connect("html-page-context", _in_whole_sentences)
-    app.connect("html-page-context", _with_plays)
+    app.connect("html-page-context", _finish_page)
     app.connect("autodoc-skip-member", _is_documented_elsewhere)
     app.connect("autodoc-process-signature", _readable)
     app.connect("missing-reference", _inherited)

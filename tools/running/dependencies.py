@@ -1,10 +1,9 @@
 """Which files of the repository some Python depends on, read from its imports.
 
 Code depends on the repository's modules that it imports, on those that they import in turn, and on
-the data of their packages, any of which they may open. Of the stored records, which are many, it
-depends on those that its strings name. So what a step or a chapter reads is computed, and nobody
-keeps a list of it. Only an import whose name is made at run time is not seen; a record that is
-opened and was not seen fails the step (see `runner`).
+the data of their packages, any of which they may open. So what a step or a chapter reads is
+computed, and nobody keeps a list of it. Only an import whose name is made at run time is not seen.
+Of the stored records, which are many, a step depends on those that it has opened (see `runner`).
 Paths are relative to the folder that runs, which is the repository.
 """
 
@@ -16,14 +15,13 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-from tools.running.named_records import named_records
 from tools.sources.myst import Directive, parse
 
 PACKAGES = ("benchmarks", "book", "calib_utils", "classroom", "tools")
 # What lies beside the data: code, files that are not finished, files that say nothing.
 NO_DATA = (".*", "__pycache__", "*.part", "*.py", "py.typed")
 # What code opens: any other file beside it is a stray one.
-DATA = (".cfg", ".html", ".json", ".npz", ".toml")
+DATA = (".html", ".json", ".npz", ".toml")
 DOCUMENTED = re.compile(r"^\.\. automodule:: (\S+)$", re.MULTILINE)
 
 
@@ -33,7 +31,6 @@ def files_of(*starts: str | Path) -> list[Path]:
     A module that is not in one of `PACKAGES` adds nothing.
     """
     found: set[Path] = set()
-    records: set[Path] = set()
     names: set[str] = set()
     waiting: list[Path] = []
     for start in starts:
@@ -41,15 +38,13 @@ def files_of(*starts: str | Path) -> list[Path]:
     while waiting:
         path = waiting.pop()
         if path not in found:
-            code = path.read_text("utf-8")
             found.add(path)
-            records |= named_records(code, library=path.parts[0] == "calib_utils")
-            new = _imported(code, path.parent.parts) - names
+            new = _imported(path.read_text("utf-8"), path.parent.parts) - names
             names |= new
             waiting += [file for name in new for file in _module(name)]
     for folder in {path.parent for path in found if path.parts[0] in PACKAGES}:
         found.update(path for path in data_in(folder) if path.suffix in DATA)
-    return sorted(found | records)
+    return sorted(found)
 
 
 def files_of_chapter(markdown: str) -> list[Path]:
@@ -63,8 +58,7 @@ def files_of_chapter(markdown: str) -> list[Path]:
         for block in parse(markdown)
         if isinstance(block, Directive) and block.name == "code-cell"
     ]
-    modules = files_of(*(name for code in cells for name in _imported(code)))
-    return sorted({*modules, *named_records("\n".join(cells))})
+    return files_of(*(name for code in cells for name in _imported(code)))
 
 
 def documented_in(folder: Path) -> set[str]:
@@ -94,19 +88,16 @@ def _module(name: str) -> Iterator[Path]:
         folder /= part
 
 
+@cache
 def _imported(code: str, package: tuple[str, ...] = ()) -> frozenset[str]:
     """The names that code imports; all there are if it is no plain Python, as a cell with `%`."""
     try:
-        return _imported_by_python(code, package)
+        nodes = list(ast.walk(ast.parse(code)))
     except SyntaxError:
         files = (path for name in PACKAGES for path in Path(name).rglob("*.py"))
         return frozenset(".".join(path.with_suffix("").parts) for path in files)
-
-
-@cache
-def _imported_by_python(code: str, package: tuple[str, ...]) -> frozenset[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(code)):
+    for node in nodes:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):

@@ -13,6 +13,7 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,11 @@ import nbformat
 import papermill
 from nbclient.exceptions import CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
-from papermill.engines import NBClientEngine, papermill_engines
 from papermill.exceptions import PapermillExecutionError
 
 from tools.running.kernel import Status, heartbeat, kernel_environment
 from tools.sources.book import Book, figure_of
-from tools.sources.errors import ExecutionError
+from tools.sources.errors import ExecutionError, plainly
 from tools.sources.locations import place
 
 BUILD = Path("build")
@@ -53,16 +53,16 @@ def run(
     unfinished = target.with_suffix(".part.ipynb")
     target.parent.mkdir(parents=True, exist_ok=True)
     with heartbeat(source.stem) as status:
-        papermill_engines.register("course", _engine(status))
+        status.total = sum(map(is_code, nbformat.read(source, as_version=4).cells))
         try:
             notebook = _execute(
                 source,
                 unfinished.absolute(),
                 parameters,
-                engine_name="course",
                 kernel_name="python3",
                 progress_bar=False,
                 cwd="notebooks",
+                on_cell_start=_telling(status),
                 start_timeout=SECONDS_TO_START,
                 execution_timeout=limit,
                 # What is printed comes in pieces whose ends depend on the moment.
@@ -85,7 +85,7 @@ def run(
 
 
 def run_page(page: str, profile: str, given: str = "{}") -> None:
-    """Run the page's notebook with a profile; the page hides parameters that change nothing."""
+    """Run the page's notebook with a profile, whose parameters the page shows if one is another."""
     source = BUILD / f"{page}.ipynb"
     defaults = parameters_of(nbformat.read(source, as_version=4))
     parameters: dict[str, Any] = json.loads(given)
@@ -101,17 +101,11 @@ def run_page(page: str, profile: str, given: str = "{}") -> None:
                 f"is {value!r}, no {type(defaults[name]).__name__} as in the chapter"
             )
     target = BUILD / "executed" / profile / f"{page}.ipynb"
-    notebook = run(source, target, "svg", Book().limit(page, profile), parameters)
+    other = parameters if parameters != defaults else None
+    notebook = run(source, target, "svg", Book().limit(page, profile), other)
     for cell in notebook.cells:
         check_pictures(cell, page)
         check_paths(cell, page)
-    if parameters == defaults:
-        notebook.cells = [
-            cell
-            for cell in notebook.cells
-            if "injected-parameters" not in cell.metadata.get("tags", [])
-        ]
-        nbformat.write(notebook, target)
 
 
 def parameters_of(notebook: NotebookNode) -> dict[str, Any]:
@@ -180,24 +174,14 @@ def _execute(*arguments: Any, **options: Any) -> NotebookNode:
     return papermill.execute_notebook(*arguments, **options)
 
 
-def _engine(status: Status) -> type[NBClientEngine]:
-    """Papermill's engine, telling `status` which cell is running."""
+def _telling(status: Status) -> Callable[..., None]:
+    """What nbclient calls as a cell begins; `status` then says which one is running."""
 
-    class Engine(NBClientEngine):
-        @classmethod
-        def execute_managed_notebook(cls, nb_man: Any, kernel_name: str, **options: Any) -> Any:
-            started = nb_man.cell_start
-            total = sum(is_code(cell) for cell in nb_man.nb.cells)
+    def cell_start(cell: NotebookNode, cell_index: int) -> None:
+        if is_code(cell):
+            status.count, status.source = status.count + 1, cell.source
 
-            def cell_start(cell: NotebookNode, *args: Any, **kwargs: Any) -> None:
-                if is_code(cell):
-                    status.count, status.total, status.source = status.count + 1, total, cell.source
-                started(cell, *args, **kwargs)
-
-            nb_man.cell_start = cell_start
-            return super().execute_managed_notebook(nb_man, kernel_name, **options)
-
-    return Engine
+    return cell_start
 
 
 def _explain(source: Path, code: str, what: str) -> str:
@@ -210,8 +194,5 @@ def _explain(source: Path, code: str, what: str) -> str:
 
 
 if __name__ == "__main__":
-    try:
+    with plainly():
         run_page(*sys.argv[1:])
-    except ExecutionError as error:
-        print(error)
-        sys.exit(1)

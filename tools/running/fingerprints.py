@@ -3,8 +3,6 @@
 A digest of a drawing would differ between two processors, whose digits do. So a figure is stored
 as its texts and, of each path, the number of its points and where they lie: a bar that is 2 % too
 high is seen, and a difference of rounding is not. A table is stored as it is.
-
-`python -m tools.running.fingerprints` compares what scripts have drawn for pages of text.
 """
 
 from __future__ import annotations

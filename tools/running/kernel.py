@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 
+from tools.sources.atomic import write_text
 from tools.sources.plot_settings import DRAWING
 
 SECONDS_BETWEEN_SIGNS = 15
@@ -49,18 +50,14 @@ def kernel_environment(figures: str) -> dict[str, str]:
     sentence that the results do not bear out is an error.
     """
     folder = Path("build/ipython").absolute() / figures.replace(" ", "-")
-    config = folder / "profile_default/ipython_kernel_config.py"
-    config.parent.mkdir(parents=True, exist_ok=True)
     # Steps beside this one write it, too, and their kernels read it.
-    unfinished = config.with_name(f".{config.name}.{os.getpid()}.part")
-    unfinished.write_text(
+    write_text(
+        folder / "profile_default/ipython_kernel_config.py",
         f"c.InlineBackend.figure_formats = {set(figures.split())}\n"
         "c.IPKernelApp.log_level = 'CRITICAL'\n"
         f"c.InlineBackend.rc = {DRAWING}\n"
         "c.IPKernelApp.extensions = ['tools.sources.opened_records']\n",
-        "utf-8",
     )
-    unfinished.replace(config)
     jupyter = {f"JUPYTER_{kind}_DIR": str(folder) for kind in ("CONFIG", "DATA", "RUNTIME")}
     return {
         **plain_environment(),
@@ -88,9 +85,6 @@ def heartbeat(name: str) -> Iterator[Status]:
     what they say is printed, too.
     """
     status, start, done = Status(), time.monotonic(), Event()
-    folder = tempfile.TemporaryDirectory()
-    progress = Path(folder.name, "progress")
-    os.environ["CALIB_PROGRESS_FILE"] = str(progress)
 
     def beat() -> None:
         while not done.wait(SECONDS_BETWEEN_SIGNS):
@@ -101,11 +95,13 @@ def heartbeat(name: str) -> Iterator[Status]:
             print(said, file=sys.stderr, flush=True)
 
     thread = Thread(target=beat, daemon=True)
-    thread.start()
-    try:
-        yield status
-    finally:
-        done.set()
-        thread.join()
-        del os.environ["CALIB_PROGRESS_FILE"]
-        folder.cleanup()
+    with tempfile.TemporaryDirectory() as folder:
+        progress = Path(folder, "progress")
+        os.environ["CALIB_PROGRESS_FILE"] = str(progress)
+        thread.start()
+        try:
+            yield status
+        finally:
+            done.set()
+            thread.join()
+            del os.environ["CALIB_PROGRESS_FILE"]

@@ -10,7 +10,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 import nbformat
@@ -21,10 +20,10 @@ from tools.running.snapshot import given_back
 from tools.sources.book import Book, chosen, figure_of
 from tools.sources.chapter_notebook import numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
-from tools.sources.errors import ExecutionError
+from tools.sources.errors import plainly
 from tools.sources.generated import prints_of
 from tools.sources.locations import place
-from tools.sources.myst import MystError, naming
+from tools.sources.myst import naming
 from tools.sources.pairing import paired
 
 
@@ -32,15 +31,11 @@ def read_stored(path: Path) -> NotebookNode | None:
     return nbformat.read(path, as_version=4) if path.exists() else None
 
 
-def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
-
-
 def make(book: Book, page: str, execute: bool) -> None:
     """Write both notebooks of a page where they have changed; store new outputs if asked."""
     path = Path(f"{page}.ipynb")
-    own = page_notebook(book, page)
-    write_if_changed(own, Path("build") / path)
+    made = Path("build") / path
+    write_if_changed(page_notebook(book, page), made)
     notebook = colab_notebook(book, page, read_stored(path))
     changed = write_if_changed(notebook, path)
     if execute:
@@ -48,16 +43,13 @@ def make(book: Book, page: str, execute: bool) -> None:
         from tools.running.execute import run
         from tools.running.notebook_pictures import kept, of_cell, show
 
-        executed = run(path, Path("build/reference") / path, "svg png", book.limit(page))
-        for ran, cell in paired(executed, own):
-            if cell:
-                cell.outputs = ran.outputs
-        prints = stored(prints_of(page)), of_figures(own)
-        for (cell, of), ran in zip(paired(notebook, own), code_cells(executed), strict=True):
+        ran = run(made, Path("build/reference") / path, "svg png", book.limit(page))
+        prints = stored(prints_of(page)), of_figures(ran)
+        for cell, of in paired(notebook, ran):
             before = cell.copy()
-            cell.outputs = keep_text(ran.outputs, place(page, cell.source))
+            cell.outputs = keep_text(of.outputs, place(page, cell.source)) if of else []
             if of and (figure := figure_of(of.metadata)):
-                png = kept(figure, before, of_cell(ran) or "", prints)
+                png = kept(figure, before, of_cell(of) or "", prints)
                 show(cell.outputs, png, figure["alt"])
         changed |= store(prints_of(page), prints[1])
         changed |= write_if_changed(numbered(notebook), path)
@@ -83,8 +75,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    try:
+    with plainly():
         main()
-    except (MystError, ExecutionError) as error:
-        print(error)
-        sys.exit(1)

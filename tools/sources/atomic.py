@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 
@@ -11,8 +12,8 @@ def write_text(path: Path, text: str, encoding: str = "utf-8") -> None:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """The same for a file that is no text."""
+    """The same for a file that is no text. Steps beside this one may write it, too."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.part")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.part")
     unfinished.write_bytes(content)
     unfinished.replace(path)

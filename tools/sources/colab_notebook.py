@@ -114,7 +114,7 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
 
 
 def keep_text(outputs: list[NotebookNode], where: str) -> list[NotebookNode]:
-    """Outputs as they are compared: no pictures, no metadata, no traceback, prints in one.
+    """Outputs as they are compared: no pictures, no metadata, no traceback.
 
     Raises:
         ExecutionError: something was written to stderr, such as a warning.
@@ -124,9 +124,6 @@ def keep_text(outputs: list[NotebookNode], where: str) -> list[NotebookNode]:
         if output.get("name") == "stderr":
             text = output.text.strip()
             raise ExecutionError(f"{where} writes to stderr, where nobody reads it:\n\n{text}")
-        if output.output_type == "stream" and kept and kept[-1].output_type == "stream":
-            kept[-1].text += output.text  # a slow machine prints in more parts
-            continue
         output = nbformat.from_dict(output)
         if "data" in output:
             output.data = {k: v for k, v in output.data.items() if not k.startswith("image/")}

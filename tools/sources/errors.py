@@ -24,10 +24,10 @@ class ExecutionError(RuntimeError):
 
 @contextmanager
 def plainly() -> Iterator[None]:
-    """Print a fault of a source, and exit; a fault of ours or of the machine is not caught."""
+    """Print a fault of a source or a cell, and exit; one of ours or of the machine goes on."""
     try:
         yield
-    except MystError as error:
+    except (MystError, ExecutionError) as error:
         print(error)
         sys.exit(1)
 

@@ -26,7 +26,7 @@ def fold_drawings(cells: list[NotebookNode]) -> None:
     """
     needed: set[str] = set()
     for cell in reversed(cells):
-        bound, read = _names(cell.source)
+        bound, read = names_of(cell.source)
         tags = cell.metadata.get("tags", [])
         if draws(cell) and not FOLDED & set(tags) and not bound & needed:
             cell.metadata["tags"] = tags = [*tags, "hide-input"]
@@ -48,7 +48,7 @@ def drawing_title(cell: NotebookNode) -> str:
     return shown.get("code_prompt_show") or with_units_kept(f"Draw: {begins}")
 
 
-def _names(code: str) -> tuple[set[str], set[str]]:
+def names_of(code: str) -> tuple[set[str], set[str]]:
     """What the code gives a name to, and what it reads before; none if it does not parse."""
     bound: set[str] = set()
     read: set[str] = set()

@@ -1,4 +1,4 @@
-"""Which stored records a step opens: the runner compares them with those that the code names.
+"""Which stored records a step reads, and which folders of them: it runs again when one changes.
 
 A step and its kernels, of which this is an extension, write them in the file that `CALIB_OPENED`
 names.
@@ -16,7 +16,7 @@ OPENED = "CALIB_OPENED"
 
 
 def watch() -> None:
-    """Note every record that this process opens from now on."""
+    """Note every record that this process opens from now on, and every folder that it lists."""
     if OPENED in os.environ:
         sys.addaudithook(_note)
 
@@ -27,8 +27,8 @@ def load_ipython_extension(shell: Any) -> None:
 
 
 def _note(event: str, arguments: tuple[Any, ...]) -> None:
-    if event == "open" and isinstance(path := arguments[0], str):
-        _, folder, name = path.partition(f"{STORED}/")
-        if folder and name.endswith(".npz"):
+    if event in ("open", "os.listdir", "os.scandir") and isinstance(arguments[0], str | Path):
+        _, folder, name = str(arguments[0]).partition(f"{STORED}/")
+        if folder and (event != "open" or name.endswith(".npz")):
             with open(os.environ[OPENED], "a", encoding="utf-8") as file:
                 file.write(f"{folder}{name}\n")
