@@ -37,7 +37,7 @@ def test_the_noise_of_a_bin_with_the_samples_that_are_added():
     correct = np.array([1, 0, 1, 1, 0, 1])
     given = as_predictions(confidence=confidences, correct=correct)
     of_bins = intervals.bin_sums(given, 2, "uniform")
-    share, excess, measured, cautious = intervals._noise(of_bins)
+    share, excess, measured, cautious, *_ = intervals._independent(of_bins, 0)
     for m, inside in enumerate((confidences < 0.5, confidences > 0.5)):
         gaps, n = (confidences - correct)[inside], inside.sum()
         mean, around = gaps.mean(), ((gaps - gaps.mean()) ** 2).sum()

@@ -14,7 +14,7 @@ from calib_utils._arrays import dtype_name, like
 from calib_utils._checks import check_confidences, check_correct
 from calib_utils._names import check_rows
 from calib_utils._numbers import check_n_bins
-from calib_utils.metrics.confidences import weighted_predictions
+from calib_utils.metrics.confidences import confidence_and_correct, weighted_predictions
 from calib_utils.predictions import Predictions, taken
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
@@ -122,6 +122,15 @@ def edges_and_index(
         edges = quantile_edges(values, n_bins, weights)
         return edges, right_closed_index(values, edges)
     raise ValueError(f"strategy: expected 'uniform' or 'quantile', found {strategy!r}")
+
+
+def binned(
+    predictions: Predictions, n_bins: int, strategy: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The confidence of each prediction, whether it is correct, and its bin."""
+    confidences, correct = confidence_and_correct(predictions)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(predictions.scores))
+    return confidences, correct, index
 
 
 def uniform_edges(n_bins: int) -> np.ndarray:
