@@ -550,12 +550,17 @@ def test_pickles_are_refused(tmp_path):
 
 
 def test_importing_needs_no_heavy_library():
-    heavy = ("torch", "sklearn", "scipy", "matplotlib")
-    code = f"import sys, calib_utils.recalibration; print([m for m in {heavy} if m in sys.modules])"
+    code = """
+import sys
+from calib_utils import metrics, recalibration
+metrics.expected_calibration_error([[0.7, 0.3]], [0])
+metrics.classwise_calibration_error([[0.7, 0.3]], [0])
+print({"torch", "sklearn", "scipy", "matplotlib"} & {*sys.modules})
+"""
     found = subprocess.run(
         [sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=True
     )
-    assert found.stdout.strip() == "[]"
+    assert found.stdout == "set()\n"
 
 
 ALONE = '''
@@ -573,7 +578,8 @@ class OnlyNumPyAndSciPy:
 
 sys.meta_path.insert(0, OnlyNumPyAndSciPy())
 import numpy as np
-from calib_utils import decisions, metrics, predictions, recalibration
+from calib_utils import audit, decisions, metrics, predictions, recalibration, records, report
+from calib_utils.recalibration import *
 
 rng = np.random.default_rng(0)
 logits = rng.normal(size=(400, 4))
@@ -596,17 +602,24 @@ metrics.expected_calibration_error(given), metrics.integrated_calibration_index(
 metrics.calibration_error_interval(given), metrics.baseline_calibration_error(given)
 metrics.labels_first(metrics.brier_score)(labels, given.array), metrics.cox_line(given)
 decisions.ConformalSets().fit(given).predict(given), decisions.risk_coverage(given)
+columns = {"confidence": probs.max(axis=1), "correct": probs.argmax(axis=1) == labels}
+assert "ECE" in audit.report(columns).text()
 assert not {"torch", "sklearn", "matplotlib"} & {*sys.modules}
 assert sys.modules["calib_utils"].__file__.startswith(os.getcwd())
-try:
-    recalibration.CalibratedClassifier
-except ModuleNotFoundError as error:
-    print(error)
+def draw():
+    import calib_utils.plots
+for use in (
+    lambda: PlattScaling().predict_proba([0.5]), draw, lambda: recalibration.CalibratedClassifier
+):
+    try:
+        use()
+    except (RuntimeError, ModuleNotFoundError) as error:
+        print(f"{type(error).__name__}: {error}")
 '''
 
 
-def test_numpy_and_scipy_are_all_that_a_recalibrator_needs(tmp_path):
-    """To fit, save, load, predict and measure, without the records of the course either."""
+def test_numpy_and_scipy_are_all_that_is_needed_without_pictures_and_training(tmp_path):
+    """To fit, save, load, predict, measure and report, without the records of the course either."""
     shutil.copytree(
         Path(calib_utils.__file__).parent,
         tmp_path / "calib_utils",
@@ -616,10 +629,16 @@ def test_numpy_and_scipy_are_all_that_a_recalibrator_needs(tmp_path):
         [sys.executable, "-c", ALONE, "fitted.npz"], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    *names, refused = done.stdout.splitlines()
+    *names, not_fitted, no_plots, no_classifier = done.stdout.splitlines()
     made = {type(case[1]()).__name__ for case in CASES}
     assert set(names) == made
-    assert "sklearn" in refused
+    assert not_fitted == (
+        "NotFittedError: PlattScaling is not fitted; call fit(logits, labels) first"
+    )
+    assert no_plots == (
+        "ModuleNotFoundError: plots need matplotlib, which is not installed: pip install matplotlib"
+    )
+    assert "sklearn" in no_classifier
 
 
 def test_every_public_name_is_there():
