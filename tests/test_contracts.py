@@ -20,6 +20,7 @@ from contract_cases import (
     METHODS,
     NO_REPEATED_FITS,
     NO_REPEATS,
+    OF_BOTH_OUTCOMES,
     OF_PREDICTIONS,
     UNLABELLED,
 )
@@ -190,6 +191,16 @@ def refused(use, message, *given):
 @every_use_of_probs
 def test_probabilities_of_the_positive_class_work_or_are_refused(name):
     check_shape(OF_PROBS[name])
+
+
+@every_use_of_probs
+def test_of_rows_the_confidence_counts_or_the_probability_of_each_class(name):
+    answers = {"confidence": PROBS.max(axis=1), "correct": PROBS.argmax(axis=1) == LABELS}
+    found, said = found_or_said(lambda: OF_PROBS[name](as_predictions(**answers)))
+    if said:
+        assert re.match(r"probs: .*(\(N, K\)|all classes)", said)
+    elif name not in OF_BOTH_OUTCOMES:
+        np.testing.assert_array_equal(OF_PROBS[name](PROBS, LABELS), found)
 
 
 @every_use
