@@ -86,17 +86,24 @@ def reliability_bins(
         >>> bins.counts.tolist(), bins.accuracy.tolist()
         ([1, 2], [1.0, 0.5])
     """
-    n_bins, weights = check_n_bins(n_bins), None
+    n_bins = check_n_bins(n_bins)
     if isinstance(confidences, Predictions):
         predictions = taken(confidences, correct)
-        values, hits, weights = weighted_predictions(predictions)
-        confidences = predictions.scores
+        confidences, bins = predictions.scores, bins_of(predictions, n_bins, strategy)
     else:
         values = check_confidences(confidences)
         check_rows(confidences, correct, "correct", "confidences")
         hits = check_correct(correct, len(values))
-    bins = bin_predictions(values, hits, n_bins, strategy, dtype_name(confidences), weights)
+        bins = bin_predictions(values, hits, n_bins, strategy, dtype_name(confidences))
     return ReliabilityBins(*(like(array, confidences) for array in bins))
+
+
+def bins_of(predictions: Predictions, n_bins: int, strategy: str) -> ReliabilityBins:
+    """`reliability_bins` of predictions as NumPy arrays, whatever kind their scores are."""
+    n_bins = check_n_bins(n_bins)
+    values, correct, weights = weighted_predictions(predictions)
+    dtype = dtype_name(predictions.scores)
+    return bin_predictions(values, correct, n_bins, strategy, dtype, weights)
 
 
 def bin_predictions(

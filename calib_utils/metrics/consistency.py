@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils._numbers import check_count, check_n_bins
-from calib_utils.metrics.bins import binned, edges_and_index, mean_excess
+from calib_utils.metrics.bins import binned, mean_excess
 from calib_utils.metrics.blocks import block_index, block_noise
 from calib_utils.metrics.confidences import as_chances
 from calib_utils.metrics.resampling import generator
 from calib_utils.metrics.without_bins import z_of_blocks
-from calib_utils.predictions import taken, unweighted
+from calib_utils.predictions import Predictions, taken, unweighted
 
 __all__ = [
     "CalibrationBaseline",
@@ -226,15 +226,14 @@ def _drawn_errors(
 
 
 def consistency_limits(
-    confidences: np.ndarray, n_bins: int, strategy: str, dtype: str, level: float
+    predictions: Predictions, n_bins: int, strategy: str, level: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The limits of the consistency bar of each bin of a calibrated network.
 
     Args:
-        confidences: (N,), checked, or probabilities of the positive class.
+        predictions: of any labels.
         n_bins: the number of bins, M.
         strategy: "uniform" or "quantile".
-        dtype: the original type of the confidences.
         level: the accuracy of a bin lies within its limits, or on them, with at least this
             probability.
 
@@ -243,7 +242,7 @@ def consistency_limits(
 
     Source: Bröcker, Smith 2007, "Increasing the Reliability of Reliability Diagrams".
     """
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype)
+    confidences, _, index = binned(predictions, n_bins, strategy)
     limits = np.full((2, n_bins), np.nan)
     tails = (1 - level) / 2, (1 + level) / 2
     for m, chances in enumerate(_by_bin(as_chances(confidences), index, n_bins)):
