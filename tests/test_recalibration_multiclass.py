@@ -208,22 +208,12 @@ def test_strong_regularisation_is_temperature_scaling():
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-@pytest.mark.parametrize("make", [MatrixScaling, DirichletCalibration, StructuredMatrixScaling])
-def test_bad_regularisation(make):
-    for bad in (-1.0, np.nan, np.inf):
-        with pytest.raises(ValueError, match="regularization: expected"):
-            make(regularization=bad)
-
-
 def test_a_fit_without_an_optimum_says_so():
     logits, labels = multiclass(400, 40)
     with pytest.warns(UserWarning, match="memorise the labels of all samples"):
         MatrixScaling().fit(logits, labels)
     with pytest.warns(UserWarning, match="after 3 steps"):
         MatrixScaling(regularization=1.0, max_steps=3).fit(logits, labels)
-    for bad in (0, -1, 1.5, True):
-        with pytest.raises(ValueError, match="max_steps: expected"):
-            MatrixScaling(max_steps=bad)
 
 
 # ---------------------------------------------------------------- one versus rest
