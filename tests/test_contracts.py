@@ -48,6 +48,7 @@ DATA = {
 TIMES = np.random.default_rng(0).integers(0, 4, N)
 USES = {name: use for room in OF_PREDICTIONS.values() for name, use in room.items()}
 OF_PROBS = {name: use for name, use in USES.items() if name not in INPUTS}
+PER_CLASS = {"ConformalSets", "adjust_priors", "estimate_priors"}
 every_use = pytest.mark.parametrize("name", USES)
 every_use_of_probs = pytest.mark.parametrize("name", OF_PROBS)
 every_method = pytest.mark.parametrize("name", METHODS)
@@ -55,7 +56,8 @@ every_method = pytest.mark.parametrize("name", METHODS)
 
 def data_of(name):
     """What a use takes, by its kind."""
-    kinds = [INPUTS[name]] if name in INPUTS else ["probs", "positive"]
+    kinds = ["probs"] if name in PER_CLASS else ["probs", "positive"]
+    kinds = [INPUTS[name]] if name in INPUTS else kinds
     return {kind: DATA[kind] for kind in kinds}
 
 
@@ -217,26 +219,20 @@ def test_a_single_row(name, right):
             assert found is None or sure or not np.isnan(found).all()
 
 
-PER_CLASS = {"ConformalSets", "adjust_priors", "estimate_priors"}
-
-
 @every_use
 def test_weights(name):
     for kind, (scores, labels) in data_of(name).items():
-        if kind != "positive" or name not in PER_CLASS:
-            repeats = name not in NO_REPEATS
-            if name in ("top_label", "adjust_priors"):
-                given = gate(kind, scores, labels, sample_weight=TIMES)
-                np.testing.assert_array_equal(USES[name](given), USES[name](scores, labels))
-            else:
-                check_weights(kind, USES[name], scores, labels, repeats)
+        if name in ("top_label", "adjust_priors"):
+            given = gate(kind, scores, labels, sample_weight=TIMES)
+            np.testing.assert_array_equal(USES[name](given), USES[name](scores, labels))
+        else:
+            check_weights(kind, USES[name], scores, labels, name not in NO_REPEATS)
 
 
 @every_use
 def test_kinds_of_arrays(name):
     for kind, (scores, labels) in data_of(name).items():
-        if kind != "positive" or name not in PER_CLASS:
-            check_kinds(kind, USES[name], scores, labels)
+        check_kinds(kind, USES[name], scores, labels)
 
 
 @every_use_of_probs
@@ -296,8 +292,6 @@ GIVEN_WHOLE = {
 @pytest.mark.parametrize("name", sorted(set(USES) - UNLABELLED))
 def test_labels_are_given_once(name):
     for kind, (scores, labels) in data_of(name).items():
-        if kind == "positive" and name in PER_CLASS:
-            continue
         refused(USES[name], "^labels: expected one for each", gate(kind, scores, None))
         if name not in GIVEN_WHOLE:
             whole = gate(kind, scores, labels)
