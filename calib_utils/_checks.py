@@ -18,6 +18,7 @@ __all__ = [
     "check_probs",
     "check_sample_weight",
     "check_several",
+    "check_zeros_and_ones",
     "checked_blocks",
     "float_scores",
     "tolerance",
@@ -182,14 +183,19 @@ def check_correct(correct: Any, n: int) -> np.ndarray:
             f"correct: expected shape ({n},), as many as confidences, found {array.shape}; "
             "give one True or False for each prediction"
         )
+    check_zeros_and_ones(array, "correct")
+    return array.astype(bool, copy=False)
+
+
+def check_zeros_and_ones(array: np.ndarray, name: str) -> None:
+    """Raise a ValueError unless all values are True or False, or 1 or 0."""
     bad = (array != 0) & (array != 1)
     if bad.any():
         where = int(bad.argmax())
         raise ValueError(
-            f"correct: expected True or False (or 1 or 0), found {array[where]} at index {where}; "
+            f"{name}: expected True or False (or 1 or 0), found {array[where]} at index {where}; "
             "compare predicted classes with labels first"
         )
-    return array.astype(bool, copy=False)
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> np.ndarray:

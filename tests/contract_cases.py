@@ -152,6 +152,8 @@ OF_PREDICTIONS = {
 }
 INPUTS = {"calibration_map": "odds", "temperature_curve": "logits"}
 UNLABELLED = {"baseline_calibration_error", "adjust_priors", "estimate_priors"}
+# Of confidences these are scores of both outcomes, and of rows of all classes.
+OF_BOTH_OUTCOMES = {"brier_score", "labels_first", "negative_log_likelihood"}
 # A weight counts the row more often in all others that take weights.
 NO_REPEATS = {
     **dict.fromkeys(

@@ -113,6 +113,7 @@ def test_numbers(named, bad):
 WORDS = ["x", None, np.nan, np.inf, -1, [1], 1j]
 SETTINGS = {
     "coverage": lambda x: decisions.ConformalSets(x).fit(PROBS, LABELS),
+    "adaptive": lambda x: decisions.ConformalSets(adaptive=x).fit(PROBS, LABELS),
     "seed": lambda x: decisions.ConformalSets(adaptive=True, seed=x).fit(PROBS, LABELS),
     "pseudo_count": lambda x: decisions.estimate_priors(PROBS, EVEN, pseudo_count=x),
     "risk": lambda x: decisions.selection_threshold(POSITIVE, BINARY, risk=x),
@@ -144,8 +145,8 @@ def test_settings(named, value):
 
 
 def test_settings_that_may_be_none_are_numbers_otherwise():
-    for value in ("x", np.nan, -1, [1], 1j):
-        with pytest.raises(ValueError, match=r"^consistency: "):
+    for value in ("x", np.nan, -1, [1], 1j, 0, 1, 95):
+        with pytest.raises(ValueError, match=r"^consistency: expected a number between 0 and 1"):
             plots.reliability_diagram(PROBS, LABELS, consistency=value)
 
 

@@ -1,11 +1,7 @@
 """The parts of the Brier score, against forecasters by hand and other isotonic regressions."""
 
-import doctest
-import sys
-
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
@@ -63,6 +59,7 @@ GROUP = np.array([1, 1, 1, 1, 1, 0, 0, 0, 0, 0])
 def test_forecasters_by_hand(forecast, miscalibration, resolution):
     found = brier_decomposition(forecast, LABELS)
     assert found == pytest.approx((miscalibration, resolution, 0.21), abs=1e-15)
+    assert {type(part) for part in found} == {float}
 
 
 @pytest.mark.parametrize("places", [None, 2, 1])
@@ -129,21 +126,3 @@ def test_no_part_is_negative_and_a_rising_function_leaves_the_resolution(samples
         assert changed[1:] == found[1:]
     recalibrated = pooled(confidences.tolist(), labels)
     assert brier_decomposition(recalibrated, labels.astype(int)).miscalibration < 1e-14
-
-
-def test_is_the_same_for_every_kind_of_array():
-    confidences, labels = forecasts(100)
-    probs = np.stack([confidences, 1 - confidences], axis=1)
-    for scores in (confidences, probs):
-        found = brier_decomposition(scores, labels)
-        assert all(type(part) is float for part in found)
-        assert brier_decomposition(scores.tolist(), labels.tolist()) == found
-        assert brier_decomposition(torch.from_numpy(scores), torch.from_numpy(labels)) == found
-        single = brier_decomposition(scores.astype(np.float32), labels)
-        assert single == pytest.approx(found, abs=1e-6)
-
-
-def test_the_example_in_its_docstring():
-    result = doctest.testmod(sys.modules[brier_decomposition.__module__])
-    assert result.attempted > 0
-    assert result.failed == 0

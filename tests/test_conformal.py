@@ -187,18 +187,10 @@ PROBS, LABELS = samples(20)
 @pytest.mark.parametrize(
     ("named", "call"),
     [
-        ("coverage", lambda: ConformalSets(90).fit(PROBS, LABELS)),
-        ("coverage", lambda: ConformalSets(0).fit(PROBS, LABELS)),
-        ("adaptive", lambda: ConformalSets(adaptive="no").fit(PROBS, LABELS)),
-        ("probs", lambda: ConformalSets().fit(np.log(PROBS), LABELS)),
-        ("probs", lambda: ConformalSets().fit(PROBS[:, 0], LABELS)),
-        ("labels", lambda: ConformalSets().fit(PROBS, LABELS[:3])),
         ("fit", lambda: ConformalSets().predict(PROBS)),
         ("probs", lambda: ConformalSets().fit(PROBS, LABELS).predict(samples(9, 4)[0])),
         ("sets", lambda: set_coverage(PROBS, LABELS)),
         ("sets", lambda: set_coverage(PROBS[:, 0] > 0.5, LABELS)),
-        ("labels", lambda: set_coverage(PROBS > 0.5, LABELS + 5)),
-        ("level", lambda: set_coverage(PROBS > 0.5, LABELS, level=95)),
     ],
 )
 def test_bad_input_is_named(named, call):

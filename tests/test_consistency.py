@@ -1,11 +1,9 @@
 """The baseline of the ECE and the tests of calibration, against plain draws and theory."""
 
-import doctest
 import math
 
 import numpy as np
 import pytest
-import torch
 from scipy.stats import ks_2samp
 
 from calib_utils.metrics import (
@@ -108,17 +106,10 @@ def test_what_is_certain_has_no_baseline():
     assert baseline_calibration_error([0.5]) == (0.5, 0.5)
 
 
-def test_baseline_and_test_repeat_for_one_seed_and_take_rows_and_tensors():
-    rows = RNG.dirichlet(np.ones(3), 200)
-    labels = RNG.integers(3, size=200)
-    assert baseline_calibration_error(rows, seed=1) == baseline_calibration_error(rows, seed=1)
-    assert baseline_calibration_error(rows, seed=1) != baseline_calibration_error(rows, seed=2)
-    assert baseline_calibration_error(rows) == baseline_calibration_error(rows.max(axis=1))
-    assert baseline_calibration_error(rows) == baseline_calibration_error(torch.from_numpy(rows))
-    found = calibration_test(rows, labels)
-    assert found == calibration_test(torch.from_numpy(rows), torch.from_numpy(labels))
-    right = (rows.argmax(axis=1) == labels).astype(int)
-    assert found == calibration_test(rows.max(axis=1), right)
+def test_the_baseline_repeats_for_one_seed():
+    first = baseline_calibration_error(UNEQUAL, seed=1)
+    assert first == baseline_calibration_error(UNEQUAL, seed=1)
+    assert first != baseline_calibration_error(UNEQUAL, seed=2)
 
 
 @pytest.mark.parametrize("n", [300, 3_000])
@@ -182,15 +173,3 @@ def test_bad_arguments(arguments, name):
     ):
         with pytest.raises(ValueError, match=f"^{name}: "):
             call()
-
-
-@pytest.mark.parametrize("probs", [[[0.5, 0.6]], [], 0.5, [0.5, float("nan")]])
-def test_bad_probabilities(probs):
-    with pytest.raises(ValueError, match=r"^probs: "):
-        baseline_calibration_error(probs)
-
-
-def test_the_examples():
-    result = doctest.testmod(consistency)
-    assert result.attempted
-    assert not result.failed

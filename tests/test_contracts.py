@@ -20,6 +20,7 @@ from contract_cases import (
     METHODS,
     NO_REPEATED_FITS,
     NO_REPEATS,
+    OF_BOTH_OUTCOMES,
     OF_PREDICTIONS,
     UNLABELLED,
 )
@@ -47,6 +48,7 @@ DATA = {
 TIMES = np.random.default_rng(0).integers(0, 4, N)
 USES = {name: use for room in OF_PREDICTIONS.values() for name, use in room.items()}
 OF_PROBS = {name: use for name, use in USES.items() if name not in INPUTS}
+PER_CLASS = {"ConformalSets", "adjust_priors", "estimate_priors"}
 every_use = pytest.mark.parametrize("name", USES)
 every_use_of_probs = pytest.mark.parametrize("name", OF_PROBS)
 every_method = pytest.mark.parametrize("name", METHODS)
@@ -54,7 +56,8 @@ every_method = pytest.mark.parametrize("name", METHODS)
 
 def data_of(name):
     """What a use takes, by its kind."""
-    kinds = [INPUTS[name]] if name in INPUTS else ["probs", "positive"]
+    kinds = ["probs"] if name in PER_CLASS else ["probs", "positive"]
+    kinds = [INPUTS[name]] if name in INPUTS else kinds
     return {kind: DATA[kind] for kind in kinds}
 
 
@@ -192,6 +195,16 @@ def test_probabilities_of_the_positive_class_work_or_are_refused(name):
     check_shape(OF_PROBS[name])
 
 
+@every_use_of_probs
+def test_of_rows_the_confidence_counts_or_the_probability_of_each_class(name):
+    answers = {"confidence": PROBS.max(axis=1), "correct": PROBS.argmax(axis=1) == LABELS}
+    found, said = found_or_said(lambda: OF_PROBS[name](as_predictions(**answers)))
+    if said:
+        assert re.match(r"probs: .*(\(N, K\)|all classes)", said)
+    elif name not in OF_BOTH_OUTCOMES:
+        np.testing.assert_array_equal(OF_PROBS[name](PROBS, LABELS), found)
+
+
 @every_use
 @pytest.mark.parametrize("right", [True, False])
 def test_a_single_row(name, right):
@@ -206,26 +219,20 @@ def test_a_single_row(name, right):
             assert found is None or sure or not np.isnan(found).all()
 
 
-PER_CLASS = {"ConformalSets", "adjust_priors", "estimate_priors"}
-
-
 @every_use
 def test_weights(name):
     for kind, (scores, labels) in data_of(name).items():
-        if kind != "positive" or name not in PER_CLASS:
-            repeats = name not in NO_REPEATS
-            if name in ("top_label", "adjust_priors"):
-                given = gate(kind, scores, labels, sample_weight=TIMES)
-                np.testing.assert_array_equal(USES[name](given), USES[name](scores, labels))
-            else:
-                check_weights(kind, USES[name], scores, labels, repeats)
+        if name in ("top_label", "adjust_priors"):
+            given = gate(kind, scores, labels, sample_weight=TIMES)
+            np.testing.assert_array_equal(USES[name](given), USES[name](scores, labels))
+        else:
+            check_weights(kind, USES[name], scores, labels, name not in NO_REPEATS)
 
 
 @every_use
 def test_kinds_of_arrays(name):
     for kind, (scores, labels) in data_of(name).items():
-        if kind != "positive" or name not in PER_CLASS:
-            check_kinds(kind, USES[name], scores, labels)
+        check_kinds(kind, USES[name], scores, labels)
 
 
 @every_use_of_probs
@@ -285,8 +292,6 @@ GIVEN_WHOLE = {
 @pytest.mark.parametrize("name", sorted(set(USES) - UNLABELLED))
 def test_labels_are_given_once(name):
     for kind, (scores, labels) in data_of(name).items():
-        if kind == "positive" and name in PER_CLASS:
-            continue
         refused(USES[name], "^labels: expected one for each", gate(kind, scores, None))
         if name not in GIVEN_WHOLE:
             whole = gate(kind, scores, labels)

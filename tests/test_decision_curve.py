@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from calib_utils.metrics import decision_curve, top_label
+from calib_utils.metrics import decision_curve
 from calib_utils.plots import decision_curve_plot
 from calib_utils.predictions import as_predictions
 
@@ -58,14 +58,6 @@ def test_calibrated_probabilities_are_never_worse_than_all_or_none():
     # Here the chances are 0.4 too high: acting at 0.5 happens where it was not worth it.
     worse = decision_curve(chances**0.4, (RNG.random(200_000) < chances).astype(int), [0.5])
     assert worse.net_benefit < -0.02
-
-
-def test_of_rows_to_act_is_to_rely_on_the_prediction():
-    probs, labels = RNG.dirichlet(np.ones(3), 300), RNG.integers(3, size=300)
-    confidences, correct = top_label(probs, labels)
-    expected = decision_curve(confidences, correct.astype(int))
-    for one, other in zip(decision_curve(probs, labels), expected, strict=True):
-        np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(

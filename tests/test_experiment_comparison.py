@@ -69,6 +69,12 @@ def record(level, seed: int, excess: float, network: str = "toy", **changes) -> 
     return ExperimentRecord(**fields | changes)
 
 
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
 @pytest.fixture(scope="module")
 def calibrated():
     return [record(8, seed, 0.0) for seed in range(3)]
@@ -663,11 +669,6 @@ class TestLevels:
 
 
 class TestFactorPlot:
-    def dots(self, ax, fill: str) -> set[tuple[float, float]]:
-        lines = [x for x in ax.lines if x.get_marker() != "None"]
-        hollow = [x for x in lines if (x.get_markerfacecolor() == "none") == (fill == "none")]
-        return {tuple(xy) for line in hollow for xy in line.get_xydata().round(6)}
-
     def test_a_dot_for_each_seed_and_a_line_through_the_means(self, calibrated, overconfident):
         drawn = factor_plot([*overconfident, *calibrated], "error")
         assert drawn.levels == [8, 56]
@@ -677,12 +678,12 @@ class TestFactorPlot:
             for place, runs in enumerate(groups)
             for r in runs
         }
-        assert self.dots(drawn.ax, "full") == expected
         (line,) = [x for x in drawn.ax.lines if x.get_marker() == "None"]
+        dots = {tuple(xy) for x in drawn.ax.lines if x is not line for xy in x.get_xydata()}
+        assert {(place, round(dot, 6)) for place, dot in dots} == expected
         means = [100 * np.mean([r.error for r in runs]) for runs in groups]
         assert line.get_ydata() == pytest.approx(means)
         assert [x.get_text() for x in drawn.ax.get_xticklabels()] == ["8", "56"]
-        plt.close("all")
 
     def test_the_ece_has_its_baseline(self, calibrated, overconfident):
         drawn = factor_plot([*calibrated, *overconfident])
@@ -695,12 +696,10 @@ class TestFactorPlot:
                     right = (rng.random(len(said)) < said).astype(int)
                     eces.append(100 * expected_calibration_error(said, right))
             assert found == pytest.approx(np.mean(eces), rel=0.06)
-        plt.close("all")
 
     def test_a_grid_that_is_not_complete(self, calibrated, overconfident):
         drawn = factor_plot([*calibrated, overconfident[0]])
         assert [len(x) for x in drawn.dots.values()] == [3, 1]
-        plt.close("all")
 
     def test_panels_are_the_error_and_the_ece(self, calibrated, overconfident):
         error, ece = factor_panels([*calibrated, *overconfident])
@@ -710,7 +709,6 @@ class TestFactorPlot:
         assert ece.ax.get_ylim()[0] == 0
         assert ece.ax.get_xlabel() == "Layers"
         assert ece.ax.get_legend() is None
-        plt.close("all")
 
     def test_a_seed_has_the_same_sign_everywhere_which_the_legend_names(
         self, calibrated, overconfident
@@ -732,7 +730,6 @@ class TestFactorPlot:
                 assert values == {
                     round(100 * getattr(r, metric), 6) for r in runs if r.seed == seed
                 }
-        plt.close("all")
 
     def test_nothing_is_drawn_of_no_runs(self):
         with pytest.raises(ValueError, match="records: expected at least one run, found none"):
@@ -758,7 +755,6 @@ class TestVerdictPlot:
             assert middle.get_color() == {"holds": BLUE, "undecided": GREY}[one.outcome]
             assert [text.get_text() for text in ax.texts] == [one.outcome]
         assert [x.get_text() for x in axes["error"].get_yticklabels()] == ["layers: 8 to 56"]
-        plt.close("all")
 
     def test_what_is_no_percentage_is_left_out(self, calibrated, overconfident):
         runs = [*calibrated, *overconfident]
@@ -786,7 +782,6 @@ class TestGeneralizationPlot:
             ]
             assert line.get_xydata() == pytest.approx(np.array(expected), abs=1e-4)
         assert [x.get_text() for x in drawn.ax.get_legend().get_texts()] == ["depth", "width"]
-        plt.close("all")
 
     def test_no_run(self):
         with pytest.raises(ValueError, match="records: expected at least one run, found none"):

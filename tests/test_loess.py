@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calib_utils.metrics import integrated_calibration_index, loess, top_label
+from calib_utils.metrics import integrated_calibration_index, loess
 from calib_utils.predictions import as_predictions
 
 RNG = np.random.default_rng(0)
@@ -85,10 +85,3 @@ def test_few_values_are_their_own_places():
     assert integrated_calibration_index(probs, labels) == pytest.approx(0.16 + 0.04 + 0.01)
     assert integrated_calibration_index([0.3, 0.6], [0, 1]) == pytest.approx(0.35)
     assert integrated_calibration_index([0.3], [0]) == pytest.approx(0.3)
-
-
-def test_of_rows_the_confidence_counts():
-    probs, labels = RNG.dirichlet(np.ones(4), 300), RNG.integers(4, size=300)
-    confidences, correct = top_label(probs, labels)
-    expected = integrated_calibration_index(confidences, correct.astype(int))
-    assert integrated_calibration_index(probs, labels) == expected

@@ -239,12 +239,6 @@ def test_bars_of_consistency_of_large_bins_are_normal():
     assert ends == pytest.approx([0.5 - 1.96 * 0.005, 0.5 + 1.96 * 0.005], abs=1e-5)
 
 
-@pytest.mark.parametrize("level", [0, 1, 95, float("nan")])
-def test_a_level_of_consistency_is_a_share(level, overconfident):
-    with pytest.raises(ValueError, match=r"^consistency: expected a number between 0 and 1"):
-        plots.reliability_diagram(*overconfident, consistency=level)
-
-
 def test_histogram_shares_sum_to_one_and_the_lines_are_the_means(overconfident):
     probs, labels = overconfident
     drawn = plots.confidence_histogram(probs, labels)
@@ -262,13 +256,6 @@ def test_plots_draw_on_the_axes_they_are_given(plot, overconfident):
     _, (left, right) = plt.subplots(1, 2)
     assert plot(*overconfident, ax=right).ax is right
     assert not left.has_data()
-
-
-@pytest.mark.parametrize("plot", [plots.reliability_diagram, plots.confidence_histogram])
-def test_bad_input_is_refused_before_anything_is_drawn(plot):
-    with pytest.raises(ValueError, match="labels"):
-        plot(np.full((3, 2), 0.5), np.array([0, 1, 2]))
-    assert plt.get_fignums() == []
 
 
 HISTORY = [

@@ -14,13 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from calib_utils import decisions, metrics, plots, predictions
 from calib_utils.metrics import expected_calibration_error, labels_first, negative_log_likelihood
 from calib_utils.predictions import as_predictions
-from calib_utils.recalibration import (
-    MatrixScaling,
-    OneVersusRest,
-    PlattScaling,
-    TemperatureScaling,
-    VectorScaling,
-)
+from calib_utils.recalibration import TemperatureScaling, VectorScaling
 
 LOGITS, LABELS = multiclass(400, 3, dtype=np.float64)
 PROBS = softmax(LOGITS, axis=1)
@@ -270,24 +264,6 @@ def test_recalibrators_of_confidences(make):
         make().fit(given)
 
 
-@pytest.mark.parametrize(
-    "use",
-    [
-        metrics.classwise_calibration_error,
-        decisions.ConformalSets().fit,
-        lambda p: decisions.adjust_priors(p, [0.5, 0.5], [0.4, 0.6]),
-        lambda p: decisions.estimate_priors(p, [0.5, 0.5]),
-        VectorScaling("probs").fit,
-        MatrixScaling(inputs="probs").fit,
-        OneVersusRest(PlattScaling(), inputs="probs").fit,
-    ],
-)
-def test_what_needs_all_classes_says_so(use):
-    given = as_predictions(confidence=CONFIDENCE, correct=RIGHT)
-    with pytest.raises(ValueError, match=r"^(probs|logits.*): .*(\(N, K\)|all classes)"):
-        use(given)
-
-
 def test_pictures_of_confidences_say_accuracy():
     given = as_predictions(confidence=CONFIDENCE, correct=RIGHT)
     drawn = [
@@ -405,10 +381,3 @@ def test_seeds(seed):
             use()
     with pytest.raises(ValueError, match="level: expected a number"):
         metrics.calibration_error_interval(PROBS, LABELS, level="high")
-
-
-def test_a_temperature_from_a_list_of_rows():
-    rows = LOGITS.tolist()
-    assert TemperatureScaling().fit(rows, LABELS.tolist()).temperature_ == pytest.approx(
-        TemperatureScaling().fit(LOGITS, LABELS).temperature_
-    )

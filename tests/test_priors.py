@@ -96,9 +96,6 @@ EVEN = [0.5, 0.5]
 @pytest.mark.parametrize(
     ("named", "call"),
     [
-        ("probs", lambda: adjust_priors(PROBS[:, 0], EVEN, EVEN)),
-        ("probs", lambda: adjust_priors(2 * PROBS, EVEN, EVEN)),
-        ("probs", lambda: estimate_priors(PROBS[:, 0], EVEN)),
         ("old", lambda: adjust_priors(PROBS, [0, 1], EVEN)),
         ("old", lambda: adjust_priors(PROBS, [0.5, 0.4], EVEN)),
         ("old", lambda: estimate_priors(PROBS, [1 / 3] * 3)),
@@ -106,8 +103,6 @@ EVEN = [0.5, 0.5]
         ("new", lambda: adjust_priors(PROBS, EVEN, [1.5, -0.5])),
         ("new", lambda: adjust_priors(PROBS, EVEN, [np.nan, 0.5])),
         ("new", lambda: adjust_priors(PROBS, EVEN, [10, 10])),
-        ("pseudo_count", lambda: estimate_priors(PROBS, EVEN, pseudo_count=-1)),
-        ("pseudo_count", lambda: estimate_priors(PROBS, EVEN, pseudo_count=np.nan)),
     ],
 )
 def test_bad_input_is_named(named, call):

@@ -303,9 +303,3 @@ def test_probabilities_for_any_data(name, seed, n, scores, decimals, single):
         warnings.simplefilter("ignore", UserWarning)
         probs = make.fit(values, labels).predict_proba(values)
     assert ((probs >= 0) & (probs <= 1)).all()
-
-
-def test_smooth_targets_are_asked_for_by_true_or_false():
-    for bad in ("no", 1, None):
-        with pytest.raises(ValueError, match="smooth_targets: expected True or False"):
-            PlattScaling(smooth_targets=bad)

@@ -30,11 +30,11 @@ from calib_utils.recalibration import (
 )
 from calib_utils.records.npz import read_npz, write_npz
 
-CASES = [(name, make, multiclass(200, 4)) for name, make in ALL_MULTICLASS.items()]
-CASES += [(f"binary {name}", make, binary(200)) for name, make in ALL_BINARY.items()]
-every_method = pytest.mark.parametrize(
-    ("make", "data"), [c[1:] for c in CASES], ids=[c[0] for c in CASES]
-)
+BY_NAME = {
+    **{name: (make, multiclass(200, 4)) for name, make in ALL_MULTICLASS.items()},
+    **{f"binary {name}": (make, binary(200)) for name, make in ALL_BINARY.items()},
+}
+every_method = pytest.mark.parametrize(("make", "data"), BY_NAME.values(), ids=BY_NAME)
 
 
 # ---------------------------------------------------------------- the interface
@@ -188,12 +188,23 @@ def test_scores_must_be_probabilities(make):
         make(inputs="probabilities")
 
 
-def test_bad_arguments_of_histogram_binning():
-    for bad in (0, 2.5, True):
-        with pytest.raises(ValueError, match="n_bins: expected"):
-            HistogramBinning(n_bins=bad)
-    with pytest.raises(ValueError, match="strategy: expected"):
-        HistogramBinning(strategy="mass")
+@pytest.mark.parametrize(
+    ("make", "name", "values"),
+    [
+        (HistogramBinning, "n_bins", [0, 2.5, True, "15"]),
+        (HistogramBinning, "strategy", ["mass"]),
+        (PlattScaling, "smooth_targets", ["no", 1, None]),
+        (TemperatureScaling, "temperature", [0, -1.0, np.inf, np.nan, "1.5", True]),
+        (recalibration.MatrixScaling, "max_steps", [0, -1, 1.5, True]),
+        (recalibration.MatrixScaling, "regularization", [-1.0, np.nan, np.inf, "1"]),
+        (recalibration.DirichletCalibration, "regularization", [-1.0, np.nan, np.inf, None]),
+        (recalibration.StructuredMatrixScaling, "regularization", [-1.0, np.nan, np.inf]),
+    ],
+)
+def test_bad_arguments_are_refused_by_name(make, name, values):
+    for value in values:
+        with pytest.raises(ValueError, match=f"^{name}: expected"):
+            make(**{name: value})
 
 
 # ---------------------------------------------------------------- absent classes
@@ -364,7 +375,7 @@ NONSENSE = [
 
 @pytest.mark.parametrize(("name", "change"), NONSENSE)
 def test_numbers_that_no_fit_gives_are_not_read(name, change, tmp_path):
-    make, data = {case[0]: case[1:] for case in CASES}[name]
+    make, data = BY_NAME[name]
     path = tmp_path / "fitted.npz"
     fitted = make().fit(*data)
     fitted.save(path)
@@ -394,7 +405,7 @@ def test_numbers_that_no_fit_gives_are_not_read(name, change, tmp_path):
     ],
 )
 def test_numbers_that_a_fit_gives_but_not_this_one_are_not_read(name, attribute, change, tmp_path):
-    make, data = {case[0]: case[1:] for case in CASES}[name]
+    make, data = BY_NAME[name]
     make().fit(*data).save(tmp_path / "fitted.npz")
     changed = change(getattr(load(tmp_path / "fitted.npz"), attribute))
     rewritten(tmp_path / "fitted.npz", **{attribute: changed})
@@ -515,15 +526,6 @@ def test_input_that_is_no_array_of_numbers_is_a_value_error():
     ):
         with pytest.raises(ValueError, match="logits: "):
             TemperatureScaling().fit(bad, labels)
-    for make in (
-        lambda: TemperatureScaling("1.5"),
-        lambda: TemperatureScaling(True),
-        lambda: recalibration.MatrixScaling("1"),
-        lambda: recalibration.DirichletCalibration(None),
-        lambda: HistogramBinning("15"),
-    ):
-        with pytest.raises(ValueError, match=": expected"):
-            make()
 
 
 @pytest.mark.parametrize(
@@ -550,12 +552,17 @@ def test_pickles_are_refused(tmp_path):
 
 
 def test_importing_needs_no_heavy_library():
-    heavy = ("torch", "sklearn", "scipy", "matplotlib")
-    code = f"import sys, calib_utils.recalibration; print([m for m in {heavy} if m in sys.modules])"
+    code = """
+import sys
+from calib_utils import metrics, recalibration
+metrics.expected_calibration_error([[0.7, 0.3]], [0])
+metrics.classwise_calibration_error([[0.7, 0.3]], [0])
+print({"torch", "sklearn", "scipy", "matplotlib"} & {*sys.modules})
+"""
     found = subprocess.run(
         [sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=True
     )
-    assert found.stdout.strip() == "[]"
+    assert found.stdout == "set()\n"
 
 
 ALONE = '''
@@ -573,7 +580,8 @@ class OnlyNumPyAndSciPy:
 
 sys.meta_path.insert(0, OnlyNumPyAndSciPy())
 import numpy as np
-from calib_utils import decisions, metrics, predictions, recalibration
+from calib_utils import audit, decisions, metrics, predictions, recalibration, records, report
+from calib_utils.recalibration import *
 
 rng = np.random.default_rng(0)
 logits = rng.normal(size=(400, 4))
@@ -596,17 +604,24 @@ metrics.expected_calibration_error(given), metrics.integrated_calibration_index(
 metrics.calibration_error_interval(given), metrics.baseline_calibration_error(given)
 metrics.labels_first(metrics.brier_score)(labels, given.array), metrics.cox_line(given)
 decisions.ConformalSets().fit(given).predict(given), decisions.risk_coverage(given)
+columns = {"confidence": probs.max(axis=1), "correct": probs.argmax(axis=1) == labels}
+assert "ECE" in audit.report(columns).text()
 assert not {"torch", "sklearn", "matplotlib"} & {*sys.modules}
 assert sys.modules["calib_utils"].__file__.startswith(os.getcwd())
-try:
-    recalibration.CalibratedClassifier
-except ModuleNotFoundError as error:
-    print(error)
+def draw():
+    import calib_utils.plots
+for use in (
+    lambda: PlattScaling().predict_proba([0.5]), draw, lambda: recalibration.CalibratedClassifier
+):
+    try:
+        use()
+    except (RuntimeError, ModuleNotFoundError) as error:
+        print(f"{type(error).__name__}: {error}")
 '''
 
 
-def test_numpy_and_scipy_are_all_that_a_recalibrator_needs(tmp_path):
-    """To fit, save, load, predict and measure, without the records of the course either."""
+def test_numpy_and_scipy_are_all_that_is_needed_without_pictures_and_training(tmp_path):
+    """To fit, save, load, predict, measure and report, without the records of the course either."""
     shutil.copytree(
         Path(calib_utils.__file__).parent,
         tmp_path / "calib_utils",
@@ -616,10 +631,16 @@ def test_numpy_and_scipy_are_all_that_a_recalibrator_needs(tmp_path):
         [sys.executable, "-c", ALONE, "fitted.npz"], cwd=tmp_path, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    *names, refused = done.stdout.splitlines()
-    made = {type(case[1]()).__name__ for case in CASES}
+    *names, not_fitted, no_plots, no_classifier = done.stdout.splitlines()
+    made = {type(make()).__name__ for make, _ in BY_NAME.values()}
     assert set(names) == made
-    assert "sklearn" in refused
+    assert not_fitted == (
+        "NotFittedError: PlattScaling is not fitted; call fit(logits, labels) first"
+    )
+    assert no_plots == (
+        "ModuleNotFoundError: plots need matplotlib, which is not installed: pip install matplotlib"
+    )
+    assert "sklearn" in no_classifier
 
 
 def test_every_public_name_is_there():
@@ -649,18 +670,15 @@ def test_every_public_name_is_there():
         ("one-versus-rest platt", 8),
         ("one-versus-rest beta", 12),
         ("one-versus-rest equal width", 40),
+        ("binary temperature", 1),
+        ("binary platt", 2),
+        ("binary platt, smooth", 2),
+        ("binary beta", 3),
     ],
 )
-def test_n_parameters_of_four_classes(name, expected):
-    assert ALL_MULTICLASS[name]().fit(*multiclass(300, 4)).n_parameters_ == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("temperature", 1), ("platt", 2), ("platt, smooth", 2), ("beta", 3)],
-)
-def test_n_parameters_of_curves(name, expected):
-    assert ALL_BINARY[name]().fit(*binary(200)).n_parameters_ == expected
+def test_n_parameters_of_four_classes_and_of_curves(name, expected):
+    make, data = BY_NAME[name]
+    assert make().fit(*data).n_parameters_ == expected
 
 
 @pytest.mark.parametrize("name", ["equal width", "equal mass", "isotonic"])

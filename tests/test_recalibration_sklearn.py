@@ -2,8 +2,6 @@
 
 import inspect
 import pickle
-import subprocess
-import sys
 import warnings
 
 import numpy as np
@@ -274,26 +272,6 @@ def test_log_probabilities_are_logits_of_the_repaired_model():
     assert negative_log_likelihood(
         fitted.predict_log_proba(logits.astype(float)), labels, inputs="logits"
     ) == pytest.approx(expected)
-
-
-# ---------------------------------------------------------------- without torch
-
-
-def test_everything_can_be_imported_without_torch():
-    code = """
-import sys
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
-            raise ModuleNotFoundError(name)
-sys.meta_path.insert(0, Missing())
-from calib_utils.recalibration import *
-print(CalibratedClassifier.__name__, "CalibratedModule" in dir())
-"""
-    found = subprocess.run(
-        [sys.executable, "-c", code], cwd="/", capture_output=True, text=True, check=True
-    )
-    assert found.stdout.split() == ["CalibratedClassifier", "False"]
 
 
 def test_binary_methods_are_searched_too():

@@ -246,9 +246,6 @@ def test_fixed_temperature_needs_no_fit():
     )
     assert fixed.predict_proba(logits[:, :3]).shape == (50, 3)
     assert fixed.fit(logits, labels).temperature_ == 1.5
-    for bad in (0, -1.0, np.inf, np.nan):
-        with pytest.raises(ValueError, match="temperature: expected"):
-            TemperatureScaling(temperature=bad)
 
 
 @pytest.mark.parametrize("temperature", [1e-3, 0.7, 3.0, 1e4, 1e12])

@@ -265,23 +265,6 @@ def test_scores_taken_for_log_odds_are_doubted(make):
         make().fit(z, labels).predict_proba([0.4])
 
 
-def test_rounded_rows_taken_for_logits_are_doubted():
-    logits, labels = multiclass()
-    with pytest.warns(UserWarning, match="rows that sum to one set inputs="):
-        TemperatureScaling().fit(softmax(logits, axis=1).round(2), labels)
-
-
-def test_a_module_over_a_softmax_is_doubted_once():
-    logits = torch.tensor(multiclass()[0])
-    model = CalibratedModule(torch.nn.Softmax(dim=1), TemperatureScaling(2.0))
-    with pytest.warns(UserWarning, match="like probabilities"):
-        model(logits)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        model(logits)
-        CalibratedModule(torch.nn.Identity(), TemperatureScaling(2.0))(logits)
-
-
 @pytest.mark.parametrize("name", ["temperature", "vector", "one-versus-rest isotonic"])
 def test_a_module_takes_the_last_axis_for_the_classes(name):
     logits, labels = multiclass(600, 5)

@@ -6,7 +6,6 @@ import ast
 import graphlib
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -72,55 +71,14 @@ for room in {WITHOUT_TORCH}:
     importlib.import_module("calib_utils." + room)
 from calib_utils.experiments import by_level, load_grid, plan_grid
 from calib_utils.records import load_record
-from calib_utils.recalibration import TemperatureScaling
+from calib_utils.recalibration import *
+assert CalibratedClassifier and "CalibratedModule" not in globals()
 assert len(by_level(load_grid("width", "core"))) == 3 and plan_grid("width", "core")
 record = load_record("lenet5-cifar100", "validation")
 print(TemperatureScaling().fit(record.logits, record.labels).temperature_ > 0)
 """
     done = anew(program)
     assert done.stdout == "True\n", done.stderr
-
-
-def test_what_needs_no_extra_runs_with_numpy_and_scipy_alone() -> None:
-    """All but pictures and training: one temperature is deployed with no more than that."""
-    program = """
-import importlib, sys
-HERE = {"numpy", "scipy", "calib_records", "calib_utils", *sys.stdlib_module_names}
-class Missing:
-    def find_spec(self, name, path=None, target=None):
-        top = name.partition(".")[0]
-        if top not in HERE and not top.startswith("_"):
-            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-sys.meta_path.insert(0, Missing())
-for room in ("predictions", "metrics", "records", "recalibration", "decisions", "report", "audit"):
-    importlib.import_module("calib_utils." + room)
-from calib_utils import audit, metrics, recalibration
-from calib_utils.recalibration import *
-from calib_utils.records import load_record
-test = load_record("lenet5-cifar100", "test")
-scaling = TemperatureScaling().fit(test.logits[:500], test.labels[:500])
-scaling.save(sys.argv[1])
-probs = recalibration.load(sys.argv[1]).predict_proba(test.logits)
-right = (probs.argmax(axis=1) == test.labels).astype(int)
-confidence = probs.max(axis=1)
-IsotonicRegression(inputs="probs").fit(confidence, right)
-metrics.calibration_error_interval(probs, test.labels)
-audit.report({"confidence": confidence, "correct": right}).text()
-def draw():
-    import calib_utils.plots
-for use in (lambda: PlattScaling().predict_proba([0.5]), draw):
-    try:
-        use()
-    except (RuntimeError, ModuleNotFoundError) as error:
-        print(f"{type(error).__name__}: {error}")
-"""
-    with tempfile.TemporaryDirectory() as folder:
-        done = anew(program, f"{folder}/scaling.npz")
-    assert done.stdout.splitlines() == [
-        "NotFittedError: PlattScaling is not fitted; call fit(logits, labels) first",
-        "ModuleNotFoundError: plots need matplotlib, which is not installed: "
-        "pip install matplotlib",
-    ], done.stderr
 
 
 @pytest.mark.parametrize("room", ["training", "experiments"])

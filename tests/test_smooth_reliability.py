@@ -64,11 +64,3 @@ def test_of_a_large_sample_it_is_the_truth():
     curve = smooth_reliability(*forecasts(400_000, 0, 1))
     inner = slice(200, 825)
     assert curve.accuracy[inner] == pytest.approx(curve.confidence[inner] ** 2, abs=0.035)
-
-
-def test_the_label_is_of_the_top_class():
-    rng = np.random.default_rng(2)
-    probs, labels = rng.dirichlet(np.ones(3), 500), rng.integers(3, size=500)
-    found = smooth_reliability(probs, labels)
-    of_top = smooth_reliability(probs.max(axis=1), (probs.argmax(axis=1) == labels).astype(int))
-    np.testing.assert_array_equal(found.accuracy, of_top.accuracy)

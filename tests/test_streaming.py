@@ -328,16 +328,6 @@ def test_empty_batches_and_ignored_labels_change_nothing(make):
     assert float(tokens.compute()) == pytest.approx(whole, rel=1e-12)
 
 
-def test_names_and_rounded_rows():
-    metric, names = CalibrationError(), list("abcde")
-    with pytest.warns(UserWarning, match="rows did not sum to one"):
-        given = as_predictions(PROBS.round(2), np.array(names)[LABELS], classes=names, rescale=True)
-    metric.update(given)
-    probs = PROBS.round(2) / PROBS.round(2).sum(axis=1, keepdims=True)
-    expected = expected_calibration_error(probs, LABELS)
-    assert float(metric.compute()) == pytest.approx(expected, abs=1e-3)
-
-
 def test_a_class_is_ignored_in_predictions_too():
     weights = np.random.default_rng(1).exponential(size=2000)
     metric, kept = CalibrationError(ignore_index=2), LABELS != 2

@@ -49,8 +49,6 @@ def test_the_ks_error_by_its_definition(weights):
     share = np.ones(600) / 600 if weights is None else weights / weights.sum()
     gaps = [(share * (POSITIVE - BINARY))[c >= POSITIVE].sum() for c in POSITIVE]
     assert found == pytest.approx(np.abs(gaps).max(), abs=1e-12)
-    of_rows = ks_calibration_error(PROBS, LABELS)
-    assert of_rows == ks_calibration_error(as_predictions(confidence=TOP, correct=RIGHT))
 
 
 def test_the_line_is_scikit_learns():

@@ -14,7 +14,7 @@ from calib_utils._arrays import dtype_name, like
 from calib_utils._checks import check_confidences, check_correct
 from calib_utils._names import check_rows
 from calib_utils._numbers import check_n_bins
-from calib_utils.metrics.confidences import weighted_predictions
+from calib_utils.metrics.confidences import confidence_and_correct, weighted_predictions
 from calib_utils.predictions import Predictions, taken
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
@@ -86,17 +86,24 @@ def reliability_bins(
         >>> bins.counts.tolist(), bins.accuracy.tolist()
         ([1, 2], [1.0, 0.5])
     """
-    n_bins, weights = check_n_bins(n_bins), None
+    n_bins = check_n_bins(n_bins)
     if isinstance(confidences, Predictions):
         predictions = taken(confidences, correct)
-        values, hits, weights = weighted_predictions(predictions)
-        confidences = predictions.scores
+        confidences, bins = predictions.scores, bins_of(predictions, n_bins, strategy)
     else:
         values = check_confidences(confidences)
         check_rows(confidences, correct, "correct", "confidences")
         hits = check_correct(correct, len(values))
-    bins = bin_predictions(values, hits, n_bins, strategy, dtype_name(confidences), weights)
+        bins = bin_predictions(values, hits, n_bins, strategy, dtype_name(confidences))
     return ReliabilityBins(*(like(array, confidences) for array in bins))
+
+
+def bins_of(predictions: Predictions, n_bins: int, strategy: str) -> ReliabilityBins:
+    """`reliability_bins` of predictions as NumPy arrays, whatever kind their scores are."""
+    n_bins = check_n_bins(n_bins)
+    values, correct, weights = weighted_predictions(predictions)
+    dtype = dtype_name(predictions.scores)
+    return bin_predictions(values, correct, n_bins, strategy, dtype, weights)
 
 
 def bin_predictions(
@@ -122,6 +129,15 @@ def edges_and_index(
         edges = quantile_edges(values, n_bins, weights)
         return edges, right_closed_index(values, edges)
     raise ValueError(f"strategy: expected 'uniform' or 'quantile', found {strategy!r}")
+
+
+def binned(
+    predictions: Predictions, n_bins: int, strategy: str
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The confidence of each prediction, whether it is correct, and its bin."""
+    confidences, correct = confidence_and_correct(predictions)
+    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(predictions.scores))
+    return confidences, correct, index
 
 
 def uniform_edges(n_bins: int) -> np.ndarray:

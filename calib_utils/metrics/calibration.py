@@ -12,6 +12,7 @@ from calib_utils._numbers import check_n_bins
 from calib_utils.metrics.bins import (
     ReliabilityBins,
     bin_predictions,
+    bins_of,
     expected_gap,
     maximum_gap,
     mean_excess,
@@ -19,7 +20,7 @@ from calib_utils.metrics.bins import (
     sums_per_bin,
     uniform_index,
 )
-from calib_utils.metrics.confidences import drop_weightless, weighted_predictions
+from calib_utils.metrics.confidences import drop_weightless
 from calib_utils.predictions import Predictions, blocks_of, probs_of, taken
 
 __all__ = [
@@ -60,7 +61,7 @@ def expected_calibration_error(
         >>> round(expected_calibration_error(probs, labels), 4)
         0.2
     """
-    return expected_gap(_bins(probs, labels, n_bins, strategy))
+    return expected_gap(bins_of(taken(probs, labels), n_bins, strategy))
 
 
 def maximum_calibration_error(
@@ -93,7 +94,7 @@ def maximum_calibration_error(
         >>> round(maximum_calibration_error(probs, labels), 4)
         0.6
     """
-    return maximum_gap(_bins(probs, labels, n_bins, strategy))
+    return maximum_gap(bins_of(taken(probs, labels), n_bins, strategy))
 
 
 def classwise_calibration_error(
@@ -222,11 +223,3 @@ def _bins_of_classes(predictions: Predictions, n_bins: int) -> Iterator[Reliabil
             column, predictions.labels == k, predictions.sample_weight
         )
         yield bin_predictions(values, correct, n_bins, "quantile", dtype, weights)
-
-
-def _bins(probs: Any, labels: Any, n_bins: int, strategy: str) -> ReliabilityBins:
-    n_bins = check_n_bins(n_bins)
-    predictions = taken(probs, labels)
-    confidences, correct, weights = weighted_predictions(predictions)
-    dtype = dtype_name(predictions.scores)
-    return bin_predictions(confidences, correct, n_bins, strategy, dtype, weights)

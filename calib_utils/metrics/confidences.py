@@ -72,7 +72,12 @@ def float_pairs(predictions: Predictions) -> tuple[np.ndarray, np.ndarray, np.nd
     """Confidences in float64 up to 1, whether they are correct, and weights above 0."""
     confidences, correct, weights = weighted_predictions(predictions)
     weights = np.ones(len(correct)) if weights is None else weights
-    return np.minimum(confidences.astype(np.float64), 1), correct, weights
+    return as_chances(confidences), correct, weights
+
+
+def as_chances(confidences: np.ndarray) -> np.ndarray:
+    """The confidences in float64; those of rounded rows may exceed 1, which they are set to."""
+    return np.minimum(confidences.astype(np.float64), 1)
 
 
 def drop_weightless(

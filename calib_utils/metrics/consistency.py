@@ -13,14 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import dtype_name
 from calib_utils._numbers import check_count, check_n_bins
-from calib_utils.metrics.bins import edges_and_index, mean_excess
+from calib_utils.metrics.bins import binned, mean_excess
 from calib_utils.metrics.blocks import block_index, block_noise
-from calib_utils.metrics.confidences import confidence_and_correct
+from calib_utils.metrics.confidences import as_chances
 from calib_utils.metrics.resampling import generator
 from calib_utils.metrics.without_bins import z_of_blocks
-from calib_utils.predictions import taken, unweighted
+from calib_utils.predictions import Predictions, taken, unweighted
 
 __all__ = [
     "CalibrationBaseline",
@@ -113,9 +112,8 @@ def baseline_calibration_error(
     n_bins = check_n_bins(n_bins)
     draws = check_count(draws, "draws", "1000 is usual")
     predictions = unweighted(taken(probs, labelled=False))
-    confidences, _ = confidence_and_correct(predictions)
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(predictions.scores))
-    drawn = _drawn_errors(_chances(confidences), index, n_bins, draws, seed)
+    confidences, _, index = binned(predictions, n_bins, strategy)
+    drawn = _drawn_errors(as_chances(confidences), index, n_bins, draws, seed)
     return CalibrationBaseline(float(drawn.mean()), float(np.quantile(drawn, 0.95)))
 
 
@@ -178,9 +176,8 @@ def calibration_test(
     predictions = unweighted(taken(probs, labels))
     n_bins = check_n_bins(n_bins)
     draws = check_count(draws, "draws", "1000 is usual")
-    confidences, correct = confidence_and_correct(predictions)
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(predictions.scores))
-    values = _chances(confidences)
+    confidences, correct, index = binned(predictions, n_bins, strategy)
+    values = as_chances(confidences)
     of_block = None
     if blocks is None:
         drawn = _drawn_errors(values, index, n_bins, draws, seed)
@@ -210,11 +207,6 @@ def _spiegelhalter(values: np.ndarray, correct: np.ndarray) -> float:
     return 0.0 if excess == 0 else float(np.copysign(np.inf, excess))
 
 
-def _chances(confidences: np.ndarray) -> np.ndarray:
-    """The confidences in float64; those of rounded rows may exceed 1."""
-    return np.minimum(confidences.astype(np.float64), 1)
-
-
 def _by_bin(values: np.ndarray, index: np.ndarray, n_bins: int) -> list[np.ndarray]:
     """The values of each bin, in their order."""
     bounds = np.cumsum(np.bincount(index, minlength=n_bins))[:-1]
@@ -234,15 +226,14 @@ def _drawn_errors(
 
 
 def consistency_limits(
-    confidences: np.ndarray, n_bins: int, strategy: str, dtype: str, level: float
+    predictions: Predictions, n_bins: int, strategy: str, level: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """The limits of the consistency bar of each bin of a calibrated network.
 
     Args:
-        confidences: (N,), checked, or probabilities of the positive class.
+        predictions: of any labels.
         n_bins: the number of bins, M.
         strategy: "uniform" or "quantile".
-        dtype: the original type of the confidences.
         level: the accuracy of a bin lies within its limits, or on them, with at least this
             probability.
 
@@ -251,10 +242,10 @@ def consistency_limits(
 
     Source: Bröcker, Smith 2007, "Increasing the Reliability of Reliability Diagrams".
     """
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype)
+    confidences, _, index = binned(predictions, n_bins, strategy)
     limits = np.full((2, n_bins), np.nan)
     tails = (1 - level) / 2, (1 + level) / 2
-    for m, chances in enumerate(_by_bin(_chances(confidences), index, n_bins)):
+    for m, chances in enumerate(_by_bin(as_chances(confidences), index, n_bins)):
         if len(chances):
             limits[:, m] = _sum_quantiles(chances, tails) / len(chances)
     return limits[0], limits[1]

@@ -19,13 +19,9 @@ import numpy as np
 
 from calib_utils._arrays import dtype_name
 from calib_utils._numbers import check_n_bins
-from calib_utils.metrics.bins import edges_and_index, mean_excess, sums_per_bin
+from calib_utils.metrics.bins import binned, edges_and_index, mean_excess, sums_per_bin
 from calib_utils.metrics.blocks import BinNoise, block_index, block_noise
-from calib_utils.metrics.confidences import (
-    confidence_and_correct,
-    unequal,
-    weighted_predictions,
-)
+from calib_utils.metrics.confidences import as_chances, unequal, weighted_predictions
 from calib_utils.metrics.resampling import generator
 from calib_utils.predictions import Predictions, taken, unweighted
 
@@ -258,34 +254,17 @@ def noise_of_means(of_bins: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
     )
 
 
-def binned(
-    predictions: Predictions, n_bins: int, strategy: str
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The confidence of each prediction, whether it is correct, and its bin."""
-    confidences, correct = confidence_and_correct(predictions)
-    _, index = edges_and_index(confidences, n_bins, strategy, dtype_name(predictions.scores))
-    return confidences, correct, index
-
-
-def _independent(of_bins: np.ndarray, seed: int) -> BinNoise:
-    """The noise of samples that are independent."""
-    found = _noise(of_bins)
-    signs = np.ones(len(found[0]))  # of independent noise they make no difference
-    return BinNoise(*found, generator(seed).standard_normal((_DRAWS, len(signs))), signs)
-
-
 def _in_blocks(
     predictions: Predictions, n_bins: int, strategy: str, blocks: Any, seed: int
 ) -> BinNoise:
     """The noise of samples that come in blocks."""
     n_bins, of_block = check_n_bins(n_bins), block_index(blocks, len(predictions))
     confidences, correct, bins = binned(predictions, n_bins, strategy)
-    values = np.minimum(confidences.astype(np.float64), 1)
-    return block_noise(values, correct, bins, of_block, generator(seed), _DRAWS)
+    return block_noise(as_chances(confidences), correct, bins, of_block, generator(seed), _DRAWS)
 
 
-def _noise(of_bins: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """For each bin with samples: its share of all, its part of the mean excess, two deviations.
+def _independent(of_bins: np.ndarray, seed: int) -> BinNoise:
+    """The noise of samples that are independent, of each bin that has some.
 
     The first deviation is that of the samples and two added ones with the variance of a calibrated
     network, because a few samples estimate their variance badly. For the second, four are added,
@@ -304,7 +283,9 @@ def _noise(of_bins: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.
     first, second = (
         np.sqrt(share**2 * within / effective + of_share) for within in (measured, cautious)
     )
-    return share, share * means, first, second
+    draws = generator(seed).standard_normal((_DRAWS, len(share)))
+    signs = np.ones(len(share))  # of independent noise they make no difference
+    return BinNoise(share, share * means, first, second, draws, signs)
 
 
 def _too_high(noise: BinNoise) -> np.ndarray:

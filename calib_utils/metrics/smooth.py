@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils.metrics.confidences import weighted_predictions
-from calib_utils.predictions import Predictions, taken
+from calib_utils.metrics.confidences import float_pairs
+from calib_utils.predictions import taken
 
 __all__ = ["SmoothReliability", "smooth_calibration_error", "smooth_reliability"]
 
@@ -72,7 +72,8 @@ def smooth_reliability(
         >>> [round(float(curve.accuracy[at]), 2) for at in (256, 512, 768)]
         [0.1, 0.5, 0.9]
     """
-    values, correct, weights = _values_and_weights(taken(probs, labels))
+    values, correct, weights = float_pairs(taken(probs, labels))
+    weights = weights / weights.sum()
     error = _fixed_point(_cosine_sums(values, weights * (correct - values)))
     width = max(error, _NARROWEST)
     density = _smoothed(_cosine_sums(values, weights), width)
@@ -128,17 +129,8 @@ def smooth_calibration_error(
     Source: Błasiok, Nakkiran 2023, "Smooth ECE: Principled reliability diagrams via kernel
     smoothing". Their program relplot 1.0 gives confidences of 0 and 1 half their weight.
     """
-    values, correct, weights = _values_and_weights(taken(probs, labels))
-    return _fixed_point(_cosine_sums(values, weights * (correct - values)))
-
-
-def _values_and_weights(
-    predictions: Predictions,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Confidences in float64, whether they are correct, and weights that sum to one."""
-    confidences, correct, weights = weighted_predictions(predictions)
-    weights = np.ones(len(correct)) if weights is None else weights
-    return np.minimum(confidences.astype(np.float64), 1), correct, weights / weights.sum()
+    values, correct, weights = float_pairs(taken(probs, labels))
+    return _fixed_point(_cosine_sums(values, weights / weights.sum() * (correct - values)))
 
 
 def _fixed_point(waves: np.ndarray) -> float:

@@ -12,16 +12,9 @@ from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 
-from calib_utils._arrays import dtype_name
-from calib_utils._checks import check_confidences
 from calib_utils._numbers import check_flag, check_number, check_share
-from calib_utils.metrics import (
-    ReliabilityBins,
-    baseline_calibration_error,
-    reliability_bins,
-    top_label,
-)
-from calib_utils.metrics.bins import expected_gap
+from calib_utils.metrics import ReliabilityBins, baseline_calibration_error
+from calib_utils.metrics.bins import bins_of, expected_gap
 from calib_utils.metrics.consistency import consistency_limits
 from calib_utils.plots._axes import check_axes
 from calib_utils.predictions import taken, unweighted
@@ -113,19 +106,14 @@ def reliability_diagram(
     check_number(min_count, "min_count", 0)
     check_flag(counts, "counts")
     predictions = unweighted(taken(probs, labels))
-    confidences, correct = top_label(predictions)
-    bins = as_numpy(reliability_bins(confidences, correct, n_bins, strategy))
-    ece, baseline = (
-        expected_gap(bins),
-        baseline_calibration_error(confidences, n_bins, strategy=strategy),
-    )
+    bins = bins_of(predictions, n_bins, strategy)
+    baseline = baseline_calibration_error(predictions, n_bins, strategy=strategy).mean
     few = (bins.counts > 0) & (bins.counts < min_count)
     band = None
     if consistency is not None:
-        values, dtype = check_confidences(confidences), dtype_name(confidences)
-        band = consistency, *consistency_limits(values, n_bins, strategy, dtype, consistency)
-    binary = predictions.kind == "binary"
-    return draw_diagram(bins, ece, baseline.mean, few, band, binary=binary, counts=counts, ax=ax)
+        band = consistency, *consistency_limits(predictions, n_bins, strategy, consistency)
+    ece, binary = expected_gap(bins), predictions.kind == "binary"
+    return draw_diagram(bins, ece, baseline, few, band, binary=binary, counts=counts, ax=ax)
 
 
 def draw_diagram(
@@ -307,8 +295,3 @@ def _short(count: int) -> str:
 def _on_white(colour: str, alpha: float) -> tuple[float, ...]:
     """The opaque equivalent of a transparent ``colour`` on white."""
     return tuple(1 - alpha * (1 - part) for part in to_rgb(colour))
-
-
-def as_numpy(bins: ReliabilityBins) -> ReliabilityBins:
-    """The bins with NumPy arrays in place of tensors."""
-    return ReliabilityBins(*(np.asarray(x) for x in bins))

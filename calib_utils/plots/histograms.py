@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 
-from calib_utils.metrics import ReliabilityBins, reliability_bins
+from calib_utils.metrics import ReliabilityBins
+from calib_utils.metrics.bins import bins_of
 from calib_utils.plots._axes import axes_or_new
-from calib_utils.plots.diagrams import BLUE, GREY, ORANGE, as_numpy
+from calib_utils.plots.diagrams import BLUE, GREY, ORANGE
 from calib_utils.predictions import taken
 
 __all__ = ["ConfidenceHistogram", "confidence_histogram"]
@@ -66,7 +67,7 @@ def confidence_histogram(
         [0.0, 0.0, 0.0, 1.0, 0.0]
     """
     predictions = taken(probs, labels)
-    bins = as_numpy(reliability_bins(predictions, n_bins=n_bins))
+    bins = bins_of(predictions, n_bins, "uniform")
     n = bins.counts.sum()
     share = bins.counts / n
     mean_confidence = float(np.nansum(bins.counts * bins.confidence) / n)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import datetime
 import warnings
 from abc import ABC, abstractmethod
@@ -25,7 +24,7 @@ from calib_utils.recalibration._classes import (
     n_classes_of,
     shape_name,
 )
-from calib_utils.recalibration.estimator import Estimator, not_fitted
+from calib_utils.recalibration.estimator import Estimator, learn, not_fitted
 from calib_utils.recalibration.saving import save
 
 __all__ = ["CLASSES", "Recalibrator", "empty_result"]
@@ -115,11 +114,7 @@ class Recalibrator(Estimator, ABC):
                 probabilities are exactly 0 or 1, or if there is no optimum; the class's docstring
                 explains what happens then.
         """
-        fitted = copy.copy(self)  # so that an error leaves this one as it is
-        problems = fitted._learn(logits, labels, sample_weight)
-        vars(self).update(vars(fitted))
-        for problem in problems:
-            warnings.warn(problem, stacklevel=2)
+        learn(self, logits, labels, sample_weight)
         return self
 
     def _learn(self, logits: Any, labels: Any, sample_weight: Any) -> list[str]:

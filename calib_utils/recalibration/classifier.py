@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -16,6 +14,7 @@ from calib_utils._checks import check_probs, check_sample_weight
 from calib_utils._masks import log_of_probs, zero_of
 from calib_utils.recalibration.base import Recalibrator
 from calib_utils.recalibration.binary import BinaryRecalibrator
+from calib_utils.recalibration.estimator import learn
 from calib_utils.recalibration.temperature import TemperatureScaling
 
 __all__ = ["CalibratedClassifier"]
@@ -81,11 +80,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             UserWarning: if probabilities are exactly 0, as those of forests can be, and the fit
                 depends on the value that replaces them; or as the recalibrator does.
         """
-        fitted = copy.copy(self)  # so that an error leaves this one as it is
-        problems = fitted._learn(X, y, sample_weight, groups)
-        self.__dict__.update(vars(fitted))
-        for problem in problems:
-            warnings.warn(problem, stacklevel=2)
+        learn(self, X, y, sample_weight, groups)
         return self
 
     def _learn(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> list[str]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import functools
 import inspect
+import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-__all__ = ["Estimator", "not_fitted"]
+__all__ = ["Estimator", "learn", "not_fitted"]
 
 
 class Estimator:
@@ -71,6 +73,18 @@ class Estimator:
             classifier_tags=ClassifierTags(),
             input_tags=InputTags(two_d_array=columns, one_d_array=not columns),
         )
+
+
+def learn(method: Any, *data: Any) -> None:
+    """Let ``method`` learn from ``data`` by its ``_learn``, and warn of what that returns.
+
+    It learns on a copy, so that an error leaves it as it is.
+    """
+    fitted = copy.copy(method)
+    problems = fitted._learn(*data)
+    vars(method).update(vars(fitted))
+    for problem in problems:
+        warnings.warn(problem, stacklevel=3)
 
 
 @functools.cache

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import warnings
 from typing import Any, ClassVar, NamedTuple, Self
@@ -15,6 +14,7 @@ from calib_utils.metrics.bins import rounded
 from calib_utils.metrics.logistic_fit import targets
 from calib_utils.recalibration._learned import check_array
 from calib_utils.recalibration.base import empty_result
+from calib_utils.recalibration.estimator import learn
 from calib_utils.recalibration.logistic import PlattScaling
 
 __all__ = ["PlattPerGroup"]
@@ -99,12 +99,7 @@ class PlattPerGroup(PlattScaling):
         Warns:
             UserWarning: as `PlattScaling` does.
         """
-        fitted = copy.copy(self)  # so that an error leaves this one as it is
-        problems = fitted._learn(logits, labels, sample_weight)
-        fitted._learn_groups(logits, labels, sample_weight, groups)
-        vars(self).update(vars(fitted))
-        for problem in problems:
-            warnings.warn(problem, stacklevel=2)
+        learn(self, logits, labels, sample_weight, groups)
         return self
 
     def predict_proba(self, logits: Any, groups: Any = None) -> Any:
@@ -179,12 +174,13 @@ class PlattPerGroup(PlattScaling):
             )
         return np.where(new, -1, places)[codes]
 
-    def _learn_groups(self, logits: Any, labels: Any, sample_weight: Any, groups: Any) -> None:
+    def _learn(self, logits: Any, labels: Any, sample_weight: Any, groups: Any = None) -> list[str]:
+        problems = super()._learn(logits, labels, sample_weight)
         self.groups_ = np.empty(0, "U1")
         self.slopes_, self.intercepts_, self.spread_ = np.empty(0), np.empty(0), 0.0
         self.group_column_ = ""
         if groups is None:
-            return
+            return problems
         given = self._taken(logits, labels, sample_weight)
         z = self._as_logits(self._checked(given))
         names, weights, known = _texts(groups, len(z)), given.sample_weight, given.labels
@@ -206,6 +202,7 @@ class PlattPerGroup(PlattScaling):
         self.spread_, shifts = _shrunk(rows)
         self.slopes_ = self.slope_ + shifts[:, 1] / size
         self.intercepts_ = self.intercept_ + shifts[:, 0] - shifts[:, 1] * middle / size
+        return problems
 
     def _probed(self, logits: np.ndarray) -> np.ndarray:
         """By each map, the common one last."""

@@ -12,13 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import bdtr, stdtr, stdtrit  # scipy.stats takes a second to import
 
-from calib_utils._arrays import dtype_name, effective_size, to_numpy
-from calib_utils._checks import check_sample_weight
+from calib_utils._arrays import effective_size, to_numpy
+from calib_utils._checks import check_sample_weight, check_zeros_and_ones
 from calib_utils._names import check_rows
 from calib_utils._numbers import check_count, check_n_bins, check_share
-from calib_utils.metrics.bins import edges_and_index
+from calib_utils.metrics.bins import binned
 from calib_utils.metrics.blocks import block_index, effective_blocks
-from calib_utils.metrics.confidences import confidence_and_correct
 from calib_utils.predictions import Predictions, taken, unweighted
 
 __all__ = [
@@ -123,14 +122,8 @@ def mcnemar(first: Any, second: Any) -> McNemar:
         (5, 10, 0.302)
     """
     first, second = _pair(first, second)
-    for name, array in (("first", first), ("second", second)):
-        bad = (array != 0) & (array != 1)
-        if bad.any():
-            where = int(bad.argmax())
-            raise ValueError(
-                f"{name}: expected True or False (or 1 or 0), found {array[where]} at index "
-                f"{where}; compare predicted classes with labels first"
-            )
+    check_zeros_and_ones(first, "first")
+    check_zeros_and_ones(second, "second")
     only_first, only_second = int((first > second).sum()), int((second > first).sum())
     apart = only_first + only_second
     p_value = min(1.0, 2 * float(bdtr(min(only_first, only_second), apart, 0.5)))
@@ -225,10 +218,7 @@ def paired_ece_difference(
 
 def _parts_of_ece(predictions: Predictions, n_bins: int) -> np.ndarray:
     """The contribution of each sample to the ECE, which is their mean."""
-    confidences, correct = confidence_and_correct(predictions)
-    _, index = edges_and_index(
-        confidences, check_n_bins(n_bins), "uniform", dtype_name(predictions.scores)
-    )
+    confidences, correct, index = binned(predictions, check_n_bins(n_bins), "uniform")
     excess = confidences.astype(np.float64) - correct
     return np.sign(np.bincount(index, excess))[index] * excess
 
