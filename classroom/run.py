@@ -20,8 +20,8 @@ from random import SystemRandom
 from typing import Any
 
 from classroom.bubblewrap import Limits
-from classroom.checks import Call, Check, Raised, decode, encode
-from classroom.inside import MESSAGE, NotPlain
+from classroom.checks import Call, Check, Raised
+from classroom.inside import MESSAGE, NotPlain, decode, encode
 from classroom.sandbox import Ended, Sandbox
 from classroom.submission import Submission
 
@@ -37,15 +37,22 @@ Failure = dict[str, Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gave: an answer, or an exception, or what went wrong.
+    """What a call gave.
 
-    ``own`` are the answers to the further calls that `Check.own` asks for.
+    Attributes:
+        answer: That of the function, or the exception that it raised.
+        failure: What went wrong, an exception too.
+        own: The answers to the further calls that `Check.own` asks for.
     """
 
     answer: Any = None
-    raised: Raised | None = None
     failure: Failure | None = None
     own: tuple[Any, ...] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the call ended the process."""
+        return self.failure is not None and self.failure["kind"] == "ended"
 
 
 class Runner:
@@ -144,8 +151,8 @@ class Runner:
         self.stop()
         for place in places:
             outcome = self.call(*asked[place])
-            answers[place] = outcome.answer
-            ended += outcome.failure is not None and outcome.failure["kind"] == "ended"
+            answers[place] = outcome.answer if outcome.failure is None else None
+            ended += outcome.ended
             if ended >= MOST_CALLS:
                 break
         self.stop()
@@ -167,22 +174,21 @@ class Runner:
         except Ended as ended:
             self.stop()
             return Outcome(failure={"kind": "ended", "why": str(ended)})
+        why = answer.get("not_plain")
         if "value" in answer:
             try:
                 return Outcome(decode(answer["value"]))
             except NotPlain as error:
-                why = "large" if str(error) == "large" else "type"
-                return Outcome(failure={"kind": "not plain", "why": why})
+                why = str(error)
             except RecursionError:
-                return Outcome(failure={"kind": "not plain", "why": "deep"})
-        if "raised" in answer:
+                why = "deep"
+        elif "raised" in answer:
             # Not where: with a line for each value, a line would tell the hidden input.
             found = raised(answer["raised"])
-            return Outcome(raised=found, failure={"kind": "exception", "type": found.type_name})
-        if "missing" in answer:
+            return Outcome(found, {"kind": "exception", "type": found.type_name})
+        elif "missing" in answer:
             return Outcome(failure={"kind": "missing", "function": function})
-        known = answer.get("not_plain") in ("deep", "large")
-        why = str(answer["not_plain"]) if known else "type"
+        why = why if why in ("deep", "large") else "type"
         return Outcome(failure={"kind": "not plain", "why": why})
 
     def failure(self, described: Any) -> Failure:
@@ -229,7 +235,6 @@ def run_submission(
     submission: Submission,
     released: Submission,
     checks: list[Check],
-    functions: dict[str, str],
     files: Path,
     allow: tuple[str, ...],
     limits: Limits,
@@ -240,7 +245,6 @@ def run_submission(
         submission: The notebook.
         released: As it was handed out.
         checks: The calls to make.
-        functions: The question of each function.
         files: A folder whose files lie beside the notebook.
         allow: Packages beyond the usual ones.
         limits: Of each process.
@@ -264,10 +268,10 @@ def run_submission(
             if outcome.failure is None:
                 own = own or runner.made_of(check, outcome.answer)
             outcomes.append(replace(outcome, own=tuple(own)))
-            if outcome.failure is not None and outcome.failure["kind"] == "ended":
-                ended[check.question] += 1
+            ended[check.question] += outcome.ended
     finally:
         runner.stop()
+    functions = {check.function: check.question for check in checks}
     cells = [
         {**failure, "number": number, "question": submission.question_of(number, functions)}
         for number, failure in sorted(runner.failed.items())
