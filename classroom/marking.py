@@ -195,17 +195,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         desk, path = self.server, self._path()
-        student, notebook, _ = (path or "").partition(".ipynb")
         with desk.lock:
             answers, _ = desk.look()
-            shown = {answer.place: answer for answer in answers.values()}.get(quote(path or "."))
+            question, _, student = (path or "").partition("/")
+            shown = answers.get((student, question))
             if path == "":
                 self._send(overview(desk.goals, answers), "text/html; charset=utf-8")
             elif shown:
                 content = answer_page(desk, answers, shown, self._only())
                 self._send(content, "text/html; charset=utf-8")
-            elif notebook and student in {known for known, _ in answers}:
-                folder = desk.folder / "collected" / desk.goals.name / student
+            elif path in {f"{known}.ipynb" for known, _ in answers}:
+                folder = desk.folder / "collected" / desk.goals.name / path.removesuffix(".ipynb")
                 self._send((folder / "submission.ipynb").read_bytes(), "application/x-ipynb+json")
             else:
                 self.send_error(404)

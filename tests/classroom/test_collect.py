@@ -10,6 +10,7 @@ import struct
 import unicodedata
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from test_table import WORKSHEET
@@ -30,57 +31,48 @@ KOREAN = "ece의 사본.ipynb"
 MOODLE = "Jiwoo Kim_1234567_assignsubmission_file_"
 
 
-def moodle(path: str, prefix: str, file: str, is_text: bool = False) -> tuple[str, HandedIn]:
-    person, number = prefix.split("_")[:2]
-    return path, HandedIn("moodle", number, person, None, prefix, file, is_text)
+def handed_in(prefix: str, file: str, above: str = "", **known: Any) -> tuple[str, HandedIn]:
+    """A path in an export, and what it says; by default a file of Jiwoo's on Moodle."""
+    jiwoo = {"platform": "moodle", "number": "1234567", "person": "Jiwoo Kim"}
+    return f"{above}{prefix}{file}", HandedIn(prefix=prefix, file=file, **jiwoo | known)
 
 
-def canvas(path: str, prefix: str, file: str, late: bool, order: tuple[int, int]):
-    parts = prefix.replace("_LATE", "").split("_")
-    return path, HandedIn("canvas", parts[1], parts[0], late, prefix, file, False, order)
+def canvas(prefix: str, file: str, order: tuple[int, int], **known: Any) -> tuple[str, HandedIn]:
+    """The same of Canvas, whose names say whether a file is late."""
+    person, number = re.findall(r"[^\W_]+", prefix.replace("LATE", ""))[:2]
+    known |= {"platform": "canvas", "person": person, "number": number, "order": order}
+    return handed_in(prefix, file, late="LATE" in prefix, **known)
 
 
+TEXT = "A B_42_assignsubmission_onlinetext_/"
+BRIGHTSPACE = {"above": "Export/", "platform": "brightspace", "number": "12", "person": "Ada B"}
+DATES = {
+    "Nov 21, 2026 630 PM": 202611211830,
+    "21 November, 2026 630 PM": 202611211830,
+    "someday": 0,
+}
 NAMES = [
-    moodle(f"{MOODLE}/ece.ipynb", f"{MOODLE}/", "ece.ipynb"),
-    moodle(f"{MOODLE}/{KOREAN}", f"{MOODLE}/", KOREAN),
-    moodle(f"{MOODLE}/Copy of ece.ipynb", f"{MOODLE}/", "Copy of ece.ipynb"),
-    moodle(f"Export/{MOODLE}/ece (1).ipynb", f"{MOODLE}/", "ece (1).ipynb"),
-    moodle(f"{MOODLE}/inner/a_7_8_b.ipynb", f"{MOODLE}/", "inner/a_7_8_b.ipynb"),
-    moodle(f"{MOODLE[:-1]}/ece.ipynb", f"{MOODLE[:-1]}/", "ece.ipynb"),  # Moodle from 4.1 on
-    moodle(f"{MOODLE}ece.ipynb", MOODLE, "ece.ipynb"),  # without folders
-    moodle(
-        "김지우_42_assignsubmission_file_/x.ipynb", "김지우_42_assignsubmission_file_/", "x.ipynb"
-    ),
-    moodle(
-        "A B_42_assignsubmission_onlinetext_/onlinetext.html",
-        "A B_42_assignsubmission_onlinetext_/",
-        "onlinetext.html",
-        is_text=True,
-    ),
-    canvas("kimjiwoo_11_222_ece.ipynb", "kimjiwoo_11_222_", "ece.ipynb", False, (222, 0)),
-    canvas("kimjiwoo_LATE_11_222_ece.ipynb", "kimjiwoo_LATE_11_222_", "ece.ipynb", True, (222, 0)),
-    canvas("kimjiwoo_11_222_ece-3.ipynb", "kimjiwoo_11_222_", "ece-3.ipynb", False, (222, 3)),
-    canvas("kim_11_222_1_2_x.ipynb", "kim_11_222_", "1_2_x.ipynb", False, (222, 0)),
-    canvas(f"kim_11_222_{KOREAN}", "kim_11_222_", KOREAN, False, (222, 0)),
-    canvas("anon_a1B2c_222_x.ipynb", "anon_a1B2c_222_", "x.ipynb", False, (222, 0)),
-    (
-        "LATE_anon_77_222_x-1.ipynb",
-        HandedIn("canvas", "77", "anon", True, "LATE_anon_77_222_", "x-1.ipynb", False, (222, 1)),
-    ),
+    handed_in(f"{MOODLE}/", "ece.ipynb"),
+    handed_in(f"{MOODLE}/", KOREAN),
+    handed_in(f"{MOODLE}/", "Copy of ece.ipynb"),
+    handed_in(f"{MOODLE}/", "ece (1).ipynb", above="Export/"),
+    handed_in(f"{MOODLE}/", "inner/a_7_8_b.ipynb"),
+    handed_in(f"{MOODLE[:-1]}/", "ece.ipynb"),  # Moodle from 4.1 on
+    handed_in(MOODLE, "ece.ipynb"),  # without folders
+    handed_in("김지우_42_assignsubmission_file_/", "x.ipynb", number="42", person="김지우"),
+    handed_in(TEXT, "onlinetext.html", number="42", person="A B", is_text=True),
+    canvas("kimjiwoo_11_222_", "ece.ipynb", (222, 0)),
+    canvas("kimjiwoo_LATE_11_222_", "ece.ipynb", (222, 0)),
+    canvas("kimjiwoo_11_222_", "ece-3.ipynb", (222, 3)),
+    canvas("kim_11_222_", "1_2_x.ipynb", (222, 0)),
+    canvas("kim_11_222_", KOREAN, (222, 0)),
+    canvas("anon_a1B2c_222_", "x.ipynb", (222, 0)),
+    canvas("LATE_anon_77_222_", "x-1.ipynb", (222, 1)),
+    canvas("kim_11_222_", "text.html", (222, 0)),
+    canvas("kim_LATE_11_", "text.html", (0, 0), is_text=True),
     *(
-        (
-            f"Export/12-34 - Ada B - {date}/x.ipynb",
-            HandedIn(
-                *("brightspace", "12", "Ada B", None, f"12-34 - Ada B - {date}/", "x.ipynb"),
-                *(False, (202611211830 if "PM" in date else 0, 0)),
-            ),
-        )
-        for date in ("Nov 21, 2026 630 PM", "21 November, 2026 630 PM", "someday")
-    ),
-    canvas("kim_11_222_text.html", "kim_11_222_", "text.html", False, (222, 0)),
-    (
-        "kim_LATE_11_text.html",
-        HandedIn("canvas", "11", "kim", True, "kim_LATE_11_", "text.html", True),
+        handed_in(f"12-34 - Ada B - {date}/", "x.ipynb", **BRIGHTSPACE, order=(minutes, 0))
+        for date, minutes in DATES.items()
     ),
 ]
 
@@ -445,7 +437,7 @@ def test_plain_folders_and_files_name_their_students(tmp_path: Path, room: Path)
 
 def test_two_names_are_two_students() -> None:
     names = ["a b", "a-b", "a/b", "..", "a_b", "é", "x" * 80, "x" * 81]
-    keys = [HandedIn("plain", name, name, None, "", "", False).student for name in names]
+    keys = [HandedIn("plain", name, name, "", "").student for name in names]
     assert len(set(keys)) == len(names)
     assert not [key for key in keys if "/" in key or len(key) > 80]
 
