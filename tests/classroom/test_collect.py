@@ -18,7 +18,7 @@ from test_table import WORKSHEET
 from classroom import ClassroomError, collect, exports
 from classroom.__main__ import main
 from classroom.collect import assignment_of, functions_of
-from classroom.give_back import give_back, returned_name
+from classroom.give_back import give_back
 from classroom.goals import read_goals
 from classroom.notebooks import fingerprint
 from classroom.platforms import PLATFORMS, HandedIn, read_path
@@ -387,7 +387,7 @@ def test_what_goes_back(tmp_path: Path, room: Path) -> None:
     names = [
         f"{MOODLE}/{KOREAN}",
         "Ada L_7_assignsubmission_file_a.ipynb",
-        "lee_LATE_5_61_b-1.ipynb",
+        "lee_LATE_5_61_b.c-1.ipynb",
     ]
     collected(room, zipped(tmp_path / "a.zip", dict.fromkeys(names, notebook())))
     give(room, "moodle-1234567", 7.5)
@@ -405,7 +405,7 @@ def test_what_goes_back(tmp_path: Path, room: Path) -> None:
         # The platform finds the student in its own name again.
         assert {read_path(name).number for name in archive.namelist()} == {"1234567", "7"}
     with zipfile.ZipFile(files["measuring-canvas.zip"]) as archive:
-        assert archive.namelist() == ["lee_LATE_5_61_b-1-feedback.html"]
+        assert archive.namelist() == ["lee_LATE_5_61_b.c-1-feedback.html"]
     # Moodle's own columns, in its language; who has no points yet is left out.
     head, row, *rest = (room / "return/measuring-points.csv").read_text("utf-8-sig").split("\n")
     assert head.strip() == WORKSHEET.split("\n")[0]
@@ -503,13 +503,6 @@ def test_the_table_of_files_grows(tmp_path: Path, room: Path) -> None:
     assert files() == before
     collected(room, zipped(tmp_path / "b.zip", {"lee_6_62_a.ipynb": notebook()}))
     assert files() == [*before, ("lee_6_62_a.ipynb", "taken, sheet 4.")]
-
-
-def test_feedback_keeps_the_platforms_own_name() -> None:
-    assert (
-        returned_name({"prefix": "kim_11_22_", "file": "x.y.ipynb"})
-        == "kim_11_22_x.y-feedback.html"
-    )
 
 
 def test_names_that_are_no_text(tmp_path: Path, room: Path) -> None:

@@ -7,11 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
-import warnings
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from tiny_class import (
     CHECKS,
@@ -77,27 +75,6 @@ def test_other_checks_or_another_secret_mean_another_result(folder: Path) -> Non
     (goals.ASSIGNMENTS / "tiny/checks.py").write_text(CHECKS + "\n# another\n", "utf-8")
     assert names(grade_class(folder, "tiny")) == ["ada"]
     assert grade_class(folder, "tiny") == []
-
-
-def test_numpy_says_nothing_between_the_lines(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What an answer makes a judge compute is nothing that a teacher has to read."""
-    hand_in(folder, "ada", answers())
-
-    def judged(*_: object) -> dict[str, Any]:
-        assert np.isnan(np.float64(0) / 0)
-        return {"questions": {}}
-
-    def checked(_: object, name: str, sheets: list[str], jobs: int) -> dict[str, Any]:
-        return {sheet: read_assignment(folder, name, sheet) for sheet in sheets}
-
-    monkeypatch.setattr(grade, "grade_submission", judged)
-    monkeypatch.setattr(grade, "checked_sheets", checked)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        [found] = grade_class(folder, "tiny")
-    assert (found["status"], found["reason"]) == ("graded", "")
 
 
 def test_an_interrupted_batch_keeps_what_is_done(
@@ -209,10 +186,10 @@ def test_a_bad_sheet_stops_nobody_who_has_another(
     assert points(result(folder, "bo")) == FULL
 
 
-def test_numpy_says_nothing_between_the_lines_of_the_grader(
+def test_numpy_says_nothing_between_the_lines(
     folder: Path, recwarn: pytest.WarningsRecorder
 ) -> None:
-    """Whatever a judge computes of an answer."""
+    """What an answer makes a judge compute is nothing that a teacher has to read."""
     need_sandbox()
     warns = "def warns(x):\n    return lambda a: (np.log(-x), close(x)(a))[1]\n\n"
     checks = CHECKS.replace("close(np.arange", "warns(np.arange")
@@ -249,7 +226,9 @@ def test_a_sandbox_that_does_not_start_gives_no_zeros(
     program.write_text("#!/bin/sh\necho no namespaces here >&2\nexit 1\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
-    with pytest.raises(ClassroomError, match=r"Nothing is graded\. .*no namespaces here"):
+    with pytest.raises(
+        ClassroomError, match=r"graded\. The sandbox does not start: no namespaces here"
+    ):
         grade_class(folder, "tiny")
     # Once the batch has begun, too.
     monkeypatch.setattr(grade, "check_grader", lambda *_: None)
@@ -370,7 +349,7 @@ def test_who_computes_is_graded_on_a_machine_under_load(
     hand_in(folder, "ada", [*answers(), ("code", "import time\ntime.sleep(30)")])
     [found] = grade_class(folder, "tiny")
     assert found["status"] == "not graded"
-    assert "without using them" in found["reason"]
+    assert "took more than 2 s without using them" in found["reason"]
 
 
 def test_what_a_cell_defines() -> None:
