@@ -21,6 +21,7 @@ from assignments.lab.reference import cut, kinds_and_units, report, reported, sp
 from assignments.measures import temperature
 from calib_utils.metrics import baseline_calibration_error
 from classroom.checks import Check, Judge, close, partly
+from classroom.page import percent
 from classroom.secret import drawn_labels, generator
 from classroom.variants import Code, Variant, reading
 
@@ -332,12 +333,11 @@ def sample(secret: bytes, variant: Variant) -> dict[str, str]:
     found = report(*validation, *test, variant=variant)
     scaled = softmax(test[0] / found["temperature"], axis=1)
     baseline = baseline_calibration_error(scaled, n_bins=variant["n_bins"])
-    percent = "\N{NO-BREAK SPACE}%"
     wrong, sure = test[0].argmax(axis=1) != test[1], softmax(test[0], axis=1).max(axis=1)
     digit = max(range(N_DIGITS), key=lambda k: float(wrong[test[1] == k].mean()))
     of_digit = test[1] == digit
     hardest = {
-        f"{name}_{key}": f"{100 * values[rows].mean():.1f}{percent}"
+        f"{name}_{key}": percent(values[rows].mean(), 1)
         for name, rows in (("digit", of_digit), ("others", ~of_digit))
         for key, values in (("wrong", wrong), ("confidence", sure))
     }
@@ -350,11 +350,8 @@ def sample(secret: bytes, variant: Variant) -> dict[str, str]:
         "temperature": f"{found['temperature']:.2f}",
         "direction": "overconfident" if found["temperature"] > 1 else "underconfident",
         **{f"loss_{when}": f"{found[f'loss_{when}']:.2f}" for when in ("before", "after")},
-        **{
-            key: f"{100 * found[key]:.1f}{percent}"
-            for key in ("accuracy", "error_before", "error_after")
-        },
-        "baseline": f"{100 * baseline.mean:.1f}{percent}",
-        "baseline_high": f"{100 * baseline.high:.1f}{percent}",
+        **{key: percent(found[key], 1) for key in ("accuracy", "error_before", "error_after")},
+        "baseline": percent(baseline.mean, 1),
+        "baseline_high": percent(baseline.high, 1),
         "within": "is within" if found["error_after"] <= baseline.high else "lies above",
     }

@@ -34,7 +34,7 @@ from answering import (
 from honest_lab import Way, answers, output_of, shares_of
 
 from classroom.goals import load
-from classroom.variants import SHEETS, secret_of, variant_of
+from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
 
 STORED = Path(__file__).parents[2] / "book/tables/classmates.json"
 CLASSES = [f"class {number}".encode() for number in range(10)]
@@ -57,14 +57,18 @@ def desk(name: str, secret: bytes, sheet: str) -> Iterator[io.StringIO]:
             os.chdir(before)
 
 
-def share(name: str, secret: bytes, sheet: str, of: str | None = None) -> float:
-    """The share of the automatic points that pasted answers earn; by default the published ones."""
+def copied(name: str, secret: bytes, sheet: str, of: str = PUBLISHED) -> dict[str, Any]:
+    """The result of a sheet with pasted answers; by default the published ones."""
     with desk(name, secret, sheet):
-        copied = pasted(name, secret, sheet, of) if of else pasted(name, secret, sheet)
-        names = run(copied, strict=False)
+        names = run(pasted(name, secret, sheet, of), strict=False)
         for function in {"record", "train_and_predict"} & names.keys():
             names[function] = remembering(names[function])
-        return points(marked(name, known_checks(name, secret, sheet), names)) / most(name)
+        return marked(name, known_checks(name, secret, sheet), names)
+
+
+def share(name: str, secret: bytes, sheet: str, of: str = PUBLISHED) -> float:
+    """The share of the automatic points that they earn."""
+    return points(copied(name, secret, sheet, of)) / most(name)
 
 
 known_checks = cache(sheet_checks)  # which know the other variants once they have been asked
