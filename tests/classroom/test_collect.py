@@ -99,10 +99,10 @@ def notebook(name: str | None = "measuring", source: str = "def signed_gap(): ..
     return json.dumps({"cells": [cell], "metadata": metadata, "nbformat": 4}).encode()
 
 
-def zipped(path: Path, members: dict[str, bytes], minute: int = 0) -> Path:
+def zipped(path: Path, members: dict[str, bytes]) -> Path:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
-            archive.writestr(zipfile.ZipInfo(name, (2026, 11, 21, 12, minute, 0)), content)
+            archive.writestr(zipfile.ZipInfo(name, (2026, 11, 21, 12, 0, 0)), content)
     return path
 
 
@@ -115,6 +115,17 @@ def room(tmp_path: Path) -> Path:
 def collected(room: Path, *sources: Path, name: str = "measuring") -> dict[str, str]:
     """What happened to each file."""
     return {row.file: row.status for row in collect.collect(room, name, sources)}
+
+
+def uploaded(room: Path, members: dict[str, bytes]) -> dict[str, str]:
+    """The same of a zip with these files."""
+    return collected(room, zipped(room.parent / "a.zip", members))
+
+
+def of_kim(room: Path, content: bytes) -> str:
+    """What happened to the only file of a zip, Kim's."""
+    [said] = uploaded(room, {"kim_5_61_a.ipynb": content}).values()
+    return said
 
 
 def facts(room: Path, student: str) -> dict:
@@ -166,21 +177,21 @@ def test_an_export_of_each_platform(tmp_path: Path, room: Path, as_folder: bool)
     assert {row["file"] for row in csv.DictReader(table.splitlines())} == set(rows)
 
 
-def test_the_latest_wins_and_it_is_said(tmp_path: Path, room: Path) -> None:
+def test_the_latest_wins_and_it_is_said(room: Path) -> None:
     first, second, third = (notebook(source=f"def signed_gap(): {n}") for n in range(3))
     names = ["kim_5_61_ece-1.ipynb", "kim_5_60_ece.ipynb", "kim_5_61_ece.ipynb"]
-    export = zipped(tmp_path / "a.zip", dict(zip(names, [second, third, first], strict=True)))
-    rows = collected(room, export)
+    files = dict(zip(names, [second, third, first], strict=True))
+    rows = uploaded(room, files)
     assert rows[names[0]] == "taken, sheet 4."
     assert rows[names[1]] == rows[names[2]] == "not taken: a later one was handed in"
     assert stored(room, "canvas-5") == second
     # The same export once more, an older one, a later one.
-    assert collected(room, export)[names[0]] == "taken before"
-    older = zipped(tmp_path / "b.zip", {"kim_5_60_ece.ipynb": third})
-    assert "ece-1.ipynb was collected before, and is later" in collected(room, older)[names[1]]
+    assert uploaded(room, files)[names[0]] == "taken before"
+    older = uploaded(room, {"kim_5_60_ece.ipynb": third})
+    assert "ece-1.ipynb was collected before, and is later" in older[names[1]]
     assert stored(room, "canvas-5") == second
-    later = zipped(tmp_path / "c.zip", {"kim_LATE_5_62_x.ipynb": third})
-    assert "took the place of ece-1.ipynb" in collected(room, later)["kim_LATE_5_62_x.ipynb"]
+    later = uploaded(room, {"kim_LATE_5_62_x.ipynb": third})
+    assert "took the place of ece-1.ipynb" in later["kim_LATE_5_62_x.ipynb"]
     assert stored(room, "canvas-5") == third
     assert facts(room, "canvas-5")["late"] is True
 
@@ -196,27 +207,27 @@ def test_the_later_file_of_a_moodle_folder_wins_by_its_time(tmp_path: Path, room
     assert stored(room, "moodle-1234567") == new
 
 
-def test_a_damaged_file_does_not_hide_an_earlier_notebook(tmp_path: Path, room: Path) -> None:
+def test_a_damaged_file_does_not_hide_an_earlier_notebook(room: Path) -> None:
     members = {
         "kim_5_61_a.ipynb": notebook(),
         "kim_5_62_b.ipynb": b'{"cells": [',
         "kim_5_63_c.pdf": b"%PDF",
     }
-    rows = collected(room, zipped(tmp_path / "a.zip", members))
+    rows = uploaded(room, members)
     assert [status.split(":")[0] for status in rows.values()] == [
         "taken, sheet 4.",
         "not taken",
         "not taken",
     ]
     # Nor does one that is handed in after the notebook was collected.
-    collected(room, zipped(tmp_path / "b.zip", {"kim_5_64_d.pdf": b"%PDF"}))
+    uploaded(room, {"kim_5_64_d.pdf": b"%PDF"})
     assert stored(room, "canvas-5") == notebook()
     assert facts(room, "canvas-5")["problem"] is None
 
 
-def test_a_notebook_after_a_pdf(tmp_path: Path, room: Path) -> None:
-    collected(room, zipped(tmp_path / "a.zip", {"kim_5_61_a.pdf": b"%PDF"}))
-    collected(room, zipped(tmp_path / "b.zip", {"kim_5_62_a.ipynb": notebook()}))
+def test_a_notebook_after_a_pdf(room: Path) -> None:
+    uploaded(room, {"kim_5_61_a.pdf": b"%PDF"})
+    uploaded(room, {"kim_5_62_a.ipynb": notebook()})
     assert facts(room, "canvas-5")["problem"] is None
     assert stored(room, "canvas-5") == notebook()
 
@@ -226,8 +237,7 @@ def test_a_notebook_after_a_pdf(tmp_path: Path, room: Path) -> None:
     ["../../evil.ipynb", "/etc/kim_1_2_x.ipynb", "..\\kim_1_2_x.ipynb", "C:\\kim_1_2_x.ipynb"],
 )
 def test_names_that_lead_out(tmp_path: Path, room: Path, name: str) -> None:
-    export = zipped(tmp_path / "a.zip", {name: notebook(), "kim_5_61_a.ipynb": notebook()})
-    rows = collected(room, export)
+    rows = uploaded(room, {name: notebook(), "kim_5_61_a.ipynb": notebook()})
     path = name.replace("\\", "/")
     assert rows[path] == "not taken: it has a name that leads out of its folder"
     assert rows["kim_5_61_a.ipynb"] == "taken, sheet 4."
@@ -267,18 +277,15 @@ def test_a_bomb_is_not_unpacked(
     tmp_path: Path, room: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exports, "MAX_BYTES", 100_000)
-    bomb = zipped(
-        tmp_path / "a.zip", {"kim_5_61_a.ipynb": bytes(50_000_000), "b_6_62_a.ipynb": notebook()}
-    )
-    rows = collected(room, bomb)
+    rows = uploaded(room, {"kim_5_61_a.ipynb": bytes(50_000_000), "b_6_62_a.ipynb": notebook()})
     assert "is larger than" in rows["kim_5_61_a.ipynb"]
     assert rows["b_6_62_a.ipynb"] == "taken, sheet 4."
     monkeypatch.setattr(exports, "MAX_TOTAL", 1000)
     with pytest.raises(ClassroomError, match="unpacks to more"):
-        collected(room, zipped(tmp_path / "b.zip", {f"k_{n}_1_a": bytes(400) for n in range(4)}))
+        uploaded(room, {f"k_{n}_1_a": bytes(400) for n in range(4)})
     monkeypatch.setattr(exports, "MAX_FILES", 3)
     with pytest.raises(ClassroomError, match="more than 3 files"):
-        collected(room, tmp_path / "b.zip")
+        collected(room, tmp_path / "a.zip")
 
 
 def test_a_zip_that_does_not_say_how_it_writes_korean(tmp_path: Path, room: Path) -> None:
@@ -304,43 +311,37 @@ def test_a_zip_that_does_not_say_how_it_writes_korean(tmp_path: Path, room: Path
         (b"\xff\xfe", "not a notebook"),
     ],
 )
-def test_what_is_no_notebook_of_it(
-    tmp_path: Path, room: Path, content: bytes, message: str
-) -> None:
-    rows = collected(room, zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": content}))
-    assert message in rows["kim_5_61_a.ipynb"]
+def test_what_is_no_notebook_of_it(room: Path, content: bytes, message: str) -> None:
+    assert message in of_kim(room, content)
     assert message in facts(room, "canvas-5")["problem"]
 
 
-def test_a_notebook_without_metadata_or_function_is_taken(tmp_path: Path, room: Path) -> None:
+def test_a_notebook_without_metadata_or_function_is_taken(room: Path) -> None:
     """It was handed in for this assignment: it is graded, with whatever is in it."""
     for content in (notebook(None), notebook(None, "print('nothing')"), notebook("unheard of")):
-        rows = collected(room, zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": content}))
-        assert rows["kim_5_61_a.ipynb"].startswith("taken")
+        assert of_kim(room, content).startswith("taken")
 
 
-def test_a_notebook_of_another_class_is_noted(tmp_path: Path, room: Path) -> None:
+def test_a_notebook_of_another_class_is_noted(room: Path) -> None:
     content = json.loads(notebook())
     content["metadata"]["release"] = "0123456789ab"
-    export = zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": json.dumps(content).encode()})
-    assert "released to another class" in collected(room, export)["kim_5_61_a.ipynb"]
+    assert "released to another class" in of_kim(room, json.dumps(content).encode())
     assert facts(room, "canvas-5")["notes"] == ["The notebook was released to another class."]
 
 
-def test_the_sheet_is_that_of_the_release_or_of_the_line(tmp_path: Path, room: Path) -> None:
+def test_the_sheet_is_that_of_the_release_or_of_the_line(room: Path) -> None:
     """A changed line does not change the sheet; a notebook without either is not graded."""
     content = json.loads(notebook())
     secret = read_secret(room)
     for release, sheet in ((fingerprint(secret, "measuring", "7"), "7"), (None, "4")):
         content["metadata"]["release"] = release
-        export = zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": json.dumps(content).encode()})
-        assert collected(room, export)["kim_5_61_a.ipynb"].startswith(f"taken, sheet {sheet}.")
+        said = of_kim(room, json.dumps(content).encode())
+        assert said.startswith(f"taken, sheet {sheet}.")
         assert facts(room, "canvas-5")["sheet"] == sheet
     for written in ("", 'sheet = "published"', "sheet = 11"):
         content["cells"][0]["source"] = f"{written}\ndef signed_gap(): ..."
-        export = zipped(tmp_path / "b.zip", {"lee_6_62_a.ipynb": json.dumps(content).encode()})
-        message = "not taken: The notebook does not say which sheet it is"
-        assert collected(room, export)["lee_6_62_a.ipynb"].startswith(message)
+        said = of_kim(room, json.dumps(content).encode())
+        assert said.startswith("not taken: The notebook does not say which sheet it is")
 
 
 def test_each_assignment_is_known_by_its_functions() -> None:
@@ -389,7 +390,7 @@ def test_what_goes_back(tmp_path: Path, room: Path) -> None:
         "Ada L_7_assignsubmission_file_a.ipynb",
         "lee_LATE_5_61_b.c-1.ipynb",
     ]
-    collected(room, zipped(tmp_path / "a.zip", dict.fromkeys(names, notebook())))
+    uploaded(room, dict.fromkeys(names, notebook()))
     give(room, "moodle-1234567", 7.5)
     give(room, "canvas-5", 4)
     give_back(room, "measuring")
@@ -413,21 +414,19 @@ def test_what_goes_back(tmp_path: Path, room: Path) -> None:
     assert rest == [""]
 
 
-def test_an_unknown_platform_is_an_error(tmp_path: Path, room: Path) -> None:
-    collected(room, zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": notebook()}))
+def test_an_unknown_platform_is_an_error(room: Path) -> None:
+    of_kim(room, notebook())
     file = room / "collected/measuring/canvas-5/facts.json"
     file.write_text(file.read_text().replace('"canvas"', '"blackboard"'))
     with pytest.raises(ClassroomError, match="canvas-5 is of an unknown platform"):
         give_back(room, "measuring")
 
 
-def test_plain_folders_and_files_name_their_students(tmp_path: Path, room: Path) -> None:
+def test_plain_folders_and_files_name_their_students(room: Path) -> None:
     names = ["class/Ada L/a.ipynb", "class/김 지우/b.ipynb", "Bo N - Copy of measuring.ipynb"]
-    export = zipped(tmp_path / "a.zip", dict.fromkeys(names, notebook()))
-    assert set(collected(room, export).values()) == {
-        "not taken: it has no name that a platform gives"
-    }
-    rows = collect.collect(room, "measuring", [export], plain=True)
+    said = uploaded(room, dict.fromkeys(names, notebook())).values()
+    assert set(said) == {"not taken: it has no name that a platform gives"}
+    rows = collect.collect(room, "measuring", [room.parent / "a.zip"], plain=True)
     assert [row.status for row in rows] == ["taken, sheet 4."] * 3
     assert sorted(row.name for row in rows) == ["Ada L", "Bo N", "김 지우"]
     keys = {row.student for row in rows}
@@ -472,15 +471,15 @@ def test_an_export_of_gradescope(tmp_path: Path, room: Path) -> None:
     for bad in (b"[", b"3", b"submission_11: 3", b"a: !ruby/object:X {}"):
         members[f"{root}/submission_metadata.yml"] = bad
         with pytest.raises(ClassroomError, match="is not Gradescope's"):
-            collected(room, zipped(tmp_path / "b.zip", members))
+            uploaded(room, members)
 
 
-def test_a_pair_on_gradescope_has_two_pages(tmp_path: Path, room: Path) -> None:
+def test_a_pair_on_gradescope_has_two_pages(room: Path) -> None:
     members = {
         "a/submission_11/a.ipynb": notebook(),
         "a/submission_metadata.yml": METADATA.encode(),
     }
-    collect.collect(room, "measuring", [zipped(tmp_path / "a.zip", members)])
+    uploaded(room, members)
     [file] = give_back(room, "measuring")
     with zipfile.ZipFile(file) as archive:
         pages = {name: archive.read(name).decode() for name in archive.namelist()}
@@ -488,20 +487,20 @@ def test_a_pair_on_gradescope_has_two_pages(tmp_path: Path, room: Path) -> None:
     assert "Ada L" in pages["submission_11/a-feedback-gradescope-901.html"]
 
 
-def test_the_table_of_files_grows(tmp_path: Path, room: Path) -> None:
+def test_the_table_of_files_grows(room: Path) -> None:
     def files() -> list[tuple[str, str]]:
         text = (room / "collected/measuring/collected.csv").read_text("utf-8-sig")
         rows = list(csv.DictReader(text.splitlines()))
         assert all(row["when"] for row in rows)
         return [(row["file"], row["what happened"]) for row in rows]
 
-    first = zipped(tmp_path / "a.zip", {"kim_5_61_a.ipynb": notebook(), "=x.txt": b""})
-    collected(room, first)
+    first = {"kim_5_61_a.ipynb": notebook(), "=x.txt": b""}
+    uploaded(room, first)
     before = files()
     assert ("kim_5_61_a.ipynb", "taken, sheet 4.") in before
-    collected(room, first)  # says nothing new
+    uploaded(room, first)  # says nothing new
     assert files() == before
-    collected(room, zipped(tmp_path / "b.zip", {"lee_6_62_a.ipynb": notebook()}))
+    uploaded(room, {"lee_6_62_a.ipynb": notebook()})
     assert files() == [*before, ("lee_6_62_a.ipynb", "taken, sheet 4.")]
 
 
@@ -516,8 +515,8 @@ def test_names_that_are_no_text(tmp_path: Path, room: Path) -> None:
     assert list(collected(room, folder)) == [korean, "lee_6_62_\ufffd\ufffd.ipynb"]
     endless = f"park_7_63_x-{'9' * 6000}.ipynb"
     evil = "choi_8_64_\x1b[2J.ipynb"
-    export = zipped(tmp_path / "a.zip", dict.fromkeys([endless, evil], notebook()))
-    assert set(collected(room, export).values()) == {"taken, sheet 4."}
+    said = uploaded(room, dict.fromkeys([endless, evil], notebook())).values()
+    assert set(said) == {"taken, sheet 4."}
     assert facts(room, "canvas-7")["order"][:2] == [63, 0]
 
 
