@@ -24,7 +24,7 @@ from classroom.bubblewrap import Limits, NotGraded
 from classroom.checks import Check
 from classroom.goals import ASSIGNMENTS, Goals, load, read_goals
 from classroom.judge import guessable, mark
-from classroom.results import read_json, submitted, write_json
+from classroom.results import read_json, students, submitted, write_json
 from classroom.run import run_submission
 from classroom.secret import read_secret
 from classroom.submission import read_submission
@@ -204,14 +204,6 @@ def sheet_of(student: Path) -> str:
     return str(read_json(student / "facts.json").get("sheet") or SHEETS[0])
 
 
-def students(folder: Path, name: str) -> list[Path]:
-    """The folder of each student who handed something in, in the order of their ids."""
-    place = folder / "collected" / name
-    if not place.is_dir():
-        raise ClassroomError(f"{place} is missing: collect {name} first")
-    return sorted(path for path in place.iterdir() if path.is_dir())
-
-
 def grade_student(
     assignment: Assignment, student: Path, file: Path, hashes: dict[str, str]
 ) -> dict[str, Any]:
@@ -267,7 +259,10 @@ def grade_class(
     Raises:
         ClassroomError: Nothing can be graded, and the message says what to do.
     """
-    everyone = {path.name: path for path in students(folder, name)}
+    collected = folder / "collected" / name
+    if not collected.is_dir():
+        raise ClassroomError(f"{collected} is missing: collect {name} first")
+    everyone = {place.name: place for place in students(folder, name)}
     own = {student: sheet_of(place) for student, place in everyone.items()}
     if unknown := sorted(set(again or ()) - everyone.keys()):
         raise ClassroomError(f"nobody with the id {', '.join(unknown)} handed in {name}")

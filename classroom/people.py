@@ -11,7 +11,7 @@ import unicodedata
 from pathlib import Path
 
 from classroom import ClassroomError
-from classroom.results import facts, rows_of, write_csv
+from classroom.results import facts, rows_of, students, write_csv
 
 HEAD = ("number", "name", "student")
 Numbers = dict[str, int]  # by the id of a student, such as "moodle-1234567"
@@ -47,9 +47,8 @@ def number_students(folder: Path, names: list[str]) -> Numbers:
     people: dict[str, str] = {}
     by_name: dict[str, set[int]] = {}
     for name in names:
-        place = folder / "collected" / name
-        handed_in = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
-        known = {id: facts(folder, name, id) for id in handed_in if (place / id).is_dir()}
+        handed_in = [student.name for student in students(folder, name)]
+        known = {id: facts(folder, name, id) for id in handed_in}
         people |= {id: str(found.get("name") or "") for id, found in known.items()}
         called: dict[str, list[str]] = {}
         for id, found in known.items():
