@@ -25,7 +25,7 @@ from classroom.checks import Check
 from classroom.goals import ASSIGNMENTS, Goals, load, read_goals
 from classroom.judge import guessable, mark
 from classroom.results import read_json, students, submitted, write_json
-from classroom.run import run_submission
+from classroom.run import Runner
 from classroom.secret import read_secret
 from classroom.submission import read_submission
 from classroom.variants import SHEETS, secret_of, variant_of
@@ -131,7 +131,7 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
     seconds = math.ceil(goals.seconds)
     limits = Limits(step_seconds=seconds, wall_seconds=60 + 4 * seconds)
     files = assignment.notebook.parent
-    outcomes, cells = run_submission(submission, released, checks, files, goals.allow, limits)
+    outcomes, cells = Runner(submission, released, files, goals.allow, limits).run(checks)
     questions: dict[str, Any] = {}
     for question in goals.questions.values():
         if question.kind == "read":

@@ -56,7 +56,15 @@ class Outcome:
 
 
 class Runner:
-    """One submission, in one process after the other."""
+    """One submission, in one process after the other.
+
+    Args:
+        submission: The notebook.
+        released: As it was handed out.
+        files: A folder whose files lie beside the notebook.
+        allow: Packages beyond the usual ones.
+        limits: Of each process.
+    """
 
     def __init__(
         self,
@@ -77,6 +85,37 @@ class Runner:
         self.failed: dict[int, Failure] = {}  # cells
         self.deadly: set[int] = set()
         self.sandbox: Sandbox | None = None
+
+    def run(self, checks: list[Check]) -> tuple[list[Outcome], list[Failure]]:
+        """Run all cells and make the calls of the checks.
+
+        Returns:
+            What each call gave; and the cells that failed, each with its number and its question.
+
+        Raises:
+            NotGraded: The sandbox does not start, or the machine is too slow.
+        """
+        outcomes, ended = [], Counter[str]()
+        try:
+            known = self.own_answers(checks)
+            self.start()
+            for check, own in zip(checks, known, strict=True):
+                if ended[check.question] >= MOST_CALLS:
+                    outcomes.append(Outcome(failure={"kind": "ended", "why": "before"}))
+                    continue
+                outcome = self.call(check.function, check.arguments)
+                if outcome.failure is None:
+                    own = own or self.made_of(check, outcome.answer)
+                outcomes.append(replace(outcome, own=tuple(own)))
+                ended[check.question] += outcome.ended
+        finally:
+            self.stop()
+        functions = {check.function: check.question for check in checks}
+        cells = [
+            {**failure, "number": n, "question": self.submission.question_of(n, functions)}
+            for n, failure in sorted(self.failed.items())
+        ]
+        return outcomes, cells
 
     def start(self) -> Sandbox:
         """Make a process in which all cells have run, but those that end it."""
@@ -158,6 +197,18 @@ class Runner:
         self.stop()
         return answers
 
+    def own_answers(self, checks: list[Check]) -> list[list[Any]]:
+        """The answers that each check builds on, as far as they do not depend on its own."""
+        calls: list[Call] = []
+        places, twice = [], set()
+        for check in checks:
+            asked = check.own if isinstance(check.own, list) else []
+            places.append(range(len(calls), len(calls) + len(asked)))
+            twice |= set(places[-1]) if check.own_twice else set()
+            calls += asked
+        answers = self.apart(calls, twice) if calls else []
+        return [[answers[place] for place in of_one] for of_one in places]
+
     def made_of(self, check: Check, answer: Any) -> list[Any]:
         """The answers to the calls that depend on that of the check."""
         try:
@@ -201,19 +252,6 @@ class Runner:
         return found
 
 
-def own_answers(runner: Runner, checks: list[Check]) -> list[list[Any]]:
-    """The answers that each check builds on, as far as they do not depend on its own."""
-    calls: list[Call] = []
-    places, twice = [], set()
-    for check in checks:
-        asked = check.own if isinstance(check.own, list) else []
-        places.append(range(len(calls), len(calls) + len(asked)))
-        twice |= set(places[-1]) if check.own_twice else set()
-        calls += asked
-    answers = runner.apart(calls, twice) if calls else []
-    return [[answers[place] for place in of_one] for of_one in places]
-
-
 def _same(one: Any, other: Any) -> bool:
     """Whether two answers are equal to the last bit; nan is nan."""
     return json.dumps(encode(one)) == json.dumps(encode(other))
@@ -229,51 +267,3 @@ def raised(described: Any) -> Raised:
 def _built_in(name: Any) -> bool:
     found = vars(builtins).get(name) if isinstance(name, str) else None
     return isinstance(found, type) and issubclass(found, BaseException)
-
-
-def run_submission(
-    submission: Submission,
-    released: Submission,
-    checks: list[Check],
-    files: Path,
-    allow: tuple[str, ...],
-    limits: Limits,
-) -> tuple[list[Outcome], list[Failure]]:
-    """Run all cells and make all calls.
-
-    Args:
-        submission: The notebook.
-        released: As it was handed out.
-        checks: The calls to make.
-        files: A folder whose files lie beside the notebook.
-        allow: Packages beyond the usual ones.
-        limits: Of each process.
-
-    Returns:
-        What each call gave; and the cells that failed, each with its number and its question.
-
-    Raises:
-        NotGraded: The sandbox does not start, or the machine is too slow.
-    """
-    runner = Runner(submission, released, files, allow, limits)
-    outcomes, ended = [], Counter[str]()
-    try:
-        known = own_answers(runner, checks)
-        runner.start()
-        for check, own in zip(checks, known, strict=True):
-            if ended[check.question] >= MOST_CALLS:
-                outcomes.append(Outcome(failure={"kind": "ended", "why": "before"}))
-                continue
-            outcome = runner.call(check.function, check.arguments)
-            if outcome.failure is None:
-                own = own or runner.made_of(check, outcome.answer)
-            outcomes.append(replace(outcome, own=tuple(own)))
-            ended[check.question] += outcome.ended
-    finally:
-        runner.stop()
-    functions = {check.function: check.question for check in checks}
-    cells = [
-        {**failure, "number": number, "question": submission.question_of(number, functions)}
-        for number, failure in sorted(runner.failed.items())
-    ]
-    return outcomes, cells

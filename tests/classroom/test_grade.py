@@ -273,9 +273,12 @@ def test_checks_that_do_not_fit_are_named(folder: Path, old: str, new: str, mess
 
 
 def test_what_is_missing_is_named(folder: Path) -> None:
+    (folder / "collected/tiny").rmdir()
+    with pytest.raises(ClassroomError, match="collect tiny first"):
+        grade_class(folder, "tiny")
+    hand_in(folder, "ada", answers())
     with pytest.raises(ClassroomError, match="nobody with the id eve"):
         grade_class(folder, "tiny", again=["eve"])
-    hand_in(folder, "ada", answers())
     (folder / "teacher/tiny/tiny-0.ipynb").unlink()
     with pytest.raises(ClassroomError, match="release tiny to this class first"):
         grade_class(folder, "tiny")
