@@ -192,19 +192,16 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             read=reading("lab", variant, ("split",), right),
         )
 
-    def trains(name: str, seen: Images, new: Images, told: np.ndarray, seed: int) -> Check:
-        arguments = (seen[0], told, new[0], seed)
-        return Check("q2", name, "train_and_predict", arguments, trained(seen, new, way))
-
     patterns = blobs(rng, 10)
-    given = (patterns[0][0], annotated(secret, patterns[0][1], way), patterns[1][0])
+    learns = trained(*patterns, way)
+    told = annotated(secret, patterns[0][1], way)
+    given = (patterns[0][0], told, patterns[1][0], seeds[1])
 
     def returns(found: Variant) -> Judge:
-        judge = trained(*patterns, way)
-        return lambda answer: judge(answer) > 0 and has_form(answer, found["output"])
+        return lambda answer: learns(answer) > 0 and has_form(answer, found["output"])
 
     def decides(answer: Any, own: list[Any]) -> bool:
-        if not trained(*patterns, way)(answer) > 0:
+        if not learns(answer) > 0:
             return False
         mine, again, other = map(probabilities, (answer, *own))
         # Far closer to the same seed than to a different one, if not the same number by number.
@@ -214,16 +211,16 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
         "q2",
         "the seed decides, and nothing else",
         "train_and_predict",
-        (*given, seeds[1]),
+        given,
         decides,
         0.5,
-        own=[("train_and_predict", (*given, seeds[1] + k)) for k in (0, 1)],
+        own=[("train_and_predict", (*given[:3], seeds[1] + k)) for k in (0, 1)],
     )
     form = Check(
         "q2",
         "what is returned",
         "train_and_predict",
-        (*given, seeds[1]),
+        given,
         returns(variant),
         2.0,
         read=reading("lab", variant, ("output",), returns),
@@ -296,11 +293,12 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
     points = rng.permutation(64)
     shuffled = {**stored, "images": stored["images"][:, points]}
     shown, rest = part_of(shuffled, np.arange(0, 1200)), part_of(shuffled, np.arange(1200, n))
+    digits_given = (shown[0], said[:1200], rest[0], seeds[2])
     return [
         splits(997, seeds[0]),
         splits(200, seeds[1]),
-        trains("ten patterns", *patterns, given[1], seeds[1]),
-        trains("digits", shown, rest, said[:1200], seeds[2]),
+        Check("q2", "ten patterns", "train_and_predict", given, learns),
+        Check("q2", "digits", "train_and_predict", digits_given, trained(shown, rest, way)),
         form,
         seeded,
         Check("q3", "the split", "record", (), is_split),
