@@ -30,13 +30,7 @@ from classroom.platforms import ROSTER, HandedIn, Roster, owners, read_roster
 from classroom.results import plain_cell, read_json, write_csv, write_json
 from classroom.secret import read_secret
 from classroom.sheets import drawn_sheets, sheet_for
-from classroom.submission import (
-    NotGraded,
-    Submission,
-    defined,
-    read_submission,
-    submission_of,
-)
+from classroom.submission import NotGraded, Submission, defined, read_submission, submission_of
 from classroom.variants import SHEETS
 from tools.sources.atomic import write_bytes
 

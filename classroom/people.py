@@ -8,6 +8,7 @@ teacher may correct a number in the table; what stands there stays.
 from __future__ import annotations
 
 import unicodedata
+from collections import defaultdict
 from pathlib import Path
 
 from classroom import ClassroomError
@@ -45,17 +46,15 @@ def number_students(folder: Path, names: list[str]) -> Numbers:
     file = folder / "students.csv"
     numbers = read_numbers(file)
     people: dict[str, str] = {}
-    by_name: dict[str, set[int]] = {}
+    by_name: dict[str, set[int]] = defaultdict(set)  # of students on Moodle
     for name in names:
-        handed_in = [student.name for student in students(folder, name)]
-        known = {id: facts(folder, name, id) for id in handed_in}
-        people |= {id: str(found.get("name") or "") for id, found in known.items()}
-        called: dict[str, list[str]] = {}
-        for id, found in known.items():
-            who = folded(people[id]) if found.get("platform") == "moodle" else ""
-            called.setdefault(who and f"moodle {who}", []).append(id)
+        called: dict[str, list[str]] = defaultdict(list)
+        for id in [student.name for student in students(folder, name)]:
+            found = facts(folder, name, id)
+            people[id] = str(found.get("name") or "")
+            called[folded(people[id]) if found.get("platform") == "moodle" else ""].append(id)
         for who, ids in called.items():
-            same = by_name.get(who, set())
+            same = by_name[who]
             alone = len(ids) == len(same) == 1
             new = [id for id in ids if id not in numbers]
             for id in new:
@@ -63,7 +62,7 @@ def number_students(folder: Path, names: list[str]) -> Numbers:
             if new and same and not alone:
                 print(f"{file}: several are called {people[ids[0]]}; correct their numbers there")
             if who:
-                by_name.setdefault(who, set()).update(numbers[id] for id in ids)
+                same.update(numbers[id] for id in ids)
     rows = sorted((numbers[id], person, id) for id, person in people.items())
     write_csv(file, [HEAD, *rows])
     return numbers

@@ -16,15 +16,7 @@ from typing import Any
 import by_hand
 import numpy as np
 import pytest
-from answering import (
-    NAMES,
-    marked,
-    most,
-    points,
-    run,
-    sheet_checks,
-    variants,
-)
+from answering import NAMES, marked, most, points, run, sheet_checks, variants
 from classmates import CLASSES, STORED, STUDENTS, copied, desk, measured, share, who_pastes
 from thorough import mostly_thorough
 
