@@ -15,22 +15,10 @@ from typing import Any
 import numpy as np
 
 from classroom import ClassroomError
-from classroom.inside import decode, encode
+from classroom.inside import encode
 
-__all__ = [
-    "Check",
-    "ClassroomError",
-    "Raised",
-    "Raises",
-    "close",
-    "decode",
-    "encode",
-    "equal",
-    "follows",
-    "partly",
-    "raises",
-]
-
+Judge = Callable[..., bool | float]
+Call = tuple[str, tuple[Any, ...]]  # the name of a function, and its arguments
 NAME = re.compile(r"[^\W\d]\w*")
 
 
@@ -69,22 +57,7 @@ def raises(*types: type[BaseException]) -> Raises:
     return Raises(tuple(t.__name__ for t in types))
 
 
-@dataclass(frozen=True)
-class Close:
-    """The judge of numbers; made by `close`."""
-
-    wanted: np.ndarray
-    atol: float
-    rtol: float
-
-    def __call__(self, answer: Any) -> bool:
-        found = np.asarray(answer)
-        if found.dtype.kind not in "iuf" or found.shape != self.wanted.shape:
-            return False
-        return bool(np.allclose(found, self.wanted, self.rtol, self.atol, equal_nan=True))
-
-
-def close(expected: Any, atol: float = 1e-9, rtol: float = 1e-6) -> Close:
+def close(expected: Any, atol: float = 1e-9, rtol: float = 1e-6) -> Callable[[Any], bool]:
     """Judge: a number, or numbers of the same shape, within a tolerance.
 
     Args:
@@ -95,11 +68,15 @@ def close(expected: Any, atol: float = 1e-9, rtol: float = 1e-6) -> Close:
     Returns:
         The judge. Lists and arrays count alike; truth values are no numbers.
     """
-    return Close(np.asarray(expected, dtype=float), atol, rtol)
+    wanted = np.asarray(expected, dtype=float)
 
+    def judge(answer: Any) -> bool:
+        found = np.asarray(answer)
+        if found.dtype.kind not in "iuf" or found.shape != wanted.shape:
+            return False
+        return bool(np.allclose(found, wanted, rtol, atol, equal_nan=True))
 
-Judge = Callable[..., bool | float]
-Call = tuple[str, tuple[Any, ...]]  # the name of a function, and its arguments
+    return judge
 
 
 def partly(judge: Judge, *others: Judge) -> Judge:

@@ -10,16 +10,14 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NamedTuple
 
 import jupytext
 from nbformat import NotebookNode
@@ -32,7 +30,7 @@ from classroom.platforms import ROSTER, HandedIn, Roster, owners, read_roster
 from classroom.results import plain_cell, read_json, write_csv, write_json
 from classroom.secret import read_secret
 from classroom.sheets import drawn_sheets, sheet_for
-from classroom.submission import NotGraded, defined, read_submission
+from classroom.submission import NotGraded, Submission, defined, read_submission, submission_of
 from classroom.variants import SHEETS
 from tools.sources.atomic import write_bytes
 
@@ -43,8 +41,7 @@ TAKEN_BEFORE = "taken before"
 TYPED = "Text was typed into the platform's field; a notebook must be handed in as a file."
 
 
-@dataclass(frozen=True)
-class Row:
+class Row(NamedTuple):
     """What happened to one file."""
 
     student: str
@@ -141,8 +138,7 @@ def _log(file: Path, rows: list[Row]) -> None:
     new = [
         [*cells, when]
         for row in rows
-        if (cells := tuple(map(plain_cell, astuple(row)))) not in said
-        and row.status != TAKEN_BEFORE
+        if (cells := tuple(map(plain_cell, row))) not in said and row.status != TAKEN_BEFORE
     ]
     write_csv(file, [HEAD, *table, *new])
 
@@ -156,15 +152,16 @@ def examine(candidate: Candidate, name: str, releases: dict[str, str]) -> None:
         releases: the sheets of this class by their fingerprints.
     """
     try:
-        metadata, sources = _opened(candidate)
+        notebook = _opened(candidate)
     except NotGraded as error:
         candidate.problem = str(error)
         return
-    other = assignment_of(metadata, sources)
+    sources = [cell.source for cell in notebook.code]
+    other = assignment_of(notebook.metadata, sources)
     if other not in (None, name):
         candidate.problem = f"This is the notebook of {other!r}, not of {name!r}."
         return
-    release = metadata.get("release")
+    release = notebook.metadata.get("release")
     if release not in (None, *releases):
         candidate.notes.append("The notebook was released to another class.")
     written = SHEET.search("\n".join(sources))
@@ -177,8 +174,8 @@ def examine(candidate: Candidate, name: str, releases: dict[str, str]) -> None:
         )
 
 
-def _opened(candidate: Candidate) -> tuple[dict[str, Any], list[str]]:
-    """The metadata of a notebook, and its code cells.
+def _opened(candidate: Candidate) -> Submission:
+    """The notebook in a file.
 
     Raises:
         NotGraded: It is none.
@@ -187,13 +184,7 @@ def _opened(candidate: Candidate) -> tuple[dict[str, Any], list[str]]:
         raise NotGraded(f"The file {candidate.found.problem}.")
     if candidate.place.is_text:
         raise NotGraded(TYPED)
-    content = candidate.found.content
-    with TemporaryDirectory() as folder:
-        file = Path(folder) / "submission.ipynb"
-        file.write_bytes(content)
-        sources = [cell.source for cell in read_submission(file).code]
-    metadata = json.loads(content).get("metadata")
-    return metadata if isinstance(metadata, dict) else {}, sources
+    return submission_of(candidate.found.content)
 
 
 def assignment_of(metadata: dict[str, Any], sources: Iterable[str]) -> str | None:
@@ -225,15 +216,15 @@ def _choose(folder: Path, candidates: list[Candidate]) -> list[Row]:
     usable = [candidate for candidate in candidates if not candidate.problem]
     stored = read_json(folder / "facts.json")
     taken = usable[-1] if usable else None
-    said = {id(taken): _take(folder, taken, stored)} if taken else {}
+    said = _take(folder, taken, stored) if taken else ""
     if not taken and (not stored or stored["problem"]):
         _write(folder, candidates[-1], [])
     rows = []
     for candidate in candidates:
-        older = "not taken: a later one was handed in"
-        status = said.get(id(candidate), candidate.problem and f"not taken: {candidate.problem}")
+        why = candidate.problem or "a later one was handed in"
+        status = said if candidate is taken else f"not taken: {why}"
         place = candidate.place
-        rows.append(Row(place.student, place.person, candidate.found.path, status or older))
+        rows.append(Row(place.student, place.person, candidate.found.path, status))
     return rows
 
 

@@ -24,8 +24,8 @@ from classroom.bubblewrap import Limits, NotGraded
 from classroom.checks import Check
 from classroom.goals import ASSIGNMENTS, Goals, load, read_goals
 from classroom.judge import guessable, mark
-from classroom.results import read_json, submitted, write_json
-from classroom.run import run_submission
+from classroom.results import read_json, students, submitted, write_json
+from classroom.run import Runner
 from classroom.secret import read_secret
 from classroom.submission import read_submission
 from classroom.variants import SHEETS, secret_of, variant_of
@@ -55,7 +55,6 @@ class Assignment:
         checks: The hidden checks of this sheet.
         notebook: As it was released, beside its data.
         reference: The notebook with the solutions.
-        hashes: Of the checks, with all that grades them, and of the secret.
         problem: Why nobody can be graded on this sheet, "" if everybody can.
     """
 
@@ -63,13 +62,7 @@ class Assignment:
     checks: list[Check]
     notebook: Path
     reference: Path
-    hashes: dict[str, str]
     problem: str = ""
-
-    @property
-    def functions(self) -> dict[str, str]:
-        """The question of each function."""
-        return {check.function: check.question for check in self.checks}
 
 
 def read_assignment(folder: Path, name: str, sheet: str) -> Assignment:
@@ -95,11 +88,10 @@ def read_assignment(folder: Path, name: str, sheet: str) -> Assignment:
     file = f"{name}-{sheet}.ipynb"
     notebook = folder / "released" / name / f"sheet-{sheet}" / file
     reference = folder / "teacher" / name / file
-    found = Assignment(goals, checks, notebook, reference, hashes_of(folder, name))
-    for path in (found.notebook, found.reference):
+    for path in (notebook, reference):
         if not path.is_file():
             raise ClassroomError(f"{path} is missing: release {name} to this class first")
-    return found
+    return Assignment(goals, checks, notebook, reference)
 
 
 def hashes_of(folder: Path, name: str) -> dict[str, str]:
@@ -129,23 +121,17 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
     """
     goals, checks = assignment.goals, assignment.checks
     submission, released = read_submission(file), read_submission(assignment.notebook)
-    if assignment.functions and not submission.defines(assignment.functions):
+    functions = dict.fromkeys(check.function for check in checks)
+    if functions and not submission.defines(functions):
         raise NotGraded(
             f"The notebook holds none of the functions of {goals.title!r}: "
-            f"{', '.join(assignment.functions)}. Is it the right one?"
+            f"{', '.join(functions)}. Is it the right one?"
         )
     # The machine may be busy with something else: the processor time of four steps, and a minute.
     seconds = math.ceil(goals.seconds)
     limits = Limits(step_seconds=seconds, wall_seconds=60 + 4 * seconds)
-    outcomes, cells = run_submission(
-        submission,
-        released,
-        checks,
-        assignment.functions,
-        assignment.notebook.parent,
-        goals.allow,
-        limits,
-    )
+    files = assignment.notebook.parent
+    outcomes, cells = Runner(submission, released, files, goals.allow, limits).run(checks)
     questions: dict[str, Any] = {}
     for question in goals.questions.values():
         if question.kind == "read":
@@ -192,7 +178,7 @@ def checked_sheets(
 
     The checks of a sheet come from the secret, so one may be wrong where all others are right.
     """
-    goals, hashes = read_goals(name), hashes_of(folder, name)
+    goals = read_goals(name)
 
     def checked(sheet: str) -> Assignment:
         try:
@@ -200,7 +186,7 @@ def checked_sheets(
             check_grader(found, stub)
         except Exception as error:  # also one of the checks of this sheet
             problem = str(error) if isinstance(error, ClassroomError) else repr(error)
-            return Assignment(goals, [], Path(), Path(), hashes, problem)
+            return Assignment(goals, [], Path(), Path(), problem)
         return found
 
     asked = list(sheets)
@@ -218,16 +204,17 @@ def sheet_of(student: Path) -> str:
     return str(read_json(student / "facts.json").get("sheet") or SHEETS[0])
 
 
-def students(folder: Path, name: str) -> list[Path]:
-    """The folder of each student who handed something in, in the order of their ids."""
-    place = folder / "collected" / name
-    if not place.is_dir():
-        raise ClassroomError(f"{place} is missing: collect {name} first")
-    return sorted(path for path in place.iterdir() if path.is_dir())
+def grade_student(
+    assignment: Assignment, student: Path, file: Path, hashes: dict[str, str]
+) -> dict[str, Any]:
+    """Grade what one student handed in and write the result. Whatever happens is a result.
 
-
-def grade_student(assignment: Assignment, student: Path, file: Path) -> dict[str, Any]:
-    """Grade what one student handed in and write the result. Whatever happens is a result."""
+    Args:
+        assignment: The student's sheet.
+        student: The folder of what was handed in.
+        file: Of the result.
+        hashes: Of what grades, see `hashes_of`.
+    """
     start = time.monotonic()
     result: dict[str, Any] = {"student": student.name, "assignment": assignment.goals.name}
     try:
@@ -242,7 +229,7 @@ def grade_student(assignment: Assignment, student: Path, file: Path) -> dict[str
     except Exception as error:  # ours; the batch goes on
         result |= {"status": "not graded", "reason": f"The grader failed: {error!r}"}
     result["seconds"] = round(time.monotonic() - start, 2)
-    result["hashes"] = {**assignment.hashes, "submission": submitted(student)}
+    result["hashes"] = {**hashes, "submission": submitted(student)}
     write_json(file, result)
     return result
 
@@ -272,7 +259,10 @@ def grade_class(
     Raises:
         ClassroomError: Nothing can be graded, and the message says what to do.
     """
-    everyone = {path.name: path for path in students(folder, name)}
+    collected = folder / "collected" / name
+    if not collected.is_dir():
+        raise ClassroomError(f"{collected} is missing: collect {name} first")
+    everyone = {place.name: place for place in students(folder, name)}
     own = {student: sheet_of(place) for student, place in everyone.items()}
     if unknown := sorted(set(again or ()) - everyone.keys()):
         raise ClassroomError(f"nobody with the id {', '.join(unknown)} handed in {name}")
@@ -293,7 +283,7 @@ def grade_class(
         print(f"Nobody with sheet {sheet} is graded. {problem}")
     results = []
     with quiet():
-        for result in _batch([(sheets[own[p.name]], p) for p in chosen], graded, jobs):
+        for result in _batch([(sheets[own[p.name]], p) for p in chosen], graded, hashes, jobs):
             results.append(result)
             print(f"[{len(results)}/{len(chosen)}] {line_of(result)}", flush=True)
     done = sum(result["status"] == "graded" for result in results)
@@ -309,7 +299,7 @@ def grade_class(
 
 
 def _batch(
-    chosen: list[tuple[Assignment, Path]], graded: Path, jobs: int
+    chosen: list[tuple[Assignment, Path]], graded: Path, hashes: dict[str, str], jobs: int
 ) -> Iterator[dict[str, Any]]:
     # Ctrl-C is for this thread alone: a sandbox that was just starting would die of it, and its
     # student would be written down as not graded.
@@ -318,7 +308,7 @@ def _batch(
         max(1, jobs), initializer=signal.pthread_sigmask, initargs=deaf
     ) as pool:
         waiting = [
-            pool.submit(grade_student, assignment, place, graded / f"{place.name}.json")
+            pool.submit(grade_student, assignment, place, graded / f"{place.name}.json", hashes)
             for assignment, place in chosen
         ]
         try:

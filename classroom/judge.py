@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from classroom.checks import Check, Raised, Raises, encode
+from classroom.checks import Check, Raised, Raises
+from classroom.inside import encode
 from classroom.run import Failure, Outcome
 
 # What somebody may answer who computes nothing.
@@ -63,26 +64,23 @@ def worth(check: Check, answer: Any, own: tuple[Any, ...] = ()) -> tuple[float, 
 
 def judge(check: Check, outcome: Outcome) -> tuple[float, Failure | None, str]:
     """The share of a check's points, and what went wrong where it is less than 1, with the hint."""
-    if outcome.raised is None and outcome.failure is not None:
-        return 0.0, outcome.failure, check.hint
-    answer = outcome.answer if outcome.raised is None else outcome.raised
+    answer, failure = outcome.answer, outcome.failure
+    if failure is not None and not isinstance(answer, Raised):
+        return 0.0, failure, check.hint
     earned, hint = worth(check, answer, outcome.own)
     if earned == 1:
         return earned, None, hint
-    failure = outcome.failure or {"kind": "part" if earned else "wrong", "what": kind(answer)}
-    return earned, failure, hint
+    return earned, failure or {"kind": "part" if earned else "wrong", "what": kind(answer)}, hint
 
 
 def _said(outcome: Outcome) -> str:
     """What came back, as a text that differs where the answers do."""
-    if outcome.raised is not None:
-        return f"raised {outcome.raised.type_name}"
     return json.dumps(encode(outcome.answer) if outcome.failure is None else outcome.failure)
 
 
 def _own_words(check: Check, outcome: Outcome) -> dict[str, str]:
     """What came back from a call without any input, where it is short: for whoever marks."""
-    said = "" if check.arguments or outcome.raised or outcome.failure else _said(outcome)
+    said = "" if check.arguments or outcome.failure else _said(outcome)
     return {"answer": said} if 0 < len(said) <= SHORT else {}
 
 

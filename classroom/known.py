@@ -14,13 +14,12 @@ from typing import Any
 
 from classroom import goals
 from classroom.notebooks import rendered, values_of
-from classroom.variants import choices, secret_of, variant_of
+from classroom.variants import secret_of, variant_of, words
 
 
 def asked(name: str, secret: bytes, sheet: str) -> dict[str, str]:
     """What a sheet asks, a sentence for each choice of the assignment."""
-    values = values_of(goals.read_goals(name), variant_of(name, secret, sheet), sheet)
-    return {choice: values[choice] for choice in choices(name)}
+    return words(name, variant_of(name, secret, sheet))
 
 
 @lru_cache(100)

@@ -119,22 +119,19 @@ class Desk(ThreadingHTTPServer):
         self.folder, self.goals = folder, read_goals(name)
         if not self.goals.to_read:
             raise ClassroomError(f"{name} has no questions that a teacher reads")
-        if not self.graded():
+        self.ahead = list(self.look()[0].values())[:AHEAD]
+        if not self.ahead:
             raise ClassroomError(f"nobody is graded yet: run grade {name} first")
         self.secret, self.lock = read_secret(folder), threading.Lock()
-        self.ahead = list(self.look()[0].values())[:AHEAD]
         super().__init__(("127.0.0.1", 0), Handler)
         self.word = secrets.token_urlsafe(16)
         self.address = f"http://127.0.0.1:{self.server_port}/{self.word}/"
 
-    def graded(self) -> dict[str, dict[str, Any]]:
-        """The result of each student whose answers can be read."""
-        found = results(self.folder, self.goals.name)
-        return {str(r["student"]): r for r in found if r["status"] == "graded"}
-
     def look(self) -> tuple[dict[Key, Answer], HandGrades]:
         """All answers, question by question, and the table."""
-        graded, hand = self.graded(), complete_hand(self.folder, self.goals.name, self.goals)
+        found = results(self.folder, self.goals.name)
+        graded = {str(r["student"]): r for r in found if r["status"] == "graded"}
+        hand = complete_hand(self.folder, self.goals.name, self.goals)
         answers = {
             (student, question.name): Answer(
                 student, question, result, hand[student, question.name]
@@ -195,17 +192,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         desk, path = self.server, self._path()
-        student, notebook, _ = (path or "").partition(".ipynb")
         with desk.lock:
             answers, _ = desk.look()
-            shown = {answer.place: answer for answer in answers.values()}.get(quote(path or "."))
+            question, _, student = (path or "").partition("/")
+            shown = answers.get((student, question))
             if path == "":
                 self._send(overview(desk.goals, answers), "text/html; charset=utf-8")
             elif shown:
                 content = answer_page(desk, answers, shown, self._only())
                 self._send(content, "text/html; charset=utf-8")
-            elif notebook and student in {known for known, _ in answers}:
-                folder = desk.folder / "collected" / desk.goals.name / student
+            elif path in {f"{known}.ipynb" for known, _ in answers}:
+                folder = desk.folder / "collected" / desk.goals.name / path.removesuffix(".ipynb")
                 self._send((folder / "submission.ipynb").read_bytes(), "application/x-ipynb+json")
             else:
                 self.send_error(404)

@@ -16,6 +16,12 @@ from markupsafe import Markup
 
 from classroom.markdown import html_of
 
+
+def percent(share: float, digits: int = 0) -> str:
+    """A share as students read it, such as "12 %"."""
+    return f"{100 * share:.{digits}f}\N{NO-BREAK SPACE}%"
+
+
 PAGES = Environment(
     loader=FileSystemLoader(Path(__file__).with_name("pages")),
     autoescape=True,
@@ -26,7 +32,7 @@ PAGES = Environment(
 PAGES.filters |= {
     "g": "{:g}".format,
     "markdown": lambda text: html_of(text) if text else Markup("<p>None.</p>"),
-    "percent": lambda share: f"{100 * share:.0f}\N{NO-BREAK SPACE}%",
+    "percent": percent,
 }
 
 

@@ -8,10 +8,11 @@ teacher may correct a number in the table; what stands there stays.
 from __future__ import annotations
 
 import unicodedata
+from collections import defaultdict
 from pathlib import Path
 
 from classroom import ClassroomError
-from classroom.results import facts, rows_of, write_csv
+from classroom.results import facts, rows_of, students, write_csv
 
 HEAD = ("number", "name", "student")
 Numbers = dict[str, int]  # by the id of a student, such as "moodle-1234567"
@@ -45,18 +46,15 @@ def number_students(folder: Path, names: list[str]) -> Numbers:
     file = folder / "students.csv"
     numbers = read_numbers(file)
     people: dict[str, str] = {}
-    by_name: dict[str, set[int]] = {}
+    by_name: dict[str, set[int]] = defaultdict(set)  # of students on Moodle
     for name in names:
-        place = folder / "collected" / name
-        handed_in = sorted(path.name for path in place.iterdir()) if place.is_dir() else []
-        known = {id: facts(folder, name, id) for id in handed_in if (place / id).is_dir()}
-        people |= {id: str(found.get("name") or "") for id, found in known.items()}
-        called: dict[str, list[str]] = {}
-        for id, found in known.items():
-            who = folded(people[id]) if found.get("platform") == "moodle" else ""
-            called.setdefault(who and f"moodle {who}", []).append(id)
+        called: dict[str, list[str]] = defaultdict(list)
+        for id in [student.name for student in students(folder, name)]:
+            found = facts(folder, name, id)
+            people[id] = str(found.get("name") or "")
+            called[folded(people[id]) if found.get("platform") == "moodle" else ""].append(id)
         for who, ids in called.items():
-            same = by_name.get(who, set())
+            same = by_name[who]
             alone = len(ids) == len(same) == 1
             new = [id for id in ids if id not in numbers]
             for id in new:
@@ -64,7 +62,7 @@ def number_students(folder: Path, names: list[str]) -> Numbers:
             if new and same and not alone:
                 print(f"{file}: several are called {people[ids[0]]}; correct their numbers there")
             if who:
-                by_name.setdefault(who, set()).update(numbers[id] for id in ids)
+                same.update(numbers[id] for id in ids)
     rows = sorted((numbers[id], person, id) for id, person in people.items())
     write_csv(file, [HEAD, *rows])
     return numbers

@@ -54,9 +54,9 @@ class HandedIn:
         platform: one of `PLATFORMS`.
         number: the student's, on the platform; elsewhere what a folder or a file is named after.
         person: the student's name, as far as the platform tells it.
-        late: whether it came late; None where the path does not tell.
         prefix: the platform's own name, before that of the file; a folder ends with "/".
         file: the name that the student gave the file.
+        late: whether it came late; None where the path does not tell.
         is_text: it was typed into a field, and is no file.
         order: a later one is larger; further files of a student have the same order if the path
             does not tell.
@@ -65,10 +65,10 @@ class HandedIn:
     platform: str
     number: str
     person: str
-    late: bool | None
     prefix: str
     file: str
-    is_text: bool
+    late: bool | None = None
+    is_text: bool = False
     order: tuple[int, int] = (0, 0)
 
     @property
@@ -110,12 +110,12 @@ def owners(path: str, roster: Roster, plain: bool = False) -> list[HandedIn]:
     if plain and parts:
         name = parts[-2] if len(parts) > 1 else PurePosixPath(parts[-1]).stem.split(" - ")[0]
         prefix = "".join(f"{part}/" for part in parts[:-1])
-        return [HandedIn("plain", name, name, None, prefix, parts[-1], False)]
+        return [HandedIn("plain", name, name, prefix, parts[-1])]
     for position, part in enumerate(parts[:-1]):
         if GRADESCOPE.fullmatch(part):
             file = "/".join(parts[position + 1 :])
             return [
-                HandedIn("gradescope", number, name, None, f"{part}/", file, False)
+                HandedIn("gradescope", number, name, f"{part}/", file)
                 for number, name in roster.get(part, ())
             ]
     found = read_path(path)
@@ -140,21 +140,18 @@ def read_path(path: str) -> HandedIn | None:
                 "moodle",
                 found["number"],
                 found["person"],
-                None,
                 f"{part}/" if inner else found["prefix"],
                 "/".join(inner) or found["rest"],
-                found["kind"] == "onlinetext",
+                is_text=found["kind"] == "onlinetext",
             )
         if inner and (found := BRIGHTSPACE.fullmatch(part)):
             return HandedIn(
                 "brightspace",
                 found["number"],
                 found["person"],
-                None,
                 f"{part}/",
                 "/".join(inner),
-                False,
-                (_minutes(found["date"]), 0),
+                order=(_minutes(found["date"]), 0),
             )
     name = parts[-1] if parts else ""
     for pattern in (CANVAS_ANONYMOUS, CANVAS, CANVAS_TEXT):
@@ -165,11 +162,11 @@ def read_path(path: str) -> HandedIn | None:
                 "canvas",
                 found["number"],
                 found["person"],
-                found["late"] is not None,
                 found["prefix"],
                 found["rest"],
-                "submission" not in known,
-                (int(known.get("submission") or 0), int(revision[1]) if revision else 0),
+                late=found["late"] is not None,
+                is_text="submission" not in known,
+                order=(int(known.get("submission") or 0), int(revision[1]) if revision else 0),
             )
     return None
 

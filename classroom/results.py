@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import math
-import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -76,6 +75,12 @@ def write_json(file: Path, content: dict[str, Any]) -> None:
     write_text(file, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
+def students(folder: Path, name: str) -> list[Path]:
+    """The folder of each student who handed something in, in the order of their ids."""
+    place = folder / "collected" / name
+    return sorted(path for path in place.iterdir() if path.is_dir()) if place.is_dir() else []
+
+
 def facts(folder: Path, name: str, student: str) -> dict[str, Any]:
     """What was found out when the submission was collected."""
     return read_json(folder / "collected" / name / student / "facts.json")
@@ -88,30 +93,25 @@ def results(folder: Path, name: str) -> list[dict[str, Any]]:
     changed is read once, because the page of marking asks after each click; leave what comes back
     as it is.
     """
-    collected, graded = folder / "collected" / name, f"{folder / 'graded' / name}"
-    if not collected.is_dir():
-        return []
-    with os.scandir(collected) as places:
-        students = sorted((place.name, place.path) for place in places if place.is_dir())
     found = []
-    for student, place in students:
-        file = f"{graded}/{student}.json"
-        found.append(_result(place, file, _state(file), _state(f"{place}/submission.ipynb")))
+    for student in students(folder, name):
+        file = folder / "graded" / name / f"{student.name}.json"
+        found.append(_result(student, file, _state(file), _state(student / "submission.ipynb")))
     return found
 
 
-def _state(file: str) -> tuple[int, ...]:
+def _state(file: Path) -> tuple[int, ...]:
     """What changes whenever a file is written or replaced."""
     try:
-        found = os.stat(file)
+        found = file.stat()
     except OSError:
         return ()
     return found.st_ino, found.st_mtime_ns, found.st_size
 
 
 @lru_cache(5_000)
-def _result(place: str, file: str, *_: tuple[int, ...]) -> dict[str, Any]:
-    result, student = read_json(Path(file)), Path(place)
+def _result(student: Path, file: Path, *_: tuple[int, ...]) -> dict[str, Any]:
+    result = read_json(file)
     unknown = {"student": student.name, "status": "not graded", "reason": "Not graded yet."}
     return result if result.get("hashes", {}).get("submission") == submitted(student) else unknown
 
@@ -245,7 +245,7 @@ def read_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
     file = hand_file(folder, name)
     if not file.is_file():
         return {}
-    students = {result["student"] for result in results(folder, name)}
+    handed_in = {student.name for student in students(folder, name)}
     found: HandGrades = {}
     try:
         text = file.read_text("utf-8-sig")
@@ -259,7 +259,7 @@ def read_hand(folder: Path, name: str, goals: Goals) -> HandGrades:
         student, question = (str(row[key] or "").strip() for key in ("student", "question"))
         if not student and not question:
             continue
-        if student not in students:
+        if student not in handed_in:
             raise ClassroomError(f"{place}: no student {student!r} handed in {name}")
         if question not in goals.questions:
             raise ClassroomError(f"{place}: no question {question!r} in {name}")

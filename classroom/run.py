@@ -20,8 +20,8 @@ from random import SystemRandom
 from typing import Any
 
 from classroom.bubblewrap import Limits
-from classroom.checks import Call, Check, Raised, decode, encode
-from classroom.inside import MESSAGE, NotPlain
+from classroom.checks import Call, Check, Raised
+from classroom.inside import MESSAGE, NotPlain, decode, encode
 from classroom.sandbox import Ended, Sandbox
 from classroom.submission import Submission
 
@@ -37,19 +37,34 @@ Failure = dict[str, Any]
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call gave: an answer, or an exception, or what went wrong.
+    """What a call gave.
 
-    ``own`` are the answers to the further calls that `Check.own` asks for.
+    Attributes:
+        answer: That of the function, or the exception that it raised.
+        failure: What went wrong, an exception too.
+        own: The answers to the further calls that `Check.own` asks for.
     """
 
     answer: Any = None
-    raised: Raised | None = None
     failure: Failure | None = None
     own: tuple[Any, ...] = ()
 
+    @property
+    def ended(self) -> bool:
+        """Whether the call ended the process."""
+        return self.failure is not None and self.failure["kind"] == "ended"
+
 
 class Runner:
-    """One submission, in one process after the other."""
+    """One submission, in one process after the other.
+
+    Args:
+        submission: The notebook.
+        released: As it was handed out.
+        files: A folder whose files lie beside the notebook.
+        allow: Packages beyond the usual ones.
+        limits: Of each process.
+    """
 
     def __init__(
         self,
@@ -70,6 +85,37 @@ class Runner:
         self.failed: dict[int, Failure] = {}  # cells
         self.deadly: set[int] = set()
         self.sandbox: Sandbox | None = None
+
+    def run(self, checks: list[Check]) -> tuple[list[Outcome], list[Failure]]:
+        """Run all cells and make the calls of the checks.
+
+        Returns:
+            What each call gave; and the cells that failed, each with its number and its question.
+
+        Raises:
+            NotGraded: The sandbox does not start, or the machine is too slow.
+        """
+        outcomes, ended = [], Counter[str]()
+        try:
+            known = self.own_answers(checks)
+            self.start()
+            for check, own in zip(checks, known, strict=True):
+                if ended[check.question] >= MOST_CALLS:
+                    outcomes.append(Outcome(failure={"kind": "ended", "why": "before"}))
+                    continue
+                outcome = self.call(check.function, check.arguments)
+                if outcome.failure is None:
+                    own = own or self.made_of(check, outcome.answer)
+                outcomes.append(replace(outcome, own=tuple(own)))
+                ended[check.question] += outcome.ended
+        finally:
+            self.stop()
+        functions = {check.function: check.question for check in checks}
+        cells = [
+            {**failure, "number": n, "question": self.submission.question_of(n, functions)}
+            for n, failure in sorted(self.failed.items())
+        ]
+        return outcomes, cells
 
     def start(self) -> Sandbox:
         """Make a process in which all cells have run, but those that end it."""
@@ -144,12 +190,24 @@ class Runner:
         self.stop()
         for place in places:
             outcome = self.call(*asked[place])
-            answers[place] = outcome.answer
-            ended += outcome.failure is not None and outcome.failure["kind"] == "ended"
+            answers[place] = outcome.answer if outcome.failure is None else None
+            ended += outcome.ended
             if ended >= MOST_CALLS:
                 break
         self.stop()
         return answers
+
+    def own_answers(self, checks: list[Check]) -> list[list[Any]]:
+        """The answers that each check builds on, as far as they do not depend on its own."""
+        calls: list[Call] = []
+        places, twice = [], set()
+        for check in checks:
+            asked = check.own if isinstance(check.own, list) else []
+            places.append(range(len(calls), len(calls) + len(asked)))
+            twice |= set(places[-1]) if check.own_twice else set()
+            calls += asked
+        answers = self.apart(calls, twice) if calls else []
+        return [[answers[place] for place in of_one] for of_one in places]
 
     def made_of(self, check: Check, answer: Any) -> list[Any]:
         """The answers to the calls that depend on that of the check."""
@@ -167,22 +225,21 @@ class Runner:
         except Ended as ended:
             self.stop()
             return Outcome(failure={"kind": "ended", "why": str(ended)})
+        why = answer.get("not_plain")
         if "value" in answer:
             try:
                 return Outcome(decode(answer["value"]))
             except NotPlain as error:
-                why = "large" if str(error) == "large" else "type"
-                return Outcome(failure={"kind": "not plain", "why": why})
+                why = str(error)
             except RecursionError:
-                return Outcome(failure={"kind": "not plain", "why": "deep"})
-        if "raised" in answer:
+                why = "deep"
+        elif "raised" in answer:
             # Not where: with a line for each value, a line would tell the hidden input.
             found = raised(answer["raised"])
-            return Outcome(raised=found, failure={"kind": "exception", "type": found.type_name})
-        if "missing" in answer:
+            return Outcome(found, {"kind": "exception", "type": found.type_name})
+        elif "missing" in answer:
             return Outcome(failure={"kind": "missing", "function": function})
-        known = answer.get("not_plain") in ("deep", "large")
-        why = str(answer["not_plain"]) if known else "type"
+        why = why if why in ("deep", "large") else "type"
         return Outcome(failure={"kind": "not plain", "why": why})
 
     def failure(self, described: Any) -> Failure:
@@ -193,19 +250,6 @@ class Runner:
         if (code := self.submission.line(cell, line)) is not None:
             found |= {"cell": cell, "line": line, "code": code}
         return found
-
-
-def own_answers(runner: Runner, checks: list[Check]) -> list[list[Any]]:
-    """The answers that each check builds on, as far as they do not depend on its own."""
-    calls: list[Call] = []
-    places, twice = [], set()
-    for check in checks:
-        asked = check.own if isinstance(check.own, list) else []
-        places.append(range(len(calls), len(calls) + len(asked)))
-        twice |= set(places[-1]) if check.own_twice else set()
-        calls += asked
-    answers = runner.apart(calls, twice) if calls else []
-    return [[answers[place] for place in of_one] for of_one in places]
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -223,53 +267,3 @@ def raised(described: Any) -> Raised:
 def _built_in(name: Any) -> bool:
     found = vars(builtins).get(name) if isinstance(name, str) else None
     return isinstance(found, type) and issubclass(found, BaseException)
-
-
-def run_submission(
-    submission: Submission,
-    released: Submission,
-    checks: list[Check],
-    functions: dict[str, str],
-    files: Path,
-    allow: tuple[str, ...],
-    limits: Limits,
-) -> tuple[list[Outcome], list[Failure]]:
-    """Run all cells and make all calls.
-
-    Args:
-        submission: The notebook.
-        released: As it was handed out.
-        checks: The calls to make.
-        functions: The question of each function.
-        files: A folder whose files lie beside the notebook.
-        allow: Packages beyond the usual ones.
-        limits: Of each process.
-
-    Returns:
-        What each call gave; and the cells that failed, each with its number and its question.
-
-    Raises:
-        NotGraded: The sandbox does not start, or the machine is too slow.
-    """
-    runner = Runner(submission, released, files, allow, limits)
-    outcomes, ended = [], Counter[str]()
-    try:
-        known = own_answers(runner, checks)
-        runner.start()
-        for check, own in zip(checks, known, strict=True):
-            if ended[check.question] >= MOST_CALLS:
-                outcomes.append(Outcome(failure={"kind": "ended", "why": "before"}))
-                continue
-            outcome = runner.call(check.function, check.arguments)
-            if outcome.failure is None:
-                own = own or runner.made_of(check, outcome.answer)
-            outcomes.append(replace(outcome, own=tuple(own)))
-            if outcome.failure is not None and outcome.failure["kind"] == "ended":
-                ended[check.question] += 1
-    finally:
-        runner.stop()
-    cells = [
-        {**failure, "number": number, "question": submission.question_of(number, functions)}
-        for number, failure in sorted(runner.failed.items())
-    ]
-    return outcomes, cells

@@ -7,7 +7,6 @@ secret decides: it is made at the first release, and stays in the class's folder
 from __future__ import annotations
 
 import hmac
-import os
 import secrets
 from pathlib import Path
 
@@ -40,9 +39,8 @@ def make_secret(folder: Path, key: str | None = None) -> bytes:
     folder.mkdir(parents=True, exist_ok=True)
     (folder / ".gitignore").write_text("*\n", "utf-8")  # the folder may lie in a repository
     secret = (key or secrets.token_hex(32)).encode()
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(secret)
+    path.touch(0o600, exist_ok=False)
+    path.write_bytes(secret)
     return secret
 
 

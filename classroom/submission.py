@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -44,9 +44,15 @@ class Cell:
 
 @dataclass(frozen=True)
 class Submission:
-    """A notebook: its cells, in order."""
+    """A notebook.
+
+    Attributes:
+        cells: In order.
+        metadata: Of the whole.
+    """
 
     cells: tuple[Cell, ...]
+    metadata: dict[str, Any] = field(default_factory=dict)
 
     @property
     def code(self) -> tuple[Cell, ...]:
@@ -143,17 +149,26 @@ def defined(source: str) -> set[str]:
 
 
 def read_submission(file: Path) -> Submission:
-    """Read a notebook.
+    """Read a file that should be a notebook.
 
     Raises:
         NotGraded: It is none; the message says what it looks like.
     """
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise NotGraded(f"The file is larger than {MAX_BYTES // 1_000_000} MB.")
-        content = file.read_bytes()
+        with file.open("rb") as opened:
+            return submission_of(opened.read(MAX_BYTES + 1))
     except OSError as error:
         raise NotGraded(f"The file cannot be read: {error.strerror}.") from None
+
+
+def submission_of(content: bytes) -> Submission:
+    """The notebook that a file with this content is.
+
+    Raises:
+        NotGraded: As `read_submission`.
+    """
+    if len(content) > MAX_BYTES:
+        raise NotGraded(f"The file is larger than {MAX_BYTES // 1_000_000} MB.")
     if content.startswith(b"%PDF"):
         raise NotGraded("The file is a PDF, not a notebook (.ipynb).")
     if content.startswith(b"PK"):
@@ -174,7 +189,8 @@ def read_submission(file: Path) -> Submission:
     for kind, cell in found:
         count += kind == "code"
         cells.append(replace(cell, number=count) if kind == "code" else cell)
-    return Submission(tuple(cells))
+    metadata = notebook.get("metadata")
+    return Submission(tuple(cells), metadata if isinstance(metadata, dict) else {})
 
 
 def _longest(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

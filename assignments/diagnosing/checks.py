@@ -123,13 +123,12 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
     labels = drawn_labels(rng, softmax(logits / rng.uniform(1.2, 2), axis=1))
     scores, huge = scores_of(logits, form), scores_of(logits * 1000, form)
 
-    def under(key: str, expected: float) -> Judge:
-        judge = close(expected)
+    def under(key: str, judge: Judge) -> Judge:
         return lambda answer: isinstance(answer, dict) and judge(answer.get(key, "missing"))
 
     def number(key: str, z: np.ndarray, name: str = "", hint: str = "") -> Check:
         def right(found: Variant) -> Judge:
-            return under(key, summary(z, labels, variant=found)[key])
+            return under(key, close(summary(z, labels, variant=found)[key]))
 
         asked = ("form", "error") if key == "error" else ("form",)
         other = reading("diagnosing", variant, asked, right)
@@ -155,9 +154,6 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             read=reading("diagnosing", variant, ("form", "gap"), right),
         )
 
-    def told(name: str, kind: str) -> Judge:
-        return lambda answer: isinstance(answer, dict) and equal(kind)(answer.get(name))
-
     def turned(found: Variant) -> Judge:
         return close(probabilities(scores, variant=found))
 
@@ -176,7 +172,7 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
         by_class("any labels", labels, 2.0),
         by_class("a class without labels", absent, 1.0),
         *(
-            Check("q3", f"network {name}", "diagnosis", (), told(name, kind))
+            Check("q3", f"network {name}", "diagnosis", (), under(name, equal(kind)))
             for name, kind in diagnoses(secret).items()
         ),
     ]

@@ -8,6 +8,7 @@ from scipy.special import softmax
 from assignments.diagnosing.checks import diagnoses, network
 from assignments.diagnosing.reference import class_gaps, summary
 from calib_utils.metrics import baseline_calibration_error
+from classroom.page import percent
 from classroom.variants import Variant
 
 BESIDE = "its mean confidence of {confidence} is {gap} points %s its accuracy of {accuracy}"
@@ -42,12 +43,12 @@ def known(secret: bytes, variant: Variant) -> dict[str, str]:
         chance = np.sqrt(seen["accuracy"] * (1 - seen["accuracy"]) / len(labels))
         baseline = baseline_calibration_error(softmax(logits, axis=1), n_bins=variant["n_bins"])
         numbers = {
-            **{key: f"{100 * value:.1f}\N{NO-BREAK SPACE}%" for key, value in seen.items()},
+            **{key: percent(value, 1) for key, value in seen.items()},
             "gap": f"{100 * abs(seen['confidence'] - seen['accuracy']):.1f}",
             "noise": f"{100 * chance:.1f}",
             "largest": f"{gaps.max():.1f}",
             "beyond": f"{(gaps > 3).sum()}",
-            "baseline": f"{100 * baseline.mean:.1f}\N{NO-BREAK SPACE}%",
+            "baseline": percent(baseline.mean, 1),
         }
         found |= {name: word} | {f"{name}_{key}": text for key, text in numbers.items()}
         found[f"{name}_evidence"] = EVIDENCE[word].format_map(numbers)

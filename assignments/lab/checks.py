@@ -21,6 +21,7 @@ from assignments.lab.reference import cut, kinds_and_units, report, reported, sp
 from assignments.measures import temperature
 from calib_utils.metrics import baseline_calibration_error
 from classroom.checks import Check, Judge, close, partly
+from classroom.page import percent
 from classroom.secret import drawn_labels, generator
 from classroom.variants import Code, Variant, reading
 
@@ -191,19 +192,16 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             read=reading("lab", variant, ("split",), right),
         )
 
-    def trains(name: str, seen: Images, new: Images, told: np.ndarray, seed: int) -> Check:
-        arguments = (seen[0], told, new[0], seed)
-        return Check("q2", name, "train_and_predict", arguments, trained(seen, new, way))
-
     patterns = blobs(rng, 10)
-    given = (patterns[0][0], annotated(secret, patterns[0][1], way), patterns[1][0])
+    learns = trained(*patterns, way)
+    told = annotated(secret, patterns[0][1], way)
+    given = (patterns[0][0], told, patterns[1][0], seeds[1])
 
     def returns(found: Variant) -> Judge:
-        judge = trained(*patterns, way)
-        return lambda answer: judge(answer) > 0 and has_form(answer, found["output"])
+        return lambda answer: learns(answer) > 0 and has_form(answer, found["output"])
 
     def decides(answer: Any, own: list[Any]) -> bool:
-        if not trained(*patterns, way)(answer) > 0:
+        if not learns(answer) > 0:
             return False
         mine, again, other = map(probabilities, (answer, *own))
         # Far closer to the same seed than to a different one, if not the same number by number.
@@ -213,16 +211,16 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
         "q2",
         "the seed decides, and nothing else",
         "train_and_predict",
-        (*given, seeds[1]),
+        given,
         decides,
         0.5,
-        own=[("train_and_predict", (*given, seeds[1] + k)) for k in (0, 1)],
+        own=[("train_and_predict", (*given[:3], seeds[1] + k)) for k in (0, 1)],
     )
     form = Check(
         "q2",
         "what is returned",
         "train_and_predict",
-        (*given, seeds[1]),
+        given,
         returns(variant),
         2.0,
         read=reading("lab", variant, ("output",), returns),
@@ -295,11 +293,12 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
     points = rng.permutation(64)
     shuffled = {**stored, "images": stored["images"][:, points]}
     shown, rest = part_of(shuffled, np.arange(0, 1200)), part_of(shuffled, np.arange(1200, n))
+    digits_given = (shown[0], said[:1200], rest[0], seeds[2])
     return [
         splits(997, seeds[0]),
         splits(200, seeds[1]),
-        trains("ten patterns", *patterns, given[1], seeds[1]),
-        trains("digits", shown, rest, said[:1200], seeds[2]),
+        Check("q2", "ten patterns", "train_and_predict", given, learns),
+        Check("q2", "digits", "train_and_predict", digits_given, trained(shown, rest, way)),
         form,
         seeded,
         Check("q3", "the split", "record", (), is_split),
@@ -332,12 +331,11 @@ def sample(secret: bytes, variant: Variant) -> dict[str, str]:
     found = report(*validation, *test, variant=variant)
     scaled = softmax(test[0] / found["temperature"], axis=1)
     baseline = baseline_calibration_error(scaled, n_bins=variant["n_bins"])
-    percent = "\N{NO-BREAK SPACE}%"
     wrong, sure = test[0].argmax(axis=1) != test[1], softmax(test[0], axis=1).max(axis=1)
     digit = max(range(N_DIGITS), key=lambda k: float(wrong[test[1] == k].mean()))
     of_digit = test[1] == digit
     hardest = {
-        f"{name}_{key}": f"{100 * values[rows].mean():.1f}{percent}"
+        f"{name}_{key}": percent(values[rows].mean(), 1)
         for name, rows in (("digit", of_digit), ("others", ~of_digit))
         for key, values in (("wrong", wrong), ("confidence", sure))
     }
@@ -350,11 +348,8 @@ def sample(secret: bytes, variant: Variant) -> dict[str, str]:
         "temperature": f"{found['temperature']:.2f}",
         "direction": "overconfident" if found["temperature"] > 1 else "underconfident",
         **{f"loss_{when}": f"{found[f'loss_{when}']:.2f}" for when in ("before", "after")},
-        **{
-            key: f"{100 * found[key]:.1f}{percent}"
-            for key in ("accuracy", "error_before", "error_after")
-        },
-        "baseline": f"{100 * baseline.mean:.1f}{percent}",
-        "baseline_high": f"{100 * baseline.high:.1f}{percent}",
+        **{key: percent(found[key], 1) for key in ("accuracy", "error_before", "error_after")},
+        "baseline": percent(baseline.mean, 1),
+        "baseline_high": percent(baseline.high, 1),
         "within": "is within" if found["error_after"] <= baseline.high else "lies above",
     }

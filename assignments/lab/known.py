@@ -6,6 +6,7 @@ import numpy as np
 
 from assignments.lab.checks import data
 from assignments.lab.reference import report, split, train_and_predict
+from classroom.page import percent
 from classroom.variants import Variant
 
 SEED = 1
@@ -30,7 +31,7 @@ def known(secret: bytes, variant: Variant) -> dict[str, str]:
     shares = ("accuracy", "error_before", "error_after")
     return {
         **{f"n_{name}": str(len(part)) for name, part in names},
-        **{key: f"{100 * found[key]:.1f}\N{NO-BREAK SPACE}%" for key in shares},
+        **{key: percent(found[key], 1) for key in shares},
         **{key: f"{found[key]:.3f}" for key in ("loss_before", "loss_after")},
         "temperature": f"{found['temperature']:.2f}",
     }

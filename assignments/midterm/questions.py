@@ -11,12 +11,9 @@ import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
 from assignments.measures import Array
+from classroom.page import percent
 
 Question = tuple[str, str]
-
-
-def percent(share: float, digits: int = 0) -> str:
-    return f"{100 * share:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
 def listed(numbers: Array, form: str = "g") -> str:

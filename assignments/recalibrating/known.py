@@ -8,6 +8,7 @@ from scipy.special import softmax
 from assignments.measures import binned_error
 from assignments.recalibrating.checks import NLL, log_loss, network
 from assignments.recalibrating.reference import constant_confidence, fit_temperatures
+from classroom.page import percent
 from classroom.variants import Variant
 
 N_BINS = 15  # as the cells of the last question have it
@@ -28,13 +29,13 @@ def known(secret: bytes, variant: Variant) -> dict[str, str]:
     numbers = {
         "day": f"{by_group[0]:.2f}",
         "night_temperature": f"{by_group[1]:.2f}",
-        "accuracy": f"{100 * correct.mean():.1f}\N{NO-BREAK SPACE}%",
+        "accuracy": percent(correct.mean(), 1),
     }
     for name, probs in answers.items():
         said = probs[np.arange(len(probs)), new[0].argmax(axis=1)]
         ones = np.ones(len(said))
         error = binned_error(said, correct, ones, bins="width", norm="mean", n_bins=N_BINS)
-        numbers[f"{name}_ece"] = f"{100 * error:.1f}\N{NO-BREAK SPACE}%"
+        numbers[f"{name}_ece"] = percent(error, 1)
         numbers[f"{name}_loss"] = f"{log_loss(said, correct):.3f}"
         numbers[f"{name}_range"] = " to ".join(f"{q:.2f}" for q in np.quantile(said, [0.1, 0.9]))
     return numbers

@@ -14,17 +14,27 @@ import os
 import sys
 import tempfile
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from answering import NAMES, marked, most, pasted, points, run, sheet_checks, write_data
+from answering import (
+    NAMES,
+    marked,
+    most,
+    pasted,
+    points,
+    remembering,
+    run,
+    sheet_checks,
+    write_data,
+)
 from honest_lab import Way, answers, output_of, shares_of
 
 from classroom.goals import load
-from classroom.variants import SHEETS, secret_of, variant_of
+from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
 
 STORED = Path(__file__).parents[2] / "book/tables/classmates.json"
 CLASSES = [f"class {number}".encode() for number in range(10)]
@@ -47,27 +57,18 @@ def desk(name: str, secret: bytes, sheet: str) -> Iterator[io.StringIO]:
             os.chdir(before)
 
 
-def share(name: str, secret: bytes, sheet: str, of: str | None = None) -> float:
-    """The share of the automatic points that pasted answers earn; by default the published ones."""
+def copied(name: str, secret: bytes, sheet: str, of: str = PUBLISHED) -> dict[str, Any]:
+    """The result of a sheet with pasted answers; by default the published ones."""
     with desk(name, secret, sheet):
-        copied = pasted(name, secret, sheet, of) if of else pasted(name, secret, sheet)
-        names = run(copied, strict=False)
+        names = run(pasted(name, secret, sheet, of), strict=False)
         for function in {"record", "train_and_predict"} & names.keys():
             names[function] = remembering(names[function])
-        return points(marked(name, known_checks(name, secret, sheet), names)) / most(name)
+        return marked(name, known_checks(name, secret, sheet), names)
 
 
-def remembering(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that trains, asked once for the same: several checks ask it."""
-    known: dict[Any, Any] = {}
-
-    def asked(*given: Any) -> Any:
-        key = tuple(np.asarray(one).tobytes() for one in given)
-        if key not in known:
-            known[key] = function(*given)
-        return known[key]
-
-    return asked
+def share(name: str, secret: bytes, sheet: str, of: str = PUBLISHED) -> float:
+    """The share of the automatic points that they earn."""
+    return points(copied(name, secret, sheet, of)) / most(name)
 
 
 known_checks = cache(sheet_checks)  # which know the other variants once they have been asked
@@ -86,6 +87,7 @@ def nearest(secret: bytes, sheet: str) -> float:
         return output_of(np.log(near + 0.02) + noise, variant["output"])
 
     names = answers(WAY, variant, stored, 0, train_and_predict)
+    names = {name: remembering(function) for name, function in names.items()}
     return points(marked("lab", sheet_checks("lab", secret, sheet), names)) / most("lab")
 
 

@@ -51,7 +51,7 @@ DAMAGED = {
     "pdf": Case(b"%PDF-1.7 \xff", None, "is a PDF"),
     "zip": Case(b"PK\x03\x04 damaged", None, "is a zip file"),
     "half-a-file": Case(b'{"cells": [{"cell_type": "code", "sou', None, "or is damaged"),
-    "no-cells": Case(b'{"cells": [1, null, {"source": 3}]}', None, "or is damaged"),
+    "no-cells": Case(b'{"cells": [1, null, {"source": 3}]}', None, "the right one?"),
     "many-cells": Case([("code", "")] * 2001 + answers(), None, "more than 2000 cells"),
     "deep-file": Case(b"[" * 1_000_000, None, "or is damaged"),
     "problem": Case(b"", None, "It is a Word file", facts=(("problem", "It is a Word file."),)),

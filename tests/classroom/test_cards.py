@@ -14,16 +14,14 @@ from classroom.cards import N_QUESTIONS, cards, source_of, write_cards
 from classroom.goals import assignment_names
 from classroom.known import asked
 from classroom.notebooks import notebook
-from classroom.submission import Submission, read_submission
+from classroom.submission import Cell, Submission, submission_of
 
 SECRET = b"of the tests of the cards"
 WROTE = "The gap of B is 3.4 points on 2,400 predictions, so it is no accident."
 
 
-def handed_in(tmp_path: Path, name: str, solved: bool = True) -> Submission:
-    file = tmp_path / f"{name}.ipynb"
-    nbformat.write(notebook(name, SECRET, "3", solved=solved), str(file))
-    return read_submission(file)
+def handed_in(name: str, solved: bool = True) -> Submission:
+    return submission_of(nbformat.writes(notebook(name, SECRET, "3", solved=solved)).encode())
 
 
 def of(student: str, *texts: str) -> dict[str, object]:
@@ -31,8 +29,8 @@ def of(student: str, *texts: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", assignment_names())
-def test_five_questions_about_a_students_own_work(name: str, tmp_path: Path) -> None:
-    submission = handed_in(tmp_path, name)
+def test_five_questions_about_a_students_own_work(name: str) -> None:
+    submission = handed_in(name)
     drawn = {
         student: cards(name, SECRET, "3", of(student, f"Nothing. {WROTE}"), submission)
         for student in ("m-1", "m-2", "m-3")
@@ -49,18 +47,15 @@ def test_five_questions_about_a_students_own_work(name: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("name", assignment_names())
-def test_who_wrote_nothing_is_asked_about_the_sheet(name: str, tmp_path: Path) -> None:
-    found = cards(name, SECRET, "3", of("m-1"), handed_in(tmp_path, name, solved=False))
+def test_who_wrote_nothing_is_asked_about_the_sheet(name: str) -> None:
+    found = cards(name, SECRET, "3", of("m-1"), handed_in(name, solved=False))
     assert not any(card.shown.startswith("def ") for card in found)
     assert len(found) >= 2
 
 
 def test_the_lines_of_a_function() -> None:
     code = "x = 1\ndef gap(\n    a,\n):\n\n    return a\n# end\ndef gapped(a):\n    return 2"
-    handed = Submission(())
-    assert source_of(handed, "gap") == ""
-    from classroom.submission import Cell
-
+    assert source_of(Submission(()), "gap") == ""
     handed = Submission((Cell(1, "def gap(a):\n    return 0"), Cell(2, code)))
     assert source_of(handed, "gap") == "def gap(\n    a,\n):\n\n    return a"
     empty = Submission((Cell(1, "def gap(a):\n    raise NotImplementedError"),))

@@ -211,11 +211,6 @@ def test_a_comment_comes_back_as_it_was_written(folder: Path) -> None:
     assert complete_hand(folder, "tiny", read_goals("tiny"))["m-1", "q4"].comment == comment
 
 
-def test_points_by_hand_may_have_a_decimal_comma(folder: Path) -> None:
-    hand(folder, "student;question;points;comment\nm-1;q4;1,5;\n")
-    assert scores(folder)["m-1"]["q4"] == "1.5"
-
-
 @pytest.mark.parametrize(
     ("row", "message"),
     [

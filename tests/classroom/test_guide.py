@@ -1,27 +1,19 @@
-"""The teacher's guide: its class of three is real, and its tables say what the course has.
-
-And the whole way of each assignment: released, collected from both platforms, graded, fed back,
-scored and given back by the commands.
-"""
+"""The teacher's guide: its class of three is real, and its tables say what the course has."""
 
 from __future__ import annotations
 
-import csv
 import re
 import subprocess
 import sys
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import nbformat
 import pytest
-from thorough import mostly_thorough
 from tiny_class import need_sandbox
 
 from classroom.__main__ import main
 from classroom.goals import assignment_names, read_goals
-from classroom.release import release
 from classroom.results import complete_hand, write_hand
 from classroom.secret import make_secret
 from tools.sources.book import Book
@@ -37,12 +29,6 @@ def commands() -> list[tuple[str, str]]:
     """Every command of the guide, and what it says there."""
     blocks = "".join(CONSOLE.findall(GUIDE))
     return [(found["words"], found["said"]) for found in COMMAND.finditer(blocks)]
-
-
-def hand_in(path: Path, files: dict[str, bytes]) -> None:
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in files.items():
-            archive.writestr(name, content)
 
 
 def test_the_class_of_three(
@@ -67,85 +53,6 @@ def test_the_class_of_three(
         captured = capsys.readouterr()
         said = captured.out + captured.err
         assert SECONDS.sub("s", said) == SECONDS.sub("s", expected)
-
-
-@pytest.mark.parametrize("name", mostly_thorough(assignment_names(), {"measuring"}))
-def test_the_whole_way(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A full answer and an empty one, from either platform."""
-    need_sandbox()
-    monkeypatch.chdir(tmp_path)
-    goals = read_goals(name)
-    to_read = [q for q in goals.questions.values() if q.kind == "read"]
-    checked = goals.points - sum(question.points for question in to_read)
-
-    def run(*words: str) -> None:
-        assert main(list(words)) == 0, capsys.readouterr()
-
-    release(name, Path("class"))  # whose command `test_the_class_of_three` runs
-    full = Path(f"class/teacher/{name}/{name}-4.ipynb").read_bytes()
-    stub = Path(f"class/released/{name}/sheet-7/{name}-7.ipynb").read_bytes()
-    hand_in(
-        Path("moodle.zip"),
-        {
-            "김지우_101_assignsubmission_file_/a.ipynb": full,
-            "Bo N_103_assignsubmission_file_/report.pdf": b"%PDF-1.7",
-        },
-    )
-    hand_in(Path("canvas.zip"), {"kim_LATE_5_61_a-1.ipynb": full, "lee_6_62_a.ipynb": stub})
-    run("collect", name, "moodle.zip", "canvas.zip")
-    run("grade", name)
-    run("scores")
-    if to_read:
-        with Path("class/scores.csv").open(encoding="utf-8-sig") as file:
-            waiting = {
-                row["student"]: (row["points"], row["status"]) for row in csv.DictReader(file)
-            }
-        assert waiting["canvas-5"] == ("", "waiting for hand grades")
-        # The teacher gives each answer all its points but one.
-        hand = Path(f"class/hand/{name}.csv")
-        with hand.open(encoding="utf-8-sig") as file:
-            rows = list(csv.DictReader(file))
-        assert len(rows) == 3 * len(to_read)
-        for row in rows:
-            row["points"] = f"{goals.questions[row['question']].points - 1:g}"
-            row["comment"] = "<b>Which bin?</b>"
-        with hand.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, rows[0].keys())
-            writer.writeheader()
-            writer.writerows(rows)
-    run("return", name)
-
-    given = sum(question.points - 1 for question in to_read)
-    with zipfile.ZipFile(f"class/return/{name}-moodle.zip") as archive:
-        page = archive.read("김지우_101_assignsubmission_file_/a-feedback.html").decode()
-    assert "김지우" in page
-    assert ("&lt;b&gt;Which bin?&lt;/b&gt;" in page) == bool(to_read)
-    with zipfile.ZipFile(f"class/return/{name}-canvas.zip") as archive:
-        assert set(archive.namelist()) == {
-            *("kim_LATE_5_61_a-1-feedback.html", "lee_6_62_a-feedback.html")
-        }
-    for platform, table in {
-        "moodle": f"식별자,성적,최대\n참여자 101,,{goals.points:g}\n참여자 103,,{goals.points:g}\n",
-        "canvas": f'Who,ID,"{goals.title} (9)"\n  Points Possible,,{goals.points:g}\nK,5,\nL,6,\n',
-    }.items():
-        Path("table.csv").write_text(table, "utf-8")
-        run("return", name, "--table", "table.csv")
-        with Path(f"class/return/{name}-points.csv").open(encoding="utf-8-sig") as file:
-            found = [row[:3] for row in csv.reader(file)][1:]
-        full, most = f"{checked + given:g}", f"{goals.points:g}"
-        assert (
-            found
-            == {
-                "moodle": [["참여자 101", full, most]],
-                "canvas": [
-                    ["  Points Possible", "", most],
-                    ["K", "5", full],
-                    ["L", "6", f"{given:g}"],
-                ],
-            }[platform]
-        )
 
 
 def test_errors_are_one_line(

@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from answering import plain, sheet_checks
+from answering import marked, remembering, sheet_checks
 from honest_lab import Way, answers
 from thorough import mostly_thorough
 
-from classroom.checks import Call, Check
+from classroom.checks import Check
 from classroom.goals import load, read_goals
-from classroom.judge import mark
-from classroom.run import Outcome
 from classroom.variants import SHEETS, Variant, secret_of, variant_of
 
 # The first run with the tests, the others in a thorough one.
@@ -36,25 +34,9 @@ def sheet_of(number: int) -> tuple[list[Check], Variant, dict[str, np.ndarray]]:
 
 def earned(number: int, names: dict[str, Any], apart: dict[str, Any]) -> dict[str, float]:
     """The points of some functions; other ones answer the calls that a process of its own makes."""
-    said: dict[Any, Any] = {}
-
-    def answer(functions: dict[str, Any], call: Call) -> Any:
-        """The same call is made once: nothing here has a memory."""
-        function, given = call
-        key = (id(functions), function, *(np.asarray(one).tobytes() for one in given))
-        if key not in said:
-            said[key] = plain(functions[function](*given))
-        return said[key]
-
-    pairs = []
-    for check in sheet_of(number)[0]:
-        found = answer(names, (check.function, check.arguments))
-        own = check.own(found) if callable(check.own) else check.own or []
-        pairs.append((check, Outcome(found, own=tuple(answer(apart, call) for call in own))))
-    return {
-        question: mark([pair for pair in pairs if pair[0].question == question], points)["points"]
-        for question, points in CHECKED.items()
-    }
+    both = [{name: remembering(f) for name, f in found.items()} for found in (names, apart)]
+    result = marked("lab", sheet_of(number)[0], *both)
+    return {question: row["points"] for question, row in result.items()}
 
 
 @pytest.mark.parametrize("number", NUMBERS)
@@ -69,10 +51,11 @@ def test_an_honest_training_loses_no_point(number: int) -> None:
 LABELS = "of the labels"
 OTHER = "of another network"
 NO_SEED = "of no seed"
+ONE_SEED = "of one seed for all"
 
 
 @pytest.mark.parametrize("number", mostly_thorough(range(3), [0]))
-@pytest.mark.parametrize("kind", [LABELS, OTHER, NO_SEED])
+@pytest.mark.parametrize("kind", [LABELS, OTHER, NO_SEED, ONE_SEED])
 def test_what_is_no_record_of_its_training_loses_points(number: int, kind: str) -> None:
     way = Way(False, False, False, 45, 0.2, 40, False, False, 15)
     variant, stored = sheet_of(number)[1:]
@@ -85,12 +68,13 @@ def test_what_is_no_record_of_its_training_loses_points(number: int, kind: str) 
         short = Way(False, False, False, 45, 0.05, 3, False, False, 15)
         made = answers(short, variant, stored, 0)["record"]()
     changed = {**honest, "record": lambda: {**record, **{key: made[key] for key in rows}}}
-    if kind == NO_SEED:
-        drawn = np.random.default_rng(number)
+    drawn = np.random.default_rng(number)
+    seeds = {NO_SEED: lambda: int(drawn.integers(99)), ONE_SEED: lambda: record["seed"]}
+    if kind in seeds:
         changed = {
             **honest,
-            "train_and_predict": lambda x, y, new, seed: trains(x, y, new, int(drawn.integers(99))),
+            "train_and_predict": lambda x, y, new, seed: trains(x, y, new, seeds[kind]()),
         }
-    found = earned(number, changed, {**changed})
-    assert found["q2"] == pytest.approx(CHECKED["q2"] * (1 if kind != NO_SEED else 8 / 9), abs=0.01)
-    assert found["q3"] <= CHECKED["q3"] / 3 or kind == NO_SEED
+    found = earned(number, changed, changed)
+    assert found["q2"] == pytest.approx(CHECKED["q2"] * (8 / 9 if kind in seeds else 1), abs=0.01)
+    assert found["q3"] <= CHECKED["q3"] / 3 or kind in seeds

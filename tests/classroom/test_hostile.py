@@ -31,6 +31,7 @@ from classroom.bubblewrap import Limits
 from classroom.feedback import write_feedback
 from classroom.grade import grade_class
 from classroom.results import QUOTED, read_json
+from classroom.sandbox import SLOWEST
 from classroom.scores import write_scores
 
 WALL = 90  # seconds of a submission, here: the machine may be busy, and some wait for nothing
@@ -106,8 +107,10 @@ def test_a_submission_has_its_score_and_its_message(
         assert result["status"] == "graded", result["reason"]
         assert points(result) == case.points
     assert case.said in page
-    # Its time by the clock, what steps that were ended took, and some starts of a sandbox.
-    assert result["seconds"] < 3 * WALL
+    # Its time by the clock, what steps that were ended took, and some starts of a sandbox. Who
+    # computes on has the time of a slow machine.
+    most = SLOWEST if student == "ignores-its-clock" else 2
+    assert result["seconds"] < (most + 1) * WALL
 
 
 def test_no_attack_earns_anything(graded: tuple[Path, dict[str, Case]]) -> None:

@@ -63,14 +63,18 @@ def test_what_is_right_in_part_has_its_own_hint() -> None:
         assert (row["share"], row["hint"] if row["failure"] else "") == (share, hint)
 
 
-def test_an_exception_is_an_answer_only_where_one_is_expected() -> None:
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Outcome(Raised("ValueError"), {"kind": "exception", "type": "ValueError"}),
+        Outcome(failure={"kind": "ended", "why": "exit"}),
+    ],
+)
+def test_what_failed_is_an_answer_only_where_an_exception_is_expected(outcome: Outcome) -> None:
     check = Check("q", "n", "f", (), lambda answer: True)
-    error = Outcome(
-        raised=Raised("ValueError"), failure={"kind": "exception", "type": "ValueError"}
-    )
-    marked = mark([(check, error)], 2)
+    marked = mark([(check, outcome)], 2)
     assert marked["points"] == 0
-    assert [row["failure"] for row in marked["checks"]] == [error.failure]
+    assert [row["failure"] for row in marked["checks"]] == [outcome.failure]
 
 
 def test_who_raises_always_earns_nothing() -> None:
@@ -78,8 +82,8 @@ def test_who_raises_always_earns_nothing() -> None:
     checks = [Check("q", str(n), "f", (n,), raises(ValueError)) for n in range(2)]
     checks.append(Check("q", "2", "f", (2,), equal(4)))
     error = Outcome(
-        raised=Raised("ValueError", ("Exception", "BaseException", "object")),
-        failure={"kind": "exception", "type": "ValueError"},
+        Raised("ValueError", ("Exception", "BaseException", "object")),
+        {"kind": "exception", "type": "ValueError"},
     )
 
     def earned(*outcomes: Outcome) -> float:

@@ -11,7 +11,7 @@ from tiny_class import need_sandbox
 from classroom.bubblewrap import Limits
 from classroom.checks import Check, close, follows
 from classroom.judge import mark
-from classroom.run import run_submission
+from classroom.run import Runner
 from classroom.submission import Cell, Submission
 from classroom.variants import SHEETS, variant_of
 
@@ -55,6 +55,19 @@ def signed_gaps(confidences, correct, weights, groups, n_groups):
         return signed_gap(confidences[rows], correct[rows], weights[rows]) if any(rows) else np.nan
     return [of(groups != g) for g in range(n_groups)]
 """
+COUNTING = """
+calls = []
+
+def count(x):
+    calls.append(x)
+    return len(calls)
+
+def fails():
+    raise ValueError
+
+def main():
+    return len(calls)
+"""
 
 
 def graded(source: str, question: str) -> float:
@@ -64,7 +77,7 @@ def graded(source: str, question: str) -> float:
     values = f"import numpy as np\nmin_size = {variant['min_size']}\n"
     submission = Submission((Cell(1, values + source),))
     checks = [c for c in sheet_checks("measuring", SECRET, SHEET) if c.question == question]
-    outcomes, _ = run_submission(submission, Submission(()), checks, {}, Path(), (), Limits())
+    outcomes, _ = Runner(submission, Submission(()), Path(), (), Limits()).run(checks)
     return float(mark(list(zip(checks, outcomes, strict=True)), 2)["points"])
 
 
@@ -91,18 +104,16 @@ def test_each_process_answers_apart_and_in_an_order_drawn_anew() -> None:
         said.append(own)
         return -1.0
 
-    own = [("count", (number,)) for number in range(12)]
+    own = [("count", (number,)) for number in range(12)] + [("fails", ())]
     check = Check("q", "n", "main", (), follows(close(99), of_own), own=own)
-    source = "calls = []\ndef count(x):\n    calls.append(x)\n    return len(calls)\ndef main():\n"
-    submission = Submission((Cell(1, f"{source}    return len(calls)"),))
+    submission, given = Submission((Cell(1, COUNTING),)), (Submission(()), Path(), (), Limits())
     for _ in range(2):
-        [outcome], _ = run_submission(submission, Submission(()), [check], {}, Path(), (), Limits())
+        [outcome], _ = Runner(submission, *given).run([check])
         assert outcome.answer == 0  # another process has counted
-        assert sorted(outcome.own) == list(range(1, 13))
-        check.share(outcome.answer, list(outcome.own))
+        assert sorted(outcome.own[:12]) == list(range(1, 13))
+        assert outcome.own[12] is None  # and no exception
+        check.share(outcome.answer, list(outcome.own[:12]))
     assert said[0] != said[1]
     assert list(range(1, 13)) not in said
-    [outcome], _ = run_submission(
-        submission, Submission(()), [replace(check, own_twice=True)], {}, Path(), (), Limits()
-    )
-    assert list(outcome.own) == [None] * 12  # of two opposite orders no place is the same
+    [outcome], _ = Runner(submission, *given).run([replace(check, own_twice=True)])
+    assert list(outcome.own) == [None] * 13  # of two opposite orders no place is the same

@@ -25,15 +25,17 @@ def test_moodle_numbers_its_students_anew_and_we_do_not(tmp_path: Path) -> None:
     again = hand_in(tmp_path, "lab", "moodle", 3391, " 홍길동 ")
     canvas = [hand_in(tmp_path, name, "canvas", 7, "홍길동") for name in ("measuring", "lab")]
     other = hand_in(tmp_path, "lab", "moodle", 3392, "Ada L")
-    found = number_students(tmp_path, ["measuring", "lab"])
+    alone = hand_in(tmp_path, "diagnosing", "canvas", 8, "홍길동")  # whom no name tells
+    names = ["measuring", "lab", "diagnosing"]
+    found = number_students(tmp_path, names)
     assert found[first] == found[again]
-    assert len({found[first], found[canvas[0]], found[other]}) == 3
+    assert len({found[first], found[canvas[0]], found[other], found[alone]}) == 4
     # What the table says stays, also where the teacher has corrected it.
     file = tmp_path / "students.csv"
     text = file.read_text("utf-8-sig")
     file.write_text(text.replace(f"{found[other]},Ada L", "40,Ada L"), "utf-8")
     hand_in(tmp_path, "measuring", "moodle", 102, "Cy")
-    later = number_students(tmp_path, ["measuring", "lab"])
+    later = number_students(tmp_path, names)
     assert later == {**found, other: 40, "moodle-102": 41}
 
 

@@ -126,14 +126,6 @@ def test_each_step_has_its_own_time(sandbox: Sandbox) -> None:
         assert run(sandbox, burn)["done"]
 
 
-def test_waiting_for_nothing_is_not_graded() -> None:
-    need_sandbox()
-    limits = replace(LIMITS, wall_seconds=3)
-    # Where all else is slow, too, its start may take as long.
-    with pytest.raises(NotGraded, match="more than 3 s"), Sandbox(limits=limits) as sandbox:
-        run(sandbox, "import time\ntime.sleep(600)")
-
-
 def test_being_killed_is_not_graded(sandbox: Sandbox) -> None:
     with pytest.raises(NotGraded, match="killed from outside"):
         run(sandbox, "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)")
@@ -253,23 +245,6 @@ def test_the_keys_of_a_session_stay_outside() -> None:
 def test_without_bubblewrap_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(NotGraded, match="install the package bubblewrap"):
-        check_sandbox()
-
-
-def broken_bubblewrap(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    program = folder / "bwrap"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-
-
-def test_without_namespaces_it_says_what_bubblewrap_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    broken_bubblewrap(
-        tmp_path, monkeypatch, "echo No permissions to create new namespace >&2; exit 1"
-    )
-    with pytest.raises(NotGraded, match="does not start: No permissions to create new namespace"):
         check_sandbox()
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from classroom import submission
-from classroom.submission import read_submission
+from classroom.submission import Submission, submission_of
 
 PNG = "iVBORw0KGgo="
 
@@ -35,108 +34,100 @@ EMPTY_2, EMPTY_3 = text("*Write here.*", "q2"), text("*Write here.*", "q3")
 RELEASED = [HEAD, ASK_1, code("raise", "q1"), ASK_2, EMPTY_2, ASK_3, EMPTY_3]
 
 
-def answers(tmp_path: Path, *cells: dict[str, Any]) -> tuple[str, str]:
-    found = []
-    for name, content in (("released", RELEASED), ("handed-in", cells)):
-        file = tmp_path / f"{name}.ipynb"
-        file.write_text(json.dumps({"cells": content}), "utf-8")
-        found.append(read_submission(file))
-    released, handed_in = found
+def read(*cells: Any) -> Submission:
+    return submission_of(json.dumps({"cells": cells}).encode())
+
+
+def answers(*cells: dict[str, Any]) -> tuple[str, str]:
+    released, handed_in = read(*RELEASED), read(*cells)
     return handed_in.written("q2", released), handed_in.written("q3", released)
 
 
-def test_an_untouched_notebook_has_no_answer(tmp_path: Path) -> None:
-    assert answers(tmp_path, *RELEASED) == ("", "")
+def test_an_untouched_notebook_has_no_answer() -> None:
+    assert answers(*RELEASED) == ("", "")
 
 
-def test_the_answer_in_its_own_cell(tmp_path: Path) -> None:
+def test_the_answer_in_its_own_cell() -> None:
     cells = [*RELEASED[:4], text("A is bold.", "q2"), ASK_3, text("One seed.", "q3")]
-    assert answers(tmp_path, *cells) == ("A is bold.", "One seed.")
+    assert answers(*cells) == ("A is bold.", "One seed.")
 
 
 @pytest.mark.parametrize("place", [4, 5])  # above the cell that was meant for it, and below
-def test_an_answer_in_a_cell_of_its_own_is_seen(tmp_path: Path, place: int) -> None:
+def test_an_answer_in_a_cell_of_its_own_is_seen(place: int) -> None:
     cells = [*RELEASED[:place], text("A is bold."), text("### B\n\nB is timid."), *RELEASED[place:]]
-    assert answers(tmp_path, *cells) == ("A is bold.\n\n### B\n\nB is timid.", "")
+    assert answers(*cells) == ("A is bold.\n\n### B\n\nB is timid.", "")
 
 
-def test_a_changed_cell_and_a_new_one_both_count(tmp_path: Path) -> None:
+def test_a_changed_cell_and_a_new_one_both_count() -> None:
     cells = [*RELEASED[:4], text("See below.", "q2"), text("A is bold."), *RELEASED[5:]]
-    assert answers(tmp_path, *cells) == ("See below.\n\nA is bold.", "")
+    assert answers(*cells) == ("See below.\n\nA is bold.", "")
 
 
-def test_headings_tell_where_metadata_was_lost(tmp_path: Path) -> None:
+def test_headings_tell_where_metadata_was_lost() -> None:
     cells = [HEAD, ASK_1, code("1"), ASK_2, text("A is bold."), ASK_3, text("One seed.")]
-    assert answers(tmp_path, *cells) == ("A is bold.", "One seed.")
+    assert answers(*cells) == ("A is bold.", "One seed.")
 
 
-def test_where_nothing_tells_all_new_text_is_the_answer(tmp_path: Path) -> None:
-    assert answers(tmp_path, code("1"), text("A is bold.")) == ("A is bold.", "A is bold.")
+def test_where_nothing_tells_all_new_text_is_the_answer() -> None:
+    assert answers(code("1"), text("A is bold.")) == ("A is bold.", "A is bold.")
     # Also what stands in the part of a question that a computer grades.
     cells = [HEAD, ASK_1, text("A is bold."), *RELEASED[2:]]
-    assert answers(tmp_path, *cells) == ("A is bold.", "A is bold.")
+    assert answers(*cells) == ("A is bold.", "A is bold.")
 
 
-def test_pictures_belong_to_the_answer(tmp_path: Path) -> None:
+def test_pictures_belong_to_the_answer() -> None:
     attached = text("![mine](attachment:a%20b.png)", attachments={"a b.png": {"image/png": PNG}})
     cells = [*RELEASED[:4], code("plt.show()", picture="yes"), attached, *RELEASED[4:]]
     picture = f"data:image/png;base64,{PNG}"
-    assert answers(tmp_path, *cells)[0] == f"![Code cell 2]({picture})\n\n![mine]({picture})"
+    assert answers(*cells)[0] == f"![Code cell 2]({picture})\n\n![mine]({picture})"
 
 
-def test_a_picture_is_no_answer_where_the_text_stands_elsewhere(tmp_path: Path) -> None:
+def test_a_picture_is_no_answer_where_the_text_stands_elsewhere() -> None:
     cells = [HEAD, text("A is bold."), *RELEASED[1:4], code("plt.show()", picture="yes"), EMPTY_2]
-    assert answers(tmp_path, *cells)[0].endswith(")\n\nA is bold.")
+    assert answers(*cells)[0].endswith(")\n\nA is bold.")
 
 
-def test_an_answer_has_its_bounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_has_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(submission, "MAX_ANSWER", 14)
     monkeypatch.setattr(submission, "MAX_PICTURES", 50)
     picture = f"![m](data:image/png;base64,{PNG})"
     cells = [*RELEASED[:4], text(picture, "q2"), text(picture), text("12345678"), ASK_3, EMPTY_3]
-    assert answers(tmp_path, *cells)[0] == f"{picture}\n\n![m](left-out)\n\n12"
+    assert answers(*cells)[0] == f"{picture}\n\n![m](left-out)\n\n12"
 
 
 @pytest.mark.parametrize("bad", ["x)<script>", ["a", ")"], ""])
-def test_what_is_no_picture_is_left_out(tmp_path: Path, bad: Any) -> None:
+def test_what_is_no_picture_is_left_out(bad: Any) -> None:
     strange = code("plt.show()")
     strange["outputs"] = [{"data": {"image/png": bad}}, {"data": 3}, {}]
-    file = tmp_path / "a.ipynb"
-    file.write_text(json.dumps({"cells": [strange]}), "utf-8")
-    [cell] = read_submission(file).cells
+    [cell] = read(strange).cells
     assert cell.pictures == ()
 
 
 @pytest.mark.parametrize("bad", [{"data": {"image/png": 3}}, 3, {"data": {"image/png": ["a", 1]}}])
-def test_outputs_that_are_none_cost_nothing_else(tmp_path: Path, bad: Any) -> None:
-    file = tmp_path / "a.ipynb"
-    file.write_text(json.dumps({"cells": [{**code("1"), "outputs": [bad]}]}), "utf-8")
-    [cell] = read_submission(file).cells
+def test_outputs_that_are_none_cost_nothing_else(bad: Any) -> None:
+    [cell] = read({**code("1"), "outputs": [bad]}).cells
     assert cell.source == "1"
 
 
-def sources(tmp_path: Path, content: str) -> list[str]:
-    file = tmp_path / "x.ipynb"
-    file.write_text(content, "utf-8")
-    return [cell.source for cell in read_submission(file).cells]
-
-
-def test_one_damaged_cell_costs_no_other(tmp_path: Path) -> None:
+def test_one_damaged_cell_costs_no_other() -> None:
     damaged = [
         {"cell_type": "code"},
         "no cell",
         {"cell_type": "code", "source": 3},
         {"source": "a"},
     ]
-    whole = json.dumps({"cells": [code("x = 1"), *damaged, text("Why.")]})
-    assert sources(tmp_path, whole) == ["x = 1", "", "", "a", "Why."]
+    found = read(code("x = 1"), *damaged, text("Why.")).cells
+    assert [cell.source for cell in found] == ["x = 1", "", "", "a", "Why."]
 
 
-def test_of_a_key_that_is_there_twice_the_longer_value_counts(tmp_path: Path) -> None:
+def test_of_a_key_that_is_there_twice_the_longer_value_counts() -> None:
     """As a merge of two versions leaves it."""
     cell = '{"cell_type": "code", "source": ["x = 1"], "source": [], "outputs": []}'
-    for cells in (f'"cells": [{cell}], "cells": []', f'"cells": [], "cells": [{cell}]'):
-        assert sources(tmp_path, f"{{{cells}}}") == ["x = 1"]
-    assert sources(tmp_path, f'{{"cells": [{cell}], "cells": null, "cells": [{cell}]}}') == [
-        "x = 1"
-    ]
+    whole = f'"cells": [{cell}]'
+    for cells in (
+        f'{whole}, "cells": []',
+        f'"cells": [], {whole}',
+        f'{whole}, "cells": null, {whole}',
+    ):
+        [found] = submission_of(f"{{{cells}}}".encode()).cells
+        assert found.source == "x = 1"

@@ -1,7 +1,7 @@
 """A class of thirty on ten sheets, with ten random secrets, in all four assignments.
 
 Three students have each sheet: one hands in its solution, one the published solution, and one
-nothing new. They are collected from an export and graded in the sandbox.
+nothing new. They are collected from an export, graded in the sandbox, and given back.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from answering import NAMES, most, pasted
 from tiny_class import need_sandbox, points
 
 from classroom.collect import collect
+from classroom.give_back import give_back
 from classroom.grade import grade_class
 from classroom.release import release
 from classroom.secret import read_secret
@@ -67,3 +68,7 @@ def test_a_class_of_thirty(
     # Nobody's sheet is the published one. A diagnosis of three networks may be right by chance.
     assert sum(earned["pasted"]) <= len(SHEETS) * most(name) / 3, key
     assert max(earned["pasted"]) < most(name) * 2 / 3, key
+    [file] = give_back(folder, name)
+    with zipfile.ZipFile(file) as archive:
+        pages = [archive.read(page).decode() for page in archive.namelist()]
+    assert sum("points so far" in page for page in pages) == 3 * len(SHEETS), key
