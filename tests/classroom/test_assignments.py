@@ -5,6 +5,7 @@ Here the checks are called in this process; what the sandbox adds is tested else
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -369,6 +370,43 @@ def test_repairs_earn_what_they_save(wanted: str) -> None:
         swapped = best.copy()
         swapped[0] = swapped[0, ::-1]
         assert judge(swapped) == 0
+
+
+@pytest.mark.parametrize("loss", ["nll", "brier", "binary", "spherical", "yesno"])
+def test_one_temperature_for_all_earns_half_by_the_loss_of_the_sheet(loss: str) -> None:
+    module, variant = load("recalibrating"), variant_of("recalibrating", SECRET, PUBLISHED)
+    checks = module.checks(secret_of(SECRET, PUBLISHED), {**variant, "loss": loss})
+    for check in [check for check in checks if check.question == "q3"]:
+        z, y, groups, logits, new_groups = check.arguments
+        way = {"loss": loss, "parameter": "temperature"}
+        each = fit_temperatures(z, y, groups, 2, variant=way)[new_groups]
+        one = fit_temperatures(z, y, 0 * groups, 1, variant=way)
+        earned = [check.judge(softmax(logits / t, axis=1)) for t in (1, one, each[:, None])]
+        assert earned == [0, pytest.approx(module.HALF, abs=0.05), 1]
+
+
+@pytest.mark.parametrize("wanted", ["all", "confidence", "risk", "two", "three"])
+def test_the_cell_that_compares_shows_the_trick_on_each_sheet(
+    wanted: str,
+    places: Places,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The constant loses by the log loss in each split, and wins by the ECE in most of them."""
+    from assignments.recalibrating.reference import asked_of
+
+    monkeypatch.chdir(places("recalibrating", SECRET, PUBLISHED))
+    names = run(notebook("recalibrating", SECRET, PUBLISHED, solved=True))
+    all_classes = names["recalibrate"]
+    names["wanted"] = wanted
+    names["recalibrate"] = lambda *given: asked_of(all_classes(*given), variant={"wanted": wanted})
+    capsys.readouterr()
+    for seed in range(6):
+        names["both"](seed)
+    said = re.findall(r"log loss ([\d.]+), ECE ([\d.]+)%", capsys.readouterr().out)
+    mended, lazy = np.array(said, dtype=float).reshape(6, 2, 2).transpose(1, 0, 2)
+    assert (mended[:, 0] < lazy[:, 0]).all()
+    assert (mended[:, 1] > lazy[:, 1]).sum() > 3
 
 
 @pytest.mark.parametrize("number", range(8))
