@@ -17,7 +17,8 @@ EVIDENCE = {
     "underconfident": BESIDE % "below",
     "calibrated": "its mean confidence of {confidence} and its accuracy of {accuracy} are only "
     "{gap} points apart",
-    "class bias": "{beyond} of its 20 classes are more than three standard deviations off",
+    "class bias": "the probabilities of {high} of its 20 classes are too high by more than three "
+    "standard deviations",
 }
 ONE_CAUSE = (
     "A bias in some classes does not fit, because no class stands out: the largest of its 20 "
@@ -33,24 +34,30 @@ AGAINST = {
 
 
 def known(secret: bytes, variant: Variant) -> dict[str, str]:
-    """The true word for each network with the numbers that show it, by name."""
+    """The true word for each network with the numbers that show it, by name.
+
+    Those of ``off`` are of the first network that is over- or underconfident.
+    """
     found: dict[str, str] = {}
     for name, word in diagnoses(secret).items():
         logits, labels = network(secret, name)
         asked = {**variant, "form": "logits", "gap": "excess"}
         seen = summary(logits, labels, variant=asked)
-        gaps = np.abs(class_gaps(logits, labels, variant=asked))
+        gaps = class_gaps(logits, labels, variant=asked)  # above 0: too much is expected
         chance = np.sqrt(seen["accuracy"] * (1 - seen["accuracy"]) / len(labels))
         baseline = baseline_calibration_error(softmax(logits, axis=1), n_bins=variant["n_bins"])
         numbers = {
             **{key: percent(value, 1) for key, value in seen.items()},
             "gap": f"{100 * abs(seen['confidence'] - seen['accuracy']):.1f}",
             "noise": f"{100 * chance:.1f}",
-            "largest": f"{gaps.max():.1f}",
-            "beyond": f"{(gaps > 3).sum()}",
+            "largest": f"{np.abs(gaps).max():.1f}",
+            "high": f"{(gaps > 3).sum()}",
             "baseline": percent(baseline.mean, 1),
         }
         found |= {name: word} | {f"{name}_{key}": text for key, text in numbers.items()}
         found[f"{name}_evidence"] = EVIDENCE[word].format_map(numbers)
         found[f"{name}_against"] = AGAINST[word].format_map(numbers)
-    return found
+    # Of three networks at least one: the sample answer is about it, whatever A is.
+    off = next(name for name, word in diagnoses(secret).items() if word.endswith("confident"))
+    keys = ("evidence", "against", "noise", "baseline")
+    return found | {"off": off} | {f"off_{key}": found[f"{off}_{key}"] for key in keys}

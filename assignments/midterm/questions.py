@@ -35,9 +35,11 @@ def always_the_base_rate(rng: np.random.Generator) -> Question:
     rate = float(rng.choice([0.2, 0.3, 0.4]))
     return (
         f"It rains on {percent(rate)} of the days of a year. A service announces {percent(rate)} "
-        "on every day. Is it calibrated, what is its Brier score, and what is missing?",
-        f"It is calibrated. The Brier score is p(1 - p) = {rate * (1 - rate):.2f}. It has no "
-        "resolution: no day can be told from another.",
+        "on every day. Is it calibrated, what is its Brier score (of rain alone: the mean of "
+        "(p - y)², where y is one if it rains and zero if not), and what is missing?",
+        f"It is calibrated. The Brier score is p(1 - p) = {rate * (1 - rate):.2f}; summed "
+        "over both classes it would be twice that. It has no resolution: no day can be told from "
+        "another.",
     )
 
 
@@ -166,18 +168,21 @@ def pooled_neighbours(rng: np.random.Generator) -> Question:
 
 
 def parts_of_the_brier_score(rng: np.random.Generator) -> Question:
-    high, low = float(rng.choice([0.8, 0.9])), float(rng.choice([0.2, 0.3]))
-    said = float(rng.choice([0.1, 0.15]))
-    reliability, base = said**2, (high + low) / 2
+    high, low = float(rng.choice([0.7, 0.8])), float(rng.choice([0.2, 0.3]))
+    said = float(rng.choice([0.1, 0.15]))  # too much; even then it is below one
+    miscalibration, base = said**2, (high + low) / 2
     resolution = ((high - base) ** 2 + (low - base) ** 2) / 2
-    score = reliability - resolution + base * (1 - base)
+    score = miscalibration - resolution + base * (1 - base)
     return (
         f"On half of the days a service announces {high + said:.2f} and it rains on "
         f"{percent(high)} of them, on the others it announces {low + said:.2f} and it rains on "
-        f"{percent(low)}. Compute reliability, resolution, uncertainty and the Brier score. What "
-        "would recalibration save?",
-        f"Reliability {reliability:.4f}, resolution {resolution:.4f}, uncertainty "
-        f"{base * (1 - base):.4f}, Brier score {score:.4f}. Recalibration saves the reliability.",
+        f"{percent(low)}. The Brier score of rain alone, the mean of (p - y)², is miscalibration - "
+        "resolution + uncertainty: the mean square of forecast minus frequency, that of frequency "
+        "minus base rate, and the score of a service that always announces the base rate. Compute "
+        "all four. What would recalibration save?",
+        f"Miscalibration {miscalibration:.4f}, resolution {resolution:.4f}, uncertainty "
+        f"{base * (1 - base):.4f}, Brier score {score:.4f}. Recalibration saves the "
+        "miscalibration.",
     )
 
 
@@ -196,7 +201,8 @@ def fitted_on_the_test_set(rng: np.random.Generator) -> Question:
 def smoothed_labels(rng: np.random.Generator) -> Question:
     k, share = int(rng.choice([5, 10, 20])), float(rng.choice([0.1, 0.2]))
     return (
-        f"A network with {k} classes is trained with label smoothing of {share:g}. What is the "
+        f"A network with {k} classes is trained with label smoothing of {share:g}: this share of "
+        "each label is spread equally over all classes, the true one among them. What is the "
         "target of the true class and that of each other class? At which confidence is the "
         "training loss of an image lowest, and what may follow for its calibration?",
         f"{1 - share + share / k:.3f} and {share / k:.3f}. At a confidence of "

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from assignments.midterm import questions
-from assignments.midterm.questions import QUESTIONS
+from assignments.midterm.questions import QUESTIONS, Question
 from classroom.__main__ import main
 from classroom.exam import write_exam
 from classroom.secret import make_secret
@@ -55,8 +55,27 @@ def test_the_keys_are_right(seed: int) -> None:
         assert labels[fit == value].mean() == pytest.approx(value, abs=6e-3)
     (s1, r1, s2, r2), key, _ = drawn("parts_of_the_brier_score")
     score = np.mean([r * (1 - s) ** 2 + (1 - r) * s**2 for s, r in ((s1, r1), (s2, r2))])
+    assert max(s1, s2) < 1
     assert key[3] == pytest.approx(score, abs=6e-5)
     assert key[0] == pytest.approx((s1 - r1) ** 2, abs=6e-5)
+    assert key[0] - key[1] + key[2] == pytest.approx(score, abs=2e-4)
+    (rate, said), key, _ = drawn("always_the_base_rate")
+    days = np.arange(100) < 100 * rate
+    assert key[1] == pytest.approx(((said - days) ** 2).mean(), abs=6e-3)
+    (k, share), key, _ = drawn("smoothed_labels")
+    target = (1 - share) * np.eye(int(k))[0] + share / k
+    assert key[:3] == pytest.approx([*target[:2], target.max()], abs=6e-4)
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_says_what_part_one_does_not(question: Question) -> None:
+    """The course's Brier score is of all classes, and its parts and smoothing come in part II."""
+    asked, key = question(np.random.default_rng(0))
+    assert ("Brier" in asked) == ("of rain alone" in asked) == ("the mean of (p - y)²" in asked)
+    assert ("label smoothing" in asked) == ("spread equally over all classes" in asked)
+    parts = {part for part in ("miscalibration", "resolution", "uncertainty") if part in asked}
+    assert not parts or "miscalibration - resolution + uncertainty: the mean square" in asked
+    assert "reliability" not in (asked + key).lower()
 
 
 def test_a_calibrated_model_has_the_ece_of_the_key() -> None:

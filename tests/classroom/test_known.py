@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import by_hand
@@ -9,11 +10,11 @@ import numpy as np
 import pytest
 
 from calib_utils.metrics import expected_calibration_error
-from classroom.goals import assignment_names, load
+from classroom.goals import ASSIGNMENTS, assignment_names, load
 from classroom.known import asked, example, facts, for_teacher, known
 from classroom.notebooks import rendered
 from classroom.release import data_of
-from classroom.variants import SHEETS, secret_of, variant_of
+from classroom.variants import PUBLISHED, SHEETS, secret_of, variant_of
 
 SECRET = b"of the tests of what is known"
 SMALLEST = {"bits", "nats", "odds", "rarity", "distances"}  # is that of the predicted class
@@ -37,6 +38,22 @@ def test_the_numbers_of_the_unknown_networks_are_those_of_the_file(sheet: str) -
         if word != "class bias":  # which moves the confidences as well
             assert (float(found[f"{name}_gap"]) > 5) == (word != "calibrated")
         assert (float(found[f"{name}_largest"]) > 7) == (word == "class bias")
+        too_high = "the probabilities of 3 of its 20 classes are too high"  # as many were pushed
+        assert (too_high in found[f"{name}_evidence"]) == (word == "class bias")
+
+
+@pytest.mark.parametrize("number", range(5))
+def test_the_sample_answer_is_about_a_network_that_is_off(number: int) -> None:
+    """Its reason, that confidence and accuracy are too far apart, fits no other word."""
+    secret = str(number).encode()
+    found = known("diagnosing", secret, PUBLISHED)
+    words = load("diagnosing").diagnoses(secret_of(secret, PUBLISHED))
+    text = rendered((ASSIGNMENTS / "diagnosing/sample.md").read_text("utf-8"), found)
+    [(hardest, gap)] = re.findall(
+        r"The hardest was ([ABC]), because its mean confidence of \S+\s% is (\S+) points", text
+    )
+    assert words[hardest] in ("overconfident", "underconfident")
+    assert float(gap) > 2 * float(found[f"{hardest}_noise"])
 
 
 @pytest.mark.parametrize("sheet", ["1", "6"])
