@@ -27,8 +27,7 @@ from scipy.stats import norm, t, ttest_rel
 from benchmarks.measured import facts, store
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.records import ExperimentRecord
-from calib_utils.report import compare
-from calib_utils.report.comparison import joined
+from calib_utils.report import RunDifference, compare
 
 SEEDS, SPREADS, ALIKE, METRICS = (2, 3, 5), (0.0, 0.02, 0.06), (0.0, 0.9), ("error", "ece")
 WORSE = 0.04  # of the second group, where there is something to find
@@ -100,13 +99,13 @@ def rejections(
         groups = two_groups(seeds, spread, alike, n, rng, worse)
         paired = compare(groups[0], groups[1], metric, repeats=REPEATS)
         values = [np.array([getattr(run, metric) for run in runs]) for runs in groups]
-        parts = [(float(x.var(ddof=1)) / seeds, seeds - 1) for x in values]
+        blocks = unpaired(values, paired.of_images)
         share = (paired.of_seeds / paired.standard_error) ** 4
         freedom = paired.freedom / share if share else np.inf
         together = abs(paired.mean) / paired.standard_error
         for name, rejected in (
             ("calib_utils", paired.p_value < 0.05),
-            ("as if not paired", joined(paired.mean, parts, paired.of_images).p_value < 0.05),
+            ("as if not paired", blocks.p_value < 0.05),
             ("one standard error, Satterthwaite", 2 * t.sf(together, freedom) < 0.05),
             ("other seeds only", ttest_rel(*values).pvalue < 0.05),
             (
@@ -116,6 +115,19 @@ def rejections(
         ):
             found.setdefault(name, []).append(bool(rejected))
     return {name: float(np.mean(rejected)) for name, rejected in found.items()}
+
+
+def unpaired(values: list[np.ndarray], of_images: float) -> RunDifference:
+    """The difference of two means, with Welch's degrees of freedom for the seeds."""
+    parts = [float(x.var(ddof=1)) / len(x) for x in values]
+    lost = sum(part**2 / (len(x) - 1) for part, x in zip(parts, values, strict=True))
+    return RunDifference(
+        float(values[1].mean() - values[0].mean()),
+        (sum(parts) + of_images**2) ** 0.5,
+        sum(parts) ** 2 / lost if lost else np.inf,
+        of_seeds=sum(parts) ** 0.5,
+        of_images=of_images,
+    )
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 mpl.use("Agg")
 import matplotlib.pyplot as plt
-from scipy.stats import norm, t, ttest_ind, ttest_rel
+from scipy.stats import linregress, norm, t, ttest_ind, ttest_rel
 
 from calib_utils.experiments import (
     ExperimentRecord,
@@ -39,6 +39,7 @@ from calib_utils.report import (
     level_table,
     pooled_spread,
 )
+from calib_utils.report.comparison import joined
 
 N = 4_000
 
@@ -124,7 +125,7 @@ class TestCompare:
             - np.mean([r.error for r in calibrated[1:]])
         )
 
-    def test_without_a_common_seed_it_is_welchs(self, calibrated):
+    def test_without_a_common_seed_each_group_has_its_own_interval(self, calibrated):
         losses = [1.0, 1.2, 1.3, 1.5, 2.1]
         others = [record(56, seed, 0.1) for seed in (7, 8)]
         first, second = (
@@ -132,9 +133,38 @@ class TestCompare:
             for runs, part in ((calibrated, losses[:3]), (others, losses[3:]))
         )
         found = compare(first, second, "nll")
+        halves = [
+            np.diff(t.interval(0.95, len(x) - 1, scale=np.std(x, ddof=1) / len(x) ** 0.5))[0] / 2
+            for x in (losses[:3], losses[3:])
+        ]
+        half = np.hypot(*halves)
+        assert found.interval() == pytest.approx((found.mean - half, found.mean + half))
+        assert min(map(abs, found.interval(1 - found.p_value))) == pytest.approx(0, abs=1e-9)
         welch = ttest_ind(losses[3:], losses[:3], equal_var=False)
-        assert found.p_value == pytest.approx(welch.pvalue)
-        assert found.interval() == pytest.approx(tuple(welch.confidence_interval()))
+        assert (found.mean, found.standard_error) == pytest.approx(
+            (np.mean(losses[3:]) - np.mean(losses[:3]), found.mean / welch.statistic)
+        )
+
+    @pytest.mark.parametrize("level", [0.95, 0.999])
+    @pytest.mark.parametrize("freedoms", [(1, 2), (2, 4), (18, 1), (18, 7)])
+    def test_two_parts_of_the_seeds_do_not_make_it_too_short(self, level, freedoms):
+        """Such as two groups without pairs. With Satterthwaite's degrees of freedom it is."""
+        alone = [joined(0.0, [(1.0, freedom)], 0.0).interval(level)[1] for freedom in freedoms]
+        rng, missed = np.random.default_rng(freedoms), []
+        for share in (0.02, 0.1, 0.5, 0.7, 0.9):
+            off = np.abs(rng.normal(size=200_000))
+            parts = np.array([[1 - share], [share]]) * [
+                rng.chisquare(freedom, 200_000) / freedom for freedom in freedoms
+            ]
+            half = np.sqrt(np.square(alone) @ parts)
+            first = joined(0.0, list(zip(parts[:, 0], freedoms, strict=True)), 0.0)
+            assert first.interval(level)[1] == pytest.approx(half[0])
+            freedom = parts.sum(axis=0) ** 2 / (parts.T**2 @ (1 / np.array(freedoms)))
+            usual = 2 * t.sf(off / np.sqrt(parts.sum(axis=0)), freedom) < 1 - level
+            missed.append((np.mean(off > half), np.mean(usual)))
+        ours, usual = np.max(missed, axis=0)
+        assert ours <= 1 - level
+        assert usual > 1.01 * (1 - level)
 
     @pytest.mark.parametrize("metric", ["nll", "nll_scaled", "ece_scaled"])
     def test_newer_records_have_a_part_of_images_for_all_metrics(
@@ -508,6 +538,16 @@ class TestPooledSpread:
         of_one = compare(calibrated[:1], overconfident[:1], "error", spread=spread, repeats=100)
         assert of_one.of_seeds == pytest.approx((spread.variance * 2) ** 0.5)
 
+    def test_is_not_for_groups_without_a_common_seed(self, calibrated, overconfident):
+        """What a seed does to all trainings is not in it, but in the difference of such groups."""
+        noise = np.random.default_rng(0).normal(0, 1e-3, size=(5, 3))
+        runs = self.grid(noise + np.array([0.0, 0.5, -0.5]))
+        spread = pooled_spread(runs, "nll")
+        assert spread.variance**0.5 < 2e-3
+        for pair in ([runs[0]], [runs[4]]), (calibrated[:1], overconfident[1:]):
+            with pytest.raises(ValueError, match=r"spread: .* seed, found the seeds \[0\] and \[1"):
+                compare(*pair, "nll", spread=spread)
+
     def test_verdicts_of_a_plan(self, calibrated, overconfident):
         claims = [("depth", 8, 56, "ece", "higher"), ("depth", 8, 56, "error", "lower")]
         runs = [*calibrated, *overconfident]
@@ -574,6 +614,34 @@ class TestBeyondTheGap:
             compare_beyond_gap(narrow, wide, runs, repeats=100) for runs in (others, scattered)
         )
         assert far.of_seeds > 2 * close.of_seeds
+
+    def test_the_line_has_an_interval_of_its_own(self):
+        """Of one degree of freedom here, however many the seeds have."""
+        shares = {10: 0.45, 20: 0.55, 30: 0.5}
+        others = [run for level, x in shares.items() for run in self.runs(level, x, grid="width")]
+        narrow, wide = self.runs(15, 0.5), self.runs(45, 0.75)
+        found = compare_beyond_gap(narrow, wide, others, repeats=100)
+        means = [
+            [np.mean([getattr(run, x) for run in others[k : k + 3]]) for k in (0, 3, 6)]
+            for x in ("generalization_gap", "ece")
+        ]
+        fit = linregress(*means)
+        gaps = [np.mean([run.generalization_gap for run in runs]) for runs in (narrow, wide)]
+        spread = pooled_spread(
+            [*narrow, *wide, *others], lambda run: run.ece - fit.slope * run.generalization_gap
+        )
+        halves = [
+            t.ppf(0.975, 1) * fit.stderr * (gaps[1] - gaps[0]),
+            t.ppf(0.975, spread.freedom) * (spread.variance * 2 / 3) ** 0.5,
+            norm.ppf(0.975) * found.of_images,
+        ]
+        half = np.linalg.norm(halves)
+        assert found.interval() == pytest.approx((found.mean - half, found.mean + half))
+
+    def test_groups_without_a_common_seed(self, others):
+        narrow, wide = self.runs(15, 0.5), self.runs(45, 0.75)
+        with pytest.raises(ValueError, match=r"second: expected groups with a common seed"):
+            compare_beyond_gap(narrow[:1], wide[1:], others)
 
     def test_in_a_verdict_the_others_are_the_other_grids(self, others):
         narrow, wide = self.runs(15, 0.5), self.runs(45, 0.75)

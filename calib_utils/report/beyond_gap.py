@@ -10,6 +10,7 @@ from calib_utils.records import ExperimentRecord
 from calib_utils.records.grids import check_records
 from calib_utils.report.comparison import (
     RunDifference,
+    check_common_seed,
     check_repeats,
     checked_groups,
     drawn_differences,
@@ -35,18 +36,19 @@ def compare_beyond_gap(
     so, its networks lie on the line on which all others lie: the least-squares line of the mean ECE
     of a training against its mean gap. The ECE less what that line predicts is compared as in
     `compare`, with a spread over seeds that all trainings share. The line's slope is uncertain as
-    well, by as much as the other trainings scatter around it.
+    well, by as much as the other trainings scatter around it, and has an interval of its own:
+    Student's t has m - 2 degrees of freedom for m other trainings.
 
     Args:
         first: runs that differ only in their seed.
-        second: the same, at a different level of a factor.
+        second: the same, at a different level of a factor, with at least one common seed.
         others: the runs of other factors, through which the line goes.
         repeats: the number of bootstrap samples of the test images, at least 100.
         seed: of the draws.
 
     Raises:
-        ValueError: as `compare` does; or if there are fewer than three other trainings, or all have
-            the same gap.
+        ValueError: as `compare` does; if the two groups have no common seed; or if the other
+            trainings have fewer than three different gaps.
 
     Example:
         >>> from calib_utils.records import by_level, load_grid
@@ -59,6 +61,7 @@ def compare_beyond_gap(
     """
     check_repeats(repeats)
     groups = checked_groups(first, second)
+    check_common_seed(groups, "second")
     others = check_records(others, "others")
     means = [
         (

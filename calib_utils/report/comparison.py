@@ -40,7 +40,7 @@ class RunDifference(Difference):
 
     Each source of randomness has an interval of its own, and the squared half-width of the joint
     interval is the sum of their squares. Such an interval is never too short, however much larger
-    one source is than the other (Banerjee 1960). A single standard error with Satterthwaite's
+    one source is than the others (Banerjee 1960). A single standard error with Satterthwaite's
     degrees of freedom would be too short, above all at the small p values that a correction for
     multiple comparisons requires.
 
@@ -48,10 +48,12 @@ class RunDifference(Difference):
         mean: of the second group minus that of the first, over paired runs if there are pairs.
         standard_error: of both sources together, the root of the sum of the squares of the two
             below; NaN if there are fewer than two pairs, or two runs in a group.
-        freedom: the degrees of freedom of the part of seeds.
+        freedom: the degrees of freedom of the part of seeds, or the fewest of its ``parts``.
         of_seeds: the part of the standard error that is due to seeds; NaN as above.
         of_images: the part that is due to the test images; NaN if the records lack the numbers of
             each image, and the standard error is then that of seeds alone.
+        parts: where the part of seeds has several sources of its own, such as two groups that are
+            not paired, the standard error and the degrees of freedom of each; empty otherwise.
 
     Source: Banerjee 1960, "Approximate confidence interval for linear functions of means of k
     populations when the population variances are not equal".
@@ -65,12 +67,12 @@ class RunDifference(Difference):
 
     of_seeds: float
     of_images: float
+    parts: tuple[tuple[float, float], ...] = ()
 
     def _half_width(self, p: float) -> float:
-        of_images = float(np.nan_to_num(self.of_images))
-        return float(
-            np.hypot(stdtrit(self.freedom, p / 2) * self.of_seeds, ndtri(p / 2) * of_images)
-        )
+        over_seeds = self.parts or ((self.of_seeds, self.freedom),)
+        halves = [stdtrit(freedom, p / 2) * error for error, freedom in over_seeds]
+        return float(np.hypot.reduce([*halves, ndtri(p / 2) * np.nan_to_num(self.of_images)]))
 
     @property
     def p_value(self) -> float:
@@ -112,13 +114,15 @@ def compare(
     Runs that share a seed start from the same weights and see the images in the same order; some
     are even the same training, with weights from a different epoch. Such runs are compared in
     pairs, seed by seed, and runs without a partner are left out, because the effect of a seed on
-    both runs cancels in the difference. Groups without a common seed are compared as independent.
+    both runs cancels in the difference. Groups without a common seed are compared as independent,
+    each with the spread of its own runs.
 
     One interval and one p value combine two sources of randomness, as in `RunDifference`. For
     seeds, the squared standard error is :math:`s^2 / n` with the standard deviation s of the n
-    paired differences, and Student's t has n - 1 degrees of freedom; without pairs both are
-    Welch's. For images, bootstrap samples of them are drawn, the same for all runs, and the
-    standard deviation of the difference over these samples is used with a normal distribution.
+    paired differences, and Student's t has n - 1 degrees of freedom; without pairs, each group has
+    an interval of this kind. For images, bootstrap samples of them are drawn, the same for all
+    runs, and the standard deviation of the difference over these samples is used with a normal
+    distribution.
 
     The seeds are assumed to be independent, and the paired differences (or the runs of a group) to
     be normal. Nothing is assumed about the correlation of the two runs of a pair. Some noise of the
@@ -141,17 +145,18 @@ def compare(
             temperature scaling. Older records have the predictions for each image only for the
             first two; for the others the interval is then that for seeds, on these images.
         spread: of the metric over seeds, from `pooled_spread`, where the two groups alone have too
-            few runs to estimate it.
+            few runs to estimate it; only for groups with a common seed.
         repeats: the number of bootstrap samples of the test images, at least 100.
         seed: of the draws.
 
     Raises:
         ValueError: if there is no such metric or too few draws; a group is empty or its runs
             differ in more than their seed; a run occurs twice; the runs have different test
-            images; or a stored number does not follow from the predictions.
+            images; a spread is given for groups without a common seed; or a stored number does
+            not follow from the predictions.
 
-    Source: Student 1908, "The probable error of a mean"; Welch 1947, "The generalization of
-    Student's problem"; Efron and Tibshirani 1993, "An Introduction to the Bootstrap".
+    Source: Student 1908, "The probable error of a mean"; Banerjee 1960, as in `RunDifference`;
+    Efron and Tibshirani 1993, "An Introduction to the Bootstrap".
 
     Example:
         >>> from calib_utils.records import by_level, load_grid
@@ -172,35 +177,46 @@ def compare(
     if same and (values[0] == values[1]).all():
         return RunDifference(0.0, 0.0, float("inf"), of_seeds=0.0, of_images=0.0)
     if spread is not None:
+        check_common_seed(groups, "spread")
         of_seeds = [part_of_seeds(groups, spread)]
     elif min(map(len, groups)) < 2:
         nan = float("nan")
         return RunDifference(mean, nan, nan, of_seeds=nan, of_images=nan)
     else:
-        samples = [values[1] - values[0]] if _seeds(groups[0]) == _seeds(groups[1]) else values
+        samples = [values[1] - values[0]] if _paired(groups) else values
         of_seeds = [(float(x.var(ddof=1)) / len(x), len(x) - 1) for x in samples]
     (drawn,) = drawn_differences(*groups, [metric], repeats, seed)
     return joined(mean, of_seeds, float(drawn.std(ddof=1)))
 
 
+def check_common_seed(groups: Sequence[Sequence[ExperimentRecord]], name: str) -> None:
+    """A pooled spread leaves out what a seed does to all trainings: that cancels only in pairs."""
+    if not _paired(groups):
+        raise ValueError(
+            f"{name}: expected groups with a common seed, found the seeds {_seeds(groups[0])} and "
+            f"{_seeds(groups[1])}; a pooled spread is that of pairs, so compare runs of equal seeds"
+        )
+
+
 def part_of_seeds(
     groups: Sequence[Sequence[ExperimentRecord]], spread: Spread
 ) -> tuple[float, int]:
-    """The variance of a difference of means, and its degrees of freedom."""
+    """The variance of a difference of means over pairs, and its degrees of freedom."""
     return spread.variance * sum(1 / len(runs) for runs in groups), spread.freedom
 
 
 def joined(mean: float, over_seeds: Sequence[tuple[float, int]], of_images: float) -> RunDifference:
-    """A difference, its variance over seeds with the degrees of freedom, and that over images."""
+    """A difference, its variances over seeds with the degrees of freedom, and that over images."""
+    parts = tuple((part**0.5, freedom) for part, freedom in over_seeds if part > 0)
     of_seeds = sum(part for part, _ in over_seeds)
-    lost = sum(part**2 / freedom for part, freedom in over_seeds)
     variance = of_seeds + float(np.nan_to_num(of_images)) ** 2
     return RunDifference(
         mean,
         variance**0.5 if variance > 0 else float("nan"),
-        of_seeds**2 / lost if lost > 0 else float("inf"),
+        min((freedom for _, freedom in parts), default=float("inf")),
         of_seeds=of_seeds**0.5,
         of_images=of_images,
+        parts=parts if len(parts) > 1 else (),
     )
 
 
@@ -210,6 +226,10 @@ def _predictions(run: ExperimentRecord) -> tuple[bytes, bytes]:
 
 def _seeds(runs: Sequence[ExperimentRecord]) -> list[int]:
     return [run.seed for run in runs]
+
+
+def _paired(groups: Sequence[Sequence[ExperimentRecord]]) -> bool:
+    return _seeds(groups[0]) == _seeds(groups[1])
 
 
 def _in_pairs(

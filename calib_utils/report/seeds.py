@@ -19,7 +19,7 @@ class Spread:
     """How far runs lie apart that differ in nothing but their seed.
 
     Attributes:
-        variance: of a single run.
+        variance: of a single run, without what its seed does to all trainings alike.
         freedom: the degrees of freedom from which it was estimated.
 
     Example:
@@ -41,6 +41,8 @@ def pooled_spread(
     with the same three seeds leave 28 degrees of freedom once the mean of each training and of each
     seed is taken out, if the spread is about the same in all of them. Where it is not, comparisons
     of two steady trainings are too careful, and those of two unsteady ones not careful enough.
+    What a seed does to all trainings alike cancels only in pairs of one seed, so the spread is not
+    for runs of different seeds.
 
     Args:
         records: the runs of one or more grids. A training that stands in several grids counts once,
