@@ -69,6 +69,28 @@ def test_the_report_says_what_a_map_for_each_group_does(tmp_path: Path) -> None:
         assert abs(data["label"][rows].mean() - again[rows].mean()) < 0.01
 
 
+def test_where_no_map_for_all_helps_the_one_that_does_is_named() -> None:
+    rng = np.random.default_rng(0)
+    score, plan = rng.beta(2, 3, 6_000), rng.choice(["basic", "pro"], 6_000)
+    chances = expit(logit(score) + np.where(plan == "basic", 0.4, -0.4))
+    data = {"score": score, "label": (rng.random(6_000) < chances).astype(int), "plan": plan}
+    found = report(data, group="plan")
+    tried = found.recalibrators
+    assert tried is not None
+    assert tried.best is None
+    gain = -tried.per_group["plan"].gain
+    assert found.verdict.overall != "within"
+    assert ". No single map for all rows clearly helps. A map for each value of `plan`" in (
+        found.verdict.sentence
+    )
+    for text in (found.text(), found.html()):
+        assert "No single map for all rows clearly helps (cross-fitted" in text
+        assert f" (PlattPerGroup) does: it lowers the NLL by {gain:.3f}, and by at least" in text
+        assert "None" not in text.partition("What recalibration does")[2][:200]
+    data["label"] = (rng.random(6_000) < expit(logit(chances) - 0.5)).astype(int)
+    assert "(PlattPerGroup) lowers it by a further 0.0" in report(data, group="plan").text()
+
+
 def test_the_numbers_are_of_rows_that_were_left_out() -> None:
     """As written out, in the same folds."""
     data = data_of()

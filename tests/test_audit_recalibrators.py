@@ -94,8 +94,38 @@ class TestRecalibrators:
             found = report({"score": SCORE[:400], "label": label})
             helped += found.calibrator is not None
             if found.calibrator is None:
-                assert "None helps" in found.text()
+                assert "None clearly helps" in found.text()
         assert helped <= 1
+
+    def test_the_best_is_the_first_that_clearly_helps(self) -> None:
+        """The one with the lowest NLL of all may only seem to help."""
+
+        def drawn(n: int, seed: int) -> dict[str, np.ndarray]:
+            """Overconfident, and a few rows that are almost certain happen as often as others."""
+            rng = np.random.default_rng(seed)
+            z = rng.normal(0, 1.5, n)
+            odd = rng.random(n) < 0.02
+            chances = np.where(odd, 0.7, expit(0.6 * z))
+            score = expit(np.where(odd, 5 + rng.random(n), z))
+            return {"score": score, "label": (rng.random(n) < chances).astype(int)}
+
+        data, fit = drawn(400, 3), drawn(20_000, 999)
+        found = report(data, fit=fit)
+        assert found.recalibrators is not None
+        first, second = found.recalibrators.found[:2]
+        assert first.interval[1] > 0 > second.interval[1]
+        assert second.name == "TemperatureScaling"
+        own = TemperatureScaling(inputs="probs").fit(fit["score"], fit["label"])
+        assert found.calibrator is not None
+        probs = own.predict_proba(data["score"])
+        np.testing.assert_allclose(found.calibrator.predict_proba(data["score"]), probs)
+        nll = -np.log(np.where(data["label"] == 1, probs, 1 - probs)).mean()
+        assert second.nll == pytest.approx(nll)
+        assert f"Temperature scaling lowers its NLL from 0.676 to {nll:.3f}" in (
+            found.verdict.sentence
+        )
+        assert "TemperatureScaling has the lowest NLL of those that clearly help" in found.text()
+        assert json.loads(found.json())["recalibrators"]["best"] == "TemperatureScaling"
 
     def test_too_few_rows(self) -> None:
         found = report({"score": SCORE[:50], "label": LABEL[:50]})
@@ -291,7 +321,7 @@ class TestApply:
         label = (np.random.default_rng(5).random(500) < SCORE[:500]).astype(int)
         file = written(tmp_path / "a.csv", score=SCORE[:500], label=label)
         main([file, "--save-calibrator", str(tmp_path / "cal.npz")])
-        assert "was not written, because no recalibrator helps" in capsys.readouterr().out
+        assert "was not written, because no recalibrator clearly helps" in capsys.readouterr().out
         assert not (tmp_path / "cal.npz").exists()
 
 

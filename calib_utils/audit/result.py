@@ -73,7 +73,7 @@ class Report:
 
     @property
     def calibrator(self) -> Recalibrator | None:
-        """The recalibrator that helps most, fitted; None if none helps.
+        """The recalibrator that helps most, fitted; None if none clearly does.
 
         It is a `calib_utils.recalibration.PlattPerGroup` if one map for all rows leaves a group
         beyond the tolerance, and a map for each group lowers the NLL further.

@@ -120,13 +120,13 @@ def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
 
 
 def _of_tried(recalibrators: TriedRecalibrators) -> dict[str, Any]:
-    best = None if recalibrators.best is None else recalibrators.found[0].name
+    best = recalibrators.best_found
     return {
         "nll": recalibrators.nll,
         "ece": recalibrators.ece,
         "auroc": recalibrators.auroc,
         "how": recalibrators.how,
-        "best": best,
+        "best": None if best is None else best.name,
         "found": recalibrators.found,
         "groups": recalibrators.groups,
         "per_group": {

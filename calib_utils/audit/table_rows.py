@@ -11,6 +11,8 @@ import numpy as np
 from calib_utils.audit.costs import Costs
 from calib_utils.audit.formatting import number, percent, points, signed_points
 from calib_utils.audit.parts import Part, Span
+from calib_utils.audit.per_group import MapsPerGroup
+from calib_utils.audit.recalibrators import TriedRecalibrator
 
 if TYPE_CHECKING:
     from calib_utils.audit.result import Report
@@ -347,7 +349,7 @@ def recalibrator_rows(report: Report) -> list[RecalibratorRow]:
 
 
 def recalibrator_sentence(report: Report) -> str:
-    """Which recalibrator to use."""
+    """Which recalibrator to use, one for all rows or one for each group."""
     tried, m = report.recalibrators, report.measures
     if tried is None and not report.columns.top_label and (m.reversed or m.blind):
         return (
@@ -356,14 +358,26 @@ def recalibrator_sentence(report: Report) -> str:
         )
     if tried is None:
         return "No recalibrator was tried, because there were too few rows or none was asked for."
-    first = tried.found[0]
-    if tried.best is None:
-        return f"None helps: no recalibrator has an NLL that is clearly lower ({tried.how})."
-    return (
-        f"{first.name} helps most: it lowers the NLL by {number(-first.gain, 3)}, and by at least "
-        f"{number(-first.interval[1], 3)} ({tried.how}; the interval is corrected for the number "
-        "of recalibrators)."
-    )
+    best, of_groups = tried.best_found, tried.best_per_group
+    if best is None:
+        text = f"None clearly helps: no change has an interval below 0 ({tried.how})."
+        if of_groups is not None:
+            text = f"No single map for all rows clearly helps ({tried.how})."
+    else:
+        which = (
+            "helps most"
+            if best is tried.found[0]
+            else "has the lowest NLL of those that clearly help"
+        )
+        text = (
+            f"{best.name} {which}: it lowers the NLL by {_at_least(best)} ({tried.how}; the "
+            "interval is corrected for the number of recalibrators)."
+        )
+    if of_groups is None:
+        return text
+    column, maps = of_groups
+    does = "does: it lowers the NLL by" if best is None else "lowers it by a further"
+    return f"{text} A map for each value of {column!r} (PlattPerGroup) {does} {_at_least(maps)}."
 
 
 def cost_lines(report: Report) -> list[str]:
@@ -378,6 +392,10 @@ def cost_lines(report: Report) -> list[str]:
         f"{_lowest(costs)}, best on these rows: {number(costs.lowest[1], 3)} a row",
         f"acting always: {number(costs.always, 3)} a row; never: {number(costs.never, 3)} a row",
     ]
+
+
+def _at_least(one: TriedRecalibrator | MapsPerGroup) -> str:
+    return f"{number(-one.gain, 3)}, and by at least {number(-one.interval[1], 3)}"
 
 
 def _gain(gain: float) -> str:

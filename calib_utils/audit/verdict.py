@@ -240,16 +240,21 @@ def _along_the_line(measures: Measures, overall: str) -> str:
 
 
 def _remedy(recalibrators: TriedRecalibrators) -> str:
-    if recalibrators.best is None:
-        return "None of the recalibrators that were tried helps."
-    first = recalibrators.found[0]
-    name = re.sub("(?<=[a-z])(?=[A-Z])", " ", first.name).capitalize()
-    text = f"{name} lowers its NLL from {number(recalibrators.nll, 3)} to {number(first.nll, 3)}"
-    if first.ece < recalibrators.ece:
-        text += f" and its ECE from {percent(recalibrators.ece)} to {percent(first.ece)}"
+    best = recalibrators.best_found
+    if best is None:
+        if recalibrators.best_per_group is not None:
+            return "No single map for all rows clearly helps."
+        return "None of the recalibrators that were tried clearly helps."
+    name = re.sub("(?<=[a-z])(?=[A-Z])", " ", best.name).capitalize()
+    text = f"{name} lowers its NLL from {number(recalibrators.nll, 3)} to {number(best.nll, 3)}"
+    before, after = percent(recalibrators.ece), percent(best.ece)
+    if before == after:
+        text += f" but leaves its ECE at {after}"
+    elif best.ece < recalibrators.ece:
+        text += f" and its ECE from {before} to {after}"
     else:
-        text += f" but leaves its ECE at {percent(first.ece)}"
-    lost = recalibrators.auroc - first.auroc
+        text += f" but raises its ECE from {before} to {after}"
+    lost = recalibrators.auroc - best.auroc
     text += f", at the price of {number(lost)} in AUROC." if lost > _LOST else "."
     left = _parts_that_are(BEYOND, recalibrators.groups)
     if left:
