@@ -243,14 +243,14 @@ class TestVerdict:
             "a difference that chance may explain. "
         )
         half = report({"score": np.full(100, 0.5), "label": np.arange(100) % 2}).verdict.sentence
-        assert "so it is calibrated on average, which says nothing of single predic" in half
+        assert "so these rows show no error on average, which says nothing of single predic" in half
 
     def test_gaps_that_cancel_on_average_are_told(self) -> None:
         """Those of four scores, on both sides of a line that is right."""
         score = np.repeat([0.2, 0.4, 0.6, 0.8], 2_000)
         label = np.concatenate([np.arange(2_000) < happened for happened in (478, 464, 1536, 1522)])
         sentence = of(score, label).verdict.sentence
-        assert "calibrated on average, but too high in some places and too low in" in sentence
+        assert "calibrated on average, but it is too high in some places and too low in" in sentence
 
     @pytest.mark.parametrize("n", [2_000, 20_000])
     def test_gaps_that_cancel_in_a_bin_of_equal_width(self, n: int) -> None:

@@ -53,9 +53,11 @@ def test_the_report_says_what_a_map_for_each_group_does(tmp_path: Path) -> None:
     assert maps.interval[0] < maps.gain < maps.interval[1] < 0
     assert {part.outcome for part in maps.parts} == {"within"}
     a, b = (signed_points(part.gap) for part in maps.parts)
+    offs = [a[1:], b[1:]]
+    ways = ["low" if sign == "+" else "high" for sign in (a[0], b[0])]
     assert (
-        f"A map for each value of `plan` (`PlattPerGroup`) brings `a` to {a} and `b` to {b}, on "
-        "rows that it was not fitted on."
+        f"A map for each value of `plan` (`PlattPerGroup`) leaves `a` {offs[0]} points too "
+        f"{ways[0]} and `b` {offs[1]} too {ways[1]}, on rows that it was not fitted on."
     ) in found.verdict.sentence
     assert f"{a} with a map for each group" in found.text()
     assert '<th scope="col">with a map for each group</th>' in found.html()
@@ -133,7 +135,7 @@ def test_a_group_that_one_map_only_halves_and_one_that_it_spoils() -> None:
     maps = found.recalibrators.per_group["plan"]
     assert max(abs(part.gap) for part in maps.parts) < 0.01
     assert maps.best is not None
-    assert "A map for each value of `plan` (`PlattPerGroup`) brings `" in found.verdict.sentence
+    assert "A map for each value of `plan` (`PlattPerGroup`) leaves `" in found.verdict.sentence
 
 
 def test_a_column_of_several_is_tried_alone() -> None:

@@ -239,6 +239,7 @@ def report(
     if prices is not None:
         costs = cost_curve(totals.rows.probs, totals.rows.labels, prices, totals.rows.weights)
     before = None if baseline is None else bins_of_baseline(baseline, n_bins)
+    by_class = judge_parts(of_classes, *limits)
     judged = {name: judge_parts(parts, *limits) for name, parts in groups.items()}
     times = control(totals.times, before, *limits)
     verdict = judge(
@@ -249,13 +250,14 @@ def report(
         recalibrators,
         judged,
         times,
+        by_class,
     )
     return Report(
         verdict=verdict,
         measures=measures,
         bins=totals.bins,
         cells=totals.cells,
-        classes=judge_parts(of_classes, *limits),
+        classes=by_class,
         groups=judged,
         times=times,
         recalibrators=recalibrators,

@@ -258,6 +258,12 @@ def class_note(report: Report) -> str:
             f"{report.measures.n / len(outcomes):,.0f} rows of each, their own frequencies tell "
             "little, so rely on the verdict on all rows."
         )
+    if report.verdict.overall != "beyond" and "beyond" in outcomes:
+        return (
+            "The verdict is about the confidence in the predicted class, while a class is judged "
+            "by its mean probability over all rows. If you use the probabilities of a class that "
+            "is beyond the tolerance, make a report on these, with that class as the positive one."
+        )
     if report.verdict.overall != "beyond" or any(each != "within" for each in outcomes):
         return ""
     return (
@@ -286,7 +292,7 @@ def part_rows(table: Titled) -> list[PartRow]:
             f"({signed_points(part.interval[0])} to {signed_points(part.interval[1])})",
             after=after.get(part.name, ""),
             own=own.get(part.name, ""),
-            verdict="undecided: too few" if part.small else part.outcome,
+            verdict="undecided: too few positives or negatives" if part.small else part.outcome,
         )
         for part in ordered[:MOST_PARTS]
     ]
@@ -354,7 +360,7 @@ def recalibrator_sentence(report: Report) -> str:
     if tried is None and not report.columns.top_label and (m.reversed or m.blind):
         return (
             "No recalibrator was tried, because none makes a good score of one that "
-            f"{'falls where what happens rises' if m.reversed else 'tells nothing'}."
+            f"{'falls where what happens rises' if m.reversed else 'tells next to nothing'}."
         )
     if tried is None:
         return "No recalibrator was tried, because there were too few rows or none was asked for."

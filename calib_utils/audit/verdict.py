@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
-from calib_utils.audit.formatting import number, percent, points, printable, signed_points
+from calib_utils.audit.formatting import number, percent, points, printable
 from calib_utils.audit.measures import Measures, larger_error
 from calib_utils.audit.parts import (
     BEYOND,
@@ -32,7 +32,7 @@ from calib_utils.metrics.intervals import noise_of_means, squared_sums
 __all__ = ["Verdict", "judge", "rows_needed"]
 
 _MOST_TIMES = 1_000.0  # times as many rows; nobody will wait for more
-_PLACES = "but too high in some places and too low in others"
+_PLACES = "but it is too high in some places and too low in others"
 _LOST = 0.005  # of the AUROC, by ties of a map with steps or by classes that change places
 _NAMED = 3  # groups in a sentence; the others are counted
 
@@ -74,6 +74,7 @@ def judge(
     recalibrators: TriedRecalibrators | None = None,
     groups: Mapping[str, Sequence[Part]] | None = None,
     times: Sequence[Span] = (),
+    classes: Sequence[Part] = (),
 ) -> Verdict:
     """The verdict on a model: first what to do about it, and then the evidence."""
     limit = allowed(tolerance, relative, measures.predicted)
@@ -98,6 +99,8 @@ def judge(
     sentence = f"{_opening(overall, but)}: {_on_average(measures, overall, limit, top_label)}."
     if overall == BEYOND and measures.reversed and not top_label:
         sentence = f"Is this the score of the other class? {sentence}"
+    if top_label and overall != BEYOND:
+        sentence += _about_classes(classes)
     if overall != WITHIN and recalibrators is not None:
         sentence += f" {_remedy(recalibrators)}"
     if recalibrators is not None:
@@ -113,14 +116,27 @@ def judge(
 
 
 def _parts_that_are(outcome: str, groups: Mapping[str, Sequence[Part]]) -> list[str]:
-    """The groups of an outcome, those with the largest gap first, each with its gap in points."""
-    found = [
+    """The groups of an outcome, those with the largest gap first; of those beyond how far off."""
+    found = sorted(
         (-abs(part.gap), f"{name} {part.name}" if len(groups) > 1 else part.name, part.gap)
         for name, parts in groups.items()
         for part in parts
         if part.outcome == outcome
+    )
+    names = [f"`{printable(name)}`" for _, name, _ in found]
+    if outcome != BEYOND:
+        return names
+    offs = _offs([gap for _, _, gap in found])
+    return [f"{name} ({off})" for name, off in zip(names, offs, strict=True)]
+
+
+def _offs(gaps: Sequence[float]) -> list[str]:
+    """How far the predictions are off, of which the first says that these are points."""
+    units = [" points", *[""] * len(gaps)]
+    return [
+        f"{points(abs(gap))}{unit} too {'low' if gap > 0 else 'high'}"
+        for gap, unit in zip(gaps, units, strict=False)
     ]
-    return [f"`{printable(name)}` ({signed_points(gap)})" for _, name, gap in sorted(found)]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -154,6 +170,18 @@ def _opening(overall: str, but: Sequence[str]) -> str:
     if overall == WITHIN:
         return f"Trustworthy on average, but {parts}"
     return f"Too few rows to tell on average, but not trustworthy {parts.removeprefix('not ')}"
+
+
+def _about_classes(classes: Sequence[Part]) -> str:
+    """What the verdict, which is about the confidence in the predicted class, does not cover."""
+    off = _parts_that_are(BEYOND, {"class": classes})
+    if not off:
+        return ""
+    which = "probabilities" if len(off) > 1 else "probability"
+    return (
+        " That is about the confidence in the predicted class, while the mean "
+        f"{which} of {_listed(off)} {'are' if len(off) > 1 else 'is'} beyond the tolerance."
+    )
 
 
 def _evidence(
@@ -200,11 +228,13 @@ def _on_average(measures: Measures, overall: str, limit: float, top_label: bool)
     else:
         text = f"it predicts {predicted} on average and {happened} happened"
     gap = measures.predicted - measures.happened
-    low, high = measures.ratio_interval
-    if measures.blind and not top_label:
+    if measures.unproven and not top_label:
         low, high = measures.auroc_interval
+        tells = "these rows do not show that the score tells anything"
+        if measures.blind:
+            tells = "the score tells next to nothing"
         return (
-            f"{text}, and the score tells nothing about what happens, with an AUROC of "
+            f"{text}, and {tells} about what happens, with an AUROC of "
             f"{number(measures.auroc)} ({number(low)} to {number(high)})"
         )
     if measures.reversed and not top_label:
@@ -212,11 +242,18 @@ def _on_average(measures: Measures, overall: str, limit: float, top_label: bool)
             f"{text}, but less where it predicts more, with an AUROC of {number(measures.auroc)}; "
             "look whether the column or the positive label is the wrong one"
         )
+    low, high = measures.ratio_interval
     if low <= 1 <= high:
-        if overall == UNDECIDED and abs(gap) > limit:
+        expected = max(measures.predicted, np.finfo(float).tiny)
+        if abs(gap) > limit:
             text += ", a difference that chance may explain"
-            return text if measures.line is None else text + _along_the_line(measures, overall)
-        return f"{text}, so it is calibrated on average{_along_the_line(measures, overall)}"
+            if measures.line is None and overall == UNDECIDED:
+                return text
+        elif max(high * expected - measures.predicted, measures.predicted - low * expected) > limit:
+            text += ", so these rows show no error on average"
+        else:
+            text += ", so it is calibrated on average"
+        return text + _along_the_line(measures, overall)
     above, below = ("over", "under") if top_label else ("too high", "too low")
     lean = (above if gap > 0 else below) + ("confident" if top_label else "")
     text += f", so it is {lean} by {points(abs(gap))} points"
@@ -235,7 +272,7 @@ def _along_the_line(measures: Measures, overall: str) -> str:
         f"a slope of {number(line.slope)} ({number(low)} to {number(high)}), where 1 is calibrated"
     )
     if overall != WITHIN and not low <= 1 <= high:
-        return f", but {'over' if high < 1 else 'under'}confident, with {slope}"
+        return f", but it is {'over' if high < 1 else 'under'}confident, with {slope}"
     return f", {_PLACES}, with {slope}" if overall == BEYOND else f", with {slope}"
 
 
@@ -275,13 +312,14 @@ def _maps_per_group(recalibrators: TriedRecalibrators, groups: Mapping[str, Sequ
         wrong = BEYOND if any(one.outcome == BEYOND for one in before.values()) else UNDECIDED
         left = [part for part in maps.parts if before[part.name].outcome == wrong]
         left.sort(key=lambda part: -abs(before[part.name].gap))
-        moved = [f"`{printable(part.name)}` to {signed_points(part.gap)}" for part in left]
+        offs = _offs([part.gap for part in left])
+        moved = [f"`{printable(part.name)}` {off}" for part, off in zip(left, offs, strict=True)]
         text += (
-            f" A map for each value of `{printable(column)}` (`PlattPerGroup`) brings "
+            f" A map for each value of `{printable(column)}` (`PlattPerGroup`) leaves "
             f"{_listed(moved)}, on rows that it was not fitted on"
         )
         still = _parts_that_are(BEYOND, {column: maps.parts})
-        text += f", but leaves {_listed(still)} beyond the tolerance." if still else "."
+        text += f", with {_listed(still)} still beyond the tolerance." if still else "."
     return text
 
 
