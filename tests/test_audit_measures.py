@@ -449,6 +449,38 @@ class TestTimes:
         with pytest.raises(ValueError, match="baseline: expected 15 bins, found 10"):
             bins_of_baseline(of(*drawn(50, 0), n_bins=10), 15)
 
+    def test_a_baseline_of_something_else(self, tmp_path: Path) -> None:
+        score, label = drawn(300, 0)
+        other = 1 - score
+        words = np.where(label == 1, "yes", "no")
+        binary = {"score": score, "label": label}
+        dated = binary | {"day": np.datetime64("2026-06-01") + np.arange(300) % 3}
+        both = {"prob_no": other, "prob_yes": score, "label": words}
+        three = both | {"prob_so": np.zeros(300)}
+
+        def told(data: dict[str, Any], baseline: Any, **options: Any) -> Any:
+            return report(data, time="day:D", baseline=baseline, cross_fit=0, **options).times
+
+        several = report(both, cross_fit=0)
+        several.write(json=tmp_path / "several.json")
+        for baseline in (several, tmp_path / "several.json"):
+            with pytest.raises(ValueError, match=r"baseline: expected a report on the probability"):
+                told(dated, baseline)
+        day = {"day": dated["day"]}
+        with pytest.raises(ValueError, match=r"classes no, yes, so, found .* no, yes; give one"):
+            told(three | day, several)
+        no, yes = (report(both, positive=name, cross_fit=0) for name in ("no", "yes"))
+        with pytest.raises(ValueError, match=r"probability of 'yes', found one on .* of 'no'"):
+            told(both | day, no, positive="yes")
+        # What is known of only one of the two is no objection; nor is an older report.
+        assert told(dated, yes) == told(dated, report(binary, cross_fit=0))
+        top = {"confidence": np.maximum(score, other), "correct": (score > 0.5) == label}
+        assert len(told(top | day, several)) == 3
+        old = json.loads(several.json())
+        del old["predicted"]
+        (tmp_path / "old.json").write_text(json.dumps(old))
+        assert len(told(dated, tmp_path / "old.json")) == 3
+
 
 class TestCosts:
     def test_written_out(self) -> None:

@@ -160,6 +160,24 @@ class TestDays:
         assert np.mean(alarms) <= 0.09
         assert np.mean(beyond) > 0.2
 
+    def test_a_day_beyond_the_limits_is_not_called_calm(self) -> None:
+        """Off by half a point, which the tolerance allows, and by seven standard deviations."""
+        n = 90_000
+        day = np.repeat(np.datetime64("2026-06-01") + np.arange(3), n // 3)
+        score = np.full(n, 0.05)
+        happened = np.tile(np.arange(n // 3) < n // 3 * 0.05, 3)
+        happened[: n // 3] = np.arange(n // 3) < n // 3 * 0.058
+        found = judged({"score": score, "label": happened.astype(int), "day": day}, time="day:D")
+        assert [span.z > 3 for span in found.times] == [True, False, False]
+        assert not any(span.alarm for span in found.times)
+        states = [line.rpartition(": ")[2] for line in found.text().splitlines()[-3:]]
+        assert states == ["no alarm, although beyond the limits", "no alarm", "no alarm"]
+        described = found.html().partition('id="control-text">')[2].partition("<")[0]
+        assert described == (
+            "3 values of z with limits at 3 and -3, of which 1 lies beyond the limits. "
+            "Alarms: none."
+        )
+
     def test_how_they_are_written(self) -> None:
         assert written("2026-06-09") == "9 June 2026"
         assert written("2026-06") == "2026-06"

@@ -17,7 +17,7 @@ from calib_utils.audit.bin_sums import BinSums
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import cost_curve
 from calib_utils.audit.files import open_source
-from calib_utils.audit.formatting import printable
+from calib_utils.audit.formatting import counted_rows, printable
 from calib_utils.audit.gathering import Gathered, gather, gather_file
 from calib_utils.audit.measures import binnings_of, measure
 from calib_utils.audit.parts import control, judge_parts
@@ -238,7 +238,7 @@ def report(
     costs = None
     if prices is not None:
         costs = cost_curve(totals.rows.probs, totals.rows.labels, prices, totals.rows.weights)
-    before = None if baseline is None else bins_of_baseline(baseline, n_bins)
+    before = None if baseline is None else bins_of_baseline(baseline, n_bins, columns)
     by_class = judge_parts(of_classes, *limits)
     judged = {name: judge_parts(parts, *limits) for name, parts in groups.items()}
     times = control(totals.times, before, *limits)
@@ -284,11 +284,14 @@ def _check_prices(columns: Columns, prices: Any) -> None:
 
 def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
     columns, counts, totals = gathered.columns, gathered.counts, gathered.totals
-    lines = [f"{gathered.name}: {counts.read:,} rows", *columns.describe()]
+    lines = [f"{gathered.name}: {counted_rows(counts.read)}", *columns.describe()]
     if counts.dropped:
-        lines.append(f"{counts.dropped:,} rows were dropped because a value was missing")
+        were = " was", " were"
+        lines.append(f"{counted_rows(counts.dropped, *were)} dropped because a value was missing")
     if counts.rescaled:
-        lines.append(f"{counts.rescaled:,} rows were divided by their sum")
+        lines.append(
+            counted_rows(counts.rescaled, " was divided by its sum", " were divided by their sum")
+        )
     if columns.kind == "logprobs":
         lines += _about_logs(counts.filled, counts.elsewhere)
     if columns.weight:
@@ -297,8 +300,8 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
         lines.append(f"no row has the label {columns.positive!r}")
     if counts.impossible:
         lines.append(
-            f"{counts.impossible:,} rows gave a probability of 0 to what happened; it is replaced "
-            "by the smallest positive number, because the NLL would be infinite otherwise"
+            f"{counted_rows(counts.impossible)} gave a probability of 0 to what happened; it is "
+            "replaced by the smallest positive number, because the NLL would be infinite otherwise"
         )
     if columns.kind not in ("logit", "logits"):
         ends = dict.fromkeys([columns.scores[0], columns.scores[-1]])
@@ -318,7 +321,10 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
 def _about_weights(bins: BinSums, n: int) -> list[str]:
     lines, times = [], bins.n / bins.mass
     if n > bins.n:
-        lines.append(f"{n - bins.n:,} rows have a weight of 0 and do not count")
+        lines.append(
+            counted_rows(n - bins.n, " has a weight of 0 and does", " have a weight of 0 and do")
+            + " not count"
+        )
     if bins.effective == bins.n:
         return [*lines, "all weights are equal, so each row counts once"]
     lines.append(f"by their weights these rows are worth {bins.effective:,.0f} of equal weight")
@@ -333,13 +339,13 @@ def _about_logs(filled: int, elsewhere: int) -> list[str]:
     lines = ["each row was divided by its sum, so that the classes have all of the probability"]
     if filled:
         lines.append(
-            f"{filled:,} rows lacked a class: each such class got an equal part of what the others "
-            "leave, but no more than the smallest of them"
+            f"{counted_rows(filled)} lacked a class: each such class got an equal part of what the "
+            "others leave, but no more than the smallest of them"
         )
     if elsewhere:
         lines.append(
-            f"in {elsewhere:,} rows the classes have less than half of the probability, so the "
-            "model was about to answer something else"
+            f"in {counted_rows(elsewhere)} the classes have less than half of the probability, "
+            "so the model was about to answer something else"
         )
     return lines
 

@@ -138,8 +138,11 @@ def _draw_rare(ax: Axes, bars: Sequence[Bar]) -> None:
 def times_picture(spans: Sequence[Span]) -> str:
     """The control chart of z."""
     alarms = [span.name for span in spans if span.alarm]
-    described = f"{len(spans)} values of z with limits at 3 and -3. " + (
-        f"Alarms: {', '.join(alarms)}." if alarms else "None lies beyond the limits."
+    outside = sum(abs(span.z) > LIMIT for span in spans)
+    described = (
+        f"{len(spans)} values of z with limits at 3 and -3, of which {outside} "
+        f"{'lies' if outside == 1 else 'lie'} beyond the limits. "
+        f"Alarms: {', '.join(alarms) or 'none'}."
     )
 
     def draw(ax: Axes) -> None:

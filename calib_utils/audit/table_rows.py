@@ -10,7 +10,7 @@ import numpy as np
 
 from calib_utils.audit.costs import Costs
 from calib_utils.audit.formatting import number, percent, points, signed_points
-from calib_utils.audit.parts import Part, Span
+from calib_utils.audit.parts import LIMIT, Part, Span
 from calib_utils.audit.per_group import MapsPerGroup
 from calib_utils.audit.recalibrators import TriedRecalibrator
 
@@ -321,10 +321,18 @@ def span_rows(spans: Sequence[Span]) -> list[SpanRow]:
             expected=percent(span.expected),
             happened=percent(span.happened),
             z=number(span.z, 1),
-            state="alarm" if span.alarm else "too few rows" if span.small else "in control",
+            state=_state(span),
         )
         for span in spans
     ]
+
+
+def _state(span: Span) -> str:
+    if span.small:
+        return "too few rows"
+    if span.alarm:
+        return "alarm"
+    return "no alarm, although beyond the limits" if abs(span.z) > LIMIT else "no alarm"
 
 
 def recalibrator_rows(report: Report) -> list[RecalibratorRow]:
@@ -363,7 +371,10 @@ def recalibrator_sentence(report: Report) -> str:
             f"{'falls where what happens rises' if m.reversed else 'tells next to nothing'}."
         )
     if tried is None:
-        return "No recalibrator was tried, because there were too few rows or none was asked for."
+        return (
+            "No recalibrator was tried, because there were too few rows, all labels are equal, or "
+            "none was asked for."
+        )
     best, of_groups = tried.best_found, tried.best_per_group
     if best is None:
         text = f"None clearly helps: no change has an interval below 0 ({tried.how})."

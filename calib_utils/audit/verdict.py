@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
-from calib_utils.audit.formatting import number, percent, points, printable
+from calib_utils.audit.formatting import counted_rows, number, percent, points, printable
 from calib_utils.audit.measures import Measures, larger_error
 from calib_utils.audit.parts import (
     BEYOND,
@@ -211,7 +211,7 @@ def _evidence(
 
 def _rows(measures: Measures) -> str:
     """How many, and how many equal ones they are worth."""
-    text = f"{measures.n:,} {'row' if measures.n == 1 else 'rows'}"
+    text = counted_rows(measures.n)
     if measures.blocks is not None:
         return (
             f"{text} in {measures.blocks:,} blocks, worth {measures.effective:,.0f} of equal size,"
