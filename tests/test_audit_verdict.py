@@ -128,7 +128,7 @@ class TestDays:
         assert [span.name for span in found.times if span.alarm] == ["2026-06-29", "2026-06-30"]
         assert (found.verdict.outcome, found.verdict.exit_code) == ("times", 5)
         assert found.verdict.sentence.startswith(
-            "Trustworthy on average, but not since 29 June 2026: it predicts "
+            "Trustworthy on average, but with alarms since 29 June 2026: it predicts "
         )
 
     def test_one_in_the_middle_is_off(self) -> None:
@@ -137,7 +137,7 @@ class TestDays:
         data["label"] = happening(data["score"], np.where(day == day[6_000], 0.15, 0.0))
         found = judged(data | {"day": day}, time="day:D").verdict
         assert found.exit_code == 5
-        assert "but not trustworthy on 5 June 2026: " in found.sentence
+        assert "but with an alarm on 5 June 2026: " in found.sentence
 
     def test_the_tolerance_is_for_days_too(self) -> None:
         """Two million rows a day, off by a tenth of a point: clear, and of no account."""

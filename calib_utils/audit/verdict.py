@@ -43,7 +43,7 @@ class Verdict:
 
     Attributes:
         outcome: of all that was asked for. "beyond" if the error of all rows is; else "groups" if
-            that of a group is, "times" if a day or another span of time is, "undecided" if there
+            that of a group is, "times" if a span of time raises an alarm, "undecided" if there
             are too few rows to tell of all rows or of a group, and "within" if nothing of this.
         overall: of all rows alone: "within" if the interval ends at the tolerance or below it,
             "beyond" if it begins above it, else "undecided".
@@ -61,7 +61,7 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """0 within, 1 beyond, 3 undecided, 4 beyond in a group, 5 beyond in a span of time."""
+        """0 within, 1 beyond, 3 undecided, 4 beyond in a group, 5 alarm in a span of time."""
         return EXIT[self.outcome]
 
 
@@ -151,11 +151,11 @@ def _when(times: Sequence[Span]) -> str:
     alarms = [span.alarm for span in judged]
     first = alarms.index(True)
     if 2 * sum(alarms) > len(alarms) - first and any(alarms[-2:]):
-        return f"not since {written(judged[first].name)}"
+        return f"with alarms since {written(judged[first].name)}"
     if sum(alarms) == 1:
-        return f"not on {written(judged[first].name)}"
+        return f"with an alarm on {written(judged[first].name)}"
     return (
-        f"not on {sum(alarms):,} of {len(times):,} spans of time, of which "
+        f"with alarms on {sum(alarms):,} of {len(times):,} spans of time, of which "
         f"{written(judged[first].name)} is the first"
     )
 
@@ -169,7 +169,8 @@ def _opening(overall: str, but: Sequence[str]) -> str:
     parts = " and ".join(but)
     if overall == WITHIN:
         return f"Trustworthy on average, but {parts}"
-    return f"Too few rows to tell on average, but not trustworthy {parts.removeprefix('not ')}"
+    parts = re.sub("^not for", "not trustworthy for", parts)
+    return f"Too few rows to tell on average, but {parts}"
 
 
 def _about_classes(classes: Sequence[Part]) -> str:
