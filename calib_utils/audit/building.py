@@ -112,7 +112,8 @@ def report(
         relative_tolerance: the largest error beside the rate of the rarer outcome, above 0 and up
             to 1, which is what counts where events are rare. An error of 2 points is small for a
             rate of 30 %, and huge for one of 1 %, of which a quarter is 0.25 points.
-        baseline: an earlier report, or the path of its JSON, that days are compared with.
+        baseline: an earlier report on the same kind of predictions, or the path of its JSON, that
+            days are compared with.
         prices: of a false alarm and of a miss, for the cost against the threshold.
         n_bins: the number of bins of equal width.
         drop: whether rows with a missing value are left out; they are counted.
