@@ -250,14 +250,14 @@ class TestVerdict:
             "a difference that chance may explain. "
         )
         half = report({"score": np.full(100, 0.5), "label": np.arange(100) % 2}).verdict.sentence
-        assert "so it is calibrated on average, which says nothing of single predic" in half
+        assert "so these rows show no error on average, which says nothing of single predic" in half
 
     def test_gaps_that_cancel_on_average_are_told(self) -> None:
         """Those of four scores, on both sides of a line that is right."""
         score = np.repeat([0.2, 0.4, 0.6, 0.8], 2_000)
         label = np.concatenate([np.arange(2_000) < happened for happened in (478, 464, 1536, 1522)])
         sentence = of(score, label).verdict.sentence
-        assert "calibrated on average, but too high in some places and too low in" in sentence
+        assert "calibrated on average, but it is too high in some places and too low in" in sentence
 
     @pytest.mark.parametrize("n", [2_000, 20_000])
     def test_gaps_that_cancel_in_a_bin_of_equal_width(self, n: int) -> None:
@@ -496,6 +496,38 @@ class TestTimes:
             bins_of_baseline(tmp_path / "base.json", 15)
         with pytest.raises(ValueError, match="baseline: expected 15 bins, found 10"):
             bins_of_baseline(of(*drawn(50, 0), n_bins=10), 15)
+
+    def test_a_baseline_of_something_else(self, tmp_path: Path) -> None:
+        score, label = drawn(300, 0)
+        other = 1 - score
+        words = np.where(label == 1, "yes", "no")
+        binary = {"score": score, "label": label}
+        dated = binary | {"day": np.datetime64("2026-06-01") + np.arange(300) % 3}
+        both = {"prob_no": other, "prob_yes": score, "label": words}
+        three = both | {"prob_so": np.zeros(300)}
+
+        def told(data: dict[str, Any], baseline: Any, **options: Any) -> Any:
+            return report(data, time="day:D", baseline=baseline, cross_fit=0, **options).times
+
+        several = report(both, cross_fit=0)
+        several.write(json=tmp_path / "several.json")
+        for baseline in (several, tmp_path / "several.json"):
+            with pytest.raises(ValueError, match=r"baseline: expected a report on the probability"):
+                told(dated, baseline)
+        day = {"day": dated["day"]}
+        with pytest.raises(ValueError, match=r"classes no, yes, so, found .* no, yes; give one"):
+            told(three | day, several)
+        no, yes = (report(both, positive=name, cross_fit=0) for name in ("no", "yes"))
+        with pytest.raises(ValueError, match=r"probability of 'yes', found one on .* of 'no'"):
+            told(both | day, no, positive="yes")
+        # What is known of only one of the two is no objection; nor is an older report.
+        assert told(dated, yes) == told(dated, report(binary, cross_fit=0))
+        top = {"confidence": np.maximum(score, other), "correct": (score > 0.5) == label}
+        assert len(told(top | day, several)) == 3
+        old = json.loads(several.json())
+        del old["predicted"]
+        (tmp_path / "old.json").write_text(json.dumps(old))
+        assert len(told(dated, tmp_path / "old.json")) == 3
 
 
 class TestCosts:

@@ -53,9 +53,11 @@ def test_the_report_says_what_a_map_for_each_group_does(tmp_path: Path) -> None:
     assert maps.interval[0] < maps.gain < maps.interval[1] < 0
     assert {part.outcome for part in maps.parts} == {"within"}
     a, b = (signed_points(part.gap) for part in maps.parts)
+    offs = [a[1:], b[1:]]
+    ways = ["low" if sign == "+" else "high" for sign in (a[0], b[0])]
     assert (
-        f"A map for each value of `plan` (`PlattPerGroup`) brings `a` to {a} and `b` to {b}, on "
-        "rows that it was not fitted on."
+        f"A map for each value of `plan` (`PlattPerGroup`) leaves `a` {offs[0]} points too "
+        f"{ways[0]} and `b` {offs[1]} too {ways[1]}, on rows that it was not fitted on."
     ) in found.verdict.sentence
     assert f"{a} with a map for each group" in found.text()
     assert '<th scope="col">with a map for each group</th>' in found.html()
@@ -67,6 +69,28 @@ def test_the_report_says_what_a_map_for_each_group_does(tmp_path: Path) -> None:
     for name in "ab":
         rows = data["plan"] == name
         assert abs(data["label"][rows].mean() - again[rows].mean()) < 0.01
+
+
+def test_where_no_map_for_all_helps_the_one_that_does_is_named() -> None:
+    rng = np.random.default_rng(0)
+    score, plan = rng.beta(2, 3, 6_000), rng.choice(["basic", "pro"], 6_000)
+    chances = expit(logit(score) + np.where(plan == "basic", 0.4, -0.4))
+    data = {"score": score, "label": (rng.random(6_000) < chances).astype(int), "plan": plan}
+    found = report(data, group="plan")
+    tried = found.recalibrators
+    assert tried is not None
+    assert tried.best is None
+    gain = -tried.per_group["plan"].gain
+    assert found.verdict.overall != "within"
+    assert ". No single map for all rows clearly helps. A map for each value of `plan`" in (
+        found.verdict.sentence
+    )
+    for text in (found.text(), found.html()):
+        assert "No single map for all rows clearly helps (cross-fitted" in text
+        assert f" (PlattPerGroup) does: it lowers the NLL by {gain:.3f}, and by at least" in text
+        assert "None" not in text.partition("What recalibration does")[2][:200]
+    data["label"] = (rng.random(6_000) < expit(logit(chances) - 0.5)).astype(int)
+    assert "(PlattPerGroup) lowers it by a further 0.0" in report(data, group="plan").text()
 
 
 def test_the_numbers_are_of_rows_that_were_left_out() -> None:
@@ -111,7 +135,7 @@ def test_a_group_that_one_map_only_halves_and_one_that_it_spoils() -> None:
     maps = found.recalibrators.per_group["plan"]
     assert max(abs(part.gap) for part in maps.parts) < 0.01
     assert maps.best is not None
-    assert "A map for each value of `plan` (`PlattPerGroup`) brings `" in found.verdict.sentence
+    assert "A map for each value of `plan` (`PlattPerGroup`) leaves `" in found.verdict.sentence
 
 
 def test_a_column_of_several_is_tried_alone() -> None:

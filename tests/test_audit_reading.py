@@ -821,6 +821,27 @@ class TestWhatIsAskedFor:
         found = report(path, rescale=True, cross_fit=0)
         assert f"{off:,} rows were divided by their sum" in found.read
 
+    def test_a_row_that_sums_to_0_cannot_be_divided(self) -> None:
+        rounded = PROBS.round(2)
+        rounded[7] = 0
+        columns = dict(zip(("prob_a", "prob_b", "prob_c"), rounded.T, strict=True))
+        with pytest.raises(ValueError, match=r"above 0 to divide by, found 0 in row 8; leave such"):
+            report(columns | {"label": CLASS}, rescale=True)
+
+    def test_one_row_is_not_several(self) -> None:
+        score, weight = SCORE.copy(), np.ones(300)
+        first = int(np.flatnonzero(LABEL == 1)[0])
+        score[first], weight[first - 1] = 0, 0
+        label = LABEL.astype(float)
+        label[first - 2] = np.nan
+        data = {"score": score, "label": label, "weight": weight}
+        found = report(data, weight="weight", drop=True, cross_fit=0).read
+        text = "\n".join(found)
+        assert "1 row was dropped because a value was missing" in found
+        assert "1 row has a weight of 0 and does not count" in found
+        assert "\n1 row gave a probability of 0 to what happened" in text
+        assert not re.search(r"\b1 rows\b", text)
+
     def test_mixed_types_of_a_frame(self) -> None:
         mixed = np.array([0.5, "0.25", 1], object)
         assert rows_of({"score": mixed, "label": [1, 0, 1]}).probs.tolist() == [0.5, 0.25, 1]

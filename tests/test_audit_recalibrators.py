@@ -94,14 +94,46 @@ class TestRecalibrators:
             found = report({"score": SCORE[:400], "label": label})
             helped += found.calibrator is not None
             if found.calibrator is None:
-                assert "None helps" in found.text()
+                assert "None clearly helps" in found.text()
         assert helped <= 1
+
+    def test_the_best_is_the_first_that_clearly_helps(self) -> None:
+        """The one with the lowest NLL of all may only seem to help."""
+
+        def drawn(n: int, seed: int) -> dict[str, np.ndarray]:
+            """Overconfident, and a few rows that are almost certain happen as often as others."""
+            rng = np.random.default_rng(seed)
+            z = rng.normal(0, 1.5, n)
+            odd = rng.random(n) < 0.02
+            chances = np.where(odd, 0.7, expit(0.6 * z))
+            score = expit(np.where(odd, 5 + rng.random(n), z))
+            return {"score": score, "label": (rng.random(n) < chances).astype(int)}
+
+        data, fit = drawn(400, 3), drawn(20_000, 999)
+        found = report(data, fit=fit)
+        assert found.recalibrators is not None
+        first, second = found.recalibrators.found[:2]
+        assert first.interval[1] > 0 > second.interval[1]
+        assert second.name == "TemperatureScaling"
+        own = TemperatureScaling(inputs="probs").fit(fit["score"], fit["label"])
+        assert found.calibrator is not None
+        probs = own.predict_proba(data["score"])
+        np.testing.assert_allclose(found.calibrator.predict_proba(data["score"]), probs)
+        nll = -np.log(np.where(data["label"] == 1, probs, 1 - probs)).mean()
+        assert second.nll == pytest.approx(nll)
+        assert f"Temperature scaling lowers its NLL from 0.676 to {nll:.3f}" in (
+            found.verdict.sentence
+        )
+        assert "TemperatureScaling has the lowest NLL of those that clearly help" in found.text()
+        assert json.loads(found.json())["recalibrators"]["best"] == "TemperatureScaling"
 
     def test_too_few_rows(self) -> None:
         found = report({"score": SCORE[:50], "label": LABEL[:50]})
         assert found.recalibrators is None
         assert "too few rows" in found.text()
         json.loads(found.json())
+        alike = report({"score": SCORE, "label": np.zeros(3_000, int)})
+        assert "because there were too few rows, all labels are equal, or none" in alike.text()
 
     def test_a_fit_of_another_kind(self) -> None:
         with pytest.raises(ValueError, match="fit: expected score"):
@@ -220,6 +252,20 @@ class TestApply:
         assert f"expected a name that ends in .csv, found {name!r}" in capsys.readouterr().err
         assert not out.exists()
 
+    def test_no_two_columns_of_one_name(
+        self, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        PlattScaling().fit(logit(SCORE), LABEL).save(tmp_path / "cal.npz")
+        file = written(tmp_path / "a.csv", score=SCORE[:3], logit=logit(SCORE[:3]))
+        out = tmp_path / "out.csv"
+        given = ["apply", str(tmp_path / "cal.npz"), file, "--score", "logit"]
+        for more in ([], ["--output", str(out)]):
+            assert main([*given, *more]) == 2
+            said = capsys.readouterr()
+            assert "it is called 'score', and the file already has such a column" in said.err
+            assert said.out == ""
+        assert not out.exists()
+
     def test_columns_called_as_the_classes(self, tmp_path: Path) -> None:
         """As scikit-learn's ``classes_`` name them, and without labels."""
         rng = np.random.default_rng(0)
@@ -291,7 +337,9 @@ class TestApply:
         label = (np.random.default_rng(5).random(500) < SCORE[:500]).astype(int)
         file = written(tmp_path / "a.csv", score=SCORE[:500], label=label)
         main([file, "--save-calibrator", str(tmp_path / "cal.npz")])
-        assert "was not written, because no recalibrator helps" in capsys.readouterr().out
+        assert "was not written, because no recalibrator clearly helps" in capsys.readouterr().out
+        main([file, "--cross-fit", "0", "--save-calibrator", str(tmp_path / "cal.npz")])
+        assert "was not written, because no recalibrator was tried" in capsys.readouterr().out
         assert not (tmp_path / "cal.npz").exists()
 
 
@@ -318,6 +366,12 @@ class TestCompare:
         assert (high - low) / 2 == pytest.approx(half, rel=1e-3)
         only_first = ((SCORE > 0.5) == LABEL) & ((better > 0.5) != LABEL)
         assert found["correct"]["only_first"] == only_first.sum()
+        for path, error in zip((a, b), found["errors"], strict=True):
+            assert tuple(error) == report(path, cross_fit=0).measures.error
+        d = written(tmp_path / "d.csv", score=[0.9, 0.2], label=[1, 0])
+        e = written(tmp_path / "e.csv", score=[0.1, 0.3], label=[1, 0])
+        main(["compare", d, e])
+        assert "only the first is correct on 1 row, only the second on 0" in capsys.readouterr().out
 
     @pytest.mark.parametrize(
         ("rows", "label", "message"),

@@ -97,7 +97,7 @@ def test_rows_that_sum_to_one_are_not_rescaled(rescale: bool) -> None:
     if rescale:
         found = report(columns, n_bins=10, cross_fit=0, rescale=True)
         assert found.measures.ece == pytest.approx(0.1, abs=2e-3)
-        assert "1 rows were divided by their sum" in found.read
+        assert "1 row was divided by its sum" in found.read
     else:
         with pytest.raises(ValueError, match="sum to 1"):
             report(columns, cross_fit=0)

@@ -45,8 +45,9 @@ class TestGroups:
         start, _, more = found.sentence.partition(": ")
         assert start.startswith("Trustworthy on average, but not for `")
         (a, b) = (part.gap for part in judged(data | {"plan": plan}, group="plan").groups["plan"])
-        assert f"`a` (+{100 * a:.1f})" in start
-        assert f"`b` (\N{MINUS SIGN}{-100 * b:.1f})" in start
+        named = [f"`a` ({100 * a:.1f}{{}} too low)", f"`b` ({-100 * b:.1f}{{}} too high)"]
+        first, second = named if a > -b else named[::-1]
+        assert start.endswith(f"{first.format(' points')} and {second.format('')}")
         assert more.startswith("it predicts ")
 
     def test_the_same_without_the_fault(self) -> None:
@@ -58,7 +59,7 @@ class TestGroups:
         data = calibrated(40_000) | {"plan": np.where(np.arange(40_000) < 20, "few", "many")}
         found = judged(data, group="plan").verdict
         assert (found.outcome, found.overall, found.exit_code) == ("undecided", "within", 3)
-        assert "Trustworthy on average, but too few rows to tell for `few` (" in found.sentence
+        assert "Trustworthy on average, but too few rows to tell for `few`: it" in found.sentence
 
     def test_a_group_is_beyond_while_all_rows_are_undecided(self) -> None:
         data = calibrated(1_500)
@@ -67,7 +68,7 @@ class TestGroups:
         found = judged(data | {"plan": plan}, group="plan").verdict
         assert (found.outcome, found.overall, found.exit_code) == ("groups", "undecided", 4)
         assert found.sentence.startswith(
-            "Too few rows to tell on average, but not trustworthy for `a` (+"
+            "Too few rows to tell on average, but not trustworthy for `a` ("
         )
 
     def test_a_map_for_all_is_not_sold_to_groups_that_it_harms(self) -> None:
@@ -127,7 +128,7 @@ class TestDays:
         assert [span.name for span in found.times if span.alarm] == ["2026-06-29", "2026-06-30"]
         assert (found.verdict.outcome, found.verdict.exit_code) == ("times", 5)
         assert found.verdict.sentence.startswith(
-            "Trustworthy on average, but not since 29 June 2026: it predicts "
+            "Trustworthy on average, but with alarms since 29 June 2026: it predicts "
         )
 
     def test_one_in_the_middle_is_off(self) -> None:
@@ -136,7 +137,7 @@ class TestDays:
         data["label"] = happening(data["score"], np.where(day == day[6_000], 0.15, 0.0))
         found = judged(data | {"day": day}, time="day:D").verdict
         assert found.exit_code == 5
-        assert "but not trustworthy on 5 June 2026: " in found.sentence
+        assert "but with an alarm on 5 June 2026: " in found.sentence
 
     def test_the_tolerance_is_for_days_too(self) -> None:
         """Two million rows a day, off by a tenth of a point: clear, and of no account."""
@@ -158,6 +159,24 @@ class TestDays:
             beyond.append(any(abs(span.z) > 3 for span in found))
         assert np.mean(alarms) <= 0.09
         assert np.mean(beyond) > 0.2
+
+    def test_a_day_beyond_the_limits_is_not_called_calm(self) -> None:
+        """Off by half a point, which the tolerance allows, and by seven standard deviations."""
+        n = 90_000
+        day = np.repeat(np.datetime64("2026-06-01") + np.arange(3), n // 3)
+        score = np.full(n, 0.05)
+        happened = np.tile(np.arange(n // 3) < n // 3 * 0.05, 3)
+        happened[: n // 3] = np.arange(n // 3) < n // 3 * 0.058
+        found = judged({"score": score, "label": happened.astype(int), "day": day}, time="day:D")
+        assert [span.z > 3 for span in found.times] == [True, False, False]
+        assert not any(span.alarm for span in found.times)
+        states = [line.rpartition(": ")[2] for line in found.text().splitlines()[-3:]]
+        assert states == ["no alarm, although beyond the limits", "no alarm", "no alarm"]
+        described = found.html().partition('id="control-text">')[2].partition("<")[0]
+        assert described == (
+            "3 values of z with limits at 3 and -3, of which 1 lies beyond the limits. "
+            "Alarms: none."
+        )
 
     def test_how_they_are_written(self) -> None:
         assert written("2026-06-09") == "9 June 2026"
@@ -211,10 +230,28 @@ class TestWhatItKnows:
         rng = np.random.default_rng(0)
         found = report({"score": rng.random(4_000), "label": rng.integers(2, size=4_000)})
         assert found.verdict.exit_code == 1
-        assert "the score tells nothing about what happens, with an AUROC of" in (
+        assert "the score tells next to nothing about what happens, with an AUROC of" in (
             found.verdict.sentence
         )
         assert found.calibrator is None
+
+    def test_too_few_rows_call_no_score_blind(self) -> None:
+        """Calibrated scores with an AUROC of 0.69, of which few rows show nothing."""
+        seen = set()
+        for seed in range(10):
+            rng = np.random.default_rng(seed)
+            score = rng.beta(4, 4, 80)
+            found = judged({"score": score, "label": (rng.random(80) < score).astype(int)})
+            assert "next to nothing" not in found.verdict.sentence
+            seen.add("these rows do not show that the score tells" in found.verdict.sentence)
+        assert seen == {True, False}
+
+    def test_of_an_unproven_score_recalibrators_are_tried(self) -> None:
+        rng = np.random.default_rng(0)
+        score = rng.uniform(0.04, 0.08, 1_500)
+        found = report({"score": score, "label": (rng.random(1_500) < score).astype(int)})
+        assert "these rows do not show" in found.verdict.sentence
+        assert found.recalibrators is not None
 
     @pytest.mark.parametrize("digits", [1, 12])
     def test_the_auroc_is_that_of_scikit_learn(self, digits: int) -> None:
@@ -232,13 +269,72 @@ class TestWhatItKnows:
         assert (high - low) / 2 == pytest.approx(1.96 * np.std(drawn), rel=0.2)
 
     def test_a_mean_that_is_right_does_not_stand_alone(self) -> None:
-        data = calibrated(3_000)
+        data = calibrated(6_000)
         z = 2 * logit(data["score"].clip(1e-6, 1 - 1e-6))
         z -= z.mean()
         rng = np.random.default_rng(1)
-        label = (rng.random(3_000) < expit(z / 2)).astype(int)
+        label = (rng.random(6_000) < expit(z / 2)).astype(int)
         sentence = judged({"score": expit(z), "label": label}).verdict.sentence
-        assert "so it is calibrated on average, but overconfident, with a slope of 0." in sentence
+        assert (
+            "so it is calibrated on average, but it is overconfident, with a slope of 0."
+            in sentence
+        )
+
+    def test_what_is_not_known_of_the_mean_is_not_claimed(self) -> None:
+        """150 rows know the mean to eight points: a gap of four may be chance, or an error."""
+        seen = set()
+        for seed in range(8):
+            rng = np.random.default_rng(seed)
+            right = rng.random(150)
+            score = expit(3 * logit(right.clip(0.01, 0.99)))
+            label = (rng.random(150) < np.where(right > 0.5, 0.7, 0.3)).astype(int)
+            found = judged({"score": score, "label": label})
+            assert found.verdict.overall == "beyond"
+            low, high = found.measures.ratio_interval
+            if low <= 1 <= high:
+                large = abs(score.mean() - label.mean()) > 0.02
+                claim = "a difference that chance may explain"
+                claim = claim if large else "so these rows show no error on average"
+                assert f"happened, {claim}, but it is overconfident" in found.verdict.sentence
+                seen.add(large)
+        assert seen == {True, False}
+
+    def test_classes_that_are_off_behind_a_confidence_that_is_not(self) -> None:
+        """The two classes that are not predicted get each other's probability in half the rows."""
+        rng = np.random.default_rng(0)
+        probs = rng.dirichlet([1.5, 1, 1], 20_000)
+        label = (probs.cumsum(axis=1) < rng.random((20_000, 1))).sum(axis=1)
+        order = np.argsort(probs, axis=1)
+        given = probs.copy()
+        rows, others = np.arange(20_000), np.sort(order[:, :2], axis=1)
+        for place, of in ((0, 1), (1, 0)):  # the earlier of the two gets the larger one
+            given[rows, others[:, place]] = probs[rows, order[:, of]]
+        columns = dict(zip(("prob_a", "prob_b", "prob_c"), given.T, strict=True))
+        for scores, off in ((columns, True), (dict(zip(columns, probs.T, strict=True)), False)):
+            found = judged(scores | {"label": np.array(list("abc"))[label]})
+            beyond = {part.name: part.gap for part in found.classes if part.outcome == "beyond"}
+            assert (found.verdict.outcome, "c" in beyond) == ("within", off)
+            clause = "is about the confidence in the predicted class, while the mean prob"
+            assert (clause in found.verdict.sentence) is off
+            assert ("make a report on these" in found.text()) is off
+            if off:
+                assert f"of `c` ({100 * beyond['c']:.1f} points too low)" in found.verdict.sentence
+
+    def test_an_ece_that_rises_is_said_to_rise(self) -> None:
+        """Three of a hundred scores are almost 0 instead, which a map can only blur."""
+        rng = np.random.default_rng(6)
+        score = rng.beta(2, 3, 3_000)
+        label = (rng.random(3_000) < score).astype(int)
+        score = np.where(rng.random(3_000) < 0.03, 1e-4, score)
+        found = report({"score": score, "label": label}, cross_fit=2)
+        assert found.recalibrators is not None
+        before, best = found.recalibrators.ece, found.recalibrators.best_found
+        assert best is not None
+        assert best.ece > before + 0.01
+        sentence = found.verdict.sentence.replace("\N{NO-BREAK SPACE}", " ")
+        assert (
+            f" but raises its ECE from {100 * before:.1f} % to {100 * best.ece:.1f} %" in sentence
+        )
 
     def test_the_line_finds_what_bins_alone_leave_open(self) -> None:
         """Of 1,000 rows, 7.7 points too far from one half; and without a fault it finds nothing."""

@@ -13,7 +13,8 @@
 #   measures, parts, costs                    what the sums say of all rows, of groups, of decisions
 #   recalibrators, per_group                  which recalibrator helps
 #   verdict, building                         the judgement, and the report as a whole
-#   stored, table_rows, page, result          the report as numbers, tables, a page, and text
+#   findings, stored                          all that was found, and its numbers as JSON
+#   table_rows, page, result                  the report in tables, on a page, and as a whole
 #   applying, pairing, changes, __main__      a saved calibrator, two models, two reports; commands
 
 from calib_utils.audit.building import report

@@ -102,7 +102,8 @@ def _report(given: Sequence[str]) -> int:
     found.write(html=args.html, json=args.json)
     if args.save_calibrator:
         if found.calibrator is None:
-            print(f"{args.save_calibrator} was not written, because no recalibrator helps")
+            which = "was tried" if found.recalibrators is None else "clearly helps"
+            print(f"{args.save_calibrator} was not written, because no recalibrator {which}")
         else:
             found.calibrator.save(args.save_calibrator)
             column = getattr(found.calibrator, "group_column_", "")

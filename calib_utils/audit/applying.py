@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import sys
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -50,8 +51,8 @@ def apply_calibrator(
 
     Raises:
         FileNotFoundError: if a file is not there.
-        ValueError: for bad input, a name that does not end in .csv, or a calibrator that was
-            fitted on a different kind of predictions.
+        ValueError: for bad input, a name that does not end in .csv, a calibrator that was fitted
+            on a different kind of predictions, or a new name that another column already has.
 
     Warns:
         UserWarning: if a group was not in the fit; its rows get the common map.
@@ -84,6 +85,7 @@ def _write(
     new_names = {name: name for name in source.columns}
     if kind in ("logit", "logits", "logprobs"):
         new_names |= {name: _as_prob(name) for name in scores}
+        _check_new(new_names)
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(new_names.values())
     n, new_groups = 0, set[str]()
@@ -143,6 +145,17 @@ def _by_groups(maps: Any, given: np.ndarray, groups: np.ndarray) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # one for all blocks follows
         return maps.predict_proba(given, groups=groups)
+
+
+def _check_new(new_names: Mapping[str, str]) -> None:
+    """That no column of the result would have the name of another one."""
+    names = list(new_names.values())
+    for old, new in new_names.items():
+        if old != new and names.count(new) > 1:
+            raise ValueError(
+                f"{old}: once it contains probabilities it is called {new!r}, and the file already "
+                "has such a column; rename that one, or leave it out"
+            )
 
 
 def _as_prob(name: str) -> str:

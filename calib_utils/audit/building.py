@@ -18,7 +18,7 @@ from calib_utils.audit.bin_sums import BinSums
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.costs import cost_curve
 from calib_utils.audit.files import open_source
-from calib_utils.audit.formatting import printable
+from calib_utils.audit.formatting import counted_rows, printable
 from calib_utils.audit.gathering import Gathered, gather, gather_file
 from calib_utils.audit.measures import binnings_of, measure
 from calib_utils.audit.parts import control, judge_parts
@@ -114,7 +114,8 @@ def report(
         relative_tolerance: the largest error beside the rate of the rarer outcome, above 0 and up
             to 1, which is what counts where events are rare. An error of 2 points is small for a
             rate of 30 %, and huge for one of 1 %, of which a quarter is 0.25 points.
-        baseline: an earlier report, or the path of its JSON, that days are compared with.
+        baseline: an earlier report on the same kind of predictions, or the path of its JSON, that
+            days are compared with.
         prices: of a false alarm and of a miss, for the cost against the threshold.
         n_bins: the number of bins of equal width.
         drop: whether rows with a missing value are left out; they are counted.
@@ -240,8 +241,9 @@ def report(
     costs = None
     if prices is not None:
         costs = cost_curve(totals.rows.probs, totals.rows.labels, prices, totals.rows.weights)
-    before = None if baseline is None else bins_of_baseline(baseline, n_bins)
+    before = None if baseline is None else bins_of_baseline(baseline, n_bins, columns)
     judge_all = partial(judge_parts, in_blocks=blocks is not None)
+    by_class = judge_all(of_classes, *limits)
     judged = {name: judge_all(parts, *limits) for name, parts in groups.items()}
     times = control(totals.times, before, *limits)
     verdict = judge(
@@ -252,13 +254,14 @@ def report(
         recalibrators,
         judged,
         times,
+        by_class,
     )
     return Report(
         verdict=verdict,
         measures=measures,
         bins=totals.bins,
         cells=totals.cells,
-        classes=judge_all(of_classes, *limits),
+        classes=by_class,
         groups=judged,
         times=times,
         recalibrators=recalibrators,
@@ -285,11 +288,14 @@ def _check_prices(columns: Columns, prices: Any) -> None:
 
 def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
     columns, counts, totals = gathered.columns, gathered.counts, gathered.totals
-    lines = [f"{gathered.name}: {counts.read:,} rows", *columns.describe()]
+    lines = [f"{gathered.name}: {counted_rows(counts.read)}", *columns.describe()]
     if counts.dropped:
-        lines.append(f"{counts.dropped:,} rows were dropped because a value was missing")
+        were = " was", " were"
+        lines.append(f"{counted_rows(counts.dropped, *were)} dropped because a value was missing")
     if counts.rescaled:
-        lines.append(f"{counts.rescaled:,} rows were divided by their sum")
+        lines.append(
+            counted_rows(counts.rescaled, " was divided by its sum", " were divided by their sum")
+        )
     if columns.kind == "logprobs":
         lines += _about_logs(counts.filled, counts.elsewhere)
     if columns.weight:
@@ -298,8 +304,8 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
         lines.append(f"no row has the label {columns.positive!r}")
     if counts.impossible:
         lines.append(
-            f"{counts.impossible:,} rows gave a probability of 0 to what happened; it is replaced "
-            "by the smallest positive number, because the NLL would be infinite otherwise"
+            f"{counted_rows(counts.impossible)} gave a probability of 0 to what happened; it is "
+            "replaced by the smallest positive number, because the NLL would be infinite otherwise"
         )
     if columns.kind not in ("logit", "logits"):
         ends = dict.fromkeys([columns.scores[0], columns.scores[-1]])
@@ -319,7 +325,10 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
 def _about_weights(bins: BinSums, n: int) -> list[str]:
     lines, times = [], bins.n / bins.mass
     if n > bins.n:
-        lines.append(f"{n - bins.n:,} rows have a weight of 0 and do not count")
+        lines.append(
+            counted_rows(n - bins.n, " has a weight of 0 and does", " have a weight of 0 and do")
+            + " not count"
+        )
     if bins.effective == bins.n:
         return [*lines, "all weights are equal, so each row counts once"]
     lines.append(f"by their weights these rows are worth {bins.effective:,.0f} of equal weight")
@@ -334,13 +343,13 @@ def _about_logs(filled: int, elsewhere: int) -> list[str]:
     lines = ["each row was divided by its sum, so that the classes have all of the probability"]
     if filled:
         lines.append(
-            f"{filled:,} rows lacked a class: each such class got an equal part of what the others "
-            "leave, but no more than the smallest of them"
+            f"{counted_rows(filled)} lacked a class: each such class got an equal part of what the "
+            "others leave, but no more than the smallest of them"
         )
     if elsewhere:
         lines.append(
-            f"in {elsewhere:,} rows the classes have less than half of the probability, so the "
-            "model was about to answer something else"
+            f"in {counted_rows(elsewhere)} the classes have less than half of the probability, "
+            "so the model was about to answer something else"
         )
     return lines
 

@@ -10,7 +10,7 @@ import numpy as np
 from calib_utils.audit.bin_sums import BinSums
 from calib_utils.audit.formatting import percent, points, signed_points
 from calib_utils.audit.parts import BEYOND, UNDECIDED, Gap, allowed, gap_of, judge_gaps
-from calib_utils.audit.stored import read_stored
+from calib_utils.audit.stored import check_predicted, read_stored
 
 __all__ = ["Change", "Changes", "compare_reports"]
 
@@ -93,7 +93,7 @@ class Changes:
             lines.append(
                 f"  {one.name:<24} {one.n[0]:>12,} and {one.n[1]:>12,} rows, gap {gaps}, change "
                 f"{signed_points(one.change)} ({interval}) points: "
-                f"{'undecided: too few' if one.small else one.outcome}"
+                f"{'undecided: too few positives or negatives' if one.small else one.outcome}"
             )
         lines += [f"  {name} is only in one of the two" for name in self.missing]
         lines.append(
@@ -138,6 +138,7 @@ def compare_reports(
     if not 0 < tolerance < 1:
         raise ValueError(f"tolerance: expected above 0 and below 1, found {tolerance!r}; try 0.02")
     one, two = read_stored(first, "first"), read_stored(second, "second")
+    check_predicted("second", two.predicted, one.predicted)
     if one.sums.keys() == two.sums.keys() and all(
         np.array_equal(one.sums[name].array, two.sums[name].array) for name in one.sums
     ):

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-__all__ = ["number", "percent", "points", "printable", "signed_points"]
+__all__ = ["counted_rows", "number", "percent", "points", "printable", "signed_points"]
 
 # Control characters (ESC among them), line ends, and marks that reverse the direction of writing.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
@@ -44,6 +44,11 @@ def _written(value: float, digits: int) -> str:
     if "-" in text and not text.strip("-0."):
         text = text.strip("-")
     return text.replace("-", _MINUS)
+
+
+def counted_rows(n: int, one: str = "", many: str = "") -> str:
+    """How many rows, and what follows if it is one, and if it is not."""
+    return f"1 row{one}" if n == 1 else f"{n:,} rows{many}"
 
 
 def printable(text: str) -> str:

@@ -45,6 +45,7 @@ __all__ = ["Measures", "calibration_line", "larger_error", "measure"]
 
 LEVEL = 0.95
 _DRAWS = 2_000
+_USEFUL = 0.6  # an AUROC from which on a score is of some use
 _FEWEST = 20  # correct rows, and incorrect ones, that a calibration line needs
 
 
@@ -99,14 +100,21 @@ class Measures:
         return self.line is not None and self.line.slope_interval[1] < 0
 
     @property
-    def blind(self) -> bool:
-        """Whether neither the order of the scores nor their line tells what happens."""
+    def unproven(self) -> bool:
+        """Whether the score may tell nothing: neither its order nor its line shows that it does."""
         if self.line is None:
             return False
         slopes = self.line.slope_interval
         return all(
             low <= none <= high for (low, high), none in ((self.auroc_interval, 0.5), (slopes, 0))
         )
+
+    @property
+    def blind(self) -> bool:
+        """Whether the score tells nothing, or so little that a useful one is excluded."""
+        if self.line is None or not self.unproven:
+            return False
+        return self.line.slope_interval[1] < 1 and self.auroc_interval[1] < _USEFUL
 
 
 def measure(totals: Totals, seed: int, top_label: bool) -> Measures:

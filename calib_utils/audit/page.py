@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from html import escape
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib.style
 import numpy as np
@@ -23,6 +23,7 @@ from scipy.stats import binom
 from calib_utils.audit import table_rows
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, heaviness, worth
 from calib_utils.audit.costs import Costs
+from calib_utils.audit.findings import Findings
 from calib_utils.audit.formatting import number, percent
 from calib_utils.audit.measures import Measures
 from calib_utils.audit.parts import LIMIT, Span
@@ -30,9 +31,6 @@ from calib_utils.audit.source import EXTRA
 from calib_utils.audit.table_rows import Bar, Table
 from calib_utils.metrics import ReliabilityBins
 from calib_utils.plots.diagrams import BLUE, GREY, ORANGE, draw_diagram
-
-if TYPE_CHECKING:
-    from calib_utils.audit.result import Report
 
 __all__ = ["as_page", "bars_of", "cost_picture", "is_rare", "reliability_picture", "times_picture"]
 
@@ -138,8 +136,11 @@ def _draw_rare(ax: Axes, bars: Sequence[Bar]) -> None:
 def times_picture(spans: Sequence[Span]) -> str:
     """The control chart of z."""
     alarms = [span.name for span in spans if span.alarm]
-    described = f"{len(spans)} values of z with limits at 3 and -3. " + (
-        f"Alarms: {', '.join(alarms)}." if alarms else "None lies beyond the limits."
+    outside = sum(abs(span.z) > LIMIT for span in spans)
+    described = (
+        f"{len(spans)} values of z with limits at 3 and -3, of which {outside} "
+        f"{'lies' if outside == 1 else 'lie'} beyond the limits. "
+        f"Alarms: {', '.join(alarms) or 'none'}."
     )
 
     def draw(ax: Axes) -> None:
@@ -208,7 +209,7 @@ def _picture(title: str, described: str, height: float, draw: Callable[[Axes], N
     )
 
 
-def as_page(report: Report) -> str:
+def as_page(report: Findings) -> str:
     """The page; see `Report.html`."""
     try:
         from jinja2 import Environment, StrictUndefined
@@ -256,7 +257,7 @@ def as_page(report: Report) -> str:
     return template.render(values)
 
 
-def _as_link(report: Report) -> str:
+def _as_link(report: Findings) -> str:
     """The calibrator's file, embedded in a data URL."""
     if report.calibrator is None:
         return ""

@@ -13,8 +13,8 @@ from calib_utils.audit.class_columns import columns_of
 from calib_utils.audit.columns import Columns
 from calib_utils.audit.file_sums import How
 from calib_utils.audit.files import open_source
-from calib_utils.audit.formatting import number, points
-from calib_utils.audit.measures import LEVEL, larger_error
+from calib_utils.audit.formatting import counted_rows, number, points
+from calib_utils.audit.measures import LEVEL, binnings_of, calibration_line, larger_error
 from calib_utils.audit.rows import Rows
 from calib_utils.audit.totals import Totals
 from calib_utils.report.pairs import Difference, McNemar, mcnemar, paired_difference
@@ -64,8 +64,8 @@ class Pair:
                 f"  binned calibration error of the {which}: {points(low)} to {points(high)} points"
             )
         lines.append(
-            f"  only the first is correct on {self.correct.only_first:,} rows, only the second on "
-            f"{self.correct.only_second:,}"
+            f"  only the first is correct on {counted_rows(self.correct.only_first)}, only the "
+            f"second on {self.correct.only_second:,}"
         )
         return "\n".join(lines) + "\n"
 
@@ -105,7 +105,7 @@ def pair(
     one, two = (_read(data, named, drop, rescale) for data in (first, second))
     if len(one.labels) != len(two.labels):
         raise ValueError(
-            f"second: expected {len(one.labels):,} rows, as in the first, found "
+            f"second: expected {counted_rows(len(one.labels))}, as in the first, found "
             f"{len(two.labels):,}; give predictions of the same rows in the same order"
         )
     columns, others = one.columns, two.columns
@@ -149,7 +149,9 @@ def _read(data: Any, named: Mapping[str, Any], drop: bool, rescale: bool) -> _Mo
         parts.append((rows.labels, losses(rows), briers(rows), _correct(rows, columns.kind)))
     reader.counts.check(source.name, columns)
     labels, nll, brier, correct = map(np.concatenate, zip(*parts, strict=True))
-    error = larger_error(Totals(sums, how.seed).binnings, how.seed)
+    totals = Totals(sums, how.seed)
+    line = calibration_line(*totals.confidences, totals.weights)
+    error = larger_error(binnings_of(totals, line), how.seed)
     return _Model(columns, labels, nll, brier, correct, error)
 
 

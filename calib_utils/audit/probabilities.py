@@ -95,7 +95,13 @@ def probabilities(
     sums = row_sums(scores)
     off = np.abs(sums - 1) > _ROUNDED
     rescaled = 0
-    if rescale and (sums > 0).all():
+    if rescale and not sums.all():
+        row = (sums == 0).argmax()
+        raise ValueError(
+            f"{names[0]} to {names[-1]}: expected a sum above 0 to divide by, found 0 in row "
+            f"{places[row]:,}; leave such rows out"
+        )
+    if rescale:
         scores, rescaled = np.where(off[:, None], scores / sums[:, None], scores), int(off.sum())
     elif off.any():
         row = off.argmax()

@@ -67,11 +67,11 @@ class TriedRecalibrators:
         found: in the order of their NLL.
         nll, ece, auroc: of the original predictions, on the same rows.
         how: how they were fitted and judged, in words.
-        best: the first, fitted for use; None if none helps, which means that the interval of the
-            first one's gain is not below 0.
+        best: the first that clearly helps, fitted for use: the interval of its gain is below 0.
+            None if there is no such one.
         groups: for each column of groups, the rows of each value after they are recalibrated by
-            the first; empty if none helps.
-        per_group: for each column in which these, or the original predictions if none helps, leave
+            the best; empty if none clearly helps.
+        per_group: for each column in which these, or the original predictions without a best, leave
             a group beyond the tolerance, what a map for each group does. Empty with several
             classes, and for columns that the other rows lack on which the maps are fitted.
     """
@@ -86,10 +86,21 @@ class TriedRecalibrators:
     per_group: dict[str, MapsPerGroup]
 
     @property
+    def best_found(self) -> TriedRecalibrator | None:
+        """What was found of `best`. The intervals hold simultaneously, so it need not be first."""
+        return next((one for one in self.found if one.interval[1] < 0), None)
+
+    @property
+    def best_per_group(self) -> tuple[str, MapsPerGroup] | None:
+        """The column whose maps for each group help most, and these; None if none clearly helps."""
+        helpful = [each for each in self.per_group.items() if each[1].best is not None]
+        return min(helpful, key=lambda each: each[1].nll, default=None)
+
+    @property
     def most_helpful(self) -> Recalibrator | None:
         """`best`, or a map for each group where one for all is not enough and these help more."""
-        of_groups = [maps for maps in self.per_group.values() if maps.best is not None]
-        return min(of_groups, key=lambda maps: maps.nll).best if of_groups else self.best
+        of_groups = self.best_per_group
+        return self.best if of_groups is None else of_groups[1].best
 
 
 def candidates(rows: Rows, from_logits: bool) -> list[Callable[[], Recalibrator]]:
@@ -155,7 +166,7 @@ def try_recalibrators(
     fold_of = _folds_of(rows, folds, seed)
     level = 1 - 0.05 / len(makers)
     found: list[TriedRecalibrator] = []
-    of_first = rows
+    common, lowest = rows, np.inf  # of those that clearly help
     for make in _watched(makers, progress):
         name = _name(make())
         try:
@@ -174,31 +185,31 @@ def try_recalibrators(
             before, now, sample_weight=rows.weights, blocks=rows.names_of_blocks
         )
         nll = float(np.average(now, weights=rows.weights))
-        if nll < min((one.nll for one in found if not one.trouble), default=np.inf):
-            of_first = after
+        interval = gain.interval(level)
+        if interval[1] < 0 and nll < lowest:
+            common, lowest = after, nll
         ece = expected_calibration_error(_predictions(after), n_bins=n_bins)
         found.append(
             TriedRecalibrator(
                 name=name,
                 nll=nll,
                 gain=gain.mean,
-                interval=gain.interval(level),
+                interval=interval,
                 ece=ece,
                 auroc=auroc_of(*confidences_of(after), rows.weights)[0],
             )
         )
     order = sorted(range(len(found)), key=lambda i: np.nan_to_num(found[i].nll, nan=np.inf))
-    first = found[order[0]]
+    helpful = next((i for i in order if found[i].interval[1] < 0), None)
     best = None
-    if first.interval[1] < 0:
+    if helpful is not None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
-            best = _fit(makers[order[0]], learn)
+            best = _fit(makers[helpful], learn)
     how = f"fitted on {len(learn.labels):,} other rows, judged on {len(rows.labels):,}"
     if fit_rows is None:
         how = f"cross-fitted in {folds} folds of {len(rows.labels):,} rows"
     ece = expected_calibration_error(_predictions(rows), n_bins=n_bins)
-    common = rows if best is None else of_first
     left, per_group = judge_groups(common, limits), dict[str, MapsPerGroup]()
     if rows.probs.ndim == 1:
         per_group = try_per_group(

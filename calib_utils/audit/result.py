@@ -1,17 +1,11 @@
-"""The report itself: what was found, in words, as a page, and as numbers."""
+"""The report itself, which presents the findings in words, as a page, and as numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from calib_utils._files import write_text
-from calib_utils.audit.bin_sums import BinSums
-from calib_utils.audit.columns import Columns
-from calib_utils.audit.costs import Costs
-from calib_utils.audit.measures import Measures
-from calib_utils.audit.parts import Part, Span
-from calib_utils.audit.recalibrators import TriedRecalibrators
+from calib_utils.audit.findings import Findings
 from calib_utils.audit.stored import as_json
 from calib_utils.audit.table_rows import (
     MOST_PARTS,
@@ -24,14 +18,11 @@ from calib_utils.audit.table_rows import (
     span_rows,
     titled_parts,
 )
-from calib_utils.audit.verdict import Verdict
-from calib_utils.recalibration import Recalibrator
 
 __all__ = ["Report"]
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Findings):
     """What `report` found out about a model. A notebook displays its verdict in words.
 
     Attributes:
@@ -57,28 +48,6 @@ class Report:
         >>> found.verdict.outcome, found.verdict.exit_code
         ('beyond', 1)
     """
-
-    verdict: Verdict
-    measures: Measures
-    bins: BinSums
-    cells: BinSums
-    classes: list[Part]
-    groups: dict[str, list[Part]]
-    times: list[Span]
-    recalibrators: TriedRecalibrators | None
-    costs: Costs | None
-    columns: Columns
-    read: list[str]
-    facts: dict[str, str]
-
-    @property
-    def calibrator(self) -> Recalibrator | None:
-        """The recalibrator that helps most, fitted; None if none helps.
-
-        It is a `calib_utils.recalibration.PlattPerGroup` if one map for all rows leaves a group
-        beyond the tolerance, and a map for each group lowers the NLL further.
-        """
-        return None if self.recalibrators is None else self.recalibrators.most_helpful
 
     def text(self) -> str:
         """The report in plain text."""

@@ -6,22 +6,22 @@ import json
 from collections.abc import Mapping
 from dataclasses import is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums
+from calib_utils.audit.columns import Columns
+from calib_utils.audit.findings import Findings
 from calib_utils.audit.recalibrators import TriedRecalibrators
 from calib_utils.metrics.intervals import squared_sums
 
-if TYPE_CHECKING:
-    from calib_utils.audit.result import Report
-
-__all__ = ["ALL_ROWS", "Stored", "as_json", "bins_of_baseline", "read_stored"]
+__all__ = ["ALL_ROWS", "Stored", "as_json", "bins_of_baseline", "check_predicted", "read_stored"]
 
 ALL_ROWS = "all rows"
 FORMAT = 2  # of the JSON
 _SUMS = "count", "correct", "predicted", "squares", "spread"  # the rows of `BinSums.array`
+_PREDICTED = "top_label", "classes", "positive"  # what `Columns` knows of it
 _OF_WEIGHTS = "weights_squared", "correct_squared", "predicted_squared", "rows"  # further ones
 
 
@@ -31,17 +31,21 @@ class Stored(NamedTuple):
     Attributes:
         error: the interval of the binned calibration error.
         sums: of all rows, and of each group, by column and value.
+        predicted: what was predicted, as `Columns` says by ``top_label``, ``classes`` and
+            ``positive``; empty if the report does not know it.
     """
 
     error: tuple[float, float]
     sums: dict[str, BinSums]
+    predicted: dict[str, Any]
 
 
-def as_json(report: Report) -> str:
+def as_json(report: Findings) -> str:
     """All numbers; unknown ones are null."""
     known = {
         "format": FORMAT,
         "verdict": vars(report.verdict) | {"exit_code": report.verdict.exit_code},
+        "predicted": _predicted(report.columns),
         "measures": report.measures,
         "bins": report.bins,
         "classes": report.classes,
@@ -95,7 +99,48 @@ def _stored(known: Mapping[str, Any]) -> Stored:
     sums = {ALL_ROWS: _bins_in(known["bins"])}
     for column, parts in known["groups"].items():
         sums |= {f"{column} {part['name']}": _bins_in(part["bins"]) for part in parts}
-    return Stored((float(low), float(high)), sums)
+    told = known.get("predicted")
+    predicted = {key: told[key] for key in _PREDICTED} if told else {}
+    return Stored((float(low), float(high)), sums, predicted)
+
+
+def check_predicted(name: str, found: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """That two reports are about the same event; what one of them does not know is no objection.
+
+    Args:
+        name: of the argument that is checked, for messages.
+        found, expected: as `Stored.predicted`.
+
+    Raises:
+        ValueError: if one is about the confidence in the predicted class, and the other about the
+            probability of a class; or if the classes or the positive labels differ.
+    """
+    if not found or not expected:
+        return
+    kinds, classes, positive = [(found[key], expected[key]) for key in _PREDICTED]
+    if (
+        kinds[0] != kinds[1]
+        or (all(classes) and sorted(classes[0]) != sorted(classes[1]))
+        or (all(positive) and positive[0] != positive[1])
+    ):
+        raise ValueError(
+            f"{name}: expected a report on {_written(expected)}, found one on {_written(found)}; "
+            "give one on the same predictions"
+        )
+
+
+def _written(predicted: Mapping[str, Any]) -> str:
+    if not predicted["top_label"]:
+        label = predicted["positive"]
+        return "the probability of " + ("the positive class" if label is None else repr(label))
+    classes = predicted["classes"]
+    more = ", …" if len(classes) > 4 else ""
+    which = f", with the classes {', '.join(classes[:4])}{more}" if classes else ""
+    return f"the confidence in the predicted class{which}"
+
+
+def _predicted(columns: Columns) -> dict[str, Any]:
+    return {name: getattr(columns, name) for name in _PREDICTED}
 
 
 def _bins_in(known: Mapping[str, Any]) -> BinSums:
@@ -107,11 +152,17 @@ def _bins_in(known: Mapping[str, Any]) -> BinSums:
     return BinSums(found)
 
 
-def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
+def bins_of_baseline(baseline: Any, n_bins: int, columns: Columns | None = None) -> np.ndarray:
     """The counts, correct predictions and summed predictions of an earlier report; of weighted rows
     those of Kish's effective number in each bin.
+
+    Raises:
+        ValueError: for other bins, or a report on something else than the ``columns`` predict.
     """
-    found = read_stored(baseline, "baseline").sums[ALL_ROWS].array
+    stored = read_stored(baseline, "baseline")
+    if columns is not None:
+        check_predicted("baseline", stored.predicted, _predicted(columns))
+    found = stored.sums[ALL_ROWS].array
     if found.shape[-1] != n_bins:
         raise ValueError(f"baseline: expected {n_bins} bins, found {found.shape[-1]}")
     masses, squared = found[COUNT], squared_sums(found)[0]
@@ -120,13 +171,13 @@ def bins_of_baseline(baseline: Any, n_bins: int) -> np.ndarray:
 
 
 def _of_tried(recalibrators: TriedRecalibrators) -> dict[str, Any]:
-    best = None if recalibrators.best is None else recalibrators.found[0].name
+    best = recalibrators.best_found
     return {
         "nll": recalibrators.nll,
         "ece": recalibrators.ece,
         "auroc": recalibrators.auroc,
         "how": recalibrators.how,
-        "best": best,
+        "best": None if best is None else best.name,
         "found": recalibrators.found,
         "groups": recalibrators.groups,
         "per_group": {

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from calib_utils.audit.costs import Costs
+from calib_utils.audit.findings import Findings
 from calib_utils.audit.formatting import number, percent, points, signed_points
-from calib_utils.audit.parts import Part, Span
-
-if TYPE_CHECKING:
-    from calib_utils.audit.result import Report
+from calib_utils.audit.parts import LIMIT, Part, Span
+from calib_utils.audit.per_group import MapsPerGroup
+from calib_utils.audit.recalibrators import TriedRecalibrator
 
 __all__ = [
     "Bar",
@@ -142,7 +142,7 @@ class Table(NamedTuple):
         return told[0].partition(":")[0].partition(" ")[0] if told else ""
 
 
-def measure_rows(report: Report) -> list[MeasureRow]:
+def measure_rows(report: Findings) -> list[MeasureRow]:
     """The table's row for each measure of all rows."""
     m = report.measures
     low, high = m.ratio_interval
@@ -232,7 +232,7 @@ class Titled(NamedTuple):
     own: Sequence[Part] = ()
 
 
-def titled_parts(report: Report) -> list[Titled]:
+def titled_parts(report: Findings) -> list[Titled]:
     """The classes, and the groups of each column, if there are any."""
     tried = report.recalibrators
     after = {} if tried is None else tried.groups
@@ -245,7 +245,7 @@ def titled_parts(report: Report) -> list[Titled]:
     return [each for each in found if each.parts]
 
 
-def class_note(report: Report) -> str:
+def class_note(report: Findings) -> str:
     """Why the table of classes can contradict the verdict, or tell little."""
     outcomes = [each.outcome for each in report.classes]
     if len(outcomes) > MOST_PARTS and outcomes.count("undecided") > len(outcomes) / 2:
@@ -255,6 +255,12 @@ def class_note(report: Report) -> str:
             f"{outcomes.count('undecided'):,} undecided. With about "
             f"{report.measures.n / len(outcomes):,.0f} rows of each, their own frequencies tell "
             "little, so rely on the verdict on all rows."
+        )
+    if report.verdict.overall != "beyond" and "beyond" in outcomes:
+        return (
+            "The verdict is about the confidence in the predicted class, while a class is judged "
+            "by its mean probability over all rows. If you use the probabilities of a class that "
+            "is beyond the tolerance, make a report on these, with that class as the positive one."
         )
     if report.verdict.overall != "beyond" or any(each != "within" for each in outcomes):
         return ""
@@ -284,7 +290,7 @@ def part_rows(table: Titled) -> list[PartRow]:
             f"({signed_points(part.interval[0])} to {signed_points(part.interval[1])})",
             after=after.get(part.name, ""),
             own=own.get(part.name, ""),
-            verdict="undecided: too few" if part.small else part.outcome,
+            verdict="undecided: too few positives or negatives" if part.small else part.outcome,
         )
         for part in ordered[:MOST_PARTS]
     ]
@@ -313,13 +319,21 @@ def span_rows(spans: Sequence[Span]) -> list[SpanRow]:
             expected=percent(span.expected),
             happened=percent(span.happened),
             z=number(span.z, 1),
-            state="alarm" if span.alarm else "too few rows" if span.small else "in control",
+            state=_state(span),
         )
         for span in spans
     ]
 
 
-def recalibrator_rows(report: Report) -> list[RecalibratorRow]:
+def _state(span: Span) -> str:
+    if span.small:
+        return "too few rows"
+    if span.alarm:
+        return "alarm"
+    return "no alarm, although beyond the limits" if abs(span.z) > LIMIT else "no alarm"
+
+
+def recalibrator_rows(report: Findings) -> list[RecalibratorRow]:
     """The table's row for each recalibrator, and for the original predictions."""
     tried = report.recalibrators
     if tried is None:
@@ -346,27 +360,42 @@ def recalibrator_rows(report: Report) -> list[RecalibratorRow]:
     return [*rows[:place], none, *rows[place:]]
 
 
-def recalibrator_sentence(report: Report) -> str:
-    """Which recalibrator to use."""
+def recalibrator_sentence(report: Findings) -> str:
+    """Which recalibrator to use, one for all rows or one for each group."""
     tried, m = report.recalibrators, report.measures
     if tried is None and not report.columns.top_label and (m.reversed or m.blind):
         return (
             "No recalibrator was tried, because none makes a good score of one that "
-            f"{'falls where what happens rises' if m.reversed else 'tells nothing'}."
+            f"{'falls where what happens rises' if m.reversed else 'tells next to nothing'}."
         )
     if tried is None:
-        return "No recalibrator was tried, because there were too few rows or none was asked for."
-    first = tried.found[0]
-    if tried.best is None:
-        return f"None helps: no recalibrator has an NLL that is clearly lower ({tried.how})."
-    return (
-        f"{first.name} helps most: it lowers the NLL by {number(-first.gain, 3)}, and by at least "
-        f"{number(-first.interval[1], 3)} ({tried.how}; the interval is corrected for the number "
-        "of recalibrators)."
-    )
+        return (
+            "No recalibrator was tried, because there were too few rows, all labels are equal, or "
+            "none was asked for."
+        )
+    best, of_groups = tried.best_found, tried.best_per_group
+    if best is None:
+        text = f"None clearly helps: no change has an interval below 0 ({tried.how})."
+        if of_groups is not None:
+            text = f"No single map for all rows clearly helps ({tried.how})."
+    else:
+        which = (
+            "helps most"
+            if best is tried.found[0]
+            else "has the lowest NLL of those that clearly help"
+        )
+        text = (
+            f"{best.name} {which}: it lowers the NLL by {_at_least(best)} ({tried.how}; the "
+            "interval is corrected for the number of recalibrators)."
+        )
+    if of_groups is None:
+        return text
+    column, maps = of_groups
+    does = "does: it lowers the NLL by" if best is None else "lowers it by a further"
+    return f"{text} A map for each value of {column!r} (PlattPerGroup) {does} {_at_least(maps)}."
 
 
-def cost_lines(report: Report) -> list[str]:
+def cost_lines(report: Findings) -> list[str]:
     """The cost of a row at the thresholds of interest."""
     costs = report.costs
     if costs is None:
@@ -378,6 +407,10 @@ def cost_lines(report: Report) -> list[str]:
         f"{_lowest(costs)}, best on these rows: {number(costs.lowest[1], 3)} a row",
         f"acting always: {number(costs.always, 3)} a row; never: {number(costs.never, 3)} a row",
     ]
+
+
+def _at_least(one: TriedRecalibrator | MapsPerGroup) -> str:
+    return f"{number(-one.gain, 3)}, and by at least {number(-one.interval[1], 3)}"
 
 
 def _gain(gain: float) -> str:

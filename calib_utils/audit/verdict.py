@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from calib_utils.audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
-from calib_utils.audit.formatting import number, percent, points, printable, signed_points
+from calib_utils.audit.formatting import counted_rows, number, percent, points, printable
 from calib_utils.audit.measures import Measures, larger_error
 from calib_utils.audit.parts import (
     BEYOND,
@@ -32,7 +32,7 @@ from calib_utils.metrics.intervals import noise_of_means, squared_sums
 __all__ = ["Verdict", "judge", "rows_needed"]
 
 _MOST_TIMES = 1_000.0  # times as many rows; nobody will wait for more
-_PLACES = "but too high in some places and too low in others"
+_PLACES = "but it is too high in some places and too low in others"
 _LOST = 0.005  # of the AUROC, by ties of a map with steps or by classes that change places
 _NAMED = 3  # groups in a sentence; the others are counted
 
@@ -43,7 +43,7 @@ class Verdict:
 
     Attributes:
         outcome: of all that was asked for. "beyond" if the error of all rows is; else "groups" if
-            that of a group is, "times" if a day or another span of time is, "undecided" if there
+            that of a group is, "times" if a span of time raises an alarm, "undecided" if there
             are too few rows to tell of all rows or of a group, and "within" if nothing of this.
         overall: of all rows alone: "within" if the interval ends at the tolerance or below it,
             "beyond" if it begins above it, else "undecided".
@@ -61,7 +61,7 @@ class Verdict:
 
     @property
     def exit_code(self) -> int:
-        """0 within, 1 beyond, 3 undecided, 4 beyond in a group, 5 beyond in a span of time."""
+        """0 within, 1 beyond, 3 undecided, 4 beyond in a group, 5 alarm in a span of time."""
         return EXIT[self.outcome]
 
 
@@ -74,6 +74,7 @@ def judge(
     recalibrators: TriedRecalibrators | None = None,
     groups: Mapping[str, Sequence[Part]] | None = None,
     times: Sequence[Span] = (),
+    classes: Sequence[Part] = (),
 ) -> Verdict:
     """The verdict on a model: first what to do about it, and then the evidence."""
     limit = allowed(tolerance, relative, measures.predicted)
@@ -98,6 +99,8 @@ def judge(
     sentence = f"{_opening(overall, but)}: {_on_average(measures, overall, limit, top_label)}."
     if overall == BEYOND and measures.reversed and not top_label:
         sentence = f"Is this the score of the other class? {sentence}"
+    if top_label and overall != BEYOND:
+        sentence += _about_classes(classes)
     if overall != WITHIN and recalibrators is not None:
         sentence += f" {_remedy(recalibrators)}"
     if recalibrators is not None:
@@ -113,14 +116,27 @@ def judge(
 
 
 def _parts_that_are(outcome: str, groups: Mapping[str, Sequence[Part]]) -> list[str]:
-    """The groups of an outcome, those with the largest gap first, each with its gap in points."""
-    found = [
+    """The groups of an outcome, those with the largest gap first; of those beyond how far off."""
+    found = sorted(
         (-abs(part.gap), f"{name} {part.name}" if len(groups) > 1 else part.name, part.gap)
         for name, parts in groups.items()
         for part in parts
         if part.outcome == outcome
+    )
+    names = [f"`{printable(name)}`" for _, name, _ in found]
+    if outcome != BEYOND:
+        return names
+    offs = _offs([gap for _, _, gap in found])
+    return [f"{name} ({off})" for name, off in zip(names, offs, strict=True)]
+
+
+def _offs(gaps: Sequence[float]) -> list[str]:
+    """How far the predictions are off, of which the first says that these are points."""
+    units = [" points", *[""] * len(gaps)]
+    return [
+        f"{points(abs(gap))}{unit} too {'low' if gap > 0 else 'high'}"
+        for gap, unit in zip(gaps, units, strict=False)
     ]
-    return [f"`{printable(name)}` ({signed_points(gap)})" for _, name, gap in sorted(found)]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -135,11 +151,11 @@ def _when(times: Sequence[Span]) -> str:
     alarms = [span.alarm for span in judged]
     first = alarms.index(True)
     if 2 * sum(alarms) > len(alarms) - first and any(alarms[-2:]):
-        return f"not since {written(judged[first].name)}"
+        return f"with alarms since {written(judged[first].name)}"
     if sum(alarms) == 1:
-        return f"not on {written(judged[first].name)}"
+        return f"with an alarm on {written(judged[first].name)}"
     return (
-        f"not on {sum(alarms):,} of {len(times):,} spans of time, of which "
+        f"with alarms on {sum(alarms):,} of {len(times):,} spans of time, of which "
         f"{written(judged[first].name)} is the first"
     )
 
@@ -153,7 +169,20 @@ def _opening(overall: str, but: Sequence[str]) -> str:
     parts = " and ".join(but)
     if overall == WITHIN:
         return f"Trustworthy on average, but {parts}"
-    return f"Too few rows to tell on average, but not trustworthy {parts.removeprefix('not ')}"
+    parts = re.sub("^not for", "not trustworthy for", parts)
+    return f"Too few rows to tell on average, but {parts}"
+
+
+def _about_classes(classes: Sequence[Part]) -> str:
+    """What the verdict, which is about the confidence in the predicted class, does not cover."""
+    off = _parts_that_are(BEYOND, {"class": classes})
+    if not off:
+        return ""
+    which = "probabilities" if len(off) > 1 else "probability"
+    return (
+        " That is about the confidence in the predicted class, while the mean "
+        f"{which} of {_listed(off)} {'are' if len(off) > 1 else 'is'} beyond the tolerance."
+    )
 
 
 def _evidence(
@@ -183,7 +212,7 @@ def _evidence(
 
 def _rows(measures: Measures) -> str:
     """How many, and how many equal ones they are worth."""
-    text = f"{measures.n:,} {'row' if measures.n == 1 else 'rows'}"
+    text = counted_rows(measures.n)
     if measures.blocks is not None:
         return (
             f"{text} in {measures.blocks:,} blocks, worth {measures.effective:,.0f} of equal size,"
@@ -200,11 +229,13 @@ def _on_average(measures: Measures, overall: str, limit: float, top_label: bool)
     else:
         text = f"it predicts {predicted} on average and {happened} happened"
     gap = measures.predicted - measures.happened
-    low, high = measures.ratio_interval
-    if measures.blind and not top_label:
+    if measures.unproven and not top_label:
         low, high = measures.auroc_interval
+        tells = "these rows do not show that the score tells anything"
+        if measures.blind:
+            tells = "the score tells next to nothing"
         return (
-            f"{text}, and the score tells nothing about what happens, with an AUROC of "
+            f"{text}, and {tells} about what happens, with an AUROC of "
             f"{number(measures.auroc)} ({number(low)} to {number(high)})"
         )
     if measures.reversed and not top_label:
@@ -212,11 +243,18 @@ def _on_average(measures: Measures, overall: str, limit: float, top_label: bool)
             f"{text}, but less where it predicts more, with an AUROC of {number(measures.auroc)}; "
             "look whether the column or the positive label is the wrong one"
         )
+    low, high = measures.ratio_interval
     if low <= 1 <= high:
-        if overall == UNDECIDED and abs(gap) > limit:
+        expected = max(measures.predicted, np.finfo(float).tiny)
+        if abs(gap) > limit:
             text += ", a difference that chance may explain"
-            return text if measures.line is None else text + _along_the_line(measures, overall)
-        return f"{text}, so it is calibrated on average{_along_the_line(measures, overall)}"
+            if measures.line is None and overall == UNDECIDED:
+                return text
+        elif max(high * expected - measures.predicted, measures.predicted - low * expected) > limit:
+            text += ", so these rows show no error on average"
+        else:
+            text += ", so it is calibrated on average"
+        return text + _along_the_line(measures, overall)
     above, below = ("over", "under") if top_label else ("too high", "too low")
     lean = (above if gap > 0 else below) + ("confident" if top_label else "")
     text += f", so it is {lean} by {points(abs(gap))} points"
@@ -235,21 +273,26 @@ def _along_the_line(measures: Measures, overall: str) -> str:
         f"a slope of {number(line.slope)} ({number(low)} to {number(high)}), where 1 is calibrated"
     )
     if overall != WITHIN and not low <= 1 <= high:
-        return f", but {'over' if high < 1 else 'under'}confident, with {slope}"
+        return f", but it is {'over' if high < 1 else 'under'}confident, with {slope}"
     return f", {_PLACES}, with {slope}" if overall == BEYOND else f", with {slope}"
 
 
 def _remedy(recalibrators: TriedRecalibrators) -> str:
-    if recalibrators.best is None:
-        return "None of the recalibrators that were tried helps."
-    first = recalibrators.found[0]
-    name = re.sub("(?<=[a-z])(?=[A-Z])", " ", first.name).capitalize()
-    text = f"{name} lowers its NLL from {number(recalibrators.nll, 3)} to {number(first.nll, 3)}"
-    if first.ece < recalibrators.ece:
-        text += f" and its ECE from {percent(recalibrators.ece)} to {percent(first.ece)}"
+    best = recalibrators.best_found
+    if best is None:
+        if recalibrators.best_per_group is not None:
+            return "No single map for all rows clearly helps."
+        return "None of the recalibrators that were tried clearly helps."
+    name = re.sub("(?<=[a-z])(?=[A-Z])", " ", best.name).capitalize()
+    text = f"{name} lowers its NLL from {number(recalibrators.nll, 3)} to {number(best.nll, 3)}"
+    before, after = percent(recalibrators.ece), percent(best.ece)
+    if before == after:
+        text += f" but leaves its ECE at {after}"
+    elif best.ece < recalibrators.ece:
+        text += f" and its ECE from {before} to {after}"
     else:
-        text += f" but leaves its ECE at {percent(first.ece)}"
-    lost = recalibrators.auroc - first.auroc
+        text += f" but raises its ECE from {before} to {after}"
+    lost = recalibrators.auroc - best.auroc
     text += f", at the price of {number(lost)} in AUROC." if lost > _LOST else "."
     left = _parts_that_are(BEYOND, recalibrators.groups)
     if left:
@@ -270,13 +313,14 @@ def _maps_per_group(recalibrators: TriedRecalibrators, groups: Mapping[str, Sequ
         wrong = BEYOND if any(one.outcome == BEYOND for one in before.values()) else UNDECIDED
         left = [part for part in maps.parts if before[part.name].outcome == wrong]
         left.sort(key=lambda part: -abs(before[part.name].gap))
-        moved = [f"`{printable(part.name)}` to {signed_points(part.gap)}" for part in left]
+        offs = _offs([part.gap for part in left])
+        moved = [f"`{printable(part.name)}` {off}" for part, off in zip(left, offs, strict=True)]
         text += (
-            f" A map for each value of `{printable(column)}` (`PlattPerGroup`) brings "
+            f" A map for each value of `{printable(column)}` (`PlattPerGroup`) leaves "
             f"{_listed(moved)}, on rows that it was not fitted on"
         )
         still = _parts_that_are(BEYOND, {column: maps.parts})
-        text += f", but leaves {_listed(still)} beyond the tolerance." if still else "."
+        text += f", with {_listed(still)} still beyond the tolerance." if still else "."
     return text
 
 
