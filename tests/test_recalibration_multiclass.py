@@ -208,6 +208,19 @@ def test_strong_regularisation_is_temperature_scaling():
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+def test_a_validation_set_without_errors_leaves_good_probabilities():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 10, 5_500)
+    logits = 2 * rng.standard_normal((5_500, 10)) + 12 * np.eye(10)[labels]
+    with pytest.warns(UserWarning, match="every label has the largest logit.*T is 1$"):
+        fitted = StructuredMatrixScaling().fit(logits[:500], labels[:500])
+    assert np.abs(fitted.predict_proba(logits) - softmax(logits, axis=1)).mean() < 1e-3
+    with pytest.warns(UserWarning, match="labels have no larger logits"):
+        against = StructuredMatrixScaling().fit(-logits[:500], labels[:500])
+    distances = (-logits[:500]).max(axis=1, keepdims=True) + logits[:500]
+    assert against.temperature_ == pytest.approx(distances.mean())
+
+
 @pytest.mark.parametrize("make", [MatrixScaling, DirichletCalibration, StructuredMatrixScaling])
 def test_bad_regularisation(make):
     for bad in (-1.0, np.nan, np.inf):
