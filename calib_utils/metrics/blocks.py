@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils._arrays import effective_size, is_tensor, to_numpy
+from calib_utils._names import check_rows
 
 __all__ = ["ADDED", "BinNoise", "block_index", "block_noise", "effective_blocks"]
 
@@ -45,22 +46,28 @@ class BinNoise(NamedTuple):
     signs: np.ndarray
 
 
-def block_index(blocks: Any, n: int) -> np.ndarray:
+def block_index(blocks: Any, n: int, rows: Any = None, of: str = "probs") -> np.ndarray:
     """The number of each sample's block, (n,), from 0.
 
     Args:
         blocks: (n,), numbers or texts; equal ones belong to one block.
         n: the number of samples.
+        rows: the samples in any form.
+        of: their name in a warning.
 
     Raises:
         ValueError: for a different length, missing names, or too few blocks.
+
+    Warns:
+        UserWarning: if an index has the rows of the samples in a different order.
     """
+    check_rows(rows, blocks, "blocks", of)
     array = to_numpy(blocks, "blocks") if is_tensor(blocks) else np.asarray(blocks)
     if array.shape != (n,):
         raise ValueError(
             f"blocks: expected shape ({n},), the block of each sample, found {array.shape}"
         )
-    missing = np.array([name is None or name != name for name in array.tolist()])
+    missing = np.array([_is_missing(name) for name in array.tolist()])
     if missing.any():
         where = int(missing.argmax())
         raise ValueError(
@@ -75,6 +82,12 @@ def block_index(blocks: Any, n: int) -> np.ndarray:
             f"worth {worth:.1f}; so few do not show how much blocks vary, so collect more of them"
         )
     return index
+
+
+def _is_missing(name: Any) -> bool:
+    """Whether it is None, NaN, or pandas' NA, whose comparisons give NA."""
+    same = name == name
+    return name is None or not isinstance(same, (bool, np.bool_)) or not same
 
 
 def effective_blocks(index: np.ndarray) -> float:

@@ -96,7 +96,7 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
         predictions if blocks is None else unweighted(predictions)
     )
     w = unequal(w)
-    index = None if blocks is None else block_index(blocks, len(correct))
+    index = None if blocks is None else block_index(blocks, len(correct), probs)
     zero, doubts = zero_of(confidences, "probs")
     for doubt in doubts:
         warnings.warn(doubt, stacklevel=2)
@@ -176,8 +176,9 @@ def spiegelhalter_test(probs: Any, labels: Any = None, *, blocks: Any = None) ->
     Raises:
         ValueError: for bad input, including weights together with blocks.
 
-    Source: Spiegelhalter 1986, "Probabilistic prediction in patient management and clinical
-    trials".
+    Sources: Spiegelhalter 1986, "Probabilistic prediction in patient management and clinical
+    trials"; for z of thousands of blocks Wallace 1959, "Bounds on normal approximations to
+    Student's and the chi-square distributions".
 
     Example:
         >>> found = spiegelhalter_test([0.8] * 10, [1] * 6 + [0] * 4)
@@ -191,7 +192,7 @@ def spiegelhalter_test(probs: Any, labels: Any = None, *, blocks: Any = None) ->
         predictions if blocks is None else unweighted(predictions)
     )
     if blocks is not None:
-        z = z_of_blocks(confidences, correct, block_index(blocks, len(correct)))
+        z = z_of_blocks(confidences, correct, block_index(blocks, len(correct), probs))
         return SpiegelhalterTest(z, float(erfc(abs(z) / 2**0.5)))
     lean, w = 1 - 2 * confidences, unequal(weights)
     terms = lean * (correct - confidences) * (1 if w is None else w)
@@ -206,14 +207,19 @@ def z_of_blocks(confidences: np.ndarray, correct: np.ndarray, index: np.ndarray)
     """`spiegelhalter_test` of samples whose block has a number, (N,)."""
     from scipy.special import ndtri, stdtr
 
+    freedom = effective_blocks(index) - 1
     lean = 1 - 2 * confidences
     surprise = np.bincount(index, lean * (correct - confidences))
     most = np.bincount(index, np.abs(lean) * np.sqrt(confidences * (1 - confidences)))
     spread = float(surprise @ surprise + ADDED * (most**2).mean()) ** 0.5
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = float(np.divide(surprise.sum(), spread))
-    tail = stdtr(effective_blocks(index) - 1, -abs(ratio))
-    return float(np.copysign(ndtri(tail), ratio))
+    tail = stdtr(freedom, -abs(ratio))
+    if tail > 0 or not np.isfinite(ratio):
+        return float(np.copysign(ndtri(tail), ratio))
+    # So small a tail takes thousands of blocks, for which Wallace's approximation is exact enough.
+    size = (8 * freedom + 1) / (8 * freedom + 3) * np.sqrt(freedom * np.log1p(ratio**2 / freedom))
+    return float(np.copysign(size, ratio))
 
 
 def observed_to_expected(probs: Any, labels: Any = None) -> float:
