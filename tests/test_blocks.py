@@ -152,6 +152,29 @@ def test_the_line_without_each_block_in_turn():
     assert np.diff(line.intercept_interval) > 1.5 * np.diff(plain.intercept_interval)
 
 
+@pytest.mark.parametrize(
+    ("usual", "last"),
+    [
+        (([0.2, 0.8], [0, 1]), ([0.2, 0.3, 0.7, 0.8], [1, 1, 0, 0])),
+        (([0.2, 0.8], [0, 1]), ([0.9], [0])),
+        (([0.3, 0.3], [0, 1]), ([0.6, 0.7], [0, 1])),
+        (([0.3, 0.7], [1, 1]), ([0.5], [0])),
+    ],
+)
+def test_a_line_that_only_one_block_tells_is_none(usual, last):
+    probs, labels, blocks = [], [], []
+    for block, (p, y) in enumerate([usual] * 7 + [last] + [usual] * 13):
+        probs += p
+        labels += y
+        blocks += [block] * len(p)
+    with pytest.raises(ValueError, match=r"^blocks: found one, that of index 14, without which"):
+        cox_line(probs, labels, blocks=blocks)
+    found = cox_line(
+        [*probs, *last[0]], [*labels, *last[1]], blocks=[*blocks, *[99] * len(last[0])]
+    )
+    assert np.isfinite(found.slope_interval).all()
+
+
 def test_spiegelhalters_sum_block_by_block():
     probs, labels, blocks = drawn(5, case=(30, 20, 0.4, False, 0.7))
     sums, most = [], []

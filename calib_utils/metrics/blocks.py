@@ -14,7 +14,14 @@ import numpy as np
 from calib_utils._arrays import effective_size, is_tensor, to_numpy
 from calib_utils._names import check_rows
 
-__all__ = ["ADDED", "BinNoise", "block_index", "block_noise", "effective_blocks"]
+__all__ = [
+    "ADDED",
+    "BinNoise",
+    "block_index",
+    "block_noise",
+    "effective_blocks",
+    "require_others",
+]
 
 _FEWEST = 10  # blocks of equal size; see the benchmark of blocks
 ADDED = 2  # blocks of a calibrated network, added to the variance of each bin
@@ -88,6 +95,34 @@ def _is_missing(name: Any) -> bool:
     """Whether it is None, NaN, or pandas' NA, whose comparisons give NA."""
     same = name == name
     return name is None or not isinstance(same, (bool, np.bool_)) or not same
+
+
+def require_others(z: np.ndarray, correct: np.ndarray, index: np.ndarray) -> None:
+    """Refuse blocks of which one is all that keeps a threshold from separating the outcomes.
+
+    Args:
+        z: (N,), log-odds.
+        correct: (N,), boolean.
+        index: (N,), the number of each sample's block.
+
+    Raises:
+        ValueError: if there is one; also if all other log-odds are equal.
+    """
+    ends = np.full((2, 2, index.max() + 1), np.inf)  # the lowest z and -z of each outcome and block
+    for outcome in (0, 1):
+        rows = correct == outcome
+        for sign in (0, 1):
+            np.minimum.at(ends[outcome, sign], index[rows], -z[rows] if sign else z[rows])
+    least = np.partition(ends, 1, axis=2)
+    others = np.where(ends == least[..., :1], least[..., 1:2], least[..., :1])
+    lows, highs = others[:, 0], -others[:, 1]  # of all other blocks
+    separated = (lows[1] >= highs[0]) | (highs[1] <= lows[0])
+    if separated.any():
+        where = int(np.flatnonzero(index == separated.argmax())[0])
+        raise ValueError(
+            f"blocks: found one, that of index {where}, without which a threshold separates the "
+            "outcomes, so that there is no best line; collect more blocks"
+        )
 
 
 def effective_blocks(index: np.ndarray) -> float:
