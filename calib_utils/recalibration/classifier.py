@@ -68,7 +68,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Args:
             X: features, as the classifier takes them.
-            y: (N,), the classes: integers, texts or booleans.
+            y: (N,), the classes, as the classifier takes them: integers, texts or booleans.
             sample_weight: (N,), how often each sample counts, in both fits.
             groups: (N,), which samples belong together, such as those of one patient; for a ``cv``
                 that keeps them together, such as ``GroupKFold()``.
