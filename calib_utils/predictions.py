@@ -11,7 +11,9 @@ Labels may be **names**: ``classes`` names the class of each column, and with pr
 integers from 0. The sum of **rounded rows**, for example to four digits, may differ from one by
 more than the checks allow. ``rescale=True`` divides such rows by their sum if it is within 10 % of
 one, and a warning tells how many there were and how far off. **Weights** set how much each sample
-counts relative to the others; `calib_utils.metrics` explains their effect, and what takes none.
+counts relative to the others; `calib_utils.metrics` explains their effect, and what takes none. A
+recalibrator divides them by their mean; the ``sample_weight`` of its own ``fit`` tells how often
+each sample counts.
 
 For a language model, a detector or a ranker, often only the confidence of each prediction and its
 correctness are known: ``as_predictions(confidence=c, correct=y)``. A metric then compares the two,

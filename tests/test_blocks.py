@@ -152,6 +152,29 @@ def test_the_line_without_each_block_in_turn():
     assert np.diff(line.intercept_interval) > 1.5 * np.diff(plain.intercept_interval)
 
 
+@pytest.mark.parametrize(
+    ("usual", "last"),
+    [
+        (([0.2, 0.8], [0, 1]), ([0.2, 0.3, 0.7, 0.8], [1, 1, 0, 0])),
+        (([0.2, 0.8], [0, 1]), ([0.9], [0])),
+        (([0.3, 0.3], [0, 1]), ([0.6, 0.7], [0, 1])),
+        (([0.3, 0.7], [1, 1]), ([0.5], [0])),
+    ],
+)
+def test_a_line_that_only_one_block_tells_is_none(usual, last):
+    probs, labels, blocks = [], [], []
+    for block, (p, y) in enumerate([usual] * 7 + [last] + [usual] * 13):
+        probs += p
+        labels += y
+        blocks += [block] * len(p)
+    with pytest.raises(ValueError, match=r"^blocks: found one, that of index 14, without which"):
+        cox_line(probs, labels, blocks=blocks)
+    found = cox_line(
+        [*probs, *last[0]], [*labels, *last[1]], blocks=[*blocks, *[99] * len(last[0])]
+    )
+    assert np.isfinite(found.slope_interval).all()
+
+
 def test_spiegelhalters_sum_block_by_block():
     probs, labels, blocks = drawn(5, case=(30, 20, 0.4, False, 0.7))
     sums, most = [], []
@@ -168,6 +191,22 @@ def test_spiegelhalters_sum_block_by_block():
     certain = np.repeat([0.0, 1.0], 30)
     assert np.isnan(spiegelhalter_test(certain, certain.astype(int), blocks=np.arange(60)).z)
     assert calibration_test(certain, certain.astype(int), draws=9, blocks=np.arange(60)).z == 0
+
+
+def test_z_is_finite_where_the_tail_is_too_small_for_a_float():
+    """As the gap grows, z grows on, also beyond 38."""
+    blocks = np.arange(20_000) // 2
+    confidences = np.random.default_rng(0).uniform(0.7, 0.9, 20_000)
+    correct = np.random.default_rng(1).random(20_000)
+    z = [
+        spiegelhalter_test(confidences, (correct < share).astype(int), blocks=blocks).z
+        for share in (0.7, 0.67, 0.64, 0.6, 0.4)
+    ]
+    assert (np.diff(z) > 0).all()
+    assert np.isfinite(z).all()
+    assert z[0] < 38 < z[-1]
+    certain = np.append(confidences, 1.0), np.append(correct < 0.8, 0).astype(int)
+    assert np.isfinite(spiegelhalter_test(*certain, blocks=np.append(blocks, 10_000)).z)
 
 
 def test_the_ece_difference_takes_blocks():
@@ -204,6 +243,8 @@ def test_bad_blocks():
         ([0] * 48 + [*range(1, 13)], r"blocks: .* found 13 that are worth 1.6; so few"),
         ([None] + list("abc") * 19 + ["d"] * 2, r"blocks: .* found None at index 0"),
         (np.r_[np.arange(59.0), np.nan], r"blocks: .* found nan at index 59"),
+        (pd.array([*range(59), pd.NA], dtype="Int64"), r"blocks: .* found (<NA>|nan) at index 59"),
+        (pd.Series(["a", pd.NA] * 30, dtype="string"), r"blocks: .* found (<NA>|nan) at index 1"),
     ):
         for function in (
             *(calibration_error_interval, calibration_test, paired_difference),

@@ -99,6 +99,11 @@ class TestPairedDifference:
             paired_difference([1.0, 2.0], [1.0, np.inf])
         with pytest.raises(ValueError, match="second: expected 2 values"):
             paired_difference([1.0, 2.0], [1.0, 2.0, 3.0])
+        for least in (0, 1e-10, 1e-17):
+            with pytest.raises(
+                ValueError, match=r"sample_weight: expected two weights .* worth 1 "
+            ):
+                paired_difference([0, 1, 2], [1, 1, 3], sample_weight=[1, least, least])
 
 
 class TestCorrectedDifference:

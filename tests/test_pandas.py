@@ -7,7 +7,13 @@ import pytest
 
 from calib_utils import audit, decisions, metrics, report
 from calib_utils.predictions import as_predictions
-from calib_utils.recalibration import PlattScaling, TemperatureScaling, VectorScaling, load
+from calib_utils.recalibration import (
+    PlattPerGroup,
+    PlattScaling,
+    TemperatureScaling,
+    VectorScaling,
+    load,
+)
 
 pd = pytest.importorskip("pandas")
 
@@ -119,6 +125,32 @@ def test_other_orders_of_rows_are_said(use):
         found = of(moved)
     assert said[0].filename == __file__
     assert found == of(moved.reset_index(drop=True).set_axis(labels.index + N))
+
+
+PLATT = PlattPerGroup(inputs="probs").fit(SCORES, BINARY, groups=np.arange(N) % 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "use"),
+    [
+        ("blocks", lambda b: metrics.calibration_error_interval(SCORES, BINARY, blocks=b)),
+        ("blocks", lambda b: metrics.calibration_test(SCORES, BINARY, draws=9, blocks=b)),
+        ("blocks", lambda b: metrics.cox_line(SCORES, BINARY, blocks=b)),
+        ("blocks", lambda b: metrics.spiegelhalter_test(SCORES, BINARY, blocks=b)),
+        ("blocks", lambda b: report.paired_difference(SCORES, BINARY, blocks=b)),
+        ("sample_weight", lambda w: report.paired_difference(SCORES, BINARY, sample_weight=w)),
+        ("groups", lambda g: PLATT.fit(SCORES, BINARY, groups=g)),
+        ("groups", lambda g: PLATT.predict_proba(SCORES, groups=g)),
+    ],
+)
+def test_blocks_and_groups_in_a_different_order_are_doubted(name, use):
+    of_rows = pd.Series(np.arange(N) % 10, index=SCORES.index)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        use(of_rows)
+    with pytest.warns(UserWarning, match=f"^{name}: the index has .* a different order") as said:
+        use(of_rows.sample(frac=1, random_state=0))
+    assert said[0].filename == __file__
 
 
 def test_weights_pairs_and_sets():

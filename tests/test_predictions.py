@@ -4,7 +4,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from recalibration_cases import ALL_BINARY, binary, multiclass
+from recalibration_cases import ALL_BINARY, ALL_MULTICLASS, binary, multiclass
 from scipy.special import softmax
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
@@ -75,6 +75,31 @@ def test_a_positive_class_that_no_label_names():
 def test_labels_that_are_names_lead_to_the_gate(labels):
     with pytest.raises(ValueError, match=r"^labels: .*as_predictions\(.*classes=\[...\]\)"):
         expected_calibration_error(PROBS, labels)
+
+
+@pytest.mark.parametrize("name", ["structured matrix", "dirichlet", "temperature"])
+def test_recalibrators_take_weights_of_any_scale(name):
+    """As a whole they tell no number of samples, unlike those that `fit` takes itself."""
+    weights = np.random.default_rng(0).choice([0.0, 1.0, 2.0], len(LABELS))
+    counted = ALL_MULTICLASS[name]().fit(LOGITS, LABELS, weights / weights[weights > 0].mean())
+    expected = counted.predict_proba(LOGITS)
+    for w in (weights, weights / weights.sum(), 1e100 * weights):
+        given = as_predictions(logits=LOGITS, labels=LABELS, sample_weight=w)
+        found = ALL_MULTICLASS[name]().fit(given).predict_proba(LOGITS)
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["bbq", "platt, smooth", "platt per group"])
+def test_binary_recalibrators_take_weights_of_any_scale(name):
+    z, labels = binary(400)
+    weights = np.where(labels == 1, 2.0, 1.0)
+    groups = {"groups": np.arange(400) % 3} if name == "platt per group" else {}
+    found = []
+    for w in (weights, weights / weights.sum()):
+        given = as_predictions(logits=z, labels=labels, sample_weight=w)
+        fitted = ALL_BINARY[name]().fit(given, **groups)
+        found.append(fitted.predict_proba(z, **groups))
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-9)
 
 
 def test_recalibrators_take_names():

@@ -89,6 +89,13 @@ def test_counts_keep_a_class_that_the_likelihood_drops():
     )
 
 
+def test_frequencies_that_the_probabilities_do_not_tell_are_doubted():
+    probs = np.tile([0.5 + 1.5e-5, 0.5 - 1.5e-5], (1_000, 1))
+    with pytest.warns(UserWarning, match="still rising after 20,000 steps"):
+        estimate_priors(probs, EVEN)
+    assert estimate_priors(probs, EVEN, pseudo_count=1) == pytest.approx(EVEN, abs=0.01)
+
+
 PROBS = np.array([[0.5, 0.5], [0.9, 0.1]])
 EVEN = [0.5, 0.5]
 

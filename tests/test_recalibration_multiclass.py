@@ -208,6 +208,19 @@ def test_strong_regularisation_is_temperature_scaling():
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
+def test_a_validation_set_without_errors_leaves_good_probabilities():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 10, 5_500)
+    logits = 2 * rng.standard_normal((5_500, 10)) + 12 * np.eye(10)[labels]
+    with pytest.warns(UserWarning, match="every label has the largest logit.*T is 1$"):
+        fitted = StructuredMatrixScaling().fit(logits[:500], labels[:500])
+    assert np.abs(fitted.predict_proba(logits) - softmax(logits, axis=1)).mean() < 1e-3
+    with pytest.warns(UserWarning, match="labels have no larger logits"):
+        against = StructuredMatrixScaling().fit(-logits[:500], labels[:500])
+    distances = (-logits[:500]).max(axis=1, keepdims=True) + logits[:500]
+    assert against.temperature_ == pytest.approx(distances.mean())
+
+
 def test_a_fit_without_an_optimum_says_so():
     logits, labels = multiclass(400, 40)
     with pytest.warns(UserWarning, match="memorise the labels of all samples"):
@@ -232,6 +245,51 @@ def test_one_versus_rest_by_hand():
         expected /= expected.sum(axis=1, keepdims=True)
         found = OneVersusRest(make()).fit(logits, labels).predict_proba(logits)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: HistogramBinning(10, inputs="probs"),
+        lambda: IsotonicRegression("probs"),
+        lambda: PlattScaling(inputs="probs"),
+    ],
+)
+def test_one_versus_rest_takes_probabilities_as_they_are(make, dtype):
+    """Rows of tenths, as ten trees give them, have ties and lie on edges of bins."""
+    rng = np.random.default_rng(0)
+    tenths = rng.multinomial(9, [0.5, 0.2, 0.2, 0.1], 3_000) + np.eye(4, dtype=int)[0]
+    labels = draw(np.log(tenths + 0.5), rng)
+    probs = (tenths / 10).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of the zeros
+        fitted = OneVersusRest(make(), inputs="probs").fit(probs, labels)
+        for k, calibrator in enumerate(fitted.calibrators_):
+            alone = make().fit(probs[:, k], (labels == k).astype(int))
+            if isinstance(alone, HistogramBinning):
+                np.testing.assert_array_equal(calibrator.counts_, alone.counts_)
+            atol = 0.02 if isinstance(alone, PlattScaling) else 0  # a zero counts as in all columns
+            found = calibrator.predict_proba(probs[:, k])
+            np.testing.assert_allclose(found, alone.predict_proba(probs[:, k]), atol=atol)
+        each = [m.predict_proba(probs[:, k]) for k, m in enumerate(fitted.calibrators_)]
+        expected = np.stack(each, axis=1).astype(float)
+        expected /= expected.sum(axis=1, keepdims=True)
+        np.testing.assert_allclose(fitted.predict_proba(probs), expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_one_versus_rest_keeps_ties_of_log_odds(dtype):
+    ties = np.array([[0.2, 0.3, 0.5], [0.7, 0.2, 0.1], [0.2, 0.2, 0.6]] * 20, dtype)
+    fitted = OneVersusRest(IsotonicRegression(), inputs="probs").fit(ties, [0, 1, 2, 2, 0, 1] * 10)
+    for k, calibrator in enumerate(fitted.calibrators_):
+        p = np.unique(ties[:, k]).astype(float)
+        assert set(calibrator.thresholds_) <= set(np.log(p) - np.log1p(-p))
+    near = np.finfo(dtype).epsneg / np.array([100, 1_000])  # further from 1 than its type tells
+    sure = np.stack([np.ones(40), np.tile(near, 20), np.full(40, near[1] / 10)], 1).astype(dtype)
+    fitted = OneVersusRest(IsotonicRegression(), inputs="probs").fit(sure, [0, 1, 0, 2] * 10)
+    expected = -np.log(near + near[1] / 10)
+    np.testing.assert_allclose(fitted.calibrators_[0].thresholds_, expected, rtol=1e-5)
 
 
 def test_the_maps_of_one_versus_rest_are_recalibrators_of_their_own(tmp_path):

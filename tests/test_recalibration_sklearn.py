@@ -209,6 +209,21 @@ def test_cross_fitting_by_hand():
         CalibratedClassifier(LogisticRegression()).fit(x, np.zeros(300, int))
 
 
+@pytest.mark.parametrize("names", [[0, 1], [1, 2], ["spam", "ham"]])
+def test_arguments_of_the_classifier_name_the_classes_of_y(names):
+    x, numbers = make_classification(300, random_state=0)
+    weights = dict(zip(names, [1, 20], strict=True))
+    fitted = CalibratedClassifier(LogisticRegression(class_weight=weights), PlattScaling(), cv=3)
+    fitted.fit(x, np.array(names)[numbers])
+    by_number = LogisticRegression(class_weight={0: 1, 1: 20})
+    sign = 1 if sorted(names) == names else -1  # of the class that is the second by name
+    expected = sign * by_number.fit(x, numbers).intercept_
+    np.testing.assert_allclose(fitted.estimator_.intercept_, expected, rtol=1e-3)
+    z = cross_val_predict(by_number, x, numbers, cv=3, method="decision_function")
+    slope = PlattScaling().fit(z, numbers).slope_
+    assert fitted.recalibrator_.slope_ == pytest.approx(slope, rel=1e-3)
+
+
 def test_groups_stay_together():
     x, y = make_classification(300, random_state=0)
     groups, model = np.arange(300) // 10, CalibratedClassifier(GaussianNB(), cv=GroupKFold(3))

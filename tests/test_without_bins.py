@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.stats import kstest
+from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
@@ -67,6 +68,22 @@ def test_the_line_is_scikit_learns():
             cox_line(probs, labels.astype(int))
     with pytest.raises(ValueError, match="all are equal"):
         cox_line([0.3, 0.3], [0, 1])
+
+
+def test_the_line_of_weights_without_each_sample_in_turn():
+    rng = np.random.default_rng(3)
+    probs, weights = rng.uniform(0.05, 0.95, 150), rng.lognormal(0, 1, 150)
+    labels = (rng.random(150) < probs).astype(int)
+
+    def line(rows):
+        return cox_line(as_predictions(probs[rows], labels[rows], sample_weight=weights[rows]))
+
+    whole = line(np.arange(150))
+    moved = [np.subtract(line(np.arange(150) != i)[:2], whole[:2]) for i in range(150)]
+    freedom = weights.sum() ** 2 / (weights**2).sum() - 1
+    expected = student.ppf(0.975, freedom) * np.sqrt(np.square(moved).sum(axis=0))
+    half = np.diff([whole.slope_interval, whole.intercept_interval])[:, 0] / 2
+    np.testing.assert_allclose(half, expected, rtol=0.03)
 
 
 def test_a_line_through_probabilities_of_exactly_one():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,8 @@ def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.nd
 
     The frequencies maximise the likelihood. The EM algorithm adjusts the probabilities to the
     current frequencies, takes the means of the columns as the next ones, and so on. It stops when
-    the likelihood is within 1e-5 a sample of the highest, for which the derivatives give a bound.
+    the likelihood is within 1e-5 a sample of the highest, for which the derivatives give a bound,
+    or after 20,000 steps, with a warning.
 
     The estimate relies on the probabilities. If they are overconfident, or the samples of a class
     look different here, the frequencies are wrong. With few samples for each class, some become 0
@@ -86,6 +88,10 @@ def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.nd
 
     Raises:
         ValueError: for bad input.
+
+    Warns:
+        UserWarning: if the likelihood hardly depends on the frequencies, as where all probabilities
+            are close to ``old``, so that they are unknown.
 
     Source: Saerens, Latinne, Decaestecker 2002, "Adjusting the outputs of a classifier to new a
     priori probabilities", equations 2.9; Šulc and Matas 2019, "Improving CNN classifiers by
@@ -117,6 +123,12 @@ def estimate_priors(probs: Any, old: Any, *, pseudo_count: float = 0.0) -> np.nd
         if gains.max() - total < _GAP * total:
             break
         new = new * gains / total
+    else:
+        warnings.warn(
+            f"probs: the likelihood was still rising after {_STEPS:,} steps, because it hardly "
+            "depends on the frequencies; do not rely on them, or give a pseudo_count",
+            stacklevel=2,
+        )
     return new / new.sum()
 
 

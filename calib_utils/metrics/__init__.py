@@ -18,10 +18,11 @@ result of `calib_utils.predictions.as_predictions`: ``metric(predictions)``.
 
 Weights set how much each sample counts relative to the others, for example how much more often it
 occurs in use than in the test set. Means become weighted means: multiplying all weights by ten
-changes nothing, a weight of 0 leaves the sample out, and a weight of 2 counts as two such samples.
-Weights are not numbers of samples, however: methods that depend on sampling noise (intervals,
-baseline, test) would need to know how many samples there are. These methods were tested only
-without weights, and take none.
+changes nothing, a weight of 0 leaves the sample out, and in a mean a weight of 2 counts as two such
+samples. Weights are not numbers of samples, however, and more of the noise comes from a sample of
+weight 2 than from two samples. Of the methods that depend on sampling noise, the two intervals,
+`cox_line` and `spiegelhalter_test` take weights and measure their noise. The baseline,
+`calibration_test`, and all with ``blocks`` take none.
 
 Intervals and tests take samples for independent. Where several belong together, such as the visits
 of one patient or the frames of one video, give `calibration_error_interval`, `calibration_test`,

@@ -12,8 +12,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_utils._arrays import effective_size, is_tensor, to_numpy
+from calib_utils._names import check_rows
 
-__all__ = ["ADDED", "BinNoise", "block_index", "block_noise", "effective_blocks"]
+__all__ = [
+    "ADDED",
+    "BinNoise",
+    "block_index",
+    "block_noise",
+    "effective_blocks",
+    "require_others",
+]
 
 _FEWEST = 10  # blocks of equal size; see the benchmark of blocks
 ADDED = 2  # blocks of a calibrated network, added to the variance of each bin
@@ -45,22 +53,28 @@ class BinNoise(NamedTuple):
     signs: np.ndarray
 
 
-def block_index(blocks: Any, n: int) -> np.ndarray:
+def block_index(blocks: Any, n: int, rows: Any = None, of: str = "probs") -> np.ndarray:
     """The number of each sample's block, (n,), from 0.
 
     Args:
         blocks: (n,), numbers or texts; equal ones belong to one block.
         n: the number of samples.
+        rows: the samples in any form.
+        of: their name in a warning.
 
     Raises:
         ValueError: for a different length, missing names, or too few blocks.
+
+    Warns:
+        UserWarning: if an index has the rows of the samples in a different order.
     """
+    check_rows(rows, blocks, "blocks", of)
     array = to_numpy(blocks, "blocks") if is_tensor(blocks) else np.asarray(blocks)
     if array.shape != (n,):
         raise ValueError(
             f"blocks: expected shape ({n},), the block of each sample, found {array.shape}"
         )
-    missing = np.array([name is None or name != name for name in array.tolist()])
+    missing = np.array([_is_missing(name) for name in array.tolist()])
     if missing.any():
         where = int(missing.argmax())
         raise ValueError(
@@ -75,6 +89,40 @@ def block_index(blocks: Any, n: int) -> np.ndarray:
             f"worth {worth:.1f}; so few do not show how much blocks vary, so collect more of them"
         )
     return index
+
+
+def _is_missing(name: Any) -> bool:
+    """Whether it is None, NaN, or pandas' NA, whose comparisons give NA."""
+    same = name == name
+    return name is None or not isinstance(same, (bool, np.bool_)) or not same
+
+
+def require_others(z: np.ndarray, correct: np.ndarray, index: np.ndarray) -> None:
+    """Refuse blocks of which one is all that keeps a threshold from separating the outcomes.
+
+    Args:
+        z: (N,), log-odds.
+        correct: (N,), boolean.
+        index: (N,), the number of each sample's block.
+
+    Raises:
+        ValueError: if there is one; also if all other log-odds are equal.
+    """
+    ends = np.full((2, 2, index.max() + 1), np.inf)  # the lowest z and -z of each outcome and block
+    for outcome in (0, 1):
+        rows = correct == outcome
+        for sign in (0, 1):
+            np.minimum.at(ends[outcome, sign], index[rows], -z[rows] if sign else z[rows])
+    least = np.partition(ends, 1, axis=2)
+    others = np.where(ends == least[..., :1], least[..., 1:2], least[..., :1])
+    lows, highs = others[:, 0], -others[:, 1]  # of all other blocks
+    separated = (lows[1] >= highs[0]) | (highs[1] <= lows[0])
+    if separated.any():
+        where = int(np.flatnonzero(index == separated.argmax())[0])
+        raise ValueError(
+            f"blocks: found one, that of index {where}, without which a threshold separates the "
+            "outcomes, so that there is no best line; collect more blocks"
+        )
 
 
 def effective_blocks(index: np.ndarray) -> float:

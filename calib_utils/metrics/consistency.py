@@ -182,7 +182,7 @@ def calibration_test(
     if blocks is None:
         drawn = _drawn_errors(values, index, n_bins, draws, seed)
     else:
-        of_block = block_index(blocks, len(values))
+        of_block = block_index(blocks, len(values), probs)
         noise = block_noise(
             values, correct, index, of_block, generator(seed), draws, calibrated=True
         )

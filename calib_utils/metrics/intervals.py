@@ -101,9 +101,9 @@ def calibration_error_interval(
     if blocks is None:
         return error_ends(bin_sums(predictions, n_bins, strategy), (level, level), seed)
     _tail(level)
-    return ends_of_noise(
-        _in_blocks(unweighted(predictions), n_bins, strategy, blocks, seed), (level, level)
-    )
+    unweighted(predictions)
+    of_block = block_index(blocks, len(predictions), probs)
+    return ends_of_noise(_in_blocks(predictions, n_bins, strategy, of_block, seed), (level, level))
 
 
 def error_ends(of_bins: np.ndarray, levels: tuple[float, float], seed: int) -> tuple[float, float]:
@@ -255,10 +255,10 @@ def noise_of_means(of_bins: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 def _in_blocks(
-    predictions: Predictions, n_bins: int, strategy: str, blocks: Any, seed: int
+    predictions: Predictions, n_bins: int, strategy: str, of_block: np.ndarray, seed: int
 ) -> BinNoise:
     """The noise of samples that come in blocks."""
-    n_bins, of_block = check_n_bins(n_bins), block_index(blocks, len(predictions))
+    n_bins = check_n_bins(n_bins)
     confidences, correct, bins = binned(predictions, n_bins, strategy)
     return block_noise(as_chances(confidences), correct, bins, of_block, generator(seed), _DRAWS)
 

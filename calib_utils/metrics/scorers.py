@@ -20,8 +20,8 @@ def labels_first(metric: Callable[..., Any]) -> Callable[..., Any]:
     ``sklearn.metrics.make_scorer`` can then take it. The metrics here take (probs, labels), and
     refuse them the other way round.
 
-    Labels that are not integers are taken for all classes in alphabetical order, as in
-    scikit-learn's classifiers. If a test set lacks a class, give ``classes``.
+    Labels that are texts or booleans are taken for all classes in alphabetical order, as in
+    scikit-learn's classifiers. If a test set lacks a class, or labels are floats, give ``classes``.
 
     Args:
         metric: any of `calib_utils.metrics` that takes probabilities and labels.

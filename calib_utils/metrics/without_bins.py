@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from calib_utils._arrays import effective_size
 from calib_utils._masks import log_of_probs, zero_of
-from calib_utils.metrics.blocks import ADDED, block_index, effective_blocks
+from calib_utils.metrics.blocks import ADDED, block_index, effective_blocks, require_others
 from calib_utils.metrics.confidences import float_pairs, unequal, weighted_predictions
 from calib_utils.metrics.logistic_fit import (
     checked_middle,
@@ -57,13 +58,16 @@ class CoxLine(NamedTuple):
 def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
     """Cox's slope and intercept: the logistic regression of the outcomes on the log-odds.
 
-    The intervals are Wald's, from the information at the optimum, and with weights from the
-    sandwich of it and of the squared weighted pulls. With ``blocks`` they are those of
-    the jackknife, which leaves each block out once, to first order, and of Student's t, with one
-    degree of freedom less than there are blocks, counted as those of equal size. In the cases of
-    the benchmark of blocks, the interval of the slope then missed it in up to 7 % of the sets, and
-    without blocks in up to 95 %. A probability of exactly 0 or 1 has no log-odds, and counts as it
-    does in a fit: see ``zero_`` of `calib_utils.recalibration.Recalibrator`.
+    The intervals are Wald's, from the information at the optimum. With weights they are those of
+    the jackknife, which leaves each sample out once, to first order, and of Student's t, with one
+    degree of freedom less than Kish's effective number of samples. For sets of 200 to 2,000
+    calibrated predictions whose weights are log-normal, with standard deviations of up to 1.5 in
+    the logarithm, they missed the truth in up to 7 % of 4,000 sets. With ``blocks`` each block is
+    left out, and the degrees of freedom are one less than the number of blocks, counted as those of
+    equal size. In the cases of the benchmark of blocks, the interval of the slope then missed it in
+    up to 7 % of the sets, and without blocks in up to 95 %. A probability of exactly 0 or 1 has no
+    log-odds, and counts as it does in a fit: see ``zero_`` of
+    `calib_utils.recalibration.Recalibrator`.
 
     Args:
         probs: (N, K), of which the confidence in the predicted class counts, and its correctness;
@@ -80,23 +84,23 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
         UserWarning: if probabilities are exactly 0 or 1, and what they count as.
 
     Sources: Cox 1958, "Two further applications of a model for binary regression"; for weights
-    Binder 1983, "On the variances of asymptotically normal estimators from complex surveys"; for
-    blocks Bell, McCaffrey 2002, "Bias reduction in standard errors for linear regression with
-    multi-stage samples".
+    MacKinnon, White 1985, "Some heteroskedasticity-consistent covariance matrix estimators with
+    improved finite sample properties"; for blocks Bell, McCaffrey 2002, "Bias reduction in standard
+    errors for linear regression with multi-stage samples".
 
     Example:
         >>> line = cox_line([0.2] * 5 + [0.8] * 5, [0, 0, 0, 1, 1] * 2)
         >>> round(line.slope, 2) + 0
         0.0
     """
-    from scipy.special import expit, ndtri, stdtrit
+    from scipy.special import expit, ndtri
 
     predictions = taken(probs, labels)
     confidences, correct, w = weighted_predictions(
         predictions if blocks is None else unweighted(predictions)
     )
     w = unequal(w)
-    index = None if blocks is None else block_index(blocks, len(correct))
+    index = None if blocks is None else block_index(blocks, len(correct), probs)
     zero, doubts = zero_of(confidences, "probs")
     for doubt in doubts:
         warnings.warn(doubt, stacklevel=2)
@@ -112,27 +116,51 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
     curvature = chances * (1 - chances) * (1 if w is None else w)
     design = np.stack([z, np.ones_like(z)])
     information = (design * curvature) @ design.T
-    if w is not None:
-        bread = np.linalg.inv(information)
-        pull = design * (w * (correct - chances))
-        half = ndtri(0.975) * np.sqrt(np.diag(bread @ (pull @ pull.T) @ bread))
-    elif index is None:
-        half = ndtri(0.975) * np.sqrt(np.diag(np.linalg.inv(information)))
+    if index is not None:
+        require_others(z, correct, index)
+        half = _of_blocks(information, design, curvature, correct - chances, index)
+    elif w is not None:
+        half = _of_weighted(information, design, curvature, w * (correct - chances), w)
     else:
-        k = index.max() + 1
-        pulls = np.stack([np.bincount(index, row * (correct - chances)) for row in design], axis=1)
-        products = curvature * (design[:, None] * design)  # of each sample, (2, 2, N)
-        own = np.array([[np.bincount(index, one) for one in row] for row in products])
-        try:
-            moved = np.linalg.solve(information - own.transpose(2, 0, 1), pulls[:, :, None])
-        except np.linalg.LinAlgError as error:
-            raise ValueError(
-                "blocks: found one without which there is no best line; collect more blocks"
-            ) from error
-        spread = np.sqrt((k - 1) / k * (moved**2).sum(axis=(0, 2)))
-        half = stdtrit(effective_blocks(index) - 1, 0.975) * spread
+        half = ndtri(0.975) * np.sqrt(np.diag(np.linalg.inv(information)))
     ends = np.stack([found - half, found + half], axis=1).tolist()
     return CoxLine(slope, intercept, (ends[0][0], ends[0][1]), (ends[1][0], ends[1][1]))
+
+
+def _of_blocks(
+    information: np.ndarray,
+    design: np.ndarray,
+    curvature: np.ndarray,
+    surprise: np.ndarray,
+    index: np.ndarray,
+) -> np.ndarray:
+    """Half the intervals of `cox_line` with blocks."""
+    from scipy.special import stdtrit
+
+    k = index.max() + 1
+    pulls = np.stack([np.bincount(index, row * surprise) for row in design], axis=1)
+    products = curvature * (design[:, None] * design)  # of each sample, (2, 2, N)
+    own = np.array([[np.bincount(index, one) for one in row] for row in products])
+    moved = np.linalg.solve(information - own.transpose(2, 0, 1), pulls[:, :, None])
+    spread = np.sqrt((k - 1) / k * (moved**2).sum(axis=(0, 2)))
+    return np.asarray(stdtrit(effective_blocks(index) - 1, 0.975) * spread)
+
+
+def _of_weighted(
+    information: np.ndarray,
+    design: np.ndarray,
+    curvature: np.ndarray,
+    surprise: np.ndarray,
+    weights: np.ndarray,
+) -> np.ndarray:
+    """Half the intervals of `cox_line` with weights: each sample is a block of its own."""
+    from scipy.special import stdtrit
+
+    reach = np.linalg.solve(information, design)
+    leverage = curvature * (reach * design).sum(axis=0)
+    moved = reach * (surprise / np.maximum(1 - leverage, np.finfo(float).eps))
+    spread = np.sqrt((moved**2).sum(axis=1))
+    return np.asarray(stdtrit(effective_size(weights) - 1, 0.975) * spread)
 
 
 class SpiegelhalterTest(NamedTuple):
@@ -162,7 +190,8 @@ def spiegelhalter_test(probs: Any, labels: Any = None, *, blocks: Any = None) ->
 
     It is one number for all predictions, so errors of opposite sign may cancel. With weights
     the terms are multiplied by them, and the variance is the sum of the squared terms, because the
-    weights may depend on the outcome, as where negatives were left out. With ``blocks`` the
+    weights may depend on the outcome, as where negatives were left out. With log-normal weights as
+    in `cox_line` it rejected calibrated predictions in up to 8 % of the sets. With ``blocks`` the
     variance is that of sums over blocks, to which two calibrated ones are added, as to the noise of
     a bin. The ratio then has the tails of Student's t, and z is the normal number that is as
     unlikely. In the benchmark of blocks it rejected calibrated networks in up to 8 % of the sets.
@@ -176,8 +205,9 @@ def spiegelhalter_test(probs: Any, labels: Any = None, *, blocks: Any = None) ->
     Raises:
         ValueError: for bad input, including weights together with blocks.
 
-    Source: Spiegelhalter 1986, "Probabilistic prediction in patient management and clinical
-    trials".
+    Sources: Spiegelhalter 1986, "Probabilistic prediction in patient management and clinical
+    trials"; for z of thousands of blocks Wallace 1959, "Bounds on normal approximations to
+    Student's and the chi-square distributions".
 
     Example:
         >>> found = spiegelhalter_test([0.8] * 10, [1] * 6 + [0] * 4)
@@ -191,7 +221,7 @@ def spiegelhalter_test(probs: Any, labels: Any = None, *, blocks: Any = None) ->
         predictions if blocks is None else unweighted(predictions)
     )
     if blocks is not None:
-        z = z_of_blocks(confidences, correct, block_index(blocks, len(correct)))
+        z = z_of_blocks(confidences, correct, block_index(blocks, len(correct), probs))
         return SpiegelhalterTest(z, float(erfc(abs(z) / 2**0.5)))
     lean, w = 1 - 2 * confidences, unequal(weights)
     terms = lean * (correct - confidences) * (1 if w is None else w)
@@ -206,14 +236,19 @@ def z_of_blocks(confidences: np.ndarray, correct: np.ndarray, index: np.ndarray)
     """`spiegelhalter_test` of samples whose block has a number, (N,)."""
     from scipy.special import ndtri, stdtr
 
+    freedom = effective_blocks(index) - 1
     lean = 1 - 2 * confidences
     surprise = np.bincount(index, lean * (correct - confidences))
     most = np.bincount(index, np.abs(lean) * np.sqrt(confidences * (1 - confidences)))
     spread = float(surprise @ surprise + ADDED * (most**2).mean()) ** 0.5
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = float(np.divide(surprise.sum(), spread))
-    tail = stdtr(effective_blocks(index) - 1, -abs(ratio))
-    return float(np.copysign(ndtri(tail), ratio))
+    tail = stdtr(freedom, -abs(ratio))
+    if tail > 0 or not np.isfinite(ratio):
+        return float(np.copysign(ndtri(tail), ratio))
+    # So small a tail takes thousands of blocks, for which Wallace's approximation is exact enough.
+    size = (8 * freedom + 1) / (8 * freedom + 3) * np.sqrt(freedom * np.log1p(ratio**2 / freedom))
+    return float(np.copysign(size, ratio))
 
 
 def observed_to_expected(probs: Any, labels: Any = None) -> float:

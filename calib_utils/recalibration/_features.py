@@ -8,7 +8,15 @@ from calib_utils._arrays import log_softmax, row_blocks
 from calib_utils._masks import find_masks
 from calib_utils.recalibration._optimum import optimal_temperature
 
-__all__ = ["HELD", "CentredRows", "MaskedRows", "centred", "log_probs", "start_of"]
+__all__ = [
+    "HELD",
+    "CentredRows",
+    "MaskedRows",
+    "centred",
+    "log_probs",
+    "start_of",
+    "temperature_of",
+]
 
 HELD = 50_000_000  # numbers that a fit keeps in memory, which is faster: 400 MB
 
@@ -21,6 +29,21 @@ def start_of(
     if not best.problem:
         return float(best.temperature), []
     return float(best.scale), [f"temperature: {best.problem}; the fit starts at {best.scale:.3g}"]
+
+
+def temperature_of(
+    logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None
+) -> tuple[float, list[str]]:
+    """The temperature of a map that keeps it, and warnings about it.
+
+    A fit can move away from its start, but not from this. So without an optimum, a T that would go
+    to 0 stays at 1 and changes nothing, and one that would grow is of the size of the logits.
+    """
+    best = optimal_temperature(logits, labels, weights)
+    if not best.problem:
+        return float(best.temperature), []
+    kept = best.scale if best.temperature > best.scale else 1.0
+    return float(kept), [f"temperature: {best.problem}; T is {kept:.3g}"]
 
 
 def centred(logits: np.ndarray, divisor: float = 1.0) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime
 import warnings
 from abc import ABC, abstractmethod
@@ -98,7 +99,8 @@ class Recalibrator(Estimator, ABC):
             logits: torch tensor or NumPy array of shape (N, K); or (N,), the log-odds of the
                 positive class, if the method takes that. -inf masks a class. With
                 ``inputs="probs"`` probabilities in their place. Or ``Predictions`` of either, which
-                replace all arguments; `predict` still returns the numbers of their columns.
+                replace all arguments, and whose weights are relative: they are divided by their
+                mean. `predict` still returns the numbers of their columns.
             labels: (N,), integers from 0 to K - 1.
             sample_weight: (N,), finite numbers of 0 or more: how often each sample counts. 1
                 for all by default.
@@ -297,7 +299,12 @@ class Recalibrator(Estimator, ABC):
 
     def _taken(self, *given: Any, labelled: bool = True) -> Predictions:
         padding, inputs = not labelled, self.inputs
-        return taken(*given, labelled=labelled, padding=padding, inputs=inputs, name=self._name)
+        found = taken(*given, labelled=labelled, padding=padding, inputs=inputs, name=self._name)
+        weights = found.sample_weight
+        if not labelled or weights is None or not isinstance(given[0], Predictions):
+            return found
+        # Those of Predictions are relative, and fits take them for numbers of samples.
+        return dataclasses.replace(found, sample_weight=weights / weights[weights > 0].mean())
 
     @property
     def _name(self) -> str:

@@ -61,9 +61,10 @@ class HistogramBinning(BinaryRecalibrator):
     """Replace a score by the share of positive samples in its bin of the validation set.
 
     Bins are those of `calib_utils.metrics.reliability_bins`: right-closed, so that a score on
-    an edge belongs to the bin below it. Scores outside the edges belong to the nearest bin.
-    A bin without samples gives the midpoint of its edges. All scores in a bin become equal, and of
-    several tied classes the first is the predicted one, as everywhere.
+    an edge belongs to the bin below it; for types of 16 bits the edges are those of float32. Scores
+    outside the edges belong to the nearest bin. A bin without samples gives the midpoint of its
+    edges. All scores in a bin become equal, and of several tied classes the first is the predicted
+    one, as everywhere.
 
     If a class has no sample, every bin that has samples gives 0 or 1.
 

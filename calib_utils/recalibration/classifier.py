@@ -68,7 +68,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
         Args:
             X: features, as the classifier takes them.
-            y: (N,), the classes: integers, texts or booleans.
+            y: (N,), the classes, as the classifier takes them: integers, texts or booleans.
             sample_weight: (N,), how often each sample counts, in both fits.
             groups: (N,), which samples belong together, such as those of one patient; for a ``cv``
                 that keeps them together, such as ``GroupKFold()``.
@@ -104,7 +104,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if method == "decision_function" and len(self.classes_) > 2:
             _refuse_pairs(self.estimator)
         outputs = cross_val_predict(
-            self.estimator,
+            _OfNames(self.estimator, self.classes_),
             X,
             labels,
             cv=check_cv(self.cv, labels, classifier=True),
@@ -122,7 +122,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             self.zero_, problems = zero_of(probs, weights=of_rows)
         self.recalibrator_ = clone(recalibrator)
         self.recalibrator_.fit(self._inputs(method, outputs), labels, **weights)
-        self.estimator_ = clone(self.estimator).fit(X, labels, **weights)
+        self.estimator_ = clone(self.estimator).fit(X, y, **weights)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -162,6 +162,42 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         tags.input_tags.pairwise = inner.input_tags.pairwise
         tags.input_tags.allow_nan = inner.input_tags.allow_nan
         return tags
+
+
+class _OfNames(BaseEstimator):
+    """A classifier of numbers that learns their names, to which its arguments may refer.
+
+    `cross_val_predict` numbers the classes; a ``class_weight`` by name would then be another's.
+    """
+
+    def __init__(self, estimator: Any, names: np.ndarray):
+        self.estimator = estimator
+        self.names = names
+
+    def fit(self, X: Any, y: np.ndarray, **arguments: Any) -> Self:
+        self.fitted_ = clone(self.estimator).fit(X, self.names[y], **arguments)
+        self.classes_ = np.searchsorted(self.names, self.fitted_.classes_)
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:  # required of every classifier
+        return np.asarray(self.fitted_.predict(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return np.asarray(self.fitted_.predict_proba(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return np.asarray(self.fitted_.decision_function(X))
+
+    def get_metadata_routing(self) -> Any:
+        return self.estimator.get_metadata_routing()
+
+    def __sklearn_tags__(self) -> Any:
+        from sklearn.utils import get_tags  # since 1.6, which is the first to call this method
+
+        return get_tags(self.estimator)
+
+    def _get_tags(self) -> Any:  # before 1.6
+        return self.estimator._get_tags()
 
 
 def _refuse_pairs(estimator: Any) -> None:

@@ -8,7 +8,8 @@ from collections import Counter
 import numpy as np
 
 from calib_utils._arrays import row_blocks, softmax
-from calib_utils._masks import find_masks, zero_of
+from calib_utils._masks import find_masks, smallest, zero_of
+from calib_utils.predictions import Predictions, probs_of
 from calib_utils.recalibration._learned import check_array
 from calib_utils.recalibration.binary import BinaryRecalibrator
 from calib_utils.recalibration.multiclass import MulticlassRecalibrator
@@ -20,7 +21,8 @@ class OneVersusRest(MulticlassRecalibrator):
     """One binary recalibrator for each class, against all others; rows are then normalised.
 
     Class k's recalibrator takes the softmax probability :math:`p_k` if its ``inputs`` is "probs",
-    or the log-odds of :math:`p_k`, in full precision, if that is "logits".
+    or the log-odds of :math:`p_k`, in full precision, if that is "logits". With probabilities as
+    input it takes these as they are, so that equal ones stay equal.
 
     The classes are recalibrated independently, so the predicted class may change. Binning makes
     many probabilities equal, and the first of tied classes is the predicted one, as everywhere. A
@@ -70,7 +72,8 @@ class OneVersusRest(MulticlassRecalibrator):
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
         counts = np.bincount(labels, minlength=logits.shape[1])
-        inputs = np.empty(logits.shape[::-1])  # a class is a row
+        of_probs = self.inputs == self.base.inputs == "probs"  # bins have edges of their type
+        inputs = np.empty(logits.shape[::-1], logits.dtype if of_probs else float)  # a class a row
         for rows, block in row_blocks(logits):
             inputs[:, rows] = self._inputs(block).T
         masked = find_masks(logits)
@@ -83,7 +86,8 @@ class OneVersusRest(MulticlassRecalibrator):
             of_class = (labels[used] == k).astype(np.int64)
             of_rows = None if weights is None else weights[used]
             if self.base._zeros_matter():
-                calibrator.zero_, _ = zero_of(inputs[k][used], weights=of_rows)
+                common = self.zero_ if of_probs else 0.0
+                calibrator.zero_ = common or zero_of(inputs[k][used], weights=of_rows)[0]
             problems.update(calibrator._fit(inputs[k][used], of_class, of_rows))
             calibrator._say_fitted(of_class.shape)
             self.calibrators_.append(calibrator)
@@ -96,8 +100,11 @@ class OneVersusRest(MulticlassRecalibrator):
         return inner and super()._zeros_matter()
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
-        original = softmax(logits)
-        inputs = original if self.base.inputs == "probs" else self._inputs(logits)
+        if self.inputs == "probs":
+            original = logits / logits.sum(axis=1, keepdims=True, dtype=np.float64)
+        else:
+            original = softmax(logits)
+        inputs = self._inputs(logits)
         masked = find_masks(logits)
         if masked is not None:
             inputs = np.where(masked, 0, inputs)  # any number, because its result is not used
@@ -122,11 +129,31 @@ class OneVersusRest(MulticlassRecalibrator):
     def _n_parameters(self) -> int:
         return sum(calibrator.n_parameters_ for calibrator in self.calibrators_)
 
+    def _check_values(self, predictions: Predictions) -> np.ndarray:
+        """With ``inputs="probs"`` probabilities, not their logarithms."""
+        if self.inputs == "logits":
+            return super()._check_values(predictions)
+        return np.minimum(probs_of(predictions, self._name), 1)
+
     def _inputs(self, logits: np.ndarray) -> np.ndarray:
-        """The inputs of the binary recalibrators, in float64."""
-        if self.base.inputs == "probs":
-            return softmax(logits)
-        return _log_odds(logits)
+        """The inputs of the binary recalibrators: probabilities, or log-odds in float64."""
+        if self.inputs == "probs":
+            return logits if self.base.inputs == "probs" else _odds_of_probs(logits, self.zero_)
+        return softmax(logits) if self.base.inputs == "probs" else _log_odds(logits)
+
+
+def _odds_of_probs(probs: np.ndarray, zero: float) -> np.ndarray:
+    """log(p / (1 - p)) of each probability, where 0 counts as ``zero``.
+
+    That depends on p alone, so that ties stay ties; but a p that was rounded to 1 is as far from 1
+    as the others of its row sum to, if they are so small.
+    """
+    inside = np.maximum(probs, max(zero, smallest(probs)), dtype=np.float64)
+    far = max(zero, float(np.finfo(probs.dtype).epsneg))
+    near = inside > 1 - far
+    others = np.minimum(inside.sum(axis=1, keepdims=True, where=~near), far)
+    rest = np.where(near, np.log(others), np.log1p(-np.minimum(inside, 1 - far)))
+    return np.asarray(np.log(inside) - rest)
 
 
 def _log_odds(logits: np.ndarray) -> np.ndarray:

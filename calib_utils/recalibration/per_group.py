@@ -9,6 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from calib_utils._arrays import is_tensor, like, softplus, to_numpy
+from calib_utils._names import check_rows
 from calib_utils._numbers import check_number
 from calib_utils.metrics.bins import rounded
 from calib_utils.metrics.logistic_fit import targets
@@ -141,6 +142,7 @@ class PlattPerGroup(PlattScaling):
     def _odds_of(self, logits: Any, groups: Any) -> tuple[np.ndarray, np.ndarray, Any]:
         """Calibrated log-odds; the checked logits, and those that were given."""
         array, given = self._checked_to_predict(logits)
+        check_rows(logits, groups, "groups", "logits")
         return self._odds(array, self._places(groups, len(array))), array, given
 
     def _odds(self, logits: np.ndarray, places: np.ndarray) -> np.ndarray:
@@ -181,6 +183,7 @@ class PlattPerGroup(PlattScaling):
         self.group_column_ = ""
         if groups is None:
             return problems
+        check_rows(logits, groups, "groups", "logits")
         given = self._taken(logits, labels, sample_weight)
         z = self._as_logits(self._checked(given))
         names, weights, known = _texts(groups, len(z)), given.sample_weight, given.labels

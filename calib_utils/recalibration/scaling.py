@@ -20,7 +20,7 @@ from calib_utils.recalibration._affine import (
     Penalties,
     fit_full,
 )
-from calib_utils.recalibration._features import centred, log_probs, start_of
+from calib_utils.recalibration._features import centred, log_probs, start_of, temperature_of
 from calib_utils.recalibration.multiclass import AffineRecalibrator
 
 __all__ = ["DirichletCalibration", "MatrixScaling", "StructuredMatrixScaling"]
@@ -193,6 +193,10 @@ class StructuredMatrixScaling(_FullMatrix):
     decrease with the number of samples: the result is close to temperature scaling with few
     samples, and to matrix scaling with many.
 
+    A ``UserWarning`` tells if the validation set has no best T. If every label has the largest
+    logit, T is 1, so that the map stays close to the uncalibrated probabilities; if labels have no
+    larger logits than other classes, T is the mean distance of a logit from the largest.
+
     A class without samples is handled as in `MatrixScaling`.
 
     Args:
@@ -200,7 +204,7 @@ class StructuredMatrixScaling(_FullMatrix):
         inputs: "logits", or "probs" for probabilities, zeros allowed.
 
     Attributes:
-        temperature_: the temperature T.
+        temperature_: T, the optimal temperature if there is one.
         weights_: W, float64, shape (K, K).
         intercept_: b, float64, shape (K,).
 
@@ -224,7 +228,7 @@ class StructuredMatrixScaling(_FullMatrix):
         super().__init__(regularization, inputs)
 
     def _fit(self, logits: np.ndarray, labels: np.ndarray, weights: np.ndarray | None) -> list[str]:
-        self.temperature_, problems = start_of(logits, labels, weights)
+        self.temperature_, problems = temperature_of(logits, labels, weights)
         features, masked = log_probs(logits, self.temperature_), find_masks(logits)
         return problems + self._fit_matrix(features, labels, masked, weights, diagonal=True)
 

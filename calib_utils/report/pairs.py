@@ -20,6 +20,8 @@ from calib_utils.metrics.bins import binned
 from calib_utils.metrics.blocks import block_index, effective_blocks
 from calib_utils.predictions import Predictions, taken, unweighted
 
+_LEAST_FREEDOM = 1e-9  # of weights, of which one may count for nearly all
+
 __all__ = [
     "Difference",
     "McNemar",
@@ -160,16 +162,17 @@ def paired_difference(
         >>> round(difference.mean, 3), round(difference.p_value, 3)
         (0.2, 0.016)
     """
-    first, second = _pair(first, second)
+    rows, (first, second) = first, _pair(first, second)
     if sample_weight is not None:
         if blocks is not None:
             raise ValueError(
                 "sample_weight: expected without blocks, found both; samples in blocks count alike"
             )
+        check_rows(rows, sample_weight, "sample_weight", "first")
         return _of_weighted(second - first, check_sample_weight(sample_weight, len(first)))
     if blocks is None:
         return _of_mean(second - first, 1 / len(first))
-    return _of_blocks(second - first, block_index(blocks, len(first)))
+    return _of_blocks(second - first, block_index(blocks, len(first), rows, "first"))
 
 
 def paired_ece_difference(
@@ -263,14 +266,16 @@ def _of_mean(differences: np.ndarray, part: float) -> Difference:
 
 def _of_weighted(differences: np.ndarray, weights: np.ndarray) -> Difference:
     """The weighted mean of differences; the variance is that of a ratio of two sums."""
-    if np.count_nonzero(weights) < 2:
+    effective = effective_size(weights)
+    if effective < 1 + _LEAST_FREEDOM:
         raise ValueError(
-            f"sample_weight: expected two weights above 0 or more, found "
-            f"{np.count_nonzero(weights)}; one sample does not show how much they vary"
+            f"sample_weight: expected two weights above 0 or more, of similar size, found "
+            f"{np.count_nonzero(weights)} above 0, worth {effective:.3g} equal ones; one sample "
+            "does not show how much they vary"
         )
     share = weights / weights.max()
     share /= share.sum()
-    mean, effective = float(share @ differences), effective_size(weights)
+    mean = float(share @ differences)
     variance = float((share * (differences - mean)) @ (share * (differences - mean)))
     error = (variance * effective / (effective - 1)) ** 0.5
     return Difference(mean, error, effective - 1)
