@@ -403,7 +403,7 @@ def learned_temperature(figure: str, column: int) -> Iterator[tuple[Setting, lis
     found, best = all_numbers(figure), fitted_temperature()
     lowest = found[(temperatures().index(best),)][column]
     for stop, T in enumerate(temperatures()):
-        missed = "found it" if best == T else f"missed it by {abs(T - best):.2f}."
+        missed = "found it" if abs(T - best) < 0.005 else f"missed it by {abs(T - best):.2f}."
         yield (stop,), [f"T was {T:.2f},", found[(stop,)][column], f"{best:.2f}", lowest, missed]
 
 

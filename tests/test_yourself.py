@@ -105,7 +105,7 @@ def numbers(tab: Any, stage: str) -> dict[str, str]:
 
 
 def percent(text: str) -> float:
-    return float(text.replace(MINUS, "-").removesuffix(" %")) / 100
+    return float(text.replace(MINUS, "-").removesuffix(" %").removesuffix(" points")) / 100
 
 
 def wilson(k: Any, n: int, z: float) -> tuple[Any, Any]:

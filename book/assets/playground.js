@@ -171,8 +171,8 @@
       },
       {
         task: "Now mix some of B’s logit into A’s, as matrix scaling may, with no bias and a weight of 1.",
-        ask: "Do all arrows then point the same way along their line?",
-        why: "They do not. What happens to A now depends on B, so points that differ in B alone move differently. That takes K × K parameters, which is many to fit from few images.",
+        ask: "Does the logit of A then change equally for all of them, as with a bias?",
+        why: "It does not. What happens to A now depends on B, so points that differ in B alone move differently. That takes K × K parameters, which is many to fit from few images.",
         reached: () => only("mix") && Math.abs(map.mix) >= 0.5,
       },
     ]);

@@ -8,6 +8,7 @@
   const LEVELS = [50, 60, 70, 80, 90, 99], ROUND = 10, LETTERS = "ABCDEFabcdef";
 
   const { html, svg, text, line, halves, button, numbers } = pageElements;
+  const points = (share) => (100 * share).toFixed(0).replace("-", "−");
   const percent = (share, digits = 0) => `${(100 * share).toFixed(digits).replace("-", "−")} %`;
 
   /* The chances of 0 to n correct answers of n, each with the chance p. */
@@ -139,7 +140,7 @@
   const numbered = (found) => html("dl", { class: "play-numbers" }, ...numbers(found));
   const shared = ({ confidence, accuracy, low, high, brier, ece }) => ({
     "mean confidence": percent(confidence), accuracy: percent(accuracy),
-    "confidence − accuracy": `${percent(low)} to ${percent(high)}`,
+    "confidence − accuracy": `${points(low)} to ${points(high)} points`,
     "Brier score": brier.toFixed(2), ECE: percent(ece, 1),
   });
   const verdict = ({ low, high }, who, unsure) =>

@@ -39,7 +39,7 @@ def predictions(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def worth(eces: Sequence[float]) -> list[str]:
     """What a guess of each number of bins was worth."""
-    low, high = int(np.argmin(eces)), int(np.argmax(eces))
+    low, high = 0, int(np.argmax(eces))  # no bins give less than a single one
 
     def bins(k: int) -> str:
         return f"{N_BINS[k]} bin" + "s" * (N_BINS[k] != 1)
@@ -48,7 +48,7 @@ def worth(eces: Sequence[float]) -> list[str]:
         why = "So it is with any other number: nearly all gaps are on the same side."
     else:
         why = (
-            f"It is lowest with {bins(low)}, {percent(eces[low])}, and highest with "
+            f"It is never lower than with {bins(low)}, {percent(eces[low])}, and highest with "
             f"{bins(high)}, {percent(eces[high])}: the same predictions each time."
         )
     return [f"With {bins(k)} the ECE is {percent(ece)}. {why}" for k, ece in enumerate(eces)]

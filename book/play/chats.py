@@ -92,7 +92,7 @@ def chats() -> ui.Json:
         f"answers of each bar, and pale bars have fewer than {FEW}.",
         "Reliability diagram of the chosen model on the chosen questions, with its accuracy, mean "
         "confidence, ECE and AUROC. Most models are overconfident; recalibrated with questions of "
-        "the same set nearly all of them are close to the diagonal.",
+        "the same set nearly all of them come closer to the diagonal.",
         [
             ui.choice("Model", LANGUAGE_MODELS, LANGUAGE_MODELS.index("gpt-4-turbo")),
             ui.choice("Questions", list(NAMES.values()), list(NAMES).index("mmlu")),

@@ -52,7 +52,7 @@ def costs() -> ui.Json:
             more = f"{abs(total - by_rule):,} {'more' if total > by_rule else 'less'} than"
             learned.append(
                 f"Above {t:.2f}, the recalibrated network costs {total:,}. That is "
-                f"{more if total != by_rule else 'as much as'} with {chow:.2f}, the threshold "
+                f"{more if total != by_rule else 'as much as'} with {chow:.4g}, the threshold "
                 "that follows from the two costs by Chow's rule."
             )
     return ui.play(
@@ -63,8 +63,8 @@ def costs() -> ui.Json:
         "rule, which follows from the cost of an error. Each: the cost of an accepted prediction "
         "as the confidences predict it, and as it is. Total: the cost of all images.",
         "Total cost against the threshold, as trained and at the fitted temperature. The two "
-        "curves are bowls that meet at a threshold of 1. A dashed line is at the threshold of "
-        "Chow's rule. At the fitted temperature the bowl is lowest near it.",
+        "curves meet at a threshold of 1, and are bowls unless an error costs 2. A dashed line is "
+        "at the threshold of Chow's rule. At the fitted temperature the bowl is lowest near it.",
         [
             ui.slider("An error costs", ERROR_COSTS, ERROR_COSTS.index(10)),
             ui.slider(

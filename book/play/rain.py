@@ -47,7 +47,8 @@ def rain() -> ui.Json:
         "Bold or timid",
         "How often it rained, by forecast, as a power pushes the forecasts away from "
         "50\N{NO-BREAK SPACE}% or towards it. On the dashed diagonal the two are equal. Left open: "
-        "the mean standard deviation of the forecasts; the lower it is, the sharper they are.",
+        "the mean standard deviation of the event at the forecast chance; the lower it is, the "
+        "sharper the forecasts are.",
         "How often it rained against the forecast, with the diagonal. With a power above 1 the "
         "curve is flatter than the diagonal, with one below 1 it is steeper. Beside it the mean "
         "gap, lowest at a power of 1, and what the forecasts leave open, which falls as the power "

@@ -37,9 +37,10 @@ def risk() -> ui.Json:
         "risk is the error rate among the accepted ones. Between the network as trained and at its "
         "fitted temperature the risk hardly differs, while the threshold does: the same images "
         "have other confidences.",
-        "Risk against coverage: it rises from 0 to 25\N{NO-BREAK SPACE}%, nearly alike as trained "
-        "and at the fitted temperature, and somewhat higher in between at the highest one. Below "
-        "it the threshold against coverage: it falls, and it is lower for a higher temperature.",
+        "Risk against coverage: from 1\N{NO-BREAK SPACE}% or less it rises to "
+        "25\N{NO-BREAK SPACE}%, nearly alike as trained and at the fitted temperature, and "
+        "somewhat higher in between at the highest one. Below it the threshold against coverage: "
+        "it falls, and it is lower for a higher temperature.",
         [
             ui.slider(
                 "Coverage", [f"{p}\N{NO-BREAK SPACE}%" for p in PERCENTS], 24, {24: "a half"}

@@ -39,7 +39,7 @@ def statements() -> ui.Json:
         f"counts the replies, and pale bars have fewer than {FEW}.",
         "Two reliability diagrams, one for each chosen run, with its accuracy, mean stated "
         "confidence and ECE. From the least to the most accurate run the bars grow towards "
-        "the diagonal, while nearly all statements stay between 80 and 100 %.",
+        "the diagonal, while most statements stay between 80 and 100 %.",
         [
             ui.choice(f"Model {name}", names, names.index(start))
             for name, start in zip("AB", START, strict=True)

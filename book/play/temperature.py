@@ -61,8 +61,12 @@ def learned(at: np.ndarray, values: Sequence[str], best: int, name: str) -> list
     return [
         f"Your T was {T:.2f}, with an {name} of {value}. The fitted temperature is "
         f"{at[best]:.2f}, with {values[best]}, so "
-        + (f"you missed it by {abs(T - at[best]):.2f}." if k != best else "you have found it.")
-        for k, (T, value) in enumerate(zip(at, values, strict=True))
+        + (
+            f"you missed it by {off:.2f}."
+            if (off := abs(T - at[best])) >= 0.005
+            else "you have found it."
+        )
+        for T, value in zip(at, values, strict=True)
     ]
 
 

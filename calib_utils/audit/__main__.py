@@ -249,7 +249,12 @@ def parser() -> argparse.ArgumentParser:
         help="of a Dask cluster that reads the files of a folder, or 'local' for two workers here",
     )
     add("--skip-bad-files", action="store_true", help="of a folder: leave them out and list them")
-    add("--save-calibrator", type=Path, metavar="FILE.npz", help="the recalibrator that helps most")
+    add(
+        "--save-calibrator",
+        type=Path,
+        metavar="FILE.npz",
+        help="the best recalibrator, if one clearly helps",
+    )
     return parser
 
 

@@ -370,7 +370,7 @@ def recalibrator_sentence(report: Findings) -> str:
         )
     if tried is None:
         return (
-            "No recalibrator was tried, because there were too few rows, all labels are equal, or "
+            "No recalibrator was tried, because there were too few rows, all labels were equal, or "
             "none was asked for."
         )
     best, of_groups = tried.best_found, tried.best_per_group

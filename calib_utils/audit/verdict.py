@@ -155,8 +155,8 @@ def _when(times: Sequence[Span]) -> str:
     if sum(alarms) == 1:
         return f"with an alarm on {written(judged[first].name)}"
     return (
-        f"with alarms on {sum(alarms):,} of {len(times):,} spans of time, of which "
-        f"{written(judged[first].name)} is the first"
+        f"with alarms on {sum(alarms):,} of {len(times):,} spans of time, the first on "
+        f"{written(judged[first].name)}"
     )
 
 
