@@ -202,7 +202,7 @@ def suspects() -> ui.Json:
             ui.number("test error in %", ends(attrgetter("error")), [0]),
             ui.number("ECE in %", ends(attrgetter("ece")), [0]),
             ui.number("baseline ECE in %", ends(baseline), [0]),
-            ui.number("overconfidence in points", ends(attrgetter("overconfidence")), [0]),
+            ui.number("overconfidence", ends(attrgetter("overconfidence")), [0]),
         ],
         [
             panel("Test error in %", found, of_seeds(found, "error"), highest["error"]),
