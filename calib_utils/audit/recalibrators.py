@@ -58,6 +58,11 @@ class TriedRecalibrator:
     auroc: float
     trouble: str = ""
 
+    @property
+    def helps(self) -> bool:
+        """Whether it clearly helps: the interval of its gain is below 0."""
+        return self.interval[1] < 0
+
 
 @dataclass(frozen=True)
 class TriedRecalibrators:
@@ -67,8 +72,7 @@ class TriedRecalibrators:
         found: in the order of their NLL.
         nll, ece, auroc: of the original predictions, on the same rows.
         how: how they were fitted and judged, in words.
-        best: the first that clearly helps, fitted for use: the interval of its gain is below 0.
-            None if there is no such one.
+        best: the first that clearly helps, fitted for use; None if there is no such one.
         groups: for each column of groups, the rows of each value after they are recalibrated by
             the best; empty if none clearly helps.
         per_group: for each column in which these, or the original predictions without a best, leave
@@ -88,7 +92,7 @@ class TriedRecalibrators:
     @property
     def best_found(self) -> TriedRecalibrator | None:
         """What was found of `best`. The intervals hold simultaneously, so it need not be first."""
-        return next((one for one in self.found if one.interval[1] < 0), None)
+        return next((one for one in self.found if one.helps), None)
 
     @property
     def best_per_group(self) -> tuple[str, MapsPerGroup] | None:
@@ -185,22 +189,19 @@ def try_recalibrators(
             before, now, sample_weight=rows.weights, blocks=rows.names_of_blocks
         )
         nll = float(np.average(now, weights=rows.weights))
-        interval = gain.interval(level)
-        if interval[1] < 0 and nll < lowest:
-            common, lowest = after, nll
-        ece = expected_calibration_error(_predictions(after), n_bins=n_bins)
-        found.append(
-            TriedRecalibrator(
-                name=name,
-                nll=nll,
-                gain=gain.mean,
-                interval=interval,
-                ece=ece,
-                auroc=auroc_of(*confidences_of(after), rows.weights)[0],
-            )
+        one = TriedRecalibrator(
+            name=name,
+            nll=nll,
+            gain=gain.mean,
+            interval=gain.interval(level),
+            ece=expected_calibration_error(_predictions(after), n_bins=n_bins),
+            auroc=auroc_of(*confidences_of(after), rows.weights)[0],
         )
+        found.append(one)
+        if one.helps and nll < lowest:
+            common, lowest = after, nll
     order = sorted(range(len(found)), key=lambda i: np.nan_to_num(found[i].nll, nan=np.inf))
-    helpful = next((i for i in order if found[i].interval[1] < 0), None)
+    helpful = next((i for i in order if found[i].helps), None)
     best = None
     if helpful is not None:
         with warnings.catch_warnings():
