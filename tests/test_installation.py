@@ -184,7 +184,7 @@ for read in (
     lambda: load_samples("triviaqa-samples"),
     lambda: load_imagenet("timm.resnet34"),
     lambda: load_outcomes("senate"),
-    lambda: load_identifier("cld3"),
+    lambda: load_identifier("CLD3"),
     lambda: load_recalibrated("public", "cifar100"),
     lambda: load_forecasts(*{STORED.stem.split(".")}),
     lambda: list_records(),

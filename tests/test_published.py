@@ -102,13 +102,13 @@ def test_the_confidences_are_those_of_the_source():
 def test_the_texts_are_the_same_for_all_identifiers():
     texts = {model: load_identifier(model) for model in IDENTIFIERS}
     known = {
-        "fasttext": (0.734, 0.744, 0.009),
+        "fastText": (0.734, 0.744, 0.009),
         "py3langid": (0.801, 0.679, 0.122),
-        "cld3": (0.718, 0.901, 0.183),
+        "CLD3": (0.718, 0.901, 0.183),
     }
-    first = texts["cld3"]
+    first = texts["CLD3"]
     for model, rows in texts.items():
-        confidence, correct = rows["confidence"].astype(float), rows["correct"]
+        confidence, correct = rows["confidence"], rows["correct"]
         figures = correct.mean(), confidence.mean(), plain_ece(confidence, correct)
         assert figures == pytest.approx(known[model], abs=6e-4)
         assert (correct == (rows["predicted"] == rows["language"])).all()
@@ -118,6 +118,8 @@ def test_the_texts_are_the_same_for_all_identifiers():
     assert len(set(first["language"])) == 48
     assert len(set(first["package"])) == 122
     assert first["shared"].sum() == 1_604
+    # A confidence of 0.9 is one of at least 0.9, which that of the nearest float32 is not.
+    assert 0.9 in first["confidence"]
 
 
 @pytest.mark.skipif(not SHARED.exists(), reason="the sources are not on this machine")
@@ -126,9 +128,9 @@ def test_the_identifiers_are_those_of_the_source():
     with gzip.open(source, "rt", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     columns = {
-        "fasttext": ("confidence", "top"),
+        "fastText": ("confidence", "top"),
         "py3langid": ("nb_conf", "nb_top"),
-        "cld3": ("cld_conf", "cld_top"),
+        "CLD3": ("cld_conf", "cld_top"),
     }
     for model, (confidence, top) in columns.items():
         one = load_identifier(model)
@@ -160,15 +162,15 @@ def test_bad_names_and_damaged_files(monkeypatch, tmp_path):
         load_imagenet("vgg")
     with pytest.raises(ValueError, match=r"name: expected one of baseball.*found 'chess'"):
         load_outcomes("chess")
-    with pytest.raises(ValueError, match=r"model: expected one of fasttext.*found 'bert'"):
+    with pytest.raises(ValueError, match=r"model: expected one of fastText.*found 'bert'"):
         load_identifier("bert")
-    for folder in ("imagenet/networks", "identifiers/cld3", "fivethirtyeight/senate"):
+    for folder in ("imagenet/networks", "identifiers/CLD3", "fivethirtyeight/senate"):
         (tmp_path / folder).parent.mkdir()
         (tmp_path / f"{folder}.npz").write_bytes(b"no zip")
     monkeypatch.setattr(published, "folder_of", lambda kind: tmp_path / kind)
     with pytest.raises(ValueError, match=r"network: the file .* is damaged .*install the records"):
         load_imagenet("tv.resnet101")
-    with pytest.raises(ValueError, match=r"model: the file of 'cld3' is damaged"):
-        load_identifier("cld3")
+    with pytest.raises(ValueError, match=r"model: the file of 'CLD3' is damaged"):
+        load_identifier("CLD3")
     with pytest.raises(ValueError, match=r"name: the file of 'senate' is damaged"):
         load_outcomes("senate")

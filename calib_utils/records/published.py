@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 _NOT_VOTED = 255
+_DIGITS = 5  # of a confidence of an identifier
 _ONE_CONFIDENCE, _ONE_PROBABILITY = 255, 65535  # as they are stored
 
 #: The fourteen networks of `load_imagenet`: of torchvision, and of pytorch-image-models (timm).
@@ -38,7 +39,7 @@ IMAGENET_NETWORKS = (
 
 #: The language identifiers of `load_identifier`: models to download that say which language a text
 #: is in.
-IDENTIFIERS = ("fasttext", "py3langid", "cld3")
+IDENTIFIERS = ("fastText", "py3langid", "CLD3")
 
 #: What `load_outcomes` reads.
 OUTCOMES = ("baseball", "basketball", "womens-basketball", "senate")
@@ -145,16 +146,16 @@ def load_identifier(model: str) -> dict[str, np.ndarray]:
 
     Returns:
         A column each, shape (38400,), under the names that the report finds in the file itself:
-        "confidence", float32, 0 to 1; "correct", bool; "predicted" and "language", the predicted
-        and the true language by their codes; "length", such as "1 word" or "3-5 words";
-        "package", whose texts belong together; and "shared", bool, whether the same text occurs
-        in several of the languages.
+        "confidence", float64, 0 to 1, with at most five digits; "correct", uint8, 0 or 1;
+        "predicted" and "language", the codes of the predicted and of the true language; "length",
+        such as "1 word" or "3-5 words"; "package", whose texts belong together; and "shared",
+        bool, whether the same text occurs in several of the languages.
 
     Raises:
         ValueError: if there is no such model, or the file is damaged.
 
     Example:
-        >>> texts = load_identifier("cld3")
+        >>> texts = load_identifier("CLD3")
         >>> sure = texts["confidence"] >= 0.9
         >>> round(float(texts["correct"][sure].mean()), 3)
         0.856
@@ -162,10 +163,11 @@ def load_identifier(model: str) -> dict[str, np.ndarray]:
     check_known("model", model, IDENTIFIERS)
     with explain_damage(f"model: the file of {model!r}"):
         arrays, _ = read_npz(folder_of("identifiers") / f"{model}.npz")
-    return {
-        name: column.astype(str) if column.dtype.kind == "S" else column
-        for name, column in arrays.items()
-    }
+        columns = {
+            name: column.astype(str) if column.dtype.kind == "S" else column
+            for name, column in arrays.items()
+        }
+        return columns | {"confidence": arrays["confidence"].astype(float).round(_DIGITS)}
 
 
 def load_outcomes(name: str) -> PublishedForecasts:
