@@ -19,7 +19,9 @@ from calib_audit.building import report
 from calib_audit.changes import Changes, compare_reports
 from calib_audit.formatting import printable
 from calib_audit.pairing import Pair, pair
+from calib_audit.planning import rows_for
 from calib_audit.source import EXTRA
+from calib_audit.verdict import still_wrong
 from calib_utils._files import write_text
 
 __all__ = ["main", "parser"]
@@ -38,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         Ctrl-C or because the reader of its output closed the pipe.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    commands = {"compare": _compare, "apply": _apply}
+    commands = {"compare": _compare, "apply": _apply, "rows": _rows}
     command = commands.get(given[0]) if given else None
     try:
         with warnings.catch_warnings():
@@ -88,6 +90,7 @@ def _report(given: Sequence[str]) -> int:
         tolerance=args.tolerance,
         relative_tolerance=args.relative_tolerance,
         baseline=args.baseline,
+        monitor=args.monitor,
         prices=None if args.prices is None else tuple(args.prices),
         n_bins=args.n_bins,
         drop=args.drop,
@@ -98,12 +101,17 @@ def _report(given: Sequence[str]) -> int:
         skip_bad_files=args.skip_bad_files,
         progress=True,
     )
-    print(found.text(), end="")
-    found.write(html=args.html, json=args.json)
+    if args.json == "-":
+        print(found.json(), end="")
+    else:
+        print(f"{found.verdict.sentence}\n" if args.monitor else found.text(), end="")
+    found.write(html=args.html, json=None if args.json == "-" else args.json)
     if args.save_calibrator:
         if found.calibrator is None:
-            which = "was tried" if found.recalibrators is None else "clearly helps"
-            print(f"{args.save_calibrator} was not written, because no recalibrator {which}")
+            why = "no recalibrator clearly helps"
+            if found.recalibrators is None:
+                why = "none was tried (the section on recalibrators says why)"
+            print(f"{args.save_calibrator} was not written, because {why}")
         else:
             found.calibrator.save(args.save_calibrator)
             column = getattr(found.calibrator, "group_column_", "")
@@ -111,6 +119,9 @@ def _report(given: Sequence[str]) -> int:
                 f"{args.save_calibrator} contains {found.calibrator!r}"
                 + (f", with a map for each value of {column!r}" if column else "")
             )
+            if found.recalibrators is not None:
+                left = still_wrong(found.groups, found.recalibrators)
+                print(left.strip(), end="\n" if left else "")
     return found.verdict.exit_code
 
 
@@ -186,6 +197,21 @@ def _apply(given: Sequence[str]) -> int:
     return 0
 
 
+def _rows(given: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m calib_audit rows",
+        description="How many rows show, with a probability of 80 %%, that a calibrated model is "
+        "within a tolerance?",
+    )
+    add = parser.add_argument
+    add("--tolerance", type=float, default=0.02, help="the largest error allowed (default: 0.02)")
+    add("--rate", type=float, required=True, help="how often the event happens, 0 to 1")
+    add("--groups", type=int, default=1, help="that are judged as well (default: 1, all rows)")
+    args = parser.parse_args(given)
+    print(f"about {rows_for(args.tolerance, args.rate, args.groups):,} rows")
+    return 0
+
+
 def _columns(args: argparse.Namespace) -> dict[str, Any]:
     """The arguments on how rows are read."""
     classes = [] if args.classes is None else [name.strip() for name in args.classes.split(",")]
@@ -205,12 +231,13 @@ def parser() -> argparse.ArgumentParser:
         "CSV, Parquet or NPZ. Columns are guessed, and named in the output: label with score, "
         "logit, prob_..., logit_... or columns named after the labels; or confidence with correct. "
         "'compare A B' compares two models, or two reports if A and B were written by --json, and "
-        "'apply CALIBRATOR FILE' recalibrates a file; "
-        "both have a --help of their own.",
+        "'apply CALIBRATOR FILE' recalibrates a file, and 'rows' says how many it takes; "
+        "each has a --help of its own.",
         epilog="Exit status: 0 if the calibration error is within the tolerance, 1 if it is "
         "beyond, 2 for bad input, 3 if there are too few rows to tell, of all or of a --group. "
         "If that of all rows is not beyond: 4 if that of a --group is, 5 if a span of --time "
-        "raises an alarm.",
+        "raises an alarm. With --monitor: 0 without an alarm, 5 with one, 3 if in the last span a "
+        "change of the size of the tolerance could not have raised one.",
     )
     parser.add_argument(
         "predictions",
@@ -238,11 +265,20 @@ def parser() -> argparse.ArgumentParser:
         help="the largest error beside the rate of the rarer outcome (default: 0.25)",
     )
     add("--baseline", type=Path, metavar="JSON", help="of an earlier report, for --time")
+    add(
+        "--monitor",
+        action="store_true",
+        help="with --time and --baseline: one line, on alarms alone",
+    )
     add("--prices", type=float, nargs=2, metavar=("FALSE_ALARM", "MISS"), help="of an error")
     add("--n-bins", type=int, default=15, help="bins of equal width (default: 15)")
     add("--seed", type=int, default=0, help="of all random draws (default: 0)")
     add("--html", type=Path, metavar="FILE", help="write a page")
-    add("--json", type=Path, metavar="FILE", help="write the numbers")
+    add(
+        "--json",
+        metavar="FILE",
+        help="write the numbers; - to the standard output, in place of text",
+    )
     add(
         "--scheduler",
         metavar="ADDRESS",

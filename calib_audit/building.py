@@ -22,7 +22,7 @@ from calib_audit.recalibrators import try_recalibrators
 from calib_audit.result import Report
 from calib_audit.stored import bins_of_baseline
 from calib_audit.totals import shared_rows
-from calib_audit.verdict import judge
+from calib_audit.verdict import judge, watch
 from calib_utils import __version__
 from calib_utils._masks import zero_of
 from calib_utils._names import class_names
@@ -54,6 +54,7 @@ def report(
     tolerance: float = 0.02,
     relative_tolerance: float = 0.25,
     baseline: Any = None,
+    monitor: bool = False,
     prices: tuple[float, float] | None = None,
     n_bins: int = 15,
     drop: bool = False,
@@ -116,6 +117,9 @@ def report(
             rate of 30 %, and huge for one of 1 %, of which a quarter is 0.25 points.
         baseline: an earlier report on the same kind of predictions, or the path of its JSON, that
             days are compared with.
+        monitor: whether the verdict is about alarms in spans of time alone: "times" if there is
+            one, "within" if not, and "undecided" if in the last span a change of the size of the
+            tolerance could not have raised one. Needs ``baseline``; tries no recalibrators.
         prices: of a false alarm and of a miss, for the cost against the threshold.
         n_bins: the number of bins of equal width.
         drop: whether rows with a missing value are left out; they are counted.
@@ -168,6 +172,12 @@ def report(
         raise ValueError(
             "baseline: expected together with time=..., because days are compared with it"
         )
+    if monitor and baseline is None:
+        raise ValueError(
+            "monitor: expected together with time=... and baseline=..., an earlier report in which "
+            "all was well"
+        )
+    cross_fit, fit = (0, None) if monitor else (cross_fit, fit)
     for name, value in (("weight", weight), ("time", time)):
         if blocks is not None and value is not None:
             raise ValueError(
@@ -199,7 +209,9 @@ def report(
         )
     if fit is not None:
         of_fit = open_source(fit)
-        groups_of_fit = tuple(name for name in columns.groups if name in of_fit.columns)
+        groups_of_fit = tuple(
+            name for name in columns.groups if {*columns.of_group(name)} <= {*of_fit.columns}
+        )
         others = named | {"group": groups_of_fit, "time": None, "blocks": None}
         other = gather_file(of_fit, others, how)
         same = other.columns
@@ -220,7 +232,11 @@ def report(
     measures = measure(totals, seed, columns.top_label)
     recalibrators, limits = None, (tolerance, relative_tolerance)
     useless = columns.kind in ("score", "logit") and (measures.reversed or measures.blind)
-    if (cross_fit or fit_rows is not None) and not useless:
+    before = None if baseline is None else bins_of_baseline(baseline, n_bins, columns)
+    times = control(totals.times, before, *limits)
+    # A map fitted on days before and after a break is right for neither.
+    changed = fit_rows is None and any(span.alarm for span in times)
+    if (cross_fit or fit_rows is not None) and not useless and not changed:
         recalibrators = try_recalibrators(
             totals.rows,
             fit_rows,
@@ -241,11 +257,9 @@ def report(
     costs = None
     if prices is not None:
         costs = cost_curve(totals.rows.probs, totals.rows.labels, prices, totals.rows.weights)
-    before = None if baseline is None else bins_of_baseline(baseline, n_bins, columns)
     judge_all = partial(judge_parts, in_blocks=blocks is not None)
     by_class = judge_all(of_classes, *limits)
     judged = {name: judge_all(parts, *limits) for name, parts in groups.items()}
-    times = control(totals.times, before, *limits)
     verdict = judge(
         measures,
         binnings_of(totals, measures.line),
@@ -256,6 +270,8 @@ def report(
         times,
         by_class,
     )
+    if monitor:
+        verdict = watch(times, verdict)
     return Report(
         verdict=verdict,
         measures=measures,

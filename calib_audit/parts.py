@@ -221,6 +221,8 @@ class Span:
         small: whether there are too few rows for a z.
         alarm: whether |z| is above three, more than chance explains in any of so many spans, and
             the gap that was seen beyond the tolerance. A small span raises none.
+        visible: the smallest gap that is three standard deviations, 0 to 1.
+        blind: whether a gap of the size of the tolerance is smaller than that.
     """
 
     name: str
@@ -231,6 +233,8 @@ class Span:
     z: float
     small: bool
     alarm: bool
+    visible: float
+    blind: bool
 
 
 def control(
@@ -288,6 +292,7 @@ def control(
         calm = float(counts[filled] @ variances)
         small = calm**2 < _LEAST_VARIANCE * variance
         seen, mean = float(correct.sum()), float(expected.sum())
+        visible = LIMIT * spread / bins.mass
         chances.append(_chance_of(seen, mean, calm, spread**2) if calm and not small else 1.0)
         found.append(
             Span(
@@ -299,6 +304,8 @@ def control(
                 z=z,
                 small=small,
                 alarm=False,
+                visible=visible,
+                blind=small or visible > allowed(tolerance, relative, mean / bins.mass),
             )
         )
     return [
