@@ -110,7 +110,7 @@ def _report(given: Sequence[str]) -> int:
         if found.calibrator is None:
             why = "no recalibrator clearly helps"
             if found.recalibrators is None:
-                why = "none was tried (the section on recalibrators says why)"
+                why = "no recalibrator was tried"
             print(f"{args.save_calibrator} was not written, because {why}")
         else:
             found.calibrator.save(args.save_calibrator)

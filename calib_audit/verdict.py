@@ -227,7 +227,7 @@ def two_regimes(times: Sequence[Span]) -> str:
 
 
 def still_wrong(groups: Mapping[str, Sequence[Part]], recalibrators: TriedRecalibrators) -> str:
-    """The groups that were beyond the tolerance, and are not within it after what is stored."""
+    """The groups that what is stored leaves beyond the tolerance, or does not bring within it."""
     if recalibrators.most_helpful is None:
         return ""
     after, of_groups = dict(recalibrators.groups), recalibrators.best_per_group
@@ -236,8 +236,12 @@ def still_wrong(groups: Mapping[str, Sequence[Part]], recalibrators: TriedRecali
     failed: list[str] = []
     for column, parts in groups.items():
         then = {part.name: part.outcome for part in after.get(column, ())}
-        wrong = [part for part in parts if part.outcome == BEYOND]
-        bad = [part for part in wrong if then.get(part.name) != WITHIN]
+        bad = [
+            part
+            for part in parts
+            if then.get(part.name) == BEYOND
+            or (part.outcome == BEYOND and then.get(part.name) != WITHIN)
+        ]
         many = len(groups) > 1
         failed += [f"`{printable(f'{column} {p.name}' if many else p.name)}`" for p in bad]
     if not failed:
@@ -399,6 +403,9 @@ def _remedy(recalibrators: TriedRecalibrators) -> str:
         text += f" but raises its ECE from {before} to {after}"
     lost = recalibrators.auroc - best.auroc
     text += f", at the price of {number(lost)} in AUROC." if lost > _LOST else "."
+    left = _parts_that_are(BEYOND, recalibrators.groups)
+    if left and recalibrators.best_per_group is not None:
+        text += f" That does not make it right for {_listed(left)}."
     return text
 
 
