@@ -164,7 +164,8 @@ def _since(times: Sequence[Span]) -> str | None:
     for k, span in enumerate(judged):
         later = sum(alarms[k:])
         if span.alarm and 2 * later > len(alarms) - k and any(alarms[-2:]):
-            return span.name if later > 1 or sum(alarms) == 1 else None
+            alone = sum(alarms) == 1 and len(judged) > 1
+            return span.name if later > 1 or alone else None
     return None
 
 
