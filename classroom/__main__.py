@@ -195,7 +195,11 @@ def parser() -> argparse.ArgumentParser:
     for name, run in {"grade": grade, "regrade": regrade}.items():
         jobs = command(name, run)
         jobs.add_argument(
-            "--jobs", type=int, default=1, metavar="N", help="submissions at a time (default: 1)"
+            "--jobs",
+            type=int,
+            default=os.cpu_count() or 1,
+            metavar="N",
+            help="submissions at a time (default: one for each core)",
         )
         if run is regrade:
             jobs.add_argument(
