@@ -42,7 +42,9 @@ def test_what_a_claim_is_about_stands_in_the_text(page: str) -> None:
     """The note that a reader sees after an edit quotes it; a check has nothing else to show."""
     text = " ".join(" ".join(parts(BOOK.source(page))).split())
     calls = [call for _, code in code_of(BOOK.source(page)) for call in claims(code)]
-    quoted = [k.value.value for call in calls for k in call.keywords if k.arg == "about"]
+    quoted = [
+        ast.literal_eval(k.value) for call in calls for k in call.keywords if k.arg == "about"
+    ]
     assert [words for words in quoted if words not in text] == []
     silent = [
         ast.unparse(call)
