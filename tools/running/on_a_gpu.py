@@ -29,7 +29,7 @@ def run_lab(folder: Path, trial: bool) -> None:
     book = Book()
     parameters = book.parameters(LAB, "gpu") | {"checkpoint_folder": str(folder / "checkpoints")}
     if trial:  # the digits' 197 training images are two batches
-        parameters |= {"dataset": "digits", "epochs": 1}
+        parameters |= {"dataset": "digits", "epochs": 1, "learning_rate": 0.001}
     source, target = folder / "lab-source.ipynb", folder / "lab.ipynb"
     write_if_changed(page_notebook(book, LAB), source)
     papermill.execute_notebook(
