@@ -13,10 +13,10 @@
   // What readers ask for, and what the book calls it.
   const OTHERWISE = {
     "adaptive ece": "equal mass", "classwise ece": "classwise", "class wise ece": "classwise", multiclass: "many classes",
-    "multi class": "many classes", "multi label": "classwise", multilabel: "classwise", "model calibrated": "calibrate your own model", nll: "negative log likelihood", llm: "language models", llms: "language models",
+    "multi class": "many classes", "multi label": "several labels", multilabel: "several labels", "model calibrated": "calibrate your own model", nll: "negative log likelihood", llm: "language models", llms: "language models",
     "large language models": "language models", chatgpt: "gpt 4", "t scaling": "temperature scaling", bins: "number of bins",
     "conformal prediction": "conformal set", "log loss": "negative log likelihood", ood: "when the images change",
-    "distribution shift": "when the images change", "domain shift": "when the images change", slides: "teach", homework: "assignments", install: "how to use it",
+    "distribution shift": "when the images change", "domain shift": "when the images change", slides: "teach", homework: "assignments",
   };
 
   // Lower case, without accents and hyphens; as long as the text, so that places in both are the same.
