@@ -45,8 +45,9 @@ def statements() -> ui.Json:
         f"counts the replies, and pale bars have fewer than {FEW}.",
         "A dot for each run, its accuracy across and the mean confidence that it stated upwards, "
         "with the two chosen ones marked. Below them two reliability diagrams, one for each chosen "
-        "run, with its accuracy, mean stated confidence and ECE. From the least to the most accurate run the bars grow towards "
-        "the diagonal, while most statements stay between 80 and 100 %.",
+        "run, with its accuracy, mean stated confidence and ECE. From the least to the most "
+        "accurate run the bars grow towards the diagonal, while most statements stay between 80 "
+        "and 100 %.",
         [
             ui.choice(f"Model {name}", names, names.index(start))
             for name, start in zip("AB", START, strict=True)

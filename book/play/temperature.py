@@ -82,8 +82,8 @@ def bars(record: PredictionRecord, fitted: float) -> ui.Json:
     plain, best = (int(np.abs(at - T).argmin()) for T in (1, fitted))
     frames = (ui.frame(reliability_bins(*top_label(p, record.labels))) for p in probs)
     words = [
-        f"You stopped at {T:.2f}, with a mean gap of {gap}. Fitted on other images, the temperature "
-        f"is {at[best]:.2f}, with {gaps[best]}, so {missed(T, at[best])}"
+        f"You stopped at {T:.2f}, with a mean gap of {gap}. Fitted on other images, the "
+        f"temperature is {at[best]:.2f}, with {gaps[best]}, so {missed(T, at[best])}"
         for T, gap in zip(at, gaps, strict=True)
     ]
     return ui.play(
