@@ -193,7 +193,7 @@ LEFT_OUT = {
         "DirichletCalibration",
         "isotonic regression needs no number of bins": "BayesianBinningIntoQuantiles "
         "HistogramBinning",
-        "it is tried where groups need it, in test_audit_per_group": "PlattPerGroup",
+        "it is tried where groups need it, in calib_audit/test_per_group": "PlattPerGroup",
     },
     "the benchmark of recalibrators": {
         "public networks have no groups": "PlattPerGroup",
@@ -231,11 +231,11 @@ EXCUSED = {
     "records": {
         RESULT: "Answers Experiment ExperimentRecord Forecast ImageNetPredictions PredictionRecord "
         "PublishedForecasts Recalibrated Recipe Samples",
-        CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE IMAGENET_NETWORKS LANGUAGE_MODELS OUTCOMES "
-        "QUESTIONS",
+        CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE IDENTIFIERS IMAGENET_NETWORKS "
+        "LANGUAGE_MODELS OUTCOMES QUESTIONS",
         FILES: "list_answers list_experiments list_records load_answers load_experiment "
-        "load_forecasts load_grid load_imagenet load_outcomes load_recalibrated load_record "
-        "load_samples save_experiment "
+        "load_forecasts load_grid load_identifier load_imagenet load_outcomes load_recalibrated "
+        "load_record load_samples save_experiment "
         "save_forecasts save_recalibrated save_record",
         RUNS: "by_level describe_protocol",
     },
@@ -246,11 +246,6 @@ EXCUSED = {
         "pooled_spread",
         "takes numbers": "claim corrected_difference holm mcnemar paired_difference signed spread "
         "table",
-    },
-    "audit": {
-        RESULT: "Changes Report",
-        "reads files and frames of its own, in test_audit_reading": "report",
-        "reads stored reports, in test_audit_folder": "compare_reports",
     },
     "training": {
         "trains or prepares networks": "CIFAR100_MEAN CIFAR100_STD CORRUPTIONS DIGITS_RECIPE "
