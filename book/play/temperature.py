@@ -101,7 +101,7 @@ def bars(record: PredictionRecord, fitted: float) -> ui.Json:
             ui.at_once(ui.number("right", right, [0])),
             ui.number("mean gap", gaps, [0]),
         ],
-        [ui.at_once(ui.diagram(ui.table(frames, [0]), height=300, few=FEW))],
+        [ui.at_once(ui.diagram(ui.table(frames, [0]), height=270, few=FEW))],
         ui.guess([0], "Where would you stop?", words, [0]),
     )
 
