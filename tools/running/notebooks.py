@@ -18,12 +18,13 @@ from nbformat import NotebookNode
 from tools.running.fingerprints import of_figures, store, stored
 from tools.running.snapshot import given_back
 from tools.sources.book import Book, chosen, figure_of
-from tools.sources.chapter_notebook import numbered, page_notebook, write_if_changed
+from tools.sources.chapter_notebook import is_solutions, numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
 from tools.sources.errors import plainly
 from tools.sources.generated import prints_of
 from tools.sources.locations import place
 from tools.sources.myst import naming
+from tools.sources.opening import lower_picture, raise_picture
 from tools.sources.pairing import paired
 from tools.sources.readme import README, update
 
@@ -46,12 +47,15 @@ def make(book: Book, page: str, execute: bool) -> None:
 
         ran = run(made, Path("build/reference") / path, "svg png", book.limit(page))
         prints = stored(prints_of(page)), of_figures(ran)
+        lower_picture(notebook.cells)
         for cell, of in paired(notebook, ran):
             before = cell.copy()
             cell.outputs = keep_text(of.outputs, place(page, cell.source)) if of else []
             if of and (figure := figure_of(of.metadata)):
                 png = kept(figure, before, of_cell(of) or "", prints)
                 show(cell.outputs, png, figure["alt"])
+        if not is_solutions(page):
+            raise_picture(notebook.cells)
         changed |= store(prints_of(page), prints[1])
         changed |= write_if_changed(numbered(notebook), path)
     if changed:
