@@ -26,7 +26,6 @@ from tools.sources.locations import INSTALLS
 from tools.sources.myst import Directive, MystError, parse
 from tools.sources.opening import (
     MODULE,
-    RECORDS,
     Needs,
     install_code,
     lower_picture,
@@ -464,6 +463,7 @@ READS = "from calib_utils.records import load_record"
         ("from calib_utils.metrics import accuracy", ["calib_utils"], "."),
         (DRAWS, ["calib_utils", "matplotlib"], "'.[plots]'"),
         (READS, ["calib_records", "calib_utils"], ". ./calib_records"),
+        ("import calib_audit\nimport pyarrow", ["calib_audit", "calib_utils"], ". ./calib_audit"),
         # The digits of scikit-learn need no PyTorch.
         ("import sklearn.datasets", ["calib_utils", "sklearn"], ". scikit-learn"),
         (
@@ -502,13 +502,13 @@ def test_elsewhere_a_notebook_installs_the_release_of_its_own_version(
     assert installed(install, monkeypatch) == ("", "")
     said, asked = installed(install, monkeypatch, "calib_records")
     release = f"{URL}/releases/download/v{__version__}"
-    wheels = [
-        f"{name.replace('-', '_')}-{__version__}-py3-none-any.whl" for name in (MODULE, RECORDS)
-    ]
     assert MODULE == PROJECT
+    names = MODULE, f"{MODULE}-records"
+    wheels = [f"{name.replace('-', '_')}-{__version__}-py3-none-any.whl" for name in names]
     assert (said, asked) == (
         "",
-        f'install -q "{MODULE}[plots] @ {release}/{wheels[0]}" "{RECORDS} @ {release}/{wheels[1]}"',
+        f'install -q "{names[0]}[plots] @ {release}/{wheels[0]}" '
+        f'"{names[1]} @ {release}/{wheels[1]}"',
     )
     # Without an address there is nothing to install from.
     said, asked = installed(install_code(book, [DRAWS]), monkeypatch, "matplotlib")

@@ -25,7 +25,10 @@ BLOCKS = {"p", "li", "td", "th", "dd", "div", "pre", "figcaption", "summary"}
 # No pictures, and of a formula its drawing, not its source: half of a page, left out unread.
 UNREAD = re.compile(r"<(script|style|svg|math)\b.*?</\1>", re.DOTALL)
 # No marks that are there for the mouse; no questions, most of whose answers are wrong.
-SILENT = ".notebook-links, button, fieldset, .headerlink, .rest, .tocdepth, .prev-next-area, .caption-number"
+SILENT = (
+    ".notebook-links, button, fieldset, .headerlink, .rest, .tocdepth, .prev-next-area, "
+    ".caption-number"
+)
 # What the theme has for its own search, and the script that leads the cursor there.
 THEIRS = re.compile(r'<div class="bd-search-container">.*?</script>', re.DOTALL)
 ARTICLE = SoupStrainer("article", class_="bd-article")

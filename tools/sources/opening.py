@@ -19,21 +19,22 @@ from calib_utils import __version__
 from tools.sources.book import Book
 from tools.sources.locations import INSTALLS
 
-MODULE, RECORDS = "calibration-course", "calibration-course-records"
+# The packages of the course, of which all but the first have folders of their own.
+MODULE = "calibration-course"
+FOLDERS = ("calib_audit", "calib_records")
 # What each extra of the module brings, and the rooms of the module that need it.
 BRINGS = {
     "plots": {"matplotlib"},
-    "audit": {"jinja2", "matplotlib", "narwhals", "pyarrow"},
     "training": {"safetensors", "sklearn", "torch", "torchvision"},
 }
 ROOMS = {
-    "calib_utils.audit": "audit",
     "calib_utils.experiments.runner": "training",
     "calib_utils.plots": "plots",
     "calib_utils.training": "training",
 }
-# That come with the module, or with Colab.
+# What comes with the module, with the report on a model, or with Colab.
 THERE = {"calib_utils", "google", "numpy", "scipy"}
+WITH_AUDIT = {"jinja2", "matplotlib", "narwhals", "pyarrow"}
 PACKAGES = {"sklearn": "scikit-learn"}
 
 LOOK = """\
@@ -113,33 +114,36 @@ class Needs:
 
     def __init__(self, code: Iterable[str]) -> None:
         modules = imported(code)
-        rooms = {extra for room, extra in ROOMS.items() if any(_is_in(m, room) for m in modules)}
-        names = {module.partition(".")[0] for module in modules}
-        names -= THERE | sys.stdlib_module_names
-        if "torch" in names:
-            rooms.add("training")
-        if "audit" in rooms:  # which brings matplotlib, too
-            rooms.discard("plots")
-        elif "matplotlib" in names:
-            rooms.add("plots")
-        self.extras = sorted(rooms)
+        names = {module.partition(".")[0] for module in modules} - THERE - sys.stdlib_module_names
+        extras = {extra for room, extra in ROOMS.items() if any(_is_in(m, room) for m in modules)}
+        extras |= {"training"} if "torch" in names else set()
+        extras |= {"plots"} if "matplotlib" in names else set()
+        if any(_is_in(module, "calib_utils.records") for module in modules):
+            names.add("calib_records")
+        if "calib_audit" in names:
+            names -= WITH_AUDIT
+            extras.discard("plots")
         # What no extra brings is a package of its own: for scikit-learn nobody needs PyTorch.
-        brought = {name for extra in rooms for name in BRINGS[extra]}
-        self.packages = sorted(PACKAGES.get(name, name) for name in names - brought)
-        self.records = any(_is_in(module, "calib_utils.records") for module in modules)
-        own = {"calib_utils"} | ({"calib_records"} if self.records else set())
-        self.names = sorted(own | names | brought)
+        brought = {name for extra in extras for name in BRINGS[extra]}
+        self.names = sorted({"calib_utils"} | names | brought)
+        self.extras = f"[{','.join(sorted(extras))}]" if extras else ""
+        self.folders = [folder for folder in FOLDERS if folder in names]
+        self.packages = sorted(PACKAGES.get(x, x) for x in names - brought - {*FOLDERS})
 
     def in_a_copy(self) -> str:
         """What one types after `pip install` in the folder of the repository."""
-        module = f"'.[{','.join(self.extras)}]'" if self.extras else "."
-        return " ".join([module, *(["./calib_records"] * self.records), *self.packages])
+        module = f"'.{self.extras}'" if self.extras else "."
+        return " ".join([module, *(f"./{folder}" for folder in self.folders), *self.packages])
 
     def from_(self, release: str) -> str:
         """What one types elsewhere, for the wheels of a release."""
-        extras = f"[{','.join(self.extras)}]" if self.extras else ""
-        wheels = [f'"{MODULE}{extras} @ {_wheel(release, MODULE)}"']
-        wheels += [f'"{RECORDS} @ {_wheel(release, RECORDS)}"'] * self.records
+        names = {MODULE: self.extras}
+        names |= {f"{MODULE}-{folder.removeprefix('calib_')}": "" for folder in self.folders}
+        end = f"-{__version__}-py3-none-any.whl"
+        wheels = [
+            f'"{name}{extras} @ {release}/{name.replace("-", "_")}{end}"'
+            for name, extras in names.items()
+        ]
         return " ".join([*wheels, *self.packages])
 
 
@@ -161,7 +165,3 @@ def install_code(book: Book, code: Iterable[str]) -> str:
 
 def _is_in(module: str, room: str) -> bool:
     return module == room or module.startswith(f"{room}.")
-
-
-def _wheel(release: str, package: str) -> str:
-    return f"{release}/{package.replace('-', '_')}-{__version__}-py3-none-any.whl"
