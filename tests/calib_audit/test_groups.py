@@ -1,20 +1,39 @@
 """Groups of a report: in blocks, and parted by the outcome. Each case once was silent or vague."""
 
 import re
+import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from calib_audit import report
-from calib_audit.__main__ import parser
+from calib_audit.__main__ import main, parser
 from calib_audit.bin_sums import sums_of_blocks
 from calib_audit.parts import Part, judge_parts, parted_by
 from calib_utils.records import load_identifier
+
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def texts() -> dict[str, np.ndarray]:
     return load_identifier("CLD3")
+
+
+@pytest.mark.parametrize("page", ["README.md", "book/which-command.md"])
+def test_the_first_command_reports_on_a_file_that_ships(
+    page: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / page).read_text("utf-8")
+    (line, *_) = re.findall(r"^python -m calib_audit (.+)$", text, re.MULTILINE)
+    arguments = shlex.split(line.split(" --html")[0])
+    monkeypatch.chdir(ROOT)
+    assert main([*arguments, "--html", str(tmp_path / "report.html")]) == 1
+    sentence = capsys.readouterr().out.splitlines()[0].replace("\N{NO-BREAK SPACE}", " ")
+    assert "its mean confidence is 90.1 % and its accuracy 71.8 %" in sentence
+    assert "A map for each value of `length` (`PlattPerGroup`)" in sentence
+    assert "`1 word`" in sentence
 
 
 def test_large_groups_in_blocks_are_decided(texts: dict[str, np.ndarray]) -> None:
