@@ -560,7 +560,9 @@ def test_the_profiles_are_a_choice_in_colab(
 def test_cells_that_would_escape_a_check_are_errors(tmp_path: Path, cell: str) -> None:
     source = f"# One\n\n```{{code-cell}} python\n{cell}\n```\n"
     book = Book(write_tiny_book(tmp_path, source, LABELS))
-    with pytest.raises(MystError):
+    lines = book.source("notebooks/01-one").splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if text.endswith(cell.splitlines()[-1]))
+    with pytest.raises(MystError, match=rf"^line ({line}|{line - 1}): cell `"):
         page_notebook(book, "notebooks/01-one")
 
 

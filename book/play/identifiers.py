@@ -77,12 +77,12 @@ def identifiers() -> ui.Json:
         [
             ui.diagram(ui.table(frames, by), few=FEW, relative=True),
             ui.lines(
-                "Correct at 90 % and more, in %",
+                "Correct, in %",
                 ui.axis(-0.3, len(LENGTHS) - 0.7, across, "Words"),
                 ui.axis(40, 104, (40, 60, 80, 100)),
                 [
                     ui.curve(places, ui.table(stated, [0]), "confidence", "c", digits=1),
-                    ui.curve(places, ui.table(of_model, [0]), "correct", digits=1, moves=True),
+                    ui.curve(places, ui.table(of_model, [0]), digits=1, moves=True),
                 ],
                 at=1,
                 height=330,

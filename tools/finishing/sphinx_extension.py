@@ -19,7 +19,7 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinxcontrib import katex
 
-from tools.finishing.interactive import placed, plays_in, tried
+from tools.finishing.interactive import placed, plays_in
 from tools.finishing.pages import replaced
 from tools.sources.errors import MystError
 
@@ -62,14 +62,12 @@ def _as_html_allows(body: str) -> str:
 
 
 def _with_plays(body: str, doctree: Any, page: str, folder: Path) -> str:
-    """What a reader can try, after the figures of their names."""
+    """What a reader can try, in the figures of their names."""
     plays = plays_in(folder)
     body = placed(body, plays)
     for figure in doctree.findall(nodes.figure):
         for name in plays.keys() & figure["ids"]:
-            if not any(
-                place in body for place in (f'data-play="{tried(name)}"', f'data-story="{name}"')
-            ):
+            if not any(place in body for place in (f'data-play="{name}"', f'data-story="{name}"')):
                 raise MystError(f"{page}: the play for {name} finds no place: see `FIGURE`")
     return body
 
