@@ -77,7 +77,7 @@ def test_what_it_cannot_show():
         ReliabilityDisplay.from_estimator(MODEL, X, Y)
 
 
-@pytest.mark.parametrize("factor, columns", [(2.0, [0, 1]), (1.0, [1]), (1.0, [0, 1, 1])])
+@pytest.mark.parametrize(("factor", "columns"), [(2.0, [0, 1]), (1.0, [1]), (1.0, [0, 1, 1])])
 def test_a_classifier_gives_a_probability_of_each_class(factor, columns):
     model = Of(MODEL.classes_, factor * MODEL.predict_proba(X)[:, columns])
     with pytest.raises(ValueError, match="predict_proba"):

@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import _safe_split  # also for lists, frames a
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
+from calib_utils._arrays import plain_array
 from calib_utils._checks import check_probs, check_sample_weight
 from calib_utils._masks import log_of_probs, zero_of
 from calib_utils.recalibration.base import Recalibrator
@@ -101,10 +102,21 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "recalibrator: expected one of calib_utils.recalibration, found "
                 f"{recalibrator!r}; such as TemperatureScaling()"
             )
+        if getattr(recalibrator, "_of_groups", False):
+            raise ValueError(
+                f"recalibrator: expected one that needs no groups, found {recalibrator!r}; fit it "
+                "on the classifier's predictions of samples left out, as of cross_val_predict"
+            )
         if isinstance(self.cv, str):
             raise ValueError(
                 f"cv: expected a number of folds or a splitter, found {self.cv!r}; give a fitted "
                 "classifier as FrozenEstimator(classifier), of sklearn.frozen"
+            )
+        y = plain_array(y, "y")
+        if y.ndim == 2 and y.shape[1] > 1:
+            raise ValueError(
+                f"y: expected shape (N,), found {y.shape}; each label is a question of its own: "
+                "fit a CalibratedClassifier for each column"
             )
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
@@ -120,6 +132,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         method = _method(recalibrator, self.estimator)
         if method == "decision_function" and len(self.classes_) > 2:
             _refuse_pairs(self.estimator)
+        groups = None if groups is None else plain_array(groups, "groups")
         X, y, groups = indexable(X, y, groups)
         outputs, places = [], []
         for train, test in check_cv(self.cv, labels, classifier=True).split(X, labels, groups):
