@@ -144,6 +144,7 @@ def test_an_edit_of_the_report_on_a_model_concerns_the_chapters_that_show_one(
     assert stale == {
         "notebooks/a-month-of-predictions.md",
         "notebooks/language-models.md",
+        "notebooks/resnet34-lab.md",
         "notebooks/your-own-model.md",
         "notebooks/solutions/your-own-model.md",
     }

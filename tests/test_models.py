@@ -230,5 +230,5 @@ class TestBuildModel:
     def test_unknown_option(self):
         with pytest.raises(ValueError, match=r"fast_resnet does not take \['depth'\].*'blocks'"):
             build_model("fast_resnet", depth=6)
-        with pytest.raises(ValueError, match=r"lenet5 does not take \['width'\].*none"):
-            build_model("lenet5", width=6)
+        with pytest.raises(ValueError, match=r"lenet5 does not take \['depth'\].*'width'"):
+            build_model("lenet5", depth=6)

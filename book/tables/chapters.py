@@ -190,53 +190,19 @@ def drawing_of(picture: Callable[[Axes], None], name: str) -> str:
         return drawing(svg_of(fig), None, name)
 
 
-# Of each chapter its question, and what draws its picture, on axes without ticks.
-CARDS: dict[str, tuple[str, Callable[[Axes], None]]] = {
-    "what-calibration-means": (
-        "When a network is 90 % sure, how often is it correct?",
-        a_hundred_predictions,
-    ),
-    "ece-and-mce": (
-        "How far from calibrated is it, in one number?",
-        bars_below_the_diagonal,
-    ),
-    "can-you-trust-an-ece": (
-        "Is an ECE a property of the network, or is it sampling noise?",
-        chance_and_the_ece,
-    ),
-    "why-networks-are-overconfident": (
-        "What makes modern networks more confident than they are accurate?",
-        ece_by_weight_decay,
-    ),
-    "methods-for-two-classes": (
-        "Can the probabilities of a model for two classes be corrected after training?",
-        two_maps,
-    ),
-    "methods-for-many-classes": (
-        "One parameter or ten thousand: what does it take to recalibrate a network?",
-        errors_before_and_after,
-    ),
-    "resnet34-lab": (
-        "How do you take a network from raw images to confidences that can be used?",
-        accuracy_of_the_surest,
-    ),
-    "deciding-with-probabilities": (
-        "Which predictions should you accept, and when does it take a calibrated model to decide?",
-        cost_of_what_is_trusted,
-    ),
-    "since-2017": (
-        "Do newer ways to train, or averages of networks, save you the temperature? And what if "
-        "the images change?",
-        before_and_after_by_training,
-    ),
-    "language-models": (
-        "When a chat model says that it is 95 % sure, is it right 95 times in a hundred?",
-        confidence_and_accuracy,
-    ),
-    "your-own-model": (
-        "Is the model that you use at work calibrated well enough for its task?",
-        an_interval_and_a_tolerance,
-    ),
+# What draws the picture of each chapter, on axes without ticks.
+PICTURES: dict[str, Callable[[Axes], None]] = {
+    "what-calibration-means": a_hundred_predictions,
+    "ece-and-mce": bars_below_the_diagonal,
+    "can-you-trust-an-ece": chance_and_the_ece,
+    "why-networks-are-overconfident": ece_by_weight_decay,
+    "methods-for-two-classes": two_maps,
+    "methods-for-many-classes": errors_before_and_after,
+    "resnet34-lab": accuracy_of_the_surest,
+    "deciding-with-probabilities": cost_of_what_is_trusted,
+    "since-2017": before_and_after_by_training,
+    "language-models": confidence_and_accuracy,
+    "your-own-model": an_interval_and_a_tolerance,
 }
 
 
@@ -247,9 +213,8 @@ def card(book: Book, page: str, number: int) -> str:
         MystError: The chapter has no card.
     """
     name = page.removeprefix("notebooks/")
-    if name not in CARDS:
-        raise MystError(f"book/tables/chapters.py: no card for {page}; give it one in CARDS")
-    question, picture = CARDS[name]
+    if name not in PICTURES:
+        raise MystError(f"book/tables/chapters.py: no picture for {page}: give it one in PICTURES")
     source = book.source(page)
     minutes = {"Reading": reading_time(source), "Exercises": sum(exercise_times(source))}
     facts = [f"{what} {time}{SPACE}min" for what, time in minutes.items()]
@@ -257,12 +222,12 @@ def card(book: Book, page: str, number: int) -> str:
     facts += [f"After chapter {before}" if before else "Begin here"]
     lines = [
         "```{raw} html",
-        drawing_of(picture, f"card{number}"),
+        drawing_of(PICTURES[name], f"card{number}"),
         "```",
         "",
         f"{number}\\. {{doc}}`/{page}`",
         "",
-        question,
+        book.question(page),
         "",
         # Each on its own line, because a single line would break anywhere on a narrow card.
         *(f"{fact}\\" for fact in facts[:-1]),

@@ -56,8 +56,15 @@ def resnet34(n_classes: int = 100, image_size: int = 32) -> nn.Module:
     return speed_up_small_convolutions(model)
 
 
-def lenet5(n_classes: int = 100) -> nn.Module:
+def lenet5(n_classes: int = 100, width: int = 1) -> nn.Module:
     """LeNet-5 for colour images of 32 pixels, with ReLU and max pooling.
+
+    Args:
+        n_classes: number of outputs.
+        width: how many times as many channels and units each layer has; 1 in the original.
+
+    Raises:
+        ValueError: if ``width`` is below 1.
 
     Source: LeCun et al. 1998, "Gradient-Based Learning Applied to Document Recognition";
     the modern activation and pooling are those of most later re-implementations.
@@ -67,19 +74,21 @@ def lenet5(n_classes: int = 100) -> nn.Module:
         >>> sum(weights.numel() for weights in model.parameters())
         62006
     """
+    if width < 1:
+        raise ValueError(f"width: expected at least 1, found {width}")
     return nn.Sequential(
-        nn.Conv2d(3, 6, kernel_size=5),
+        nn.Conv2d(3, 6 * width, kernel_size=5),
         nn.ReLU(),
         nn.MaxPool2d(2),
-        nn.Conv2d(6, 16, kernel_size=5),
+        nn.Conv2d(6 * width, 16 * width, kernel_size=5),
         nn.ReLU(),
         nn.MaxPool2d(2),
         nn.Flatten(),
-        nn.Linear(16 * 5 * 5, 120),
+        nn.Linear(16 * width * 5 * 5, 120 * width),
         nn.ReLU(),
-        nn.Linear(120, 84),
+        nn.Linear(120 * width, 84 * width),
         nn.ReLU(),
-        nn.Linear(84, n_classes),
+        nn.Linear(84 * width, n_classes),
     )
 
 

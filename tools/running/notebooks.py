@@ -25,6 +25,7 @@ from tools.sources.generated import prints_of
 from tools.sources.locations import place
 from tools.sources.myst import naming
 from tools.sources.pairing import paired
+from tools.sources.readme import README, update
 
 
 def read_stored(path: Path) -> NotebookNode | None:
@@ -68,6 +69,9 @@ def main() -> None:
         files = Path(f"{page}.md"), Path(f"{page}.ipynb"), prints_of(page)
         with naming(page), given_back(*files):
             make(book, page, arguments.execute)
+    with given_back(README):
+        if README.exists() and update(book):
+            print(f"wrote {README}")
     if arguments.execute and not arguments.chapters:
         from tools.running.check_parts import store_parts
 

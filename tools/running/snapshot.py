@@ -30,7 +30,7 @@ FOLDERS = (
     *("assignments", "benchmarks", "book", "calib_records", "calib_utils"),
     *("classroom", "notebooks", "tools"),
 )
-FILES = ("CHANGELOG.md", "_config.yml", "_toc.yml", "dodo.py", "requirements.lock")
+FILES = ("CHANGELOG.md", "README.md", "_config.yml", "_toc.yml", "dodo.py", "requirements.lock")
 # What is compiled, unfinished, a checkpoint or hidden.
 LEFT_OUT = (".*", "__pycache__", "*.part", "*.pt", "runs")
 # What chapters train, for hours, is where they would leave it without a snapshot.

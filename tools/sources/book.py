@@ -95,12 +95,22 @@ class Book:
 
     def limit(self, page: str, profile: str = DEFAULT_PROFILE) -> int:
         """Seconds that a cell may take: `mystnb: {execution_timeout: …}` in the page's head."""
-        head = HEAD.match(self.source(page))
-        said = _yaml(head["head"] if head else "", Path(f"{page}.md"))
-        limit = (said.get("mystnb") or {}).get("execution_timeout", SECONDS)
+        limit = (self._head(page).get("mystnb") or {}).get("execution_timeout", SECONDS)
         if type(limit) is not int or limit < 1:
             raise MystError(f"{page}.md: execution_timeout is {limit!r}: give whole seconds")
         return limit if profile == DEFAULT_PROFILE else max(limit, DAY)
+
+    def question(self, page: str) -> str:
+        """What a chapter answers: `question: …` in the page's head. MystError without one."""
+        question = self._head(page).get("question", "")
+        if not (isinstance(question, str) and question.endswith("?")):
+            raise MystError(f"{page}.md: write in its head what it answers: `question: …?`")
+        return question
+
+    def _head(self, page: str) -> dict[str, Any]:
+        """What stands between the two lines of hyphens at the top of a page."""
+        head = HEAD.match(self.source(page))
+        return _yaml(head["head"] if head else "", Path(f"{page}.md"))
 
     @property
     def profiles(self) -> list[str]:
