@@ -69,6 +69,8 @@ def plain_array(x: Any, name: str) -> np.ndarray:
         raise ValueError(f"{name}: found rows of unequal length; make them equally long") from error
     except (RuntimeError, TypeError) as error:  # such as from a list of tensors on a GPU
         raise ValueError(f"{name}: found {type(x).__name__}, {error}; give an array") from error
+    if array.dtype.name == "bfloat16":  # of ml_dtypes
+        return array.astype(np.float32)
     return array.astype(object) if array.dtype.kind == "T" else array  # StringDType
 
 
@@ -110,8 +112,8 @@ def dtype_name(x: Any) -> str:
 
 
 def in_type(values: np.ndarray, dtype: str) -> Any:
-    """The numbers in a type, and a tensor of those in bfloat16, which NumPy does not have."""
-    if dtype != "bfloat16":
+    """The numbers in a type; of bfloat16 a tensor, because NumPy has it only with ml_dtypes."""
+    if dtype != "bfloat16" or "torch" not in sys.modules:
         return values.astype(dtype)
     return sys.modules["torch"].from_numpy(values.astype(np.float32)).bfloat16()
 

@@ -303,7 +303,7 @@ def _raise_for_probs(block: np.ndarray, start: int, tol: float, name: str) -> No
         )
     sums = block.sum(axis=1, dtype=np.float64)
     row = int(np.abs(sums - 1).argmax())
-    rounded = np.abs(sums - 1).max() < _MOST_ROUNDING
+    rounded = np.median(np.abs(sums - 1)) < _MOST_ROUNDING
     advice = "divide each row by its sum" if rounded else _MULTI_LABEL
     raise ValueError(
         f"{name}: expected rows that sum to 1 within {tol:g}, found {sums[row]:.6g} in row "

@@ -150,10 +150,12 @@ def _when(times: Sequence[Span]) -> str:
     judged = [span for span in times if not span.small]
     alarms = [span.alarm for span in judged]
     first = alarms.index(True)
-    if 2 * sum(alarms) > len(alarms) - first and any(alarms[-2:]):
+    together = " to " in judged[-1].name
+    if 2 * sum(alarms) > len(alarms) - first and any(alarms[-2:]) and not together:
         return f"with alarms since {written(judged[first].name)}"
     if sum(alarms) == 1:
-        return f"with an alarm on {written(judged[first].name)}"
+        over = "over" if " to " in judged[first].name else "on"
+        return f"with an alarm {over} {written(judged[first].name)}"
     return (
         f"with alarms on {sum(alarms):,} of {len(times):,} spans of time, the first on "
         f"{written(judged[first].name)}"

@@ -90,7 +90,8 @@ class PlattPerGroup(PlattScaling):
             logits: (N,), as for `PlattScaling`.
             labels: (N,), 0 or 1.
             sample_weight: (N,), how often each sample counts.
-            groups: (N,), texts, integers or booleans, which are compared as text; None for none.
+            groups: (N,), texts, integers or booleans, which are compared as text, without the
+                spaces around it; None for none.
 
         Returns:
             Itself.
@@ -259,7 +260,7 @@ def _texts(groups: Any, n: int) -> np.ndarray:
             f"{array.tolist()[wrong.index(True)]!r}; "
             "name a missing group, such as 'unknown', and round numbers into ranges"
         )
-    return array.astype(str)
+    return np.char.strip(array.astype(str))
 
 
 class _Rows(NamedTuple):
