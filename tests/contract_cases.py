@@ -231,11 +231,11 @@ EXCUSED = {
     "records": {
         RESULT: "Answers Experiment ExperimentRecord Forecast ImageNetPredictions PredictionRecord "
         "PublishedForecasts Recalibrated Recipe Samples",
-        CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE IMAGENET_NETWORKS LANGUAGE_MODELS OUTCOMES "
-        "QUESTIONS",
+        CONSTANT: "CIFAR100_SUPERCLASSES DIGITS_RECIPE IDENTIFIERS IMAGENET_NETWORKS "
+        "LANGUAGE_MODELS OUTCOMES QUESTIONS",
         FILES: "list_answers list_experiments list_records load_answers load_experiment "
-        "load_forecasts load_grid load_imagenet load_outcomes load_recalibrated load_record "
-        "load_samples save_experiment "
+        "load_forecasts load_grid load_identifier load_imagenet load_outcomes load_recalibrated "
+        "load_record load_samples save_experiment "
         "save_forecasts save_recalibrated save_record",
         RUNS: "by_level describe_protocol",
     },

@@ -184,6 +184,7 @@ for read in (
     lambda: load_samples("triviaqa-samples"),
     lambda: load_imagenet("timm.resnet34"),
     lambda: load_outcomes("senate"),
+    lambda: load_identifier("CLD3"),
     lambda: load_recalibrated("public", "cifar100"),
     lambda: load_forecasts(*{STORED.stem.split(".")}),
     lambda: list_records(),
@@ -203,14 +204,14 @@ def test_the_records_are_read_where_they_are_installed(
     installed: dict[str, Path], tmp_path: Path
 ) -> None:
     said = without_this_copy(READ, tmp_path, *installed.values()).splitlines()
-    assert said == [str(installed["calib_records"] / "calib_records/__init__.py")] * 12
+    assert said == [str(installed["calib_records"] / "calib_records/__init__.py")] * 13
 
 
 def test_without_the_records_an_error_says_what_to_install(
     installed: dict[str, Path], tmp_path: Path
 ) -> None:
     said = without_this_copy(READ, tmp_path, installed["calib_utils"]).splitlines()
-    assert len(said) == 12
+    assert len(said) == 13
     (sentence,) = set(said)
     (wheel,) = (installed["calib_records"].parent / "dist-calib_records").iterdir()
     assert sentence == (

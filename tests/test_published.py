@@ -1,5 +1,7 @@
 """The records of what others have published, against their sources and figures known of them."""
 
+import csv
+import gzip
 import json
 from pathlib import Path
 
@@ -9,8 +11,10 @@ import pytest
 import calib_records
 from calib_utils.metrics import expected_calibration_error
 from calib_utils.records import (
+    IDENTIFIERS,
     IMAGENET_NETWORKS,
     OUTCOMES,
+    load_identifier,
     load_imagenet,
     load_outcomes,
     published,
@@ -95,6 +99,51 @@ def test_the_confidences_are_those_of_the_source():
     assert (one.n_labels == (real != 65535).sum(axis=1)).all()
 
 
+def test_the_texts_are_the_same_for_all_identifiers():
+    texts = {model: load_identifier(model) for model in IDENTIFIERS}
+    known = {
+        "fastText": (0.734, 0.744, 0.009),
+        "py3langid": (0.801, 0.679, 0.122),
+        "CLD3": (0.718, 0.901, 0.183),
+    }
+    first = texts["CLD3"]
+    for model, rows in texts.items():
+        confidence, correct = rows["confidence"], rows["correct"]
+        figures = correct.mean(), confidence.mean(), plain_ece(confidence, correct)
+        assert figures == pytest.approx(known[model], abs=6e-4)
+        assert (correct == (rows["predicted"] == rows["language"])).all()
+        for name in ("language", "length", "package", "shared"):
+            assert (rows[name] == first[name]).all()
+    assert set(np.unique(first["language"], return_counts=True)[1]) == {800}
+    assert len(set(first["language"])) == 48
+    assert len(set(first["package"])) == 122
+    assert first["shared"].sum() == 1_604
+    # A confidence of 0.9 is one of at least 0.9, which that of the nearest float32 is not.
+    assert 0.9 in first["confidence"]
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="the sources are not on this machine")
+def test_the_identifiers_are_those_of_the_source():
+    source = SHARED / "language-identification/predictions.csv.gz"
+    with gzip.open(source, "rt", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    columns = {
+        "fastText": ("confidence", "top"),
+        "py3langid": ("nb_conf", "nb_top"),
+        "CLD3": ("cld_conf", "cld_top"),
+    }
+    for model, (confidence, top) in columns.items():
+        one = load_identifier(model)
+        exact = sorted(
+            (row["package"], row["language"], row[top], float(row[confidence])) for row in rows
+        )
+        stored = sorted(
+            zip(one["package"], one["language"], one["predicted"], one["confidence"], strict=True)
+        )
+        assert [row[:3] for row in exact] == [row[:3] for row in stored]
+        assert max(abs(a[3] - b[3]) for a, b in zip(exact, stored, strict=True)) < 5.1e-4
+
+
 def test_each_file_has_its_source_and_licence():
     for folder, files in {"imagenet": 1, "fivethirtyeight": 4}.items():
         paths = list((STORED / folder).glob("*.npz"))
@@ -113,11 +162,15 @@ def test_bad_names_and_damaged_files(monkeypatch, tmp_path):
         load_imagenet("vgg")
     with pytest.raises(ValueError, match=r"name: expected one of baseball.*found 'chess'"):
         load_outcomes("chess")
-    for folder in ("imagenet/networks", "fivethirtyeight/senate"):
+    with pytest.raises(ValueError, match=r"model: expected one of fastText.*found 'bert'"):
+        load_identifier("bert")
+    for folder in ("imagenet/networks", "identifiers/CLD3", "fivethirtyeight/senate"):
         (tmp_path / folder).parent.mkdir()
         (tmp_path / f"{folder}.npz").write_bytes(b"no zip")
     monkeypatch.setattr(published, "folder_of", lambda kind: tmp_path / kind)
     with pytest.raises(ValueError, match=r"network: the file .* is damaged .*install the records"):
         load_imagenet("tv.resnet101")
+    with pytest.raises(ValueError, match=r"model: the file of 'CLD3' is damaged"):
+        load_identifier("CLD3")
     with pytest.raises(ValueError, match=r"name: the file of 'senate' is damaged"):
         load_outcomes("senate")

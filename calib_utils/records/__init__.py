@@ -2,7 +2,8 @@
 
 Records are small files without pickles. `load_record` reads the logits of a network of the
 course, `load_grid` the runs of a controlled experiment, `load_answers` the answers of language
-models to questions, `load_imagenet` and `load_outcomes` what others have published.
+models to questions, `load_imagenet`, `load_identifier` and `load_outcomes` predictions of models
+that others made.
 """
 
 from calib_utils.records.answers import (
@@ -30,10 +31,12 @@ from calib_utils.records.predictions import (
     save_record,
 )
 from calib_utils.records.published import (
+    IDENTIFIERS,
     IMAGENET_NETWORKS,
     OUTCOMES,
     ImageNetPredictions,
     PublishedForecasts,
+    load_identifier,
     load_imagenet,
     load_outcomes,
 )
@@ -48,6 +51,7 @@ from calib_utils.records.superclasses import CIFAR100_SUPERCLASSES
 __all__ = [
     "CIFAR100_SUPERCLASSES",
     "DIGITS_RECIPE",
+    "IDENTIFIERS",
     "IMAGENET_NETWORKS",
     "LANGUAGE_MODELS",
     "OUTCOMES",
@@ -71,6 +75,7 @@ __all__ = [
     "load_experiment",
     "load_forecasts",
     "load_grid",
+    "load_identifier",
     "load_imagenet",
     "load_outcomes",
     "load_recalibrated",

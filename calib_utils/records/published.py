@@ -1,4 +1,4 @@
-"""Predictions that others have published: of networks for ImageNet, and of FiveThirtyEight.
+"""Predictions of models that others made: for ImageNet, of languages, and of FiveThirtyEight.
 
 Sources, commits and what was rounded are in the ``README.md`` next to the files, with the licences.
 """
@@ -14,15 +14,18 @@ from calib_utils.records.installed import check_known, folder_of
 from calib_utils.records.npz import explain_damage, read_npz
 
 __all__ = [
+    "IDENTIFIERS",
     "IMAGENET_NETWORKS",
     "OUTCOMES",
     "ImageNetPredictions",
     "PublishedForecasts",
+    "load_identifier",
     "load_imagenet",
     "load_outcomes",
 ]
 
 _NOT_VOTED = 255
+_DIGITS = 5  # of a confidence of an identifier
 _ONE_CONFIDENCE, _ONE_PROBABILITY = 255, 65535  # as they are stored
 
 #: The fourteen networks of `load_imagenet`: of torchvision, and of pytorch-image-models (timm).
@@ -33,6 +36,10 @@ IMAGENET_NETWORKS = (
     *("timm.mobilenetv3_large_100", "timm.resnet34", "timm.resnext50_32x4d"),
     "timm.tf_inception_v3",
 )
+
+#: The language identifiers of `load_identifier`: models to download that say which language a text
+#: is in.
+IDENTIFIERS = ("fastText", "py3langid", "CLD3")
 
 #: What `load_outcomes` reads.
 OUTCOMES = ("baseball", "basketball", "womens-basketball", "senate")
@@ -126,6 +133,41 @@ def load_imagenet(network: str) -> ImageNetPredictions:
         confidence = arrays["confidence"][row] / _ONE_CONFIDENCE
         n_labels = arrays["labels"].astype(np.int64)
     return ImageNetPredictions(network, confidence, grade % 2 == 1, grade >= 2, n_labels, votes)
+
+
+def load_identifier(model: str) -> dict[str, np.ndarray]:
+    """Read in which language a downloaded model took 38,400 texts to be.
+
+    The texts are from the menus and messages of 122 Debian packages, 800 in each of 48 languages.
+    Each row is the same text for all models; the texts themselves are not stored.
+
+    Args:
+        model: one of ``IDENTIFIERS``.
+
+    Returns:
+        A column each, shape (38400,), under the names that the report finds in the file itself:
+        "confidence", float64, 0 to 1, with at most five digits; "correct", uint8, 0 or 1;
+        "predicted" and "language", the codes of the predicted and of the true language; "length",
+        such as "1 word" or "3-5 words"; "package", whose texts belong together; and "shared",
+        bool, whether the same text occurs in several of the languages.
+
+    Raises:
+        ValueError: if there is no such model, or the file is damaged.
+
+    Example:
+        >>> texts = load_identifier("CLD3")
+        >>> sure = texts["confidence"] >= 0.9
+        >>> round(float(texts["correct"][sure].mean()), 3)
+        0.856
+    """
+    check_known("model", model, IDENTIFIERS)
+    with explain_damage(f"model: the file of {model!r}"):
+        arrays, _ = read_npz(folder_of("identifiers") / f"{model}.npz")
+        columns = {
+            name: column.astype(str) if column.dtype.kind == "S" else column
+            for name, column in arrays.items()
+        }
+        return columns | {"confidence": arrays["confidence"].astype(float).round(_DIGITS)}
 
 
 def load_outcomes(name: str) -> PublishedForecasts:
