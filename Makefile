@@ -12,7 +12,7 @@ ON_SNAPSHOT := $(BIN)/python -m tools.running
 # Tests marked as thorough are left to CI, or to THOROUGH=1.
 PYTEST := $(BIN)/python -m pytest -n 2 $(if $(THOROUGH),,-m "not thorough")
 # The folders with code, which Python compiles.
-CODE := assignments benchmarks book calib_utils classroom tests tools
+CODE := assignments benchmarks book calib_audit calib_utils classroom tests tools
 UV_BUILD := --quiet --no-build-isolation --python $(BIN)/python
 # What needs the built book.
 SITE_TESTS := $(wildcard tests/test_site*.py)
@@ -41,9 +41,10 @@ pdf: book ## Print the whole book into build/book.pdf
 	@$(BIN)/python -m tools.finishing.pdf build/book.pdf
 
 # The sdist has the records as well, since it has all that is committed.
-dist: $(INSTALLED) ## Make the wheels of the module and of the records, and the sdist, in build/dist
-	rm -rf build/calib_records
+dist: $(INSTALLED) ## Make the wheels of the module, the report and the records, and the sdist, in build/dist
+	rm -rf build/calib_audit build/calib_records
 	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist
+	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel calib_audit
 	$(BIN)/uv build $(UV_BUILD) --out-dir build/dist --wheel calib_records
 
 # The site is tested once it is built.
@@ -86,10 +87,10 @@ test-versions: ## Test the module with the newest packages, or the oldest (RESOL
 	$(PYTHON) -m venv --clear build/versions
 	build/versions/bin/python -m pip install --quiet uv==$(UV_VERSION)
 	build/versions/bin/uv pip install --python build/versions/bin/python --quiet \
-	  --resolution $(RESOLUTION) --editable '.[training,audit]' --editable ./calib_records --group test
-	build/versions/bin/python -m pytest -n 2 --noconftest calib_utils \
+	  --resolution $(RESOLUTION) --editable '.[training]' --editable ./calib_audit --editable ./calib_records --group test
+	build/versions/bin/python -m pytest -n 2 --noconftest calib_audit calib_utils \
 	  $$(grep -LE '(from|import) (benchmarks|book|classroom|tests|tiny_book|tools)\b|browser' \
-	      tests/test_*.py)
+	      tests/test_*.py tests/calib_audit/test_*.py)
 
 lint: $(INSTALLED) ## Check style, types, and who imports whom
 	$(BIN)/ruff format --check .
@@ -107,8 +108,9 @@ format: $(INSTALLED) ## Format all code, that of the chapters too, and correct w
 
 lock: $(INSTALLED) ## Resolve pyproject.toml anew into requirements.lock
 	$(BIN)/uv pip compile --universal --python-version 3.11 --upgrade --generate-hashes \
-	  --no-emit-index-url --no-header pyproject.toml \
-	  --extra audit --extra classroom --extra plots --extra training --group book --group test --output-file requirements.lock
+	  --no-emit-index-url --no-header --no-emit-package calibration-course \
+	  pyproject.toml calib_audit/pyproject.toml \
+	  --extra classroom --extra plots --extra training --group book --group test --output-file requirements.lock
 
 clean: ## Remove all that was built, but not the environment
 	rm -rf build .pytest_cache .mypy_cache .ruff_cache .hypothesis
@@ -122,7 +124,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	$(BIN)/uv pip install --python $(BIN)/python --require-hashes -r requirements.lock \
 	  || $(BIN)/python -m pip install --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation \
-	  -e . -e ./calib_records
+	  -e . -e ./calib_audit -e ./calib_records
 	@# Its font list, else a first chapter would wait for it and say so.
 	MPLCONFIGDIR=$(VENV)/share/matplotlib $(BIN)/python -c 'import matplotlib.font_manager'
 	touch $@

@@ -63,14 +63,14 @@ for batch in ds.dataset({folder!r}).to_batches(columns=columns, batch_size=1_000
 print(len(pd.concat(parts).groupby(level=[0, 1, 2]).sum()))
 """
 HERE = """
-from calib_utils.audit import report
+from calib_audit import report
 print(report({folder!r}, **{options!r}).measures.ece)
 """
 DASK = """
 import time
 import dask
 from distributed import LocalCluster
-from calib_utils.audit import report
+from calib_audit import report
 if __name__ == "__main__":
     # As `scheduler="local"`, but with so many workers.
     dask.config.set({{"distributed.nanny.pre-spawn-environ.MALLOC_TRIM_THRESHOLD_": None}})

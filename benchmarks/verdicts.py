@@ -5,7 +5,7 @@
 makes up models whose true calibration error is known, in three shapes, and writes how often each
 is found beyond a tolerance of two points, and within it, to ``benchmarks/results/verdicts.json``:
 by bins of equal width and of equal mass alone, and together with the two sides of Cox's line, as
-`calib_utils.audit` judges. A model whose error is the tolerance should hardly ever be found on
+`calib_audit` judges. A model whose error is the tolerance should hardly ever be found on
 either side of it, and a calibrated one never beyond.
 """
 
@@ -24,11 +24,11 @@ from scipy.optimize import brentq
 from scipy.special import expit
 
 from benchmarks.measured import facts, store
-from calib_utils.audit.exact_sums import ExactSums
-from calib_utils.audit.lots import Lots
-from calib_utils.audit.measures import binnings_of, calibration_line, larger_error
-from calib_utils.audit.rows import Rows
-from calib_utils.audit.totals import Totals
+from calib_audit.exact_sums import ExactSums
+from calib_audit.lots import Lots
+from calib_audit.measures import binnings_of, calibration_line, larger_error
+from calib_audit.rows import Rows
+from calib_audit.totals import Totals
 
 TOLERANCE, ERRORS, ROWS, SETS = 0.02, (0.0, 0.02, 0.04, 0.062), (1_000, 4_000), 100
 SPREAD = 1.8  # of the log-odds of the scores

@@ -193,7 +193,7 @@ LEFT_OUT = {
         "DirichletCalibration",
         "isotonic regression needs no number of bins": "BayesianBinningIntoQuantiles "
         "HistogramBinning",
-        "it is tried where groups need it, in test_audit_per_group": "PlattPerGroup",
+        "it is tried where groups need it, in calib_audit/test_per_group": "PlattPerGroup",
     },
     "the benchmark of recalibrators": {
         "public networks have no groups": "PlattPerGroup",
@@ -246,11 +246,6 @@ EXCUSED = {
         "pooled_spread",
         "takes numbers": "claim corrected_difference holm mcnemar paired_difference signed spread "
         "table",
-    },
-    "audit": {
-        RESULT: "Changes Report",
-        "reads files and frames of its own, in test_audit_reading": "report",
-        "reads stored reports, in test_audit_folder": "compare_reports",
     },
     "training": {
         "trains or prepares networks": "CIFAR100_MEAN CIFAR100_STD CORRUPTIONS DIGITS_RECIPE "

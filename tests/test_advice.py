@@ -7,7 +7,7 @@ import pytest
 from recalibration_cases import binary, multiclass
 from scipy.special import expit, softmax
 
-from calib_utils.audit import report
+from calib_audit import report
 from calib_utils.decisions import adjust_priors, estimate_priors
 from calib_utils.metrics import accuracy, brier_score, expected_calibration_error
 from calib_utils.predictions import as_predictions

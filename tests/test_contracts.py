@@ -28,7 +28,7 @@ from recalibration_cases import binary, multiclass
 
 import calib_utils
 from benchmarks.recalibrators import METHODS as benchmarked
-from calib_utils.audit.recalibrators import candidates
+from calib_audit.recalibrators import candidates
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import OneVersusRest, base
 from calib_utils.recalibration.module import _ARITHMETIC

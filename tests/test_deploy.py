@@ -10,7 +10,7 @@ import pytest
 import torch
 from test_which_command import blocks_of, written
 
-from calib_utils.audit.__main__ import main
+from calib_audit.__main__ import main
 from calib_utils.recalibration import CalibratedModule, TemperatureScaling, VectorScaling
 
 PAGE = (Path(__file__).parents[1] / "book/deploy.md").read_text("utf-8")
@@ -96,7 +96,7 @@ def test_its_commands_run(given: dict[str, Any], capsys: pytest.CaptureFixture[s
     statuses = []
     for line in "".join(blocks_of("bash", PAGE)).splitlines():
         python, dash_m, module, *arguments = line.split()
-        assert (python, dash_m, module) == ("python", "-m", "calib_utils.audit")
+        assert (python, dash_m, module) == ("python", "-m", "calib_audit")
         statuses.append(main(arguments))
         said = capsys.readouterr()
         assert statuses[-1] in (0, 3), f"{line}\n{said.out}{said.err}"

@@ -56,7 +56,7 @@ def test_the_page_is_drawn_in_the_colours_of_the_module() -> None:
     on_white, _ = re.findall(r"\{([^{}]*--blue: #[^{}]*)\}", COURSE)
     colours = dict(re.findall(r"--([a-z]+): (#\w+);", on_white))
     assert (colours["blue"], colours["grey"]) == (plots.BLUE.lower(), plots.GREY.lower())
-    audit = Path("calib_utils/audit/page.html").read_text("utf-8")
+    audit = Path("calib_audit/page.html").read_text("utf-8")
     assert not PALETTE & {*HEX.findall(audit)}  # which its code sets
 
 

@@ -110,7 +110,7 @@ def test_nobody_is_told_to_install_a_stranger() -> None:
     )
     for wrong in (
         "pip install calib-utils",
-        "'calib_utils[audit]'",
+        "'calib_utils[training]'",
         '"python -m pip install "\n    "-U calib_utils"',
     ):
         assert told.search(wrong)

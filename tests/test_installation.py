@@ -97,17 +97,19 @@ def test_two_first_calls_take_turns(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Both distributions, each in a folder of its own, as pip unpacks its wheel."""
+    """The three distributions, each in a folder of its own, as pip unpacks its wheel."""
     folder = tmp_path_factory.mktemp("wheels")
     source = folder / "source"
     litter = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in ("calib_records", "calib_utils"):
+    for name in ("calib_audit", "calib_records", "calib_utils"):
         shutil.copytree(ROOT / name, source / name, ignore=litter)
     for name in ("LICENSE", "README.md", "pyproject.toml"):
         shutil.copy(ROOT / name, source)
     build = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
     found = {}
-    for name, project in (("calib_utils", source), ("calib_records", source / "calib_records")):
+    places = {"calib_utils": source}
+    places |= {name: source / name for name in ("calib_audit", "calib_records")}
+    for name, project in places.items():
         out = folder / f"dist-{name}"
         out.mkdir()
         subprocess.run(
@@ -141,10 +143,23 @@ def test_the_module_is_small_and_all_records_are_in_the_other_wheel(
             path.relative_to(ROOT) for path in (ROOT / "calib_records").rglob(pattern)
         }
     assert len(list(records.rglob("*.npz"))) > 100
-    # What tells pip that they are two: no file is in both.
-    assert not {path.relative_to(module) for path in module.rglob("*") if path.is_file()} & {
-        path.relative_to(records) for path in records.rglob("*") if path.is_file()
-    }
+    # What tells pip that they are three: no file is in two.
+    files = [
+        path.relative_to(folder)
+        for folder in installed.values()
+        for path in folder.rglob("*")
+        if path.is_file()
+    ]
+    assert len(files) == len({*files})
+
+
+def test_the_report_is_a_wheel_with_a_command(installed: dict[str, Path]) -> None:
+    folder = installed["calib_audit"]
+    packed = {path.name for path in (folder / "calib_audit").iterdir()}
+    here = {path.name for path in (ROOT / "calib_audit").glob("*.*") if path.is_file()}
+    assert packed == here - {"README.md", "pyproject.toml"}
+    (entry,) = folder.rglob("entry_points.txt")
+    assert "calib-audit = calib_audit.__main__:main" in entry.read_text("utf-8")
 
 
 def test_the_readme_says_how_large_both_are(installed: dict[str, Path]) -> None:

@@ -24,7 +24,7 @@ from torch import nn
 
 import calib_records
 import calib_utils.training
-from calib_utils.audit import report
+from calib_audit import report
 from calib_utils.experiments.grids import plan_grid
 from calib_utils.experiments.one_run import run_experiment
 from calib_utils.metrics import confidence_auroc

@@ -16,7 +16,7 @@ from tools.sources.reading_time import exercise_times, minutes_of_reading, readi
 from tools.sources.readme import END, START, table_of, update
 
 PAGES = [Path("README.md"), *sorted(Path("book").rglob("*.md"))]
-# What these need is made in tests of their own, or in test_audit_recipes where it is installed.
+# What these need is made in tests of their own, or in test_recipes where it is installed.
 ELSEWHERE = {Path(f"book/{page}.md") for page in ("which-command", "deploy", "api/metrics")}
 CODE = re.compile(r"^```python\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 

@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from calib_utils import audit, decisions, metrics, report
+import calib_audit
+from calib_utils import decisions, metrics, report
 from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import (
     PlattPerGroup,
@@ -116,7 +117,7 @@ def test_other_orders_of_rows_are_said(use):
         if use == "sets":
             sets = FRAME.set_axis(SCORES.index) > 0.3
             return decisions.set_coverage(sets, labels.astype(int))
-        return audit.report({"score": SCORES, "label": labels}, cross_fit=0).measures.ece
+        return calib_audit.report({"score": SCORES, "label": labels}, cross_fit=0).measures.ece
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -202,12 +203,12 @@ def test_a_report_of_a_frame(kind):
     labels = NAMES[BINARY]
     frame = pd.DataFrame({"label": labels, "score": PROBS[:, 0]}, index=INDEX)
     frame = frame.astype({"label": kind, "score": "Float64"})
-    found = audit.report(frame, positive="dog")
-    expected = audit.report({"label": labels, "score": PROBS[:, 0]}, positive="dog")
+    found = calib_audit.report(frame, positive="dog")
+    expected = calib_audit.report({"label": labels, "score": PROBS[:, 0]}, positive="dog")
     np.testing.assert_array_equal(found.bins.array, expected.bins.array)
     gaps = frame.assign(score=frame["score"].where(frame["score"] > 0.1))
     with pytest.raises(ValueError, match=r"score: "):
-        audit.report(gaps, positive="dog")
+        calib_audit.report(gaps, positive="dog")
 
 
 def test_names_that_frames_carry_are_held_against_each_other():

@@ -414,7 +414,7 @@ def test_the_install_cell_comes_with_the_repositorys_address(book: Book, publish
     release = f"{URL}/releases/download/v{__version__}"
     wheel = f"{release}/{PROJECT.replace('-', '_')}-{__version__}-py3-none-any.whl"
     assert f'\naddress = "{wheel}"  # @param' in install
-    assert f'"{PROJECT}[training,audit] @ {{address}}"' in install
+    assert f"{PROJECT}[training] @ {{address}}" in install
     # Without an address a reader can write one, of any wheel or repository.
     without = install_cell(colab_notebook(book, "notebooks/01-one"))
     assert without == install.replace(wheel, "")
@@ -447,26 +447,27 @@ def test_the_install_cell_says_what_to_do_where_the_module_is_missing(
 
 
 @pytest.mark.parametrize(
-    ("address", "records"),
+    ("address", "part"),
     [
         (
             "https://a.example/course-3/calibration_course-1.0-py3-none-any.whl",
-            "https://a.example/course-3/calibration_course_records-1.0-py3-none-any.whl",
+            "https://a.example/course-3/calibration_course_{}-1.0-py3-none-any.whl",
         ),
         (
             "git+https://a.example/course-3",
-            "git+https://a.example/course-3#subdirectory=calib_records",
+            "git+https://a.example/course-3#subdirectory=calib_{}",
         ),
     ],
 )
-@pytest.mark.parametrize("missing", ["calib_utils", "calib_records"])
-def test_one_address_installs_the_module_and_the_records(
-    book: Book, monkeypatch: pytest.MonkeyPatch, address: str, records: str, missing: str
+@pytest.mark.parametrize("missing", ["calib_utils", "calib_audit", "calib_records"])
+def test_one_address_installs_the_module_the_report_and_the_records(
+    book: Book, monkeypatch: pytest.MonkeyPatch, address: str, part: str, missing: str
 ) -> None:
     install = install_cell(colab_notebook(book, "notebooks/01-one"))
     given = install.replace('address = ""', f'address = "{address}"')
-    module = f'"calibration-course[training,audit] @ {address}"'
-    expected = f'install -q {module} "calibration-course-records @ {records}"'
+    expected = f'install -q "calibration-course[training] @ {address}"'
+    for name in ("audit", "records"):
+        expected += f' "calibration-course-{name} @ {part.format(name)}"'
     assert installed(given, monkeypatch, missing) == ("", [expected])
 
 

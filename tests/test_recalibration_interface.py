@@ -19,6 +19,7 @@ import torch
 from recalibration_cases import ALL_BINARY, ALL_MULTICLASS, BINARY, MULTICLASS, binary, multiclass
 from sklearn.linear_model import LogisticRegression
 
+import calib_audit
 import calib_utils
 from calib_utils import recalibration
 from calib_utils.predictions import as_predictions
@@ -574,14 +575,15 @@ class OnlyNumPyAndSciPy:
     """Finds nothing else that is not in the standard library, as if it were not installed."""
 
     def find_spec(self, name, path=None, target=None):
-        known = {*sys.stdlib_module_names, "numpy", "scipy", "calib_utils"}
+        known = {*sys.stdlib_module_names, "numpy", "scipy", "calib_audit", "calib_utils"}
         first = name.partition(".")[0]
         if first not in known and not first.startswith("_sysconfigdata"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, OnlyNumPyAndSciPy())
 import numpy as np
-from calib_utils import audit, decisions, metrics, predictions, recalibration, records, report
+import calib_audit
+from calib_utils import decisions, metrics, predictions, recalibration, records, report
 from calib_utils.recalibration import *
 
 rng = np.random.default_rng(0)
@@ -606,7 +608,7 @@ metrics.calibration_error_interval(given), metrics.baseline_calibration_error(gi
 metrics.labels_first(metrics.brier_score)(labels, given.array), metrics.cox_line(given)
 decisions.ConformalSets().fit(given).predict(given), decisions.risk_coverage(given)
 columns = {"confidence": probs.max(axis=1), "correct": probs.argmax(axis=1) == labels}
-assert "ECE" in audit.report(columns).text()
+assert "ECE" in calib_audit.report(columns).text()
 assert not {"torch", "sklearn", "matplotlib"} & {*sys.modules}
 assert sys.modules["calib_utils"].__file__.startswith(os.getcwd())
 def draw():
@@ -623,11 +625,10 @@ for use in (
 
 def test_numpy_and_scipy_are_all_that_is_needed_without_pictures_and_training(tmp_path):
     """To fit, save, load, predict, measure and report, without the records of the course either."""
-    shutil.copytree(
-        Path(calib_utils.__file__).parent,
-        tmp_path / "calib_utils",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
+    for package in (calib_audit, calib_utils):
+        folder = Path(package.__file__).parent
+        litter = shutil.ignore_patterns("__pycache__", "*.egg-info")
+        shutil.copytree(folder, tmp_path / folder.name, ignore=litter)
     done = subprocess.run(
         [sys.executable, "-c", ALONE, "fitted.npz"], cwd=tmp_path, capture_output=True, text=True
     )

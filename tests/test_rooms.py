@@ -13,7 +13,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "calib_utils"
 WITHOUT_TORCH = [
     *("metrics", "records", "recalibration", "decisions"),
-    *("plots", "report", "audit", "experiments"),
+    *("plots", "report", "experiments"),
 ]
 
 
@@ -110,7 +110,7 @@ def test_importing_the_package_loads_nothing_heavy() -> None:
 
 def test_the_command_of_a_report_loads_only_what_every_report_needs() -> None:
     program = (
-        "import sys, calib_utils.audit.__main__\n"
+        "import sys, calib_audit.__main__\n"
         "lazy = 'scipy.stats scipy.optimize matplotlib pyarrow narwhals jinja2 sklearn torch'\n"
         "print(set(lazy.split()) & set(sys.modules))"
     )

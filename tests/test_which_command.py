@@ -14,7 +14,7 @@ import torch
 from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
-from calib_utils.audit.__main__ import main
+from calib_audit.__main__ import main
 from calib_utils.recalibration import BetaOnConfidence, VectorScaling
 
 ROOT = Path(__file__).parents[1]
@@ -97,7 +97,7 @@ def test_all_of_it_runs(given: dict[str, Any], capsys: pytest.CaptureFixture[str
     for part in QUESTIONS:
         for line in "".join(blocks_of("bash", part)).splitlines():
             python, dash_m, module, *arguments = shlex.split(line)
-            assert (python, dash_m, module) == ("python", "-m", "calib_utils.audit")
+            assert (python, dash_m, module) == ("python", "-m", "calib_audit")
             status = main(arguments)
             said = capsys.readouterr()
             assert status in (0, 1, 3), f"{line}\n{said.out}{said.err}"

@@ -13,7 +13,7 @@ from sklearn.datasets import load_digits
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import cross_val_predict
 
-from calib_utils.audit import report
+from calib_audit import report
 from calib_utils.plots import BLUE, GREY, ORANGE
 from calib_utils.recalibration import TemperatureScaling
 from tools.sources.plot_settings import save

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from tools.sources.myst import Directive, parse
 
-PACKAGES = ("benchmarks", "book", "calib_utils", "classroom", "tools")
+PACKAGES = ("benchmarks", "book", "calib_audit", "calib_utils", "classroom", "tools")
 # What lies beside the data: code, files that are not finished, files that say nothing.
 NO_DATA = (".*", "__pycache__", "*.part", "*.py", "py.typed")
 # What code opens: any other file beside it is a stray one.

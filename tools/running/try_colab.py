@@ -4,8 +4,8 @@
     python -m tools.running.try_colab --as-is PYTHON     with one that has them: Colab's own
     python -m tools.running.try_colab ece-and-mce …       only these pages
 
-The module and the records are installed from their wheels, as the first code of a notebook does,
-and every printed value must be the stored one.
+The three packages are installed from their wheels, as the first code of a notebook does, and every
+printed value must be the stored one.
 """
 
 from __future__ import annotations
@@ -94,12 +94,13 @@ def install_wheels(python: Path) -> None:
     before = versions(python)
     with TemporaryDirectory() as folder:
         build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
-        both = [".", "./calib_records"]
-        subprocess.run([*build, "--no-build-isolation", "-w", folder, *both], check=True)
-        module, records = sorted(Path(folder).glob("*.whl"))
+        three = [".", "./calib_audit", "./calib_records"]
+        subprocess.run([*build, "--no-build-isolation", "-w", folder, *three], check=True)
+        module, audit, records = sorted(Path(folder).glob("*.whl"))
         _install(
             python,
-            f"calibration-course[training,audit] @ {module.as_uri()}",
+            f"calibration-course[training] @ {module.as_uri()}",
+            f"calibration-course-audit @ {audit.as_uri()}",
             f"calibration-course-records @ {records.as_uri()}",
         )
     after = versions(python)

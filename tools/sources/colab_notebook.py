@@ -42,18 +42,23 @@ address = "WHEEL"  # @param {type:"string"}
 
 from importlib.util import find_spec
 
-needed = ["calib_utils", "calib_records", "safetensors", "torchvision"]
+needed = ["calib_utils", "calib_audit", "calib_records"]
+needed += ["safetensors", "torchvision"]
 missing = [name for name in needed if not find_spec(name)]
 if missing and not address:
     raise SystemExit("address is empty: give a wheel or git+https://…")
 if missing:
-    # The records lie beside the wheel, or in a folder of the repository.
+    # The others lie beside the wheel, or in folders of the repository.
+    module = f"calibration-course[training] @ {address}"
     start, _, end = address.rpartition("course-")
-    records = f"{start}course_records-{end}"
-    if ".whl" not in address:
-        records = f"{address}#subdirectory=calib_records"
-    module = f"calibration-course[training,audit] @ {address}"
-    %pip install -q "{module}" "calibration-course-records @ {records}\""""
+    others = []
+    for part in ("audit", "records"):
+        wheel = f"{start}course_{part}-{end}"
+        folder = f"{address}#subdirectory=calib_{part}"
+        where = wheel if ".whl" in address else folder
+        others += [f"calibration-course-{part} @ {where}"]
+    audit, records = others
+    %pip install -q "{module}" "{audit}" "{records}\""""
 )
 
 CHECKS = f"""\

@@ -33,7 +33,7 @@ COLUMNS = 70
 IGNORED = "D,E402,RUF001"
 OPTIONS = [
     *("--config", str(ROOT / "pyproject.toml"), "--config", f"line-length = {COLUMNS}"),
-    *("--config", 'lint.isort.known-first-party = ["calib_utils"]'),
+    *("--config", 'lint.isort.known-first-party = ["calib_audit", "calib_utils"]'),
     "--no-cache",
 ]
 

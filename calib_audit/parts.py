@@ -1,0 +1,349 @@
+"""Classes, groups and spans of time: which are beyond the tolerance, and which within?"""
+
+from __future__ import annotations
+
+import re
+from calendar import month_name
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.special import betainc, stdtr, stdtrit
+
+from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, BinSums, heaviness, worth
+from calib_utils.metrics.intervals import noise_of_means
+from calib_utils.report.verdicts import holm
+
+__all__ = [
+    "BEYOND",
+    "EXIT",
+    "GROUPS",
+    "LIMIT",
+    "TIMES",
+    "UNDECIDED",
+    "WITHIN",
+    "Gap",
+    "Part",
+    "Span",
+    "allowed",
+    "control",
+    "gap_of",
+    "judge_gaps",
+    "judge_parts",
+    "outcome_of",
+    "written",
+]
+
+WITHIN, BEYOND, UNDECIDED, GROUPS, TIMES = "within", "beyond", "undecided", "groups", "times"
+EXIT = {WITHIN: 0, BEYOND: 1, UNDECIDED: 3, GROUPS: 4, TIMES: 5}  # 2 is bad input
+_FEWEST = 10  # expected positives, or negatives: with fewer, a mean is not close to normal
+_ALPHA = 0.05  # of all parts of a table, or all spans, together
+_ADDED = 2  # calibrated rows added to the variance of a part, and to each bin of a baseline
+LIMIT = 3.0
+_LEAST_VARIANCE = 5.0  # of the number of events, below which z is not close to normal
+
+
+def allowed(tolerance: float, relative: float, predicted: float) -> float:
+    """The largest error that is acceptable where a rate of ``predicted`` is expected.
+
+    It is the tolerance or, where that would be large beside the rate of the rarer outcome, a part
+    of this rate. An error of 2 points is small for a rate of 30 %, and huge for one of 1 %.
+
+    Args:
+        tolerance: 0 to 1.
+        relative: the part of the rate, 0 to 1.
+        predicted: the mean prediction, 0 to 1.
+    """
+    return min(tolerance, relative * min(predicted, max(1 - predicted, 0.0)))
+
+
+def outcome_of(interval: tuple[float, float], tolerance: float) -> str:
+    """The verdict of an interval of the error."""
+    low, high = interval
+    return WITHIN if high <= tolerance else BEYOND if low > tolerance else UNDECIDED
+
+
+@dataclass(frozen=True)
+class Part:
+    """One class, or the rows of one group.
+
+    Attributes:
+        name: of the class, or the value.
+        n: rows.
+        predicted, happened: the mean prediction, and the observed frequency.
+        gap: happened minus predicted.
+        interval: of the gap, 95 %, for this part alone.
+        small: whether there are too few expected positives or negatives for a verdict.
+        outcome: "within", "beyond" or "undecided", corrected for the number of parts.
+        bins: the sums behind it.
+    """
+
+    name: str
+    n: int
+    predicted: float
+    happened: float
+    gap: float
+    interval: tuple[float, float]
+    small: bool
+    outcome: str
+    bins: BinSums
+
+
+class Gap(NamedTuple):
+    """A mean gap, or the difference of two.
+
+    Attributes:
+        gap: happened minus predicted.
+        error: its standard error, at least that of a model whose gap is at the tolerance.
+        n: rows, or of weighted ones Kish's effective size.
+        small: whether there are too few expected positives or negatives for a verdict.
+    """
+
+    gap: float
+    error: float
+    n: float
+    small: bool
+
+
+def judge_parts(
+    parts: Mapping[Any, BinSums],
+    tolerance: float,
+    relative: float = 1.0,
+    *,
+    in_blocks: bool = False,
+) -> list[Part]:
+    """Which parts have a mean gap beyond the tolerance, and which within.
+
+    The gap of each part is tested against the tolerance, not against 0, with Holm's correction for
+    the number of parts. The probability that any part is wrongly called "beyond" is therefore at
+    most 5 %, and so is the probability that any is wrongly called "within". A part with fewer than
+    ten expected positives or negatives is undecided.
+
+    Args:
+        parts: by name.
+        tolerance: of the gap, 0 to 1.
+        relative: how large it may be beside the rate of a part, as `report` has it.
+        in_blocks: whether the sums are over blocks.
+
+    Source: Holm 1979, "A simple sequentially rejective multiple test procedure".
+    """
+    limits = [allowed(tolerance, relative, bins.predicted) for bins in parts.values()]
+    gaps = [
+        gap_of(bins, limit, in_blocks=in_blocks)
+        for bins, limit in zip(parts.values(), limits, strict=True)
+    ]
+    return [
+        Part(
+            name=str(name),
+            n=bins.n,
+            predicted=bins.predicted,
+            happened=bins.happened,
+            gap=gap.gap,
+            interval=interval,
+            small=gap.small,
+            outcome=outcome,
+            bins=bins,
+        )
+        for (name, bins), gap, (interval, outcome) in zip(
+            parts.items(), gaps, judge_gaps(gaps, limits), strict=True
+        )
+    ]
+
+
+def gap_of(bins: BinSums, limit: float = 0.0, *, in_blocks: bool = False) -> Gap:
+    """The mean gap of all rows in the bins.
+
+    A part that by chance has few events seems to have little noise. So unless the rows come in
+    blocks, whose noise only they can tell, the error is no smaller than that of a model whose gap
+    is at the limit, on the side of this one.
+    """
+    whole = bins.array.sum(axis=1, keepdims=True)
+    (n,), (around,), (calibrated,) = (each.tolist() for each in noise_of_means(whole))
+    rate, gap = min(max(bins.predicted, 0.0), 1.0), bins.happened - bins.predicted
+    variance = (around + _ADDED * calibrated) / (n - 1 + _ADDED) / n
+    if calibrated > 0 and not in_blocks:
+        edge = min(max(rate + float(np.copysign(limit, gap)), 0.0), 1.0)
+        at_edge = calibrated * edge * (1 - edge) / (rate * (1 - rate))
+        variance = max(variance, at_edge / n)
+    (equal,) = worth(whole[COUNT], np.array([rate]), heaviness(whole)).tolist()
+    rarer = min(bins.predicted, 1 - bins.predicted)
+    few = n < 2 or equal * rarer < _FEWEST
+    return Gap(gap, variance**0.5, n, few)
+
+
+def judge_gaps(
+    gaps: Sequence[Gap], limits: Sequence[float]
+) -> list[tuple[tuple[float, float], str]]:
+    """The interval of each gap, and its outcome, corrected as in `judge_parts`."""
+    pairs = list(zip(gaps, limits, strict=True))
+    above = holm([_chance_within(*gap, limit) for gap, limit in pairs])
+    below = holm([_chance_beyond(*gap, limit) for gap, limit in pairs])
+    found = []
+    for (gap, error, n, small), over, under in zip(gaps, above, below, strict=True):
+        outcome = BEYOND if over < _ALPHA else WITHIN if under < _ALPHA else UNDECIDED
+        half = float(stdtrit(max(n - 1, 1), 0.975)) * error
+        found.append(((gap - half, gap + half), UNDECIDED if small else outcome))
+    return found
+
+
+def _chance_within(gap: float, error: float, n: float, small: bool, tolerance: float) -> float:
+    """The p value of the null hypothesis that the true gap is no larger than the tolerance."""
+    if small:
+        return 1.0
+    far = abs(gap) - tolerance
+    if error == 0:
+        return float(far <= 0)
+    # With a tolerance of 0 the test is two-sided.
+    tails = stdtr(n - 1, -far / error) + stdtr(n - 1, -(abs(gap) + tolerance) / error)
+    return float(min(1.0, np.clip(tails, 0, 1)))
+
+
+def _chance_beyond(gap: float, error: float, n: float, small: bool, tolerance: float) -> float:
+    """The p value of the null hypothesis that the true gap is larger than the tolerance."""
+    if small:
+        return 1.0
+    if error == 0:
+        return float(abs(gap) > tolerance)
+    return float(stdtr(n - 1, (abs(gap) - tolerance) / error))
+
+
+@dataclass(frozen=True)
+class Span:
+    """A day, or another span of time.
+
+    Attributes:
+        name: such as "2026-11-20".
+        n: rows.
+        predicted, expected, happened: the mean prediction, the mean after it is corrected by the
+            baseline, and the observed frequency.
+        z: how many standard deviations more events happened than were expected.
+        small: whether there are too few rows for a z.
+        alarm: whether |z| is above three, more than chance explains in any of so many spans, and
+            the gap that was seen beyond the tolerance. A small span raises none.
+    """
+
+    name: str
+    n: int
+    predicted: float
+    expected: float
+    happened: float
+    z: float
+    small: bool
+    alarm: bool
+
+
+def control(
+    times: Mapping[str, BinSums],
+    baseline: np.ndarray | None = None,
+    tolerance: float = 0.0,
+    relative: float = 1.0,
+) -> list[Span]:
+    """A control chart: z for each span of time, with limits at -3 and 3.
+
+    The expected frequency of a row is its prediction, corrected by the gap that its bin had in the
+    baseline. An old, known error therefore raises no alarm, and a new one does. The sampling noise
+    of the baseline itself is included in the variance. Without a baseline the predictions are
+    expected to be calibrated.
+
+    Without any drift, about one span in 370 lies beyond the limits if z is normal. It is only
+    approximately normal, and the approximation is worse when a span has few positives or few
+    negatives. An alarm takes more: with Holm's correction for the number of spans, calibrated ones
+    raise any at most in one report of twenty. Its p values are therefore those of a binomial
+    number of events with the same mean and variance. And since of millions of rows every gap is
+    beyond the limits, the gap that was seen has to be larger than the tolerance, though the true
+    one need not be.
+
+    A break that is spread over spans too small to show it is judged by the last 2, 4, 8 ... spans
+    together, under the same correction. If they raise an alarm and the last two spans alone do not,
+    they are listed as a further span, at the end.
+
+    Args:
+        times: the sums of each span.
+        baseline: the counts, correct predictions and summed predictions of its bins, (3, M); of
+            weighted rows those of as many equal ones as they are worth.
+        tolerance, relative: as `report` has them, applied to the expected frequency of each span.
+
+    Source: Shewhart 1931, "Economic Control of Quality of Manufactured Product", for the limits.
+    """
+    if not times:
+        return []
+    # What a positive weighs is not known of a day without any, so all days tell it.
+    heavy = heaviness(np.sum([bins.array for bins in times.values()], axis=0))
+    names, n = sorted(times), len(times)
+    spans = {name: times[name] for name in names}
+    for k in 2 ** np.arange(1, max(1, (n - 1).bit_length())):
+        last = np.sum([times[name].array for name in names[-k:]], axis=0)
+        spans[f"{names[-k]} to {names[-1]}"] = BinSums(last)
+    judged = [_judged(name, bins, baseline, heavy) for name, bins in spans.items()]
+    found = [
+        replace(
+            span,
+            alarm=abs(span.z) > LIMIT
+            and chance < _ALPHA
+            and abs(span.happened - span.expected) > allowed(tolerance, relative, span.expected),
+        )
+        for (span, _), chance in zip(judged, holm([chance for _, chance in judged]), strict=True)
+    ]
+    single, together = found[:n], [span for span in found[n:] if span.alarm]
+    if together and not any(span.alarm for span in single[-2:]):
+        single.append(max(together, key=lambda span: abs(span.z)))
+    return single
+
+
+def _judged(
+    name: str, bins: BinSums, baseline: np.ndarray | None, heavy: np.ndarray
+) -> tuple[Span, float]:
+    """A span that raises no alarm yet, and the p value of its number of events."""
+    counts, correct, predicted = bins.array[[COUNT, CORRECT, EXPECTED]]
+    filled = counts > 0
+    expected, of_baseline = predicted.copy(), 0.0
+    if baseline is not None:
+        old_counts, old_correct, old_predicted = baseline
+        expected += counts * (old_correct - old_predicted) / (old_counts + _ADDED)
+    expected = np.clip(expected, 0, counts)
+    rates = expected[filled] / counts[filled]
+    variances = rates * (1 - rates)
+    if baseline is not None:
+        of_baseline = float(counts[filled] ** 2 @ (variances / (baseline[0][filled] + _ADDED)))
+    equal = worth(counts[filled], rates, heavy[:, filled])
+    each = counts[filled] ** 2 * variances / equal  # without weights those of the counts
+    variance = float(each.sum())
+    spread = (variance + of_baseline) ** 0.5
+    z = float((correct.sum() - expected.sum()) / spread) if spread > 0 else float("nan")
+    calm = float(counts[filled] @ variances)
+    small = calm**2 < _LEAST_VARIANCE * variance
+    seen, mean = float(correct.sum()), float(expected.sum())
+    span = Span(
+        name=name,
+        n=bins.n,
+        predicted=bins.predicted,
+        expected=float(expected.sum() / bins.mass),
+        happened=bins.happened,
+        z=z,
+        small=small,
+        alarm=False,
+    )
+    return span, _chance_of(seen, mean, calm, spread**2) if calm and not small else 1.0
+
+
+def _chance_of(events: float, mean: float, calm: float, variance: float) -> float:
+    """The two-sided p value of a number of events, or of their weights.
+
+    The tail of few events is not normal. A binomial number with this mean and the variance
+    ``calm`` has it; weights and a baseline scale it to the true variance.
+    """
+    rate, scale = 1 - calm / mean, calm / variance
+    x, n = scale * events, scale * mean / rate
+    least = np.finfo(float).tiny
+    more = betainc(max(x, least), max(n - x + 1, least), rate)
+    fewer = 1 - betainc(x + 1, max(n - x, least), rate)
+    return float(min(1.0, 2 * min(more, fewer)))
+
+
+def written(name: str) -> str:
+    """A span in words: a day as "29 June 2026", and others as they are."""
+    if " to " in name:
+        return " to ".join(map(written, name.split(" to ")))
+    day = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", name)
+    return f"{int(day[3])} {month_name[int(day[2])]} {day[1]}" if day else name

@@ -1,0 +1,365 @@
+"""Is the model calibrated to within a tolerance? Yes, no, or too few rows to tell."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from calib_audit.bin_sums import CORRECT, COUNT, EXPECTED, SQUARES, BinSums
+from calib_audit.formatting import counted_rows, number, percent, points, printable
+from calib_audit.measures import Measures, larger_error
+from calib_audit.parts import (
+    BEYOND,
+    EXIT,
+    GROUPS,
+    TIMES,
+    UNDECIDED,
+    WITHIN,
+    Part,
+    Span,
+    allowed,
+    outcome_of,
+    written,
+)
+from calib_audit.recalibrators import TriedRecalibrators
+from calib_utils.metrics.debiased import debiased_square
+from calib_utils.metrics.intervals import noise_of_means, squared_sums
+
+__all__ = ["Verdict", "judge", "rows_needed"]
+
+_MOST_TIMES = 1_000.0  # times as many rows; nobody will wait for more
+_PLACES = "but it is too high in some places and too low in others"
+_LOST = 0.005  # of the AUROC, by ties of a map with steps or by classes that change places
+_NAMED = 3  # groups in a sentence; the others are counted
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How the interval of the binned calibration error compares with the tolerance.
+
+    Attributes:
+        outcome: of all that was asked for. "beyond" if the error of all rows is; else "groups" if
+            that of a group is, "times" if a span of time raises an alarm, "undecided" if there
+            are too few rows to tell of all rows or of a group, and "within" if nothing of this.
+        overall: of all rows alone: "within" if the interval ends at the tolerance or below it,
+            "beyond" if it begins above it, else "undecided".
+        tolerance: 0 to 1, as `calib_audit.report` applies it to all rows.
+        rows_needed: if all rows are undecided, about how many rows a decision would take; None if
+            more than a thousand times as many.
+        sentence: the verdict and its reasons in words.
+    """
+
+    outcome: str
+    overall: str
+    tolerance: float
+    rows_needed: int | None
+    sentence: str
+
+    @property
+    def exit_code(self) -> int:
+        """0 within, 1 beyond, 3 undecided, 4 beyond in a group, 5 alarm in a span of time."""
+        return EXIT[self.outcome]
+
+
+def judge(
+    measures: Measures,
+    binnings: Sequence[BinSums],
+    tolerance: float,
+    relative: float,
+    top_label: bool,
+    recalibrators: TriedRecalibrators | None = None,
+    groups: Mapping[str, Sequence[Part]] | None = None,
+    times: Sequence[Span] = (),
+    classes: Sequence[Part] = (),
+) -> Verdict:
+    """The verdict on a model: first what to do about it, and then the evidence."""
+    limit = allowed(tolerance, relative, measures.predicted)
+    if measures.error[0] > tolerance:
+        limit = tolerance  # which is beyond question, whatever the rate
+    overall = outcome_of(measures.error, limit)
+    if overall == WITHIN and measures.happened in (0, 1):
+        overall = UNDECIDED
+    needed = rows_needed(binnings, limit) if overall == UNDECIDED else None
+    groups = groups or {}
+    beyond, unclear = (_parts_that_are(outcome, groups) for outcome in (BEYOND, UNDECIDED))
+    alarms = [span for span in times if span.alarm]
+    outcome = overall
+    if overall != BEYOND and (beyond or alarms):
+        outcome = GROUPS if beyond else TIMES
+    elif overall == WITHIN and unclear:
+        outcome = UNDECIDED
+    but = [f"not for {_listed(beyond)}"] if beyond else []
+    but += [_when(times)] if alarms else []
+    if not but and unclear and overall == WITHIN:
+        but = [f"too few rows to tell for {_listed(unclear)}"]
+    sentence = f"{_opening(overall, but)}: {_on_average(measures, overall, limit, top_label)}."
+    if overall == BEYOND and measures.reversed and not top_label:
+        sentence = f"Is this the score of the other class? {sentence}"
+    if top_label and overall != BEYOND:
+        sentence += _about_classes(classes)
+    if overall != WITHIN and recalibrators is not None:
+        sentence += f" {_remedy(recalibrators)}"
+    if recalibrators is not None:
+        sentence += _maps_per_group(recalibrators, groups)
+    sentence += _evidence(measures, overall, limit, needed, top_label)
+    if limit < tolerance:
+        rate = min(measures.predicted, 1 - measures.predicted)
+        sentence += (
+            f" That tolerance is {percent(relative)} of the rate of {percent(rate)}, beside which "
+            f"{points(tolerance)} points would be large."
+        )
+    return Verdict(outcome, overall, limit, needed, sentence)
+
+
+def _parts_that_are(outcome: str, groups: Mapping[str, Sequence[Part]]) -> list[str]:
+    """The groups of an outcome, those with the largest gap first; of those beyond how far off."""
+    found = sorted(
+        (-abs(part.gap), f"{name} {part.name}" if len(groups) > 1 else part.name, part.gap)
+        for name, parts in groups.items()
+        for part in parts
+        if part.outcome == outcome
+    )
+    names = [f"`{printable(name)}`" for _, name, _ in found]
+    if outcome != BEYOND:
+        return names
+    offs = _offs([gap for _, _, gap in found])
+    return [f"{name} ({off})" for name, off in zip(names, offs, strict=True)]
+
+
+def _offs(gaps: Sequence[float]) -> list[str]:
+    """How far the predictions are off, of which the first says that these are points."""
+    units = [" points", *[""] * len(gaps)]
+    return [
+        f"{points(abs(gap))}{unit} too {'low' if gap > 0 else 'high'}"
+        for gap, unit in zip(gaps, units, strict=False)
+    ]
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown, more = list(names[:_NAMED]), len(names) - _NAMED
+    shown += [f"{more:,} more"] if more > 0 else []
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _when(times: Sequence[Span]) -> str:
+    """Since when there are alarms, if from then on most spans raise one, and else how many."""
+    judged = [span for span in times if not span.small]
+    alarms = [span.alarm for span in judged]
+    first = alarms.index(True)
+    together = " to " in judged[-1].name
+    if 2 * sum(alarms) > len(alarms) - first and any(alarms[-2:]) and not together:
+        return f"with alarms since {written(judged[first].name)}"
+    if sum(alarms) == 1:
+        over = "over" if " to " in judged[first].name else "on"
+        return f"with an alarm {over} {written(judged[first].name)}"
+    return (
+        f"with alarms on {sum(alarms):,} of {len(times):,} spans of time, the first on "
+        f"{written(judged[first].name)}"
+    )
+
+
+def _opening(overall: str, but: Sequence[str]) -> str:
+    if overall == BEYOND:
+        return "Not trustworthy as it is"
+    if not but:
+        known = overall == WITHIN
+        return "Trustworthy, as far as these rows show" if known else "Too few rows to tell"
+    parts = " and ".join(but)
+    if overall == WITHIN:
+        return f"Trustworthy on average, but {parts}"
+    parts = re.sub("^not for", "not trustworthy for", parts)
+    return f"Too few rows to tell on average, but {parts}"
+
+
+def _about_classes(classes: Sequence[Part]) -> str:
+    """What the verdict, which is about the confidence in the predicted class, does not cover."""
+    off = _parts_that_are(BEYOND, {"class": classes})
+    if not off:
+        return ""
+    which = "probabilities" if len(off) > 1 else "probability"
+    return (
+        " That is about the confidence in the predicted class, while the mean "
+        f"{which} of {_listed(off)} {'are' if len(off) > 1 else 'is'} beyond the tolerance."
+    )
+
+
+def _evidence(
+    measures: Measures, overall: str, limit: float, needed: int | None, top_label: bool
+) -> str:
+    low, high = measures.error
+    asked = f"the tolerance of {points(limit)} points"
+    text = (
+        f" On {_rows(measures)} its binned error, a lower "
+        f"bound of the true one, lies between {points(low)} and {points(high)} points"
+    )
+    if overall == WITHIN:
+        return f"{text}, within {asked}."
+    if overall == BEYOND:
+        return f"{text}, beyond {asked}."
+    text += f". That does not settle whether it is within {asked}: "
+    if measures.happened in (0, 1):
+        which = "every row" if measures.happened else "no row"
+        return f"{text}{which} is {'correct' if top_label else 'positive'}."
+    if needed is None:
+        return (
+            f"{text}the error is so close to it that even {_MOST_TIMES:,.0f} times as many rows "
+            "may not be enough."
+        )
+    return f"{text}a decision would take about {needed:,} rows."
+
+
+def _rows(measures: Measures) -> str:
+    """How many, and how many equal ones they are worth."""
+    text = counted_rows(measures.n)
+    if measures.blocks is not None:
+        return (
+            f"{text} in {measures.blocks:,} blocks, worth {measures.effective:,.0f} of equal size,"
+        )
+    if measures.effective == measures.n:
+        return text
+    return f"{text}, worth {measures.effective:,.0f} of equal weight,"
+
+
+def _on_average(measures: Measures, overall: str, limit: float, top_label: bool) -> str:
+    predicted, happened = percent(measures.predicted), percent(measures.happened)
+    if top_label:
+        text = f"its mean confidence is {predicted} and its accuracy {happened}"
+    else:
+        text = f"it predicts {predicted} on average and {happened} happened"
+    gap = measures.predicted - measures.happened
+    if measures.unproven and not top_label:
+        low, high = measures.auroc_interval
+        tells = "these rows do not show that the score tells anything"
+        if measures.blind:
+            tells = "the score tells next to nothing"
+        return (
+            f"{text}, and {tells} about what happens, with an AUROC of "
+            f"{number(measures.auroc)} ({number(low)} to {number(high)})"
+        )
+    if measures.reversed and not top_label:
+        return (
+            f"{text}, but less where it predicts more, with an AUROC of {number(measures.auroc)}; "
+            "look whether the column or the positive label is the wrong one"
+        )
+    low, high = measures.ratio_interval
+    if low <= 1 <= high:
+        expected = max(measures.predicted, np.finfo(float).tiny)
+        if abs(gap) > limit:
+            text += ", a difference that chance may explain"
+            if measures.line is None and overall == UNDECIDED:
+                return text
+        elif max(high * expected - measures.predicted, measures.predicted - low * expected) > limit:
+            text += ", so these rows show no error on average"
+        else:
+            text += ", so it is calibrated on average"
+        return text + _along_the_line(measures, overall)
+    above, below = ("over", "under") if top_label else ("too high", "too low")
+    lean = (above if gap > 0 else below) + ("confident" if top_label else "")
+    text += f", so it is {lean} by {points(abs(gap))} points"
+    if overall == BEYOND and abs(gap) < measures.error[0]:
+        text += f", {_PLACES}"
+    return text
+
+
+def _along_the_line(measures: Measures, overall: str) -> str:
+    """What else is known of a model whose mean is right, which alone proves little."""
+    line = measures.line
+    if line is None:
+        return f", {_PLACES if overall == BEYOND else 'which says nothing of single predictions'}"
+    low, high = line.slope_interval
+    slope = (
+        f"a slope of {number(line.slope)} ({number(low)} to {number(high)}), where 1 is calibrated"
+    )
+    if overall != WITHIN and not low <= 1 <= high:
+        return f", but it is {'over' if high < 1 else 'under'}confident, with {slope}"
+    return f", {_PLACES}, with {slope}" if overall == BEYOND else f", with {slope}"
+
+
+def _remedy(recalibrators: TriedRecalibrators) -> str:
+    best = recalibrators.best_found
+    if best is None:
+        if recalibrators.best_per_group is not None:
+            return "No single map for all rows clearly helps."
+        return "None of the recalibrators that were tried clearly helps."
+    name = re.sub("(?<=[a-z])(?=[A-Z])", " ", best.name).capitalize()
+    text = f"{name} lowers its NLL from {number(recalibrators.nll, 3)} to {number(best.nll, 3)}"
+    before, after = percent(recalibrators.ece), percent(best.ece)
+    if before == after:
+        text += f" but leaves its ECE at {after}"
+    elif best.ece < recalibrators.ece:
+        text += f" and its ECE from {before} to {after}"
+    else:
+        text += f" but raises its ECE from {before} to {after}"
+    lost = recalibrators.auroc - best.auroc
+    text += f", at the price of {number(lost)} in AUROC." if lost > _LOST else "."
+    left = _parts_that_are(BEYOND, recalibrators.groups)
+    if left:
+        text += (
+            f" That does not make it right for {_listed(left)}, for which a map of their own is "
+            "needed."
+        )
+    return text
+
+
+def _maps_per_group(recalibrators: TriedRecalibrators, groups: Mapping[str, Sequence[Part]]) -> str:
+    """What a map for each group does for those that one map for all leaves wrong."""
+    text = ""
+    for column, maps in recalibrators.per_group.items():
+        if maps.best is None:
+            continue
+        before = {part.name: part for part in (recalibrators.groups or groups)[column]}
+        wrong = BEYOND if any(one.outcome == BEYOND for one in before.values()) else UNDECIDED
+        left = [part for part in maps.parts if before[part.name].outcome == wrong]
+        left.sort(key=lambda part: -abs(before[part.name].gap))
+        offs = _offs([part.gap for part in left])
+        moved = [f"`{printable(part.name)}` {off}" for part, off in zip(left, offs, strict=True)]
+        text += (
+            f" A map for each value of `{printable(column)}` (`PlattPerGroup`) leaves "
+            f"{_listed(moved)}, on rows that it was not fitted on"
+        )
+        still = _parts_that_are(BEYOND, {column: maps.parts})
+        text += f", with {_listed(still)} still beyond the tolerance." if still else "."
+    return text
+
+
+def rows_needed(binnings: Sequence[BinSums], tolerance: float) -> int | None:
+    """About how many rows would decide, if the model's gaps are as these rows suggest.
+
+    The gaps of the bins, with the noise subtracted from their squares, are taken as the true ones.
+    A typical larger sample then shows gaps of the mean size that they give with its smaller noise.
+    The result is the first size at which the interval of such a sample decides. It may well take
+    more, because the true error may be closer to the tolerance than these rows suggest.
+    """
+    times = 1.0
+    while times < _MOST_TIMES:
+        times *= 2**0.25
+        more = [_with_more(bins, times) for bins in binnings]
+        if outcome_of(larger_error(more, 0), tolerance) != UNDECIDED:
+            n = times * binnings[0].n
+            return int(round(n, min(2 - len(str(int(n))), 0)))
+    return None
+
+
+def _with_more(bins: BinSums, times: float) -> BinSums:
+    """The sums that a typical sample of ``times`` as many rows would have."""
+    array = bins.array[:, bins.array[COUNT] > 0]
+    counts, squared = array[COUNT], squared_sums(array)[0]
+    gaps = (array[EXPECTED] - array[CORRECT]) / counts
+    seen = gaps**2 @ counts / counts.sum()
+    if seen > 0:
+        gaps = gaps * (np.fmax(debiased_square(bins.array), 0) / seen) ** 0.5
+    effective, around, _ = noise_of_means(array)
+    within = around / effective
+    noise = np.sqrt(np.maximum(within, 1e-12) / (times * effective))
+    ratio = gaps / noise  # for the mean of a folded normal: the size of a gap with its noise
+    shown = noise * (np.sqrt(2 / np.pi) * np.exp(-(ratio**2) / 2) + ratio * (1 - 2 * ndtr(-ratio)))
+    more = array * times
+    more[CORRECT] = more[EXPECTED] - shown * more[COUNT]
+    more[SQUARES] = (within + shown**2) * times * squared
+    if len(more) > 5:
+        more[6] = more[7] - shown * more[5]
+    return BinSums(more)
