@@ -221,7 +221,14 @@ def parser() -> argparse.ArgumentParser:
     add = parser.add_argument
     add("--weight", metavar="COLUMN", help="how much each row counts")
     add("--blocks", metavar="COLUMN", help="whose equal values mark rows that belong together")
-    add("--group", metavar="COLUMN", action="append", default=[], help="may be given again")
+    add(
+        "--group",
+        metavar="COLUMN",
+        action="append",
+        default=[],
+        help="known before the outcome: grouped by the true class, even a perfect model is off; "
+        "may be given again",
+    )
     add(
         "--time", metavar="COLUMN:UNIT", help="such as date:D, by day (also h, W from Monday, M, Y)"
     )

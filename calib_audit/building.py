@@ -17,7 +17,7 @@ from calib_audit.files import open_source
 from calib_audit.formatting import counted_rows, printable
 from calib_audit.gathering import Gathered, gather, gather_file
 from calib_audit.measures import binnings_of, measure
-from calib_audit.parts import control, judge_parts
+from calib_audit.parts import control, judge_parts, parted_by
 from calib_audit.recalibrators import try_recalibrators
 from calib_audit.result import Report
 from calib_audit.stored import bins_of_baseline
@@ -101,7 +101,8 @@ def report(
             Intervals and tests then follow from how blocks differ
             (`calib_utils.metrics.calibration_error_interval` says how), and no block is in two
             folds. Not together with ``weight`` or ``time``.
-        group: a column, or several, whose values divide the rows into groups.
+        group: a column, or several, whose values divide the rows into groups. They must be known
+            before the outcome is: grouped by the true class, even a perfect model is off.
         time: a column of dates, and the unit: "date:D" (days), "date:W" (weeks from Monday),
             "date:M", "date:Y", "date:h".
         classes: the names of the classes, in the order of the columns.
@@ -318,6 +319,12 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
         lines += zero_of(probs, " to ".join(map(repr, ends)))[1]
     if counts.doubtful:
         lines.append(_DOUBT.format(repr(columns.scores[0])))
+    lines += [
+        f"{name!r}: all rows of each value have the same label, so even a perfect model is off in "
+        "these groups; take a column that is known before the outcome"
+        for name, column in totals.rows.groups.items()
+        if parted_by(totals.rows.labels, column.codes)
+    ]
     lines += [totals.note] if totals.note else []
     if refused := gathered.refused:
         lines.append(

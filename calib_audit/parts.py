@@ -32,6 +32,7 @@ __all__ = [
     "judge_gaps",
     "judge_parts",
     "outcome_of",
+    "parted_by",
     "written",
 ]
 
@@ -40,6 +41,7 @@ EXIT = {WITHIN: 0, BEYOND: 1, UNDECIDED: 3, GROUPS: 4, TIMES: 5}  # 2 is bad inp
 _FEWEST = 10  # expected positives, or negatives: with fewer, a mean is not close to normal
 _ALPHA = 0.05  # of all parts of a table, or all spans, together
 _ADDED = 2  # calibrated rows added to the variance of a part, and to each bin of a baseline
+_ACCIDENT = 1e-3  # the chance below which it is no accident that each group has one label
 LIMIT = 3.0
 _LEAST_VARIANCE = 5.0  # of the number of events, below which z is not close to normal
 
@@ -74,7 +76,8 @@ class Part:
         predicted, happened: the mean prediction, and the observed frequency.
         gap: happened minus predicted.
         interval: of the gap, 95 %, for this part alone.
-        small: whether there are too few expected positives or negatives for a verdict.
+        small: whether there are too few expected positives or negatives, or too few blocks of
+            them, for a verdict from a normal approximation.
         outcome: "within", "beyond" or "undecided", corrected for the number of parts.
         bins: the sums behind it.
     """
@@ -98,12 +101,15 @@ class Gap(NamedTuple):
         error: its standard error, at least that of a model whose gap is at the tolerance.
         n: rows, or of weighted ones Kish's effective size.
         small: whether there are too few expected positives or negatives for a verdict.
+        chance: of small parts in blocks, the probability of as large a gap if the true one is at
+            the limit and all rows of a block are alike; else 1.
     """
 
     gap: float
     error: float
     n: float
     small: bool
+    chance: float = 1.0
 
 
 def judge_parts(
@@ -118,7 +124,9 @@ def judge_parts(
     The gap of each part is tested against the tolerance, not against 0, with Holm's correction for
     the number of parts. The probability that any part is wrongly called "beyond" is therefore at
     most 5 %, and so is the probability that any is wrongly called "within". A part with fewer than
-    ten expected positives or negatives is undecided.
+    ten expected positives or negatives is undecided. In blocks these are counted as if all rows of
+    a block were alike, which is the worst case; so such a part may still be beyond, if even then
+    its gap is too large for chance.
 
     Args:
         parts: by name.
@@ -151,6 +159,24 @@ def judge_parts(
     ]
 
 
+def parted_by(labels: np.ndarray, groups: np.ndarray) -> bool:
+    """Whether all rows of each group have the same label, and chance is not the reason.
+
+    Such groups are parted by the outcome: even a perfect model is off in each of them.
+
+    Args:
+        labels: (n,), integers from 0.
+        groups: (n,), the number of each row's group, from 0.
+    """
+    table = np.zeros((groups.max() + 1, labels.max() + 1))
+    np.add.at(table, (groups, labels), 1)
+    sizes, shares = table.sum(axis=1), table.sum(axis=0) / len(labels)
+    if (table.max(axis=1) < sizes).any() or shares.max() == 1:
+        return False
+    by_chance = [np.log((shares**size).sum()) for size in sizes]
+    return bool(np.sum(by_chance) < np.log(_ACCIDENT))
+
+
 def gap_of(bins: BinSums, limit: float = 0.0, *, in_blocks: bool = False) -> Gap:
     """The mean gap of all rows in the bins.
 
@@ -169,7 +195,21 @@ def gap_of(bins: BinSums, limit: float = 0.0, *, in_blocks: bool = False) -> Gap
     (equal,) = worth(whole[COUNT], np.array([rate]), heaviness(whole)).tolist()
     rarer = min(bins.predicted, 1 - bins.predicted)
     few = n < 2 or equal * rarer < _FEWEST
-    return Gap(gap, variance**0.5, n, few)
+    chance = _chance_of_blocks(equal, rate, gap, limit) if few and in_blocks else 1.0
+    return Gap(gap, variance**0.5, n, few, chance)
+
+
+def _chance_of_blocks(equal: float, rate: float, gap: float, limit: float) -> float:
+    """The two-sided p value of so large a gap of equal blocks whose rows are all alike.
+
+    Their number of events is then binomial. It is less variable in any other case.
+    """
+    edge, seen = rate + float(np.copysign(limit, gap)), rate + gap
+    if gap < 0:
+        edge, seen = 1 - edge, 1 - seen
+    if not 0 < edge < min(seen, 1):
+        return 1.0
+    return float(min(1.0, 2 * betainc(equal * seen, equal * (1 - seen) + 1, edge)))
 
 
 def judge_gaps(
@@ -180,17 +220,19 @@ def judge_gaps(
     above = holm([_chance_within(*gap, limit) for gap, limit in pairs])
     below = holm([_chance_beyond(*gap, limit) for gap, limit in pairs])
     found = []
-    for (gap, error, n, small), over, under in zip(gaps, above, below, strict=True):
+    for (gap, error, n, *_), over, under in zip(gaps, above, below, strict=True):
         outcome = BEYOND if over < _ALPHA else WITHIN if under < _ALPHA else UNDECIDED
         half = float(stdtrit(max(n - 1, 1), 0.975)) * error
-        found.append(((gap - half, gap + half), UNDECIDED if small else outcome))
+        found.append(((gap - half, gap + half), outcome))
     return found
 
 
-def _chance_within(gap: float, error: float, n: float, small: bool, tolerance: float) -> float:
+def _chance_within(
+    gap: float, error: float, n: float, small: bool, chance: float, tolerance: float
+) -> float:
     """The p value of the null hypothesis that the true gap is no larger than the tolerance."""
     if small:
-        return 1.0
+        return chance
     far = abs(gap) - tolerance
     if error == 0:
         return float(far <= 0)
@@ -199,7 +241,9 @@ def _chance_within(gap: float, error: float, n: float, small: bool, tolerance: f
     return float(min(1.0, np.clip(tails, 0, 1)))
 
 
-def _chance_beyond(gap: float, error: float, n: float, small: bool, tolerance: float) -> float:
+def _chance_beyond(
+    gap: float, error: float, n: float, small: bool, chance: float, tolerance: float
+) -> float:
     """The p value of the null hypothesis that the true gap is larger than the tolerance."""
     if small:
         return 1.0

@@ -223,13 +223,14 @@ def measure_rows(report: Findings) -> list[MeasureRow]:
 class Titled(NamedTuple):
     """A table of classes or groups: its parts, and the same once recalibrated, if they were.
 
-    ``after`` is one map for all rows, and ``own`` one for each group.
+    ``after`` is one map for all rows, and ``own`` one for each group. Rows may be ``in_blocks``.
     """
 
     title: str
     parts: Sequence[Part]
     after: Sequence[Part] = ()
     own: Sequence[Part] = ()
+    in_blocks: bool = False
 
 
 def titled_parts(report: Findings) -> list[Titled]:
@@ -237,9 +238,10 @@ def titled_parts(report: Findings) -> list[Titled]:
     tried = report.recalibrators
     after = {} if tried is None else tried.groups
     own = {} if tried is None else {name: each.parts for name, each in tried.per_group.items()}
-    found = [Titled("Classes", report.classes)]
+    in_blocks = report.measures.blocks is not None
+    found = [Titled("Classes", report.classes, in_blocks=in_blocks)]
     found += [
-        Titled(f"Groups of {name!r}", parts, after.get(name, ()), own.get(name, ()))
+        Titled(f"Groups of {name!r}", parts, after.get(name, ()), own.get(name, ()), in_blocks)
         for name, parts in report.groups.items()
     ]
     return [each for each in found if each.parts]
@@ -271,6 +273,13 @@ def class_note(report: Findings) -> str:
     )
 
 
+def _of_part(part: Part, in_blocks: bool) -> str:
+    """Its verdict, and why there is none of a small one."""
+    if not part.small or part.outcome != "undecided":
+        return part.outcome
+    return f"undecided: too few {'blocks' if in_blocks else 'positives or negatives'}"
+
+
 def part_rows(table: Titled) -> list[PartRow]:
     """The table's row for each part, with those beyond the tolerance first."""
     order = {"beyond": 0, "undecided": 1, "within": 2}
@@ -290,7 +299,7 @@ def part_rows(table: Titled) -> list[PartRow]:
             f"({signed_points(part.interval[0])} to {signed_points(part.interval[1])})",
             after=after.get(part.name, ""),
             own=own.get(part.name, ""),
-            verdict="undecided: too few positives or negatives" if part.small else part.outcome,
+            verdict=_of_part(part, table.in_blocks),
         )
         for part in ordered[:MOST_PARTS]
     ]

@@ -209,6 +209,13 @@ def _evidence(
             f"{text}the error is so close to it that even {_MOST_TIMES:,.0f} times as many rows "
             "may not be enough."
         )
+    if measures.blocks is not None:
+        needed = round(needed * measures.blocks / measures.n)
+        needed = round(needed, min(2 - len(str(needed)), 0))
+        return (
+            f"{text}a decision would take about {needed:,} blocks like these, of which more rows "
+            "tell little."
+        )
     return f"{text}a decision would take about {needed:,} rows."
 
 
