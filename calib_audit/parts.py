@@ -27,6 +27,7 @@ __all__ = [
     "Part",
     "Span",
     "allowed",
+    "begins",
     "control",
     "gap_of",
     "judge_gaps",
@@ -43,6 +44,7 @@ _ALPHA = 0.05  # of all parts of a table, or all spans, together
 _ADDED = 2  # calibrated rows added to the variance of a part, and to each bin of a baseline
 _ACCIDENT = 1e-3  # the chance below which it is no accident that each group has one label
 LIMIT = 3.0
+_FALSE = 1 / 370  # of the spans without any drift are beyond the limits
 _LEAST_VARIANCE = 5.0  # of the number of events, below which z is not close to normal
 
 
@@ -383,6 +385,20 @@ def _chance_of(events: float, mean: float, calm: float, variance: float) -> floa
     more = betainc(max(x, least), max(n - x + 1, least), rate)
     fewer = 1 - betainc(x + 1, max(n - x, least), rate)
     return float(min(1.0, 2 * min(more, fewer)))
+
+
+def begins(alarms: Sequence[bool]) -> int:
+    """The place from which alarms are frequent, by maximum likelihood: one early false alarm, as
+    one span in 370 raises it, is not where a break begins.
+    """
+    found, n = np.asarray(alarms), len(alarms)
+    likely = np.full(n, -np.inf)
+    for place in np.flatnonzero(found):
+        before, seen, rest = found[:place].sum(), found[place:].sum(), n - place
+        rate = (seen + 0.5) / (rest + 1)
+        likely[place] = seen * np.log(rate) + (rest - seen) * np.log1p(-rate)
+        likely[place] += before * np.log(_FALSE) + (place - before) * np.log1p(-_FALSE)
+    return int(likely.argmax())
 
 
 def written(name: str) -> str:

@@ -15,7 +15,7 @@ from calib_audit.bin_sums import BinSums
 from calib_audit.exact_sums import ExactSums
 from calib_audit.lots import Lots
 from calib_audit.measures import auroc_of, binnings_of, calibration_line, larger_error
-from calib_audit.parts import allowed, control, written
+from calib_audit.parts import allowed, begins, control, written
 from calib_audit.rows import Rows
 from calib_audit.totals import Totals
 
@@ -415,3 +415,11 @@ def test_a_break_that_is_spread_over_small_days_is_found() -> None:
         assert "alarm" in found.verdict.sentence
     calm = sum(any(span.alarm for span in small_days(seed, 0.0).times) for seed in range(60))
     assert calm <= 5
+
+
+def test_one_early_false_alarm_does_not_date_a_break() -> None:
+    since = [day >= 20 for day in range(30)]
+    assert begins(since) == 20
+    assert begins([alarm or day == 12 for day, alarm in enumerate(since)]) == 20
+    assert begins([day >= 10 and day % 2 == 0 for day in range(30)]) == 10
+    assert begins([day == 29 for day in range(30)]) == 29
