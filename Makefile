@@ -97,6 +97,7 @@ lint: $(INSTALLED) ## Check style, types, and who imports whom
 	$(BIN)/ruff check .
 	$(BIN)/codespell
 	$(BIN)/python -m tools.sources.lint
+	$(BIN)/python -m tools.sources.prose
 	$(BIN)/python -m mypy
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/zizmor --offline --quiet .

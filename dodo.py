@@ -22,7 +22,7 @@ from tools.running.runner import STATE, ByContent, Reporter, action, begin, unch
 from tools.running.snapshot import BUILD
 from tools.sources.book import Book
 from tools.sources.errors import plainly
-from tools.sources.generated import PRINTS, maker, parts, prints_of, reads
+from tools.sources.generated import copy_of, maker, parts, reads, shown_in_chapters
 from tools.sources.myst import naming
 
 PROFILE = os.environ.get("PROFILE", "cpu")
@@ -105,8 +105,7 @@ def task_papermill():
 def task_nbval():
     """Compare the outputs of each run, and its figures, with the stored ones."""
     for page in CHAPTERS:
-        stored = [path for path in (prints_of(page),) if path.exists()]
-        reads = [f"{page}.ipynb", EXECUTED[page], *stored, *LIBRARY[page]]
+        reads = [f"{page}.ipynb", EXECUTED[page], *LIBRARY[page]]
         yield {
             "name": page,
             **tool("running.check_outputs", page, EXECUTED[page], reads=reads),
@@ -130,10 +129,11 @@ def task_parts():
 
 
 def task_drawn():
-    """Compare what those scripts have made with the stored fingerprints."""
-    made = [BUILD / part for part in parts().values()]
+    """Compare the pictures that scripts draw for chapters with those beside the notebooks."""
+    scripts = shown_in_chapters()
+    copies = [path for path in map(copy_of, scripts) if path.exists()]
     return {
-        **tool("running.check_parts", reads=[*made, *([PRINTS] if PRINTS.exists() else [])]),
+        **tool("running.check_parts", reads=[*files_of(*scripts), *copies]),
         "title": lambda task: "check the pictures",
     }
 

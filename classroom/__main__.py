@@ -22,12 +22,7 @@ def release(arguments: argparse.Namespace) -> None:
     released = release(arguments.name, arguments.folder, arguments.key)
     said = check_release(arguments.name, arguments.folder)
     print(f"Give to the students: {released}, with a folder for each sheet.")
-    if arguments.table:
-        from classroom.sheets import draw_sheets
-
-        print(f"{draw_sheets(arguments.folder, arguments.table)} says who has which sheet.")
-    else:
-        print("A student takes the sheet that has the last digit of the student number.")
+    print("A student takes the sheet that has the last digit of the student number.")
     kept = arguments.folder / "teacher" / arguments.name
     print(f"Keep to yourself: {kept} and {arguments.folder / 'secret'}")
     print(f"Set as the maximum on your platform: {read_goals(arguments.name).points:g} points")
@@ -56,15 +51,6 @@ def check_release(name: str, folder: Path) -> str:
             f"secret. {next(iter(wrong.values()))}"
         )
     return f"Checked: the grader gives the solution of each of the {len(sheets)} sheets all points."
-
-
-def private(arguments: argparse.Namespace) -> None:
-    """Copy the course: all of it to grade with, and without solutions and checks for students."""
-    from classroom.private import make_private
-
-    mine, shown = make_private(arguments.target)
-    print(f"Release and grade in {mine}, and keep it to yourself.")
-    print(f"Students may see {shown}: it has no assignments.")
 
 
 def rehearse(arguments: argparse.Namespace) -> None:
@@ -172,17 +158,9 @@ def parser() -> argparse.ArgumentParser:
         )
         return found
 
-    copies = commands.add_parser("private", help=private.__doc__, description=private.__doc__)
-    copies.set_defaults(run=private)
-    copies.add_argument(
-        "target", type=Path, metavar="FOLDER", help="a new folder, outside this one"
-    )
     releases = command("release", release)
     releases.add_argument(
         "--key", metavar="VALUE", help="the secret of the class; drawn at random without"
-    )
-    releases.add_argument(
-        "--table", type=Path, metavar="FILE", help="the platform's table: draw a sheet for each"
     )
     command("rehearse", rehearse)
     collects = command("collect", collect)
@@ -195,7 +173,11 @@ def parser() -> argparse.ArgumentParser:
     for name, run in {"grade": grade, "regrade": regrade}.items():
         jobs = command(name, run)
         jobs.add_argument(
-            "--jobs", type=int, default=1, metavar="N", help="submissions at a time (default: 1)"
+            "--jobs",
+            type=int,
+            default=os.cpu_count() or 1,
+            metavar="N",
+            help="submissions at a time (default: one for each core)",
         )
         if run is regrade:
             jobs.add_argument(

@@ -46,8 +46,7 @@ class Limits:
     Attributes:
         step_seconds: Processor time of one cell or one call.
         process_seconds: Processor time of all steps of one process.
-        wall_seconds: Time to wait for a whole submission, without the steps that were ended for
-            their processor time. A machine may be slow: beyond it nothing is graded.
+        wall_seconds: By the clock, of a whole submission from its start, whatever it does.
         memory: Bytes, of one process and of all together.
         processes: Processes and threads.
         disk: Bytes of each folder that can be written, and of each file.

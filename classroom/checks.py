@@ -155,8 +155,6 @@ class Check:
             that failed, and an empty list where there were none. Another process answers them,
             in an order drawn anew, and before the check itself where they do not depend on it: so
             no function can count its calls and say what another one has said.
-        own_twice: Whether two processes answer the calls of a list, in opposite orders, and only
-            what both say counts. Not for a training, which need not repeat number by number.
         read: Reads an answer that earns nothing as one to a different variant, and gives its share
             and a hint, see `classroom.variants.reading`.
     """
@@ -170,7 +168,6 @@ class Check:
     hint: str = ""
     misread: str = ""
     own: list[Call] | Callable[[Any], list[Call]] | None = None
-    own_twice: bool = False
     read: Callable[[Any], tuple[float, str]] | None = None
 
     def share(self, answer: Any, own: list[Any] | None = None) -> float:

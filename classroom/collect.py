@@ -29,7 +29,6 @@ from classroom.notebooks import fingerprint, reference_of, source_of, without_so
 from classroom.platforms import ROSTER, HandedIn, Roster, owners, read_roster
 from classroom.results import plain_cell, read_json, write_csv, write_json
 from classroom.secret import read_secret
-from classroom.sheets import drawn_sheets, sheet_for
 from classroom.submission import NotGraded, Submission, defined, read_submission, submission_of
 from classroom.variants import SHEETS
 from tools.sources.atomic import write_bytes
@@ -85,7 +84,7 @@ def collect(folder: Path, name: str, exports: Iterable[Path], plain: bool = Fals
         ClassroomError: if there is no such assignment, or an export cannot be read at all.
     """
     read_goals(name)
-    secret, all_drawn, rows = read_secret(folder), drawn_sheets(folder), []
+    secret, rows = read_secret(folder), []
     releases = {fingerprint(secret, name, sheet): sheet for sheet in SHEETS}
     students: dict[str, list[Candidate]] = defaultdict(list)
     for export in exports:
@@ -102,9 +101,6 @@ def collect(folder: Path, name: str, exports: Iterable[Path], plain: bool = Fals
             for place in places:
                 candidate = Candidate(found, place)
                 examine(candidate, name, releases)
-                sheet, drawn = candidate.sheet, sheet_for(all_drawn, place.number, place.person)
-                if sheet and drawn not in ("", sheet):
-                    candidate.problem = f"This is sheet {sheet}; this student has sheet {drawn}."
                 if candidate.problem:  # a class of bombs would fill memory
                     candidate.found = replace(found, content=b"")
                 students[place.student].append(candidate)

@@ -21,6 +21,7 @@ ENDED = {
     "large": "answered more than can be read",
     "exit": "ended the whole process",
     "forged": "wrote into the pipe of the grader",
+    "late": "was not answered before the time of the whole notebook was over",
     "before": "was not called any more: calls for this question had ended the process",
 }
 NOT_PLAIN = {

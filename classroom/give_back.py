@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections import Counter, defaultdict
+from collections import defaultdict
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -57,6 +57,7 @@ def give_back(folder: Path, name: str, table: Path | None = None, column: str = 
     files = [
         _feedback(folder, name, rows, place / f"{name}-{platform}.zip")
         for platform, rows in sorted(students.items())
+        if platform != "gradescope"  # which takes no pages back
     ]
     if table is None:
         print(
@@ -72,14 +73,10 @@ def give_back(folder: Path, name: str, table: Path | None = None, column: str = 
 def _feedback(folder: Path, name: str, rows: list[Student], target: Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     part = target.with_suffix(".part")
-    shared = Counter(returned_name(found) for found, _ in rows)
     with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED) as archive:
         for found, _ in rows:
             page = folder / "feedback" / name / f"{found['id']}.html"
-            place = PurePosixPath(returned_name(found))
-            if shared[str(place)] > 1:  # of a pair that handed in one notebook
-                place = place.with_stem(f"{place.stem}-{found['id']}")
-            archive.write(page, str(place))
+            archive.write(page, returned_name(found))
     os.replace(part, target)
     return target
 

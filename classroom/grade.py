@@ -14,7 +14,7 @@ import signal
 import time
 import warnings
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,6 @@ GRADER = (
     "bubblewrap",
     "checks",
     "grade",
-    "group",
     "inside",
     "judge",
     "run",
@@ -114,7 +113,8 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
     """Grade one notebook.
 
     Returns:
-        ``questions`` (points, of, checks; or the written answer) and ``cells`` (what failed).
+        ``questions`` (points, of, checks; or the written answer), ``cells`` (what failed), and
+        ``late``, its seconds, if they were over before the last check.
 
     Raises:
         NotGraded: Nothing can be said about it.
@@ -127,7 +127,7 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
             f"The notebook holds none of the functions of {goals.title!r}: "
             f"{', '.join(functions)}. Is it the right one?"
         )
-    # The machine may be busy with something else: the processor time of four steps, and a minute.
+    # Whatever it does: the processor time of four steps, and a minute for a busy machine.
     seconds = math.ceil(goals.seconds)
     limits = Limits(step_seconds=seconds, wall_seconds=60 + 4 * seconds)
     files = assignment.notebook.parent
@@ -142,7 +142,9 @@ def grade_submission(assignment: Assignment, file: Path) -> dict[str, Any]:
             (c, o) for c, o in zip(checks, outcomes, strict=True) if c.question == question.name
         ]
         questions[question.name] = mark(pairs, question.points)
-    return {"questions": questions, "cells": cells}
+    late = any(o.failure is not None and o.failure.get("why") == "late" for o in outcomes)
+    more = {"late": limits.wall_seconds} if late else {}
+    return {"questions": questions, "cells": cells, **more}
 
 
 def check_grader(assignment: Assignment, stub: bool = True) -> None:
@@ -286,6 +288,12 @@ def grade_class(
         for result in _batch([(sheets[own[p.name]], p) for p in chosen], graded, hashes, jobs):
             results.append(result)
             print(f"[{len(results)}/{len(chosen)}] {line_of(result)}", flush=True)
+    for result in sorted(results, key=lambda r: str(r["student"])):
+        if late := result.get("late"):
+            print(
+                f"  {result['student']}: its {late:.0f} s were over before the last check; "
+                "if this machine was busy, regrade it"
+            )
     done = sum(result["status"] == "graded" for result in results)
     seconds = sorted(result["seconds"] for result in results)
     print(
@@ -312,7 +320,7 @@ def _batch(
             for assignment, place in chosen
         ]
         try:
-            for future in as_completed(waiting):
+            for future in waiting:
                 yield future.result()
         finally:
             pool.shutdown(wait=True, cancel_futures=True)

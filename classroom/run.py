@@ -4,13 +4,13 @@ The calls whose answers other checks build on (`Check.own`) come first and have 
 own: what a function says there, it says before it knows what it will be compared with.
 
 A cell that fails does not stop the next one. A cell that ends the process is left out in a new
-one, and a call that ends it costs its own check: so a crash keeps all points earned elsewhere.
+one, and a call that ends it costs its own check: so a crash keeps all points earned elsewhere. The
+clock ends a submission, whatever it does: what it has not answered by then counts as ended.
 """
 
 from __future__ import annotations
 
 import builtins
-import json
 import re
 import time
 from collections import Counter
@@ -22,7 +22,7 @@ from typing import Any
 from classroom.bubblewrap import Limits
 from classroom.checks import Call, Check, Raised
 from classroom.inside import MESSAGE, NotPlain, decode, encode
-from classroom.sandbox import Ended, Sandbox
+from classroom.sandbox import Ended, Late, Sandbox
 from classroom.submission import Submission
 
 # How often a process may end before the rest is given up: in cells, and in calls of a question.
@@ -76,7 +76,6 @@ class Runner:
     ) -> None:
         self.submission = submission
         self.place = (files, allow, limits)
-        self.step_seconds = limits.step_seconds
         self.until = time.monotonic() + limits.wall_seconds
         # Values that are given hold, also where the student's copy of them was changed or lost.
         given = [replace(cell, number=0) for cell in released.code if GIVEN in cell.tags]
@@ -93,12 +92,11 @@ class Runner:
             What each call gave; and the cells that failed, each with its number and its question.
 
         Raises:
-            NotGraded: The sandbox does not start, or the machine is too slow.
+            NotGraded: The sandbox does not start, or something else killed it.
         """
         outcomes, ended = [], Counter[str]()
         try:
             known = self.own_answers(checks)
-            self.start()
             for check, own in zip(checks, known, strict=True):
                 if ended[check.question] >= MOST_CALLS:
                     outcomes.append(Outcome(failure={"kind": "ended", "why": "before"}))
@@ -108,6 +106,9 @@ class Runner:
                     own = own or self.made_of(check, outcome.answer)
                 outcomes.append(replace(outcome, own=tuple(own)))
                 ended[check.question] += outcome.ended
+        except Late:
+            late = Outcome(failure={"kind": "ended", "why": "late"})
+            outcomes += [late] * (len(checks) - len(outcomes))
         finally:
             self.stop()
         functions = {check.function: check.question for check in checks}
@@ -120,13 +121,15 @@ class Runner:
     def start(self) -> Sandbox:
         """Make a process in which all cells have run, but those that end it."""
         while self.sandbox is None:
+            if time.monotonic() >= self.until:
+                raise Late
             self.sandbox = Sandbox(*self.place, self.until)
             for cell in self.cells:
                 if cell.number in self.deadly:
                     continue
                 try:
                     request = {"cell": cell.number, "source": cell.source}
-                    answer = self.ask(self.sandbox, request)
+                    answer = self.sandbox.ask(request)
                 except Ended as ended:
                     if cell.number:
                         self.failed[cell.number] = {"kind": "ended", "why": str(ended)}
@@ -141,55 +144,24 @@ class Runner:
                     self.failed[cell.number] = self.failure(answer["raised"]) | {"message": message}
         return self.sandbox
 
-    def ask(self, sandbox: Sandbox, request: dict[str, Any]) -> dict[str, Any]:
-        """Ask; a step that used up its processor time has not kept us waiting.
-
-        Nor has one that took longer since the machine was busy with something else.
-        """
-        start, until = time.monotonic(), sandbox.until
-        try:
-            return sandbox.ask(request)
-        except Ended as ended:
-            if str(ended) == "time":  # or it slept, and then ended itself by that signal
-                self.until += min(time.monotonic() - start, self.step_seconds)
-            raise
-        finally:
-            self.until += sandbox.until - until
-
     def stop(self) -> None:
         """End the process."""
         if self.sandbox is not None:
             self.sandbox.close()
         self.sandbox = None
 
-    def apart(self, calls: list[Call], twice: set[int] | None = None) -> list[Any]:
+    def apart(self, calls: list[Call]) -> list[Any]:
         """The answers to some calls, by a new process and in an order drawn anew.
 
         ``None`` is that of a call that failed, and of all after too many that ended the process.
-
-        Args:
-            calls: Each a name and its arguments.
-            twice: The places of those that a second process is asked, too, in the opposite order.
-                Of these only what both say counts: a function that counts its calls contradicts
-                itself, however the order fell.
         """
         places = list(range(len(calls)))
         SystemRandom().shuffle(places)
-        answers = self.in_order(places, calls)
-        if twice:
-            again = self.in_order([place for place in places[::-1] if place in twice], calls)
-            for place in twice:
-                if not _same(answers[place], again[place]):
-                    answers[place] = None
-        return answers
-
-    def in_order(self, places: list[int], asked: list[Call]) -> list[Any]:
-        """The answers of a new process that gets the calls in the order of their places."""
-        answers: list[Any] = [None] * len(asked)
+        answers: list[Any] = [None] * len(calls)
         ended = 0
         self.stop()
         for place in places:
-            outcome = self.call(*asked[place])
+            outcome = self.call(*calls[place])
             answers[place] = outcome.answer if outcome.failure is None else None
             ended += outcome.ended
             if ended >= MOST_CALLS:
@@ -200,13 +172,12 @@ class Runner:
     def own_answers(self, checks: list[Check]) -> list[list[Any]]:
         """The answers that each check builds on, as far as they do not depend on its own."""
         calls: list[Call] = []
-        places, twice = [], set()
+        places = []
         for check in checks:
             asked = check.own if isinstance(check.own, list) else []
             places.append(range(len(calls), len(calls) + len(asked)))
-            twice |= set(places[-1]) if check.own_twice else set()
             calls += asked
-        answers = self.apart(calls, twice) if calls else []
+        answers = self.apart(calls) if calls else []
         return [[answers[place] for place in of_one] for of_one in places]
 
     def made_of(self, check: Check, answer: Any) -> list[Any]:
@@ -221,7 +192,7 @@ class Runner:
         """Make one call. Nothing of what comes back is trusted to be well formed."""
         request = {"function": function, "arguments": encode(arguments)}
         try:
-            answer = self.ask(self.start(), request)
+            answer = self.start().ask(request)
         except Ended as ended:
             self.stop()
             return Outcome(failure={"kind": "ended", "why": str(ended)})
@@ -250,11 +221,6 @@ class Runner:
         if (code := self.submission.line(cell, line)) is not None:
             found |= {"cell": cell, "line": line, "code": code}
         return found
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Whether two answers are equal to the last bit; nan is nan."""
-    return json.dumps(encode(one)) == json.dumps(encode(other))
 
 
 def raised(described: Any) -> Raised:

@@ -15,12 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from classroom.bubblewrap import FOLDERS, Limits, NotGraded, command
-from classroom.group import Group, memory_of, seconds_of
 from classroom.inside import MAX_BYTES
 
-BUSY = 0.1  # of a processor: who uses as much computes, however slow a machine under load is
-SLOWEST = 5  # times what there is of `Limits.wall_seconds`, for one that computes so slowly
-LOOK = 0.25  # seconds between two looks at the memory, where no control group limits it
+LOOK = 0.25  # seconds between two looks at the memory of all processes
+FILE = 1024  # bytes that Linux needs for a file in memory beside its content
+
+
+class Late(Exception):
+    """The time of the submission is over."""
 
 
 class Ended(Exception):
@@ -52,14 +54,12 @@ class Sandbox:
         until: float | None = None,
     ) -> None:
         self.limits = limits or Limits()
-        self.began = time.monotonic()
         self.until = until or time.monotonic() + self.limits.wall_seconds
         line = command(files, allow, self.limits)
         self.memory = self.limits.memory + 3 * self.limits.disk
-        self.group = Group(self.memory, self.limits.processes + 8)
         _forget_keys()
         self.process = subprocess.Popen(
-            self.group.join(line),
+            line,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,  # bubblewrap's own: the student's goes nowhere
@@ -92,7 +92,8 @@ class Sandbox:
 
         Raises:
             Ended: The process is no more.
-            NotGraded: There was no answer in time, or somebody else killed the process.
+            Late: There was no answer before the time was over.
+            NotGraded: Somebody else killed the process.
         """
         token = secrets.token_hex(8)
         waiting = json.dumps({**request, "id": token}).encode() + b"\n"
@@ -102,7 +103,7 @@ class Sandbox:
             selector.register(out, selectors.EVENT_READ)
             selector.register(into, selectors.EVENT_WRITE)
             look = time.monotonic() + LOOK
-            while (left := self._left()) > 0:
+            while (left := self.until - time.monotonic()) > 0:
                 ready = selector.select(min(left, LOOK))
                 if time.monotonic() >= look:  # also while it goes on writing
                     look = time.monotonic() + LOOK
@@ -132,26 +133,11 @@ class Sandbox:
                         self.process.kill()
                         raise Ended("forged")
         self.process.kill()
-        raise NotGraded(
-            f"The notebook took more than {self.limits.wall_seconds:.0f} s without using them: "
-            "it waits for something, or this machine is too busy. Grade it again, or look at it."
-        )
-
-    def _left(self) -> float:
-        """Seconds until it must have answered; more of them for a process that computes.
-
-        The limit of processor time ends that one, later on a machine that has much else to do.
-        """
-        now = time.monotonic()
-        since = now - self.began
-        late = self.until <= now < self.began + SLOWEST * self.limits.wall_seconds
-        if late and seconds_of(self.process.pid) >= BUSY * since:
-            self.until = now + self.limits.step_seconds
-        return self.until - now
+        raise Late
 
     def _too_large(self) -> bool:
-        """Whether all processes together hold more than they may, and no control group saw it."""
-        return not self.group.folders and memory_of(self.process.pid, FOLDERS) > self.memory
+        """Whether all processes together hold more than they may."""
+        return memory_of(self.process.pid, FOLDERS) > self.memory
 
     def _ended(self) -> Exception:
         try:
@@ -159,8 +145,6 @@ class Sandbox:
         except subprocess.TimeoutExpired:  # it only closed its pipe
             self.process.kill()
             return Ended("exit")
-        if self.group.out_of_memory():
-            return Ended("memory")
         if code == 128 + signal.SIGXCPU:
             return Ended("time")
         if code < 0 or code == 128 + signal.SIGKILL:  # and it was not us
@@ -177,13 +161,45 @@ class Sandbox:
         for stream in self.streams:
             with suppress(OSError):
                 stream.close()
-        self.group.close()
 
     def __enter__(self) -> Sandbox:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def memory_of(parent: int, folders: tuple[str, ...] = ()) -> int:
+    """Bytes that a process and its descendants hold, each shared page once.
+
+    Args:
+        parent: The process.
+        folders: Those of a sandbox that are in memory, whose files count by their number.
+    """
+    total, files = 0, dict.fromkeys(folders, 0)
+    outside = os.readlink("/proc/self/ns/mnt")
+    for process in _family(parent):
+        with suppress(OSError):
+            words = (process / "smaps_rollup").read_text().split()
+            total += 1024 * int(words[words.index("Pss:") + 1])
+            if os.readlink(process / "ns/mnt") == outside:
+                continue
+            for folder in folders:
+                found = os.statvfs(f"{process}/root{folder}")
+                files[folder] = max(files[folder], found.f_files - found.f_ffree)
+    return total + FILE * sum(files.values())
+
+
+def _family(parent: int) -> list[Path]:
+    """The folder of a process in `/proc`, and that of each descendant."""
+    parents: dict[Path, str] = {}
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):  # it has just ended
+            parents[file.parent] = file.read_text().rpartition(")")[2].split()[1]
+    found = [process for process in parents if process.name == str(parent)]
+    for process in found:  # and those that come to it
+        found += [child for child, above in parents.items() if above == process.name]
+    return found
 
 
 def _forget_keys() -> None:

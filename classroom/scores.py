@@ -1,14 +1,10 @@
-"""The scores of a class: a row for each student and assignment, and a term's row for each student.
-
-One number stands for a student in all assignments, see `classroom.people`.
-"""
+"""The scores of a class: a row for each student and assignment."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from classroom.goals import assignment_names, read_goals
-from classroom.people import number_students
 from classroom.results import (
     complete_hand,
     facts,
@@ -17,25 +13,20 @@ from classroom.results import (
     write_csv,
 )
 
-HEAD = ("student", "number", "name", "assignment", "points", "of", "status", "late")
+HEAD = ("student", "name", "assignment", "points", "of", "status", "late")
 Row = dict[str, str]
 
 
 def write_scores(folder: Path) -> Path:
     """Write ``scores.csv`` for all assignments that were collected, and give its place.
 
-    Beside it, ``term.csv`` has the points of all assignments, and their sum, for each student. Who
-    is not graded, or not wholly, has no points: an empty cell, never a zero.
+    Who is not graded, or not wholly, has no points: an empty cell, never a zero.
 
     Raises:
         ClassroomError: The points given by hand hold an error.
     """
     names = assignment_names()
     rows = [row for name in names for row in scores_of(folder, name)]
-    numbers = number_students(folder, names)
-    for row in rows:
-        row["number"] = str(numbers[row["student"]])
-    write_csv(folder / "term.csv", term_of(rows, names))
     questions = dict.fromkeys(q for name in names for q in read_goals(name).questions)
     head = [*HEAD, *sorted(questions)]
     file = folder / "scores.csv"
@@ -43,29 +34,6 @@ def write_scores(folder: Path) -> Path:
     waiting = sum(row["status"] != "graded" for row in rows)
     print(f"{file}: {len(rows)} rows, {waiting} of them without points yet")
     return file
-
-
-def term_of(rows: list[Row], names: list[str]) -> list[list[str]]:
-    """A row for each student: number, name, the points of each assignment, and their sum.
-
-    Who has two rows of one assignment has the better one. The sum is of what is there.
-    """
-    people: dict[int, str] = {}
-    points: dict[tuple[int, str], float] = {}
-    for row in rows:
-        number = int(row["number"])
-        people.setdefault(number, row["name"])
-        if row["points"]:
-            key = (number, row["assignment"])
-            points[key] = max(float(row["points"]), points.get(key, 0.0))
-    table = [["number", "name", *names, "sum"]]
-    for number, person in sorted(people.items()):
-        own = [points.get((number, name)) for name in names]
-        known = [found for found in own if found is not None]
-        cells = [*own, sum(known) if known else None]
-        texts = ["" if found is None else _number(found) for found in cells]
-        table.append([str(number), person, *texts])
-    return table
 
 
 def scores_of(folder: Path, name: str) -> list[Row]:

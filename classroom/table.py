@@ -23,6 +23,7 @@ POINTS = {
     *("grade", "성적", "bewertung", "note", "calificación", "nota", "voto", "cijfer", "ocena"),
     *("评分", "成绩", "成績", "評点", "оценка"),
 }
+OWN_NAME = re.compile(r"\s*\([0-9]+\)$")  # Canvas: the number behind the name of an assignment
 MAXIMUM = re.compile(r"MaxPoints:([0-9.]+)")  # Brightspace, in the name of the column
 
 Student = tuple[dict[str, Any], str]  # facts, and points; "" for none
@@ -37,7 +38,8 @@ def fill(table: Path, target: Path, goals: Goals, students: list[Student], colum
         goals: Of the assignment.
         students: The facts and the points of each.
         column: The name of the column for the points. By default the one that has the title of
-            the assignment in its name, or Moodle's column of points.
+            the assignment in its name or is called as the assignment is, or Moodle's column of
+            points.
 
     Returns:
         What to tell the teacher.
@@ -47,7 +49,7 @@ def fill(table: Path, target: Path, goals: Goals, students: list[Student], colum
             of the class is in it.
     """
     head, above, rows, sign = read_table(table)
-    place = _column(head, goals.title, column, table)
+    place = _column(head, goals.title, goals.name, column, table)
     _check_maximum(head, above, rows, place, goals, table)
     filled: set[int] = set()
     missing = []
@@ -91,18 +93,14 @@ def read_table(table: Path) -> tuple[list[str], list[list[str]], list[list[str]]
     return head, above, rows[len(above) :], sign
 
 
-def find_row(rows: list[list[str]], number: str, person: str) -> list[str] | None:
-    """The row of a student: by the number, else by the name."""
-    return _identifiers(rows, {number}).get(number) or _by_name(rows, person)
-
-
-def _column(head: list[str], title: str, column: str, table: Path) -> int:
+def _column(head: list[str], title: str, own: str, column: str, table: Path) -> int:
     if column and column in head:
         return head.index(column)
     wanted = {
         place
         for place, name in enumerate(head)
-        if title.casefold() in name.casefold() or name.strip().casefold() in POINTS
+        if title.casefold() in name.casefold()
+        or OWN_NAME.sub("", name).strip().casefold() in POINTS | {own.casefold()}
     }
     if column or len(wanted) != 1:
         raise ClassroomError(

@@ -33,11 +33,13 @@ from calib_utils.metrics import (
 from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import (
+    IDENTIFIERS,
     LANGUAGE_MODELS,
     ExperimentRecord,
     load_experiment,
     load_forecasts,
     load_grid,
+    load_identifier,
     load_record,
 )
 
@@ -417,6 +419,21 @@ def learned_bins() -> Iterator[tuple[Setting, list[str]]]:
             yield (i, j, k), [f"With {m} bin", share, *others]
 
 
+LENGTHS = ["1 word", "2 words", "3-5 words", "6-10 words", "11+ words"]
+
+
+def identifiers(asked: Asked) -> Frames:
+    for (i, model), (j, length) in product(enumerate(IDENTIFIERS), enumerate(LENGTHS)):
+        texts = load_identifier(model)
+        here = texts["length"] == length
+        said, right = texts["confidence"][here], texts["predicted"][here] == texts["language"][here]
+        bins = reliability_bins(said, right, 10)
+        some = [f"{(said >= 0.9).sum():,}", percent(said[said >= 0.9].mean())]
+        for k in range(21):
+            if asked((i, j, k)):
+                yield (i, j, k), [*some, percent(right[said >= 0.9].mean())], bins
+
+
 def learned_draws() -> Iterator[tuple[Setting, list[str]]]:
     found = all_numbers("fig-one-draw")
     baselines = [found[i, 0][1] for i in range(len(DRAWN))]
@@ -495,6 +512,16 @@ def learned_suspects() -> Iterator[tuple[Setting, list[str]]]:
             yield (i, j, k), [verdict, *said]
 
 
+def learned_identifiers() -> Iterator[tuple[Setting, list[str]]]:
+    for (i, j, k), (_, _, right) in all_numbers("fig-three-identifiers").items():
+        off = 5 * k - first_number(right)
+        verdict = f"{abs(off):.1f} points too {'high' if off > 0 else 'low'}"
+        yield (
+            (i, j, k),
+            [IDENTIFIERS[i], LENGTHS[j], right, verdict if abs(off) > 3 else "as you guessed"],
+        )
+
+
 LEARNED: dict[str, Callable[[], Iterator[tuple[Setting, list[str]]]]] = {
     "fig-overview": partial(learned_temperature, "fig-overview", 2),
     "fig-nll-and-ece-against-temperature": partial(
@@ -506,6 +533,7 @@ LEARNED: dict[str, Callable[[], Iterator[tuple[Setting, list[str]]]]] = {
     "fig-all-maps": learned_maps,
     "fig-fourteen-diagrams": learned_chats,
     "fig-suspects": learned_suspects,
+    "fig-three-identifiers": learned_identifiers,
 }
 
 ANEW: dict[str, Callable[[Asked], Frames]] = {
@@ -523,4 +551,5 @@ ANEW: dict[str, Callable[[Asked], Frames]] = {
     "fig-damaged": shift,
     "fig-fourteen-diagrams": chats,
     "fig-stated-and-accuracy": statements,
+    "fig-three-identifiers": identifiers,
 }

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from io import BytesIO
+from typing import Any
 
+import matplotlib.pyplot as plt
 import numpy as np
+import pytest
 from nbformat.v4 import new_code_cell, new_output
 from PIL import Image
 
-from tools.running.notebook_pictures import kept, of_cell, show, small
+from calib_utils.plots import diagrams, reliability_diagram
+from calib_utils.records import load_record
+from tools.running.notebook_pictures import difference, kept, of_cell, show, small
+from tools.sources.plot_settings import DRAWING
 
 
 def png(colour: tuple[int, int, int, int]) -> str:
@@ -44,9 +50,44 @@ def test_a_picture_changes_only_when_its_figure_does() -> None:
     show(cell.outputs, small(png((0, 0, 0, 255))), "A black field.")
     stored = of_cell(cell)
     assert cell.outputs[0].metadata == {"image/png": {"alt": "A black field."}}
-    one, near, far = ({"fig": {"texts": ["a"], "paths": [f"2: {x} 1"]}} for x in (1, 1.01, 2))
-    drawn, figure = png((255, 0, 0, 255)), {"name": "fig"}
-    assert kept(figure, cell, drawn, (one, near)) == stored
-    assert kept(figure, cell, drawn, (one, far)) == small(drawn)
-    assert kept(figure, cell, drawn, ({}, one)) == small(drawn)
-    assert kept(figure, None, drawn, (one, one)) == small(drawn)
+    near, far = png((2, 0, 0, 255)), png((255, 0, 0, 255))
+    assert kept(stored, png((0, 0, 0, 255))) == stored
+    assert kept(stored, far) == small(far)
+    assert kept(None, near) == small(near)
+
+
+def diagram(factor: float, monkeypatch: pytest.MonkeyPatch, title: str = "ECE") -> str:
+    """A figure as a chapter stores it, its bars `factor` times as high as they should be."""
+    record, bars = load_record("lenet5-cifar100", "test"), diagrams._bars
+    probs = np.exp(record.logits[:2000].astype(float))
+    probs /= probs.sum(axis=1, keepdims=True)
+
+    def longer(ax: Any, bins: Any, chosen: Any, low: Any, high: Any, **look: Any) -> None:
+        bars(ax, bins, chosen, low, factor * high, **look)
+
+    with monkeypatch.context() as patch, plt.rc_context(DRAWING):
+        patch.setattr(diagrams, "_bars", longer)
+        reliability_diagram(probs, record.labels[:2000])
+        plt.gcf().suptitle(title)
+        written = BytesIO()
+        plt.savefig(written, format="png")
+        plt.close("all")
+    return small(b64encode(written.getvalue()).decode())
+
+
+def test_a_bar_two_per_cent_too_high_and_a_letter_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = diagram(1, monkeypatch)
+    assert difference(right, diagram(1 + 1e-9, monkeypatch)) == ""
+    assert "it differs by" in difference(right, diagram(1.02, monkeypatch))
+    assert "it differs by" in difference(right, diagram(1, monkeypatch, "MCE"))
+
+
+def test_a_picture_more_or_less_or_of_another_size_is_said() -> None:
+    one = small(png((0, 0, 0, 255)))
+    written = BytesIO()
+    Image.new("RGBA", (9, 4), "black").save(written, format="PNG")
+    assert difference(None, None) == ""
+    assert difference(one, None) == "a picture is stored only"
+    assert difference(None, one) == "a picture is drawn only"
+    other = small(b64encode(written.getvalue()).decode())
+    assert difference(one, other).startswith("it has another size")

@@ -12,7 +12,7 @@ from bs4 import BeautifulSoup
 
 from book.tables import chapters
 from tools.sources.book import Book
-from tools.sources.reading_time import exercise_times, minutes_of_reading, reading_time
+from tools.sources.reading_time import exercise_times, reading_time
 from tools.sources.readme import END, START, table_of, update
 
 PAGES = [Path("README.md"), *sorted(Path("book").rglob("*.md"))]
@@ -57,17 +57,6 @@ def test_the_picture_of_the_readme_is_what_its_script_makes_and_its_text_says(tm
         assert number.replace("\N{NO-BREAK SPACE}", " ") in said[1]
 
 
-def test_the_readme_shows_what_it_is_at_once_and_names_every_chapter_with_its_minutes():
-    readme = Path("README.md").read_text("utf-8")
-    first_screen = readme.split("## What it answers")[0]
-    assert len(first_screen.splitlines()) <= 25
-    assert "readme.svg" in first_screen
-    (code,) = CODE.findall(first_screen)
-    assert len([line for line in code.splitlines() if line and "import" not in line]) <= 8
-    assert START in readme
-    assert END in readme
-
-
 def test_the_table_of_the_readme_follows_the_chapters(tmp_path):
     book, readme = Book(), tmp_path / "README.md"
     readme.write_text(f"# A\n\n{START}\n| 1 | stale |\n{END}\n\n## B\n", "utf-8")
@@ -78,46 +67,6 @@ def test_the_table_of_the_readme_follows_the_chapters(tmp_path):
     assert [row.split(" | ")[1] for row in rows] == [
         book.question(page) for page, number in book.pages.items() if number
     ]
-
-
-# What the first page leaves out on its way of two hours, chapter by chapter.
-CAN_WAIT = {
-    "book/intro": set(),
-    "notebooks/what-calibration-means": {"Exercises"},
-    "notebooks/ece-and-mce": {
-        "Why bins, and how many?",
-        "The maximum is noisy",
-        "Two classes: the calibration curve",
-        "Exercises",
-    },
-    "notebooks/methods-for-many-classes": {
-        "More parameters",
-        "One class at a time",
-        "Six methods side by side",
-        "How many validation images?",
-        "When a temperature is not enough",
-        "Which method should I choose?",
-        "Exercises",
-        "What we have seen",
-    },
-    "notebooks/resnet34-lab": {
-        "Turning the temperature up and down",
-        "Bin by bin",
-        "Why not the best temperature on the test images?",
-        "What it has never seen",
-        "Exercises",
-    },
-}
-
-
-def test_two_hours_lead_from_the_first_page_to_a_recalibrated_network_of_ones_own():
-    minutes = 0.0
-    for page, left_out in CAN_WAIT.items():
-        parts = re.split(r"^##? (?=[A-Z])", Book().source(page), flags=re.MULTILINE)
-        sections = {part.partition("\n")[0]: part for part in parts[1:]}
-        assert left_out <= sections.keys()
-        minutes += sum(minutes_of_reading(sections[title]) for title in sections.keys() - left_out)
-    assert minutes <= 120
 
 
 def test_every_chapter_has_a_card_with_a_picture_of_its_data():

@@ -6,12 +6,13 @@ import re
 from typing import Any
 
 import pytest
-from test_questions import CHAPTERS, asked
 from test_site import BOOK, PHONE, SITE
 
 from tools.sources.flatten import Flattener
+from tools.sources.prose import asked
 from tools.sources.questions import COMPARE
 
+CHAPTERS = [page for page, number in BOOK.pages.items() if number]
 STATE = """() => [...document.querySelectorAll(".question")].map(question => {
     const words = one => {
         const copy = one.cloneNode(true);
@@ -74,11 +75,13 @@ def test_every_question_is_answered_by_keyboard(page: str, browser: Any, address
     tab.close()
 
     plain = Flattener(BOOK, page)
-    assert names == len(asked(page))
-    assert at_end == [len(question.answers) for question in asked(page)]
+    assert names == len(asked(BOOK.source(page)))
+    assert at_end == [len(question.answers) for question in asked(BOOK.source(page))]
     assert focused == "solid"
     assert [url for url in requests if not url.endswith("favicon.svg")] == []
-    for paper, before, after, question in zip(printed, closed, opened, asked(page), strict=True):
+    for paper, before, after, question in zip(
+        printed, closed, opened, asked(BOOK.source(page)), strict=True
+    ):
         assert letters(after["asked"]) == letters(plain.flatten(question.text))
         assert not any(before["shown"])
         assert all(after["shown"])
@@ -110,6 +113,6 @@ def test_every_question_is_answered_without_scripts(browser: Any, address: str) 
         tab.keyboard.press("Enter")
     found = tab.evaluate(STATE)
     context.close()
-    questions = [question for page in CHAPTERS for question in asked(page)]
+    questions = [question for page in CHAPTERS for question in asked(BOOK.source(page))]
     for state, question in zip(found, questions, strict=True):
         assert state["shown"] == [one.is_right or question.is_number for one in question.answers]

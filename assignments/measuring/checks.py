@@ -168,7 +168,6 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             (*columns, groups, n_groups),
             follows(right(variant), of_own),
             own=calls,
-            own_twice=True,
             read=read(("gap", "camera"), right),
         )
 
@@ -226,7 +225,6 @@ def checks(secret: bytes, variant: Variant) -> list[Check]:
             weight,
             "" if large else NOBODY,
             own=calls,
-            own_twice=True,
             read=read(("answer",), right),
         )
 

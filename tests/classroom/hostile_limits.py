@@ -5,12 +5,12 @@ from __future__ import annotations
 from hostile import BUT_Q2, Case, before, q2
 from tiny_class import FULL, NONE, Q2, answers
 
-WAITED = "without using them"
+WAITED = "before the time of the whole notebook was over"
 
 
 def waits(source: str) -> Case:
-    """Something that no clock of the processor ends."""
-    return Case([("code", source), *answers()], None, WAITED)
+    """Something that no clock of the processor ends: the clock of the whole notebook does."""
+    return Case([("code", source), *answers()], NONE, WAITED)
 
 
 CRASHES = {

@@ -6,8 +6,6 @@ import os
 
 from hostile import Case, attack
 
-from classroom.group import places
-
 SPY = """
 import os, socket, sys
 found = []
@@ -253,5 +251,5 @@ def on_the_machine(folder: str, port: int, secret: str, python: str) -> dict[str
         "links": attack(LINKS.format(**known), "links lead nowhere"),
         "devices": attack(DEVICES, "no devices"),
         "programs": attack(PROGRAMS, "no programs"),
-        "forked-memory": attack(FORKED_MEMORY, "no more" if places() else "more memory than"),
+        "forked-memory": attack(FORKED_MEMORY, "more memory than"),
     }

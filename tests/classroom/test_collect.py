@@ -24,8 +24,6 @@ from classroom.notebooks import fingerprint
 from classroom.platforms import PLATFORMS, HandedIn, read_path
 from classroom.results import read_json, submitted, write_json
 from classroom.secret import make_secret, read_secret
-from classroom.sheets import draw_sheets, sheet_for
-from classroom.variants import SHEETS
 
 KOREAN = "ece의 사본.ipynb"
 MOODLE = "Jiwoo Kim_1234567_assignsubmission_file_"
@@ -474,19 +472,6 @@ def test_an_export_of_gradescope(tmp_path: Path, room: Path) -> None:
             uploaded(room, members)
 
 
-def test_a_pair_on_gradescope_has_two_pages(room: Path) -> None:
-    members = {
-        "a/submission_11/a.ipynb": notebook(),
-        "a/submission_metadata.yml": METADATA.encode(),
-    }
-    uploaded(room, members)
-    [file] = give_back(room, "measuring")
-    with zipfile.ZipFile(file) as archive:
-        pages = {name: archive.read(name).decode() for name in archive.namelist()}
-    assert len(pages) == 2
-    assert "Ada L" in pages["submission_11/a-feedback-gradescope-901.html"]
-
-
 def test_the_table_of_files_grows(room: Path) -> None:
     def files() -> list[tuple[str, str]]:
         text = (room / "collected/measuring/collected.csv").read_text("utf-8-sig")
@@ -545,54 +530,3 @@ ROSTERS = {"gradescope": SUBMITTERS.format(5, "Ada L") + SUBMITTERS.format(9, "C
 
 def test_every_platform_has_a_table_here() -> None:
     assert {*TABLES} == {*PLATFORMS}
-
-
-@pytest.mark.parametrize("platform", TABLES)
-def test_a_drawn_sheet_is_the_only_one_that_is_taken(
-    tmp_path: Path, room: Path, platform: str
-) -> None:
-    """Whoever hands in the solution of a different sheet has not handed in their own."""
-    table, path = TABLES[platform]
-
-    def said_of(path: str, content: bytes) -> str:
-        members = {path: content}
-        if platform in ROSTERS:
-            members["submission_metadata.yml"] = ROSTERS[platform].encode()
-        export = zipped(tmp_path / "a.zip", members)
-        [row] = collect.collect(room, "measuring", [export], plain=platform == "plain")
-        return row.status
-
-    (tmp_path / "table.csv").write_text(table, "utf-8")
-    with draw_sheets(room, tmp_path / "table.csv").open(encoding="utf-8-sig") as file:
-        _, row, _ = csv.reader(file)
-    assert draw_sheets(room, tmp_path / "table.csv").read_text("utf-8-sig").count("\n") == 3
-    for sheet in SHEETS:
-        content = notebook().replace(b'\\"4\\"', f'\\"{sheet}\\"'.encode())
-        said = said_of(path, content)
-        if sheet == row[-1]:
-            assert said.startswith(f"taken, sheet {sheet}.")
-        else:
-            wrong = f"This is sheet {sheet}; this student has sheet {row[-1]}."
-            assert said == f"not taken: {wrong}"
-    # A student who is not in the table has the sheet of the last digit, which nobody checks.
-    other = path.replace("5", "9").replace("Ada L", "Cy M").replace("lada", "mcy")
-    assert said_of(other, notebook()) == "taken, sheet 4."
-
-
-def test_the_number_of_a_sheet_is_no_students_number() -> None:
-    drawn = [["Ada L", "5", "7"], ["Bo N", "6", "5"]]
-    assert [sheet_for(drawn, number, "Cy M") for number in "567"] == ["7", "5", ""]
-
-
-def test_sheets_are_drawn_evenly_and_from_the_secret(tmp_path: Path, room: Path) -> None:
-    people = [f"Participant {number},Name {number}" for number in range(1000)]
-    (tmp_path / "table.csv").write_text("\n".join(["Identifier,Full name", *people]), "utf-8")
-    make_secret(tmp_path / "other", "for other tests")
-    drawn = []
-    for folder in (room, room, tmp_path / "other"):
-        with draw_sheets(folder, tmp_path / "table.csv").open(encoding="utf-8-sig") as file:
-            drawn.append([row["sheet"] for row in csv.DictReader(file)])
-    assert drawn[0] == drawn[1]
-    same = sum(a == b for a, b in zip(drawn[0], drawn[2], strict=True))
-    assert 50 < same < 150
-    assert all(50 < drawn[0].count(sheet) < 150 for sheet in SHEETS)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import os
 import re
 import socket
 import sys
@@ -31,7 +30,6 @@ from classroom.bubblewrap import Limits
 from classroom.feedback import write_feedback
 from classroom.grade import grade_class
 from classroom.results import QUOTED, read_json
-from classroom.sandbox import SLOWEST
 from classroom.scores import write_scores
 
 WALL = 90  # seconds of a submission, here: the machine may be busy, and some wait for nothing
@@ -107,10 +105,7 @@ def test_a_submission_has_its_score_and_its_message(
         assert result["status"] == "graded", result["reason"]
         assert points(result) == case.points
     assert case.said in page
-    # Its time by the clock, what steps that were ended took, and some starts of a sandbox. Who
-    # computes on has the time of a slow machine.
-    most = SLOWEST if student == "ignores-its-clock" else 2
-    assert result["seconds"] < (most + 1) * WALL
+    assert result["seconds"] < WALL + 30  # and the start of a sandbox on a busy machine
 
 
 def test_no_attack_earns_anything(graded: tuple[Path, dict[str, Case]]) -> None:
@@ -191,11 +186,3 @@ def test_no_name_is_a_formula(graded: tuple[Path, dict[str, Case]]) -> None:
         if student.startswith("formula-as-name"):
             assert QUOTED.search(names[student])
             assert QUOTED.sub(r"\1", names[student]) == dict(case.facts)["name"]
-
-
-def test_no_group_is_left(graded: tuple[Path, dict[str, Case]]) -> None:
-    from classroom.group import places
-
-    ours = f"classroom-{os.getpid()}-"
-    for place in places():
-        assert not [name for name in os.listdir(place) if name.startswith(ours)]

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 from tiny_class import need_sandbox
 
-from classroom import bubblewrap, group
+from classroom import bubblewrap
 from classroom.bubblewrap import (
     FOLDERS,
     Limits,
@@ -26,8 +26,7 @@ from classroom.bubblewrap import (
     environment,
     packages,
 )
-from classroom.group import Group, memory_of, places
-from classroom.sandbox import Ended, Sandbox, check_sandbox
+from classroom.sandbox import Ended, Sandbox, check_sandbox, memory_of
 
 LIMITS = Limits(step_seconds=2, wall_seconds=600)
 
@@ -155,26 +154,12 @@ hoard = b"x" * (9 * 10**8)
 
 
 def test_the_memory_of_all_together_ends(sandbox: Sandbox) -> None:
-    if not places():
-        pytest.skip("NOT TESTED: no control group can be written here")
     with pytest.raises(Ended, match="memory"):
-        run(sandbox, TOGETHER)
-
-
-def test_without_a_group_the_memory_of_all_together_ends_as_well(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    need_sandbox()
-    monkeypatch.setattr(group, "places", lambda: ())
-    with Sandbox(limits=LIMITS) as sandbox, pytest.raises(Ended, match="memory"):
         run(sandbox, TOGETHER + "\ntime.sleep(600)")
 
 
-def test_without_a_group_files_that_are_empty_count_as_well(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_files_that_are_empty_count_as_memory() -> None:
     need_sandbox()
-    monkeypatch.setattr(group, "places", lambda: ())
     many = (
         "for k in range(10**5):\n    open(f'/tmp/{k}', 'w').close()\nimport time\ntime.sleep(600)"
     )
@@ -198,17 +183,6 @@ def test_shared_memory_counts_once() -> None:
         found = memory_of(process.pid)
         os.killpg(process.pid, signal.SIGKILL)
     assert 10**8 < found < 2 * 10**8
-
-
-def test_a_group_counts_nothing_of_others() -> None:
-    group = Group(10**9, 16)
-    try:
-        assert not group.out_of_memory()
-        line = group.join([sys.executable, "-c", "pass"])
-        assert subprocess.run(line, check=True).returncode == 0
-    finally:
-        group.close()
-    assert not [folder for folder in group.folders if folder.exists()]
 
 
 # A key as a teacher's session may hold it, and a student's look for it: 248 and 250 are add_key and

@@ -51,6 +51,12 @@ def test_tables_of_other_platforms_are_filled_in(tmp_path: Path) -> None:
     assert "not in the table: x-7" in said
 
 
+@pytest.mark.parametrize("name", ["Measuring", "Measuring (991)", "measuring"])
+def test_a_column_of_the_assignments_own_name_is_found(tmp_path: Path, name: str) -> None:
+    text = f"Student,ID,Measuring quality,{name}\nJiwoo Kim,1234567,1,\n"
+    assert filled(tmp_path, text)[2] == "Jiwoo Kim,1234567,1,7.5"
+
+
 def test_a_column_can_be_named(tmp_path: Path) -> None:
     text = "Who,Mark,Test\n1234567,,\n"
     with pytest.raises(ClassroomError, match="--column; there are Who, Mark, Test"):

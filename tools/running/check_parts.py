@@ -1,86 +1,52 @@
-"""Compare what scripts have made for pages of text: `python -m tools.running.check_parts`.
+"""Compare the pictures that scripts draw for chapters: `python -m tools.running.check_parts`.
 
-Its fingerprints must be the stored ones.
+A notebook shows them from files beside it, which must be what the scripts draw now.
 """
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from base64 import b64decode, b64encode
 from pathlib import Path
 
-from tools.running.fingerprints import (
-    AGAIN,
-    Print,
-    differences,
-    of_drawing,
-    of_table,
-    of_text,
-    store,
-    stored,
-)
 from tools.running.kernel import plain_environment
-from tools.running.notebook_pictures import small
+from tools.running.notebook_pictures import difference, small
 from tools.running.snapshot import BUILD, given_back
 from tools.sources.atomic import write_bytes
-from tools.sources.generated import PRINTS, copy_of, maker, parts, reads
-
-DRAWING = re.compile(r"<svg\b.*?</svg>", re.DOTALL)
+from tools.sources.generated import copy_of, maker, parts, shown_in_chapters
 
 
-def of_parts() -> dict[str, Print]:
-    """The fingerprints of what the scripts have made.
-
-    Of tables that say again what the pages say, the drawings alone; of a photograph, none.
-    """
-    ways = {".svg": of_drawing, ".json": of_text, ".md": of_table}
-    found = {}
-    for script, part in parts().items():
-        if part.suffix in ways:
-            text = (BUILD / part).read_text("utf-8")
-            if script.suffix == ".md":  # all that its cells have added
-                own = script.read_text("utf-8").splitlines()
-                made = (line for line in text.splitlines() if line not in own)
-                found[str(part)] = of_table("\n".join(made))
-            elif not reads(script):
-                found[str(part)] = ways[part.suffix](text)
-            elif drawings := DRAWING.findall(text):
-                found[str(part)] = of_text("".join(drawings))
-    return found
-
-
-def store_parts() -> None:
-    """Run the scripts, store the fingerprints of what they make, and copies for notebooks."""
-    before = stored(PRINTS)
-    for script, part in parts().items():
-        run(script, BUILD / part)
-    made = of_parts()
-    chapters = "".join(path.read_text("utf-8") for path in Path("notebooks").glob("*.md"))
-    for script, part in parts().items():
-        was, now = ({str(part): prints.get(str(part), {})} for prints in (before, made))
-        copy = copy_of(script)
-        if f"../{script.with_suffix('.svg')}" in chapters and (
-            differences(was, now) or not copy.exists()
-        ):
-            run(script, drawn := BUILD / part.with_suffix(".png"))
-            with given_back(copy):
-                write_bytes(copy, b64decode(small(b64encode(drawn.read_bytes()).decode())))
-                print(f"wrote {copy}")
-    with given_back(PRINTS):
-        if store(PRINTS, made):
-            print(f"wrote {PRINTS}")
-
-
-def run(script: Path, target: Path) -> None:
+def drawn(script: Path) -> str:
+    """What a script draws, in the form in which it is stored."""
+    target = BUILD / parts()[script].with_suffix(".png")
     environment = plain_environment() | {"PYTHONPATH": str(Path().absolute())}
     command = [sys.executable, "-m", "tools.sources.errors", *maker(script), str(target)]
     subprocess.run(command, env=environment, check=True)
+    return small(b64encode(target.read_bytes()).decode())
+
+
+def stored(script: Path) -> str | None:
+    path = copy_of(script)
+    return b64encode(path.read_bytes()).decode() if path.exists() else None
+
+
+def store_parts() -> None:
+    """Draw them, and store those that show something else now."""
+    for script in shown_in_chapters():
+        picture = drawn(script)
+        if difference(stored(script), picture):
+            with given_back(copy_of(script)):
+                write_bytes(copy_of(script), b64decode(picture))
+            print(f"wrote {copy_of(script)}")
 
 
 if __name__ == "__main__":
-    if said := differences(stored(PRINTS), of_parts()):
-        print(f"{PRINTS}: pictures and tables are not the stored ones.\n")
-        print("\n".join([*said, "", AGAIN]))
+    said = [
+        f"{copy_of(script)}: {found}, compared with what {script} draws."
+        for script in shown_in_chapters()
+        if (found := difference(stored(script), drawn(script)))
+    ]
+    if said:
+        print("\n".join([*said, "If the change is wanted: `make notebooks`, and read the diff."]))
         sys.exit(1)

@@ -102,7 +102,7 @@ def run_page(page: str, profile: str, given: str = "{}") -> None:
             )
     target = BUILD / "executed" / profile / f"{page}.ipynb"
     other = parameters if parameters != defaults else None
-    notebook = run(source, target, "svg", Book().limit(page, profile), other)
+    notebook = run(source, target, "svg png", Book().limit(page, profile), other)
     for cell in notebook.cells:
         check_pictures(cell, page)
         check_paths(cell, page)

@@ -1,7 +1,7 @@
 """Make the two notebooks of each chapter from its one source.
 
     python -m tools.running.notebooks             write all notebooks that the sources have outgrown
-    python -m tools.running.notebooks --execute    run them too, store their texts and fingerprints
+    python -m tools.running.notebooks --execute    run them too, store their texts and pictures
     python -m tools.running.notebooks ece-and-mce solutions/ece-and-mce …   only these pages
 
 `build/notebooks/NAME.ipynb` becomes the page; `notebooks/NAME.ipynb` is committed, for Colab.
@@ -10,22 +10,24 @@
 from __future__ import annotations
 
 import argparse
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 from nbformat import NotebookNode
 
-from tools.running.fingerprints import of_figures, store, stored
 from tools.running.snapshot import given_back
 from tools.sources.book import Book, chosen, figure_of
 from tools.sources.chapter_notebook import numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
 from tools.sources.errors import plainly
-from tools.sources.generated import prints_of
 from tools.sources.locations import place
 from tools.sources.myst import naming
 from tools.sources.pairing import paired
 from tools.sources.readme import README, update
+
+NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?![\w.]\d)")
 
 
 def read_stored(path: Path) -> NotebookNode | None:
@@ -45,17 +47,36 @@ def make(book: Book, page: str, execute: bool) -> None:
         from tools.running.notebook_pictures import kept, of_cell, show
 
         ran = run(made, Path("build/reference") / path, "svg png", book.limit(page))
-        prints = stored(prints_of(page)), of_figures(ran)
+        printed = numbers_of(notebook)
         for cell, of in paired(notebook, ran):
             before = cell.copy()
             cell.outputs = keep_text(of.outputs, place(page, cell.source)) if of else []
             if of and (figure := figure_of(of.metadata)):
-                png = kept(figure, before, of_cell(of) or "", prints)
-                show(cell.outputs, png, figure["alt"])
-        changed |= store(prints_of(page), prints[1])
+                show(cell.outputs, kept(of_cell(before), of_cell(of) or ""), figure["alt"])
+        for line in outdated(book.source(page), printed - numbers_of(notebook)):
+            print(f"{page}.md:{line}")
         changed |= write_if_changed(numbered(notebook), path)
     if changed:
         print(f"wrote {path}")
+
+
+def numbers_of(notebook: NotebookNode) -> set[str]:
+    """The numbers that the cells have printed, as they are spelled; a single digit says nothing."""
+    texts = [
+        str(output.get("text") or output.get("data", {}).get("text/plain", ""))
+        + str(output.get("data", {}).get("text/markdown", ""))
+        for cell in notebook.cells
+        for output in cell.get("outputs", [])
+    ]
+    return {number for number in NUMBER.findall(" ".join(texts)) if len(number) > 1}
+
+
+def outdated(markdown: str, lost: set[str]) -> Iterator[str]:
+    """Each line of prose with a number that the last run printed and this one does not."""
+    for number, line in enumerate(markdown.splitlines(), start=1):
+        if found := lost.intersection(NUMBER.findall(line)):
+            said = ", ".join(sorted(found))
+            yield f"{number}: no cell prints {said} any more: {line.strip()}"
 
 
 def main() -> None:
@@ -66,7 +87,7 @@ def main() -> None:
     book = Book()
     book.labels  # noqa: B018  read all pages first: an error in one names that one
     for page in chosen(book.chapters, arguments.chapters):
-        files = Path(f"{page}.md"), Path(f"{page}.ipynb"), prints_of(page)
+        files = Path(f"{page}.md"), Path(f"{page}.ipynb")
         with naming(page), given_back(*files):
             make(book, page, arguments.execute)
     with given_back(README):

@@ -2,7 +2,6 @@
 
 Each is made by a script, or by what runs a page's cells, under `build/`, and shown from the same
 place under `book/`.
-What they show, and what the figures of chapters do, is stored beside the sources.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ PARTS = {
     "book/*.md": "{}.md",
 }
 CELL = "```{code-cell}"
-# The fingerprints of what is made.
-PRINTS = Path("book/fingerprints.json")
 # What a script reads beside code, and beside the data of the packages that it imports.
 READS = {
     "book/tables/chapters.py": ("_toc.yml", "_config.yml", "notebooks/*.md"),
@@ -49,9 +46,10 @@ def copy_of(script: Path) -> Path:
     return Path("notebooks/figures", f"{script.stem}.png")
 
 
-def prints_of(page: str) -> Path:
-    """Where the fingerprints of a chapter's figures are stored."""
-    return Path("notebooks/figures", f"{page.removeprefix('notebooks/')}.json")
+def shown_in_chapters() -> list[Path]:
+    """The scripts whose drawings chapters show, each of which has a copy beside the notebooks."""
+    chapters = "".join(path.read_text("utf-8") for path in sorted(Path("notebooks").glob("*.md")))
+    return [script for script in parts() if f"../{script.with_suffix('.svg')}" in chapters]
 
 
 def reads(script: Path) -> list[Path]:

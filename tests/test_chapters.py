@@ -1,0 +1,72 @@
+"""What holds of every chapter's source: lists, claims, needs and exercises."""
+
+from __future__ import annotations
+
+import ast
+import re
+
+import pytest
+
+from tools.sources.book import Book
+from tools.sources.locations import code_of
+from tools.sources.myst import Directive, Text, parse
+from tools.sources.needs import needs, said_needs
+from tools.sources.prose import parts
+from tools.sources.reading_time import exercise_times
+
+BOOK = Book()
+CHAPTERS = [page for page, number in BOOK.pages.items() if number]
+# Behind a line that is neither part of a list nor an option.
+CHANCE = re.compile(r"(?m)^(?![-+*] |\d+[.)] |[ :]).*\S.*\n(?:[-+*]|\d+[.)]) .*")
+
+
+@pytest.mark.parametrize("page", BOOK.chapters)
+def test_no_line_of_a_paragraph_begins_a_list_by_chance(page: str) -> None:
+    """As the "- 10" of a formula would that is wrapped before it; a list follows an empty line."""
+    for block in parse(BOOK.source(page)):
+        if isinstance(block, Text | Directive):
+            text = block.text if isinstance(block, Text) else block.body
+            assert CHANCE.findall(text) == []
+
+
+def claims(code: str) -> list[ast.Call]:
+    return [
+        node
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "claim"
+    ]
+
+
+@pytest.mark.parametrize("page", BOOK.chapters)
+def test_what_a_claim_is_about_stands_in_the_text(page: str) -> None:
+    """The note that a reader sees after an edit quotes it; a check has nothing else to show."""
+    text = " ".join(" ".join(parts(BOOK.source(page))).split())
+    calls = [call for _, code in code_of(BOOK.source(page)) for call in claims(code)]
+    quoted = [
+        ast.literal_eval(k.value) for call in calls for k in call.keywords if k.arg == "about"
+    ]
+    assert [words for words in quoted if words not in text] == []
+    silent = [
+        ast.unparse(call)
+        for block in parse(BOOK.source(page))
+        if isinstance(block, Directive) and "remove-cell" in block.options.get("tags", [])
+        for call in claims(block.body)
+        if "about" not in [keyword.arg for keyword in call.keywords]
+    ]
+    assert silent == [], 'a check needs about="words of the sentence that it checks"'
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_a_chapter_names_what_it_needs(page: str) -> None:
+    """In "You need", the chapters that it refers back to; part II needs nothing of part II."""
+    said = said_needs(BOOK, page)
+    assert set(needs(BOOK, page)) <= said
+    assert said <= set(CHAPTERS[:6])
+
+
+@pytest.mark.parametrize("page", CHAPTERS)
+def test_exercises_say_how_hard_and_how_long(page: str) -> None:
+    source = BOOK.source(page)
+    titles = re.findall(r":::\{exercise\} (●+) ", source)
+    assert len(exercise_times(source)) == source.count("{exercise}") == len(titles)
+    assert titles == sorted(titles), "warm-ups first"
