@@ -561,8 +561,9 @@ def test_any_score_beside_correct_is_a_confidence() -> None:
 
 
 def test_classes_in_another_order() -> None:
-    one = {"prob_a": SCORE, "prob_b": 1 - SCORE, "label": LABEL}
-    other = {"prob_b": SCORE, "prob_a": 1 - SCORE, "label": LABEL}
+    label = np.array(["a", "b"])[LABEL]
+    one = {"prob_a": SCORE, "prob_b": 1 - SCORE, "label": label}
+    other = {"prob_b": SCORE, "prob_a": 1 - SCORE, "label": label}
     with pytest.raises(ValueError, match="expected the classes a, b as in the first, found the"):
         pair(one, other, {})
 
