@@ -715,7 +715,7 @@ def test_a_line_of_text_has_65_to_75_characters_and_a_play_is_wider(
             .map(([, length]) => length)"""
     )
     text, play = tab.evaluate(
-        "['section > p', '.play-figure'].map("
+        "['section > p', '.play-stage'].map("
         "one => document.querySelector(`.bd-article ${one}`).clientWidth)"
     )
     tab.close()

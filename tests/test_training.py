@@ -288,7 +288,7 @@ class TestTrain:
     def test_progress_bars_show_epoch_loss_accuracy_and_steps(self, capsys):
         train(network(), random_images(), SHORT)
         shown = capsys.readouterr().err
-        for part in ("training: 100%", "3/3", "loss=2.", "accuracy=", "epoch 2:"):
+        for part in ("epoch 2 of 3:", "epoch 3 of 3: 100%", "loss=2.", "accuracy="):
             assert part in shown
 
     def test_is_quiet_when_asked(self, capfd):
