@@ -22,6 +22,7 @@ from calib_audit.parts import (
     Part,
     Span,
     allowed,
+    begins,
     outcome_of,
     written,
 )
@@ -149,11 +150,13 @@ def _when(times: Sequence[Span]) -> str:
     """Since when there are alarms, if from then on most spans raise one, and else how many."""
     judged = [span for span in times if not span.small]
     alarms = [span.alarm for span in judged]
-    first = alarms.index(True)
-    if 2 * sum(alarms) > len(alarms) - first and any(alarms[-2:]):
-        return f"with alarms since {written(judged[first].name)}"
+    first, begin = alarms.index(True), begins(alarms)
+    together = " to " in judged[-1].name
+    if 2 * sum(alarms[begin:]) > len(alarms) - begin and any(alarms[-2:]) and not together:
+        return f"with alarms since {written(judged[begin].name)}"
     if sum(alarms) == 1:
-        return f"with an alarm on {written(judged[first].name)}"
+        over = "over" if " to " in judged[first].name else "on"
+        return f"with an alarm {over} {written(judged[first].name)}"
     return (
         f"with alarms on {sum(alarms):,} of {len(times):,} spans of time, the first on "
         f"{written(judged[first].name)}"

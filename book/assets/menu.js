@@ -5,6 +5,7 @@
   const show = () => {
     const current = [...document.querySelectorAll(".bd-docs-nav li.active > a")].at(-1), part = current?.closest("details");
     if (part) part.open = true;
+    if (current) current.style.scrollMargin = "3rem";
     current?.scrollIntoView({ block: "nearest" });
   };
   addEventListener("DOMContentLoaded", show);
