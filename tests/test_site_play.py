@@ -46,7 +46,7 @@ STATE = """play => {
     const diagrams = [...play.querySelectorAll("svg:has(.play-bar)")];
     const of = query => diagrams.map(svg => [...svg.querySelectorAll(query)].map(side("height")));
     return {
-        height: play.querySelector("svg").viewBox.baseVal.height,
+        height: (diagrams[0] || play.querySelector("svg")).viewBox.baseVal.height,
         numbers: all("dd", one => one.textContent),
         said: all("input", one => one.getAttribute("aria-valuetext")),
         // Two of each diagram are of its legend.
