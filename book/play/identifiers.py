@@ -60,7 +60,7 @@ def identifiers() -> ui.Json:
         "It says 90 % or more",
         "How often a model is right where it is sure, by the number of words. Choose a model and a "
         "length, guess, and see. The strip counts the texts of each bar; pale bars have fewer than "
-        f"{FEW}. Dashed: the mean confidence of those with 90 % or more.",
+        f"{FEW}. Dashed: the mean confidence of those with 90\N{NO-BREAK SPACE}% or more.",
         "Reliability diagram of the chosen model for texts of the chosen length. Beside it how "
         "often predictions with 90 % or more are correct, against the number of words, below the "
         "mean confidence: of CLD3 half of them for one word, and most for eleven and more.",

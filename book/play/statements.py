@@ -74,7 +74,9 @@ def statements() -> ui.Json:
                             dots=sign,
                             digits=3,
                         )
-                        for control, (name, style, sign) in enumerate([("A", "a", "s"), ("B", "b", "d")])
+                        for control, (name, style, sign) in enumerate(
+                            [("A", "a", "s"), ("B", "b", "d")]
+                        )
                     ),
                 ],
                 height=300,
