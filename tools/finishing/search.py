@@ -24,18 +24,11 @@ HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 BLOCKS = {"p", "li", "td", "th", "dd", "div", "pre", "figcaption", "summary"}
 # No pictures, and of a formula its drawing, not its source: half of a page, left out unread.
 UNREAD = re.compile(r"<(script|style|svg|math)\b.*?</\1>", re.DOTALL)
-<<<<<<< HEAD
-# No marks that are there for the mouse; no questions, most of whose answers are wrong.
-SILENT = (
-    ".notebook-links, button, fieldset, .headerlink, .rest, .tocdepth, .prev-next-area, "
-    ".caption-number"
-=======
 # No marks that are there for the mouse, nor names of folds; no questions, most of whose answers are
 # wrong.
 SILENT = (
     "button, fieldset, .headerlink, .tocdepth, .prev-next-area, .caption-number, "
-    "details.hide > summary, .printed-answers, [hidden]"
->>>>>>> main
+    "details.hide > summary, .notebook-links, .printed-answers, [hidden]"
 )
 # What the theme has for its own search, and the script that leads the cursor there.
 THEIRS = re.compile(r'<div class="bd-search-container">.*?</script>', re.DOTALL)

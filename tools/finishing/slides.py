@@ -41,11 +41,7 @@ WORDS, LINES, ACROSS = 640, 12, 66
 MADE = "figure.align-default, table:has(caption)"
 RIGHT = '<span class="right later">{}</span>'
 # Marks for the mouse, and what answers to it.
-<<<<<<< HEAD
-SILENT = ".headerlink, .notebook-links, .play-figure, .story, .rest, script, button"
-=======
-SILENT = ".headerlink, .play-stage, .play-words, .story, .rest, script, button"
->>>>>>> main
+SILENT = ".headerlink, .notebook-links, .play-stage, .play-words, .story, .rest, script, button"
 STYLE = """
 html { font-size: clamp(12px, 1.4vw, 40px); scroll-padding: 0; scroll-snap-type: y mandatory; }
 body { margin: 0; }
