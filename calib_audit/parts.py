@@ -300,9 +300,9 @@ def control(
     beyond the limits, the gap that was seen has to be larger than the tolerance, though the true
     one need not be.
 
-    A break that is spread over spans too small to show it is judged by the last 2, 4, 8 ... spans
-    together, under the same correction. If they raise an alarm and the last two spans alone do not,
-    they are listed as a further span, at the end.
+    Where most of the last 2, 4, 8 ... spans are too small to show a break that is spread over them,
+    they are judged together as well, under the same correction. If they raise an alarm, and none of
+    them does alone, they are listed as a further span, at the end.
 
     Args:
         times: the sums of each span.
@@ -317,11 +317,13 @@ def control(
     # What a positive weighs is not known of a day without any, so all days tell it.
     heavy = heaviness(np.sum([bins.array for bins in times.values()], axis=0))
     names, n = sorted(times), len(times)
-    spans = {name: times[name] for name in names}
-    for k in 2 ** np.arange(1, max(1, (n - 1).bit_length())):
-        last = np.sum([times[name].array for name in names[-k:]], axis=0)
-        spans[f"{names[-k]} to {names[-1]}"] = BinSums(last)
-    judged = [_judged(name, bins, baseline, heavy) for name, bins in spans.items()]
+    judged = [_judged(name, times[name], baseline, heavy) for name in names]
+    small = [span.small for span, _ in judged]
+    sizes = [2**i for i in range(1, (n - 1).bit_length())]
+    sizes = [k for k in sizes if 2 * sum(small[-k:]) > k]
+    for k in sizes:
+        last = BinSums(np.sum([times[name].array for name in names[-k:]], axis=0))
+        judged.append(_judged(f"{names[-k]} to {names[-1]}", last, baseline, heavy))
     found = [
         replace(
             span,
@@ -331,10 +333,14 @@ def control(
         )
         for (span, _), chance in zip(judged, holm([chance for _, chance in judged]), strict=True)
     ]
-    single, together = found[:n], [span for span in found[n:] if span.alarm]
-    if together and not any(span.alarm for span in single[-2:]):
-        single.append(max(together, key=lambda span: abs(span.z)))
-    return single
+    single = found[:n]
+    # Where one of them raises an alarm by itself, it is told already.
+    together = [
+        span
+        for k, span in zip(sizes, found[n:], strict=True)
+        if span.alarm and not any(one.alarm for one in single[-k:])
+    ]
+    return [*single, max(together, key=lambda span: abs(span.z))] if together else single
 
 
 def _judged(
