@@ -23,7 +23,7 @@ __all__ = [
     "doubt_first_class",
 ]
 
-_OURS = ("calib_utils.", "torchmetrics.")  # which calls us
+_OURS = ("calib_utils.", "calib_audit.", "torchmetrics.")  # which call us
 _FEW = 10  # labels of a class
 # A column's number: all of its name, or what follows a prefix such as "p_".
 _NUMBER = re.compile(r"(?:.*(?:_|[^\w-]))?(-?\d+)")

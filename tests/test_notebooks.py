@@ -190,22 +190,6 @@ def test_what_is_shown_runs(page: str, tmp_path: Path) -> None:
     assert done.returncode == 0, f"{page}.md: {done.stderr[-2000:]}"
 
 
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_at_most_a_third_of_the_code_that_teaches_is_folded(page: str) -> None:
-    """Which neither draws nor checks a sentence."""
-    folded = total = 0
-    for cell in code_cells(page):
-        if figure_of(cell.metadata) or "claim(" in cell.source:
-            continue
-        lines = sum(bool(line.strip()) for line in cell.source.splitlines())
-        total += lines
-        folded += lines if is_folded(cell) else 0
-    assert 3 * folded <= total, (
-        f"{page}.md: {folded} of {total} lines of code stand in cells with a hide-* or remove-* "
-        f"tag; at most {total // 3} may"
-    )
-
-
 @pytest.mark.parametrize("page", PAGES)
 def test_no_result_is_hidden_in_a_name(page: str) -> None:
     """No `texts = ax.set(…)` to silence a cell: `plt.show()` as the last line does that."""

@@ -161,8 +161,9 @@ def load_identifier(model: str) -> dict[str, np.ndarray]:
         0.856
     """
     check_known("model", model, IDENTIFIERS)
+    path = folder_of("identifiers") / f"{model}.npz"
     with explain_damage(f"model: the file of {model!r}"):
-        arrays, _ = read_npz(folder_of("identifiers") / f"{model}.npz")
+        arrays, _ = read_npz(path)
         columns = {
             name: column.astype(str) if column.dtype.kind == "S" else column
             for name, column in arrays.items()
