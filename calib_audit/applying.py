@@ -12,7 +12,15 @@ from typing import Any, TextIO
 import numpy as np
 
 from calib_audit.class_columns import scores_of
-from calib_audit.column_types import as_array, as_coded, crossed, is_missing, texts_of
+from calib_audit.column_types import (
+    as_array,
+    as_coded,
+    check_flat,
+    crossed,
+    float_type,
+    is_missing,
+    texts_of,
+)
 from calib_audit.columns import there
 from calib_audit.files import open_source
 from calib_audit.probabilities import log_probs_of, probabilities, scores_in
@@ -91,19 +99,24 @@ def _write(
     n, new_groups = 0, set[str]()
     for raw in source.blocks(source.columns):
         places = np.arange(n + 1, n + 1 + len(raw[scores[0]]))
+        for name in scores:
+            check_flat(raw[name], name)
         found = probabilities(scores_in(raw, scores, kind, places), kind, scores, places, rescale)
         logs = recalibrator.inputs == "logits"
-        given = log_probs_of(found.probs, found.logits) if logs else found.probs
+        if logs:
+            given = log_probs_of(found.probs, found.logits)
+        else:  # bins have edges of the type that the file has
+            given = found.probs.astype(float_type(raw[name] for name in scores))
         if group is None:
             recalibrated = recalibrator.predict_proba(given)
         else:
             cells = group.split("*") if group not in raw else [group]
-            parts = [_groups_in(raw[name], name, places) for name in cells]
+            parts = [_groups_in(raw[name], name, places, source.words) for name in cells]
             groups = as_array(crossed([as_coded(part) for part in parts]))
             new_groups.update(np.setdiff1d(groups, vars(recalibrator)["groups_"]).tolist())
             recalibrated = _by_groups(recalibrator, given, groups)
         recalibrated = np.asarray(recalibrated).reshape(len(places), -1)
-        columns = raw | dict(zip(scores, recalibrated.T.tolist(), strict=True))
+        columns = raw | dict(zip(scores, recalibrated.T, strict=True))
         writer.writerows(zip(*(columns[name] for name in source.columns), strict=True))
         n += len(places)
     if new_groups:
@@ -137,8 +150,9 @@ def _column_of_groups(recalibrator: Recalibrator, named: str | None, source: Sou
     return name
 
 
-def _groups_in(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:
-    missing = is_missing(values)
+def _groups_in(values: np.ndarray, name: str, places: np.ndarray, words: bool) -> np.ndarray:
+    check_flat(values, name)
+    missing = is_missing(values, words)
     if missing.any():
         raise ValueError(
             f"{name}: expected a group in each row, found none in row "

@@ -313,6 +313,11 @@ def _what_was_read(gathered: Gathered, fitted: bool) -> list[str]:
         lines.append(
             counted_rows(counts.rescaled, " was divided by its sum", " were divided by their sum")
         )
+    if counts.numbered:
+        lines.append(
+            f"the labels are numbers, taken for the places of the classes: 0 is "
+            f"{columns.classes[0]!r}, and {len(columns.classes) - 1} is {columns.classes[-1]!r}"
+        )
     if columns.kind == "logprobs":
         lines += _about_logs(counts.filled, counts.elsewhere)
     if columns.weight:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from calib_audit.bin_sums import BinSums
 from calib_audit.formatting import percent, points, signed_points
 from calib_audit.parts import BEYOND, UNDECIDED, Gap, allowed, gap_of, judge_gaps
 from calib_audit.stored import check_predicted, read_stored
@@ -153,8 +152,11 @@ def compare_reports(
         )
     shared = [name for name in one.sums if name in two.sums]
     before, after = ([gap_of(each.sums[name]) for name in shared] for each in (one, two))
-    both = [BinSums(one.sums[name].array + two.sums[name].array) for name in shared]
-    limits = [allowed(tolerance, relative_tolerance, sums.predicted) for sums in both]
+    rates = [
+        float(np.average([sums.predicted for sums in each], weights=[sums.n for sums in each]))
+        for each in ((one.sums[name], two.sums[name]) for name in shared)
+    ]
+    limits = [allowed(tolerance, relative_tolerance, rate) for rate in rates]
     changes = [
         Gap(
             new.gap - old.gap,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from calib_audit.column_types import is_missing, is_number, texts_of
+from calib_audit.column_types import check_flat, is_missing, is_number, texts_of
 from calib_audit.columns import (
     Columns,
     choose_columns,
@@ -64,7 +64,9 @@ def _called_as_labels(source: Source, label: str, candidates: Sequence[str]) -> 
     block = next(iter(source.blocks([label, *candidates])), None)
     if block is None:
         return []
-    labels = set(texts_of(block[label][~is_missing(block[label])]))
+    check_flat(block[label], label)
+    missing = is_missing(block[label], source.words) & ~np.isin(texts_of(block[label]), candidates)
+    labels = set(texts_of(block[label][~missing]))
     if not labels or not labels <= set(candidates):
         return []
     likely = [name for name in candidates if name in labels or _holds_probabilities(block[name])]
@@ -80,6 +82,8 @@ def _sum_to_one(block: Block, names: Sequence[str]) -> bool:
 
 
 def _holds_probabilities(values: np.ndarray) -> bool:
+    if values.ndim > 1:
+        return False
     numbers = _numbers(values[~is_missing(values)])
     return bool(((numbers >= 0) & (numbers <= 1)).all())
 

@@ -19,6 +19,7 @@ __all__ = [
     "as_array",
     "as_coded",
     "by_value",
+    "check_flat",
     "coded",
     "crossed",
     "float_type",
@@ -30,6 +31,7 @@ __all__ = [
     "texts_of",
     "times_of",
     "weights_of",
+    "without_point",
 ]
 
 _MISSING = {"", "na", "n/a", "nan", "none", "null", "nat", "<na>"}
@@ -118,29 +120,70 @@ def crossed(columns: Sequence[Coded]) -> Coded:
     return first
 
 
+def check_flat(column: Any, name: str) -> None:
+    """Raise a ValueError if cells have several values, such as lists of a class each."""
+    cells = column.values if isinstance(column, Coded) else column
+    kinds = set(map(type, cells)) if cells.dtype.kind == "O" else set()
+    nested = any(hasattr(kind, "__len__") and not issubclass(kind, (str, bytes)) for kind in kinds)
+    if cells.ndim > 1 or cells.dtype.names or nested:
+        raise ValueError(
+            f"{name}: expected one value in each row, found several; give a column for each class, "
+            "or for each value"
+        )
+
+
 def texts_of(values: np.ndarray) -> np.ndarray:
-    """Values as printable text without surrounding spaces; 1.0 becomes 1."""
+    """Values as printable text without surrounding spaces; the number 1.0 becomes 1."""
     if values.dtype.kind == "M":
         values = np.datetime_as_string(values)
-    found, inverse = np.unique(values.astype(str), return_inverse=True)  # often few
-    texts = [printable(text).strip() for text in found]
-    whole = (_WHOLE.fullmatch(text) for text in texts)
-    texts = [number[1] if number else text for text, number in zip(texts, whole, strict=True)]
-    return np.array(texts, str)[inverse.ravel()]
+    if values.dtype.kind == "O":
+        floats = np.array([isinstance(value, float | np.floating) for value in values], bool)
+    else:
+        floats = np.full(len(values), values.dtype.kind == "f")
+    texts = values.astype(str)
+    found, inverse = np.unique(texts, return_inverse=True)  # often few
+    written = np.array([printable(text).strip() for text in found], str)[inverse.ravel()]
+    if floats.any():
+        written = np.where(floats, without_point(written), written)
+    return written
 
 
-def is_missing(values: np.ndarray | Coded) -> np.ndarray:
-    """Which cells are empty, or contain a word for a missing value."""
+def without_point(texts: np.ndarray) -> np.ndarray:
+    """Texts, of which "1.0" becomes "1"."""
+    found, inverse = np.unique(texts, return_inverse=True)
+    whole = [(_WHOLE.fullmatch(text), text) for text in found]
+    return np.array([number[1] if number else text for number, text in whole], str)[inverse.ravel()]
+
+
+def is_missing(values: np.ndarray | Coded, words: bool = True) -> np.ndarray:
+    """Which cells are empty.
+
+    Args:
+        values: (n,), of any type.
+        words: whether a text such as "NA" says that there is no value, as in a column of numbers,
+            or in a text file.
+    """
     if isinstance(values, Coded):
-        of_values = is_missing(values.values)
+        of_values = is_missing(values.values, words)
         return of_values[values.codes] if of_values.any() else np.zeros(len(values), bool)
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind == "M":
         return np.isnat(values)
+    if values.dtype.kind == "O":
+        none = np.array([not isinstance(value, str) and _is_none(value) for value in values], bool)
+    else:
+        none = np.zeros(len(values), bool)
     if values.dtype.kind in "OUS":
-        return np.array([str(value).strip().lower() in _MISSING for value in values], bool)
-    return np.zeros(len(values), bool)
+        empty = _MISSING if words else {""}
+        none |= np.array([str(value).strip().lower() in empty for value in values], bool)
+    return none
+
+
+def _is_none(value: Any) -> bool:
+    """Whether it is None, NaN, NaT, or pandas' NA, whose comparisons give NA."""
+    same = value == value
+    return value is None or not isinstance(same, (bool, np.bool_)) or not same
 
 
 def numbers_of(values: np.ndarray, name: str, places: np.ndarray) -> np.ndarray:

@@ -159,7 +159,12 @@ def choose_columns(
         raise ValueError(f"label, score: expected two columns, found {label!r} for both")
     names: tuple[str, ...] = ()
     if len(scores) > 1:
-        called = list(scores) if scores == list(by_label) else _suffixes(scores)
+        called = list(scores)
+        if score is not None and score.count("*") == 1 and score not in head:
+            start, _, end = score.partition("*")  # classes are named by what the pattern leaves out
+            called = _suffixes([name[len(start) : len(name) - len(end)] for name in scores])
+        elif scores != list(by_label):
+            called = _suffixes(scores)
         names = tuple(classes) or tuple(called)
         if len(names) != len(scores):
             raise ValueError(
@@ -244,7 +249,7 @@ def guess_scores(head: Sequence[str]) -> list[str]:
     """The columns of the predictions, if their names suggest them, and otherwise none.
 
     Raises:
-        ValueError: if there is a column for only one of several classes.
+        ValueError: if there is a column for only one of several classes, or two for each.
     """
     low = _lower(head)
     for name in ("score", "confidence", "logit", "logits", "prob", "probs"):
@@ -253,6 +258,7 @@ def guess_scores(head: Sequence[str]) -> list[str]:
     for prefix in _PREFIXES:
         found = [name for name in head if name.lower().startswith(prefix)]
         if len(found) > 1:
+            _refuse_two_sets(found)
             return found
         if found:
             raise ValueError(
@@ -260,6 +266,27 @@ def guess_scores(head: Sequence[str]) -> list[str]:
                 f"probability of a positive class give score={found[0]!r}"
             )
     return []
+
+
+def _refuse_two_sets(names: Sequence[str]) -> None:
+    """Raise a ValueError for columns of the same classes twice, such as before and after
+    recalibration: prob_a, prob_b, prob_cal_a and prob_cal_b, or prob_a_cal and prob_b_cal.
+    """
+    prefix = next(prefix for prefix in _PREFIXES if names[0].lower().startswith(prefix))
+    classes = [name[len(prefix) :] for name in names]
+    for named, pattern in ((classes, "{}*"), ([name[::-1] for name in classes], "*{}")):
+        marks = {
+            name[:i] for name in named for i in range(2, len(name)) if not name[i - 1].isalnum()
+        }
+        for mark in marks:
+            marked = sorted(name.removeprefix(mark) for name in named if name.startswith(mark))
+            if len(marked) > 1 and marked == sorted(x for x in named if not x.startswith(mark)):
+                shown = pattern.format(prefix + mark if named is classes else mark[::-1])
+                raise ValueError(
+                    f"score: found two sets of columns for the same classes, one of which is "
+                    f"{shown!r}, among {_some(names)}; name that one with score={shown!r}, or give "
+                    "the file without it"
+                )
 
 
 def _kind(scores: Sequence[str]) -> str:

@@ -178,8 +178,12 @@ def _damaged(file: FolderFile, group: int, stored: list[str]) -> str:
     return ""
 
 
-def _coded(column: Any, unit: str | None) -> Coded:
+def _coded(column: Any, unit: str | None) -> Any:
     """A column whose values are told apart; times are rounded down first, if a unit is given."""
+    import pyarrow as pa
+
+    if pa.types.is_nested(column.type):
+        return from_arrow(column)  # which is refused by its name
     if not column.null_count and not hasattr(column, "dictionary"):
         values = from_arrow(column)
         if values.dtype.kind == "M":

@@ -134,7 +134,7 @@ def _csv(path: Path) -> Source:
         except pa.ArrowInvalid as error:
             raise ValueError(f"{path}: {_explained(str(error), refused)}") from error
 
-    return Source(str(path), head, None, blocks)
+    return Source(str(path), head, None, blocks, words=True)
 
 
 def _with_points(cells: Any) -> Any:

@@ -135,7 +135,7 @@ def measure(totals: Totals, seed: int, top_label: bool) -> Measures:
     excess, variance = totals.of_z
     nll, brier, accuracy = totals.losses / bins.mass
     line = calibration_line(confidences, correct, weights, blocks)
-    auroc, auroc_interval = auroc_of(confidences, correct, weights, blocks)
+    auroc, auroc_interval = auroc_of(totals.order, correct, weights, blocks)
     z = float(excess / variance**0.5) if variance > 0 else float("nan")
     binnings, effective, k = binnings_of(totals, line), bins.effective, None
     if blocks is None:
@@ -201,12 +201,16 @@ def binnings_of(totals: Totals, line: CoxLine | None) -> list[BinSums]:
 
 
 def auroc_of(
-    confidences: np.ndarray,
+    order: np.ndarray,
     correct: np.ndarray,
     weights: np.ndarray | None = None,
     blocks: np.ndarray | None = None,
 ) -> tuple[float, tuple[float, float]]:
     """The area under the ROC curve and its interval; NaN if all rows are correct, or none.
+
+    Args:
+        order: (n,), the confidence, or what rises with it.
+        correct, weights, blocks: (n,), of the same rows.
 
     Sources: DeLong, DeLong and Clarke-Pearson 1988, "Comparing the areas under two or more
     correlated receiver operating characteristic curves"; for blocks Obuchowski 1997,
@@ -216,7 +220,7 @@ def auroc_of(
     if not sizes.all():
         return float("nan"), (float("nan"), float("nan"))
     w = np.ones(len(correct)) if weights is None else weights
-    _, place = np.unique(confidences, return_inverse=True)
+    _, place = np.unique(order, return_inverse=True)
     masses = [np.bincount(place, w * (correct == kind)) for kind in (False, True)]
     area, variance, pull = 0.0, 0.0, np.zeros(len(correct))
     for kind, others in ((False, masses[True]), (True, masses[False])):

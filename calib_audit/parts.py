@@ -27,6 +27,7 @@ __all__ = [
     "Part",
     "Span",
     "allowed",
+    "begins",
     "control",
     "gap_of",
     "judge_gaps",
@@ -43,6 +44,7 @@ _ALPHA = 0.05  # of all parts of a table, or all spans, together
 _ADDED = 2  # calibrated rows added to the variance of a part, and to each bin of a baseline
 _ACCIDENT = 1e-3  # the chance below which it is no accident that each group has one label
 LIMIT = 3.0
+_FALSE = 1 / 370  # of the spans without any drift are beyond the limits
 _LEAST_VARIANCE = 5.0  # of the number of events, below which z is not close to normal
 
 
@@ -302,6 +304,10 @@ def control(
     beyond the limits, the gap that was seen has to be larger than the tolerance, though the true
     one need not be.
 
+    Where most of the last 2, 4, 8 ... spans are too small to show a break that is spread over them,
+    they are judged together as well, under the same correction. If they raise an alarm, and none of
+    them does alone, they are listed as a further span, at the end.
+
     Args:
         times: the sums of each span.
         baseline: the counts, correct predictions and summed predictions of its bins, (3, M); of
@@ -310,57 +316,78 @@ def control(
 
     Source: Shewhart 1931, "Economic Control of Quality of Manufactured Product", for the limits.
     """
-    found: list[Span] = []
-    chances: list[float] = []
     if not times:
-        return found
+        return []
     # What a positive weighs is not known of a day without any, so all days tell it.
     heavy = heaviness(np.sum([bins.array for bins in times.values()], axis=0))
-    for name, bins in sorted(times.items()):
-        counts, correct, predicted = bins.array[[COUNT, CORRECT, EXPECTED]]
-        filled = counts > 0
-        expected, of_baseline = predicted.copy(), 0.0
-        if baseline is not None:
-            old_counts, old_correct, old_predicted = baseline
-            expected += counts * (old_correct - old_predicted) / (old_counts + _ADDED)
-        expected = np.clip(expected, 0, counts)
-        rates = expected[filled] / counts[filled]
-        variances = rates * (1 - rates)
-        if baseline is not None:
-            of_baseline = float(counts[filled] ** 2 @ (variances / (baseline[0][filled] + _ADDED)))
-        equal = worth(counts[filled], rates, heavy[:, filled])
-        each = counts[filled] ** 2 * variances / equal  # without weights those of the counts
-        variance = float(each.sum())
-        spread = (variance + of_baseline) ** 0.5
-        z = float((correct.sum() - expected.sum()) / spread) if spread > 0 else float("nan")
-        calm = float(counts[filled] @ variances)
-        small = calm**2 < _LEAST_VARIANCE * variance
-        seen, mean = float(correct.sum()), float(expected.sum())
-        visible = LIMIT * spread / bins.mass
-        chances.append(_chance_of(seen, mean, calm, spread**2) if calm and not small else 1.0)
-        found.append(
-            Span(
-                name=name,
-                n=bins.n,
-                predicted=bins.predicted,
-                expected=float(expected.sum() / bins.mass),
-                happened=bins.happened,
-                z=z,
-                small=small,
-                alarm=False,
-                visible=visible,
-                blind=small or visible > allowed(tolerance, relative, mean / bins.mass),
-            )
-        )
-    return [
+    names, n, limits = sorted(times), len(times), (tolerance, relative)
+    judged = [_judged(name, times[name], baseline, heavy, limits) for name in names]
+    small = [span.small for span, _ in judged]
+    sizes = [2**i for i in range(1, (n - 1).bit_length())]
+    sizes = [k for k in sizes if 2 * sum(small[-k:]) > k]
+    for k in sizes:
+        last = BinSums(np.sum([times[name].array for name in names[-k:]], axis=0))
+        judged.append(_judged(f"{names[-k]} to {names[-1]}", last, baseline, heavy, limits))
+    found = [
         replace(
             span,
             alarm=abs(span.z) > LIMIT
             and chance < _ALPHA
             and abs(span.happened - span.expected) > allowed(tolerance, relative, span.expected),
         )
-        for span, chance in zip(found, holm(chances), strict=True)
+        for (span, _), chance in zip(judged, holm([chance for _, chance in judged]), strict=True)
     ]
+    single = found[:n]
+    # Where one of them raises an alarm by itself, it is told already.
+    together = [
+        span
+        for k, span in zip(sizes, found[n:], strict=True)
+        if span.alarm and not any(one.alarm for one in single[-k:])
+    ]
+    return [*single, max(together, key=lambda span: abs(span.z))] if together else single
+
+
+def _judged(
+    name: str,
+    bins: BinSums,
+    baseline: np.ndarray | None,
+    heavy: np.ndarray,
+    limits: tuple[float, float],
+) -> tuple[Span, float]:
+    """A span that raises no alarm yet, and the p value of its number of events."""
+    counts, correct, predicted = bins.array[[COUNT, CORRECT, EXPECTED]]
+    filled = counts > 0
+    expected, of_baseline = predicted.copy(), 0.0
+    if baseline is not None:
+        old_counts, old_correct, old_predicted = baseline
+        expected += counts * (old_correct - old_predicted) / (old_counts + _ADDED)
+    expected = np.clip(expected, 0, counts)
+    rates = expected[filled] / counts[filled]
+    variances = rates * (1 - rates)
+    if baseline is not None:
+        of_baseline = float(counts[filled] ** 2 @ (variances / (baseline[0][filled] + _ADDED)))
+    equal = worth(counts[filled], rates, heavy[:, filled])
+    each = counts[filled] ** 2 * variances / equal  # without weights those of the counts
+    variance = float(each.sum())
+    spread = (variance + of_baseline) ** 0.5
+    z = float((correct.sum() - expected.sum()) / spread) if spread > 0 else float("nan")
+    calm = float(counts[filled] @ variances)
+    small = calm**2 < _LEAST_VARIANCE * variance
+    seen, mean = float(correct.sum()), float(expected.sum())
+    visible = LIMIT * spread / bins.mass
+    span = Span(
+        name=name,
+        n=bins.n,
+        predicted=bins.predicted,
+        expected=float(expected.sum() / bins.mass),
+        happened=bins.happened,
+        z=z,
+        small=small,
+        alarm=False,
+        visible=visible,
+        blind=small or visible > allowed(*limits, mean / bins.mass),
+    )
+    return span, _chance_of(seen, mean, calm, spread**2) if calm and not small else 1.0
 
 
 def _chance_of(events: float, mean: float, calm: float, variance: float) -> float:
@@ -377,7 +404,23 @@ def _chance_of(events: float, mean: float, calm: float, variance: float) -> floa
     return float(min(1.0, 2 * min(more, fewer)))
 
 
+def begins(alarms: Sequence[bool]) -> int:
+    """The place from which alarms are frequent, by maximum likelihood: one early false alarm, as
+    one span in 370 raises it, is not where a break begins.
+    """
+    found, n = np.asarray(alarms), len(alarms)
+    likely = np.full(n, -np.inf)
+    for place in np.flatnonzero(found):
+        before, seen, rest = found[:place].sum(), found[place:].sum(), n - place
+        rate = (seen + 0.5) / (rest + 1)
+        likely[place] = seen * np.log(rate) + (rest - seen) * np.log1p(-rate)
+        likely[place] += before * np.log(_FALSE) + (place - before) * np.log1p(-_FALSE)
+    return int(likely.argmax())
+
+
 def written(name: str) -> str:
     """A span in words: a day as "29 June 2026", and others as they are."""
+    if " to " in name:
+        return " to ".join(map(written, name.split(" to ")))
     day = re.fullmatch(r"(\d{4})-(\d\d)-(\d\d)", name)
     return f"{int(day[3])} {month_name[int(day[2])]} {day[1]}" if day else name

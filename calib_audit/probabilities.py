@@ -108,7 +108,8 @@ def probabilities(
         raise ValueError(
             f"{names[0]} to {names[-1]}: expected probabilities that sum to 1, found "
             f"{sums[row]:.6g} in row {places[row]:,}, and {off.sum() - 1:,} more; name columns "
-            "of logits logit_…, or divide rounded rows by their sum with rescale=True"
+            "of logits logit_…, one set of columns of several with score=..., or divide rounded "
+            "rows by their sum with rescale=True"
         )
     return Probabilities(scores, rescaled=rescaled)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calib_audit.bin_sums import confidences_of, losses
+from calib_audit.bin_sums import confidences_of, losses, order_of
 from calib_audit.measures import auroc_of
 from calib_audit.parts import Part
 from calib_audit.per_group import MapsPerGroup, judge_groups, try_per_group
@@ -197,7 +197,7 @@ def try_recalibrators(
             gain=gain.mean,
             interval=gain.interval(level),
             ece=expected_calibration_error(_predictions(after), n_bins=n_bins),
-            auroc=auroc_of(*confidences_of(after), rows.weights)[0],
+            auroc=auroc_of(order_of(after), confidences_of(after)[1], rows.weights)[0],
             zeros=_zeros(after),
         )
         found.append(one)
@@ -223,7 +223,7 @@ def try_recalibrators(
         found=[found[i] for i in order],
         nll=float(np.average(before, weights=rows.weights)),
         ece=ece,
-        auroc=auroc_of(*confidences_of(rows), rows.weights)[0],
+        auroc=auroc_of(order_of(rows), confidences_of(rows)[1], rows.weights)[0],
         how=how,
         best=best,
         groups={} if best is None else left,

@@ -13,12 +13,14 @@ from calib_audit.column_types import (
     as_array,
     as_coded,
     by_value,
+    check_flat,
     crossed,
     float_type,
     is_missing,
     texts_of,
     times_of,
     weights_of,
+    without_point,
 )
 from calib_audit.columns import Columns
 from calib_audit.probabilities import log_probs_of, probabilities, scores_in
@@ -122,6 +124,7 @@ class Counts:
         dropped, rescaled: how many of them were left out, or divided.
         impossible: how many had a probability of 0 for what happened.
         filled, elsewhere: of log-probabilities, as in `Probabilities`.
+        numbered: whether labels were numbers, and the columns have the names of the classes.
         doubtful: whether all logits, or log-odds, look like probabilities.
         seen: if a positive label was named, some of the labels that occur, with the positive one
             among them if it does.
@@ -133,6 +136,7 @@ class Counts:
     impossible: int = 0
     filled: int = 0
     elsewhere: int = 0
+    numbered: bool = False
     doubtful: bool = True
     seen: set[str] = field(default_factory=set)
 
@@ -144,6 +148,7 @@ class Counts:
         self.impossible += other.impossible
         self.filled += other.filled
         self.elsewhere += other.elsewhere
+        self.numbered |= other.numbered
         self.doubtful &= other.doubtful
         self.seen |= other.seen
 
@@ -197,6 +202,8 @@ class RowsReader:
             ValueError: for invalid rows.
         """
         columns, counts = self.columns, self.counts
+        for name, values in raw.items():
+            check_flat(values, name)
         n = len(raw[columns.label])
         places = np.arange(counts.read + 1, counts.read + 1 + n)  # of rows, counted from 1
         counts.read += n
@@ -246,6 +253,20 @@ class RowsReader:
             return "bfloat16"
         return float_type(raw[name] for name in scores)
 
+    def _without_value(self, values: Any, name: str) -> np.ndarray:
+        """Which cells are empty. A word says so where numbers are, or all cells are text, but not
+        where it is a class that was declared.
+        """
+        columns = self.columns
+        if name not in (columns.label, columns.blocks, *columns.groups):
+            return is_missing(values)
+        missing = is_missing(values, self.source.words)
+        if not (self.source.words and name == columns.label and missing.any()):
+            return missing
+        declared = {*columns.classes, columns.positive} - {None}
+        texts = texts_of(as_array(values))
+        return missing & ~np.isin(texts, sorted(declared))
+
     def _times(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
         return times_of(values, self.columns, places)
 
@@ -257,7 +278,7 @@ class RowsReader:
         for name, values in raw.items():
             if name in may_lack:
                 continue
-            missing = is_missing(values)
+            missing = self._without_value(values, name)
             if not missing.any():
                 continue
             if not self.drop:
@@ -272,23 +293,35 @@ class RowsReader:
         return gone
 
     def _labels(self, values: np.ndarray, places: np.ndarray) -> np.ndarray:
-        columns = self.columns
+        columns, counts = self.columns, self.counts
         if columns.binary and columns.positive is None:
             known: dict[str, int] = _LABELS
         elif columns.binary:
-            found = texts_of(values)
-            happened = found == columns.positive
-            self.counts.seen |= {
+            found = without_point(texts_of(values))
+            happened = found == without_point(np.array([columns.positive]))[0]
+            counts.seen |= {
                 *map(str, found[happened][:1]),
                 *map(str, found[~happened][:_SHOWN]),
             }
             return happened.astype(np.int64)
         else:
             known = {name: k for k, name in enumerate(columns.classes)}
-            if not any(name.lstrip("-").isdigit() for name in known):
-                known |= {str(k): k for k in range(len(known))}  # or their numbers
         found, inverse = np.unique(texts_of(values), return_inverse=True)
-        numbers = [known.get(text, known.get(text.lower(), -1)) for text in found]
+        bare = without_point(found)
+        numbers = [
+            next((known[each] for each in (text, number, text.lower()) if each in known), -1)
+            for text, number in zip(found.tolist(), bare.tolist(), strict=True)
+        ]
+        if -1 in numbers and not columns.binary and _are_places(bare, columns.classes):
+            if list(columns.classes) != sorted(columns.classes):
+                raise ValueError(
+                    f"{columns.label}: found numbers, such as {str(found[0])!r}, and the columns "
+                    f"{', '.join(columns.classes[:6])}, which are not in alphabetical order, so "
+                    "it is not clear which class a number means; give the number of each column as "
+                    "classes=..., such as 1, 0, 2"
+                )
+            counts.numbered = True
+            numbers = bare.astype(int).tolist()
         if -1 in numbers:
             odd = str(found[numbers.index(-1)])[:60]
             row = places[(inverse == numbers.index(-1)).argmax()]
@@ -305,6 +338,12 @@ class RowsReader:
                 )
             raise ValueError(f"{columns.label}: expected {advice}")
         return np.array(numbers, np.int64)[inverse.ravel()]
+
+
+def _are_places(texts: np.ndarray, classes: Sequence[str]) -> bool:
+    """Whether labels are numbers of columns with other names."""
+    named = any(name.lstrip("-").isdigit() for name in classes)
+    return not named and {*texts.tolist()} <= {str(k) for k in range(len(classes))}
 
 
 def _texts(values: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from calib_audit.formatting import printable
-from calib_utils._arrays import dtype_name, is_tensor, to_numpy
+from calib_utils._arrays import is_tensor, plain_array
 from calib_utils._names import check_rows
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
 ]
 
 EXTRA = "which is not installed: pip install jinja2 matplotlib narwhals pyarrow tqdm"
+_BFLOAT16 = "bfloat16", "torch.bfloat16"
 _CELLS = 2_000_000  # in a block: a few hundred megabytes as text
 
 Block = dict[str, np.ndarray]
@@ -38,6 +39,7 @@ class Source(NamedTuple):
         blocks: a function that takes names of columns and yields a block of rows at a time, with
             one array of shape (n,) for each column.
         bfloat16: the columns whose numbers came in this type, which NumPy does not have.
+        words: whether all cells are text, so that a word such as "NA" stands for a missing value.
     """
 
     name: str
@@ -45,6 +47,7 @@ class Source(NamedTuple):
     sha256: str | None
     blocks: Blocks
     bfloat16: frozenset[str] = frozenset()
+    words: bool = False
 
 
 def rows_of_block(width: int) -> int:
@@ -122,14 +125,14 @@ def source_of_dictionary(given: Mapping[str, Any]) -> Source:
         ValueError: if one of them is none of these, or is indexed in another order.
     """
     arrays: dict[str, np.ndarray] = {}
-    narrow = {key for key, one in given.items() if is_tensor(one) and dtype_name(one) == "bfloat16"}
+    narrow = {key for key, one in given.items() if str(getattr(one, "dtype", "")) in _BFLOAT16}
     indexed = [key for key, column in given.items() if hasattr(column, "iloc")]
     for key in indexed[1:]:
         check_rows(given[indexed[0]], given[key], key, indexed[0])
     for key, column in given.items():
         try:
-            if is_tensor(column):
-                column = to_numpy(column, key)
+            if is_tensor(column) or key in narrow:
+                column = plain_array(column, key)
             if isinstance(column, np.ma.MaskedArray):
                 hidden, column = np.ma.getmaskarray(column), column.data.astype(object)
                 column[hidden] = None

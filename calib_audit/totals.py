@@ -11,6 +11,7 @@ from calib_audit.bin_sums import (
     EXPECTED,
     BinSums,
     confidences_of,
+    order_of,
     sums_of_blocks,
     tally,
 )
@@ -67,6 +68,7 @@ class Totals:
         rows: all of them if `complete`, and otherwise a random sample.
         complete: whether all rows were kept.
         confidences: of these rows or of a random sample, and which are correct.
+        order: of the same rows, a number that rises with the confidence.
         weights: of the same rows; None if all count alike.
         blocks: the number of each row's block, (n,); None if all rows are independent.
 
@@ -97,11 +99,13 @@ class Totals:
         self.blocks: np.ndarray | None = None
         if self.complete or sums.weighted:
             self.confidences, self.weights = confidences_of(self.rows), self.rows.weights
+            self.order = order_of(self.rows)
             if self.complete and self.rows.blocks is not None:
                 self._count_blocks()
             return
         drawn_rows = self._draw(seed, sums.dtype)
         self.confidences = confidences_of(drawn_rows)
+        self.order = self.confidences[0]
         if not self._whole:
             self.rows = drawn_rows
 

@@ -22,6 +22,7 @@ from calib_audit.parts import (
     Part,
     Span,
     allowed,
+    begins,
     outcome_of,
     written,
 )
@@ -161,11 +162,13 @@ def _since(times: Sequence[Span]) -> str | None:
     """The span from which on most raise an alarm, one of the last two included; None without."""
     judged = [span for span in times if not span.small]
     alarms = [span.alarm for span in judged]
-    for k, span in enumerate(judged):
-        later = sum(alarms[k:])
-        if span.alarm and 2 * later > len(alarms) - k and any(alarms[-2:]):
-            alone = sum(alarms) == 1 and len(judged) > 1
-            return span.name if later > 1 or alone else None
+    if not any(alarms):
+        return None
+    begin = begins(alarms)
+    later, together = sum(alarms[begin:]), " to " in judged[-1].name
+    if 2 * later > len(alarms) - begin and any(alarms[-2:]) and not together:
+        alone = sum(alarms) == 1 and len(judged) > 1
+        return judged[begin].name if later > 1 or alone else None
     return None
 
 
@@ -176,11 +179,15 @@ def _when(times: Sequence[Span]) -> str:
         before = sum(span.name < since for span in alarms)
         return f"with alarms since {written(since)}" + (f" and {before:,} before" if before else "")
     if len(alarms) == 1:
-        return f"with an alarm on {written(alarms[0].name)}"
+        return f"with an alarm {_on(alarms[0])}"
     return (
         f"with alarms on {len(alarms):,} of {len(times):,} spans of time, the first on "
         f"{written(alarms[0].name)}"
     )
+
+
+def _on(span: Span) -> str:
+    return f"{'over' if ' to ' in span.name else 'on'} {written(span.name)}"
 
 
 def watch(times: Sequence[Span], overall: Verdict) -> Verdict:
@@ -194,7 +201,7 @@ def watch(times: Sequence[Span], overall: Verdict) -> Verdict:
     """
     last = times[-1]
     seen = (
-        f"on {written(last.name)} {percent(last.expected)} were expected and "
+        f"{_on(last)} {percent(last.expected)} were expected and "
         f"{percent(last.happened)} happened, of {counted_rows(last.n)}"
     )
     if any(span.alarm for span in times):

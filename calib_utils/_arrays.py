@@ -16,6 +16,7 @@ __all__ = [
     "like",
     "log_losses",
     "log_softmax",
+    "plain_array",
     "row_blocks",
     "softmax",
     "softplus",
@@ -33,18 +34,17 @@ def is_tensor(x: Any) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
-def to_numpy(x: Any, name: str, advice: str = "convert them first") -> np.ndarray:
-    """The numbers of ``x`` as a NumPy array, without a copy if none is needed.
+def plain_array(x: Any, name: str) -> np.ndarray:
+    """The numbers, texts or other values of ``x`` as a NumPy array, without a copy if possible.
 
     Args:
         x: a NumPy array, a list, or a torch tensor on any device, with or without a
             gradient. bfloat16, which NumPy does not have, becomes float32.
         name: the name of ``x`` in the error.
-        advice: what to do about values that are not numbers.
 
     Raises:
-        ValueError: if ``x`` is not a rectangle of numbers or booleans, or is masked; or is a
-            tensor that NumPy cannot represent, such as a sparse one or one of 8-bit floats.
+        ValueError: if ``x`` is not a rectangle, is masked, or can be read only once; or is a tensor
+            that NumPy cannot represent, such as a sparse one or one of 8-bit floats.
     """
     if is_tensor(x):
         try:
@@ -69,6 +69,23 @@ def to_numpy(x: Any, name: str, advice: str = "convert them first") -> np.ndarra
         raise ValueError(f"{name}: found rows of unequal length; make them equally long") from error
     except (RuntimeError, TypeError) as error:  # such as from a list of tensors on a GPU
         raise ValueError(f"{name}: found {type(x).__name__}, {error}; give an array") from error
+    if array.dtype.name == "bfloat16":  # of ml_dtypes
+        return array.astype(np.float32)
+    return array.astype(object) if array.dtype.kind == "T" else array  # StringDType
+
+
+def to_numpy(x: Any, name: str, advice: str = "convert them first") -> np.ndarray:
+    """The numbers of ``x`` as a NumPy array.
+
+    Args:
+        x: as `plain_array` takes it.
+        name: the name of ``x`` in the error.
+        advice: what to do about values that are not numbers.
+
+    Raises:
+        ValueError: as `plain_array` does, or if ``x`` has anything but numbers or booleans.
+    """
+    array = plain_array(x, name)
     if array.dtype == object and hasattr(x, "iloc"):
         array = _of_nullable(x, array, name)
     if array.dtype.kind not in "biuf":
@@ -95,8 +112,8 @@ def dtype_name(x: Any) -> str:
 
 
 def in_type(values: np.ndarray, dtype: str) -> Any:
-    """The numbers in a type, and a tensor of those in bfloat16, which NumPy does not have."""
-    if dtype != "bfloat16":
+    """The numbers in a type; of bfloat16 a tensor, because NumPy has it only with ml_dtypes."""
+    if dtype != "bfloat16" or "torch" not in sys.modules:
         return values.astype(dtype)
     return sys.modules["torch"].from_numpy(values.astype(np.float32)).bfloat16()
 

@@ -29,6 +29,11 @@ __all__ = [
 # float16 and bfloat16 changes a probability, and so the sum, by up to 2^-11 and 2^-8 of it.
 _TOLERANCE = {"bfloat16": 6e-3, "float16": 2e-3}
 _TOLERANCE_SINGLE = 1e-4
+_MOST_ROUNDING = 0.1  # of a sum; rounding does not explain more
+_MULTI_LABEL = (
+    "if several labels of a sample may be true, each label is a question of its own: give "
+    "probs[:, k] and labels[:, k] for each k"
+)
 _NAMED = "if they are names, use as_predictions(probs, labels, classes=[...])"
 
 
@@ -122,7 +127,8 @@ def check_labels(labels: Any, n: int, n_classes: int) -> np.ndarray:
         if array.ndim == 2:
             flatten = "flatten them with labels[:, 0]"
             one_hot = "turn one-hot rows into class indices with labels.argmax(1)"
-            advice = flatten if array.shape[1] == 1 else one_hot
+            single = array.any(axis=1).all() and np.count_nonzero(array) == len(array)
+            advice = flatten if array.shape[1] == 1 else one_hot if single else _MULTI_LABEL
         raise ValueError(f"labels: expected shape ({n},), found {array.shape}; {advice}")
     if len(array) != n:
         raise ValueError(
@@ -261,12 +267,12 @@ def float_scores(x: Any, name: str) -> np.ndarray:
         given = name.split()[0]
         maps = (
             f": of (batch, token, class) {given}.reshape(-1, K), and of (N, K, ...) "
-            f"np.moveaxis({given}, 1, -1).reshape(-1, K), with labels"
+            f"np.moveaxis({given}, 1, -1).reshape(-1, K), with labels.ravel(); of an ensemble "
+            "(member, N, K) the mean of the members' probabilities"
         )
         raise ValueError(
             f"{name}: expected a non-empty array of shape (N, K), or (N,) for two classes, "
-            f"found {array.shape}; give one row for each sample"
-            + (f"{maps}.ravel()" if array.ndim > 2 else "")
+            f"found {array.shape}; give one row for each sample" + (maps if array.ndim > 2 else "")
         )
     _require_floats(array, x, name)
     return array
@@ -297,9 +303,11 @@ def _raise_for_probs(block: np.ndarray, start: int, tol: float, name: str) -> No
         )
     sums = block.sum(axis=1, dtype=np.float64)
     row = int(np.abs(sums - 1).argmax())
+    rounded = np.median(np.abs(sums - 1)) < _MOST_ROUNDING
+    advice = "divide each row by its sum" if rounded else _MULTI_LABEL
     raise ValueError(
         f"{name}: expected rows that sum to 1 within {tol:g}, found {sums[row]:.6g} in row "
-        f"{start + row}; divide each row by its sum, or apply a softmax in float32 to logits"
+        f"{start + row}; {advice}, or apply a softmax in float32 to logits"
     )
 
 

@@ -174,7 +174,8 @@ def zero_of(
         return 0.0, []
     order = np.argsort(least, kind="stable")
     reaching = np.cumsum(of_row[order])
-    step = float(least[order[np.searchsorted(reaching, _ODD * with_zero, side="right")]])
+    odd = np.searchsorted(reaching, _ODD * with_zero * (1 + 1e-9), side="right")  # up to rounding
+    step = float(least[order[odd]])
     nearest = sum(
         float(of_row[rows] @ ((apart >= 0.5 * step) & (apart < 1.5 * step)).sum(axis=1))
         for rows, apart in _from_ends(probs)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from calib_utils._arrays import is_tensor, to_numpy
+from calib_utils._arrays import plain_array, to_numpy
 from calib_utils._checks import check_several
 
 __all__ = [
@@ -23,7 +23,7 @@ __all__ = [
     "doubt_first_class",
 ]
 
-_OURS = ("calib_utils.", "torchmetrics.")  # which calls us
+_OURS = ("calib_utils.", "calib_audit.", "torchmetrics.")  # which call us
 _FEW = 10  # labels of a class
 # A column's number: all of its name, or what follows a prefix such as "p_".
 _NUMBER = re.compile(r"(?:.*(?:_|[^\w-]))?(-?\d+)")
@@ -179,7 +179,8 @@ def class_names(classes: Any) -> list[Any]:
             f"{type(classes).__name__}, which has no such order; give list(model.classes_)"
         )
     of_array = hasattr(classes, "__array__")
-    names = check_several(np.asarray(classes).tolist() if of_array else classes, "classes")
+    several = plain_array(classes, "classes").tolist() if of_array else classes
+    names = check_several(several, "classes")
     if any(isinstance(name, (list, Mapping, np.ndarray)) for name in names):
         raise ValueError(f"classes: expected one name for each column, found {names!r}")
     return names
@@ -240,20 +241,12 @@ def _names(labels: Any) -> np.ndarray:
     Raises:
         ValueError: for a wrong shape, masked or missing labels, or values that are not names.
     """
-    parts = labels if isinstance(labels, (list, tuple)) else [labels]
-    masked = any(map(np.ma.isMaskedArray, parts))
-    if masked or isinstance(labels, Iterator) or is_tensor(parts[0] if len(parts) else None):
-        array = to_numpy(labels, "labels")  # which refuses what is masked, or read only once
-    else:
-        try:
-            array = np.asarray(labels)
-        except ValueError as error:
-            raise ValueError("labels: found rows of unequal length; give (N,)") from error
+    array = plain_array(labels, "labels")
     if array.ndim != 1:
         raise ValueError(
             f"labels: expected shape (N,), found {array.shape}; give one name a sample"
         )
-    if array.dtype.kind not in "biufUSTO":
+    if array.dtype.kind not in "biufUSO":
         raise ValueError(
             f"labels: expected integers, booleans or texts, found {array.dtype}; convert them first"
         )

@@ -6,7 +6,6 @@ numbers and, where it has a reliability diagram, its bins.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import product
@@ -15,9 +14,7 @@ from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
-from scipy.special import expit, logit, softmax
-from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
+from scipy.special import softmax
 
 import calib_records
 from calib_utils.metrics import (
@@ -34,7 +31,6 @@ from calib_utils.predictions import Predictions, as_predictions
 from calib_utils.recalibration import TemperatureScaling
 from calib_utils.records import (
     IDENTIFIERS,
-    LANGUAGE_MODELS,
     ExperimentRecord,
     load_experiment,
     load_forecasts,
@@ -101,6 +97,12 @@ def turned(asked: Asked, split: str) -> Frames:
             f"{negative_log_likelihood(record.logits / T, record.labels, inputs='logits'):.3f}",
         ]
         yield (stop,), numbers, reliability_bins(*top_label(probs, record.labels))
+
+
+def bars(asked: Asked) -> Frames:
+    """The first page's: how sure, how often right, and the mean gap between the two."""
+    for setting, numbers, bins in turned(asked, "test"):
+        yield setting, numbers[:3], bins
 
 
 def other_bins(asked: Asked) -> Frames:
@@ -172,24 +174,6 @@ def costs(asked: Asked) -> Frames:
             each.append("none" if none else f"{expected.mean():.2f}, {cost[accepted].mean():.2f}")
             totals.append(f"{cost.sum():,}")
         yield (i, j), [*each, *totals], None
-
-
-def risk(asked: Asked) -> Frames:
-    record = load_record(RESNET, "test")
-    for i, T in enumerate([1, fitted_temperature(), 4]):
-        probs = softmax(record.logits / T, axis=1)
-        confidences, correct = top_label(probs, record.labels)
-        for j in range(50):
-            if not asked((j, i)):
-                continue
-            n = 200 * (j + 1)
-            threshold = np.sort(confidences)[-n]
-            # Of equal confidences at the threshold the first ones are accepted.
-            places = np.flatnonzero(confidences > threshold)
-            tied = np.flatnonzero(confidences == threshold)[: n - len(places)]
-            errors = int((~correct[np.append(places, tied)]).sum())
-            shares = percent(errors / n), percent(float(threshold))
-            yield (j, i), [f"{n:,}", f"{errors:,}", *shares], None
 
 
 def maps(asked: Asked) -> Frames:
@@ -324,46 +308,6 @@ def shift(asked: Asked) -> Frames:
         yield (i, severity, k), numbers, reliability_bins(*answers_of(one.bins))
 
 
-def chats(asked: Asked) -> Frames:
-    """Platt's regression by scikit-learn, on the questions that have no label."""
-    stored = Path(calib_records.__file__).parent / "answers"
-    names = ["arc", "hellaswag", "mmlu", "truthfulqa", "winogrande"]
-    files = {name: np.load(stored / f"{name}.npz") for name in names}
-    models = json.loads(str(files["arc"]["facts"]))["models"]
-
-    def answers(model: str, name: str) -> tuple[np.ndarray, ...]:
-        rows = models.index(model), 0
-        grade, stored = files[name]["grade"][rows], files[name]["confidence"][rows]
-        use = (grade < 2) & (stored > 0)
-        said = stored[use].astype(float).clip(1e-6, 1 - 1e-6)
-        order = np.random.default_rng(0).permutation(len(said))
-        return logit(said)[:, None], grade[use] == 1, order[:200], order[200:]
-
-    def line(model: str, name: str) -> LogisticRegression:
-        z, right, labelled, _ = answers(model, name)
-        found = LogisticRegression(C=np.inf, solver="newton-cholesky", tol=1e-12, max_iter=1000)
-        return found.fit(z[labelled], right[labelled])
-
-    for (i, model), (j, name) in product(enumerate(LANGUAGE_MODELS), enumerate(names)):
-        if not any(asked((i, j, k)) for k in range(3)):
-            continue
-        z, right, _, left = answers(model, name)
-        z, right = z[left], right[left]
-        lines = [line(model, one) for one in (name, "hellaswag")]
-        said = [expit(z)[:, 0], *(one.predict_proba(z)[:, 1] for one in lines)]
-        for k, confidence in enumerate(said):
-            if not asked((i, j, k)):
-                continue
-            numbers = [
-                percent(right.mean()),
-                percent(confidence.mean()),
-                percent(expected_calibration_error(confidence_only(confidence, right))),
-                percent(baseline_calibration_error(confidence_only(confidence, right)).mean),
-                f"{roc_auc_score(right, z[:, 0]):.2f}",
-            ]
-            yield (i, j, k), numbers, reliability_bins(confidence, right)
-
-
 def statements(asked: Asked) -> Frames:
     """From the arrays as they are stored: percent in 8 bits, and grades."""
     stored = Path(calib_records.__file__).parent / "answers"
@@ -406,7 +350,7 @@ def learned_temperature(figure: str, column: int) -> Iterator[tuple[Setting, lis
     lowest = found[(temperatures().index(best),)][column]
     for stop, T in enumerate(temperatures()):
         missed = "found it" if abs(T - best) < 0.005 else f"missed it by {abs(T - best):.2f}."
-        yield (stop,), [f"T was {T:.2f},", found[(stop,)][column], f"{best:.2f}", lowest, missed]
+        yield (stop,), [f"{T:.2f}, with", found[(stop,)][column], f"{best:.2f}", lowest, missed]
 
 
 def learned_bins() -> Iterator[tuple[Setting, list[str]]]:
@@ -432,14 +376,6 @@ def identifiers(asked: Asked) -> Frames:
         for k in range(21):
             if asked((i, j, k)):
                 yield (i, j, k), [*some, percent(right[said >= 0.9].mean())], bins
-
-
-def learned_draws() -> Iterator[tuple[Setting, list[str]]]:
-    found = all_numbers("fig-one-draw")
-    baselines = [found[i, 0][1] for i in range(len(DRAWN))]
-    enough = next(n for n, one in zip(DRAWN, baselines, strict=True) if first_number(one) < 2)
-    for i, n in enumerate(DRAWN):
-        yield (i,), [f"With {n:,} predictions", baselines[i], f"takes {enough:,} "]
 
 
 def learned_costs() -> Iterator[tuple[Setting, list[str]]]:
@@ -468,22 +404,6 @@ def learned_maps() -> Iterator[tuple[Setting, list[str]]]:
         says = f"takes {DIGITS[better.index(True)]}" if any(better) else "even all 359 are too few"
         for j, n in enumerate(DIGITS):
             yield (i, j), [f"With {n} digits", found[i, j][0], found[i, j][1], says]
-
-
-def learned_chats() -> Iterator[tuple[Setting, list[str]]]:
-    found = all_numbers("fig-fourteen-diagrams")
-    eces = {
-        setting[:2]: ece_of(bins)
-        for setting, _, bins in all_frames("fig-fourteen-diagrams")
-        if setting[2] == 0 and bins
-    }
-    for i, j in eces:
-        by_ece = sorted(range(14), key=lambda k: eces[k, j])
-        place, best = by_ece.index(i), by_ece[0]
-        below = ["as you guessed", "one model has a lower one"]
-        below += [f"{k} models have a lower one" for k in range(2, 14)]
-        lowest = f"{LANGUAGE_MODELS[best]} has the lowest: {found[best, j, 0][2]}"
-        yield (i, j), [LANGUAGE_MODELS[i], found[i, j, 0][2], below[place], lowest]
 
 
 def learned_suspects() -> Iterator[tuple[Setting, list[str]]]:
@@ -528,28 +448,23 @@ LEARNED: dict[str, Callable[[], Iterator[tuple[Setting, list[str]]]]] = {
         learned_temperature, "fig-nll-and-ece-against-temperature", 4
     ),
     "fig-number-of-bins": learned_bins,
-    "fig-one-draw": learned_draws,
     "fig-cost-threshold": learned_costs,
     "fig-all-maps": learned_maps,
-    "fig-fourteen-diagrams": learned_chats,
     "fig-suspects": learned_suspects,
     "fig-three-identifiers": learned_identifiers,
 }
 
 ANEW: dict[str, Callable[[Asked], Frames]] = {
-    "fig-overview": partial(turned, split="test"),
-    "fig-ece-against-temperature": partial(turned, split="test"),
+    "fig-overview": bars,
     "fig-nll-and-ece-against-temperature": partial(turned, split="validation"),
     "fig-number-of-bins": other_bins,
     "fig-one-draw": draws,
     "fig-three-forecasters": rain,
     "fig-all-maps": maps,
     "fig-cost-threshold": costs,
-    "fig-risk-coverage": risk,
     "fig-suspects": suspects,
     "fig-nll": epochs,
     "fig-damaged": shift,
-    "fig-fourteen-diagrams": chats,
     "fig-stated-and-accuracy": statements,
     "fig-three-identifiers": identifiers,
 }

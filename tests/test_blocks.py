@@ -228,6 +228,8 @@ def test_the_ece_difference_takes_blocks():
         torch.arange(60) // 3,
         pd.Series([f"race {i // 3}" for i in range(60)]),
         np.arange(60) // 3 / 7,
+        np.ma.array(np.arange(60) // 3, mask=False),
+        np.datetime64("2026-01-01") + np.arange(60) // 3,
     ],
 )
 def test_blocks_have_any_names(blocks):
@@ -244,6 +246,7 @@ def test_bad_blocks():
         ([None] + list("abc") * 19 + ["d"] * 2, r"blocks: .* found None at index 0"),
         (np.r_[np.arange(59.0), np.nan], r"blocks: .* found nan at index 59"),
         (pd.array([*range(59), pd.NA], dtype="Int64"), r"blocks: .* found (<NA>|nan) at index 59"),
+        (np.ma.array(np.arange(60), mask=np.arange(60) < 2), "blocks: found masked entries"),
         (pd.Series(["a", pd.NA] * 30, dtype="string"), r"blocks: .* found (<NA>|nan) at index 1"),
     ):
         for function in (

@@ -18,7 +18,7 @@ PAGE = """<html><body><article class="bd-article"><section id="top"><h1>{title}
 <p><a href="#top">up</a> <a href="{other}.html">on</a> <a href="{other}.html#top">over</a>
 <a href="https://a.b/c#d">out</a> <a href="slides/x.html">slides</a></p>
 <figure id="fig-a"><svg><clipPath id="d1"/><g clip-path="url(#d1)"/><use href="#d1"/></svg></figure>
-<figure class="play-figure" id="try-a"><div></div></figure><script>{{"id": 1}}</script>
+<span class="play-words">To play.</span><script>{{"id": 1}}</script>
 <img src="_images/a.png" alt="A"></section></article></body></html>"""
 
 
@@ -44,7 +44,7 @@ def test_all_pages_are_in_one_and_lead_to_each_other(book: Book, tmp_path: Path)
     assert f'<a href="#{second}--top">over</a>\n<a href="https://a.b/c#d">out</a>' in text
     assert "<a>slides</a>" in text
     assert "headerlink" not in text
-    assert "play-figure" not in text
+    assert "To play." not in text
     assert '<img src="html/' in text
 
 

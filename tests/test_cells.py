@@ -20,7 +20,7 @@ found = [1, 2]
 
 ```{code-cell} python
 ---
-mystnb: {table: {name: tab-two, caption: "Two, no more.", class: sortable}}
+mystnb: {table: {name: tab-two, caption: "Two, no more.", class: long}}
 ---
 table(["number"], ([one] for one in found))
 ```
@@ -38,7 +38,7 @@ SHOWN = """\
 
 :::{table} Two, no more.
 :name: tab-two
-:class: sortable
+:class: long
 
 | number |
 | --- |

@@ -45,7 +45,7 @@ def test_what_a_claim_is_about_stands_in_the_text(page: str) -> None:
     quoted = [
         ast.literal_eval(k.value) for call in calls for k in call.keywords if k.arg == "about"
     ]
-    assert [words for words in quoted if words not in text] == []
+    assert [words for words in quoted if words.replace("*", "") not in text] == []
     silent = [
         ast.unparse(call)
         for block in parse(BOOK.source(page))

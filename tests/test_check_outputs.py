@@ -15,8 +15,8 @@ from tools.running.check_outputs import compare_run, has_own_parameters
 from tools.running.execute import parameters_of
 from tools.sources.book import Book
 from tools.sources.chapter_notebook import page_notebook
-from tools.sources.colab_notebook import INSTALL, colab_notebook
-from tools.sources.locations import ANSWER
+from tools.sources.colab_notebook import colab_notebook
+from tools.sources.locations import ANSWER, INSTALLS
 from tools.sources.pairing import paired
 
 BOOK = Book(REPOSITORY)
@@ -31,7 +31,7 @@ def committed() -> nbformat.NotebookNode:
     """With what only readers in Colab use: the installation, a form, a title, an answer."""
     form = '# @title Parameters\nprofile = "cpu"\n\na = 1\nif profile == "gpu":\n    a = 2'
     sources = {
-        INSTALL: [],
+        INSTALLS: [],
         form: [],
         "# @title Draw: A line\nplot(a)": [picture("")],
         "# @title “It rises”\nclaim(a)": [],

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import hsv_to_rgb, rgb_to_hsv
 from PIL import Image
+from scipy.ndimage import gaussian_filter
 
 from calib_utils.training import CORRUPTIONS, corrupt
 
@@ -111,3 +112,10 @@ def test_jpeg_is_pillows():
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         corrupt(*arguments)
+
+
+def test_blur_repeats_the_edge():
+    image = np.zeros((1, 8, 8, 3), np.uint8)
+    image[:, 0] = 255
+    expected = gaussian_filter(image / 255.0, (0, 1, 1, 0), mode="nearest")
+    np.testing.assert_allclose(corrupt(image, "blur", 5), 255 * expected, atol=0.51)

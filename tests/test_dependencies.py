@@ -116,7 +116,6 @@ def test_an_edit_is_seen() -> None:
 def test_the_repository(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(REPOSITORY)
     assert Path("tools/sources/book.py") in files_of("tools.running.execute")
-    assert Path("tools/sources/book.py") not in files_of("tools.running.check_outputs")
     metrics = files_of_chapter(chapter("from calib_utils.metrics import accuracy"))
     training = files_of("calib_utils.training")
     assert [path for path in metrics if "train" in path.as_posix()] == []

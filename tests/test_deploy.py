@@ -51,7 +51,7 @@ def given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return {
         **{"network": network, "inputs": inputs[:8]},
         **{"new_network": network, "new_val_logits": logits, "val_labels": labels},
-        **{"found": report("may.csv", cross_fit=0), "mlflow": Mock()},
+        **{"report": report, "mlflow": Mock()},
     }
 
 

@@ -75,3 +75,21 @@ def test_what_it_cannot_show():
         ReliabilityDisplay.from_estimator(MODEL, X, NAMES, pos_label="b")
     with pytest.raises(ValueError, match=r"^labels: "):
         ReliabilityDisplay.from_estimator(MODEL, X, Y)
+
+
+@pytest.mark.parametrize(("factor", "columns"), [(2.0, [0, 1]), (1.0, [1]), (1.0, [0, 1, 1])])
+def test_a_classifier_gives_a_probability_of_each_class(factor, columns):
+    model = Of(MODEL.classes_, factor * MODEL.predict_proba(X)[:, columns])
+    with pytest.raises(ValueError, match="predict_proba"):
+        ReliabilityDisplay.from_estimator(model, X, NAMES)
+
+
+class Of:
+    """A fitted classifier with these probabilities."""
+
+    def __init__(self, classes, probs):
+        self.classes_ = classes
+        self.probs = probs
+
+    def predict_proba(self, X):
+        return self.probs

@@ -607,6 +607,21 @@ class TestBeyondTheGap:
         assert found.mean == pytest.approx(np.mean([run.ece for run in wide]) / 3)
         assert found.p_value < 0.05
 
+    def test_an_overconfidence_has_a_sign(self, others):
+        narrow, wide = self.runs(15, 0.5), self.runs(45, 0.75)
+
+        def means(name):
+            of = (narrow, wide, others[:3], others[3:6], others[6:])
+            return [np.mean([getattr(run, name) for run in runs]) for runs in of]
+
+        gaps, over = means("generalization_gap"), means("overconfidence")
+        slope, _ = np.polyfit(gaps[2:], over[2:], 1)
+        found = compare_beyond_gap(narrow, wide, others, metric="overconfidence", repeats=100)
+        expected = over[1] - over[0] - slope * (gaps[1] - gaps[0])
+        assert found.mean == pytest.approx(expected)
+        with pytest.raises(ValueError, match="metric: expected 'ece' or 'overconfidence'"):
+            compare_beyond_gap(narrow, wide, others, metric="nll")
+
     def test_a_scattered_line_is_an_uncertain_one(self, others):
         narrow, wide = self.runs(15, 0.5), self.runs(45, 0.75)
         scattered = [*others, *self.runs(25, 0.4, grid="width"), *self.runs(35, 0.6, grid="width")]

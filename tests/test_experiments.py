@@ -691,7 +691,7 @@ class TestRuns:
     def test_bars_for_the_grid_and_for_the_run(self, tiny, tmp_path, capsys):
         run_grid(plan_grid("nll", "cpu", tiny), tmp_path, tmp_path)
         shown = capsys.readouterr().err
-        for part in ("in all: 100%", "1/1", "lenet5.seed-2", "training: 100%", "3/3"):
+        for part in ("in all: 100%", "1/1", "lenet5.seed-2", "epoch 3 of 3: 100%"):
             assert part in shown
 
 

@@ -563,13 +563,15 @@ class TestRecipe:
     @staticmethod
     def client(token: str, logprob: float) -> SimpleNamespace:
         """It replies with this token, in the form of OpenAI's client."""
-        content = [SimpleNamespace(token=token, logprob=logprob)]
+        best = SimpleNamespace(token=token, logprob=logprob)
+        other = SimpleNamespace(token="C", logprob=logprob - 1)
+        content = [SimpleNamespace(token="C", logprob=logprob - 1, top_logprobs=[other, best])]
         reply = SimpleNamespace(
             choices=[SimpleNamespace(logprobs=SimpleNamespace(content=content))]
         )
 
         def create(**asked):
-            assert (asked["max_tokens"], asked["logprobs"]) == (1, True)
+            assert asked.keys() == {"model", "messages", "logprobs", "top_logprobs"}
             return reply
 
         return SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create)))

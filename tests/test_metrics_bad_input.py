@@ -40,7 +40,7 @@ def test_maps_are_told_how_to_become_rows():
     maps = PROBS.reshape(10, 20, 15, 4).transpose(0, 3, 1, 2)
     with pytest.raises(ValueError, match=r"found \(10, 4, 20, 15\); give one row .*labels") as said:
         metrics.brier_score(maps, LABELS.reshape(10, 20, 15))
-    (advice,) = re.findall(r"np\.moveaxis\(.*K\)", str(said.value))
+    (advice,) = re.findall(r"np\.moveaxis\(.*?, K\)", str(said.value))
     rows = eval(advice, {"np": np, "probs": maps, "K": 4})
     np.testing.assert_array_equal(rows, PROBS)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import os
 import re
 import shutil
@@ -23,6 +22,7 @@ from tools.sources.book import Book, figure_of
 from tools.sources.chapter_notebook import is_check, is_solutions, page_notebook
 from tools.sources.colab_notebook import colab_notebook
 from tools.sources.folding import names_of
+from tools.sources.opening import lower_picture
 
 ROOT = Path(__file__).parents[1]
 BOOK = Book(ROOT)
@@ -92,7 +92,8 @@ def test_the_committed_notebook_is_the_generated_one(page: str) -> None:
 def test_the_committed_notebook_holds_its_texts_and_small_pictures(page: str) -> None:
     text = (ROOT / f"{page}.ipynb").read_text("utf-8")
     assert len(text) < 400_000
-    notebook = json.loads(text)
+    notebook = nbformat.reads(text, as_version=4)
+    lower_picture(notebook.cells)
     described = [figure["alt"] for cell in code_cells(page) if (figure := figure_of(cell.metadata))]
     stored_alts = [
         output["metadata"]["image/png"]["alt"]
@@ -187,22 +188,6 @@ def test_what_is_shown_runs(page: str, tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, f"{page}.md: {done.stderr[-2000:]}"
-
-
-@pytest.mark.parametrize("page", CHAPTERS)
-def test_at_most_a_third_of_the_code_that_teaches_is_folded(page: str) -> None:
-    """Which neither draws nor checks a sentence."""
-    folded = total = 0
-    for cell in code_cells(page):
-        if figure_of(cell.metadata) or "claim(" in cell.source:
-            continue
-        lines = sum(bool(line.strip()) for line in cell.source.splitlines())
-        total += lines
-        folded += lines if is_folded(cell) else 0
-    assert 3 * folded <= total, (
-        f"{page}.md: {folded} of {total} lines of code stand in cells with a hide-* or remove-* "
-        f"tag; at most {total // 3} may"
-    )
 
 
 @pytest.mark.parametrize("page", PAGES)

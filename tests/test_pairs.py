@@ -242,3 +242,13 @@ class TestECEsInPairs:
             paired_ece_difference(first, as_predictions(rows, [0, 0, 1]))
         found = as_predictions(confidence=[0.9, 0.8, 0.6], correct=[True, True, False])
         assert paired_ece_difference(first, found).mean != 0
+
+
+def test_the_standard_error_of_weighted_differences_counts_effective_samples():
+    second, weights = np.array([1.0, 2, 4, 3]), np.array([1.0, 1, 2, 1])
+    share = weights / weights.sum()
+    effective = 25 / 7  # the squared sum of the weights over the sum of their squares
+    squares = (share * (second - share @ second)) ** 2
+    expected = np.sqrt(squares.sum() * effective / (effective - 1))
+    found = paired_difference(np.zeros(4), second, sample_weight=weights).standard_error
+    assert found == pytest.approx(expected)

@@ -24,6 +24,13 @@ from tools.sources.errors import ExecutionError
 from tools.sources.flatten import Flattener
 from tools.sources.locations import INSTALLS
 from tools.sources.myst import Directive, MystError, parse
+from tools.sources.opening import (
+    MODULE,
+    Needs,
+    install_code,
+    lower_picture,
+    raise_picture,
+)
 
 CELL = "```{code-cell} python\n"
 URL = "https://github.com/someone/course"
@@ -192,7 +199,10 @@ def test_each_role_is_a_link_once_the_book_has_an_address(
 ) -> None:
     page, _, _ = link.removeprefix("notebooks/").partition(".html")
     beside = link.startswith("notebooks/") and page != "02-two"
-    assert flat(book, role) == (f"[{plain}]({page}.ipynb)" if beside else plain)
+    there = f"[{plain}]({page}.ipynb)" if beside else plain
+    # What is no notebook has no address, so its place is named.
+    there += " (a page of the course: “The book”)" * (page == "book/intro")
+    assert flat(book, role) == there
     assert flat(published, role) == f"[{plain}]({SITE}{link})"
 
 
@@ -209,37 +219,29 @@ def test_names_of_authors_are_plain_text(book: Book) -> None:
     assert flat(Book(book.root), "{cite:t}`ue`") == "[Müller and Silva Filho (2019)](u)"
 
 
-def test_images_take_the_repositorys_address_when_there_is_one(book: Book, published: Book) -> None:
-    figure = LABELS[LABELS.index(":::{figure}") :]
-    image = f"![A map of the chapters.]({URL}/raw/main/book/figures/map.svg)"
-    assert flat(published, figure).startswith(image)
-    assert "](../book/figures/map.svg)" in flat(book, figure)
-    assert flat(book, figure).endswith("**Figure 2.1.** Where A part stands.")
-
-
-def test_a_picture_that_the_build_draws_is_a_copy_beside_the_notebook(
-    book: Book, published: Book
-) -> None:
+def test_a_picture_is_part_of_the_notebook(book: Book, published: Book) -> None:
+    """Saved elsewhere, or opened in Colab, a notebook has no files beside it."""
     figure = LABELS[LABELS.index(":::{figure}") :]
     for one in (book, published):
         script = one.root / "book/figures/map.py"
         script.parent.mkdir(exist_ok=True)
         script.write_text("", "utf-8")
-    text = flat(book, figure)
-    assert text.startswith("![A map of the chapters.](figures/map.png)\n")
-    assert "map.svg" not in text
-    assert text.endswith("**Figure 2.1.** Where A part stands.")
-    assert f"]({URL}/raw/main/notebooks/figures/map.png)" in flat(published, figure)
+        copy = one.root / "notebooks/figures/map.png"
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(b"a map")
+        text = flat(one, figure)
+        assert text.startswith("![A map of the chapters.](data:image/png;base64,YSBtYXA=)\n")
+        assert text.splitlines()[2].startswith("**Figure 2.1.** Where ")
 
 
-PICTURE = re.compile(r"!\[[^\]]+\]\((?!https://)([^)]+)\)")
+PICTURE = re.compile(r"!\[[^\]]+\]\((?!https://|data:)([^)]+)\)")
 
 
 @pytest.mark.parametrize("path", sorted(REPOSITORY.glob("notebooks/**/*.ipynb")), ids=str)
-def test_each_picture_that_a_notebook_names_is_there(path: Path) -> None:
+def test_no_notebook_names_a_picture_beside_it(path: Path) -> None:
     cells = nbformat.read(path, as_version=4).cells
     named = [name for cell in cells for name in PICTURE.findall(cell.source)]
-    assert [name for name in named if not (path.parent / name).exists()] == []
+    assert named == []
 
 
 def test_a_notebook_begins_with_its_title_and_its_opening(book: Book) -> None:
@@ -257,7 +259,7 @@ def test_a_page_in_a_sub_folder_finds_the_others(book: Book, published: Book) ->
     )
     cells = colab_notebook(published, page).cells
     text = "\n".join(cell.source for cell in cells)
-    assert f"]({URL}/raw/main/book/assets/favicon.svg)" in text
+    assert "](data:image/svg+xml;base64," in text
     assert "**Solution to Exercise 1.1 (Add)**" in text
 
 
@@ -406,23 +408,39 @@ def install_cell(notebook: nbformat.NotebookNode) -> str:
     return next(cell.source for cell in notebook.cells if cell.source.startswith(INSTALLS))
 
 
-def test_the_install_cell_comes_with_the_repositorys_address(book: Book, published: Book) -> None:
-    with_address = colab_notebook(published, "notebooks/01-one")
-    install = install_cell(with_address)
-    assert install.startswith("# @title ")
-    # The release of the notebook's own version, not what main has become meanwhile.
-    release = f"{URL}/releases/download/v{__version__}"
-    wheel = f"{release}/{PROJECT.replace('-', '_')}-{__version__}-py3-none-any.whl"
-    assert f'\naddress = "{wheel}"  # @param' in install
-    assert f"{PROJECT}[training] @ {{address}}" in install
-    # Without an address a reader can write one, of any wheel or repository.
-    without = install_cell(colab_notebook(book, "notebooks/01-one"))
-    assert without == install.replace(wheel, "")
+def test_the_picture_that_a_chapter_opens_with_stands_above_all_code() -> None:
+    """GitHub shows the code of a folded cell, and what a cell has drawn stands below it."""
+    picture = {"image/png": "YSBtYXA=\n"}
+    drawn = nbformat.v4.new_output(
+        "display_data", picture, metadata={"image/png": {"alt": "Bars."}}
+    )
+    cells = [
+        nbformat.v4.new_markdown_cell("# One\n\nHow much?"),
+        nbformat.v4.new_code_cell(INSTALLS),
+        nbformat.v4.new_code_cell("draw()", metadata={"tags": ["varies"]}, outputs=[drawn]),
+        nbformat.v4.new_markdown_cell("**Figure 1.1.** Much."),
+        nbformat.v4.new_markdown_cell("## Two"),
+    ]
+    before = [cell.copy() for cell in cells]
+    raise_picture(cells)
+    assert [cell.source for cell in cells] == [
+        "# One\n\nHow much?",
+        "![Bars.](data:image/png;base64,YSBtYXA=)\n\n**Figure 1.1.** Much.",
+        *(INSTALLS, "draw()", "## Two"),
+    ]
+    assert cells[3].outputs == []
+    # CI's nbval, too, has nothing there to compare with.
+    assert "nbval-ignore-output" in cells[3].metadata["tags"]
+    lower_picture(cells)
+    kept = [(cell.source, cell.get("outputs")) for cell in cells]
+    assert kept == [(cell.source, cell.get("outputs")) for cell in before]
+    # One further down stays where it is.
+    later = [cells[0], cells[-1], *cells[1:-1]]
+    raise_picture(later)
+    assert later == [cells[0], cells[-1], *cells[1:-1]]
 
 
-def installed(
-    install: str, monkeypatch: pytest.MonkeyPatch, *missing: str
-) -> tuple[str, list[str]]:
+def installed(install: str, monkeypatch: pytest.MonkeyPatch, *missing: str) -> tuple[str, str]:
     """What the cell says as it ends, and what it asks of pip, where some modules are missing."""
     there, asked = importlib.util.find_spec, []
     shell = InteractiveShell()
@@ -432,43 +450,69 @@ def installed(
             importlib.util, "find_spec", lambda name: None if name in missing else there(name)
         )
         ended = shell.run_cell(install)
-    return str(ended.error_in_exec or ""), asked
+    return str(ended.error_in_exec or ""), " ".join(asked)
 
 
-def test_the_install_cell_says_what_to_do_where_the_module_is_missing(
-    book: Book, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As in an empty folder; the cells below would say `ModuleNotFoundError`."""
-    install = install_cell(colab_notebook(book, "notebooks/01-one"))
-    assert installed(install, monkeypatch) == ("", [])
-    said, asked = installed(install, monkeypatch, "calib_utils")
-    assert said == "address is empty: give a wheel or git+https://…"
-    assert asked == []
+DRAWS = "import numpy as np\nfrom calib_utils.plots import reliability_diagram"
+READS = "from calib_utils.records import load_record"
 
 
 @pytest.mark.parametrize(
-    ("address", "part"),
+    ("code", "named", "typed"),
     [
+        ("from calib_utils.metrics import accuracy", ["calib_utils"], "."),
+        (DRAWS, ["calib_utils", "matplotlib"], "'.[plots]'"),
+        (READS, ["calib_records", "calib_utils"], ". ./calib_records"),
+        ("import calib_audit\nimport pyarrow", ["calib_audit", "calib_utils"], ". ./calib_audit"),
+        # The digits of scikit-learn need no PyTorch.
+        ("import sklearn.datasets", ["calib_utils", "sklearn"], ". scikit-learn"),
         (
-            "https://a.example/course-3/calibration_course-1.0-py3-none-any.whl",
-            "https://a.example/course-3/calibration_course_{}-1.0-py3-none-any.whl",
+            "from calib_utils.training import train\nimport sklearn.datasets",
+            ["calib_utils", "safetensors", "sklearn", "torch", "torchvision"],
+            "'.[training]'",
         ),
-        (
-            "git+https://a.example/course-3",
-            "git+https://a.example/course-3#subdirectory=calib_{}",
-        ),
+        ("import torch", Needs(["import calib_utils.training"]).names, "'.[training]'"),
+        ("import os\nif in_colab:\n    from google.colab import drive", ["calib_utils"], "."),
     ],
 )
-@pytest.mark.parametrize("missing", ["calib_utils", "calib_audit", "calib_records"])
-def test_one_address_installs_the_module_the_report_and_the_records(
-    book: Book, monkeypatch: pytest.MonkeyPatch, address: str, part: str, missing: str
+def test_a_notebook_asks_for_what_it_imports(code: str, named: list[str], typed: str) -> None:
+    needs = Needs([code])
+    assert needs.names == named
+    assert needs.in_a_copy() == typed
+
+
+def test_in_a_copy_of_the_repository_a_notebook_says_what_to_type(
+    book: Book, published: Book, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    install = install_cell(colab_notebook(book, "notebooks/01-one"))
-    given = install.replace('address = ""', f'address = "{address}"')
-    expected = f'install -q "calibration-course[training] @ {address}"'
-    for name in ("audit", "records"):
-        expected += f' "calibration-course-{name} @ {part.format(name)}"'
-    assert installed(given, monkeypatch, missing) == ("", [expected])
+    monkeypatch.chdir(REPOSITORY / "notebooks")
+    for one in (book, published):
+        install = install_code(one, [DRAWS, READS])
+        assert installed(install, monkeypatch) == ("", "")
+        said, asked = installed(install, monkeypatch, "matplotlib", "calib_utils")
+        assert said.startswith("calib_utils, matplotlib: not installed.")
+        assert said.endswith("\n\n    pip install '.[plots]' ./calib_records")
+        assert asked == ""
+
+
+def test_elsewhere_a_notebook_installs_the_release_of_its_own_version(
+    book: Book, published: Book, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    install = install_code(published, [DRAWS, READS])
+    assert installed(install, monkeypatch) == ("", "")
+    said, asked = installed(install, monkeypatch, "calib_records")
+    release = f"{URL}/releases/download/v{__version__}"
+    assert MODULE == PROJECT
+    names = MODULE, f"{MODULE}-records"
+    wheels = [f"{name.replace('-', '_')}-{__version__}-py3-none-any.whl" for name in names]
+    assert (said, asked) == (
+        "",
+        f'install -q "{names[0]}[plots] @ {release}/{wheels[0]}" '
+        f'"{names[1]} @ {release}/{wheels[1]}"',
+    )
+    # Without an address there is nothing to install from.
+    said, asked = installed(install_code(book, [DRAWS]), monkeypatch, "matplotlib")
+    assert (said[:26], asked) == ("matplotlib: not installed.", "")
 
 
 def test_the_profiles_are_a_choice_in_colab(
@@ -516,7 +560,9 @@ def test_the_profiles_are_a_choice_in_colab(
 def test_cells_that_would_escape_a_check_are_errors(tmp_path: Path, cell: str) -> None:
     source = f"# One\n\n```{{code-cell}} python\n{cell}\n```\n"
     book = Book(write_tiny_book(tmp_path, source, LABELS))
-    with pytest.raises(MystError):
+    lines = book.source("notebooks/01-one").splitlines()
+    line = next(n for n, text in enumerate(lines, 1) if text.endswith(cell.splitlines()[-1]))
+    with pytest.raises(MystError, match=rf"^line ({line}|{line - 1}): cell `"):
         page_notebook(book, "notebooks/01-one")
 
 
@@ -596,4 +642,4 @@ def test_the_head_of_the_example_is_that_of_the_chapters() -> None:
     chapters = [*(REPOSITORY / "notebooks").rglob("*.md")]
     assert chapters
     for chapter in chapters:
-        assert chapter.read_text("utf-8").startswith(HEAD), chapter
+        assert chapter.read_text("utf-8").startswith(HEAD.removesuffix("---\n")), chapter

@@ -64,7 +64,8 @@ def test_every_frame_is_what_calib_utils_computes(figure: str, plays: dict[str, 
         shown = [entry(number, controls, setting) for number in one["numbers"]]
         assert shown == numbers, (figure, setting)
         diagrams = bins if isinstance(bins, list) else [bins]
-        for panel, drawn in zip(one["panels"], diagrams, strict=False):
+        of_bins = [panel for panel in one["panels"] if panel["kind"] == "bins"]
+        for panel, drawn in zip(of_bins, diagrams, strict=False):
             if drawn is not None:
                 check(entry(panel["frames"], controls, setting), drawn)
     assert count == np.prod([len(control["stops"]) for control in controls])
@@ -255,20 +256,31 @@ FIGURE = (
 )
 
 
-def test_a_play_stands_after_its_figure_and_no_word_of_it_ends_the_script() -> None:
+def test_a_play_stands_in_its_figure_and_no_word_of_it_ends_the_script() -> None:
     other = FIGURE.format("b")
     page = play.placed(f"<p>1</p>{other}{FIGURE.format('a')}<p>2</p>", {"fig-a": small()})
-    before, _, rest = page.partition('<figure class="align-default" id="fig-a">')
+    head = '<figure class="align-default" id="fig-a"><div class="play-stage" style="'
+    before, _, rest = page.partition(head)
     assert before == f"<p>1</p>{other}"
-    picture, _, rest = rest.partition("</figure>")
-    assert f'<figure class="align-default" id="fig-a">{picture}</figure>' == FIGURE.format("a")
-    tried, _, rest = rest.partition("</figure>")
-    assert tried.startswith('\n<figure class="play-figure" id="try-a">')
-    assert "&amp; see.</span>" in tried
-    text, end, after = rest.partition("</script>")
-    assert (end, after) == ("</script>", "<p>2</p>")
-    begin = '\n<script type="application/json" data-play="try-a">'
-    assert text.startswith(begin)
-    data = json.loads(text.removeprefix(begin))
+    _, begin, rest = rest.partition('</div><script type="application/json" data-play="fig-a">')
+    assert begin
+    text, _, after = rest.partition("</script>")
+    assert after.startswith('\n<img src="a.svg"/>\n<figcaption>')
+    data = json.loads(text)
     assert data["numbers"][0]["of"][0] == "</script>&"
     assert not {"figures", "caption"} & data.keys()
+
+
+def test_a_caption_keeps_its_finding_and_says_what_is_seen() -> None:
+    """With the picture as with the play; names with a point in them end no sentence."""
+    figure = FIGURE.format("a").replace(
+        ">A</span>", ">At 90.5 % it falls. Each dot is a run.</span>"
+    )
+    page = play.placed(figure, {"fig-a": small()})
+    assert (
+        '<span class="caption-text">At 90.5 % it falls. '
+        '<span class="play-still">Each dot is a run.</span>'
+        '<span class="play-words">To play &amp; see.</span></span>'
+    ) in page
+    alone = play.placed(FIGURE.format("a").replace(">A<", ">It falls.<"), {"fig-a": small()})
+    assert 'It falls. <span class="play-words">To play &amp; see.</span></span>' in alone

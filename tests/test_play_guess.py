@@ -92,7 +92,7 @@ def test_nothing_jumps(tab: Any) -> None:
 
 def test_a_link_to_a_state_shows_it(tab: Any) -> None:
     tab.goto("about:blank")
-    tab.goto(f"{PAGE}#try-a?network=b&knob=2")
+    tab.goto(f"{PAGE}#fig-a?network=b&knob=2")
     assert shown(tab) == (["3", "k"], 1, 3, True, "")
 
 
@@ -164,27 +164,6 @@ def test_each_suspect_is_guessed_anew(browser: Any) -> None:
         # No line without a point, and no pale line of another suspect.
         drawn = tab.locator("path.play-line").evaluate_all("all => all.map(one => one.outerHTML)")
         assert not any("ghost" in one or 'd="M"' in one for one in drawn)
-
-
-def test_a_play_that_asks_anew_comes_before_its_picture_which_waits(browser: Any) -> None:
-    page = play.placed(FIGURE.format("a"), {"fig-a": suspects()})
-    assert page.index('id="try-a"') < page.index('id="fig-a"')
-    square = "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 9 9'/>"
-    theme = "<style>img { vertical-align: middle }</style>"
-    shown = page.replace("a.svg", square)
-    body = f'{theme}{course_style()}<main class="bd-article">{shown}</main>'
-    picture = "getComputedStyle(document.querySelector('#fig-a > img')).visibility"
-    with script_page(browser, body, "play.js") as tab:
-        before = tab.locator("#fig-a").bounding_box()
-        assert tab.evaluate(picture) == "hidden"
-        tab.emulate_media(media="print")
-        assert tab.evaluate(picture) == "visible"
-        tab.emulate_media(media="screen")
-        tab.get_by_role("button", name="This is my guess").press("Enter")
-        assert tab.evaluate(picture) == "visible"
-        assert tab.locator("#fig-a").bounding_box() == before
-        tab.get_by_label("Suspect").select_option("b")
-        assert tab.evaluate(picture) == "hidden"
 
 
 def test_words_are_needed_for_every_setting() -> None:

@@ -291,11 +291,11 @@ def test_a_state_is_an_address(tab: Any) -> None:
     assert tab.url == PAGE
     panel(tab, 0, stop=2)
     tab.get_by_role("button", name="Again").click()
-    assert tab.url == f"{PAGE}#try-a?knob=3&again=y"
+    assert tab.url == f"{PAGE}#fig-a?knob=3&again=y"
     tab.reload()
     assert shown() == ("c", "y")
     assert tab.locator("input").input_value() == "2"
-    tab.evaluate("location.hash = '#try-a?knob=2&again=never&other=1'")
+    tab.evaluate("location.hash = '#fig-a?knob=2&again=never&other=1'")
     tab.wait_for_function("document.querySelector('dd').textContent == 'b'")
     assert shown() == ("b", "x")
     tab.go_back()
@@ -303,14 +303,5 @@ def test_a_state_is_an_address(tab: Any) -> None:
     assert shown() == ("c", "y")
     tab.evaluate("location.hash = '#elsewhere?knob=1'")
     assert shown() == ("c", "y")
-    tab.evaluate("location.hash = '#try-a?knob=2.00&again=x'")  # as a person types a number
+    tab.evaluate("location.hash = '#fig-a?knob=2.00&again=x'")  # as a person types a number
     tab.wait_for_function("document.querySelector('dd').textContent == 'b'")
-
-
-def test_a_link_to_a_state_is_copied_or_stands_in_the_address_bar(tab: Any) -> None:
-    tab.goto(PAGE)
-    panel(tab, 0, stop=1)
-    button = tab.get_by_role("button", name="link")
-    button.click()  # this page may not use the clipboard
-    tab.wait_for_function("document.querySelector('.play-link').textContent.includes('bar')")
-    assert tab.url == f"{PAGE}#try-a?knob=2&again=x"

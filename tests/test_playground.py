@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import softmax
-from script_page import PAGE, script_page
+from script_page import script_page
 
 from calib_utils.metrics import (
     brier_score,
@@ -30,7 +29,7 @@ SET = """(stage, states) => states.map((values) => {
 
 @pytest.fixture(scope="module")
 def tab(browser: Any) -> Iterator[Any]:
-    body = '<div class="playground-bars"></div><div class="playground-triangle"></div>'
+    body = '<div class="playground-bars"></div>'
     with script_page(browser, body, "playground.js", viewport=PHONE) as tab:
         yield tab
 
@@ -73,59 +72,31 @@ def test_the_bars_are_measured_as_the_module_does(tab: Any) -> None:
         assert percent(found["mean confidence"]) == pytest.approx(confidence.mean(), abs=6e-4)
 
 
-def test_the_triangle_maps_as_the_formulas_do(tab: Any) -> None:
-    low, high = [-4, -4, -4, 0.2, 0, -3, -2], [4, 4, 4, 8, 3, 3, 2]
-    states = np.round(np.random.default_rng(1).uniform(low, high, (200, 7)), 1)
-    shown = hold(tab, ".playground-triangle", states.tolist())
-    for state, found in zip(states, shown, strict=True):
-        z, (temperature, weight, bias, mix) = state[:3], state[3:]
-        matrix = np.diag([weight, 1, 1]) + mix * np.eye(3, k=1) * [[1], [0], [0]]
-        after = softmax(matrix @ (z / temperature) + [bias, 0, 0])
-        assert [percent(one) for one in found["before"].split(", ")] == pytest.approx(
-            softmax(z), abs=6e-4
-        )
-        assert [percent(one) for one in found["after"].split(", ")] == pytest.approx(
-            after, abs=6e-4
-        )
-        if np.ptp(np.sort(after)[-2:]) > 1e-6 and np.ptp(np.sort(z)[-2:]) > 1e-6:
-            assert found["predicted"] == f"{'ABC'[z.argmax()]} → {'ABC'[after.argmax()]}"
-        if (weight, bias, mix) == (1, 0, 0):
-            assert found["arrows across a border"] == "0"
-
-
 BARS = {
     0: [[0.5, 0], [0.5, 0], [0.5, 60], [0.5, 0], [0.5, 0]],
     1: [[0.0, 100], [0.3, 20], [0.5, 0], [0.7, 0], [0.0, 2]],
     2: [[0.1, 100], [0.5, 0], [0.5, 0], [0.5, 0], [0.9, 100]],
 }
-TRIANGLE = {
-    0: [2, 1, -1, 8, 1, 0, 0],
-    1: [2, 1, -1, 1, 1, 2, 0],
-    2: [2, 1, -1, 1, 1, 0, 1],
-}
 
 
-@pytest.mark.parametrize(("stage", "solved"), [("bars", BARS), ("triangle", TRIANGLE)])
-def test_each_task_can_be_done_and_says_so(
-    tab: Any, stage: str, solved: dict[int, list[Any]]
-) -> None:
-    start = tab.locator(f".playground-{stage} input").evaluate_all("all => all.map(i => +i.value)")
-    items = tab.locator(f".playground-{stage} li")
-    for nth, values in solved.items():
+def test_each_task_can_be_done_and_says_so(tab: Any) -> None:
+    start = tab.locator(".playground-bars input").evaluate_all("all => all.map(i => +i.value)")
+    items = tab.locator(".playground-bars li")
+    for nth, values in BARS.items():
         reason = items.nth(nth).locator("p").last
-        hold(tab, f".playground-{stage}", [np.ravel(values).tolist()])
+        hold(tab, ".playground-bars", [np.ravel(values).tolist()])
         # The answer waits for a guess.
         assert "Done. What would you have guessed?" in items.nth(nth).text_content()
         assert not reason.is_visible()
         items.nth(nth).get_by_role("button", name="No").press("Enter")
         assert reason.is_visible()
         assert items.nth(nth).locator(".playground-state").text_content() == "Done."
-    hold(tab, f".playground-{stage}", [start])
+    hold(tab, ".playground-bars", [start])
     assert items.nth(0).locator("p").last.is_visible()
 
 
 def test_a_guess_is_marked(tab: Any) -> None:
-    yes = tab.locator(".playground-triangle li").first.get_by_role("button", name="Yes")
+    yes = tab.locator(".playground-bars li").first.get_by_role("button", name="Yes")
     yes.press("Enter")
     assert yes.get_attribute("aria-pressed") == "true"
 
@@ -161,25 +132,8 @@ def test_each_control_has_a_name_and_each_value_is_said(tab: Any) -> None:
         if not node["ignored"] and node["role"]["value"] in ("slider", "button", "status")
     ]
     sliders = [name for role, name in controls if role == "slider"]
-    assert len(sliders) == len(set(sliders)) == 17
+    assert len(sliders) == len(set(sliders)) == 10
     assert all(name.endswith(":") for name in sliders)  # its words, and not its value
     assert all(name for role, name in controls if role != "status")
     # What says that a task is done is announced.
-    assert sum(role == "status" for role, _ in controls) >= 6
-
-
-def test_the_triangle_is_restored_from_its_address(browser: Any) -> None:
-    body = '<div id="three-logits" class="playground-triangle"></div>'
-    with script_page(browser, body, "playground.js") as tab:
-        tab.goto("about:blank")
-        tab.goto(f"{PAGE}#three-logits?0,3,99,1.6,1,0,0")
-        values = tab.locator("input").evaluate_all("all => all.map(i => +i.value)")
-        assert values == [0, 3, 4, 1.6, 1, 0, 0]  # 99 is brought into its range
-        after = tab.locator("dl div", has_text="after").locator("dd").text_content()
-        expected = softmax(np.array([0, 3, 4]) / 1.6)
-        assert [percent(one) for one in after.split(", ")] == pytest.approx(expected, abs=6e-4)
-        tab.locator("input").first.fill("2")
-        assert tab.evaluate("location.hash") == "#three-logits?2,3,4,1.6,1,0,0"
-        tab.goto("about:blank")
-        tab.goto(f"{PAGE}#three-logits?1,x")
-        assert tab.locator("input").first.input_value() == "2"
+    assert sum(role == "status" for role, _ in controls) >= 3

@@ -115,3 +115,14 @@ EVEN = [0.5, 0.5]
 def test_bad_input_is_named(named, call):
     with pytest.raises(ValueError, match=f"^{named}: "):
         call()
+
+
+def test_pseudo_counts_and_sums_that_were_rounded():
+    probs, old = np.random.default_rng(0).dirichlet(np.ones(3), 40), np.full(3, 1 / 3)
+    found = estimate_priors(probs, old, pseudo_count=5.0)
+    # At the optimum the gradient is that of the multiplier, 40 + 3 * 5, in all classes.
+    ratios = probs / old
+    gradient = (ratios / (ratios @ found)[:, None]).sum(axis=0) + 5 / found
+    assert gradient.max() - 55 <= 1.01e-5 * 55
+    rounded = estimate_priors(probs, [0.33333] * 3)
+    np.testing.assert_allclose(rounded, estimate_priors(probs, old), rtol=1e-12)

@@ -1,5 +1,6 @@
 """What a training says while it runs: its bars in a file, its estimate, its warnings."""
 
+import re
 import sys
 import warnings
 from dataclasses import replace
@@ -32,10 +33,17 @@ class TestBarsInAFile:
             return {}
 
         train(network(), random_images(), SHORT, after_epoch=after_epoch)
-        assert seen[0] == "training: 0 of 3"
-        assert seen[2].startswith("training: 2 of 3, accuracy=")
+        assert re.fullmatch("epoch 1 of 3: [012] of 9|training: 0 of 9", seen[0])
+        assert re.match("epoch [23] of 3: [6-9] of 9, accuracy=", seen[2])
         assert line.read_text() == ""
         assert capfd.readouterr() == ("", "")
+
+    def test_text_stays_on_one_line(self, capfd):
+        """Where a notebook has no widgets, each end of a line would stay below its cell."""
+        train(network(), random_images(), SHORT)
+        said = capfd.readouterr().err
+        assert "epoch 3 of 3" in said
+        assert said.rstrip("\n").count("\n") == 0
 
     def test_an_inner_bar_follows_the_outer_one(self, line):
         bars = progress_bars(True)

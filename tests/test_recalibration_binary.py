@@ -1,6 +1,7 @@
 """The binary recalibrators against their formulas, scikit-learn, and known maps."""
 
 import warnings
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from sklearn.calibration import _SigmoidCalibration
 from sklearn.isotonic import IsotonicRegression as Isotonic
 
 from calib_utils.metrics import reliability_bins
+from calib_utils.predictions import as_predictions
 from calib_utils.recalibration import (
     BayesianBinningIntoQuantiles,
     BetaCalibration,
@@ -303,3 +305,27 @@ def test_probabilities_for_any_data(name, seed, n, scores, decimals, single):
         warnings.simplefilter("ignore", UserWarning)
         probs = make.fit(values, labels).predict_proba(values)
     assert ((probs >= 0) & (probs <= 1)).all()
+
+
+def test_isotonic_regression_between_subnormal_thresholds():
+    places = np.array([0.0, 1e-320, 1e-314, 1.0])
+    scores, labels = np.tile(places, 5), np.tile([0, 0, 1, 1], 5)
+    asked = [0.0, 1e-321, 1e-317, 1e-316, 1e-313]
+    first, last, *inside = (Decimal.from_float(x) for x in (*places[1:3].tolist(), *asked[2:4]))
+    between = [float((x - first) / (last - first)) for x in inside]
+    fitted = IsotonicRegression(inputs="probs").fit(scores, labels)
+    np.testing.assert_allclose(fitted.predict_proba(np.array(asked)), [0, 0, *between, 1])
+    wide = IsotonicRegression().fit(np.array([-1.7e308, 1.7e308]), [0, 1])
+    np.testing.assert_allclose(wide.predict_proba(np.array([-0.85e308, 1.7e308])), [0.25, 1])
+    weights = np.linspace(1, 2, 20)
+    given = as_predictions(confidence=scores, correct=labels, sample_weight=weights)
+    assert np.isfinite(reliability_bins(given, n_bins=15, strategy="quantile").edges).all()
+
+
+def test_isotonic_probabilities_are_one_at_most():
+    rng = np.random.default_rng(0)
+    scores = np.repeat([0.1, 0.2], 100)
+    for scale in (1, 3, 7, 0.1, 0.3):
+        weights = scale * (rng.random(200) * 1e-3 + 1e-17)
+        fitted = IsotonicRegression(inputs="probs").fit(scores, np.ones(200, int), weights)
+        assert fitted.probabilities_.max() <= 1

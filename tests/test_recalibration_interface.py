@@ -17,6 +17,7 @@ import scipy.sparse
 import scipy.special
 import torch
 from recalibration_cases import ALL_BINARY, ALL_MULTICLASS, BINARY, MULTICLASS, binary, multiclass
+from sklearn.linear_model import LogisticRegression
 
 import calib_audit
 import calib_utils
@@ -724,3 +725,51 @@ def test_a_file_of_a_method_that_is_not_fitted_is_refused(tmp_path, missing):
     write_npz(path, arrays, facts)
     with pytest.raises(ValueError, match=r"half\.npz contains no recalibrator"):
         load(path)
+
+
+@pytest.mark.parametrize("factor", [1.004, 0.9995])
+def test_a_stored_number_that_is_slightly_off_is_damage(factor, tmp_path):
+    path = tmp_path / "scaling.npz"
+    TemperatureScaling().fit(*multiclass(200, 4)).save(path)
+    arrays, facts = read_npz(path)
+    facts["learned"]["temperature_"] *= factor
+    write_npz(path, arrays, facts)
+    with pytest.raises(ValueError, match=r"do not give the probabilities .* of calib_utils that"):
+        load(path)
+
+
+def test_several_labels_of_a_sample_are_questions_of_their_own():
+    rng = np.random.default_rng(0)
+    sigmoids, labels = rng.random((20, 4)), rng.integers(0, 2, (20, 4))
+    ones = np.eye(4, dtype=int)[rng.integers(0, 4, 20)]
+    own = "each label is a question of its own"
+    for use in (calib_utils.metrics.brier_score, calib_utils.metrics.CalibrationError().update):
+        with pytest.raises(ValueError, match=own):
+            use(sigmoids, labels)
+        with pytest.raises(ValueError, match=own):
+            use(sigmoids, labels[:, 0])
+        with pytest.raises(ValueError, match=r"labels\.argmax\(1\)"):
+            use(sigmoids, ones)
+    with pytest.raises(ValueError, match=own):
+        TemperatureScaling().fit(4 * sigmoids, labels)
+    with pytest.raises(ValueError, match=own):
+        recalibration.CalibratedClassifier(LogisticRegression()).fit(sigmoids, labels)
+
+
+def test_of_an_ensemble_the_mean_of_its_members_counts():
+    members = np.random.default_rng(0).dirichlet(np.ones(3), (5, 20))
+    labels = np.arange(20) % 3
+    for use in (
+        *(calib_utils.metrics.brier_score, TemperatureScaling(inputs="probs").fit),
+        calib_utils.metrics.CalibrationError().update,
+    ):
+        with pytest.raises(ValueError, match="the mean of the members' probabilities"):
+            use(members, labels)
+
+
+def test_a_map_of_each_group_is_no_part_of_what_knows_no_groups():
+    with pytest.raises(ValueError, match=r"base: expected one that needs no groups"):
+        OneVersusRest(recalibration.PlattPerGroup())
+    model = recalibration.CalibratedClassifier(LogisticRegression(), recalibration.PlattPerGroup())
+    with pytest.raises(ValueError, match=r"recalibrator: expected one that needs no groups"):
+        model.fit(np.arange(20.0)[:, None], np.arange(20) % 2)

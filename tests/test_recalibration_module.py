@@ -98,7 +98,7 @@ class Named(torch.nn.Module):
 @pytest.mark.parametrize("shape", [(7, 4), (2, 3, 4)])
 def test_module_takes_logits_by_name(wrap, shape):
     logits = torch.randn(shape)
-    model = CalibratedModule(Named(wrap), TemperatureScaling(2.0))
+    model = CalibratedModule(Named(wrap), TemperatureScaling(2.0), axis=-1)
     torch.testing.assert_close(model(logits), (logits / 2).log_softmax(dim=-1))
     torch.testing.assert_close(model.predict_proba(logits), (logits / 2).softmax(dim=-1))
 
@@ -167,7 +167,7 @@ def test_a_module_behind_a_softmax_says_so_once(shape, digits):
     recalibrator = PlattScaling() if binary else TemperatureScaling(2.0)
     if binary:
         recalibrator.fit(z.flatten(), (z.flatten() + torch.randn(300) > 0).long())
-    model = CalibratedModule(torch.nn.Identity(), recalibrator)
+    model = CalibratedModule(torch.nn.Identity(), recalibrator, axis=-1)
     if binary:
         model(probs[:3])  # too few to tell
     with pytest.warns(UserWarning, match="like probabilities"):
@@ -175,7 +175,7 @@ def test_a_module_behind_a_softmax_says_so_once(shape, digits):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model(probs)
-        CalibratedModule(torch.nn.Identity(), recalibrator)(z)
+        CalibratedModule(torch.nn.Identity(), recalibrator, axis=-1)(z)
 
 
 # ---------------------------------------------------------------- numbers
@@ -220,6 +220,52 @@ def test_module_knows_masked_classes(name, mask):
     probs = CalibratedModule(torch.nn.Identity(), method).predict_proba(inputs)
     torch.testing.assert_close(probs, method.predict_proba(inputs), atol=1e-12, rtol=1e-9)
     assert (probs[::2, 1] == 0).all()
+
+
+@pytest.mark.parametrize("kind", [torch.float64, torch.bfloat16])
+@pytest.mark.parametrize("name", ["temperature", "vector", "one versus rest"])
+@pytest.mark.parametrize(("axis", "shape"), [(1, (2, 4, 3, 5)), (1, (2, 4, 7)), (-1, (2, 7, 4))])
+def test_classes_are_found_on_their_axis(name, axis, shape, kind):
+    method, _ = fitted(name)
+    torch.manual_seed(0)
+    logits = 2 * torch.randn(shape, dtype=torch.float64).to(kind)
+    rows = logits.movedim(axis, -1).reshape(-1, 4)
+    expected = method.predict_proba(rows).reshape(logits.movedim(axis, -1).shape).movedim(-1, axis)
+    for given in (None, axis):
+        model = CalibratedModule(torch.nn.Identity(), method, axis=given)
+        found = model.predict_proba(logits)
+        torch.testing.assert_close(
+            found, expected, atol=1e-12 if kind == torch.float64 else 1e-2, rtol=0
+        )
+        torch.testing.assert_close(model(logits).softmax(axis), found, atol=3e-2, rtol=0)
+
+
+def test_an_axis_that_is_not_clear_is_asked_for():
+    maps, square = torch.randn(2, 3, 4, 5), torch.randn(2, 4, 4)
+    fixed, of_four = TemperatureScaling(1.5), fitted("temperature")[0]
+    for method, logits in [(fixed, maps), (of_four, square), (of_four, torch.randn(2, 3, 5))]:
+        with pytest.raises(ValueError, match="axis=-1 where they are last"):
+            CalibratedModule(torch.nn.Identity(), method)(logits)
+    with pytest.raises(ValueError, match=r"a network that returns \(N,\)"):
+        CalibratedModule(torch.nn.Identity(), fitted("binary platt")[0])(torch.randn(2, 1, 4, 2))
+    with pytest.raises(ValueError, match="axis: expected 1 or -1"):
+        CalibratedModule(torch.nn.Identity(), fixed, axis=2)
+    for axis in (1, -1):
+        found = CalibratedModule(torch.nn.Identity(), fixed, axis=axis).predict_proba(maps)
+        torch.testing.assert_close(found, (maps / 1.5).softmax(axis))
+
+
+def test_training_mode_is_told_once():
+    layers = torch.nn.Sequential(network(), torch.nn.BatchNorm1d(4), torch.nn.Dropout(0.5))
+    model, x = CalibratedModule(layers, TemperatureScaling(2.0)), torch.randn(16, 6)
+    with pytest.warns(UserWarning, match="it is in training mode"):
+        model(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model(x)
+        model.eval()
+        torch.testing.assert_close(model(x), model(x), rtol=0, atol=0)
+        CalibratedModule(network().eval(), TemperatureScaling(2.0))(x)
 
 
 def test_another_number_of_classes_is_an_error():
@@ -333,3 +379,12 @@ def test_a_whole_network_can_be_exported():
     inputs = torch.randn(5, 6)
     exported = torch.export.export(model, (inputs,)).module()
     torch.testing.assert_close(exported(inputs), model(inputs))
+
+
+def test_a_fitted_temperature_that_was_loaded_says_how_it_was_fitted():
+    logits, labels = multiclass(300, 4)
+    model = CalibratedModule(torch.nn.Identity(), TemperatureScaling(1.5).fit(logits, labels))
+    other = CalibratedModule(torch.nn.Identity(), TemperatureScaling(2.5))
+    model.load_state_dict(other.state_dict())
+    found = model.recalibrator.predict_proba(logits)
+    np.testing.assert_array_equal(found, TemperatureScaling(2.5).predict_proba(logits))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -238,3 +239,19 @@ def test_groups_in_fit_and_in_predictions() -> None:
     with pytest.raises(ValueError, match=r"^groups: "):
         own.fit(score, label, groups=group[:-1])
     assert vars(own) == kept
+
+
+def test_masked_groups_are_refused_and_texts_may_be_of_any_kind():
+    rng = np.random.default_rng(0)
+    z, labels = rng.normal(size=60), rng.integers(0, 2, 60)
+    names = np.array(["a", "b"])[rng.integers(0, 2, 60)]
+    fitted = PlattPerGroup().fit(z, labels, groups=names)
+    hidden = np.ma.array(names, mask=np.arange(60) < 3)
+    for use in (partial(fitted.fit, z, labels), partial(fitted.predict_proba, z)):
+        with pytest.raises(ValueError, match="groups: found masked entries"):
+            use(groups=hidden)
+    expected = fitted.predict_proba(z, groups=names)
+    np.testing.assert_array_equal(fitted.predict_proba(z, groups=names.astype(object)), expected)
+    if hasattr(np.dtypes, "StringDType"):
+        texts = names.astype(np.dtypes.StringDType())
+        np.testing.assert_array_equal(fitted.predict_proba(z, groups=texts), expected)

@@ -7,12 +7,19 @@ import warnings
 import numpy as np
 import pytest
 from recalibration_cases import ALL_BINARY, ALL_MULTICLASS, BINARY, MULTICLASS, binary, multiclass
-from sklearn.base import clone, is_classifier
+from sklearn.base import BaseEstimator, ClassifierMixin, clone, is_classifier
 from sklearn.datasets import make_classification
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    GridSearchCV,
+    GroupKFold,
+    KFold,
+    ShuffleSplit,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -20,6 +27,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.validation import check_is_fitted
 
+from calib_utils._masks import zero_of
 from calib_utils.metrics import negative_log_likelihood
 from calib_utils.recalibration import (
     CalibratedClassifier,
@@ -202,7 +210,7 @@ def test_cross_fitting_by_hand():
     assert fitted.recalibrator_.slope_ == PlattScaling().fit(z, y).slope_
     whole = LogisticRegression().fit(x, y)
     expected = fitted.recalibrator_.predict_proba(whole.decision_function(x))
-    np.testing.assert_array_equal(fitted.predict_proba(x)[:, 1], expected)
+    np.testing.assert_array_equal(fitted.predict_proba(x), np.stack([1 - expected, expected], 1))
     with pytest.raises(ValueError, match="recalibrator: expected one of calib_utils"):
         CalibratedClassifier(LogisticRegression(), "platt").fit(x, y)
     with pytest.raises(ValueError, match="y: expected at least two classes"):
@@ -234,6 +242,135 @@ def test_groups_stay_together():
     expected = TemperatureScaling().fit(np.log(probs), y).temperature_
     found = model.fit(x, y, groups=groups).recalibrator_.temperature_
     assert found == pytest.approx(expected, rel=1e-6)
+
+
+class OwnOrder(ClassifierMixin, BaseEstimator):
+    """A classifier whose columns are in the order of its ``names``, as CatBoost's can be."""
+
+    def __init__(self, names, off=1.0):
+        self.names = names
+        self.off = off
+
+    def fit(self, X, y):
+        self.inner_ = GaussianNB().fit(X, y)
+        self.classes_ = list(self.names)
+        return self
+
+    def predict_proba(self, X):
+        order = [self.inner_.classes_.tolist().index(name) for name in self.names]
+        return self.off * self.inner_.predict_proba(X)[:, order]
+
+
+class OwnOrderOfScores(OwnOrder):
+    def decision_function(self, X):
+        log_probs = np.log(self.predict_proba(X))
+        return log_probs[:, 1] - log_probs[:, 0] if len(self.names) == 2 else log_probs
+
+
+@pytest.mark.parametrize("kind", [OwnOrder, OwnOrderOfScores])
+@pytest.mark.parametrize("names", [["low", "mid", "high", "top"], ["9", "10"], [2, 0, 1]])
+def test_columns_are_those_of_the_names_of_the_classes(kind, names):
+    x, numbers = make_classification(
+        400, n_informative=6, n_classes=len(names), class_sep=2, random_state=0
+    )
+    y = np.array(names)[numbers]
+    expected = CalibratedClassifier(kind(sorted(names)), cv=3).fit(x, y)
+    found = CalibratedClassifier(kind(names), cv=3).fit(x, y)
+    np.testing.assert_array_equal(found.classes_, sorted(names))
+    np.testing.assert_allclose(found.predict_proba(x), expected.predict_proba(x), rtol=1e-6)
+    assert found.score(x, y) > 0.7
+    if len(names) == 2:
+        platt = CalibratedClassifier(kind(names), PlattScaling(), cv=3).fit(x, y)
+        assert platt.score(x, y) > 0.7
+
+
+@pytest.mark.parametrize("recalibrator", [None, HistogramBinning(inputs="probs")])
+def test_what_predict_proba_gives_are_probabilities(recalibrator):
+    x, y = make_classification(200, random_state=0)
+    two = CalibratedClassifier(OwnOrder([0, 1], off=2.0), recalibrator, cv=3)
+    with pytest.raises(ValueError, match="predict_proba: expected"):
+        two.fit(x, y)
+
+    class OfThePositive(OwnOrder):
+        def predict_proba(self, X):
+            return super().predict_proba(X)[:, 1]
+
+    one = CalibratedClassifier(OfThePositive([0, 1]), recalibrator, cv=3)
+    with pytest.raises(ValueError, match="predict_proba to give a column for each of 2 classes"):
+        one.fit(x, y)
+
+
+def test_other_classes_than_those_of_the_labels_are_refused_by_name():
+    frozen = pytest.importorskip("sklearn.frozen", reason="since scikit-learn 1.6").FrozenEstimator
+    x, y = make_classification(300, n_informative=6, n_classes=4, random_state=0)
+    model = frozen(LogisticRegression().fit(x[y < 3], y[y < 3]))
+    for kept, message in [
+        (y > 0, "estimator: found one that does not know class 3 of y"),
+        (y < 2, "y: expected all classes of the classifier, found no sample of class 2"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            CalibratedClassifier(model).fit(x[kept], y[kept])
+    fitted = CalibratedClassifier(model).fit(x[y < 3], y[y < 3])
+    np.testing.assert_array_equal(fitted.predict(x), model.predict(x))
+
+
+def test_a_way_of_splitting_that_cannot_be_used_says_what_can():
+    x, y = make_classification(120, random_state=0)
+    for cv, message in [
+        (KFold(2), "if the samples of a fold lack it, give cv=StratifiedKFold"),
+        ("prefit", r"give a fitted classifier as FrozenEstimator\(classifier\)"),
+        (ShuffleSplit(2, random_state=0), "each sample in the test set of one fold"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            CalibratedClassifier(GaussianNB(), cv=cv).fit(x[np.argsort(y)], np.sort(y))
+
+
+def test_weights_of_a_pipeline_reach_its_last_step():
+    x, y = make_classification(200, random_state=0)
+    weights = np.random.default_rng(0).integers(0, 4, 200)
+    inner, folds = LogisticRegression(), StratifiedKFold(3)
+    expected = CalibratedClassifier(inner, cv=folds).fit(x, y, weights).predict_proba(x)
+    unchanged = FunctionTransformer()
+    for model in (make_pipeline(unchanged, inner), make_pipeline(make_pipeline(unchanged, inner))):
+        found = CalibratedClassifier(model, cv=folds).fit(x, y, weights).predict_proba(x)
+        np.testing.assert_allclose(found, expected)
+
+
+def test_weightless_rows_do_not_say_what_a_zero_counts_as():
+    rng = np.random.default_rng(0)
+    probs = rng.dirichlet([0.5] * 3, 400).round(4)
+    probs /= probs.sum(axis=1, keepdims=True)
+    labels = np.array([rng.choice(3, p=row) for row in probs])
+    weights = np.where((probs == 0).any(axis=1), 0.05, 1.0)
+
+    class Given(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y, sample_weight=None):
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict_proba(self, X):
+            return np.asarray(X)
+
+    with pytest.warns(UserWarning, match="are exactly 0"):
+        fitted = CalibratedClassifier(Given()).fit(probs, labels, weights)
+    assert fitted.zero_ == zero_of(probs, weights=weights)[0] != zero_of(probs)[0]
+
+
+@pytest.mark.parametrize("labels", [["10", "9", "1", "100"], [3, 1, 0, 2]])
+def test_boosted_trees_are_calibrated(labels):
+    catboost = pytest.importorskip("catboost", reason="in the weekly job")
+    xgboost = pytest.importorskip("xgboost", reason="in the weekly job")
+    x, numbers = make_classification(900, n_informative=6, n_classes=4, random_state=0)
+    y = np.array(labels)[numbers]
+    settings = {"iterations": 60, "depth": 3, "verbose": 0, "thread_count": 1}
+    model = catboost.CatBoostClassifier(**settings, allow_writing_files=False)
+    alone = (clone(model).fit(x, y).predict(x).ravel() == y).mean()
+    assert CalibratedClassifier(model, cv=3).fit(x, y).score(x, y) == pytest.approx(alone, abs=0.05)
+    if y.dtype.kind == "i":  # it takes nothing else
+        model = xgboost.XGBClassifier(n_estimators=20, max_depth=3, n_jobs=1)
+        alone = clone(model).fit(x, y).score(x, y)
+        found = CalibratedClassifier(model, VectorScaling(), cv=3).fit(x, y).score(x, y)
+        assert found == pytest.approx(alone, abs=0.05)
 
 
 # ---------------------------------------------------------------- probabilities

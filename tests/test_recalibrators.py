@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ import pytest
 from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 from scipy.stats import ttest_rel
-from script_page import script_page
 
 from benchmarks import recalibrators
 from book.tables.recalibrators import mean_differences, mean_ranks, networks_table, verdict
@@ -195,60 +193,3 @@ def test_without_scripts_the_lowest_nll_of_a_network_comes_first() -> None:
     assert cells[0][4] == "\N{MINUS SIGN}0.300 \N{PLUS-MINUS SIGN} 0.020"
     assert [line[4] for line in cells[1:]] == ["0", "∞"]
     assert cells[0][6:] == ["8.0", "1.0", "70.0"]
-
-
-ROWS = [
-    ("A", "x", "0.10", "\N{MINUS SIGN}0.20 (\N{MINUS SIGN}0.3 to 0)"),
-    ("A", "y", "∞", "∞"),
-    ("B", "x", "9.50", "0.05 (0 to 0.1)"),
-    ("B", "y", "10.0", ""),
-]
-
-
-@pytest.fixture(scope="module")
-def tab(browser: Any) -> Iterator[Any]:
-    heads = "".join(f"<th>{name}</th>" for name in ("data", "method"))
-    heads += "".join(f'<th class="numeric">{name}</th>' for name in ("NLL", "less"))
-    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in line)}</tr>" for line in ROWS)
-    page = (
-        f'<table class="sortable"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>'
-        "<table><thead><tr><th>plain</th></tr></thead></table>"
-    )
-    with script_page(browser, page, "tables.js") as tab:
-        yield tab
-
-
-def shown(tab: Any) -> list[int]:
-    """Which rows are seen, in their order."""
-    lines = tab.locator("tbody tr:visible").evaluate_all(
-        "all => all.map(row => [...row.cells].map(cell => cell.textContent))"
-    )
-    return [ROWS.index(tuple(line)) for line in lines]
-
-
-@pytest.mark.parametrize(
-    ("head", "up", "down"),
-    [
-        ("NLL", [0, 2, 3, 1], [1, 3, 2, 0]),  # as numbers, not as words
-        ("less", [0, 2, 1, 3], [1, 2, 0, 3]),  # no number comes last, both ways
-        ("method", [0, 2, 1, 3], [1, 3, 0, 2]),
-    ],
-)
-def test_a_head_sorts_by_keyboard(head: str, up: list[int], down: list[int], tab: Any) -> None:
-    button = tab.get_by_role("button", name=head)
-    for key, order, said in (("Enter", up, "ascending"), ("Space", down, "descending")):
-        button.press(key)
-        assert shown(tab) == order
-        heads = tab.locator("th[aria-sort]")
-        assert heads.evaluate_all("all => all.map(one => one.ariaSort)") == [said]
-
-
-def test_a_choice_hides_the_other_rows_and_says_how_many_are_left(tab: Any) -> None:
-    tab.get_by_label("data").select_option("B")
-    tab.get_by_label("method").select_option("y")
-    assert shown(tab) == [3]
-    assert tab.locator("[aria-live]").text_content() == "1 of 4 rows"
-    for name in ("data", "method"):
-        tab.get_by_label(name).select_option("all")
-    assert sorted(shown(tab)) == [0, 1, 2, 3]
-    assert tab.locator("select").count() == 2  # none for numbers, none for a plain table

@@ -6,13 +6,15 @@ from functools import partial
 import numpy as np
 import pytest
 from contract_cases import OF_PREDICTIONS, numbers
+from scipy.special import expit
 from sklearn.metrics import accuracy_score, brier_score_loss, log_loss, mean_squared_error
 
 from calib_utils import metrics
+from calib_utils._masks import zero_of
 from calib_utils.metrics import streaming
 from calib_utils.metrics.debiased import debiased_squared_error
 from calib_utils.predictions import as_predictions, taken
-from calib_utils.recalibration import TemperatureScaling
+from calib_utils.recalibration import PlattScaling, TemperatureScaling
 
 N, K = 1500, 4
 RNG = np.random.default_rng(0)
@@ -226,3 +228,61 @@ def test_a_row_of_weight_zero_is_checked_all_the_same():
     for use in (weighted, TemperatureScaling(inputs="probs").fit):
         with pytest.raises(ValueError, match=r"^(probs|logits \(inputs='probs'\)): .*row 3"):
             use(bad, LABELS, weights)
+
+
+def test_edges_of_equal_mass_stand_half_way_through_a_row_s_own_weight():
+    values = np.array([0.1, 0.3, 0.5, 0.9])
+    given = as_predictions(
+        confidence=values, correct=[False, True, True, True], sample_weight=[1.0, 5, 2, 1]
+    )
+    edges = metrics.reliability_bins(given, n_bins=2, strategy="quantile").edges
+    # The middles of the four weights are at 0.5, 3.5, 7 and 8.5, and 4.5 is half way between ends.
+    assert edges[1] == pytest.approx(0.3 + 0.2 / 3.5)
+
+
+def test_a_tenth_of_all_weights_moves_no_bin_of_equal_mass():
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        probs = rng.random(30).round(3)
+        labels = (rng.random(30) < probs).astype(int)
+        weights = rng.integers(1, 4, 30).astype(float)
+        expected, *found = (
+            metrics.reliability_bins(
+                weighted(probs, labels, factor * weights), n_bins=10, strategy="quantile"
+            )
+            for factor in (1, 0.1, 1 / 3)
+        )
+        for bins in found:
+            np.testing.assert_allclose(bins.accuracy, expected.accuracy)
+            np.testing.assert_allclose(bins.confidence, expected.confidence)
+
+
+@pytest.mark.parametrize("factor", [0.1, 1 / 3])
+def test_a_tenth_of_all_weights_changes_no_zero(factor):
+    probs = np.r_[np.zeros(50), np.full(50, 1e-6), np.full(900, 0.1)]
+    weights = np.r_[np.full(50, 1.0), np.full(50, 0.02), np.ones(900)]  # 2 % of those with a zero
+    expected = zero_of(probs, weights=weights)[0]
+    assert zero_of(probs, weights=factor * weights)[0] == pytest.approx(expected)
+
+
+def test_rows_of_weight_zero_do_not_count_in_the_mean_weight():
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=60)
+    labels, weights = (rng.random(60) < expit(z)).astype(int), rng.integers(0, 4, 60).astype(float)
+    kept = weights > 0
+    for method in (PlattScaling(smooth_targets=True), TemperatureScaling()):
+        found, expected = (
+            method.fit(as_predictions(logits=z[rows], labels=labels[rows], sample_weight=of_rows))
+            .predict_proba(z)
+            .tolist()
+            for rows, of_rows in ((slice(None), weights), (kept, weights[kept]))
+        )
+        assert found == expected
+
+
+def test_a_masked_label_of_weight_zero_is_left_out():
+    logits, weights = LOGITS.copy(), np.ones(N)
+    logits[3, LABELS[3]], weights[3] = -np.inf, 0
+    found = TemperatureScaling().fit(logits, LABELS, weights).temperature_
+    kept = weights > 0
+    assert found == TemperatureScaling().fit(logits[kept], LABELS[kept]).temperature_

@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from calib_utils.decisions import risk_coverage, selection_threshold
+from calib_utils.predictions import as_predictions
 from calib_utils.report import paired_difference
 
 
@@ -126,3 +127,9 @@ def test_bad_input_is_named(bad, named):
         selection_threshold(**given, risk=0.1)
     with pytest.raises(ValueError, match=f"^{named}: "):
         risk_coverage(**given)
+
+
+def test_a_probability_of_one_half_predicts_the_negative_class():
+    found = risk_coverage(as_predictions([0.5, 0.9], [1, 1]))
+    assert found.risk.tolist() == [0.0, 0.5]
+    assert found.area == 0.5 * (0 + 0.5)

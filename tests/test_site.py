@@ -456,6 +456,7 @@ CUT = """() => [...document.querySelectorAll(".bd-article .katex-html")].filter(
 POOR_WORDS = """() => {
     const poor = [];
     for (const svg of document.querySelectorAll("svg.drawing[role=img]")) {
+        if (svg.closest("figure")?.querySelector(".play-stage > .play, .story")) continue;  // in its place
         const all = svg.getBoundingClientRect();
         const scale = all.width / svg.viewBox.baseVal.width;
         const name = svg.getAttribute("aria-label").slice(0, 40);
@@ -715,7 +716,7 @@ def test_a_line_of_text_has_65_to_75_characters_and_a_play_is_wider(
             .map(([, length]) => length)"""
     )
     text, play = tab.evaluate(
-        "['section > p', '.play-figure'].map("
+        "['section > p', '.play-stage'].map("
         "one => document.querySelector(`.bd-article ${one}`).clientWidth)"
     )
     tab.close()

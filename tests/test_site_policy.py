@@ -57,16 +57,14 @@ def use(tab: Any) -> None:
     """Do on a page what a reader can do there."""
     for query, act in {
         "button.theme-switch-button": lambda one: one.click(),
-        ".play-figure input": lambda one: one.press("End"),
-        ".play-figure select": lambda one: one.press("ArrowDown"),
+        ".play-stage input": lambda one: one.press("End"),
+        ".play-stage select": lambda one: one.press("ArrowDown"),
         ".play-link": lambda one: one.click(),
         ".question summary": lambda one: one.click(),
         "details.hide > summary": lambda one: one.click(),
         "button.copybtn": lambda one: one.click(force=True),
         ".yourself button": lambda one: one.click(),
         ".playground-bars svg": lambda one: one.click(),
-        ".playground-triangle input": lambda one: one.press("End"),
-        "table.sortable button": lambda one: one.click(),
         "#search-field": lambda one: one.fill("ece"),
         ".slide": lambda one: one.press("ArrowRight"),
     }.items():

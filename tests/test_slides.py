@@ -24,7 +24,7 @@ FIGURE = '<figure class="align-default" id="fig-{}"><svg class="drawing"></svg><
 PAGE = f"""<article class="bd-article"><section id="bins">
 <h1>2. Bins<a class="headerlink" href="#bins">#</a></h1><p>A puzzle.</p>{FIGURE.format("a")}
 <section id="one"><h2>One bin</h2><p>Why.</p>{FIGURE.format("b")}{FIGURE.format("c")}
-<figure class="play-figure"></figure>{QUESTION}</section>
+<div class="play-stage"></div>{QUESTION}</section>
 <section id="talk"><h2>Only words</h2><p>Nothing to see.</p></section>
 <section id="exercises"><h2>Exercises</h2><table></table></section>
 <section id="what-we-have-seen"><h2>What we have seen</h2><ul><li>Bins.</li></ul></section>
@@ -44,7 +44,7 @@ def test_a_section_is_a_slide_with_its_first_figure_and_its_text_as_notes() -> N
     assert 'id="fig-a"' in first.body
     assert 'id="fig-b"' in one.body
     assert 'id="fig-c"' not in one.body
-    assert "play-figure" not in one.body
+    assert "play-stage" not in one.body
     assert one.notes == "<p>Why.</p>"
     assert question.is_question
     assert "<li>Bins.</li>" in last.body

@@ -70,10 +70,12 @@ def test_the_dots_are_predictions_of_the_network(told: dict[str, Any]) -> None:
 
 def test_the_words_say_what_the_record_does(told: dict[str, Any]) -> None:
     probs, labels = softmax_at(1)
-    first, bins, _, _, gap, last = told["steps"]
+    first, bins, stretched, _, gap, last = told["steps"]
     assert "400 drawn at random from 10,000" in first
     right, wrong = map(len, told["dots"][-1])
     assert f"catches {right + wrong} of them, and {right} of these are correct" in bins
+    (alone,) = [m for m, (some, none) in enumerate(told["dots"]) if len(some) == 1 > len(none)]
+    assert f"between {alone / 10:g} and {(alone + 1) / 10:g}, is a single image" in stretched
     assert told["frames"][0]["gap"].removeprefix("mean gap ") in gap
     assert told["frames"][-1]["gap"].removeprefix("mean gap ") in last
     assert f"{round(accuracy(probs, labels) * len(labels)):,} are correct" in last
@@ -167,11 +169,31 @@ def test_the_picture_stays_in_sight_while_the_words_go_by(tab: Any) -> None:
         assert words.evaluate("one => one.classList.contains('story-now')")
 
 
-def test_without_movement_or_on_paper_the_still_picture_is_shown(tab: Any) -> None:
+def test_on_paper_the_still_picture_is_shown(tab: Any) -> None:
     still, moving = tab.locator("figure > img"), tab.locator(".story")
     assert (still.is_visible(), moving.is_visible()) == (False, True)
-    for change in ({"reduced_motion": "reduce"}, {"media": "print"}):
-        tab.emulate_media(**change)
-        assert not moving.is_visible()
-        assert still.evaluate("one => getComputedStyle(one).display") != "none"
-        tab.emulate_media(reduced_motion="no-preference", media="screen")
+    tab.emulate_media(media="print")
+    assert not moving.is_visible()
+    assert still.evaluate("one => getComputedStyle(one).display") != "none"
+    tab.emulate_media(media="screen")
+
+
+def test_who_prefers_no_movement_steps_from_state_to_state(tab: Any) -> None:
+    """The buttons show one state and its words after another, and nothing scrolls."""
+    tab.emulate_media(reduced_motion="reduce")
+    tab.get_by_role("button", name="Back").press("ArrowLeft")
+    words = tab.locator(".story-steps > p")
+    while not words.first.is_visible():
+        tab.get_by_role("button", name="Back").press("Enter")
+    where = tab.evaluate("scrollY")
+    for step in range(6):
+        visible = [one.is_visible() for one in words.all()]
+        assert visible == [k == step for k in range(6)]
+        tab.get_by_role("button", name="Next").press("Enter")
+    assert tab.evaluate("scrollY") == where
+    tab.emulate_media(reduced_motion="no-preference")
+
+
+def test_one_can_skip_the_story(tab: Any) -> None:
+    tab.get_by_role("button", name="Skip").press("Enter")
+    assert tab.evaluate("document.activeElement.tagName") == "FIGCAPTION"

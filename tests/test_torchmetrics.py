@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+import warnings
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -161,3 +162,43 @@ sys.exit(rank and os.waitstatus_to_exitcode(os.waitpid(other, 0)[1]))
     expected = pytest.approx(2 * [WHOLE, widest, of_classes], rel=1e-12)
     for rank in (0, 1):
         assert [float(line) for line in (tmp_path / f"{rank}").read_text().split()] == expected
+
+
+@pytest.mark.parametrize(
+    "make", [CalibrationError, lambda **given: ClasswiseCalibrationError(3, **given)]
+)
+def test_a_collection_keeps_apart_what_counts_other_rows(make):
+    rng = np.random.default_rng(0)
+    probs, labels = rng.dirichlet(np.ones(3), 120), rng.integers(0, 3, 120)
+    labels[:60] = rng.integers(1, 3, 60)  # so that all agree on the first batch
+    ignored = (None, 0, 1_000_000, 1_000_001)
+    metrics = {str(index): make(ignore_index=index) for index in ignored}
+    collection = torchmetrics.MetricCollection(metrics)
+    alone = make(ignore_index=0)
+    for rows in (slice(0, 60), slice(60, 120)):
+        collection.update(probs[rows], labels[rows])
+        alone.update(probs[rows], labels[rows])
+    found = collection.compute()
+    assert found["0"] == alone.compute() != found["None"]
+    assert len(collection.compute_groups) == 4
+    shared = torchmetrics.MetricCollection(
+        {"ece": CalibrationError(), "mce": CalibrationError(norm="max")}
+    )
+    shared.update(probs, labels)
+    assert len(shared.compute_groups) == 1
+    assert shared.compute()["mce"].item() == maximum_calibration_error(probs, labels)
+
+
+def test_sums_that_are_merged_or_set_after_compute_count():
+    first, second, third = (CalibrationError() for _ in range(3))
+    first.update(PROBS[:500], LABELS[:500])
+    second.update(PROBS[500:], LABELS[500:])
+    first.compute()
+    first.merge(second)
+    assert first.compute().item() == pytest.approx(WHOLE, rel=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # torchmetrics warns of a metric without an update
+        third.sums = first.sums.clone()
+        assert third.compute().item() == pytest.approx(WHOLE, rel=1e-12)
+        third.sums *= 0
+        assert third.compute().isnan()

@@ -288,7 +288,7 @@ class TestTrain:
     def test_progress_bars_show_epoch_loss_accuracy_and_steps(self, capsys):
         train(network(), random_images(), SHORT)
         shown = capsys.readouterr().err
-        for part in ("training: 100%", "3/3", "loss=2.", "accuracy=", "epoch 2:"):
+        for part in ("epoch 2 of 3:", "epoch 3 of 3: 100%", "loss=2.", "accuracy="):
             assert part in shown
 
     def test_is_quiet_when_asked(self, capfd):
@@ -705,3 +705,27 @@ def test_in_a_notebook_without_widgets_nothing_is_said():
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_learning_rate_moves_with_each_step(monkeypatch):
+    seen = []
+    step = torch.optim.SGD.step
+
+    def watched(self, *arguments, **named):
+        seen.append(self.param_groups[0]["lr"])
+        return step(self, *arguments, **named)
+
+    monkeypatch.setattr(torch.optim.SGD, "step", watched)
+    rng = np.random.default_rng(0)
+    images = rng.integers(0, 255, (32, 8, 8, 3), dtype=np.uint8)
+    data = ImageSet(images, rng.integers(0, 2, 32), (0.5,) * 3, (0.2,) * 3)
+    network = nn.Sequential(nn.Flatten(), nn.Linear(192, 2))
+    recipe = Recipe(epochs=4, batch_size=8, schedule="one-cycle")
+    train(network, data, recipe, device="cpu", progress=False)
+    assert seen == pytest.approx([recipe.learning_rate_at(k / 4) for k in range(16)])
+
+
+def test_a_mixed_image_is_right_by_the_share_of_its_class():
+    targets = torch.tensor([[0.7, 0.3], [0.4, 0.6]])
+    predicted = torch.tensor([0, 3])  # of an output that no class has
+    assert loop._right(predicted, targets).item() == pytest.approx(0.7)

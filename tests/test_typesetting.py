@@ -20,6 +20,7 @@ from tools.finishing.typesetting import (
     keep_units,
     link_terms,
     mark_numeric,
+    open_lines,
     set_minus,
 )
 from tools.sources.questions import tagged
@@ -191,7 +192,7 @@ def test_a_docstring_has_true_minus_signs() -> None:
     assert doctree.astext() == said.replace("_", SPACE).replace("M", minus)
 
 
-@pytest.mark.parametrize(("lines", "is_long"), [(10, False), (11, True)])
+@pytest.mark.parametrize(("lines", "is_long"), [(12, False), (13, True)])
 @pytest.mark.parametrize("is_folded", [False, True])
 def test_a_long_cell_can_be_opened(lines: int, is_long: bool, is_folded: bool) -> None:
     """Unless all of it is folded: then it opens at once."""
@@ -204,3 +205,21 @@ def test_a_long_cell_can_be_opened(lines: int, is_long: bool, is_folded: bool) -
     rest = code.children[1:]
     assert [one.astext() for one in rest] == [f"All {lines} lines"] * is_long
     assert [one["tag"] for one in rest] == ["details"] * is_long
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("x = 1\n" * 12, 12),
+        ("x = 1\n" * 13, 12),
+        # Before the statement that would be cut, and rather where the author made a pause.
+        ("x = 1\n" * 8 + "y = [\n" + "    1,\n" * 9 + "]", 8),
+        ("x = 1\n" * 6 + "\n" + "x = 1\n" * 9, 6),
+        # Imports alone tell nothing, and of a long function nothing is shown.
+        ("import os\nimport re\n" + "y = [\n" + "    1,\n" * 12 + "]", 0),
+        ("def f():\n" + "    pass\n" * 13, 0),
+        ("%matplotlib inline\n" + "x = 1\n" * 13, 12),
+    ],
+)
+def test_no_cell_is_cut_within_a_statement(code: str, shown: int) -> None:
+    assert open_lines(code.strip()) == shown

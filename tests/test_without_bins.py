@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import expit
 from scipy.stats import kstest
 from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
@@ -143,3 +144,17 @@ def test_the_adaptive_error_by_its_definition():
     assert tied == pytest.approx((0.4 + 0.9) / 2)
     with pytest.raises(ValueError, match=r"^probs: expected those of all classes"):
         adaptive_calibration_error(as_predictions(confidence=TOP, correct=RIGHT))
+
+
+def test_weights_are_repeated_rows_also_for_what_a_zero_counts_as():
+    rng = np.random.default_rng(2)
+    z = rng.normal(-1, 2.2, 3000)
+    probs = expit(1.5 * z).round(2)
+    labels, times = (rng.random(3000) < expit(z)).astype(int), np.where(probs == 0, 9, 1)
+    weighted = as_predictions(probs, labels, sample_weight=times)
+    with pytest.warns(UserWarning, match="are exactly 0"):
+        found = cox_line(weighted)
+    with pytest.warns(UserWarning, match="are exactly 0"):
+        expected = cox_line(np.repeat(probs, times), np.repeat(labels, times))
+    assert found.slope == pytest.approx(expected.slope)
+    assert found.intercept == pytest.approx(expected.intercept)

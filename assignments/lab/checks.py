@@ -29,7 +29,7 @@ EPOCHS = 400  # of the sample report
 # Of the accuracy of who knows which images are negatives: for all points. The worst of 40 honest
 # trainings had 0.86, and 0.74 where classes are ruled out, which says least of an image.
 ENOUGH = {"label": 0.8, "votes": 0.8, "pair": 0.8, "sure": 0.8, "excluded": 0.65}
-# Of a training and its repetition. Measured, see `tests/classroom/test_honest_lab.py`.
+# Of a training and its repetition, as measured in those forty.
 AGREED = 0.85  # of the predictions, at least
 SHARED = 0.5  # of the mistakes of the repetition, at least
 APART = 0.1  # the accuracies, mean confidences, and mean probabilities of any class, at most

@@ -1,4 +1,4 @@
-/* Draws what a reader can try after a figure. Each play has all its frames beside it, computed by
+/* Draws what a reader can try in the place of a figure. Each play has all its frames beside it, computed by
    calib_utils: this picks one, and computes nothing. A pale line shows how it was at the start. */
 (() => {
   "use strict";
@@ -122,7 +122,7 @@
   const KINDS = { bins, lines, picture };
 
   document.querySelectorAll("script[data-play]").forEach((script, nth) => {
-    const { title, alt, controls, numbers, panels, guess } = JSON.parse(script.textContent);
+    const { title, alt, controls, numbers, panels, guess, address } = JSON.parse(script.textContent);
     const figure = document.getElementById(script.dataset.play), stage = figure.querySelector(".play-stage");
     const start = controls.map(({ start }) => start), state = [...start];
     const pick = ({ by, of }, at = state) => of[by.reduce((i, c) => i * controls[c].stops.length + at[c], 0)];
@@ -164,13 +164,14 @@
       draw();
     };
 
-    /* A state is an address, such as #try-temperature?t=1.6, which a link, a reload and Back restore. */
+    /* A state is an address, such as #fig-rain?power=1.6, which a link, a reload and Back restore. */
     const names = controls.map(({ label }) => label.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-"));
-    const address = () => `#${figure.id}?` + new URLSearchParams(names.map((name, c) => [name, controls[c].stops[state[c]]]));
-    const keep = () => history.replaceState(null, "", address());
+    const called = address || figure.id;
+    const keep = () => history.replaceState(null, "", `#${called}?` + new URLSearchParams(names.map((name, c) => [name, controls[c].stops[state[c]]])));
     const restore = () => {
       const [id, query] = location.hash.slice(1).split("?");
-      if (id !== figure.id || query === undefined) return;
+      if (id !== called) return;
+      if (query === undefined) return figure.scrollIntoView();
       const asked = new URLSearchParams(query);
       const alike = (stop, words) => stop === words || (words !== "" && words !== null && +stop === +words); /* 1.6 is 1.60 */
       controls.forEach(({ stops }, c) => {
@@ -181,12 +182,6 @@
       draw();
       figure.scrollIntoView();
     };
-    const copy = button("Copy a link to this state", async () => {
-      keep();
-      const copied = await navigator.clipboard?.writeText(location.href).then(() => true, () => false);
-      copy.textContent = copied ? "The link is copied" : "The link is in the address bar";
-    }, { class: "play-link" });
-
     const knobs = controls.map(({ kind, label, stops, marks = [] }, c) => {
       const id = `play-${nth}-control-${c}`, value = html("output", { for: id, class: "play-value" });
       const to = (stop) => (go(c, stop, "polite"), keep());
@@ -216,11 +211,15 @@
     });
 
     const answers = anew ? guess.controls.map((c) => knobs[c]) : [];
+    /* The picture, then the knobs, so that a phone shows both at once; the other panels come last. */
+    const [first, ...others] = pictures;
     const play = html("div", { class: "play", role: "group", "aria-label": title },
       html("p", {}, html("span", {}, guess ? "Guess" : "Try it"), title),
-      html("div", { class: "play-controls" }, ...knobs.filter((one) => !answers.includes(one))),
-      ...(guess ? [html("div", { class: "play-guess" }, learned, ...answers, made)] : []), said,
-      html("div", { class: "play-panels", role: "img", "aria-label": alt }, ...pictures), copy);
+      html("div", { class: "play-panels play-first", role: "img", "aria-label": alt }, first),
+      html("div", { class: "play-side" },
+        html("div", { class: "play-controls" }, ...knobs.filter((one) => !answers.includes(one))),
+        ...(guess ? [html("div", { class: "play-guess" }, learned, ...answers, made)] : []), said),
+      ...(others.length ? [html("div", { class: "play-panels play-rest", "aria-hidden": true }, ...others)] : []));
     draw();
     stage.append(play);
     addEventListener("hashchange", restore);

@@ -13,10 +13,10 @@
   // What readers ask for, and what the book calls it.
   const OTHERWISE = {
     "adaptive ece": "equal mass", "classwise ece": "classwise", "class wise ece": "classwise", multiclass: "many classes",
-    "multi class": "many classes", nll: "negative log likelihood", llm: "language models", llms: "language models",
+    "multi class": "many classes", "multi label": "several labels", multilabel: "several labels", "model calibrated": "calibrate your own model", nll: "negative log likelihood", llm: "language models", llms: "language models",
     "large language models": "language models", chatgpt: "gpt 4", "t scaling": "temperature scaling", bins: "number of bins",
     "conformal prediction": "conformal set", "log loss": "negative log likelihood", ood: "when the images change",
-    "distribution shift": "when the images change", "domain shift": "when the images change", slides: "teach", homework: "assignments", install: "how to use it",
+    "distribution shift": "when the images change", "domain shift": "when the images change", slides: "teach", homework: "assignments",
   };
 
   // Lower case, without accents and hyphens; as long as the text, so that places in both are the same.
@@ -82,7 +82,8 @@
     b.exact - a.exact || b.held - a.held || b.score - a.score || Math.min(b.times, 9) - Math.min(a.times, 9) ||
     a.section.order - b.section.order;
 
-  function search(words, least = words.length) {
+  /* `isAsked`: whether they ask what something is, which a chapter tells at more length than the glossary. */
+  function search(words, isAsked, least = words.length) {
     const patterns = words.map(pattern), whole = words.join(" "), found = [];
     for (const section of sections) {
       const held = patterns.filter((one) => has(section, one)).length;
@@ -93,7 +94,7 @@
       // introduces it, which of a plural is the first; names of the module only if asked as code.
       const isNamed = section.cores.includes(core(whole));
       const isWord = isHangul(whole) || section.inTitle.split(" · ").includes(whole);
-      const exact = !isNamed ? 0 : section.isTerm ? (isWord ? 3 : 1) : 2 * (section.rank === 3 || /[_.]/.test(whole));
+      const exact = !isNamed ? 0 : section.isTerm ? (isWord && !isAsked ? 3 : 1) : 2 * (section.rank === 3 || /[_.]/.test(whole));
       const isPhrase = words.length > 1 && section.inTitle.includes(whole);
       const score = (3 * titles) / words.length + section.rank + 2 * isPhrase;
       found.push({ section, times, score, exact, held: held / words.length });
@@ -107,7 +108,7 @@
     const telling = all.filter((word) => !STOP.has(word)), words = isName || !telling.length ? all : telling;
     const found = new Map(), patterns = [];
     const ask = (others, least) => {
-      const next = search(others, least);
+      const next = search(others, all[0] === "what" && all.length > 1, least);
       next.found.forEach((one) => found.has(one.section) || found.set(one.section, one));
       patterns.push(...next.patterns);
     };

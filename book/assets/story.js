@@ -1,5 +1,5 @@
-/* The picture that opens the first chapter. How far the reader has scrolled is all that it depends
-   on: dots (0) fall into bins (1) and become bars (2), the diagonal appears (3), then the gap (4),
+/* The picture that opens the first chapter. How far the reader has scrolled, or, for one who prefers
+   no movement, the buttons below it are all that it depends on: dots (0) fall into bins (1) and become bars (2), the diagonal appears (3), then the gap (4),
    and the temperature turns until the bars stand on the diagonal (5). All numbers come with it. */
 (() => {
   "use strict";
@@ -106,30 +106,48 @@
         ({ top, height }) => scrollY + top + height / 2 - (stuck + innerHeight) / 2);
       show();
     };
+    /* Who prefers no movement goes from state to state, whatever is scrolled. */
+    const calm = matchMedia("(prefers-reduced-motion: reduce)");
+    let state = 0;
     const place = () => {
+      if (calm.matches) return state;
       const next = tops.findIndex((top) => top > scrollY + 0.5);
       if (next < 1) return next ? steps.length - 1 : 0;
       return next - 1 + (scrollY + 0.5 - tops[next - 1]) / (tops[next] - tops[next - 1]);
     };
     const count = html("output", {});
     const show = () => {
-      if (!story.offsetParent) return; /* the reader prefers no movement */
-      const at = place(), now = Math.round(at);
+      if (!story.offsetParent) return; /* on paper */
+      const at = place();
+      state = Math.round(at);
       draw(at);
-      write(count, `${now + 1} of ${steps.length}`);
-      steps.forEach((one, i) => one.classList.toggle("story-now", i === now));
+      write(count, `${state + 1} of ${steps.length}`);
+      steps.forEach((one, i) => one.classList.toggle("story-now", i === state));
     };
     const go = (by) => {
       const to = Math.min(Math.max(Math.round(place()) + by, 0), steps.length - 1);
-      scrollTo({ top: tops[to], behavior: "smooth" });
+      if (!calm.matches) return scrollTo({ top: tops[to], behavior: "smooth" });
+      state = to;
+      show();
     };
     let asked = false;
     const follow = () => {
       if (!asked) requestAnimationFrame(() => ((asked = false), show()));
       asked = true;
     };
-    story.onkeydown = ({ key }) => key === "ArrowRight" ? go(1) : key === "ArrowLeft" && go(-1);
-    stage.append(drawn, html("div", { class: "story-buttons" }, button("Back", () => go(-1)), button("Next", () => go(1)), count));
+    /* It returns nothing: false would keep Tab, Space and all other keys from the page. */
+    story.onkeydown = ({ key }) => {
+      if (key === "ArrowRight") go(1);
+      if (key === "ArrowLeft") go(-1);
+    };
+    const caption = story.closest("figure").querySelector("figcaption");
+    const skip = button("Skip", () => {
+      caption.tabIndex = -1;
+      caption.focus();
+    });
+    stage.append(drawn, html("div", { class: "story-buttons" }, button("Back", () => go(-1)), button("Next", () => go(1)), count, skip));
+    story.querySelector(".story-steps").setAttribute("aria-live", calm.matches ? "polite" : "off");
+    calm.addEventListener("change", () => measure());
     addEventListener("scroll", follow, { passive: true });
     addEventListener("resize", measure);
     new ResizeObserver(measure).observe(document.body);

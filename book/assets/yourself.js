@@ -88,39 +88,16 @@
     return counts;
   };
 
-  /* The 97.5th percentile of Student's t (Hill, 1970), whose first two are exact. */
-  const student = (df) => {
-    if (df < 3) return [12.706, 4.303][df - 1];
-    const z = 1.959964, g = [(z ** 3 + z) / 4, (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96,
-      (3 * z ** 7 + 19 * z ** 5 + 17 * z ** 3 - 15 * z) / 384,
-      (79 * z ** 9 + 776 * z ** 7 + 1482 * z ** 5 - 1920 * z ** 3 - 945 * z) / 92160];
-    return g.reduce((sum, one, i) => sum + one / df ** (i + 1), z);
-  };
-  /* A class: its answers to one question resemble each other, so it is the questions that vary. */
-  const ofClass = (codes) => {
-    const found = measured(countsOf(codes.join(""))), gap = found.confidence - found.accuracy;
-    const sums = [];
-    for (const code of codes)
-      [...code].forEach((letter, q) => {
-        const at = LETTERS.indexOf(letter);
-        sums[q] = (sums[q] || 0) + LEVELS[at % 6] / 100 - (at < 6) - gap;
-      });
-    const J = sums.length;
-    const error = Math.sqrt((J / (J - 1)) * sums.reduce((sum, one) => sum + one ** 2, 0)) / found.n;
-    return { ...found, low: gap - student(J - 1) * error, high: gap + student(J - 1) * error, people: codes.length, questions: J };
-  };
-
-  /* `who` has the words of the discs; bands of chance only where answers are independent. */
-  const diagram = ({ bins, n }, who, bands) => {
+  /* `who` has the words of the discs. */
+  const diagram = ({ bins, n }, who) => {
     const across = (share) => 50 + 548 * (share - 0.5), up = (share) => 300 - 270 * share;
     const drawn = halves(36, 334, up);
     for (const level of LEVELS) drawn.push(text(across(level / 100), 318, String(level), "play-middle"));
     drawn.push(text(187, 336, "Confidence, %", "play-middle"), text(4, 16, "Accuracy"));
-    if (bands)
-      for (const { p, n: count } of bins) {
-        const [low, high] = band(count, p);
-        drawn.push(svg("rect", { x: across(p) - 9, y: up(high) - 1, width: 18, height: up(low) - up(high) + 2, class: "yourself-band" }));
-      }
+    for (const { p, n: count } of bins) {
+      const [low, high] = band(count, p);
+      drawn.push(svg("rect", { x: across(p) - 9, y: up(high) - 1, width: 18, height: up(low) - up(high) + 2, class: "yourself-band" }));
+    }
     drawn.push(line(across(0.5), up(0.5), across(1), up(1), "play-diagonal"));
     models.forEach(({ name, points }, m) => {
       const kind = `play-line play-${"bc"[m]}`, placed = points.map(([c, a]) => `${across(c).toFixed(1)} ${up(a).toFixed(1)}`);
@@ -132,30 +109,48 @@
     for (const { p, n: count, k } of bins)
       drawn.push(svg("circle", { cx: across(p), cy: up(k / count), r: 4 + 12 * Math.sqrt(count / n), class: "yourself-dot" }));
     drawn.push(svg("circle", { cx: 53, cy: 358, r: 7, class: "yourself-dot" }), text(74, 362, who));
-    if (bands) drawn.push(svg("rect", { x: 196, y: 348, width: 12, height: 20, class: "yourself-band" }), text(214, 362, "chance leaves 95 %"));
+    drawn.push(svg("rect", { x: 196, y: 348, width: 12, height: 20, class: "yourself-band" }), text(214, 362, "chance leaves 95 %"));
     const words = bins.map(({ p, n: count, k }) => `at ${percent(p)}: ${k} of ${count} correct`).join("; ");
     return svg("svg", { viewBox: "0 0 344 426", role: "img", "aria-label": `Reliability diagram. ${words}.` }, ...drawn);
   };
 
-  const numbered = (found) => html("dl", { class: "play-numbers" }, ...numbers(found));
-  const shared = ({ confidence, accuracy, low, high, brier, ece }) => ({
-    "mean confidence": percent(confidence), accuracy: percent(accuracy),
-    "confidence − accuracy": `${points(low)} to ${points(high)} points`,
-    "Brier score": brier.toFixed(2), ECE: percent(ece, 1),
-  });
-  const verdict = ({ low, high }, who, unsure) =>
-    low > 0 ? `${who} overconfident.` : high < 0 ? `${who} underconfident.` : unsure;
-  const said = (words) => html("p", { class: "yourself-verdict" }, words);
-  const results = (found, mine) => {
-    const { n, baseline, temperature: t } = found;
-    const short = (value) => (value <= 0.2 ? "≤ 0.2" : value >= 10 ? "≥ 10" : value.toFixed(2));
-    const who = mine ? "you are" : "this reader is";
-    return [
-      said(verdict(found, who[0].toUpperCase() + who.slice(1), `${n} answers cannot tell yet whether ${who} over- or underconfident.`)),
-      numbered({ ...shared(found), "baseline ECE": percent(baseline, 1), temperature: `${short(t.low)} to ${short(t.high)}`, "best temperature": short(t.best) }),
-      html("div", { class: "play-panels" }, diagram(found, mine ? `You, ${n} answers` : `${n} answers`, true)),
-    ];
+  /* What the last screen says, of the reader or of the friend who sent the link. */
+  const headline = ({ confidence, accuracy, n }, who) =>
+    `${who} ${who === "You" ? "were" : "was"} ${percent(confidence)} sure, and right ${Math.round(accuracy * n)} times out of ${n}`;
+  /* Where they were surest: at 90 % and above, or at the highest confidence that they gave. */
+  const surest = ({ bins }, who) => {
+    const [gpt] = models, sure = bins.filter(({ p }) => p >= 0.9), top = bins.at(-1);
+    const [where, of, theirs] = sure.length ? ["90 % and above", sure, gpt.surest]
+      : [percent(top.p), [top], gpt.points[LEVELS.indexOf(Math.round(100 * top.p))][1]];
+    const [k, n] = ["k", "n"].map((key) => of.reduce((sum, bin) => sum + bin[key], 0));
+    return `At ${where} ${who.toLowerCase()} got ${k} of ${n}. GPT-4 gets ${percent(theirs)} there.`;
   };
+  const ENOUGH = 30;
+  const luck = ({ low, high, n }, who) => {
+    const be = who === "You" ? "You are" : "Your friend is";
+    if (low > 0) return `${be} overconfident, by more than luck explains: by ${points(low)} points or more.`;
+    if (high < 0) return `${be} underconfident, by more than luck explains: by ${points(-high)} points or more.`;
+    return n < ENOUGH ? `Luck does much with ${n === ROUND ? "ten" : n} answers.` : `Luck can still explain it, after ${n} answers.`;
+  };
+  const allNumbers = (found) => {
+    const { confidence, accuracy, low, high, brier, ece, baseline, temperature: t } = found;
+    const short = (value) => (value <= 0.2 ? "≤ 0.2" : value >= 10 ? "≥ 10" : value.toFixed(2));
+    return html("dl", { class: "play-numbers" }, ...numbers({
+      "mean confidence": percent(confidence), accuracy: percent(accuracy),
+      "confidence − accuracy": `${points(low)} to ${points(high)} points`,
+      "Brier score": brier.toFixed(2), ECE: percent(ece, 1), "baseline ECE": percent(baseline, 1),
+      temperature: `${short(t.low)} to ${short(t.high)}`, "best temperature": short(t.best),
+    }));
+  };
+  /* Headline, what to do next, and the diagram; everything else is folded. */
+  const results = (found, who, actions, ...more) => [
+    html("h3", { tabindex: -1, class: "yourself-headline" }, headline(found, who)),
+    html("p", { class: "yourself-surest" }, surest(found, who)),
+    html("p", { class: "yourself-luck" }, luck(found, who)),
+    html("div", { class: "yourself-actions" }, ...actions),
+    html("div", { class: "play-panels" }, diagram(found, who === "You" ? `You, ${found.n} answers` : `${found.n} answers`)),
+    html("details", {}, html("summary", {}, "All numbers"), allNumbers(found), ...more),
+  ];
 
   /* A picture to keep, which needs none of the page's styles; on white, as all pages are for paper. */
   const picture = (found) => {
@@ -165,21 +160,25 @@
       "yourself-dot": `fill:${colour("blue")};fill-opacity:.75`, "play-line": "fill:none;stroke-width:2.2",
       "play-b": `stroke:${colour("orange")};stroke-dasharray:8 3`, "play-c": `stroke:${colour("grey")}` };
     const rules = Object.entries(colours).map(([name, rule]) => `.${name}{${rule}}`).join("");
-    const inner = diagram(found, `Me, ${found.n} answers`, true);
-    for (const [key, value] of Object.entries({ x: 8, y: 64, width: 344, height: 426 })) inner.setAttribute(key, value);
-    const whole = svg("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: "0 0 360 500", width: 1080, height: 1500, "font-family": "sans-serif", "font-size": 12 },
-      svg("style", {}, rules), svg("rect", { width: 360, height: 500, fill: "#fff" }),
-      svg("text", { x: 12, y: 28, "font-size": 19, "font-weight": 700 }, "How calibrated am I?"),
-      svg("text", { x: 12, y: 50 }, `On average ${percent(found.confidence)} confident, ${percent(found.accuracy)} correct`), inner);
+    const inner = diagram(found, `Me, ${found.n} answers`);
+    for (const [key, value] of Object.entries({ x: 8, y: 68, width: 344, height: 426 })) inner.setAttribute(key, value);
+    const [first, second] = headline(found, "I").split(/(?<=,) /);
+    const whole = svg("svg", { xmlns: "http://www.w3.org/2000/svg", viewBox: "0 0 360 540", width: 1080, height: 1620, "font-family": "sans-serif", "font-size": 12 },
+      svg("style", {}, rules), svg("rect", { width: 360, height: 540, fill: "#fff" }),
+      svg("text", { x: 12, y: 28, "font-size": 18, "font-weight": 700 }, first),
+      svg("text", { x: 12, y: 50, "font-size": 18, "font-weight": 700 }, second), inner,
+      svg("text", { x: 12, y: 512, "font-weight": 700 }, "And you? Ten questions:"), svg("text", { x: 12, y: 528, "font-size": 11 }, site()));
     const image = new Image();
     image.onload = () => {
-      const canvas = html("canvas", { width: 1080, height: 1500 });
+      const canvas = html("canvas", { width: 1080, height: 1620 });
       canvas.getContext("2d").drawImage(image, 0, 0);
       html("a", { href: canvas.toDataURL("image/png"), download: "my-calibration.png" }).click();
     };
     image.src = `data:image/svg+xml,${encodeURIComponent(new XMLSerializer().serializeToString(whole))}`;
   };
 
+  /* Where the questions are. */
+  const site = () => address([]).split("#")[0].replace(/^https?:\/\//, "");
   /* The address of a result: correct answers and answers at each level, and nothing else. */
   const address = (counts) =>
     `${location.href.split(/[?#]/)[0].replace(/[^/]*$/, "calibrate-yourself.html")}#result=${counts.map(([n, k]) => `${k}.${n}`).join("-")}`;
@@ -237,48 +236,31 @@
           html("td", {}, `${at < 6 ? "correct" : "wrong"}, ${LEVELS[at % 6]} %`), html("td", {}, source));
       }).reverse();
       const heads = ["question", "answer", "yours", "source"].map((words) => html("th", { scope: "col" }, words));
-      const link = button("Copy a link to this result", async () => {
-        const copied = await navigator.clipboard?.writeText(address(counts)).then(() => true, () => false);
-        link.textContent = copied ? "The link is copied" : address(counts);
-      });
-      show(head(`Your result, from ${whole.length} questions`), ...results(found, true),
-        html("div", { class: "yourself-actions" },
-          ...(code.length < pool.length ? [button("Ten more questions", ask)] : [html("p", {}, "You have answered all questions.")]),
-          button("Save a picture", () => picture(found)), link, forget()),
+      const challenge = button("Challenge a friend", async () => {
+        const url = address(counts);
+        if (navigator.share) return navigator.share({ title: document.title, text: `${headline(found, "I")}. And you?`, url }).catch(() => null);
+        const copied = await navigator.clipboard?.writeText(url).then(() => true, () => false);
+        challenge.textContent = copied ? "The link is copied: send it" : url;
+      }, { class: "yourself-first" });
+      const more = code.length < pool.length ? button("Ten more", ask) : html("p", {}, "You have answered all questions.");
+      show(...results(found, "You", [challenge, more],
+        html("div", { class: "yourself-actions" }, button("Save a picture", () => picture(found)), forget()),
         html("details", {}, html("summary", {}, "The answers and their sources"),
-          html("div", { class: "yourself-answers" }, html("table", {}, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows)))),
-        html("details", {}, html("summary", {}, "For your class"), html("p", {}, "If your class adds up its results, give this line: ",
-          html("code", {}, `yourself-${key}-${whole}`))));
+          html("div", { class: "yourself-answers" }, html("table", {}, html("thead", {}, html("tr", {}, ...heads)), html("tbody", {}, ...rows))))));
     };
     const begin = () => {
       const other = ofAddress();
       if (other) {
-        show(head("A result that was shared with you"), ...results(measured(other), false),
-          button("And you? Ten questions", () => (history.replaceState(null, "", location.pathname), code.length >= pool.length ? end() : ask())));
+        const own = () => (history.replaceState(null, "", location.pathname), code.length >= pool.length ? end() : ask());
+        show(...results(measured(other), "Your friend", [button("And you? Ten questions", own, { class: "yourself-first" })]));
         return;
       }
-      const words = code.length % ROUND ? "Go on" : "Ten more questions";
+      const words = code.length % ROUND ? "Go on" : "Ten more";
       const goOn = code.length < pool.length ? [button(code ? words : "Begin", ask)] : [];
       stage.replaceChildren(...(code ? [html("p", {}, `This browser remembers your answers to ${code.length} questions.`)] : []),
         html("div", { class: "yourself-actions" }, ...goOn, ...(code.length >= ROUND ? [button("See my result", end)] : []), ...(code ? [forget()] : [])));
     };
     begin();
     addEventListener("hashchange", () => ofAddress() && begin());
-  }
-
-  for (const stage of document.querySelectorAll(".yourself-class")) {
-    const lines = html("textarea", { id: "yourself-lines", rows: 6, placeholder: `yourself-${key}-ABCdeFFBAd` });
-    const shown = html("div", { "aria-live": "polite" });
-    const pattern = new RegExp(`yourself-${key}-([A-Fa-f]{${ROUND},${pool.length}})(?![A-Za-z])`, "g");
-    lines.oninput = () => {
-      const codes = [...new Set([...lines.value.matchAll(pattern)].map((one) => one[1]))];
-      if (!codes.length) return shown.replaceChildren(...(lines.value.trim() ? [html("p", {}, "There is no line of a result here yet.")] : []));
-      const found = ofClass(codes), { people, questions } = found;
-      const unsure = `${questions} questions cannot tell whether the class is over- or underconfident.`;
-      shown.replaceChildren(said(questions < 2 * ROUND ? unsure : verdict(found, "The class is", unsure)),
-        numbered({ "different lines": String(people), questions: String(questions), ...shared(found) }),
-        html("div", { class: "play-panels" }, diagram(found, "The class", false)));
-    };
-    stage.append(html("label", { for: "yourself-lines" }, "The lines of the class, one below the other"), lines, shown);
   }
 })();

@@ -28,7 +28,6 @@ STRATEGIES = {"equal width": "uniform", "equal mass": "quantile"}
 N_BINS = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 100]
 SIZES = [100, 200, 500, 1000, 2000, 5000, 10_000]
 N_DRAWS = 20
-LITTLE = 2  # per cent
 
 
 def predictions(name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -134,12 +133,6 @@ def drawn_again() -> ui.Json:
     eces, baselines = 100 * np.array(shares), 100 * np.array(means)
     draws = list(range(1, N_DRAWS + 1))
     up = ui.axis(0, eces.max() * 1.1, range(0, 100, 5))
-    enough = SIZES[(baselines < LITTLE).argmax()]
-    learned = [
-        f"With {n:,} predictions a calibrated model has a mean ECE of {percent(mean)}. "
-        f"It takes {enough:,} of those on the slider until it is below {LITTLE} %."
-        for n, mean in zip(SIZES, means, strict=True)
-    ]
 
     def so_far(pick: Callable[[np.ndarray], np.ndarray]) -> list[str]:
         return [percent(e) for of in shares for e in pick(np.array(of))]
@@ -190,13 +183,6 @@ def drawn_again() -> ui.Json:
                 at=0,
             ),
         ],
-        ui.guess(
-            [0],
-            "This model is perfectly calibrated. How many predictions does it take until its mean "
-            f"ECE is below {LITTLE} %?",
-            learned,
-            [0],
-        ),
     )
 
 

@@ -59,7 +59,7 @@ def costs() -> ui.Json:
         ["fig-cost-threshold"],
         "Accept or check 10,000 predictions",
         "The total cost, by the threshold above which predictions are accepted, for the network as "
-        "trained and at its fitted temperature. A check costs 1. Dashed: the threshold of Chow's "
+        "trained and at its fitted temperature. A check costs 1. Dotted: the threshold of Chow's "
         "rule, which follows from the cost of an error. Each: the cost of an accepted prediction "
         "as the confidences predict it, and as it is. Total: the cost of all images.",
         "Total cost against the threshold, as trained and at the fitted temperature. The two "

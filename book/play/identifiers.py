@@ -60,7 +60,7 @@ def identifiers() -> ui.Json:
         "It says 90 % or more",
         "How often a model is right where it is sure, by the number of words. Choose a model and a "
         "length, guess, and see. The strip counts the texts of each bar; pale bars have fewer than "
-        f"{FEW}. Dashed: the mean confidence of those with 90 % or more.",
+        f"{FEW}. Dashed: the mean confidence of those with 90\N{NO-BREAK SPACE}% or more.",
         "Reliability diagram of the chosen model for texts of the chosen length. Beside it how "
         "often predictions with 90 % or more are correct, against the number of words, below the "
         "mean confidence: of CLD3 half of them for one word, and most for eleven and more.",
@@ -77,12 +77,12 @@ def identifiers() -> ui.Json:
         [
             ui.diagram(ui.table(frames, by), few=FEW, relative=True),
             ui.lines(
-                "Correct at 90 % and more, in %",
+                "Correct, in %",
                 ui.axis(-0.3, len(LENGTHS) - 0.7, across, "Words"),
                 ui.axis(40, 104, (40, 60, 80, 100)),
                 [
                     ui.curve(places, ui.table(stated, [0]), "confidence", "c", digits=1),
-                    ui.curve(places, ui.table(of_model, [0]), "correct", digits=1, moves=True),
+                    ui.curve(places, ui.table(of_model, [0]), digits=1, moves=True),
                 ],
                 at=1,
                 height=330,

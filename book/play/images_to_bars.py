@@ -56,6 +56,17 @@ def piles() -> list[tuple[np.ndarray, np.ndarray]]:
     ]
 
 
+def loudest(dots: list[tuple[np.ndarray, np.ndarray]]) -> str:
+    """A sentence on the highest bar, if a single prediction makes it."""
+    sizes = [len(right) + len(wrong) for right, wrong in dots]
+    shares = [len(right) / n if n else 0 for (right, _), n in zip(dots, sizes, strict=True)]
+    m = int(np.argmax(shares))
+    if sizes[m] > 1:
+        return ""
+    where = f"between {m / N_BINS:g} and {(m + 1) / N_BINS:g}"
+    return f" The tallest bar, {where}, is a single image, and tells you next to nothing."
+
+
 def check(first: Frame, last: Frame) -> None:
     """Stop the build unless what the words say is true."""
     full = first.bins.counts >= FEW
@@ -77,7 +88,7 @@ def steps(first: Frame, last: Frame, dots: list[tuple[np.ndarray, np.ndarray]]) 
         f"Let the dots fall into {N_BINS} bins by their confidence. The last bin catches "
         f"{right_on_top + wrong_on_top} of them, and {right_on_top} of these are correct.",
         "Now stretch every pile to the same height. The part that is correct becomes a bar, "
-        "whose height is the accuracy in that bin.",
+        f"whose height is the accuracy in that bin.{loudest(dots)}",
         f"All {n:,} predictions make the bars steadier. If the network's confidences could be "
         "taken at their word, every bar would end on the dashed diagonal.",
         f"All {full.sum()} bars with at least {FEW} predictions end below it. The hatched gap "

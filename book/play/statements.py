@@ -31,15 +31,23 @@ def statements() -> ui.Json:
         "stated": [percent(one.array.mean()) for one in of_each],
         "ECE": [percent(expected_calibration_error(one, n_bins=BINS)) for one in of_each],
     }
+    known, said = (
+        [float(one.labels.mean()) for one in of_each],
+        [float(one.array.mean()) for one in of_each],
+    )
+    share = ui.axis(0.2, 1, [0.2, 0.4, 0.6, 0.8, 1], "Accuracy")
     return ui.play(
         ["fig-stated-and-accuracy"],
-        "Two models, and what they say",
-        "Choose two runs; the lists sort them by accuracy. Each bar is the accuracy where the "
+        "What two models say, and what they know",
+        f"Choose two of the {len(found)} runs; the lists sort them by accuracy, and on the dashed "
+        "line the two would agree. In the diagrams each bar is the accuracy where the "
         "model stated about that confidence, a hatched piece is the gap between the two, the strip "
         f"counts the replies, and pale bars have fewer than {FEW}.",
-        "Two reliability diagrams, one for each chosen run, with its accuracy, mean stated "
-        "confidence and ECE. From the least to the most accurate run the bars grow towards "
-        "the diagonal, while most statements stay between 80 and 100 %.",
+        "A dot for each run, its accuracy across and the mean confidence that it stated upwards, "
+        "with the two chosen ones marked. Below them two reliability diagrams, one for each chosen "
+        "run, with its accuracy, mean stated confidence and ECE. From the least to the most "
+        "accurate run the bars grow towards the diagonal, while most statements stay between 80 "
+        "and 100 %.",
         [
             ui.choice(f"Model {name}", names, names.index(start))
             for name, start in zip("AB", START, strict=True)
@@ -50,14 +58,40 @@ def statements() -> ui.Json:
             for label, of in shares.items()
         ],
         [
-            ui.diagram(
-                ui.table(frames, [control]),
-                x=f"Confidence stated by {name}",
-                few=FEW,
-                relative=True,
-            )
-            for control, name in enumerate("AB")
+            ui.lines(
+                "Mean confidence stated",
+                share,
+                share | {"label": ""},
+                [
+                    ui.curve([0.2, 1], [0.2, 1], "", "c"),
+                    ui.curve(known, said, "", "c", dots="o", digits=3),
+                    *(
+                        ui.curve(
+                            ui.table([[x] for x in known], [control]),
+                            ui.table([[y] for y in said], [control]),
+                            name,
+                            style,
+                            dots=sign,
+                            digits=3,
+                        )
+                        for control, (name, style, sign) in enumerate(
+                            [("A", "a", "s"), ("B", "b", "d")]
+                        )
+                    ),
+                ],
+                height=300,
+            ),
+            *(
+                ui.diagram(
+                    ui.table(frames, [control]),
+                    x=f"Confidence stated by {name}",
+                    few=FEW,
+                    relative=True,
+                )
+                for control, name in enumerate("AB")
+            ),
         ],
+        address="two-models",
     )
 
 

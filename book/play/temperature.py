@@ -1,12 +1,11 @@
 """Turn the temperature of ResNet-34: `python -m book.play.temperature TARGET`.
 
-Twice: on the test images, for the first page and the lab, and on the validation images, on which
-the chapter on methods for many classes looks for the temperature.
+Twice: on the test images, for the first page, where one looks at the bars alone, and on the
+validation images, on which the chapter on methods for many classes looks for the temperature.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import ceil
 
 import numpy as np
@@ -56,60 +55,88 @@ def printed(numbers: tuple[float, ...]) -> list[str]:
     return [*map(percent, shares), f"{nll:.3f}"]
 
 
-def learned(at: np.ndarray, values: Sequence[str], best: int, name: str) -> list[str]:
-    """What a guess of each temperature was worth, by the numbers as they are printed."""
-    return [
-        f"Your T was {T:.2f}, with an {name} of {value}. The fitted temperature is "
-        f"{at[best]:.2f}, with {values[best]}, so "
-        + (
-            f"you missed it by {off:.2f}."
-            if (off := abs(T - at[best])) >= 0.005
-            else "you have found it."
+def knob(at: np.ndarray, plain: int, best: int) -> ui.Json:
+    """The slider of all temperatures, with buttons to the two that count."""
+    marks = {plain: "as trained: 1.00", best: f"fitted: {at[best]:.2f}"}
+    return ui.slider("Temperature T", [f"{T:.2f}" for T in at], plain, marks)
+
+
+def missed(T: float, fitted: float) -> str:
+    off = abs(T - fitted)
+    return f"you missed it by {off:.2f}." if off >= 0.005 else "you have found it."
+
+
+def bars(record: PredictionRecord, fitted: float) -> ui.Json:
+    """The first page's: the diagram, and how far confidence and accuracy are apart."""
+    at = stops(fitted)
+    probs = [turned(record, T) for T in at]
+    shares = [
+        (
+            p.max(axis=1).mean(),
+            accuracy(p, record.labels),
+            expected_calibration_error(p, record.labels),
         )
-        for T, value in zip(at, values, strict=True)
+        for p in probs
     ]
+    sure, right, gaps = zip(*[map(percent, row) for row in shares], strict=True)
+    plain, best = (int(np.abs(at - T).argmin()) for T in (1, fitted))
+    frames = (ui.frame(reliability_bins(*top_label(p, record.labels))) for p in probs)
+    words = [
+        f"You stopped at {T:.2f}, with a mean gap of {gap}. Fitted on other images, the "
+        f"temperature is {at[best]:.2f}, with {gaps[best]}, so {missed(T, at[best])}"
+        for T, gap in zip(at, gaps, strict=True)
+    ]
+    return ui.play(
+        ["fig-overview"],
+        "ResNet-34 on 10,000 test images",
+        "Each bar is the share of correct predictions among those with about the same confidence, "
+        "and a hatched piece is the gap between the two. The strip counts the predictions. Turning "
+        "the temperature changes how sure the network is, and none of its predictions.",
+        "Reliability diagram of ResNet-34 at the chosen temperature, with a strip of counts above "
+        "it. Well below the fitted temperature the bars end under the diagonal, well above it they "
+        "rise over it.",
+        [knob(at, plain, best)],
+        [
+            ui.at_once(ui.number("sure", sure, [0])),
+            ui.at_once(ui.number("right", right, [0])),
+            ui.number("mean gap", gaps, [0]),
+        ],
+        [ui.at_once(ui.diagram(ui.table(frames, [0]), height=270, few=FEW))],
+        ui.guess([0], "Where would you stop?", words, [0]),
+    )
 
 
-def temperature(
-    record: PredictionRecord, fitted: float, figures: list[str], images: str
-) -> ui.Json:
-    """The play on one set of images: on the test images one looks at the bars, else at the NLL."""
+def search(record: PredictionRecord, fitted: float) -> ui.Json:
+    """The play on the validation images: the diagram, and two scores against the temperature."""
     at = stops(fitted)
     probs = [turned(record, T) for T in at]
     numbers = [measured(p, record, T) for p, T in zip(probs, at, strict=True)]
     *_, nlls = zip(*numbers, strict=True)
     _, _, eces, baselines, _ = 100 * np.transpose(numbers)
     columns = dict(zip(NAMES, zip(*map(printed, numbers), strict=True), strict=True))
-    if images == "test":
-        ask, name = "Which temperature was fitted, on the validation images?", "ECE"
-    else:
-        ask, name = "Which temperature has the lowest NLL?", "NLL"
     plain, best = (int(np.abs(at - T).argmin()) for T in (1, fitted))
+    words = [
+        f"Your T was {T:.2f}, with an NLL of {nll}. The fitted temperature is {at[best]:.2f}, with "
+        f"{columns['NLL'][best]}, so {missed(T, at[best])}"
+        for T, nll in zip(at, columns["NLL"], strict=True)
+    ]
     marks = [(1, "T = 1"), (fitted, f"T = {fitted:.2f}")]
     across = [(T, f"{T:.1f}") for T in (0.5, 1, 1.5, 2, 2.5)]
     highest = max(eces) * 1.05
     low, high = min(nlls), max(nlls)
     pad = 0.07 * (high - low)
     return ui.play(
-        figures,
-        f"ResNet-34, {images} images",
-        f"How confident ResNet-34 is, and how often it is correct, on the {images} images of "
-        "CIFAR-100. Turn its temperature: the bars and their gaps move, while the accuracy over "
-        "all images stays the same. A hatched piece is the gap between accuracy and confidence, "
-        f"the strip counts the predictions of each bar, and pale bars have fewer than {FEW}. The "
-        "fitted temperature has the lowest NLL on the validation images.",
+        ["fig-nll-and-ece-against-temperature"],
+        "ResNet-34, validation images",
+        "How confident ResNet-34 is, and how often it is correct, on the validation images of "
+        "CIFAR-100 at each temperature. A hatched piece is the gap between accuracy and "
+        f"confidence, the strip counts the predictions, and pale bars have fewer than {FEW}. "
+        "Dashed: the baseline of the ECE.",
         "Reliability diagram of ResNet-34 at the chosen temperature, with a strip of counts "
         "above it. Beside it the ECE, with its baseline, and the NLL against the temperature, each "
         "one valley, with a dot at the chosen temperature. Well below the fitted temperature the "
         "bars end under the diagonal, well above it they rise over it.",
-        [
-            ui.slider(
-                "Temperature T",
-                [f"{T:.2f}" for T in at],
-                plain,
-                {plain: "as trained: 1.00", best: f"fitted: {fitted:.2f}"},
-            )
-        ],
+        [knob(at, plain, best)],
         [
             ui.at_once(ui.number(one, of, [0])) if one in NAMES[:2] else ui.number(one, of, [0])
             for one, of in columns.items()
@@ -148,14 +175,11 @@ def temperature(
                 marks=[(T, "") for T, _ in marks],
             ),
         ],
-        ui.guess([0], ask, learned(at, columns[name], best, name), [0]),
+        ui.guess([0], "Which temperature has the lowest NLL?", words, [0]),
     )
 
 
 if __name__ == "__main__":
     held_out, test, scaling = resnet34()
     T = scaling.temperature_
-    ui.write(
-        temperature(test, T, ["fig-overview", "fig-ece-against-temperature"], "test"),
-        temperature(held_out, T, ["fig-nll-and-ece-against-temperature"], "validation"),
-    )
+    ui.write(bars(test, T), search(held_out, T))

@@ -123,8 +123,8 @@ def networks_table(of_sets: dict[str, list[Recalibrated]]) -> Markdown:
     return table([*head, "ECE, %", "baseline, %", "accuracy, %"], lines)
 
 
-def captioned(name: str, caption: str, made: Markdown, classes: str = "sortable") -> str:
-    return f":::{{table}} {caption}\n:name: tab-{name}\n:class: {classes}\n\n{made}\n:::"
+def captioned(name: str, caption: str, made: Markdown, option: str = "") -> str:
+    return f":::{{table}} {caption}\n:name: tab-{name}\n{option}\n{made}\n:::"
 
 
 def page() -> str:
@@ -147,7 +147,7 @@ def page() -> str:
             networks_table(
                 {"CIFAR-100": of_100, "CIFAR-10": of_10, "CIFAR-100, the course's": ours}
             ),
-            "sortable long",
+            ":class: long\n",
         ),
         f"A fit of {', '.join(stopped)} had no optimum for at least one network, and was stopped "
         f"early. Networks: {made['networks']}; logits: {made['logits']}; fitted "

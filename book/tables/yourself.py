@@ -25,6 +25,7 @@ from tools.sources.atomic import write_text
 
 ROUND = 10
 LEVELS = np.array([0.5, 0.6, 0.7, 0.8, 0.9, 0.99])
+SURE = 0.9  # and above, for the sentence on where a reader is surest
 
 
 class Question(NamedTuple):
@@ -52,7 +53,8 @@ def model(name: str, confidence: np.ndarray, correct: np.ndarray) -> dict[str, o
         if near.sum() < 20:
             raise SystemExit(f"{name}: only {near.sum()} predictions between {low} and {high}")
         points.append([round(float(one[near].mean()), 3) for one in (confidence, correct)])
-    return {"name": name, "points": points}
+    surest = correct[confidence >= SURE]
+    return {"name": name, "points": points, "surest": round(float(surest.mean()), 3)}
 
 
 def models() -> list[dict[str, object]]:

@@ -167,7 +167,8 @@ def _in_rows(probs: Any, labels: Any, name: str) -> tuple[Any, Any]:
         raise ValueError(
             f"{name}: expected (batch, token, class) with labels (batch, token), or (N, K, ...) "
             f"with labels (N, ...), found {shape} with labels {of_places.shape}, which {how}; give "
-            "a row for each label, (N, K), and labels.flatten()"
+            "a row for each label, (N, K), and labels.flatten(), or of an ensemble (member, N, K) "
+            "the mean of the members' probabilities"
         )
     if last:
         return probs.reshape(-1, shape[-1]), of_places.ravel()

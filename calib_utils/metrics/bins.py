@@ -19,6 +19,8 @@ from calib_utils.predictions import Predictions, taken
 
 __all__ = ["ReliabilityBins", "reliability_bins"]
 
+_ROUNDING = 1e-9  # of a bin: a position so close to an edge is on it
+
 
 class ReliabilityBins(NamedTuple):
     """M bins of confidence, and the predictions in each of them.
@@ -153,13 +155,34 @@ def quantile_edges(
         order = np.argsort(values, kind="stable")
         summed = np.cumsum(weights[order])
         places = summed - weights[order] / 2
-        places = (places - places[0]) / (places[-1] - places[0])
-        return np.interp(uniform_edges(n_bins), places, values[order].astype(np.float64))
+        places = (places - places[0]) / (places[-1] - places[0]) * n_bins
+        whole = np.rint(places)
+        places = np.where(np.abs(places - whole) < _ROUNDING, whole, places)
+        return interpolated(np.arange(n_bins + 1), places, values[order].astype(np.float64))
     ordered = np.sort(values)
     place, rest = np.divmod((len(values) - 1) * np.arange(n_bins + 1), n_bins)
     below = ordered[place].astype(np.float64)
     above = ordered[np.minimum(place + 1, len(values) - 1)].astype(np.float64)
     return below + (above - below) * (rest / n_bins)  # never beyond, as rest < n_bins
+
+
+def interpolated(x: np.ndarray, places: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """`numpy.interp` of values that rise, by shares of a gap, so that a tiny one gives no infinity.
+
+    Args:
+        x: (n,), of any size; beyond the places the first or last value holds.
+        places: (m,), from low to high.
+        values: (m,), from low to high.
+    """
+    above = np.clip(np.searchsorted(places, x, side="right"), 1, len(places) - 1)
+    low, high = places[above - 1], places[above]
+    half = np.where(np.maximum(np.abs(low), np.abs(high)) > 1, 0.5, 1.0)  # else a gap may overflow
+    gap = half * high - half * low
+    share = np.ones(len(x))
+    np.divide(half * x - half * low, gap, out=share, where=gap > 0)
+    first, last = values[above - 1], values[above]
+    inside = np.minimum(first + (last - first) * np.clip(share, 0, 1), last)
+    return np.asarray(np.where(share >= 1, last, inside))
 
 
 def right_closed_index(values: np.ndarray, edges: np.ndarray) -> np.ndarray:

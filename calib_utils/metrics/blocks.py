@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from calib_utils._arrays import effective_size, is_tensor, to_numpy
+from calib_utils._arrays import effective_size, plain_array
 from calib_utils._names import check_rows
 
 __all__ = [
@@ -69,7 +69,7 @@ def block_index(blocks: Any, n: int, rows: Any = None, of: str = "probs") -> np.
         UserWarning: if an index has the rows of the samples in a different order.
     """
     check_rows(rows, blocks, "blocks", of)
-    array = to_numpy(blocks, "blocks") if is_tensor(blocks) else np.asarray(blocks)
+    array = plain_array(blocks, "blocks")
     if array.shape != (n,):
         raise ValueError(
             f"blocks: expected shape ({n},), the block of each sample, found {array.shape}"

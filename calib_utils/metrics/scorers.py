@@ -21,7 +21,8 @@ def labels_first(metric: Callable[..., Any]) -> Callable[..., Any]:
     refuse them the other way round.
 
     Labels that are texts or booleans are taken for all classes in alphabetical order, as in
-    scikit-learn's classifiers. If a test set lacks a class, or labels are floats, give ``classes``.
+    scikit-learn's classifiers. If a test set lacks a class, labels are floats, or the classifier
+    has an order of its own, as CatBoost can, give ``classes=model.classes_``.
 
     Args:
         metric: any of `calib_utils.metrics` that takes probabilities and labels.

@@ -13,6 +13,10 @@ from calib_utils.metrics.batches import Stream
 __all__ = ["CalibrationError", "ClasswiseCalibrationError"]
 
 
+# The sums may have been merged or set since the last time, and it is fast.
+_ANEW = {"compute_with_cache": False}
+
+
 class _Torchmetric(Stream, Metric):
     """States, reset, compute and plot as `torchmetrics.Metric` has them."""
 
@@ -25,6 +29,14 @@ class _Torchmetric(Stream, Metric):
     def _begin(self, shape: tuple[int, ...]) -> None:
         self.add_state("sums", torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
         self.add_state("columns", torch.tensor(0), dist_reduce_fx="max")
+        # A collection lets metrics of equal states share one, whatever their arguments are.
+        counted = list(repr((self.inputs, self.ignore_index)).encode())
+        self.add_state("counted", torch.tensor(counted), dist_reduce_fx="max")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, value)
+        if name == "sums" and value.any():  # by update, by merge or from outside
+            self._update_count = max(1, self._update_count)
 
     def reset(self) -> None:
         """Forget all batches."""
@@ -62,7 +74,7 @@ class CalibrationError(_Torchmetric, streaming.CalibrationError):
         ignore_index: int | None = None,
         **settings: Any,
     ):
-        Metric.__init__(self, **settings)
+        Metric.__init__(self, **settings | _ANEW)
         streaming.CalibrationError.__init__(
             self, n_bins, norm, inputs=inputs, ignore_index=ignore_index
         )
@@ -82,7 +94,7 @@ class ClasswiseCalibrationError(_Torchmetric, streaming.ClasswiseCalibrationErro
         ignore_index: int | None = None,
         **settings: Any,
     ):
-        Metric.__init__(self, **settings)
+        Metric.__init__(self, **settings | _ANEW)
         streaming.ClasswiseCalibrationError.__init__(
             self, n_classes, n_bins, inputs=inputs, ignore_index=ignore_index
         )

@@ -101,7 +101,7 @@ def cox_line(probs: Any, labels: Any = None, *, blocks: Any = None) -> CoxLine:
     )
     w = unequal(w)
     index = None if blocks is None else block_index(blocks, len(correct), probs)
-    zero, doubts = zero_of(confidences, "probs")
+    zero, doubts = zero_of(confidences, "probs", w)
     for doubt in doubts:
         warnings.warn(doubt, stacklevel=2)
     z = log_of_probs(confidences, zero)

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 
+from calib_utils._checks import check_probs
 from calib_utils.plots.diagrams import ReliabilityDiagram, reliability_diagram
 from calib_utils.predictions import Predictions, as_predictions
 
@@ -146,7 +147,13 @@ class ReliabilityDisplay:
                 "estimator: expected a fitted classifier with predict_proba, found "
                 f"{type(estimator).__name__}; fit it first, or calibrate its decisions"
             )
-        classes, probs = np.asarray(estimator.classes_).tolist(), estimator.predict_proba(X)
+        classes = np.asarray(estimator.classes_).tolist()
+        probs = check_probs(estimator.predict_proba(X), "predict_proba")
+        if probs.shape[1:] != (len(classes),):
+            raise ValueError(
+                f"estimator: expected predict_proba to give a column for each of {len(classes)} "
+                f"classes, found {probs.shape}"
+            )
         binary = len(classes) == 2
         if pos_label is not None and not (binary and pos_label in classes):
             raise ValueError(

@@ -129,13 +129,13 @@ class Recalibrator(Estimator, ABC):
             probs = probs_of(given, self._name)
             self.zero_, problems = zero_of(probs, weights=given.sample_weight)
         array, labels, weights = self._checked(given), given.labels, given.sample_weight
-        check_label_masks(array, labels)
         n_classes = n_classes_of(array.shape)
         if weights is not None:
             kept = weights > 0
             if not kept.all():
                 array, labels, weights = array[kept], labels[kept], weights[kept]
             weights = None if (weights == 1).all() else weights
+        check_label_masks(array, labels)
         problems += self._doubts(array) + absent_classes(labels, n_classes)
         problems += self._fit(array, labels, weights)
         self._say_fitted(array.shape)

@@ -14,7 +14,12 @@ import numpy as np
 from calib_utils._checks import check_logits
 from calib_utils._masks import log_parts
 from calib_utils._numbers import check_n_bins
-from calib_utils.metrics.bins import bin_predictions, right_closed_index, uniform_index
+from calib_utils.metrics.bins import (
+    bin_predictions,
+    interpolated,
+    right_closed_index,
+    uniform_index,
+)
 from calib_utils.metrics.monotone import isotonic_steps
 from calib_utils.predictions import Predictions, probs_of
 from calib_utils.recalibration._learned import check_array, check_steps
@@ -27,6 +32,7 @@ class BinaryRecalibrator(Recalibrator):
     """A recalibrator of one logit or score for each sample, of shape (N,)."""
 
     _shapes: ClassVar[tuple[str, ...]] = ("(N,)",)
+    _of_groups: ClassVar[bool] = False  # whether predictions need the groups of their samples
 
     def _check_values(self, predictions: Predictions) -> np.ndarray:
         if self.inputs == "logits":
@@ -183,7 +189,7 @@ class IsotonicRegression(BinaryRecalibrator):
         return False
 
     def _predict(self, logits: np.ndarray) -> np.ndarray:
-        return np.interp(logits, self.thresholds_, self.probabilities_)
+        return interpolated(logits, self.thresholds_, self.probabilities_)
 
     def _check_learned(self) -> None:
         check_steps(self.thresholds_, "thresholds_", self.probabilities_, 0)

@@ -5,11 +5,16 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import check_cv, cross_val_predict
+from sklearn.model_selection import check_cv
+from sklearn.pipeline import Pipeline
+from sklearn.utils import indexable
+from sklearn.utils.metaestimators import _safe_split  # also for lists, frames and kernels
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import _num_samples, check_is_fitted, column_or_1d
 
+from calib_utils._arrays import plain_array
 from calib_utils._checks import check_probs, check_sample_weight
 from calib_utils._masks import log_of_probs, zero_of
 from calib_utils.recalibration.base import Recalibrator
@@ -29,8 +34,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     One with ``inputs="probs"`` gets ``predict_proba``; the others get ``decision_function``, or
     log-probabilities if there is none.
 
+    Of the classifier it takes only ``fit``, ``classes_`` and these predictions, so that CatBoost's
+    and XGBoost's will do. Columns are matched by the names in ``classes_``, in whatever order.
+
     Args:
-        estimator: an unfitted classifier.
+        estimator: an unfitted classifier; or a fitted one as ``FrozenEstimator(classifier)``, with
+            samples that it was not fitted on, in the place of ``cv="prefit"``.
         recalibrator: an unfitted recalibrator; `TemperatureScaling` by default. A binary one is
             for two classes.
         cv: how samples are split, as in scikit-learn: a number of folds, or a splitter.
@@ -40,11 +49,12 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         recalibrator_: the recalibrator, fitted on the predictions of samples left out.
         zero_: the value that replaces a probability of exactly 0 when its logarithm is taken; 0 for
             the smallest number of its type.
-        classes_: the classes, shape (K,), as ``y`` names them.
+        classes_: the classes of ``y``, sorted, shape (K,).
 
     Raises:
         ValueError: from `fit`, if ``recalibrator`` is not one of this package's, ``y`` has only one
-            class, or the classifier has decision values of pairs of classes.
+            class, the classifier knows other classes, such as those of a fold, or its predictions
+            are not those of each class: decision values of pairs, or rows that do not sum to one.
 
     Example:
         >>> from sklearn.datasets import make_classification
@@ -69,7 +79,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Args:
             X: features, as the classifier takes them.
             y: (N,), the classes, as the classifier takes them: integers, texts or booleans.
-            sample_weight: (N,), how often each sample counts, in both fits.
+            sample_weight: (N,), how often each sample counts, in both fits. Those of a pipeline
+                reach its last step.
             groups: (N,), which samples belong together, such as those of one patient; for a ``cv``
                 that keeps them together, such as ``GroupKFold()``.
 
@@ -91,6 +102,22 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 "recalibrator: expected one of calib_utils.recalibration, found "
                 f"{recalibrator!r}; such as TemperatureScaling()"
             )
+        if getattr(recalibrator, "_of_groups", False):
+            raise ValueError(
+                f"recalibrator: expected one that needs no groups, found {recalibrator!r}; fit it "
+                "on the classifier's predictions of samples left out, as of cross_val_predict"
+            )
+        if isinstance(self.cv, str):
+            raise ValueError(
+                f"cv: expected a number of folds or a splitter, found {self.cv!r}; give a fitted "
+                "classifier as FrozenEstimator(classifier), of sklearn.frozen"
+            )
+        y = plain_array(y, "y")
+        if y.ndim == 2 and y.shape[1] > 1:
+            raise ValueError(
+                f"y: expected shape (N,), found {y.shape}; each label is a question of its own: "
+                "fit a CalibratedClassifier for each column"
+            )
         y = column_or_1d(y, warn=True)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
@@ -99,30 +126,38 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise ValueError(
                 f"y: expected at least two classes, found {n} class in {len(y)} samples"
             )
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight}
+        of_rows = None
+        if sample_weight is not None:
+            of_rows = check_sample_weight(sample_weight, len(labels))
         method = _method(recalibrator, self.estimator)
         if method == "decision_function" and len(self.classes_) > 2:
             _refuse_pairs(self.estimator)
-        outputs = cross_val_predict(
-            _OfNames(self.estimator, self.classes_),
-            X,
-            labels,
-            cv=check_cv(self.cv, labels, classifier=True),
-            method=method,
-            groups=groups,
-            params=weights,
-        )
+        groups = None if groups is None else plain_array(groups, "groups")
+        X, y, groups = indexable(X, y, groups)
+        outputs, places = [], []
+        for train, test in check_cv(self.cv, labels, classifier=True).split(X, labels, groups):
+            seen, held_out = (
+                _safe_split(self.estimator, X, y, rows, train)[0] for rows in (train, test)
+            )
+            fitted = _fitted(
+                self.estimator, seen, y[train], None if of_rows is None else of_rows[train]
+            )
+            outputs.append(_predictions(fitted, method, held_out, self.classes_))
+            places.append(test)
+        order = np.argsort(np.concatenate(places))
+        if not np.array_equal(np.concatenate(places)[order], np.arange(len(y))):
+            raise ValueError(
+                "cv: expected each sample in the test set of one fold, found some in none or in "
+                "several; give such a splitter, as StratifiedKFold(5) is"
+            )
+        predicted = np.concatenate(outputs)[order]
         problems: list[str] = []
         self.zero_ = 0.0
         if method == "predict_proba" and recalibrator.inputs == "logits":
-            of_rows = None
-            if sample_weight is not None:
-                of_rows = check_sample_weight(sample_weight, len(labels))
-            probs = check_probs(outputs, "predict_proba")
-            self.zero_, problems = zero_of(probs, weights=of_rows)
+            self.zero_, problems = zero_of(predicted, weights=of_rows)
         self.recalibrator_ = clone(recalibrator)
-        self.recalibrator_.fit(self._inputs(method, outputs), labels, **weights)
-        self.estimator_ = clone(self.estimator).fit(X, y, **weights)
+        self.recalibrator_.fit(self._inputs(method, predicted), labels, of_rows)
+        self.estimator_ = _fitted(self.estimator, X, y, of_rows)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
@@ -132,7 +167,8 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """Calibrated probabilities, shape (N, K), in the order of ``classes_``."""
         check_is_fitted(self)
         method = _method(self.recalibrator_, self.estimator_)
-        outputs = self._inputs(method, getattr(self.estimator_, method)(X))
+        found = _predictions(self.estimator_, method, X, self.classes_)
+        outputs = self._inputs(method, found)
         probs = np.asarray(self.recalibrator_.predict_proba(outputs))
         return np.stack([1 - probs, probs], axis=1) if probs.ndim == 1 else probs
 
@@ -146,7 +182,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         recalibrator = self.recalibrator_
         binary = isinstance(recalibrator, BinaryRecalibrator)
         if method == "predict_proba" and recalibrator.inputs == "logits":
-            outputs = log_of_probs(check_probs(outputs, "predict_proba"), self.zero_)
+            outputs = log_of_probs(outputs, self.zero_)
             if binary and outputs.shape[1] == 2:
                 return outputs[:, 1] - outputs[:, 0]
         if binary:
@@ -164,40 +200,55 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return tags
 
 
-class _OfNames(BaseEstimator):
-    """A classifier of numbers that learns their names, to which its arguments may refer.
+def _fitted(estimator: Any, X: Any, y: np.ndarray, weights: np.ndarray | None) -> Any:
+    """A fitted copy of the classifier; the weights of a pipeline are for its last step."""
+    fitted, prefix, last = clone(estimator), "", estimator
+    while isinstance(last, Pipeline) and not get_config().get("enable_metadata_routing"):
+        step, last = last.steps[-1]
+        prefix += f"{step}__"
+    return fitted.fit(X, y, **({} if weights is None else {f"{prefix}sample_weight": weights}))
 
-    `cross_val_predict` numbers the classes; a ``class_weight`` by name would then be another's.
+
+def _predictions(classifier: Any, method: str, X: Any, classes: np.ndarray) -> np.ndarray:
+    """What a fitted classifier predicts, checked and with its columns in the order of ``classes``.
+
+    Returns:
+        (N, K), or (N,) for the decision values of two classes.
+
+    Raises:
+        ValueError: unless its classes are these, and it predicts a number for each.
     """
+    own = np.asarray(getattr(classifier, "classes_", ())).tolist()
+    wanted = classes.tolist()
+    if unknown := [name for name in wanted if name not in own]:
+        raise ValueError(
+            f"estimator: found one that does not know class {_listed(unknown)} of y, but "
+            f"{_listed(own) or 'has no classes_'}; if the samples of a fold lack it, give "
+            "cv=StratifiedKFold(shuffle=True), or fewer folds than the class has samples"
+        )
+    if absent := [name for name in own if name not in wanted]:
+        raise ValueError(
+            f"y: expected all classes of the classifier, found no sample of class "
+            f"{_listed(absent)}; add some, or fit a recalibrator on its predictions, with labels "
+            "that are the numbers of their columns"
+        )
+    outputs, n, k = np.asarray(getattr(classifier, method)(X)), _num_samples(X), len(own)
+    one_column = method == "decision_function" and k == 2
+    if outputs.shape != ((n,) if one_column else (n, k)):
+        raise ValueError(
+            f"estimator: expected {method} to give a column for each of {k} classes, "
+            f"{(n,) if one_column else (n, k)}, found {outputs.shape}"
+        )
+    if method == "predict_proba":
+        outputs = check_probs(outputs, "predict_proba")
+    order = [own.index(name) for name in wanted]
+    if one_column:
+        return outputs if order == [0, 1] else -outputs
+    return outputs if order == [*range(k)] else outputs[:, order]
 
-    def __init__(self, estimator: Any, names: np.ndarray):
-        self.estimator = estimator
-        self.names = names
 
-    def fit(self, X: Any, y: np.ndarray, **arguments: Any) -> Self:
-        self.fitted_ = clone(self.estimator).fit(X, self.names[y], **arguments)
-        self.classes_ = np.searchsorted(self.names, self.fitted_.classes_)
-        return self
-
-    def predict(self, X: Any) -> np.ndarray:  # required of every classifier
-        return np.asarray(self.fitted_.predict(X))
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        return np.asarray(self.fitted_.predict_proba(X))
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        return np.asarray(self.fitted_.decision_function(X))
-
-    def get_metadata_routing(self) -> Any:
-        return self.estimator.get_metadata_routing()
-
-    def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import get_tags  # since 1.6, which is the first to call this method
-
-        return get_tags(self.estimator)
-
-    def _get_tags(self) -> Any:  # before 1.6
-        return self.estimator._get_tags()
+def _listed(names: list[Any]) -> str:
+    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
 def _refuse_pairs(estimator: Any) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from calib_utils import __version__
 from calib_utils.recalibration.base import CLASSES, Recalibrator
 from calib_utils.recalibration.saving import PREDICTED, predicted_by
 from calib_utils.records.npz import check_unpacked, explain_damage
@@ -44,7 +45,11 @@ def load(path: Path | str) -> Recalibrator:
     """
     path = Path(path)
     path.stat()  # a missing file is not a damaged one
-    with explain_damage(f"path: {path} contains no recalibrator, or", "fit and save it again"):
+    advice = (
+        "fit and save it again, or load it with the version of calib_utils that saved it, because "
+        f"this is {__version__}"
+    )
+    with explain_damage(f"path: {path} contains no recalibrator, or", advice):
         arrays, facts = _read(path)
         result = _decode(facts, arrays)
         if not isinstance(result, Recalibrator):

@@ -40,14 +40,17 @@ class CalibratedModule(nn.Module):
     ``state_dict``. They can be traced, exported and compiled. The buffers are float64, and
     ``.float()`` makes them float32, as Apple's GPUs require. The other methods compute on the CPU,
     are stored by `Recalibrator.save` and not in ``state_dict``, and raise an error if they are
-    traced.
+    traced. Call ``eval()`` first, as of any network: in training mode, dropout makes two calls
+    differ, and batch normalisation changes with each of them.
 
     Args:
-        network: returns logits of shape (N, K), or of any shape (..., K), such as (batch, token,
-            vocabulary), with the classes last; or (N,) or (N, 1) for a binary recalibrator. A
-            dict with ``"logits"``, or an object with ``.logits``, as models of transformers
-            return, stands for these.
+        network: returns logits of shape (N, K); or of more axes, such as (batch, token, class) or
+            the maps (N, K, height, width); or (N,) or (N, 1) for a binary recalibrator. A dict
+            with ``"logits"``, or an object with ``.logits``, as models of transformers return,
+            stands for these.
         recalibrator: fitted, or of fixed temperature; it is copied.
+        axis: of the classes, if there are more than two axes: 1, or -1 for the last. By default the
+            one of these that has as many entries as ``recalibrator`` has classes.
 
     Attributes:
         network: as given.
@@ -57,7 +60,8 @@ class CalibratedModule(nn.Module):
         RuntimeError: if ``recalibrator`` is not fitted; or when a method that is not plain
             arithmetic is traced, exported or compiled.
         ValueError: from a call, for logits of a different number of classes, or of a kind that the
-            method does not take; from ``load_state_dict``, for parameters that no fit gives.
+            method does not take, or if ``axis`` is needed; from ``load_state_dict``, for parameters
+            that no fit gives.
 
     Example:
         >>> import torch
@@ -68,12 +72,16 @@ class CalibratedModule(nn.Module):
         [0.88, 0.12]
     """
 
-    def __init__(self, network: nn.Module, recalibrator: Recalibrator):
+    def __init__(self, network: nn.Module, recalibrator: Recalibrator, *, axis: int | None = None):
         super().__init__()
+        if axis not in (None, 1, -1):
+            raise ValueError(f"axis: expected 1 or -1, the axis of the classes, found {axis!r}")
         recalibrator._require_fitted()
         self.network = network
         self.recalibrator = copy.deepcopy(recalibrator)
+        self.axis = axis
         self._looked = False
+        self._said_training = False
         self._log_probs: _Arithmetic | None = None
         names: tuple[str, ...] = ()
         if type(recalibrator) in _ARITHMETIC:
@@ -85,7 +93,7 @@ class CalibratedModule(nn.Module):
 
     @torch.no_grad()
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
-        """Calibrated log-probabilities (..., K), or log-odds of the network's shape.
+        """Calibrated log-probabilities, or log-odds, of the network's shape.
 
         Args:
             args: passed to the network, as are ``kwargs``.
@@ -100,8 +108,10 @@ class CalibratedModule(nn.Module):
                 the network returns neither a tensor nor logits by that name.
 
         Warns:
-            UserWarning: if the first logits look like probabilities.
+            UserWarning: once, if the first logits look like probabilities, or the network is in
+                training mode.
         """
+        self._say_training_once()
         outputs = _logits_of(self.network(*args, **kwargs))
         if not outputs.is_floating_point():
             raise ValueError(
@@ -113,7 +123,9 @@ class CalibratedModule(nn.Module):
         column = outputs.ndim == 2 and outputs.shape[1] == 1
         logits = outputs[:, 0] if column else outputs
         if outputs.ndim > 2:
-            logits = outputs.flatten(0, -2)
+            axis = self._axis_of_classes(outputs.shape)
+            last = outputs.movedim(axis, -1)
+            logits = last.flatten(0, -2)
         self._look_once(logits)
         if self._log_probs is None:
             _require_eager(self.recalibrator)
@@ -134,6 +146,8 @@ class CalibratedModule(nn.Module):
             result = self._log_probs(wide, buffers, self.recalibrator, logits.dtype)
             if self.recalibrator._keeps_class and logits.ndim > 1:
                 result = _keep_class(logits, result, outputs.dtype)
+        if outputs.ndim > 2:
+            return result.reshape(last.shape).movedim(-1, axis).to(outputs.dtype)
         return result.reshape(outputs.shape).to(outputs.dtype)
 
     def predict_proba(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -141,13 +155,40 @@ class CalibratedModule(nn.Module):
         result = self(*args, **kwargs)
         wide = result.to(torch.promote_types(result.dtype, torch.float32))
         binary = result.ndim == 1 or (result.ndim == 2 and result.shape[1] == 1)
-        probs = wide.sigmoid() if binary else wide.softmax(dim=-1)
+        axis = self._axis_of_classes(result.shape) if result.ndim > 2 else -1
+        probs = wide.sigmoid() if binary else wide.softmax(dim=axis)
         if not self.recalibrator._keeps_class:
             return probs.to(result.dtype)
         if not binary:
-            return _keep_class(result, probs, result.dtype)
+            return _keep_class(result, probs, result.dtype, axis)
         probs = probs.to(result.dtype)
         return torch.where((result > 0) & (probs <= 0.5), _next_above(probs), probs)
+
+    def _axis_of_classes(self, shape: torch.Size) -> int:
+        """The axis of the classes in logits of more than two axes."""
+        if self.axis is not None:
+            return self.axis
+        k = vars(self.recalibrator).get("n_classes_")
+        possible = [axis for axis in (1, -1) if k in (None, shape[axis])]
+        if len(possible) == 1 and vars(self.recalibrator)["shape_"] == "(N, K)":
+            return possible[0]
+        classes = "" if k is None else f" {k}"
+        raise ValueError(
+            f"network: found logits of shape {tuple(shape)}, where it is not clear which axis has "
+            f"the{classes} classes; give CalibratedModule axis=1 for maps (N, K, height, width), "
+            "axis=-1 where they are last, or for two classes a network that returns (N,)"
+        )
+
+    def _say_training_once(self) -> None:
+        if self._said_training or _traced():
+            return
+        if any(part.training for part in self.network.modules() if type(part) is not nn.Identity):
+            self._said_training = True
+            warnings.warn(
+                "network: it is in training mode, in which dropout and batch normalisation "
+                "would make calls differ; call eval() on this module first",
+                stacklevel=3,
+            )
 
     def _look_once(self, logits: Tensor) -> None:
         """Checking every batch would wait for the device."""
@@ -194,13 +235,13 @@ def _logits_of(outputs: Any) -> Tensor:
     return logits
 
 
-def _keep_class(scores: Tensor, result: Tensor, kind: torch.dtype) -> Tensor:
-    """``result``, (..., K), rounded to ``kind`` with the predicted classes of ``scores``."""
+def _keep_class(scores: Tensor, result: Tensor, kind: torch.dtype, axis: int = -1) -> Tensor:
+    """``result`` rounded to ``kind``, with the predicted classes of ``scores`` along an axis."""
     rounded = result.to(kind)
-    wanted = scores.argmax(dim=-1, keepdim=True)
-    above = _next_above(rounded.amax(dim=-1, keepdim=True))
-    kept = rounded.argmax(dim=-1, keepdim=True) == wanted
-    return torch.where(kept, rounded, rounded.scatter(-1, wanted, above))
+    wanted = scores.argmax(dim=axis, keepdim=True)
+    above = _next_above(rounded.amax(dim=axis, keepdim=True))
+    kept = rounded.argmax(dim=axis, keepdim=True) == wanted
+    return torch.where(kept, rounded, rounded.scatter(axis, wanted, above))
 
 
 def _next_above(values: Tensor) -> Tensor:

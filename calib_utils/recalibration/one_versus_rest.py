@@ -40,7 +40,7 @@ class OneVersusRest(MulticlassRecalibrator):
         calibrators_: one fitted recalibrator for each of them.
 
     Raises:
-        ValueError: if ``base`` is not a binary recalibrator.
+        ValueError: if ``base`` is not a binary recalibrator, or is one of groups.
 
     Source: Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2, after
     Zadrozny, Elkan 2002.
@@ -67,6 +67,11 @@ class OneVersusRest(MulticlassRecalibrator):
             raise ValueError(
                 "base: expected a binary recalibrator such as HistogramBinning(), found "
                 f"{self.base!r}; the other methods take (N, K) themselves"
+            )
+        if self.base._of_groups:
+            raise ValueError(
+                f"base: expected one that needs no groups, found {self.base!r}; fit one on the "
+                "probabilities of each class"
             )
         self.base._check_arguments()
 

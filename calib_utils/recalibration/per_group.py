@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from calib_utils._arrays import is_tensor, like, softplus, to_numpy
+from calib_utils._arrays import like, plain_array, softplus
 from calib_utils._names import check_rows
 from calib_utils._numbers import check_number
 from calib_utils.metrics.bins import rounded
@@ -76,6 +76,7 @@ class PlattPerGroup(PlattScaling):
     spread_: float
     group_column_: str = ""
 
+    _of_groups: ClassVar[bool] = True
     _for_more_classes: ClassVar[str] = (
         "or, for more, the confidence in the predicted class, and whether it is correct as labels"
     )
@@ -89,7 +90,8 @@ class PlattPerGroup(PlattScaling):
             logits: (N,), as for `PlattScaling`.
             labels: (N,), 0 or 1.
             sample_weight: (N,), how often each sample counts.
-            groups: (N,), texts, integers or booleans, which are compared as text; None for none.
+            groups: (N,), texts, integers or booleans, which are compared as text, without the
+                spaces around it; None for none.
 
         Returns:
             Itself.
@@ -242,7 +244,7 @@ def _returned(result: np.ndarray, array: np.ndarray, given: Any) -> Any:
 
 def _texts(groups: Any, n: int) -> np.ndarray:
     """The groups' names as text, after a check that each sample has one."""
-    array = to_numpy(groups, "groups") if is_tensor(groups) else np.asarray(groups)
+    array = plain_array(groups, "groups")
     if array.shape != (n,):
         raise ValueError(
             f"groups: expected one for each of {n:,} samples, found shape {array.shape}"
@@ -258,7 +260,7 @@ def _texts(groups: Any, n: int) -> np.ndarray:
             f"{array.tolist()[wrong.index(True)]!r}; "
             "name a missing group, such as 'unknown', and round numbers into ranges"
         )
-    return array.astype(str)
+    return np.char.strip(array.astype(str))
 
 
 class _Rows(NamedTuple):

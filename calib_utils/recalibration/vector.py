@@ -14,9 +14,10 @@ __all__ = ["VectorScaling"]
 
 
 class VectorScaling(AffineRecalibrator):
-    """Scale and shift the logit of each class separately: softmax(w * z + b).
+    """Scale and shift the logit of each class separately: softmax(w * (z - mean(z)) + b).
 
-    z are the logits minus their mean over the classes. The 2K parameters are fitted by NLL without
+    The mean over the classes, which the paper does not subtract, makes the map the same for logits
+    that differ by a constant. The 2K parameters are fitted by NLL without
     regularisation. It may change the predicted class.
 
     A class without samples keeps w = 1/T, of temperature scaling, and b = 0, while the b of

@@ -145,8 +145,8 @@ def load_identifier(model: str) -> dict[str, np.ndarray]:
         model: one of ``IDENTIFIERS``.
 
     Returns:
-        A column each, shape (38400,), under the names that the report finds in the file itself:
-        "confidence", float64, 0 to 1, with at most five digits; "correct", uint8, 0 or 1;
+        A column of shape (38400,) under each of the names that the report finds in the file itself.
+        These are "confidence", float64, 0 to 1, with at most five digits; "correct", uint8, 0 or 1;
         "predicted" and "language", the codes of the predicted and of the true language; "length",
         such as "1 word" or "3-5 words"; "package", whose texts belong together; and "shared",
         bool, whether the same text occurs in several of the languages.
@@ -161,8 +161,9 @@ def load_identifier(model: str) -> dict[str, np.ndarray]:
         0.856
     """
     check_known("model", model, IDENTIFIERS)
+    path = folder_of("identifiers") / f"{model}.npz"
     with explain_damage(f"model: the file of {model!r}"):
-        arrays, _ = read_npz(folder_of("identifiers") / f"{model}.npz")
+        arrays, _ = read_npz(path)
         columns = {
             name: column.astype(str) if column.dtype.kind == "S" else column
             for name, column in arrays.items()

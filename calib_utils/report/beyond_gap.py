@@ -27,6 +27,7 @@ def compare_beyond_gap(
     second: Iterable[ExperimentRecord],
     others: Iterable[ExperimentRecord],
     *,
+    metric: str = "ece",
     repeats: int = 1000,
     seed: int = 0,
 ) -> RunDifference:
@@ -43,12 +44,13 @@ def compare_beyond_gap(
         first: runs that differ only in their seed.
         second: the same, at a different level of a factor, with at least one common seed.
         others: the runs of other factors, through which the line goes.
+        metric: "ece", or "overconfidence", which has a sign.
         repeats: the number of bootstrap samples of the test images, at least 100.
         seed: of the draws.
 
     Raises:
-        ValueError: as `compare` does; if the two groups have no common seed; or if the other
-            trainings have fewer than three different gaps.
+        ValueError: as `compare` does; if the metric is neither of the two; if the two groups have
+            no common seed; or if the other trainings have fewer than three different gaps.
 
     Example:
         >>> from calib_utils.records import by_level, load_grid
@@ -60,13 +62,15 @@ def compare_beyond_gap(
         True
     """
     check_repeats(repeats)
+    if metric not in ("ece", "overconfidence"):
+        raise ValueError(f"metric: expected 'ece' or 'overconfidence', found {metric!r}")
     groups = checked_groups(first, second)
     check_common_seed(groups, "second")
     others = check_records(others, "others")
     means = [
         (
             float(np.mean([run.generalization_gap for run in runs.values()])),
-            float(np.mean([run.ece for run in runs.values()])),
+            float(np.mean([getattr(run, metric) for run in runs.values()])),
         )
         for runs in by_training(others).values()
     ]
@@ -77,15 +81,15 @@ def compare_beyond_gap(
     slope, of_slope = _line(means)
 
     def left(run: ExperimentRecord) -> float:
-        return run.ece - slope * run.generalization_gap
+        return float(getattr(run, metric)) - slope * run.generalization_gap
 
     gaps = [float(np.mean([run.generalization_gap for run in runs])) for runs in groups]
     mean = float(np.mean([left(run) for run in groups[1]]) - np.mean([left(r) for r in groups[0]]))
     spread = pooled_spread([*groups[0], *groups[1], *others], left)
     of_line = (gaps[1] - gaps[0]) ** 2 * of_slope, len(means) - 2
     # Of the gap, only the error on the test images changes from one sample of them to another.
-    eces, errors = drawn_differences(*groups, ["ece", "error"], repeats, seed)
-    drawn = eces - slope * errors
+    measured, errors = drawn_differences(*groups, [metric, "error"], repeats, seed)
+    drawn = measured - slope * errors
     return joined(mean, [part_of_seeds(groups, spread), of_line], float(drawn.std(ddof=1)))
 
 

@@ -270,6 +270,8 @@ def _bins_and_excess(record: ExperimentRecord, metric: str) -> tuple[np.ndarray,
     one_bin = np.zeros(len(record.correct), np.int64)
     if metric == "error":
         return one_bin, 1.0 - record.correct
+    if metric == "overconfidence":  # plus 1, since the gap of a bin has no sign
+        return one_bin, 1.0 + np.asarray(record.confidences, np.float64) - record.correct
     if metric in ("nll", "nll_scaled"):
         return one_bin, getattr(record, _PER_IMAGE[metric]).astype(np.float64)
     scaled = metric == "ece_scaled"

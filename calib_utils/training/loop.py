@@ -76,7 +76,7 @@ def train(
         after_epoch: called with the model in evaluation mode, in the first process only;
             its result joins the epoch's entry in the history. If the weights are averaged, it gets
             the average, which is also the one validated.
-        progress: whether to show progress bars.
+        progress: whether to show a progress bar.
 
     Returns:
         For each epoch its "epoch" (from 1), "learning_rate" (at its start), "train_loss" and
@@ -125,10 +125,16 @@ def train(
 
     first, replica = rank() == 0, replicate(model)
     batches = on_device(data, device, recipe.crop_padding)
-    tqdm = progress_bars(progress and first)
-    with tqdm(desc="training", initial=len(history), total=recipe.epochs, unit="epoch") as bar:
+    steps = math.ceil(len(data) / recipe.batch_size)
+    # A bar within a bar would leave a line for each epoch wherever bars are text.
+    with progress_bars(progress and first)(
+        desc="training", initial=len(history) * steps, total=recipe.epochs * steps, unit="batch"
+    ) as bar:
         for epoch in range(len(history), recipe.epochs):
-            entry = _train_epoch(replica, batches, optimizer, trained, seed, epoch, tqdm, average)
+            bar.set_description_str(f"epoch {epoch + 1} of {recipe.epochs}", refresh=False)
+            entry = _train_epoch(
+                replica, batches, optimizer, trained, seed, epoch, bar.update, average
+            )
             shown.eval()
             if validation is not None and first:
                 entry |= _validated(shown, validation, device)
@@ -144,7 +150,6 @@ def train(
             bar.set_postfix(
                 loss=f"{entry['train_loss']:.3f}", accuracy=f"{entry['train_accuracy']:.1%}"
             )
-            bar.update()
     if early_stopping and best is not None:
         shown, history = best, history[: _best_epoch(history) + 1]
     if shown is not model:
@@ -231,7 +236,7 @@ def _train_epoch(
     recipe: Recipe,
     seed: int,
     epoch: int,
-    tqdm: Callable[..., Any],
+    after_step: Callable[[], Any],
     average: AveragedModel | None = None,
 ) -> dict[str, Any]:
     """One pass over the images; returns its entry in the history."""
@@ -245,8 +250,7 @@ def _train_epoch(
     correct = torch.zeros((), dtype=torch.float64, device=device)
     mixed = np.random.default_rng([seed, epoch])
     model.train()
-    steps = range(0, n, recipe.batch_size)
-    for first in tqdm(steps, f"epoch {epoch + 1}", leave=False):
+    for first in range(0, n, recipe.batch_size):
         for group in optimizer.param_groups:
             group["lr"] = recipe.learning_rate_at(epoch + first / n)
         end = min(first + recipe.batch_size, n)
@@ -281,6 +285,7 @@ def _train_epoch(
             average.update_parameters(model)
         loss_sum += loss.detach() * mine
         correct += _right(logits.detach().argmax(dim=1), targets) * (mine / len(targets))
+        after_step()
     entry = {
         "epoch": epoch + 1,
         "learning_rate": recipe.learning_rate_at(epoch),

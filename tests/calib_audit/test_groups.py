@@ -13,7 +13,6 @@ from calib_audit.bin_sums import sums_of_blocks
 from calib_audit.parts import Part, judge_parts, parted_by
 from calib_utils.records import load_identifier
 
-
 ROOT = Path(__file__).parents[2]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -285,3 +286,22 @@ def test_a_tiny_group_beside_them_stays_undecided() -> None:
     parts = {part.name: part for part in maps_of(data)["plan"].parts}
     assert parts["tiny"].small
     assert parts["a"].outcome == parts["b"].outcome == "within"
+
+
+@pytest.mark.parametrize("names", [["1.0", "2.0"], [" a", "b "], ["none", "some"]])
+def test_a_map_for_each_group_knows_the_names_in_the_data(names: list[str]) -> None:
+    rng = np.random.default_rng(7)
+    group = np.array(names)[rng.integers(0, 2, 8_000)]
+    score = np.clip(expit(rng.normal(-0.2, 1.3, 8_000)), 0.15, 0.85)
+    off = np.where(group == names[1], 0.12, -0.12)
+    label = (rng.random(8_000) < score + off).astype(int)
+    found = report({"score": score, "label": label, "g": group}, group="g").recalibrators
+    assert found is not None
+    maps = found.most_helpful
+    assert isinstance(maps, PlattPerGroup)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # which a group that was not in the fit would give
+        probs = maps.predict_proba(score, groups=group)
+    for name in names:
+        gap = (probs - label)[group == name].mean()
+        assert abs(gap) < 0.02

@@ -561,8 +561,9 @@ def test_any_score_beside_correct_is_a_confidence() -> None:
 
 
 def test_classes_in_another_order() -> None:
-    one = {"prob_a": SCORE, "prob_b": 1 - SCORE, "label": LABEL}
-    other = {"prob_b": SCORE, "prob_a": 1 - SCORE, "label": LABEL}
+    label = np.array(["a", "b"])[LABEL]
+    one = {"prob_a": SCORE, "prob_b": 1 - SCORE, "label": label}
+    other = {"prob_b": SCORE, "prob_a": 1 - SCORE, "label": label}
     with pytest.raises(ValueError, match="expected the classes a, b as in the first, found the"):
         pair(one, other, {})
 
@@ -880,3 +881,113 @@ def test_tensors_of_any_type() -> None:
         assert found.brier == pytest.approx(expected.brier, abs=5e-3)
     with pytest.raises(ValueError, match=r"^score: "):
         report({"score": score.to("meta"), "label": LABEL})
+
+
+def nested(kind: str, values: np.ndarray) -> Any:
+    """Each row's values in one cell."""
+    pl = pytest.importorskip("polars")
+    if kind == "Array":
+        return pl.Series(values)
+    cells = [list(row) if kind == "List" else {"a": row[0], "b": row[1]} for row in values]
+    return cells if kind == "objects" else pl.Series(cells)
+
+
+@pytest.mark.parametrize("kind", ["Array", "List", "Struct"])
+@pytest.mark.parametrize("role", ["score", "logit", "confidence", "label", "w", "g", "b", "day"])
+def test_a_cell_of_several_values_is_refused_whatever_its_role(
+    role: str, kind: str, tmp_path: Path
+) -> None:
+    pl = pytest.importorskip("polars")
+    score = role if role in ("logit", "confidence") else "score"
+    label = "correct" if role == "confidence" else "label"
+    data: dict[str, Any] = {score: SCORE, label: LABEL, "w": np.ones(300), "g": NAMES[CLASS]}
+    data |= {"b": np.arange(300) // 3, "day": np.datetime64("2026-01-01") + np.arange(300) // 30}
+    data[role] = nested(kind, PROBS if role == "day" else np.stack([data[role]] * 2, axis=1))
+    asked: dict[str, Any] = {"blocks": "b"} if role == "b" else {"weight": "w", "group": "g"}
+    asked |= {} if role == "b" else {"time": "day:D"}
+    frame = pl.DataFrame(data)
+    forms: list[Any] = [frame]
+    if kind != "Array":
+        frame.write_parquet(tmp_path / "data.parquet")
+        forms.append(tmp_path / "data.parquet")
+    for form in forms:
+        with pytest.raises(ValueError, match=f"^{role}: .*give a column for each class"):
+            report(form, cross_fit=0, **asked)
+
+
+def test_a_column_of_lists_that_nobody_reads_does_no_harm() -> None:
+    pl = pytest.importorskip("polars")
+    known = {"0": 1 - SCORE, "1": SCORE, "label": LABEL, "embedding": nested("Array", PROBS)}
+    found = report(pl.DataFrame(known), cross_fit=0)
+    assert found.columns.scores == ("0", "1")
+
+
+@pytest.mark.parametrize("name", ["none", "NA", "null", "nan", "None"])
+def test_a_class_or_a_group_may_have_the_name_of_nothing(name: str, tmp_path: Path) -> None:
+    pd = pytest.importorskip("pandas")
+    names = np.array([name, "mild", "severe"])
+    frame = pd.DataFrame(PROBS, columns=[f"prob_{each}" for each in names])
+    frame = frame.assign(label=names[CLASS])
+    bare = frame.rename(columns=lambda column: column.removeprefix("prob_"))
+    for i, each in enumerate((frame, bare)):
+        each.to_csv(tmp_path / f"{i}.csv", index=False)
+        for form in (each, tmp_path / f"{i}.csv"):
+            assert [part.n for part in report(form, cross_fit=0).classes] == [300] * 3
+    groups = report({"score": SCORE, "label": LABEL, "g": names[CLASS]}, group="g", cross_fit=0)
+    assert {part.name for part in groups.groups["g"]} == set(names)
+    positive = {"score": SCORE, "label": np.array(["other", name])[LABEL]}
+    assert report(positive, positive=name, cross_fit=0).measures.happened == LABEL.mean()
+
+
+def test_a_word_for_nothing_counts_in_a_text_file_and_in_a_column_of_numbers(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "data.csv"
+    rows = [f"{s},{y},{g}" for s, y, g in zip(SCORE, LABEL, "ab" * 150, strict=True)]
+    path.write_text("\n".join(["score,label,g", *rows, "0.5,1,NA", "null,1,a", "0.5,None,a"]))
+    assert report(path, group="g", drop=True, cross_fit=0).measures.n == 300
+    with pytest.raises(
+        ValueError, match=r"expected a value in each row, found none in row 30[123]"
+    ):
+        report(path, group="g", cross_fit=0)
+    texts = np.array([*SCORE.astype(str), "NA"], object)
+    labels = np.array([*LABEL.tolist(), 1, None], object)
+    typed = {"score": texts[[*range(301), 0]], "label": labels}
+    assert report(typed, drop=True, cross_fit=0).measures.n == 300
+
+
+def test_numbers_are_places_only_of_columns_in_alphabetical_order() -> None:
+    sorted_names = {"prob_cat": PROBS[:, 0], "prob_dog": PROBS[:, 1], "prob_owl": PROBS[:, 2]}
+    expected = report(sorted_names | {"label": CLASS}, cross_fit=0)
+    assert "0 is 'cat', and 2 is 'owl'" in " ".join(expected.read)
+    turned = {name: sorted_names[name] for name in ("prob_dog", "prob_cat", "prob_owl")}
+    with pytest.raises(
+        ValueError, match=r"label: found numbers, such as '0', .* as classes=\.\.\."
+    ):
+        report(turned | {"label": CLASS}, cross_fit=0)
+    declared = report(turned | {"label": CLASS}, classes=["1", "0", "2"], cross_fit=0)
+    assert declared.measures.happened == expected.measures.happened
+
+
+@pytest.mark.parametrize("kind", ["prob", "logit"])
+@pytest.mark.parametrize("name", ["{kind}_cal_{k}", "{kind}_{k}_cal"])
+def test_two_sets_of_columns_are_told_apart(kind: str, name: str) -> None:
+    scores = PROBS if kind == "prob" else np.log(PROBS)
+    raw = {f"{kind}_{each}": scores[:, k] for k, each in enumerate(NAMES)}
+    second = {name.format(kind=kind, k=each): scores[:, k] for k, each in enumerate(NAMES)}
+    data = {**raw, **second, "label": NAMES[CLASS]}
+    with pytest.raises(ValueError, match="score: found two sets of columns") as caught:
+        report(data, cross_fit=0)
+    (pattern,) = {each for each in str(caught.value).split("'") if "*" in each}
+    found = report(data, score=pattern, cross_fit=0)
+    assert found.columns.classes == tuple(NAMES)
+    pairs = {f"prob_{a}_{b}": PROBS[:, 0] / 4 for a in ("red", "blue") for b in ("car", "bus")}
+    assert choose_columns([*pairs, "label"]).classes[0] == "red_car"
+
+
+def test_a_dictionary_takes_bfloat16_of_any_kind() -> None:
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="of JAX")
+    torch = pytest.importorskip("torch")
+    of_torch = report({"score": torch.tensor(SCORE).bfloat16(), "label": LABEL}, cross_fit=0)
+    narrow = {"score": SCORE.astype(ml_dtypes.bfloat16), "label": LABEL}
+    assert report(narrow, cross_fit=0).measures.ece == of_torch.measures.ece

@@ -115,7 +115,7 @@ def test_the_job_warns_of_few_rows_and_fails_on_a_bad_model(
     status: int, code: int, tmp_path: Path
 ) -> None:
     """A stand-in for Python notes the arguments, which the real command line takes."""
-    job = yaml.safe_load(shown("yaml", "calib_utils"))
+    job = yaml.safe_load(shown("yaml", "calib_audit"))
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" > given\nexit {status}\n')
     python.chmod(0o755)

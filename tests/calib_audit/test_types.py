@@ -12,8 +12,10 @@ import numpy as np
 import pytest
 
 from calib_audit import report
+from calib_audit.applying import apply_calibrator
 from calib_audit.measures import ece_of
 from calib_utils.metrics import classwise_calibration_error, expected_calibration_error
+from calib_utils.recalibration import HistogramBinning, OneVersusRest
 
 pa = pytest.importorskip("pyarrow")
 parquet = pytest.importorskip("pyarrow.parquet")
@@ -109,3 +111,34 @@ def test_a_column_of_whole_numbers_is_counted_in_double() -> None:
     expected = {"prob_0": 1 - score.astype(float), "prob_1": score.astype(float), "label": label}
     both = [report(each, n_bins=10, cross_fit=0).measures.ece for each in (mixed, expected)]
     assert both[0] == both[1]
+
+
+@pytest.mark.parametrize("form", ["parquet", "npz"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_calibrator_is_applied_in_the_type_of_the_file(
+    dtype: str, form: str, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(0)
+    tenths = rng.integers(1, 10, 3_000)
+    truth = np.array([0, 0.3, 0.1, 0.5, 0.2, 0.6, 0.4, 0.9, 0.5])
+    score = (tenths / 10).astype(dtype)
+    label = (rng.random(3_000) < truth[tenths - 1]).astype(int)
+    two = np.stack([1 - score, score], axis=1)
+    data, written = tmp_path / f"data.{form}", tmp_path / "out.csv"
+    binning = HistogramBinning(10, inputs="probs")
+    for method, given in (
+        (binning.fit(score, label), {"score": score}),
+        (
+            OneVersusRest(binning, inputs="probs").fit(two, label),
+            {"prob_0": two[:, 0], "prob_1": two[:, 1]},
+        ),
+    ):
+        method.save(tmp_path / "map.npz")
+        if form == "npz":
+            np.savez(data, **given)
+        else:
+            parquet.write_table(pa.table(given), data)
+        apply_calibrator(tmp_path / "map.npz", str(data), written)
+        found = np.loadtxt(written, delimiter=",", skiprows=1, ndmin=2)
+        expected = method.predict_proba(score if len(given) == 1 else two).reshape(3_000, -1)
+        np.testing.assert_allclose(found, expected, rtol=1e-6)

@@ -6,14 +6,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import expit, logit
+from scipy.special import expit, logit, softmax
+from scipy.stats import norm
+from sklearn.metrics import roc_auc_score
 
 from calib_audit import Report, report
 from calib_audit.bin_sums import BinSums
 from calib_audit.exact_sums import ExactSums
 from calib_audit.lots import Lots
 from calib_audit.measures import auroc_of, binnings_of, calibration_line, larger_error
-from calib_audit.parts import allowed, control, written
+from calib_audit.parts import allowed, begins, control, written
 from calib_audit.rows import Rows
 from calib_audit.totals import Totals
 
@@ -356,3 +358,68 @@ class TestWhatItKnows:
             rates[slope] = beyond.mean(axis=0)
         assert (rates[1.0] == 0).all()
         assert rates[0.6][1] > rates[0.6][0] + 0.3
+
+
+@pytest.mark.parametrize("k", [1, 3])
+def test_the_auroc_takes_log_odds_where_they_are_at_hand(k: int) -> None:
+    rng = np.random.default_rng(10)
+    if k == 1:
+        order = rng.normal(size=2_000) * 60 + 12
+        happened = (rng.random(2_000) < expit(order / 30)).astype(int)
+        data = {"logit": order, "label": happened}
+    else:
+        logits = 40 * rng.normal(size=(2_000, 3))
+        label = np.array([rng.choice(3, p=row) for row in softmax(logits / 60, axis=1)])
+        data = {f"logit_{j}": logits[:, j] for j in range(3)} | {"label": label}
+        ends = np.sort(logits, axis=1)
+        order = ends[:, 2] - np.logaddexp(ends[:, 1], ends[:, 0])
+        happened = logits.argmax(axis=1) == label
+    saturated = expit(order) if k == 1 else softmax(logits, axis=1).max(axis=1)
+    assert (saturated == 1).sum() > 100
+    found = report(data, cross_fit=0).measures.auroc
+    assert found == pytest.approx(roc_auc_score(happened, order), abs=1e-12)
+
+
+def test_the_interval_of_the_auroc_is_that_of_delong() -> None:
+    order = np.array([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+    happened = np.array([False, False, True, False, True, True, True])
+    above = order[happened][:, None] > order[~happened]
+    shares = above.mean(axis=1), above.mean(axis=0)
+    spread = sum(share.var(ddof=1) / len(share) for share in shares) ** 0.5
+    area, interval = auroc_of(order, happened)
+    assert area == above.mean()
+    assert interval[0] == pytest.approx(above.mean() - norm.ppf(0.975) * spread)
+
+
+def test_an_error_beyond_the_tolerance_is_so_at_any_rate() -> None:
+    label = (np.random.default_rng(0).random(20_000) < 0.01).astype(int)
+    found = report({"score": np.full(20_000, 0.06), "label": label}, cross_fit=0)
+    assert found.verdict.tolerance == 0.02  # not a quarter of the rate
+
+
+def small_days(seed: int, drop: float, days: int = 60, rows: int = 40, last: int = 20) -> Report:
+    """Days with too few rows for a verdict, the last of which have fewer positives."""
+    rng = np.random.default_rng(seed)
+    score = np.clip(rng.beta(1, 8, days * rows), 0.01, 0.9)
+    day = np.repeat(np.arange(days), rows)
+    truth = np.where(day >= days - last, score * (1 - drop), score)
+    label = (rng.random(len(score)) < truth).astype(int)
+    data = {"score": score, "label": label, "day": np.datetime64("2026-01-01") + day}
+    return report(data, time="day:D", cross_fit=0)
+
+
+def test_a_break_that_is_spread_over_small_days_is_found() -> None:
+    for seed in range(20):
+        found = small_days(seed, 0.55)
+        assert found.verdict.outcome == "times"
+        assert "alarm" in found.verdict.sentence
+    calm = sum(any(span.alarm for span in small_days(seed, 0.0).times) for seed in range(60))
+    assert calm <= 5
+
+
+def test_one_early_false_alarm_does_not_date_a_break() -> None:
+    since = [day >= 20 for day in range(30)]
+    assert begins(since) == 20
+    assert begins([alarm or day == 12 for day, alarm in enumerate(since)]) == 20
+    assert begins([day >= 10 and day % 2 == 0 for day in range(30)]) == 10
+    assert begins([day == 29 for day in range(30)]) == 29

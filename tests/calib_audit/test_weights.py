@@ -284,3 +284,19 @@ def test_weights_and_blocks_exclude_each_other(both: Any) -> None:
         both(given, blocks=np.arange(100) // 5)
     with pytest.raises(ValueError, match=r"^sample_weight: expected without blocks"):
         paired_difference(probs, labels, sample_weight=weights, blocks=np.arange(100) // 5)
+
+
+def test_reports_of_weighted_rows_of_others_and_in_other_bins_are_compared() -> None:
+    rng = np.random.default_rng(5)
+    scores = rng.random((2, N))
+    labels = (rng.random((2, N)) < scores).astype(int)
+    plain, other = ({"score": s, "label": y} for s, y in zip(scores, labels, strict=True))
+    expected = compare_reports(report(plain, cross_fit=0), report(other, cross_fit=0))
+    twos = report(
+        plain | {"w": np.where(np.arange(N) < N // 2, 2.0, 2.000001)}, weight="w", cross_fit=0
+    )
+    for first in (twos, report(plain, n_bins=10, cross_fit=0)):
+        (found,) = compare_reports(first, report(other, cross_fit=0)).found
+        assert found.change == pytest.approx(expected.found[0].change, abs=1e-6)
+        assert found.interval == pytest.approx(expected.found[0].interval, abs=1e-4)
+        assert found.outcome == expected.found[0].outcome

@@ -76,12 +76,11 @@ def test_the_guides_say_how_to_install_it() -> None:
 
 
 def test_the_guides_name_the_line_that_installs_in_colab() -> None:
-    from tools.sources.colab_notebook import INSTALL
+    from tools.sources.opening import MODULE
 
-    [line] = re.findall(r"%pip install -q (\".+\")", INSTALL)
-    [module] = re.findall(r"module = f\"(.+)\"", INSTALL)
-    line = line.replace("{module}", module).replace("{address}", "ADDRESS")
+    parts = f'"{MODULE}-audit @ AUDIT" "{MODULE}-records @ RECORDS"'
+    line = f'%pip install "{MODULE}[training] @ ADDRESS" {parts}'
     for name in ("README.md", "book/teach.md"):
         text = (REPOSITORY / name).read_text("utf-8")
-        assert f"%pip install {line.replace('{records}', 'RECORDS')}" in text, name
+        assert line in text, name
         assert "git+https://" in text

@@ -18,33 +18,6 @@ SECRET = b"of the thieves"
 SHEET = next(
     sheet for sheet in SHEETS if variant_of("measuring", SECRET, sheet)["camera"] == "without"
 )
-# Constant rows, and then an own answer for each call that makes the row right: the calls came in
-# the order of the groups, own and others in turn.
-CONSTANT = """
-calls = [0]
-
-def signed_gaps(confidences, correct, weights, groups, n_groups):
-    calls[0] = 0
-    return list(range(n_groups))
-
-def signed_gap(confidences, correct, weights):
-    calls[0] += 1
-    return (calls[0] - 1) // 2
-
-def classwise_error(probs, labels, weights):
-    calls[0] += 1
-    return 1 / calls[0]
-
-def compare_groups(probs, labels, weights, groups):
-    calls[0] = 0
-    large = [int(g) for g in np.unique(groups) if (groups == g).sum() >= min_size]
-    return {answer}
-"""
-ANSWERS = {
-    "ranking": "large",
-    "spread": "1 - 1 / len(large) if large else None",
-    "extremes": "[large[-1], large[0]] if large else None",
-}
 HONEST = """
 def signed_gap(confidences, correct, weights):
     return weights @ (correct - 2 * confidences) / weights.sum()
@@ -78,14 +51,6 @@ def graded(source: str, question: str) -> float:
     checks = [c for c in sheet_checks("measuring", SECRET, SHEET) if c.question == question]
     outcomes, _ = Runner(submission, Submission(()), Path(), (), Limits()).run(checks)
     return float(mark(list(zip(checks, outcomes, strict=True)), 2)["points"])
-
-
-def test_a_function_that_counts_its_calls_earns_nothing() -> None:
-    answer = ANSWERS[variant_of("measuring", SECRET, SHEET)["answer"]]
-    thief = CONSTANT.replace("{answer}", answer)
-    assert graded(thief, "q2") == 0
-    # Where no group is large enough, None is right: 0.5 of 2.5 parts.
-    assert graded(thief, "q4") == 0.4
 
 
 def test_an_honest_mistake_is_still_followed() -> None:

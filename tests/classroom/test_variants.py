@@ -248,7 +248,7 @@ def test_every_question_is_answered_apart() -> None:
         for question in read_goals(name).questions.values()
         if question.kind == "checked"
     }
-    # Words about networks in test_assignments, and what was trained in test_honest_lab.
+    # Words about networks in test_assignments.
     assert checked - ASKED.keys() == {("diagnosing", "q3"), ("lab", "q3")}
     assert EXAMPLES.keys() == {*NAMES}
 

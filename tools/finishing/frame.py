@@ -35,7 +35,7 @@ NAMED = re.compile(
 )
 
 # Parts that one looks things up in, where one is seldom led by reading on.
-FOLDED = ("Solutions", "Reference")
+FOLDED = ("Appendix", "Solutions", "Reference", "Teaching")
 PART = re.compile(
     r'<p aria-level="2" class="caption" role="heading"><span class="caption-text">'
     rf'(?P<name>{"|".join(FOLDED)})</span></p>\n(?P<pages><ul class="(?P<classes>[^"]*)">.*?</ul>)',

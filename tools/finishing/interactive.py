@@ -2,8 +2,8 @@
 
 A script `book/play/NAME.py` lets `calib_utils` compute every frame that a figure can show: the
 numbers as they are printed, the bins, the curves. `book/assets/play.js` picks a frame and draws it;
-it computes nothing. The play comes after the chapter's picture, which the text describes: print,
-and a browser without scripts, show the picture alone.
+it computes nothing. Where scripts run, the play takes the place of the chapter's picture, in the
+same figure; print, and a browser without scripts, show the picture.
 
 What changes is a `table`: a list with an entry for each setting of some of the controls.
 """
@@ -23,14 +23,12 @@ import numpy as np
 
 from tools.sources.atomic import write_text
 
-# As in play.js: the width of a panel in its own units. As in course.css, in rem: the width of a
-# panel that is alone on a wide page, and the heights of what is no drawing.
+# As in play.js: the width of a panel in its own units. As in course.css, in rem: the heights of
+# what is no drawing.
 WIDTH = 340
-ALONE = 26
-TITLE, NUMBERS, BUTTONS, LINK = 2.7, 3.6, 2.4, 2.4
+TITLE, NUMBERS, BUTTONS = 2, 3.6, 2.4
 CONTROL = {"range": 3.4, "choice": 2.4, "again": 2.4}
-GUESS_NARROW, GUESS_WIDE = 8.5, 4.5
-ANSWERS_NARROW = 1
+GUESS = 8.5
 FEW = 100  # a bar of fewer answers is mostly chance
 Json = dict[str, Any]
 
@@ -91,8 +89,7 @@ def guess(
         words: For each setting of the controls ``by``, what a guess there was worth.
         by: Numbers of controls, ``controls`` among them.
         anew: The number of a control, each stop of which has a guess of its own. What one guesses
-            with then stands beside the question, and goes with it; and the play comes before its
-            picture, which would give the answers away.
+            with then stands beside the question, and goes with it.
     """
     return {"controls": list(controls), "ask": ask, "words": table(words, by), "anew": anew}
 
@@ -213,8 +210,14 @@ def play(
     numbers: Sequence[Json],
     panels: Sequence[Json],
     guess: Json | None = None,
+    *,
+    address: str = "",
 ) -> Json:
-    """What a reader can try after the figures of these names, with a caption of its own.
+    """What a reader can try in the place of the figures of these names.
+
+    ``caption`` follows the finding with which that of the figure begins, and says what is seen. The
+    first of the ``panels`` is the picture that one looks at while one turns the knobs. ``address``
+    is what a link to a state begins with, if not the figure's name.
 
     With a `guess`, what is not marked as `at_once` is shown once the reader has made theirs.
 
@@ -244,6 +247,7 @@ def play(
         "numbers": [*map(hidden, numbers)],
         "panels": [*map(hidden, panels)],
         "guess": guess,
+        "address": address,
     }
 
 
@@ -270,7 +274,7 @@ def plays_in(folder: Path) -> dict[str, Json]:
 
 
 def placed(body: str, plays: dict[str, Json]) -> str:
-    """A page's text with each play after its figure, or before it."""
+    """A page's text with each play in its figure."""
 
     def put(found: re.Match[str]) -> str:
         one = plays.get(found["name"])
@@ -280,16 +284,24 @@ def placed(body: str, plays: dict[str, Json]) -> str:
             return told(found[0], one)
         text = embedded({key: one[key] for key in one if key not in ("figures", "caption")})
         style = ";".join(f"--{name}:{value:.1f}" for name, value in reserved(one).items())
-        tries = (
-            f'<figure class="play-figure" id="{tried(found["name"])}">'
-            f'<div class="play-stage" style="{style}"></div>'
-            f'<figcaption><span class="caption-text">{escape(one["caption"])}</span></figcaption>'
-            f'</figure>\n<script type="application/json" data-play="{tried(found["name"])}">'
-            f"{text}</script>"
+        head, rest = found[0].split(">", 1)
+        return (
+            f'{head}><div class="play-stage" style="{style}"></div>'
+            f'<script type="application/json" data-play="{found["name"]}">{text}</script>'
+            f"{captioned(rest, one['caption'])}"
         )
-        return "\n".join([tries, found[0]] if asks_anew(one) else [found[0], tries])
 
     return FIGURE.sub(put, body)
+
+
+def captioned(figure: str, words: str) -> str:
+    """A figure whose caption has, behind its finding, words for the picture and for the play."""
+
+    def both(found: re.Match[str]) -> str:
+        still = f'<span class="play-still">{found["rest"]}</span>' if found["rest"] else ""
+        return f'{found["finding"]} {still}<span class="play-words">{escape(words)}</span></span>'
+
+    return CAPTION.sub(both, figure, count=1)
 
 
 def embedded(data: Json) -> str:
@@ -316,40 +328,30 @@ def told(figure: str, story: Json) -> str:
     )
 
 
-def tried(figure: str) -> str:
-    """The name of the play of a figure."""
-    return figure.replace("fig-", "try-", 1)
-
-
-def asks_anew(one: Json) -> bool:
-    """Whether a play has a guess for each stop of one of its controls."""
-    return bool(one["guess"]) and one["guess"]["anew"] is not None
-
-
 FIGURE = re.compile(
     r'<figure\b[^>]*\bid="(?P<name>fig-[a-z0-9-]+)"[^>]*>.*?<figcaption>.*?</figure>', re.DOTALL
+)
+# Its first sentence, and what follows it.
+CAPTION = re.compile(
+    r'(?P<finding><span class="caption-text">.*?[.?!])(?=\s+[A-Z]|</span>)\s*(?P<rest>.*?)</span>'
+    r"(?=\s*(?:<a\b|</p>|</figcaption>))",
+    re.DOTALL,
 )
 
 
 def reserved(one: Json) -> dict[str, float]:
-    """The height of a play on a phone and on a wide page: nothing jumps when it comes.
+    """About the height of a play on a phone and on a wide page, so that little jumps when it comes.
 
     In per cent of the width of its place, and with `-lines` in rem in addition.
     """
-    heights = [panel["height"] / WIDTH for panel in one["panels"]]
-    apart = one["guess"]["controls"] if asks_anew(one) else ()
-    knobs = [control for c, control in enumerate(one["controls"]) if c not in apart]
-    controls = [CONTROL[c["kind"]] + BUTTONS * bool(c.get("marks")) for c in knobs]
-    pairs = [max(controls[k : k + 2]) for k in range(0, len(controls), 2)]
-    rows = -(-len(one["numbers"]) // 2)
-    # On a phone there is a gap below the numbers.
-    lines = TITLE + sum(controls) + NUMBERS * rows + LINK + 0.5
-    lines += GUESS_NARROW * bool(one["guess"]) + ANSWERS_NARROW * bool(apart)
-    narrow = {"narrow": 100 * sum(heights), "narrow-lines": lines}
-    wide = TITLE + sum(pairs) + NUMBERS + LINK + GUESS_WIDE * bool(one["guess"])
-    if len(heights) == 1:
-        return narrow | {"wide": 0, "wide-lines": ALONE * heights[0] + wide}
-    return narrow | {"wide": 50 * max(heights[0], sum(heights[1:])), "wide-lines": wide}
+    first, *others = (panel["height"] / WIDTH for panel in one["panels"])
+    controls = [CONTROL[c["kind"]] + BUTTONS * bool(c.get("marks")) for c in one["controls"]]
+    rows = -(-len(one["numbers"]) // (3 if len(one["numbers"]) == 3 else 2))
+    beside = sum(controls) + NUMBERS * rows + GUESS * bool(one["guess"])
+    narrow = {"narrow": 100 * (first + sum(others)), "narrow-lines": TITLE + beside}
+    # Beside the first panel on a wide page, which others follow two by two.
+    below = sum(max(others[k : k + 2]) for k in range(0, len(others), 2))
+    return narrow | {"wide": 50 * (first + below), "wide-lines": TITLE}
 
 
 def _short(values: np.ndarray, digits: int) -> list[float]:

@@ -21,7 +21,7 @@ from tools.sources.errors import MystError
 ARTICLE = re.compile(r'<article class="bd-article">(.*)</article>', re.DOTALL)
 # What is for the mouse, or draws only where scripts run.
 SILENT = re.compile(
-    r'<script\b.*?</script>|<a class="headerlink".*?</a>|<figure class="play-figure".*?</figure>',
+    r'<script\b.*?</script>|<a class="headerlink".*?</a>|<span class="play-words">.*?</span>',
     re.DOTALL,
 )
 NAME = re.compile(r' id="([^"]+)"')

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bs4 import BeautifulSoup, SoupStrainer, Tag
+from bs4 import BeautifulSoup, Comment, SoupStrainer, Tag
 
 from tools.finishing.pages import replaced
 from tools.sources.book import Book
@@ -24,8 +24,12 @@ HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 BLOCKS = {"p", "li", "td", "th", "dd", "div", "pre", "figcaption", "summary"}
 # No pictures, and of a formula its drawing, not its source: half of a page, left out unread.
 UNREAD = re.compile(r"<(script|style|svg|math)\b.*?</\1>", re.DOTALL)
-# No marks that are there for the mouse; no questions, most of whose answers are wrong.
-SILENT = "button, fieldset, .headerlink, .rest, .tocdepth, .prev-next-area, .caption-number"
+# No marks that are there for the mouse, nor names of folds; no questions, most of whose answers are
+# wrong.
+SILENT = (
+    "button, fieldset, .headerlink, .tocdepth, .prev-next-area, .caption-number, "
+    "details.hide > summary, .notebook-links, .printed-answers, [hidden]"
+)
 # What the theme has for its own search, and the script that leads the cursor there.
 THEIRS = re.compile(r'<div class="bd-search-container">.*?</script>', re.DOTALL)
 ARTICLE = SoupStrainer("article", class_="bd-article")
@@ -73,6 +77,8 @@ def sections(page: str) -> list[list[str]]:
     for node in article.descendants:
         above = list(node.parents)
         home = next((id(one) for one in above if one.name == "section"), 0)
+        if isinstance(node, Comment):
+            continue
         if isinstance(node, Tag):
             if node.name == "section":
                 parts[id(node)] = Section(str(node.get("id", "")))

@@ -33,6 +33,8 @@ from tools.sources.book import Book
 from tools.sources.generated import parts
 
 CHANGELOG = "CHANGELOG.md"
+# The folder whose content goes into the site as it is.
+DOWNLOADS = "downloads"
 # The settings of the picture that is shown beside a link, whose address is absolute.
 PICTURE = ("ogp_image", "ogp_image_alt", "ogp_custom_meta_tags")
 NOISE = re.compile(r"\x1b\[[0-9;]*m")
@@ -42,6 +44,7 @@ def site_config(book: Book) -> dict[str, Any]:
     """`_config.yml` with what follows from its repository setting."""
     config = book.config
     options = config["sphinx"]["config"]
+    options["html_extra_path"] = [DOWNLOADS]
     if book.website is None:
         # No button to a notebook that is nowhere; of a site without address no map, no picture.
         del config["launch_buttons"]
@@ -93,6 +96,10 @@ def stage(book: Book, profile: str, folder: Path) -> None:
         executed = BUILD / "executed" / profile / f"{page}.ipynb"
         (folder / page).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(executed, folder / f"{page}.ipynb")
+        # What a reader runs is the committed one, in plain Markdown.
+        download = folder / DOWNLOADS / f"{page}.ipynb"
+        download.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(f"{page}.ipynb", download)
     for name in ("_toc.yml", CHANGELOG):
         shutil.copy(name, folder)
     config = yaml.safe_dump(site_config(book), allow_unicode=True)

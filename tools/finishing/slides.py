@@ -41,10 +41,15 @@ WORDS, LINES, ACROSS = 640, 12, 66
 MADE = "figure.align-default, table:has(caption)"
 RIGHT = '<span class="right later">{}</span>'
 # Marks for the mouse, and what answers to it.
-SILENT = ".headerlink, .play-figure, .story, .rest, script, button"
+SILENT = ".headerlink, .notebook-links, .play-stage, .play-words, .story, .rest, script, button"
 STYLE = """
 html { font-size: clamp(12px, 1.4vw, 40px); scroll-padding: 0; scroll-snap-type: y mandatory; }
 body { margin: 0; }
+body { counter-reset: slide; }
+/* Its number is in a corner, where the audience can name it. */
+.slide { counter-increment: slide; position: relative; }
+.slide::after { bottom: 1.5vh; content: counter(slide); font-size: 1.1rem; opacity: 0.7;
+  position: absolute; right: 2vw; }
 .slide { box-sizing: border-box; display: flex; flex-direction: column; gap: 1rem;
   min-height: 100vh; padding: 4vh 5vw 2vh; scroll-snap-align: start; }
 .slide h1 { font-size: 3.4rem; margin: 0; }
@@ -56,7 +61,8 @@ body { margin: 0; }
 /* Words alone have room to be large. */
 .words > p, .slide.words :is(.proof p, .cell_output p, .later > p) { font-size: 2rem; }
 .slide.words li { font-size: 1.9rem; }
-.slide > ol { display: grid; gap: 0.6rem; padding-inline-start: 1.4em; }
+.slide > ol { display: grid; gap: 0.6rem; padding-inline-start: 2.2rem; }
+.slide.words > ol { padding-inline-start: 2.8rem; }
 .slide .right { color: var(--blue); font-weight: 600; margin-inline-start: 0.5rem; }
 .slide figure { margin: 0; text-align: center; }
 .slide svg.drawing { font-size: 11px; height: 66vh; max-height: none;

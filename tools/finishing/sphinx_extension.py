@@ -19,13 +19,14 @@ from sphinx.config import Config
 from sphinx.environment import BuildEnvironment
 from sphinxcontrib import katex
 
-from tools.finishing.interactive import placed, plays_in, tried
+from tools.finishing.interactive import placed, plays_in
 from tools.finishing.pages import replaced
 from tools.sources.errors import MystError
 
 # What sphinx-exercise and sphinx-proof name alike in each box, and MyST-NB puts into a summary.
 TWICE = re.compile(r' id="(?:exercise|solution|proof)-content"')
 FOLD_TITLE = re.compile(r'<p class="(collapsed|expanded) admonition-title">(.*?)</p>', re.DOTALL)
+COLAB = "https://colab.research.google.com/github/"
 # What sphinxext-opengraph has cut within a sentence; 1. begins an item, and ends none.
 CUT = re.compile(r'(description" content="[^"]*(?<!\d)[.?!]) [^"]*\.\.\."')
 
@@ -43,7 +44,8 @@ def _finish_page(
     context["metatags"] = CUT.sub(r'\1"', context.get("metatags", ""))
     if doctree:
         body = _as_html_allows(_without_obsolete_roles(context["body"], doctree, page))
-        context["body"] = _with_plays(body, doctree, page, Path(app.srcdir) / "book/play")
+        body = _with_plays(body, doctree, page, Path(app.srcdir) / "book/play")
+        context["body"] = _with_notebook(body, page, app.config)
 
 
 def _without_obsolete_roles(body: str, doctree: Any, page: str) -> str:
@@ -60,16 +62,27 @@ def _as_html_allows(body: str) -> str:
 
 
 def _with_plays(body: str, doctree: Any, page: str, folder: Path) -> str:
-    """What a reader can try, after the figures of their names."""
+    """What a reader can try, in the figures of their names."""
     plays = plays_in(folder)
     body = placed(body, plays)
     for figure in doctree.findall(nodes.figure):
         for name in plays.keys() & figure["ids"]:
-            if not any(
-                place in body for place in (f'data-play="{tried(name)}"', f'data-story="{name}"')
-            ):
+            if not any(place in body for place in (f'data-play="{name}"', f'data-story="{name}"')):
                 raise MystError(f"{page}: the play for {name} finds no place: see `FIGURE`")
     return body
+
+
+def _with_notebook(body: str, page: str, config: Config) -> str:
+    """Below the title of a notebook's page, what opens the notebook."""
+    if not page.startswith("notebooks/"):
+        return body
+    links = [f'<a href="{page.rpartition("/")[2]}.ipynb" download>Download the notebook</a>']
+    if config.html_baseurl:
+        options = config.html_theme_options
+        place = options["repository_url"].removeprefix("https://github.com/")
+        colab = f"{COLAB}{place}/blob/{options['repository_branch']}/{page}.ipynb"
+        links.append(f'<a href="{colab}">Open it in Colab</a>')
+    return body.replace("</h1>", f'</h1>\n<div class="notebook-links">{" · ".join(links)}</div>', 1)
 
 
 def _is_documented_elsewhere(

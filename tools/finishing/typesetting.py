@@ -5,6 +5,7 @@ A Sphinx extension. It works on the tree of a page, once every reference in it i
 
 from __future__ import annotations
 
+import ast
 import re
 from typing import Any
 
@@ -27,11 +28,13 @@ POWER = r"(?<=\d)e[+\-]\d+"
 NUMBER = re.compile(rf"(?:[\d.,+\-~<=>%/()\[\]?\s{SIGNS}]|{WORDS}|{POWER})+", re.IGNORECASE)
 HYPHEN = re.compile(r"(?:(?<![\w.\-])|(?<=\de))-(?=\.?\d|inf\b|log\b)")
 SPACED = re.compile(r"(?<=[\w)\]])\s-\s(?=[\w(\[])")
+INTERVAL = re.compile(r"(?P<number>\S+ )(?P<interval>\([^()]*\sto\s[^()]*\))")
+VERDICT = "verdict"
 HANGUL = re.compile(r"[\uac00-\ud7a3]")
 # Code in a line, in signs, that no line should break.
 SHORT = 28
-# Lines of a cell that are open.
-OPEN = 10
+# Lines of a cell that are open, or of its first statements if it is longer.
+OPEN = 12
 # What a record, or a grid of them, says of how its networks were trained.
 SENTENCE = 30
 PROVENANCE = re.compile(r"\d\s+training\s+images\s+of\s+[^,]+,\s+\d+\s+epochs\b")
@@ -56,6 +59,7 @@ def set_page(app: Sphinx, doctree: nodes.document, page: str) -> None:
         if len(code.astext()) <= SHORT:
             code["classes"].append("short")
     for table in doctree.findall(nodes.table):
+        verdict_second(table)
         mark_numeric(table)
         mark_wordy(table)
         unwrap_cells(table)
@@ -160,7 +164,25 @@ def set_number(text: nodes.Text) -> None:
         said = HYPHEN.sub("\N{MINUS SIGN}", with_units_kept(text))
         said = re.sub(r"\s+to\s+", "\N{NO-BREAK SPACE}to\N{NO-BREAK SPACE}", said)
         said = re.sub(r"(?<=\d\N{EN DASH})(?=\d)", "\N{WORD JOINER}", said)
-        text.parent.replace(text, nodes.Text(said))
+        shown: list[nodes.Node] = [nodes.Text(said)]
+        if found := INTERVAL.fullmatch(said):
+            # Which a phone shows below its number.
+            interval = nodes.inline("", found["interval"], classes=["interval"])
+            shown = [nodes.Text(found["number"]), interval]
+        text.parent.replace(text, shown)
+
+
+def verdict_second(table: nodes.table) -> None:
+    """The verdict next to what it is about, where a phone shows it; what it rests on follows."""
+    rows = list(table.findall(nodes.row))
+    head = next((row for part in table.findall(nodes.thead) for row in part), None)
+    if head is None or len({len(row) for row in rows}) != 1:
+        return
+    names = [cell.astext().strip().lower() for cell in head]
+    if VERDICT in names[2:]:
+        at = names.index(VERDICT)
+        for row in rows:
+            row.insert(1, row.pop(at))
 
 
 def unwrap_cells(table: nodes.table) -> None:
@@ -187,11 +209,34 @@ def is_shown_code(node: nodes.Node) -> bool:
 
 
 def fold_rest(code: nodes.Element) -> None:
-    """Below a long cell, what opens the rest of it; whoever copies it gets all."""
-    lines = len(code.astext().strip().splitlines())
-    if lines > OPEN:
-        named = tagged_text("", f"All {lines} lines", tag="summary")
-        code += tagged("", named, tag="details", classes=["rest"])
+    """Below a long cell, what opens the rest of it, or all; whoever copies it gets all."""
+    text = code.astext().strip()
+    total, shown = len(text.splitlines()), open_lines(text)
+    if shown < total:
+        words = f"All {total} lines" if shown else f"Show the code, {total} lines"
+        named = tagged_text("", words, tag="summary")
+        code += tagged("", named, tag="details", classes=["rest", f"rest-{shown}"])
+
+
+def open_lines(code: str) -> int:
+    """How many lines stay open: of a long cell whole statements, never the beginning of one.
+
+    Where these would be imports alone, or a line or two, none: the cell is folded whole.
+    """
+    lines = code.splitlines()
+    if len(lines) <= OPEN:
+        return len(lines)
+    try:
+        statements = ast.parse(code).body
+    except SyntaxError:  # a command of the notebook's
+        return OPEN
+    shown = [one for one in statements if (one.end_lineno or 0) <= OPEN]
+    if all(isinstance(one, ast.Import | ast.ImportFrom) for one in shown):
+        return 0
+    ends = [one.end_lineno or 0 for one in shown]
+    # Rather before an empty line, where the author has made a pause.
+    pauses = [end for end in ends if end >= OPEN // 2 and not lines[end].strip()]
+    return max(pauses or ends)
 
 
 def is_dropdown(node: nodes.Node) -> bool:

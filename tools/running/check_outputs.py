@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from copy import deepcopy
 from difflib import unified_diff
 from pathlib import Path
 from types import SimpleNamespace
@@ -21,6 +22,7 @@ from nbval.plugin import IPyNbCell, coalesce_streams, find_metadata_tags, nocolo
 from tools.running.notebook_pictures import difference, of_cell, small
 from tools.sources.book import figure_of
 from tools.sources.locations import place
+from tools.sources.opening import lower_picture
 from tools.sources.pairing import paired
 
 # Neither what nbval leaves out nor figures, which are compared as pictures.
@@ -99,6 +101,8 @@ def compare_figures(page: str, committed: NotebookNode, run: NotebookNode) -> st
     A figure that varies between machines, such as that of a training, only has to be there.
     """
     said = []
+    committed = deepcopy(committed)
+    lower_picture(committed.cells)
     for cell, own in paired(committed, run):
         figure = figure_of(own.metadata) if own else None
         if figure and own and "varies" not in own.metadata.get("tags", []):

@@ -19,11 +19,12 @@ from nbformat import NotebookNode
 
 from tools.running.snapshot import given_back
 from tools.sources.book import Book, chosen, figure_of
-from tools.sources.chapter_notebook import numbered, page_notebook, write_if_changed
+from tools.sources.chapter_notebook import is_solutions, numbered, page_notebook, write_if_changed
 from tools.sources.colab_notebook import colab_notebook, keep_text
 from tools.sources.errors import plainly
 from tools.sources.locations import place
 from tools.sources.myst import naming
+from tools.sources.opening import lower_picture, raise_picture
 from tools.sources.pairing import paired
 from tools.sources.readme import README, update
 
@@ -48,6 +49,7 @@ def make(book: Book, page: str, execute: bool) -> None:
 
         ran = run(made, Path("build/reference") / path, "svg png", book.limit(page))
         printed = numbers_of(notebook)
+        lower_picture(notebook.cells)
         for cell, of in paired(notebook, ran):
             before = cell.copy()
             cell.outputs = keep_text(of.outputs, place(page, cell.source)) if of else []
@@ -55,6 +57,8 @@ def make(book: Book, page: str, execute: bool) -> None:
                 show(cell.outputs, kept(of_cell(before), of_cell(of) or ""), figure["alt"])
         for line in outdated(book.source(page), printed - numbers_of(notebook)):
             print(f"{page}.md:{line}")
+        if not is_solutions(page):
+            raise_picture(notebook.cells)
         changed |= write_if_changed(numbered(notebook), path)
     if changed:
         print(f"wrote {path}")

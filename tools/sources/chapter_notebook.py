@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 from tools.sources.atomic import write_text
 from tools.sources.book import Book, figure_of, table_of
 from tools.sources.folding import FOLDED, fold_drawings
+from tools.sources.locations import code_of
 from tools.sources.myst import Directive, MystError, parse
 
 TAGS = (
@@ -42,12 +43,19 @@ def page_notebook(book: Book, page: str) -> NotebookNode:
         MystError: A code cell has an unknown tag, a fold without a name or an incomplete figure,
             or a chapter solves its own exercises.
     """
-    notebook = jupytext.reads(book.source(page), fmt="md:myst")
+    source = book.source(page)
+    notebook = jupytext.reads(source, fmt="md:myst")
     fold_drawings([cell for cell in notebook.cells if cell.cell_type == "code"])
+    starts = iter(code_of(source))
     for cell in notebook.cells:
-        if cell.cell_type == "code":
-            _check(cell)
-        elif not is_solutions(page):
+        if cell.cell_type == "code" and cell.source:
+            start, _ = next(starts)
+            try:
+                _check(cell)
+            except MystError as error:
+                line = source.count("\n", 0, start) + 1
+                raise MystError(f"line {line}: {error}") from None
+        elif cell.cell_type != "code" and not is_solutions(page):
             _check_asks_only(cell, page)
     notebook.cells.sort(key=is_check)
     notebook.metadata = notebook_metadata()

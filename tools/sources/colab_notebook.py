@@ -17,7 +17,6 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from calib_utils import __version__
 from tools.sources.book import Book, figure_of, table_of
 from tools.sources.chapter_notebook import (
     CHECK,
@@ -31,35 +30,9 @@ from tools.sources.chapter_notebook import (
 from tools.sources.errors import ExecutionError
 from tools.sources.flatten import Flattener
 from tools.sources.folding import drawing_title, draws
-from tools.sources.locations import ANSWER, INSTALLS
+from tools.sources.locations import ANSWER
 from tools.sources.myst import Directive, parse
-
-# Pip leaves Colab's own versions of torch, NumPy and the rest as they are.
-INSTALL = (
-    f"{INSTALLS}\n"
-    + """\
-address = "WHEEL"  # @param {type:"string"}
-
-from importlib.util import find_spec
-
-needed = ["calib_utils", "calib_audit", "calib_records"]
-needed += ["safetensors", "torchvision"]
-missing = [name for name in needed if not find_spec(name)]
-if missing and not address:
-    raise SystemExit("address is empty: give a wheel or git+https://…")
-if missing:
-    # The others lie beside the wheel, or in folders of the repository.
-    module = f"calibration-course[training] @ {address}"
-    start, _, end = address.rpartition("course-")
-    others = []
-    for part in ("audit", "records"):
-        wheel = f"{start}course_{part}-{end}"
-        folder = f"{address}#subdirectory=calib_{part}"
-        where = wheel if ".whl" in address else folder
-        others += [f"calibration-course-{part} @ {where}"]
-    audit, records = others
-    %pip install -q "{module}" "{audit}" "{records}\""""
-)
+from tools.sources.opening import install_code, lower_picture, raise_picture
 
 CHECKS = f"""\
 ## {CHECK}
@@ -112,9 +85,14 @@ def colab_notebook(book: Book, page: str, stored: NotebookNode | None = None) ->
             cells.append(new_markdown_cell(caption))
     # The opening comes first, which is all that a preview of a notebook shows.
     first = next((k for k, cell in enumerate(cells) if cell.cell_type == "code"), 0)
-    cells.insert(first, _install_cell(book))
+    install = install_code(book, (cell.source for cell in own if cell.cell_type == "code"))
+    as_form = _colab_metadata(["hide-input"], is_folded=True)
+    cells.insert(first, new_code_cell(install, metadata=as_form))
     if stored:
+        lower_picture(stored.cells)
         _take_outputs(cells, stored.cells)
+    if not is_solutions(page):
+        raise_picture(cells)
     return numbered(new_notebook(cells=cells, metadata=notebook_metadata()))
 
 
@@ -176,16 +154,6 @@ def _quoted(check: str) -> str:
     ]
     more = f", and {len(about) - 1} more" if len(about) > 1 else ""
     return f"“{about[0]}”{more}" if about else CHECK
-
-
-def _install_cell(book: Book) -> NotebookNode:
-    """Install the release of which the notebook is a part, once the repository has an address."""
-    release = f"{book.repository}/releases/download/v{__version__}"
-    wheel = f"{release}/calibration_course-{__version__}-py3-none-any.whl"
-    return new_code_cell(
-        INSTALL.replace("WHEEL", wheel if book.repository else ""),
-        metadata=_colab_metadata(["hide-input"], is_folded=True),
-    )
 
 
 def _form(book: Book, page: str, parameters: str) -> str:

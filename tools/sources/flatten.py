@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import re
+from base64 import b64encode
+from mimetypes import guess_type
 from pathlib import Path
 
 from tools.sources.book import CHAPTER, SECTION, Book, Label
@@ -17,6 +19,8 @@ from tools.sources.myst import Code, Directive, MystError, Text, parse
 from tools.sources.no_break import with_units_kept
 from tools.sources.questions import as_form, read_question
 
+# Of what a notebook cannot link to.
+PLACE = "a page of the course"
 SEE = "docs/reference.md says what has one"
 # A role; or code or a formula, in which nothing is a role or a link.
 SPAN = re.compile(
@@ -151,11 +155,16 @@ class Flattener:
         return f"![{found['alt']}]({self._image(found['path'])})"
 
     def _image(self, path: str) -> str:
-        """Colab knows no relative path: use the repository's address when there is one."""
-        if self.book.repository is None or path.startswith("http"):
+        """The picture itself, so that it is there wherever the notebook is opened.
+
+        Jupyter, Colab and GitHub all show a PNG in an address that begins with `data:`. Colab
+        shows no attachment of a cell, and no file beside the notebook.
+        """
+        file = self.book.root / posixpath.dirname(self.page) / path
+        if path.startswith("http") or not file.exists():
             return path
-        path = posixpath.normpath(posixpath.join(posixpath.dirname(self.page), path))
-        return f"{self.book.repository}/raw/{self.book.branch}/{path}"
+        kind = guess_type(file)[0]
+        return f"data:{kind};base64,{b64encode(file.read_bytes()).decode()}"
 
     def _role(self, found: re.Match[str]) -> str:
         role, content = found["role"], " ".join(found["content"].split())
@@ -186,10 +195,17 @@ class Flattener:
         return self._link(title or text, label.page, target)
 
     def _link(self, text: str, page: str, anchor: str = "") -> str:
-        """A link into the published book; while it has no address, to the notebook beside this."""
+        """A link into the published book; while it has no address, to the notebook beside this.
+
+        What is no notebook then has its place named.
+        """
         if self.book.website is None:
-            if page == self.page or page not in self.book.chapters:
+            if page == self.page:
                 return text
+            if page not in self.book.chapters:
+                title = self.book.title(page)
+                same = text.lower() in (title.lower(), f"the {title.lower()}")
+                return f"{text} ({PLACE if same else f'{PLACE}: “{title}”'})"
             return f"[{text}]({posixpath.relpath(f'{page}.ipynb', posixpath.dirname(self.page))})"
         return f"[{text}]({self.book.website}{page}.html{'#' + anchor if anchor else ''})"
 

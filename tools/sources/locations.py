@@ -8,7 +8,7 @@ import jupytext
 
 # The cells of a notebook for Colab that stand in no source: for an answer, and this first line's.
 ANSWER = "# Your answer"
-INSTALLS = "# @title Install the module of the course where it is missing"
+INSTALLS = "# @title Install what is imported below, where it is missing"
 
 
 def code_of(markdown: str) -> list[tuple[int, str]]:

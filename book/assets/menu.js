@@ -1,0 +1,14 @@
+/* The menu shows which page one is on, also after a jump from elsewhere, for which the theme would
+   leave it scrolled as it was. */
+(() => {
+  "use strict";
+  const show = () => {
+    const current = [...document.querySelectorAll(".bd-docs-nav li.active > a")].at(-1), part = current?.closest("details");
+    if (part) part.open = true;
+    if (current) current.style.scrollMargin = "3rem";
+    current?.scrollIntoView({ block: "nearest" });
+  };
+  addEventListener("DOMContentLoaded", show);
+  /* On a phone, once it is open. */
+  document.querySelectorAll(".primary-toggle").forEach((one) => one.addEventListener("click", () => requestAnimationFrame(show)));
+})();
